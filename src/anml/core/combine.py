@@ -1,0 +1,122 @@
+"""From signals to one weight per sample: uniform, multiplicative, softmax blend, the two-stage gates.
+
+Every combiner takes checked signals and a recipe, and returns weights that sum to one, before
+freshness, with the gate that says why. To add one: write the function, name it in COMBINERS.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from anml.core.checks import Floats
+from anml.core.domain import Gate, Recipe, Signals
+
+Combiner = Callable[[Signals, Recipe], tuple[Floats, Gate]]
+
+
+def uniform(signals: Signals, recipe: Recipe) -> tuple[Floats, Gate]:
+    """Weigh every sample the same."""
+    return _equal(len(signals)), Gate("uniform", "every sample weighs the same")
+
+
+def multiplicative(signals: Signals, recipe: Recipe) -> tuple[Floats, Gate]:
+    """Multiply: w = q v r; with q alone this is Krum."""
+    product = signals.q * signals.s
+    if product.sum() <= 0:
+        return _equal(len(signals)), Gate("uniform", "every product is zero, so nothing can be ranked")
+    name = "krum" if not signals.given & {"v", "r"} else "multiplicative"
+    return _normalised(product), Gate(name, "product of the signals")
+
+
+def softmax_blend(signals: Signals, recipe: Recipe) -> tuple[Floats, Gate]:
+    """Blend: w = alpha softmax(q / tau_s) + (1 - alpha) softmax(s / tau_s)."""
+    weights = recipe.alpha * softmax(signals.q, recipe.tau_s)
+    weights += (1 - recipe.alpha) * softmax(signals.s, recipe.tau_s)
+    return _normalised(weights), Gate("blend", f"softmax blend, alpha = {recipe.alpha:g}")
+
+
+def adaptive(signals: Signals, recipe: Recipe) -> tuple[Floats, Gate]:
+    """Gate in two stages, exactly as the paper prints it.
+
+    Stage 1 returns uniform weights when min(s) > tau_h, with or without evidence from the data: if
+    every attacker fakes credentials there is no defence. `guarded` closes that hole.
+    """
+    s_min = float(signals.s.min())
+    if s_min > recipe.tau_h:
+        reason = f"Stage 1: every s is above tau_h = {recipe.tau_h:g}"
+        return _equal(len(signals)), Gate("uniform", reason, correlation(signals.q, signals.s), s_min)
+    return _second_stage(signals, recipe)
+
+
+def guarded(signals: Signals, recipe: Recipe) -> tuple[Floats, Gate]:
+    """Gate in two stages, with a Stage 1 that asks the data as well.
+
+    All samples are used alike only when the estimated share of wrong labels is at most tau_n and no
+    credential says otherwise. Credentials that were not given cannot vouch for anything.
+    """
+    credentials = bool(signals.given & {"v", "r"})
+    clean = signals.noise is not None and signals.noise <= recipe.tau_n
+    s_min = float(signals.s.min()) if credentials else None
+    if clean and (s_min is None or s_min > recipe.tau_h):
+        vouched = f" and every s is above tau_h = {recipe.tau_h:g}" if credentials else ""
+        reason = f"held-out predictions contradict almost no label{vouched}"
+        return _equal(len(signals)), Gate(
+            "uniform", reason, correlation(signals.q, signals.s), s_min, signals.noise
+        )
+    return _second_stage(signals, recipe)
+
+
+COMBINERS: dict[str, Combiner] = {
+    "uniform": uniform,
+    "multiplicative": multiplicative,
+    "softmax": softmax_blend,
+    "adaptive": adaptive,
+    "guarded": guarded,
+}
+
+
+def softmax(x: Floats, temperature: float = 1.0) -> Floats:
+    """Exponentials of x / temperature, scaled to sum to one."""
+    raised = np.exp((x - x.max()) / temperature)
+    return _normalised(raised)
+
+
+def correlation(q: Floats, s: Floats) -> float | None:
+    """Pearson correlation; None where q or s is constant and it is undefined.
+
+    Examples
+    --------
+    >>> correlation(np.array([0.0, 0.5, 1.0]), np.array([0.2, 0.4, 0.6]))
+    1.0
+    >>> correlation(np.array([0.0, 1.0]), np.array([0.5, 0.5])) is None
+    True
+    """
+    if np.ptp(q) < 1e-12 or np.ptp(s) < 1e-12:
+        return None
+    dq, ds = q - q.mean(), s - s.mean()
+    return float(np.clip(dq @ ds / np.sqrt((dq @ dq) * (ds @ ds)), -1.0, 1.0))
+
+
+def _second_stage(signals: Signals, recipe: Recipe) -> tuple[Floats, Gate]:
+    rho_c = correlation(signals.q, signals.s)
+    s_min = float(signals.s.min()) if signals.given & {"v", "r"} else None
+    if rho_c is not None and rho_c > recipe.tau_c:
+        weights, _ = softmax_blend(signals, recipe)
+        reason = f"Stage 2: rho_c = {rho_c:.3f} is above tau_c = {recipe.tau_c:g}, so credentials are trusted"
+        return weights, Gate("blend", reason, rho_c, s_min, signals.noise)
+    weights, _ = multiplicative(signals.only(("q",)), recipe)
+    if rho_c is not None:
+        reason = f"Stage 2: rho_c = {rho_c:.3f} is not above tau_c = {recipe.tau_c:g}, so only q is used"
+    elif not signals.given & {"v", "r"}:
+        reason = "no credentials were given, so only q is used"
+    else:
+        reason = "q or s is constant and rho_c undefined, so only q is used"
+    return weights, Gate("krum", reason, rho_c, s_min, signals.noise)
+
+
+def _normalised(weights: Floats) -> Floats:
+    return np.asarray(weights / weights.sum())
+
+
+def _equal(n: int) -> Floats:
+    return np.full(n, 1.0 / n)

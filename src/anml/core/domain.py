@@ -1,0 +1,196 @@
+"""The nouns: signals, the recipe that combines them, the weighting that comes out, and why."""
+
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from anml.core.checks import Bools, Floats, as_unit, in_range, one_of
+from anml.core.errors import InputError
+
+SIGNALS = ("q", "v", "r", "t")
+Level = Literal["sample", "contributor"]
+Select = Literal["top", "draw", "weight"]
+
+
+@dataclass(frozen=True)
+class Signals:
+    """Aligned vectors in [0, 1], one value per sample, checked once, here.
+
+    Parameters
+    ----------
+    q
+        Consistency with the other samples, as seen by a model (Krum-style score).
+    v, r, t
+        Verification of the sample, reputation of its contributor, freshness. A signal that is not
+        given counts as 1 and carries no information; `given` remembers which ones were.
+    contributor
+        One identifier per sample.
+    noise
+        Estimated share of wrong labels, where the caller has one (see `anml.core.noise`).
+
+    Examples
+    --------
+    >>> Signals.of([1.0, 0.5], v=[0.8, 0.5], r=0.5).s
+    array([0.4 , 0.25])
+    """
+
+    q: Floats
+    v: Floats
+    r: Floats
+    t: Floats
+    contributor: np.ndarray[Any, Any] | None = None
+    noise: float | None = None
+    given: frozenset[str] = frozenset({"q"})
+
+    @classmethod
+    def of(
+        cls,
+        q: Any,
+        v: Any = None,
+        r: Any = None,
+        t: Any = None,
+        contributor: Any = None,
+        noise: float | None = None,
+    ) -> "Signals":
+        """Check and align the signals; what is None counts as 1."""
+        checked_q = as_unit("q", q)
+        n = len(checked_q)
+        given = frozenset(
+            {"q"} | {name for name, value in zip("vrt", (v, r, t), strict=True) if value is not None}
+        )
+        ones = np.ones(n)
+        if contributor is not None:
+            contributor = np.asarray(contributor)
+            if contributor.shape != (n,):
+                raise InputError(f"contributor has shape {contributor.shape} for {n} samples")
+        return cls(
+            q=checked_q,
+            v=ones if v is None else as_unit("v", v, n),
+            r=ones if r is None else as_unit("r", r, n),
+            t=ones if t is None else as_unit("t", t, n),
+            contributor=contributor,
+            noise=None if noise is None else in_range("noise", noise, 0, 1),
+            given=given,
+        )
+
+    @property
+    def s(self) -> Floats:
+        """The external signal of the paper, v times r."""
+        return self.v * self.r
+
+    def only(self, use: tuple[str, ...]) -> "Signals":
+        """The same signals with those not in `use` set to 1, so that an ablation is data."""
+        ones = np.ones(len(self.q))
+        q, v, r, t = (getattr(self, name) if name in use else ones for name in SIGNALS)
+        return replace(self, q=q, v=v, r=r, t=t, given=self.given & frozenset(use))
+
+    def __len__(self) -> int:
+        return len(self.q)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Every knob between signals and weights.
+
+    Parameters
+    ----------
+    combine
+        How signals become one weight: a name in `anml.core.combine.COMBINERS`.
+    use
+        The signals used; the others count as 1. `("q",)` is Krum.
+    level
+        `"sample"`, or `"contributor"`: each sample gets the shrunk mean q of its contributor.
+    alpha, tau_s
+        Softmax blend: weight of q against s, and temperature.
+    tau_h, tau_c
+        Two-stage gate: all s above `tau_h` fires Stage 1; correlation above `tau_c` trusts s.
+    tau_n
+        Guarded gate: the largest estimated share of wrong labels at which data counts as clean.
+    keep
+        Share of samples kept by weight. `None` sizes itself: one minus the estimated share of wrong
+        labels where that is known, 0.7 (the paper's) elsewhere.
+    select
+        `"top"` keeps the best share, `"draw"` samples rows by weight, `"weight"` keeps every row and
+        hands the weights to the learner.
+    """
+
+    combine: str = "guarded"
+    use: tuple[str, ...] = SIGNALS
+    level: Level = "sample"
+    alpha: float = 0.5
+    tau_s: float = 1.0
+    tau_h: float = 0.35
+    tau_c: float = 0.3
+    tau_n: float = 0.05
+    keep: float | None = None
+    select: Select = "top"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "use", tuple(self.use))
+        for name in self.use:
+            one_of("signal", name, SIGNALS)
+        one_of("level", self.level, ("sample", "contributor"))
+        one_of("select", self.select, ("top", "draw", "weight"))
+        in_range("alpha", self.alpha, 0, 1)
+        in_range("tau_s", self.tau_s, 0, np.inf, open_low=True, open_high=True)
+        in_range("tau_h", self.tau_h, 0, 1)
+        in_range("tau_c", self.tau_c, -1, 1)
+        in_range("tau_n", self.tau_n, 0, 1)
+        if self.keep is not None:
+            in_range("keep", self.keep, 0, 1, open_low=True)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON, TOML and the ledger."""
+        return {f.name: list(v) if isinstance(v := getattr(self, f.name), tuple) else v for f in fields(self)}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> "Recipe":
+        """The reverse of `to_dict`; unknown keys are an error."""
+        for name in values:
+            one_of("recipe setting", name, [f.name for f in fields(cls)])
+        return cls(**{**values, **({"use": tuple(values["use"])} if "use" in values else {})})
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Which branch decided, and the figures it decided on.
+
+    `branch` is the combiner's own name where nothing is gated; `"uniform"`, `"blend"` or `"krum"` for
+    the two-stage gate. `rho_c` is None where it is undefined (q or s constant).
+    """
+
+    branch: str
+    reason: str
+    rho_c: float | None = None
+    s_min: float | None = None
+    noise: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+
+@dataclass(frozen=True)
+class Weighting:
+    """What came out: a weight for each sample, the samples trained on, and why.
+
+    `w` sums to one before freshness `t` is applied. Training weight and pay are two different
+    things: `w` is for training and ranking.
+    """
+
+    w: Floats
+    kept: Bools
+    gate: Gate
+    recipe: Recipe = field(default_factory=Recipe)
+
+    def sample_weight(self) -> Floats:
+        """Weights for a learner: 0 for what is not kept, mean 1 over what is.
+
+        All kept samples weigh the same unless the recipe selects by weight, as in the paper.
+        """
+        raw = np.where(self.kept, self.w if self.recipe.select == "weight" else 1.0, 0.0)
+        total = raw.sum()
+        if total <= 0:
+            return self.kept.astype(np.float64)
+        return np.asarray(raw * (self.kept.sum() / total))

@@ -1,0 +1,38 @@
+"""The error family.
+
+AnmlError                 anything the user can mend; the command line prints it and exits with 2
+├── InputError            a value, a column or a file is not as it must be
+├── UnknownNameError      a name outside a fixed list; says which ones are allowed
+└── UnsupportedError      a sound request that this version cannot carry out
+"""
+
+import difflib
+from collections.abc import Iterable
+
+
+class AnmlError(ValueError):
+    """Something the user can mend, said in one sentence."""
+
+
+class InputError(AnmlError):
+    """A value, a column or a file is not as it must be."""
+
+
+class UnknownNameError(AnmlError):
+    """A name outside a fixed list of names.
+
+    Examples
+    --------
+    >>> print(UnknownNameError("recipe", "krumm", ["krum", "softmax"]))
+    unknown recipe 'krumm' (did you mean 'krum'?); allowed: krum, softmax
+    """
+
+    def __init__(self, kind: str, name: object, allowed: Iterable[str]) -> None:
+        allowed = list(allowed)
+        close = difflib.get_close_matches(str(name), allowed, n=1)
+        hint = f" (did you mean {close[0]!r}?)" if close else ""
+        super().__init__(f"unknown {kind} {name!r}{hint}; allowed: {', '.join(allowed)}")
+
+
+class UnsupportedError(AnmlError):
+    """A sound request that this version cannot carry out."""

@@ -1,0 +1,41 @@
+"""From weights to the samples trained on: keep the top share, or draw by weight."""
+
+import math
+
+import numpy as np
+
+from anml.core.checks import Bools, Floats, Ints, in_range
+from anml.core.errors import InputError
+
+
+def keep_top(w: Floats, share: float) -> Bools:
+    """Keep the samples whose weight is at least that of the last one in the top `share`.
+
+    As in the paper, the threshold itself is kept, so equal weights stay or go together: the answer
+    does not depend on the order of rows, and uniform weights keep everything.
+
+    Examples
+    --------
+    >>> keep_top(np.array([0.1, 0.4, 0.2, 0.3]), 0.5)
+    array([False,  True, False,  True])
+    >>> keep_top(np.array([0.25, 0.25, 0.25, 0.25]), 0.5)
+    array([ True,  True,  True,  True])
+    """
+    in_range("keep", share, 0, 1, open_low=True)
+    n = len(w)
+    # The small allowance undoes binary rounding: 0.7 of 10 is 7, not 8.
+    count = min(n, max(1, math.ceil(share * n - 1e-9)))
+    threshold = np.partition(w, n - count)[n - count]
+    return np.asarray(w >= threshold)
+
+
+def draw(w: Floats, size: int, rng: np.random.Generator) -> Ints:
+    """Draw `size` positions with replacement, each with probability w_i / sum(w).
+
+    Where every weight is zero, every sample is as likely.
+    """
+    if size < 1:
+        raise InputError(f"the number of samples to draw must be at least 1, got {size}")
+    total = w.sum()
+    p = w / total if total > 0 else None
+    return rng.choice(len(w), size=size, replace=True, p=p).astype(np.int64)

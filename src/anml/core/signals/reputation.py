@@ -1,0 +1,75 @@
+"""r: the contributor's track record. The paper's table as named levels, and its floor for newcomers."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from anml.core.checks import Bools, Floats, as_unit, as_vector, in_range
+from anml.core.errors import InputError
+from anml.core.signals.levels import Level
+
+REPUTATION: dict[str, Level] = {
+    "poor": Level(0.10, 0.30, 0.20, "history of low-quality contributions"),
+    "new": Level(0.30, 0.50, 0.40, "new contributor, cold start"),
+    "established": Level(0.70, 0.90, 0.80, "established, good track record"),
+    "top": Level(0.90, 0.95, 0.92, "top contributor in the domain"),
+}
+
+
+@dataclass(frozen=True)
+class ColdStart:
+    """Floor on r while a contributor is new: the paper's exploration bonus.
+
+    Parameters
+    ----------
+    r_min
+        The floor.
+    contributions
+        It holds for the first this many contributions; 0 switches it off.
+    """
+
+    r_min: float = 0.4
+    contributions: int = 10
+
+    def __post_init__(self) -> None:
+        in_range("r_min", self.r_min, 0, 1)
+        if self.contributions < 0:
+            raise InputError(f"contributions must not be negative, got {self.contributions}")
+
+    def apply(self, r: Any, prior: Any, flagged: Bools | None = None) -> Floats:
+        """Raise r to the floor where fewer than `contributions` came before; never for who is flagged.
+
+        Examples
+        --------
+        >>> ColdStart().apply([0.1, 0.1, 0.9], prior=[0, 10, 0])
+        array([0.4, 0.1, 0.9])
+        """
+        r = as_unit("r", r)
+        floored = as_vector("prior contributions", prior, len(r)) < self.contributions
+        if flagged is not None:
+            floored &= ~flagged
+        return np.asarray(np.where(floored, np.maximum(r, self.r_min), r))
+
+
+def prior_counts(
+    contributor_codes: np.ndarray[Any, Any], order: np.ndarray[Any, Any] | None = None
+) -> Floats:
+    """Count, for each sample, the contributions its contributor made before it.
+
+    `order` gives the times or positions that define "before"; rows come as they are without it.
+
+    Examples
+    --------
+    >>> prior_counts(np.array([0, 1, 0, 0]))
+    array([0., 0., 1., 2.])
+    """
+    n = len(contributor_codes)
+    rank = np.arange(n) if order is None else np.argsort(np.argsort(order, kind="stable"), kind="stable")
+    sequence = np.lexsort((rank, contributor_codes))
+    ordered = contributor_codes[sequence]
+    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if n else np.array([], dtype=int)
+    counts = np.arange(n) - np.repeat(starts, np.diff(np.r_[starts, n]))
+    prior = np.empty(n)
+    prior[sequence] = counts
+    return prior

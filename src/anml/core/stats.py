@@ -1,0 +1,81 @@
+"""Intervals, paired tests and effect sizes."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import special, stats
+
+from anml.core.checks import Floats
+
+
+def wilson(mean: Any, n: Any, confidence: float = 0.95) -> tuple[Floats, Floats]:
+    """Wilson interval for the mean of n values in [0, 1].
+
+    A value in [0, 1] varies at most as much as a coin with the same mean, so the interval is honest
+    for scores too, and stays inside [0, 1] and wide for small n.
+
+    Examples
+    --------
+    >>> low, high = wilson(np.array([0.9, 0.9]), np.array([10, 1000]))
+    >>> low.round(2), high.round(2)
+    (array([0.6 , 0.88]), array([0.98, 0.92]))
+    """
+    p, count = np.asarray(mean, dtype=np.float64), np.asarray(n, dtype=np.float64)
+    z = special.ndtri(0.5 + confidence / 2)
+    centre = (p + z * z / (2 * count)) / (1 + z * z / count)
+    half = z / (1 + z * z / count) * np.sqrt(p * (1 - p) / count + z * z / (4 * count * count))
+    return np.clip(centre - half, 0.0, 1.0), np.clip(centre + half, 0.0, 1.0)
+
+
+def beta_interval(good: Floats, bad: Floats, confidence: float = 0.95) -> tuple[Floats, Floats]:
+    """Central interval of a beta distribution with these pseudo-counts."""
+    tail = (1 - confidence) / 2
+    a, b = np.maximum(good, 1e-9), np.maximum(bad, 1e-9)
+    return special.betaincinv(a, b, tail), special.betaincinv(a, b, 1 - tail)
+
+
+class Estimate(NamedTuple):
+    """A mean with its interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def mean_interval(values: Any, confidence: float = 0.95) -> Estimate:
+    """Mean and t-interval over trials; the interval is the whole line for a single trial.
+
+    Examples
+    --------
+    >>> mean, low, high = mean_interval([1.0, 2.0, 3.0])
+    >>> mean, round(low, 3), round(high, 3)
+    (2.0, -0.484, 4.484)
+    """
+    x = np.asarray(values, dtype=np.float64)
+    mean = float(x.mean())
+    if len(x) < 2:
+        return Estimate(mean, float("-inf"), float("inf"))
+    half = float(stats.t.ppf(0.5 + confidence / 2, len(x) - 1) * x.std(ddof=1) / np.sqrt(len(x)))
+    return Estimate(mean, mean - half, mean + half)
+
+
+class Paired(NamedTuple):
+    """A paired comparison of a with b: mean difference a - b, its interval, p-value, Cohen's d."""
+
+    difference: Estimate
+    p: float
+    d: float
+
+
+def paired(a: Any, b: Any) -> Paired:
+    """Compare two methods on the same trials, by paired t-test.
+
+    Where all differences are equal the t-test is undefined: p is then 1 for no difference, else 0.
+    """
+    difference = np.asarray(a, dtype=np.float64) - np.asarray(b, dtype=np.float64)
+    estimate = mean_interval(difference)
+    spread = difference.std(ddof=1) if len(difference) > 1 else 0.0
+    if spread < 1e-12:
+        same = abs(estimate.mean) < 1e-12
+        return Paired(estimate, 1.0 if same else 0.0, 0.0 if same else float(np.sign(estimate.mean) * np.inf))
+    return Paired(estimate, float(stats.ttest_1samp(difference, 0.0).pvalue), float(estimate.mean / spread))

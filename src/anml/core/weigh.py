@@ -1,0 +1,103 @@
+"""The one pipeline from signals to weights, and the recipes by name."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from anml.core.attribute import shrunk_by_group
+from anml.core.checks import Bools, as_codes
+from anml.core.combine import COMBINERS
+from anml.core.domain import Recipe, Signals, Weighting
+from anml.core.errors import InputError, UnknownNameError
+from anml.core.selection import keep_top
+
+# The share kept in all of the paper's experiments.
+PAPER_KEEP = 0.7
+
+RECIPES: dict[str, Recipe] = {
+    "guarded": Recipe("guarded"),
+    "uniform": Recipe("uniform", keep=1.0),
+    "krum": Recipe("multiplicative", use=("q",), keep=PAPER_KEEP),
+    "multiplicative": Recipe("multiplicative", keep=PAPER_KEEP),
+    "softmax": Recipe("softmax", keep=PAPER_KEEP),
+    "adaptive": Recipe("adaptive", keep=PAPER_KEEP),
+}
+
+
+def recipe_of(recipe: str | Recipe | dict[str, Any]) -> Recipe:
+    """Return a recipe given by name, by its settings, or as it is.
+
+    Examples
+    --------
+    >>> recipe_of("krum").use
+    ('q',)
+    """
+    if isinstance(recipe, str):
+        if recipe not in RECIPES:
+            raise UnknownNameError("recipe", recipe, RECIPES)
+        return RECIPES[recipe]
+    if isinstance(recipe, dict):
+        return Recipe.from_dict(recipe)
+    if not isinstance(recipe, Recipe):
+        raise InputError(f"recipe must be a name, a dict or a Recipe, got {recipe!r}")
+    return recipe
+
+
+def weigh_signals(signals: Signals, recipe: Recipe) -> Weighting:
+    """Combine checked signals by a recipe, apply freshness, and select."""
+    if recipe.combine not in COMBINERS:
+        raise UnknownNameError("combiner", recipe.combine, COMBINERS)
+    used = signals.only(recipe.use)
+    if recipe.level == "contributor":
+        used = replace(used, q=_contributor_quality(used))
+    combined, gate = COMBINERS[recipe.combine](used, recipe)
+    w = combined * used.t
+    return Weighting(w, _kept(w, gate.branch, signals.noise, recipe), gate, recipe)
+
+
+def weigh(
+    q: Any,
+    v: Any = None,
+    r: Any = None,
+    t: Any = None,
+    contributor: Any = None,
+    recipe: str | Recipe | dict[str, Any] = "guarded",
+) -> Weighting:
+    """Turn signals into weights.
+
+    Parameters
+    ----------
+    q
+        Quality of each sample in [0, 1].
+    v, r, t
+        Verification, reputation and freshness in [0, 1]; what is not given counts as 1.
+    contributor
+        One identifier per sample; needed only by recipes at contributor level.
+    recipe
+        A name in `RECIPES`, a dict of settings, or a `Recipe`.
+
+    Examples
+    --------
+    >>> result = weigh([0.9, 0.8, 0.1], v=[0.9, 0.8, 0.2], r=[0.8, 0.8, 0.3], recipe="adaptive")
+    >>> result.gate.branch, result.kept.tolist()
+    ('blend', [True, True, True])
+    """
+    return weigh_signals(Signals.of(q, v, r, t, contributor), recipe_of(recipe))
+
+
+def _kept(w: np.ndarray[Any, Any], branch: str, noise: float | None, recipe: Recipe) -> Bools:
+    if recipe.select != "top" or branch == "uniform":
+        # The uniform branch skips selection: freshness then ranks, but discards nothing.
+        return np.ones(len(w), dtype=bool)
+    keep = recipe.keep
+    if keep is None:
+        keep = PAPER_KEEP if noise is None else max(1.0 - noise, 1.0 / len(w))
+    return keep_top(w, keep)
+
+
+def _contributor_quality(signals: Signals) -> np.ndarray[Any, Any]:
+    if signals.contributor is None:
+        raise InputError("a recipe at contributor level needs one contributor per sample, got none")
+    codes, _ = as_codes("contributor", signals.contributor, len(signals))
+    return np.clip(shrunk_by_group(signals.q, codes).mean, 0.0, 1.0)[codes]
