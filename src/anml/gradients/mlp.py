@@ -1,7 +1,7 @@
 """B small networks as one program: folds, methods, trials and seeds are just more rows of B.
 
 Parameters of all networks lie in one flat (B, parameters) tensor, so that a training step is a
-handful of batched matrix products and one fused optimiser call. Network b depends on its own seed
+handful of batched matrix products. Network b depends on its own seed
 and rows alone, never on which others it is trained with.
 """
 
@@ -194,8 +194,7 @@ def train(
     flat = networks.flat
     gradient = torch.zeros_like(flat)
     gradient_views = layer_views(networks.shape, gradient)
-    optimiser = torch.optim.Adam([flat], lr=lr, fused=True)
-    flat.grad = gradient
+    adam = _Adam(flat, gradient, lr)
     total = data.rows.shape[1]
     whole = total <= batch
     # Constant denominators make a batch's gradient an unbiased share of the weighted mean.
@@ -205,17 +204,37 @@ def train(
     for epoch in range(1, epochs + 1):
         if whole:
             _step(networks, gradient_views, x, y, weight / total, task)
-            optimiser.step()
+            adam.step()
         else:
             order = shuffled(seeds, epoch, total, flat.device)
             for start in range(0, total, batch):
                 chosen = order[:, start : start + batch]
                 x, y = data.take(data.rows.gather(1, chosen))
                 _step(networks, gradient_views, x, y, weight.gather(1, chosen) / chosen.shape[1], task)
-                optimiser.step()
+                adam.step()
         if on_epoch is not None and on_epoch(epoch):
             break
-    flat.grad = None
+
+
+class _Adam:
+    """Adam on one flat tensor.
+
+    `torch.optim` would do, but its first use loads the compiler: seconds, on every command.
+    """
+
+    def __init__(self, flat: Tensor, gradient: Tensor, lr: float) -> None:
+        self.flat, self.gradient, self.lr, self.steps = flat, gradient, lr, 0
+        self.mean, self.square = torch.zeros_like(flat), torch.zeros_like(flat)
+        self.scratch = torch.empty_like(flat)
+
+    def step(self, beta1: float = 0.9, beta2: float = 0.999, eps: float = 1e-8) -> None:
+        self.steps += 1
+        self.mean.lerp_(self.gradient, 1 - beta1)
+        self.square.mul_(beta2).addcmul_(self.gradient, self.gradient, value=1 - beta2)
+        correction = math.sqrt(1 - beta2**self.steps)
+        torch.sqrt(self.square, out=self.scratch).add_(eps * correction)
+        rate = self.lr * correction / (1 - beta1**self.steps)
+        self.flat.addcdiv_(self.mean, self.scratch, value=-rate)
 
 
 def _step(
