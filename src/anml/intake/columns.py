@@ -88,7 +88,11 @@ def choose_columns(
         "gold": gold,
     }
     left_out = [ignore] if isinstance(ignore, str) else list(ignore)
-    wanted = None if features is None else tuple([features] if isinstance(features, str) else features)
+    wanted = (
+        None
+        if features is None
+        else tuple(dict.fromkeys([features] if isinstance(features, str) else features))
+    )
     for name in (*(name for name in given.values() if name is not None), *left_out, *(wanted or ())):
         _check_exists(frame, name)
     _check_roles(given, wanted or (), left_out)
@@ -142,7 +146,7 @@ def _guess(
             continue
         for alias in ALIASES[role]:
             name = by_name.get(squeezed(alias))
-            if name is None or name in taken or name in roles.values():
+            if name is None or name in taken or name in roles.values() or not _may_guess(role, alias, roles):
                 continue
             if (
                 not is_nested(frame[name].dtype)
@@ -153,6 +157,16 @@ def _guess(
                 notes.append(f"using column {name!r} as {role} (guessed from its name)")
                 break
     return roles, notes
+
+
+def _may_guess(role: str, alias: str, roles: dict[str, str | None]) -> bool:
+    """Say whether a guess makes sense beside the roles found so far.
+
+    Parents are named by item; and r beside g and b is a colour, so single letters need a contributor.
+    """
+    if role == "derived_from":
+        return roles["item"] is not None
+    return len(alias) > 1 or role == "label" or roles["contributor"] is not None
 
 
 def _features(frame: pl.DataFrame, names: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:

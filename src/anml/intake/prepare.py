@@ -89,6 +89,8 @@ def prepare(
     derived = None if columns.derived_from is None else frame[columns.derived_from]
     items = None if columns.item is None else frame[columns.item]
     preparation = Preparation.fit(frame, columns.features, seed)
+    if not preparation.feature_names:
+        raise InputError(f"the feature columns of {table.name} hold no word or number to learn from")
     return Prepared(
         x=preparation.transform(frame),
         y=labels.y,

@@ -32,8 +32,8 @@ ALIASES: dict[str, tuple[str, ...]] = {
         "time", "timestamp", "datetime", "date", "created_at", "labeled_at", "labelled_at", "annotated_at",
         "submitted_at", "updated_at", "submit_time", "assignment_started", "created", "created_date",
     ),
-    "derived_from": ("derived_from", "parent_id", "parent_item", "parents"),
-    "gold": ("gold", "is_gold", "golden", "honeypot", "is_honeypot", "ground_truth"),
+    "derived_from": ("derived_from",),
+    "gold": ("is_gold", "is_golden", "is_honeypot", "honeypot", "is_ground_truth"),
 }  # fmt: skip
 ROLES = tuple(ALIASES)
 # Names under which the true label travels with the data: as a feature it would give the answer away.
@@ -68,7 +68,7 @@ def is_named(name: str, aliases: tuple[str, ...]) -> bool:
 
 
 def is_identifier_name(name: str) -> bool:
-    """Say whether a name is that of an identifier: id, row_id, patientId, uuid, index.
+    """Say whether a name is that of an identifier; a saved index has no name at all.
 
     Examples
     --------
@@ -77,7 +77,10 @@ def is_identifier_name(name: str) -> bool:
     """
     parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
     words = [word for word in re.split(r"[\W_]+", parted.lower()) if word]
-    return bool({"id", "ids", "uuid", "guid", "index", "rownum"} & set(words)) or squeezed(name) == "unnamed0"
+    return bool({"id", "ids", "uuid", "guid", "index", "rownum"} & set(words)) or squeezed(name) in (
+        "",
+        "unnamed0",
+    )
 
 
 def is_all_distinct(series: pl.Series) -> bool:
@@ -129,6 +132,6 @@ FITS: dict[str, Callable[[pl.Series], bool]] = {
     "verification": _fits_levels(VERIFICATION),
     "reputation": _fits_levels(REPUTATION),
     "time": _fits_time,
-    "derived_from": lambda series: series.dtype == pl.String,
+    "derived_from": lambda series: True,
     "gold": _fits_flag,
 }

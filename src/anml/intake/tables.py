@@ -11,7 +11,7 @@ import polars as pl
 
 from anml.core.errors import InputError
 from anml.intake.delimited import check_names, read_delimited
-from anml.intake.plain import fingerprint, plain
+from anml.intake.plain import fingerprint, framed, plain
 
 SEPARATORS = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
 PARQUET = (".parquet", ".pq")
@@ -149,7 +149,7 @@ def _from_pandas(frame: Any, name: str) -> pl.DataFrame:
     names = [str(column) for column in frame.columns]
     check_names(names, f"the {name} frame")
     columns = [_from_pandas_column(frame.iloc[:, at], column) for at, column in enumerate(names)]
-    return pl.DataFrame(columns)
+    return framed(columns)
 
 
 def _from_pandas_column(series: Any, column: str) -> pl.Series:
