@@ -85,7 +85,7 @@ class _Anml(MetaEstimatorMixin, BaseEstimator):
         )
 
         def own_factors() -> Any:
-            return sklearn_factors(_seeded(clone(self._learner()), seed).fit(X, y), X, y)
+            return sklearn_factors(seeded(clone(self._learner()), seed).fit(X, y), X, y)
 
         return assess(
             np.asarray(X, dtype=np.float64),
@@ -105,8 +105,8 @@ class _Anml(MetaEstimatorMixin, BaseEstimator):
         self.contributors_ = (
             None if found.contributors is None else pl.DataFrame(found.contributors._asdict())
         )
-        learner = _seeded(clone(self._learner()), seed)
-        self.estimator_ = _fit_weighted(learner, X, y, found.weighting, np.random.default_rng(seed))
+        learner = seeded(clone(self._learner()), seed)
+        self.estimator_ = fit_weighted(learner, X, y, found.weighting, np.random.default_rng(seed))
 
     @_delegates("predict")
     def predict(self, X: Any) -> Any:
@@ -128,14 +128,14 @@ def _known(n: int, **given: Any) -> Known:
     return Known(**columns)
 
 
-def _seeded(learner: Any, seed: int) -> Any:
+def seeded(learner: Any, seed: int) -> Any:
     """Give the learner a seed where it takes one and has none, so that a run can be repeated."""
     if "random_state" in learner.get_params() and learner.get_params()["random_state"] is None:
         learner.set_params(random_state=seed)
     return learner
 
 
-def _fit_weighted(learner: Any, X: Any, y: Any, weighting: Weighting, rng: np.random.Generator) -> Any:
+def fit_weighted(learner: Any, X: Any, y: Any, weighting: Weighting, rng: np.random.Generator) -> Any:
     """Fit on what was kept, on rows drawn by weight, or on everything with sample weights."""
     if weighting.recipe.select == "weight":
         return learner.fit(X, y, **_weight_argument(learner, weighting.sample_weight()))
