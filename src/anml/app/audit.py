@@ -116,11 +116,15 @@ def audit_table(
     prepared = prepare(table, columns, task=request.task, now=request.now, seed=request.seed)
     tested = None if test is None else testing_arrays(test, prepared, columns)
     known = Known(
-        prepared.contributor, prepared.item, prepared.verification, prepared.reputation, prepared.age, prepared.parents
-    )  # fmt: skip
-    found = assess(
-        prepared.x, prepared.y, prepared.task, max(len(prepared.classes), 1), known, policy, progress=progress
-    )  # fmt: skip
+        contributor=prepared.contributor,
+        item=prepared.item,
+        verification=prepared.verification,
+        reputation=prepared.reputation,
+        age=prepared.age,
+        parents=prepared.parents,
+    )
+    classes = max(len(prepared.classes), 1)
+    found = assess(prepared.x, prepared.y, prepared.task, classes, known, policy, progress=progress)
     comparison = _compared(prepared, found, request.seed, tested, progress) if request.compare else None
     result = _result(table, columns, prepared, found, comparison, request, policy, notes)
     return result, prepared, found

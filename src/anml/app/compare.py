@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from anml.core.checks import Floats, Ints
-from anml.core.domain import Weighting
+from anml.core.checks import Array, Floats
+from anml.core.domain import Task, Weighting
 from anml.core.folds import assign_folds
 from anml.core.stats import Estimate, mean_interval, paired, wilson
-from anml.gradients.mlp import Data, Networks, Shape, Task, initialise, predict, train
+from anml.gradients.mlp import Data, Networks, Shape, initialise, predict, train
 from anml.gradients.scoring import Progress
 from anml.gradients.threads import threads
 
@@ -41,14 +41,14 @@ class Comparison:
 
 
 def compare(
-    x: Floats,
-    y: Floats | Ints,
+    x: Array,
+    y: Array,
     task: Task,
     classes: int,
     ways: dict[str, Weighting],
     *,
     groups: np.ndarray[Any, Any] | None = None,
-    test: tuple[Floats, Floats | Ints] | None = None,
+    test: tuple[Array, Array] | None = None,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Comparison:
@@ -59,7 +59,7 @@ def compare(
     """
     rng = np.random.default_rng(seed)
     rows = np.sort(rng.choice(len(y), min(len(y), MOST_ROWS), replace=False))
-    x, y = np.asarray(x, dtype=np.float32)[rows], np.asarray(y)[rows]
+    x, y = x[rows], y[rows]
     weights = np.stack([way.sample_weight()[rows] for way in ways.values()])
     if test is not None:
         wrong, epochs = _on_test(x, y, task, classes, weights, test, seed, progress)
@@ -77,7 +77,7 @@ def compare(
 
 
 def _on_folds(
-    x: Floats, y: Any, task: Task, classes: int, weights: Floats, groups: Any,
+    x: Array, y: Array, task: Task, classes: int, weights: Floats, groups: Any,
     rng: np.random.Generator, seed: int, progress: Progress | None,
 ) -> tuple[Floats, int]:  # fmt: skip
     n = len(y)
@@ -97,15 +97,15 @@ def _on_folds(
 
 
 def _on_test(
-    x: Floats, y: Any, task: Task, classes: int, weights: Floats, test: tuple[Any, Any],
+    x: Array, y: Array, task: Task, classes: int, weights: Floats, test: tuple[Array, Array],
     seed: int, progress: Progress | None,
 ) -> tuple[Floats, int]:  # fmt: skip
     networks, scale, epochs = _fit(x, y, task, classes, weights, seed, progress)
-    return _errors(networks, np.asarray(test[0], dtype=np.float32), np.asarray(test[1]), task, scale), epochs
+    return _errors(networks, test[0], test[1], task, scale), epochs
 
 
 def _fit(
-    x: Floats, y: Any, task: Task, classes: int, weights: Floats, seed: int, progress: Progress | None
+    x: Array, y: Array, task: Task, classes: int, weights: Floats, seed: int, progress: Progress | None
 ) -> tuple[Networks, tuple[float, float], int]:
     count, n = weights.shape
     epochs = int(np.clip(PASSES // (count * n), 10, EPOCHS))
@@ -127,7 +127,7 @@ def _fit(
     return networks, (centre, spread), epochs
 
 
-def _errors(networks: Networks, x: Floats, y: Any, task: Task, scale: tuple[float, float]) -> Floats:
+def _errors(networks: Networks, x: Array, y: Array, task: Task, scale: tuple[float, float]) -> Floats:
     outputs = predict(networks, torch.as_tensor(x)).numpy()
     if task == "classification":
         return np.asarray(outputs.argmax(axis=2) != y, dtype=np.float64)

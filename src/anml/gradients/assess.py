@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from anml.core.attribute import Contributors, attribute, chain_factor
-from anml.core.checks import Floats, Ints, as_ages, as_codes
-from anml.core.domain import Recipe, Signals, Weighting
+from anml.core.checks import Array, Ints, as_ages, as_codes
+from anml.core.domain import Recipe, Signals, Task, Weighting
 from anml.core.noise import Noise, label_noise, residual_noise
 from anml.core.signals.levels import level_values
 from anml.core.signals.reputation import REPUTATION, ColdStart, prior_counts
@@ -19,7 +19,6 @@ from anml.core.signals.temporal import ContextDecay, Decay
 from anml.core.signals.verification import VERIFICATION
 from anml.core.weigh import weigh_signals
 from anml.gradients.factors import Factors
-from anml.gradients.mlp import Task
 from anml.gradients.scoring import Profile, Progress, Scores, score
 
 
@@ -70,8 +69,8 @@ class Assessment:
 
 
 def assess(
-    x: Floats,
-    y: Floats | Ints,
+    x: Array,
+    y: Array,
     task: Task,
     classes: int,
     known: Known,
@@ -105,7 +104,7 @@ def assess(
     return Assessment(scores, noise, signals, weighting, contributors)
 
 
-def estimate_noise(scores: Scores, y: Floats | Ints, task: Task) -> Noise:
+def estimate_noise(scores: Scores, y: Array, task: Task) -> Noise:
     """Share of wrong labels, and each label's probability of being right, from held-out predictions."""
     if task == "classification":
         return label_noise(scores.held_out, np.asarray(y, dtype=np.int64))

@@ -14,14 +14,13 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 from anml.adapters.sklearn.mlp import MLPClassifier, MLPRegressor
 from anml.adapters.sklearn.sources import sklearn_factors
 from anml.core.checks import one_of
-from anml.core.domain import Recipe, Weighting
+from anml.core.domain import Recipe, Task, Weighting
 from anml.core.errors import InputError, UnsupportedError
 from anml.core.selection import draw
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.temporal import ContextDecay, Decay
 from anml.core.weigh import recipe_of
 from anml.gradients.assess import Assessment, Known, Policy, assess
-from anml.gradients.mlp import Task
 from anml.gradients.scoring import Profile, profile_of
 
 GRADIENTS = ("scoring", "estimator")

@@ -9,8 +9,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from anml.core.domain import Task
 from anml.core.errors import InputError
-from anml.gradients.mlp import Data, Networks, Shape, Task, initialise, predict, train
+from anml.gradients.mlp import Data, Networks, Shape, initialise, predict, train
 from anml.gradients.threads import threads
 
 
