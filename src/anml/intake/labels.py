@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 
 from anml.core.checks import one_of
+from anml.core.domain import Task
 from anml.core.errors import InputError
 from anml.intake.plain import as_text, codes_in, is_nested
 
@@ -18,7 +19,7 @@ class Labels(NamedTuple):
     """Labels as numbers: codes of sorted classes, or values."""
 
     y: np.ndarray[tuple[int], np.dtype[np.int64] | np.dtype[np.float64]]
-    task: str
+    task: Task
     classes: list[str]
     notes: list[str]
 
@@ -45,9 +46,9 @@ def read_labels(series: pl.Series, task: str = "auto") -> Labels:
                 f"{'classes' if task == 'classification' else 'a quantity'} ({task})"
             )
     if task == "regression":
-        return Labels(_values(series), task, [], notes)
+        return Labels(_values(series), "regression", [], notes)
     codes, classes = _classes(series)
-    return Labels(codes, task, classes, notes)
+    return Labels(codes, "classification", classes, notes)
 
 
 def guess_task(series: pl.Series) -> str:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import polars as pl
 
 from anml.core.checks import Bools, Floats, Ints
+from anml.core.domain import Task
 from anml.core.errors import InputError
 from anml.intake.columns import Columns
 from anml.intake.encode.preparation import Preparation
@@ -39,7 +40,7 @@ class Prepared:
 
     x: npt.NDArray[np.float32]
     y: np.ndarray[Any, Any]
-    task: str
+    task: Task
     classes: list[str]
     contributor: npt.NDArray[np.str_] | None
     item: npt.NDArray[np.str_] | None
