@@ -1,12 +1,9 @@
 """Small tables with answers that can be worked out by hand."""
 
-import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
-import pytest
 
 from anml.intake.columns import choose_columns
 from anml.intake.prepare import Prepared, prepare
@@ -22,7 +19,10 @@ def prepared(source: Any, *, task: str = "auto", now: Any = None, seed: int = 0,
 def labelled(**columns: Any) -> pl.DataFrame:
     """A table of the given columns with a feature and two classes."""
     rows = len(next(iter(columns.values())))
-    base = {"size": [float(at) for at in range(rows)], "label": ["a" if at % 2 else "b" for at in range(rows)]}
+    base = {
+        "size": [float(at) for at in range(rows)],
+        "label": ["a" if at % 2 else "b" for at in range(rows)],
+    }
     return pl.DataFrame({**base, **columns})
 
 
@@ -45,10 +45,3 @@ def mixed_table(rows: int = 60, seed: int = 0) -> pl.DataFrame:
             "label": random.choice(["yes", "no"], size=rows),
         }
     )
-
-
-def data_folder() -> Path:
-    folder = os.environ.get("ANML_DATA")
-    if not folder:
-        pytest.skip("ANML_DATA names no folder with the public data files")
-    return Path(folder)
