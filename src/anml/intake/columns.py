@@ -24,6 +24,8 @@ from anml.intake.roles import (
 MOST_SHOWN = 12
 # From this many rows on, strings that never repeat are names of the rows.
 MANY_ROWS = 20
+# Roles whose name on a column of other values may be a slip, such as a level that is misspelt.
+SAID_WHEN_UNFIT = ("verification", "reputation", "time")
 
 
 @dataclass(frozen=True)
@@ -142,20 +144,19 @@ def _guess(
     roles, notes = dict(given), []
     by_name = {squeezed(name): name for name in reversed(frame.columns)}
     for role in ROLES:
-        if roles[role] is not None:
-            continue
-        for alias in ALIASES[role]:
+        for alias in ALIASES[role] if roles[role] is None else ():
             name = by_name.get(squeezed(alias))
             if name is None or name in taken or name in roles.values() or not _may_guess(role, alias, roles):
                 continue
-            if (
-                not is_nested(frame[name].dtype)
-                and frame[name].null_count() < frame.height
-                and FITS[role](frame[name])
-            ):
+            series = frame[name]
+            if series.null_count() < frame.height and not is_nested(series.dtype) and FITS[role](series):
                 roles[role] = name
                 notes.append(f"using column {name!r} as {role} (guessed from its name)")
                 break
+            if role in SAID_WHEN_UNFIT:
+                notes.append(
+                    f"column {name!r} is not used as {role}: its values do not fit (name it to see why)"
+                )
     return roles, notes
 
 
@@ -188,10 +189,10 @@ def _quoted(names: Sequence[str]) -> str:
 
 
 def _why_not(series: pl.Series) -> str | None:
-    if is_nested(series.dtype):
-        return f"a column of {series.dtype} is not a feature"
     if series.null_count() == series.len():
         return "no values"
+    if is_nested(series.dtype):
+        return f"a column of {series.dtype} is not a feature"
     if series.n_unique() == 1:
         return "the same value in every row"
     if is_named(series.name, TRUTHS):

@@ -5,7 +5,8 @@ from collections.abc import Callable
 
 import polars as pl
 
-from anml.core.signals.levels import Level
+from anml.core.errors import AnmlError
+from anml.core.signals.levels import Level, level_values
 from anml.core.signals.reputation import REPUTATION
 from anml.core.signals.verification import VERIFICATION
 from anml.intake.plain import as_text
@@ -98,15 +99,13 @@ def _fits_item(series: pl.Series) -> bool:
     )
 
 
-def _fits_levels(levels: dict[str, Level]) -> Callable[[pl.Series], bool]:
+def _fits_levels(role: str, levels: dict[str, Level]) -> Callable[[pl.Series], bool]:
     def fits(series: pl.Series) -> bool:
-        known = series.drop_nulls()
-        if known.dtype == pl.Boolean:
-            return True
-        if known.dtype.is_numeric():
-            return bool(known.is_between(0, 1).all())
-        names = known.unique().str.strip_chars().str.to_lowercase().str.replace_all(r"[ _]", "-")
-        return known.dtype == pl.String and set(names.to_list()) <= set(levels)
+        try:
+            level_values(role, series.drop_nulls().unique().to_list(), levels)
+        except AnmlError:
+            return False
+        return True
 
     return fits
 
@@ -129,8 +128,8 @@ FITS: dict[str, Callable[[pl.Series], bool]] = {
     "label": lambda series: True,
     "contributor": _fits_contributor,
     "item": _fits_item,
-    "verification": _fits_levels(VERIFICATION),
-    "reputation": _fits_levels(REPUTATION),
+    "verification": _fits_levels("verification", VERIFICATION),
+    "reputation": _fits_levels("reputation", REPUTATION),
     "time": _fits_time,
     "derived_from": lambda series: True,
     "gold": _fits_flag,
