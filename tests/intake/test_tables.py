@@ -102,9 +102,9 @@ BAD_FILES = [
     ("t.csv.gz", gzip.compress(CSV)[:20], "damaged or truncated gzip"),
     ("t.csv.gz", gzip.compress(b"")[:-3] + b"abc", "damaged or truncated gzip"),
     ("t.parquet", b"", "is empty"),
-    ("t.parquet", b"hello", "not readable as Parquet"),
-    ("t.parquet", parquet_bytes()[:500], "not readable as Parquet"),
-    ("t.parquet", parquet_bytes()[:40] + b"x" * 20 + parquet_bytes()[60:], "not readable as Parquet"),
+    ("t.parquet", b"hello", "is not a Parquet file"),
+    ("t.parquet", parquet_bytes()[:500], "truncated Parquet"),
+    ("t.parquet", parquet_bytes()[:40] + b"x" * 20 + parquet_bytes()[60:], "damaged Parquet"),
     ("t.xlsx", b"PK", "unknown ending; allowed: .csv, .csv.gz, .tsv, .tsv.gz, .parquet, .pq"),
     ("t", b"a", "unknown ending"),
 ]

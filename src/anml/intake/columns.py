@@ -193,18 +193,16 @@ def _why_not(series: pl.Series) -> str | None:
         return "no values"
     if is_nested(series.dtype):
         return f"a column of {series.dtype} is not a feature"
-    if series.n_unique() == 1:
+    if series.head(1000).n_unique() == 1 and series.n_unique() == 1:
         return "the same value in every row"
     if is_named(series.name, TRUTHS):
         return "it looks like the true label; name it as a feature to use it"
-    if is_all_distinct(series) and _is_identifier(series):
+    if not series.dtype.is_float() and is_all_distinct(series) and _is_identifier(series):
         return "an identifier, different in every row"
     return None
 
 
 def _is_identifier(series: pl.Series) -> bool:
-    if series.dtype.is_float():
-        return False
     if is_identifier_name(series.name):
         return True
     return series.dtype == pl.String and series.len() > MANY_ROWS and not is_text(series)

@@ -31,9 +31,10 @@ def read_delimited(data: bytes, shown: str, separator: str) -> pl.DataFrame:
     except pl.exceptions.PolarsError:
         reason = _first_bad_line(data, separator, len(names))
         raise InputError(f"{shown} is not well-formed CSV: {reason}") from None
-    return framed(
-        [_tidied(series).alias(name) for name, series in zip(names, frame.get_columns(), strict=True)]
-    )
+    if frame.width != len(names):  # a quote inside a name, which readers understand differently
+        raise InputError(f"{shown} is not well-formed CSV: quotes are out of place in the header line")
+    frame.columns = names
+    return framed([_tidied(series) for series in frame.get_columns()])
 
 
 def _typed(data: bytes, separator: str) -> pl.DataFrame:

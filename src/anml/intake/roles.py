@@ -10,7 +10,7 @@ from anml.core.signals.levels import Level, level_values
 from anml.core.signals.reputation import REPUTATION
 from anml.core.signals.verification import VERIFICATION
 from anml.intake.plain import as_text
-from anml.intake.times import YEARS, are_times
+from anml.intake.times import YEARS, start_as_times
 
 # The most telling name first. Compared without case and separators: Worker-ID and workerId are one.
 ALIASES: dict[str, tuple[str, ...]] = {
@@ -86,7 +86,11 @@ def is_identifier_name(name: str) -> bool:
 
 def is_all_distinct(series: pl.Series) -> bool:
     """Say whether no two rows share a value."""
-    return series.len() > 1 and series.null_count() == 0 and series.n_unique() == series.len()
+    if series.len() < 2 or series.null_count():
+        return False
+    # Most columns repeat a value early, and counting a long one takes a while.
+    first = series.head(1000)
+    return first.n_unique() == first.len() and series.n_unique() == series.len()
 
 
 def _fits_contributor(series: pl.Series) -> bool:
@@ -115,7 +119,8 @@ def _fits_time(series: pl.Series) -> bool:
         # A column called time is often a duration; only calendar years and counts since 1970 are times.
         known = series.drop_nulls()
         return bool(known.is_between(*YEARS).all() or (known >= 1e8).all())
-    return are_times(series)
+    # Only the first values: a bad one further down is a mistake to be told, not another kind of column.
+    return start_as_times(series)
 
 
 def _fits_flag(series: pl.Series) -> bool:

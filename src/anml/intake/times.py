@@ -62,10 +62,13 @@ def read_instants(series: pl.Series) -> pl.Series:
 
 def are_times(series: pl.Series) -> bool:
     """Say whether every value of a column can be read as a time, looking at a few first."""
-    known = series.drop_nulls()
-    if known.is_empty() or instants(known.head(100)).null_count():
-        return False
-    return instants(known).null_count() == 0
+    return start_as_times(series) and instants(series.drop_nulls()).null_count() == 0
+
+
+def start_as_times(series: pl.Series) -> bool:
+    """Say whether the first values of a column can be read as times."""
+    first = series.drop_nulls().head(100)
+    return not first.is_empty() and instants(first).null_count() == 0
 
 
 def ages(times: pl.Series, now: datetime | None) -> tuple[Floats, datetime, int]:
