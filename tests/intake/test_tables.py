@@ -10,6 +10,8 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from intake_tables import mixed_table
 from polars.testing import assert_frame_equal
 
@@ -250,3 +252,21 @@ assert isinstance(back, pd.DataFrame) and back["c"][0] == "x", back
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+@given(st.lists(st.tuples(st.integers(0, 10**6), st.binary(max_size=3)), min_size=1, max_size=5))
+def test_a_file_changed_at_random_is_read_or_refused_in_one_sentence(
+    tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[int, bytes]]
+) -> None:
+    data = mixed_table(20).write_csv().encode()
+    for place, new in changes:
+        at = place % len(data)
+        data = data[:at] + new + data[at + len(new) // 2 :]
+    path = written(tmp_path_factory.getbasetemp(), "changed.csv", data)
+    said = "'changed.csv'"
+    try:
+        assert read_table(path).frame.height > 0
+    except InputError as error:
+        said = str(error)
+    assert "'changed.csv'" in said
+    assert "\n" not in said

@@ -95,9 +95,7 @@ def choose_columns(
         if features is None
         else tuple(dict.fromkeys([features] if isinstance(features, str) else features))
     )
-    for name in (*(name for name in given.values() if name is not None), *left_out, *(wanted or ())):
-        _check_exists(frame, name)
-    _check_roles(given, wanted or (), left_out)
+    _check_named(frame, given, wanted or (), left_out)
     roles, notes = _guess(frame, given, (*left_out, *(wanted or ())))
     if roles["label"] is None:
         raise InputError(f"no column could be taken for the label; name one of {_listed(frame.columns)}")
@@ -125,11 +123,15 @@ def _listed(names: Sequence[str]) -> str:
     return shown if len(names) <= MOST_SHOWN else f"{shown} and {len(names) - MOST_SHOWN} more"
 
 
-def _check_roles(given: dict[str, str | None], features: Sequence[str], ignore: Sequence[str]) -> None:
+def _check_named(
+    frame: pl.DataFrame, given: dict[str, str | None], features: Sequence[str], ignore: Sequence[str]
+) -> None:
+    """Check that every column named by the user exists and is named for one thing."""
     uses: dict[str, list[str]] = {}
     named = [(role, name) for role, name in given.items() if name is not None]
     named += [("feature", name) for name in features] + [("ignored", name) for name in ignore]
     for role, name in named:
+        _check_exists(frame, name)
         uses.setdefault(name, []).append(role)
     for name, roles in uses.items():
         if len(set(roles)) > 1:
