@@ -30,6 +30,8 @@ DAYS_PER_YEAR = 365.25
 # Up to this many classes a matrix is still readable in half the width of a figure.
 MOST_CLASSES = 12
 MATRICES = 4
+KEYED = 350
+AGES = 300
 
 
 def q_against_s_figure(q: Floats, s: Floats) -> str:
@@ -60,7 +62,7 @@ def q_against_s_figure(q: Floats, s: Floats) -> str:
         _key(figure, counts.max())
 
     text = f"{len(q):,} rows; mean q is {means[0]:.2f} at the lowest s, {means[-1]:.2f} at the highest."
-    return draw("qs", "q against s", 380, (52, 14, 30, 44), paint, text)
+    return draw("qs", "q against s", KEYED, (52, 14, 30, 44), paint, text)
 
 
 def _means(q: Floats, s: Floats, inside: Any, rows: Any) -> tuple[Floats, Floats]:
@@ -76,14 +78,14 @@ def _depth(counts: Floats) -> Floats:
 
 
 def _key(figure: Figure, most: float) -> None:
-    y = 1 - 13 / 380
+    y = 1 - 13 / KEYED
     figure.text(52 / WIDTH, y, "rows in a cell", va="center", color=QUIET, fontsize=10.5)
     counts = np.unique(np.round(np.geomspace(1, max(most, 1), 3)))
     for place, (count, alpha) in enumerate(zip(counts, _depth(counts), strict=True)):
-        x = 0.29 + 0.12 * place
+        x = 0.33 + 0.13 * place
         figure.add_artist(Rectangle((x, y - 0.014), 0.022, 0.028, facecolor=MAIN, alpha=float(alpha)))
         figure.text(x + 0.032, y, f"{count:,.0f}", va="center", color=QUIET, fontsize=10.5)
-    x = 0.71
+    x = 0.77
     figure.add_artist(Rectangle((x, y - 0.003), 0.03, 0.006, facecolor=OTHER))
     figure.text(x + 0.04, y, "mean q", va="center", color=QUIET, fontsize=10.5)
 
@@ -111,8 +113,8 @@ def ages_figure(age: Floats, decay: Callable[[Any], Floats]) -> str:
     curve = np.linspace(0, oldest, 100)
 
     def paint(figure: Figure, axes: Axes) -> None:
-        axes.set_position((58 / WIDTH, 44 / 340, 1 - 72 / WIDTH, 150 / 340))
-        above = figure.add_axes((58 / WIDTH, 226 / 340, 1 - 72 / WIDTH, 100 / 340))
+        axes.set_position((58 / WIDTH, 44 / AGES, 1 - 72 / WIDTH, 130 / AGES))
+        above = figure.add_axes((58 / WIDTH, 204 / AGES, 1 - 72 / WIDTH, 84 / AGES))
         plain(above)
         for each, words in ((above, "T"), (axes, "rows")):
             grid(each, "y")
@@ -130,7 +132,7 @@ def ages_figure(age: Floats, decay: Callable[[Any], Floats]) -> str:
         f"Median age {np.median(age) * scale:.3g} {unit}, where T is {fresh[0]:.2f}; "
         f"oldest {oldest * scale:.3g} {unit}, where T is {fresh[1]:.2f}."
     )
-    return draw("ages", "Ages of the rows, and freshness by age", 340, (58, 14, 14, 44), paint, text)
+    return draw("ages", "Ages of the rows, and freshness by age", AGES, (58, 14, 14, 44), paint, text)
 
 
 def _bars(axes: Axes, counts: Any, edges: Floats) -> None:
@@ -156,8 +158,8 @@ def confusion_figure(names: Sequence[str], matrices: Sequence[Any], classes: Seq
             row, column = divmod(place, across)
             x, y = left + column * (side + 22), bottom + (down - 1 - row) * (side + gap)
             each = figure.add_axes((x / WIDTH, y / height, side / WIDTH, side / height))
-            _matrix(each, np.asarray(matrix))
-            each.set_title(shortened(name, 26), fontsize=11.5, color=INK, loc="left", pad=7)
+            _matrix(each, np.asarray(matrix), side)
+            each.set_title(shortened(name, 22), fontsize=11.5, color=INK, loc="left", pad=7)
             last = place + across >= len(names)
             each.set_xticks(range(len(labels)), labels if last else [""] * len(labels), rotation=90)
             each.set_yticks(range(len(labels)), labels if column == 0 else [""] * len(labels))
@@ -169,20 +171,20 @@ def confusion_figure(names: Sequence[str], matrices: Sequence[Any], classes: Seq
     return draw("confusion", "Labels given against held-out predictions", height, (0, 0, 0, 0), paint, text)
 
 
-def _matrix(axes: Axes, matrix: Any) -> None:
+def _matrix(axes: Axes, matrix: Any, side: float) -> None:
     axes.patch.set_alpha(0)
     axes.spines[:].set_visible(False)
     size = len(matrix)
     deepest = max(int(matrix.max()), 1)
+    # As large as the longest number allows; no number rather than one that runs over its cell.
+    font = min(10.5, 0.82 * side / size / (0.62 * len(str(deepest))))
     for given, predicted in zip(*np.nonzero(matrix), strict=True):
         count = int(matrix[given, predicted])
         alpha = 0.12 + 0.43 * count / deepest
         colour = MAIN if given == predicted else OTHER
         axes.add_patch(Rectangle((predicted - 0.47, given - 0.47), 0.94, 0.94, facecolor=colour, alpha=alpha))
-        axes.text(
-            predicted, given, f"{count}" if count < 10_000 else f"{count / 1000:.0f}k", ha="center",
-            va="center", fontsize=9 if size > 6 else 11, color=INK,
-        )  # fmt: skip
+        if font >= 6:
+            axes.text(predicted, given, str(count), ha="center", va="center", fontsize=font, color=INK)
     for edge in range(size + 1):
         axes.axhline(edge - 0.5, color=QUIET, linewidth=0.3, alpha=0.4)
         axes.axvline(edge - 0.5, color=QUIET, linewidth=0.3, alpha=0.4)

@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from anml.core.stats import Estimate
-from anml.surfaces.svg import INK, LINE, MAIN, PAPER, QUIET, WIDTH, draw, grid, label_margin, shortened
+from anml.surfaces.svg import LINE, MAIN, PAPER, QUIET, WIDTH, draw, grid, label_margin, shortened
 
 ROW = 20
 LABEL = 24
@@ -37,23 +37,22 @@ def errors_figure(ways: Sequence[ErrorOf], metric: str, percent: bool) -> str:
         grid(axes)
         for place, (way, (low, high)) in enumerate(zip(ways, reach, strict=True)):
             colour = MAIN if way.name == "as chosen" else QUIET
-            axes.plot([low, high], [place, place], color=colour, linewidth=3, alpha=0.35)
+            axes.plot([low, high], [place, place], color=colour, linewidth=4, alpha=0.35)
             axes.plot(way.error.mean, place, "o", color=colour, markersize=8)
             axes.annotate(
-                way.shown, (way.error.mean, place), xytext=(0, 9), textcoords="offset points",
-                ha="center", fontsize=10.5, color=INK, annotation_clip=False,
+                way.shown, (1, place), (10, 0), xycoords=("axes fraction", "data"),
+                textcoords="offset points", va="center", annotation_clip=False,
             )  # fmt: skip
         axes.set_yticks(range(len(ways)), [way.name for way in ways])
-        axes.set_ylim(len(ways) - 0.55, -0.75)
-        top = float(reach.max()) or 1.0
-        axes.set_xlim(0, top * 1.12)
-        axes.xaxis.set_major_locator(MaxNLocator(5))
+        axes.set_ylim(len(ways) - 0.4, -0.6)
+        axes.set_xlim(0, (float(reach.max()) or 1.0) * 1.08)
+        axes.xaxis.set_major_locator(MaxNLocator(4))
         if percent:
             axes.xaxis.set_major_formatter(FuncFormatter(_percent))
         axes.set_xlabel(f"{metric}, 95% interval")
 
     text = "; ".join(f"{way.name}: {way.shown}" for way in ways)
-    return draw("errors", "Error of each way of weighing", 52 + 44 * len(ways), (96, 26, 6, 42), paint, text)
+    return draw("errors", "Error of each way of weighing", 54 + 34 * len(ways), (88, 142, 8, 44), paint, text)
 
 
 def to_show(contributors: pl.DataFrame, most: int = MOST_SHOWN) -> pl.DataFrame:
@@ -107,8 +106,8 @@ def shares_figure(shown: pl.DataFrame) -> str:
         grid(axes)
         rows, weight = shown["row_share"].to_numpy(), shown["weight_share"].to_numpy()
         axes.hlines(places, rows, weight, color=LINE, linewidth=2.4)
-        axes.plot(rows, places, "o", color=QUIET, markerfacecolor=PAPER, markersize=6.5)
-        axes.plot(weight, places, "o", color=MAIN, markersize=6.5)
+        axes.plot(rows, places, "o", color=QUIET, markerfacecolor=PAPER, markersize=6.5, clip_on=False)
+        axes.plot(weight, places, "o", color=MAIN, markersize=6.5, clip_on=False)
         _rows(axes, labels)
         axes.set_xlim(0, max(float(max(rows.max(), weight.max())) * 1.08, 1e-6))
         axes.xaxis.set_major_locator(MaxNLocator(5))
@@ -132,7 +131,7 @@ def _percent(value: float, place: int | None = None) -> str:
 
 def _legend(figure: Figure, height: float) -> None:
     y = 1 - 11 / height
-    for x, words, face, edge in ((0.52, "rows", PAPER, QUIET), (0.66, "weight", MAIN, MAIN)):
+    for x, words, face, edge in ((0.6, "rows", PAPER, QUIET), (0.74, "weight", MAIN, MAIN)):
         figure.text(x + 0.025, y, words, va="center", color=QUIET, fontsize=10.5)
         figure.add_artist(_dot(x, y, face, edge))
 

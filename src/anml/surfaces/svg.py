@@ -30,7 +30,7 @@ VARIABLES = {
 }
 
 # Drawn about as wide as a phone shows it, so that text stays readable there and on a desktop alike.
-WIDTH = 500
+WIDTH = 440
 PER_INCH = 72
 FONT = 11.5
 CHARACTER = 6.4

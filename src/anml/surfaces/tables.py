@@ -8,7 +8,7 @@ import polars as pl
 
 from anml.app.audit import Audited
 from anml.core.stats import mean_interval, wilson
-from anml.surfaces.svg import printable, shortened
+from anml.surfaces.svg import shortened
 
 MOST_LISTED = 200
 MOST_SAMPLES = 20
@@ -93,13 +93,17 @@ def residual_table(result: Audited) -> Listing:
             {
                 "contributor": shortened(row["contributor"], NAME),
                 "rows": f"{row['rows']:,}",
-                "bias": f"{mean:+.3g}",
-                "bias_interval": f"{low:+.3g} to {high:+.3g}" if np.isfinite(low) else "one row only",
+                "bias": _signed(mean),
+                "bias_interval": f"{_signed(low)} to {_signed(high)}" if np.isfinite(low) else "one row only",
                 "absolute": f"{row['absolute']:.3g}",
                 "wide": f"{row['wide']:.3g}",
             }
         )
     return Listing(rows, frame.height - len(rows))
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.3g}".replace("-", "−")
 
 
 def most_confused(result: Audited) -> pl.DataFrame:
@@ -154,9 +158,12 @@ def confusion_matrix(result: Audited, contributor: str) -> Any:
 
 
 def sample_table(result: Audited) -> Listing:
-    """The rows to look at first: left out, and least likely to be right; of all rows if none was left out."""
+    """List the rows to look at first: left out, and least likely to be right.
+
+    Where none was left out, those of all rows that are more likely wrong than right.
+    """
     left_out = result.samples.filter(~pl.col("kept"))
-    frame = result.samples if left_out.is_empty() else left_out
+    frame = result.samples.filter(pl.col("p_clean") < 0.5) if left_out.is_empty() else left_out
     columns = ("row", "contributor", "label", "predicted", "p_clean")
     rows = [
         {
@@ -171,8 +178,8 @@ def sample_table(result: Audited) -> Listing:
         .sort("p_clean", "row")
         .iter_rows(named=True)
     ]
-    return Listing(rows, left_out.height - len(rows) if left_out.height else 0)
+    return Listing(rows, frame.height - len(rows))
 
 
 def _value(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else shortened(printable(str(value)), TEXT)
+    return f"{value:.4g}" if isinstance(value, float) else shortened(str(value), TEXT)
