@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from anml.adapters.sklearn.estimators import contributor_frame
 from anml.app.compare import Comparison, compare
 from anml.core.domain import Gate, Recipe, Weighting
 from anml.core.errors import InputError
@@ -217,7 +218,7 @@ def _samples(prepared: Prepared, found: Assessment) -> pl.DataFrame:
 def _contributors(samples: pl.DataFrame, found: Assessment) -> pl.DataFrame:
     if found.contributors is None:
         return pl.DataFrame(schema={"contributor": pl.String, "rows": pl.Int64, "kept": pl.Int64})
-    frame = pl.DataFrame(found.contributors._asdict()).rename({"names": "contributor"})
+    frame = contributor_frame(found.contributors)
     agreement = samples.group_by("contributor").agg(agreement=(pl.col("label") == pl.col("predicted")).mean())
     return frame.join(agreement, on="contributor", how="left").sort("quality", "contributor")
 

@@ -109,7 +109,7 @@ def estimate_noise(scores: Scores, y: Array, task: Task) -> Noise:
     if task == "classification":
         return label_noise(scores.held_out, np.asarray(y, dtype=np.int64))
     values = np.asarray(y, dtype=np.float64)
-    return residual_noise(values - scores.held_out, values)
+    return residual_noise(values - scores.held_out)
 
 
 def _signals(

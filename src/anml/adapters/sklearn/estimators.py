@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 
 from anml.adapters.sklearn.mlp import MLPClassifier, MLPRegressor
 from anml.adapters.sklearn.sources import sklearn_factors
+from anml.core.attribute import Contributors
 from anml.core.checks import one_of
 from anml.core.domain import Recipe, Task, Weighting
 from anml.core.errors import InputError, UnsupportedError
@@ -101,9 +102,7 @@ class _Anml(MetaEstimatorMixin, BaseEstimator):
         found = self._assess(X, y, codes, classes, known, seed)
         self.weights_, self.kept_, self.gate_ = found.weighting.w, found.weighting.kept, found.weighting.gate
         self.quality_, self.noise_ = found.scores.q, found.noise.rate
-        self.contributors_ = (
-            None if found.contributors is None else pl.DataFrame(found.contributors._asdict())
-        )
+        self.contributors_ = None if found.contributors is None else contributor_frame(found.contributors)
         learner = seeded(clone(self._learner()), seed)
         self.estimator_ = fit_weighted(learner, X, y, found.weighting, np.random.default_rng(seed))
 
@@ -120,11 +119,18 @@ def _known(n: int, **given: Any) -> Known:
     for name, values in given.items():
         if values is None:
             continue
-        array = np.asarray(values, dtype=object if name in ("verification", "reputation") else None)
-        if name != "derived_from" and array.shape != (n,):
-            raise InputError(f"{name} must be one value per sample: {n} expected, got shape {array.shape}")
-        columns["parents" if name == "derived_from" else name] = values if name == "derived_from" else array
+        if len(values) != n:
+            name = "derived_from" if name == "parents" else name
+            raise InputError(f"{name} must be one value per sample: {n} expected, got {len(values)}")
+        # Levels may mix names and numbers, and lists of parents differ in length: neither is a plain array.
+        plain = name in ("contributor", "item", "age")
+        columns[name] = np.asarray(values) if plain else list(values)
     return Known(**columns)
+
+
+def contributor_frame(contributors: Contributors) -> pl.DataFrame:
+    """One row per contributor."""
+    return pl.DataFrame(contributors._asdict()).rename({"names": "contributor"})
 
 
 def seeded(learner: Any, seed: int) -> Any:
@@ -235,7 +241,7 @@ class AnmlClassifier(ClassifierMixin, _Anml):
             )
         known = _known(
             len(y), contributor=contributor, item=item, verification=verification,
-            reputation=reputation, age=age, derived_from=derived_from,
+            reputation=reputation, age=age, parents=derived_from,
         )  # fmt: skip
         self._fit(X, y, codes, len(self.classes_), known)
         return self
@@ -281,7 +287,7 @@ class AnmlRegressor(RegressorMixin, _Anml):
         X, y = validate_data(self, X, y, y_numeric=True, ensure_min_samples=2)
         known = _known(
             len(y), contributor=contributor, item=item, verification=verification,
-            reputation=reputation, age=age, derived_from=derived_from,
+            reputation=reputation, age=age, parents=derived_from,
         )  # fmt: skip
         self._fit(X, y, np.asarray(y, dtype=np.float64), 1, known)
         return self

@@ -60,7 +60,7 @@ def save_model(model: Any, folder: str | Path) -> None:
         )
     arrays = {key: np.ascontiguousarray(getattr(model, key)) for key in kind.arrays}
     save_file(arrays, folder / "model.safetensors")
-    (folder / "model.json").write_text(json.dumps(about, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    (folder / "model.json").write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
 
 
 def load_model(folder: str | Path) -> Any:
