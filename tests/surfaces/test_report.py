@@ -273,6 +273,12 @@ class TestVerdict:
         assert "Nothing changes without anml" in words
         assert "No row was left out" in words
 
+    def test_freshness_that_costs_accuracy_is_named(self, result):
+        aged = replace(result, gate=Gate("krum", "only q"), comparison=comparison(0.3, 0.05, 0.1))
+        words = Page(render_report(aged)).words
+        assert "q without freshness did better here" in words
+        assert "they are q alone" not in words
+
     def test_without_comparison(self):
         page = Page(render_report(audited(compared=None)))
         assert "what would change without anml cannot be said" in page.words
