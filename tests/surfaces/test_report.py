@@ -77,9 +77,13 @@ def comparison(uniform=0.3, only_q=0.2, chosen=0.1, metric="share of wrong predi
         return Estimate(mean, mean - 0.02, mean + 0.02)
 
     ways = [
-        Compared("uniform", estimate(uniform)),
-        Compared("q only", estimate(only_q), estimate(only_q - uniform)),
-        Compared("chosen", estimate(chosen), estimate(chosen - uniform)),
+        Compared("uniform", estimate(uniform), {}),
+        Compared("q only", estimate(only_q), {"uniform": estimate(only_q - uniform)}),
+        Compared(
+            "chosen",
+            estimate(chosen),
+            {"uniform": estimate(chosen - uniform), "q only": estimate(chosen - only_q)},
+        ),
     ]
     return Comparison(ways, on, 500, 200, metric)
 

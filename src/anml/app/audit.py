@@ -24,6 +24,9 @@ from anml.intake.labels import read_targets
 from anml.intake.prepare import Prepared, prepare
 from anml.intake.tables import Table, read_table
 
+# That of the paper's fast-moving fields.
+DEFAULT_HALF_LIFE = "7y"
+
 
 @dataclass(frozen=True)
 class Request:
@@ -41,7 +44,7 @@ class Request:
     task: str = "auto"
     recipe: str | Recipe | dict[str, Any] = "guarded"
     profile: str | Profile | dict[str, Any] = "default"
-    half_life: str | float = "7y"
+    half_life: str | float | None = None
     domain: str | None = None
     r_min: float = 0.4
     newcomer: int = 10
@@ -51,8 +54,16 @@ class Request:
 
     @property
     def decay(self) -> Decay:
-        """Freshness by domain where one is named, else by half-life."""
-        return Decay.half_life(self.half_life) if self.domain is None else Decay.domain(self.domain)
+        """Freshness by domain where one is named, else by half-life; none unless it was asked for.
+
+        Naming the column of times asks for it. A column that was merely guessed does not: on data
+        that does not go stale, freshness throws away good rows.
+        """
+        if self.domain is not None:
+            return Decay.domain(self.domain)
+        if self.half_life is not None:
+            return Decay.half_life(self.half_life)
+        return Decay.half_life(DEFAULT_HALF_LIFE) if self.time is not None else Decay(0.0)
 
     def policy(self) -> Policy:
         """How samples are judged, checked."""
@@ -116,13 +127,15 @@ def audit_table(
         derived_from=request.derived_from, features=request.features, ignore=request.ignore,
     )  # fmt: skip
     prepared = prepare(table, columns, task=request.task, now=request.now, seed=request.seed)
+    if prepared.age is not None and request.decay.delta == 0:
+        notes.append("times are known but freshness does not count; name a half-life to weigh by it")
     tested = None if test is None else testing_arrays(test, prepared, columns)
     known = Known(
         contributor=prepared.contributor,
         item=prepared.item,
         verification=prepared.verification,
         reputation=prepared.reputation,
-        age=prepared.age,
+        age=prepared.age if request.decay.delta > 0 else None,
         parents=prepared.parents,
     )
     classes = max(len(prepared.classes), 1)
@@ -275,7 +288,7 @@ def run_record(result: Audited, command: str) -> dict[str, Any]:
 
 def _plain_comparison(comparison: Comparison) -> dict[str, Any]:
     plain = asdict(comparison)
-    for way in plain["ways"]:
-        for key in ("error", "difference"):
-            way[key] = None if way[key] is None else dict(zip(("mean", "low", "high"), way[key], strict=True))
+    for way, found in zip(plain["ways"], comparison.ways, strict=True):
+        way["error"] = found.error._asdict()
+        way["against"] = {name: difference._asdict() for name, difference in found.against.items()}
     return plain

@@ -34,7 +34,8 @@ Verification = Annotated[
 Reputation = Annotated[str | None, typer.Option(help="Column with reputation levels, or numbers in [0, 1].")]
 Time = Annotated[str | None, typer.Option(help="Column with the time of each contribution.")]
 HalfLife = Annotated[
-    str, typer.Option(help="Time in which a contribution's freshness halves, such as 7y or 90d.")
+    str | None,
+    typer.Option(help="Time in which freshness halves, such as 90d; 7y when only --time is given."),
 ]
 Domain = Annotated[
     str | None, typer.Option(help="Freshness by domain: mathematics, science, machine-learning or news.")
@@ -69,7 +70,7 @@ Out = Annotated[
 def audit(
     data: Data, label: Label = None, contributor: Contributor = None, item: Item = None,
     verification: Verification = None, reputation: Reputation = None, time: Time = None,
-    half_life: HalfLife = "7y", domain: Domain = None, derived_from: DerivedFrom = None,
+    half_life: HalfLife = None, domain: Domain = None, derived_from: DerivedFrom = None,
     features: Features = None, ignore: Ignore = None, task: Task = "auto", recipe: RecipeName = "guarded",
     keep: Keep = None, profile: ProfileName = "default", score: Score = "krum", test: Test = None,
     now: Now = None, compare: Compare = True, seed: Seed = 0, out: Out = None, json: Json = False,
@@ -96,7 +97,7 @@ def audit(
 def train(
     data: Data, label: Label = None, contributor: Contributor = None, item: Item = None,
     verification: Verification = None, reputation: Reputation = None, time: Time = None,
-    half_life: HalfLife = "7y", domain: Domain = None, derived_from: DerivedFrom = None,
+    half_life: HalfLife = None, domain: Domain = None, derived_from: DerivedFrom = None,
     features: Features = None, ignore: Ignore = None, task: Task = "auto", recipe: RecipeName = "guarded",
     keep: Keep = None, profile: ProfileName = "default", score: Score = "krum", test: Test = None,
     now: Now = None, compare: Compare = True, seed: Seed = 0, json: Json = False,
@@ -152,9 +153,10 @@ def demo(
     out.mkdir(parents=True, exist_ok=True)
     contributed.write_csv(out / "contributed.csv")
     right.write_csv(out / "test.csv")
-    request = _request(recipe="guarded", seed=seed)
+    request = _request(time="labeled_at", domain="science", seed=seed)
     if not json:
-        print(f"anml train {out / 'contributed.csv'} --test {out / 'test.csv'} --out {run}\n")
+        options = f"--time labeled_at --domain science --test {out / 'test.csv'} --out {run}"
+        print(f"anml train {out / 'contributed.csv'} {options}\n")
     _train(out / "contributed.csv", request, "mlp", out / "test.csv", run, json)
 
 
@@ -211,7 +213,7 @@ def _show(
 def _request(
     label: str | None = None, contributor: str | None = None, item: str | None = None,
     verification: str | None = None, reputation: str | None = None, time: str | None = None,
-    half_life: str = "7y", domain: str | None = None, derived_from: str | None = None,
+    half_life: str | None = None, domain: str | None = None, derived_from: str | None = None,
     features: str | None = None, ignore: str | None = None, task: str = "auto", recipe: str = "guarded",
     keep: float | None = None, profile: str = "default", score: str = "krum", now: str | None = None,
     compare: bool = True, seed: int = 0,

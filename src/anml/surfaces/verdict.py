@@ -57,7 +57,7 @@ def against_uniform(uniform: Compared, chosen: Compared, branch: str) -> str:
     """Say what the chosen weights do to the error, against training on all rows alike."""
     if branch == "uniform":
         return "Nothing changes without anml: the chosen way is plain training"
-    gap = chosen.difference
+    gap = chosen.against.get("uniform")
     if gap is None or gap.low <= 0 <= gap.high:
         return "The chosen weights make no difference beyond chance"
     if gap.mean > 0:
@@ -73,7 +73,7 @@ def _by(uniform: Compared, chosen: Compared) -> str:
 def advice(comparison: Comparison, branch: str) -> str:
     """Say what to try where the chosen way did worse than a simpler one; empty where it did not."""
     _, only_q, chosen = comparison.ways
-    if branch != "uniform" and chosen.difference is not None and chosen.difference.low > 0:
+    if branch != "uniform" and chosen.against["uniform"].low > 0:
         return "Training on all rows alike did better here: try the recipe “uniform”, or keep more rows."
     if branch == "krum" and q_alone_wins(only_q, chosen):
         return "q without freshness did better here: try a longer half-life, and look at the ages below."
@@ -93,13 +93,8 @@ def _against_q(only_q: Compared, chosen: Compared, branch: str) -> str:
 
 
 def q_alone_wins(only_q: Compared, chosen: Compared) -> bool:
-    """Whether q alone is better beyond chance.
-
-    Measured as if on different rows, which asks for more than a paired test on the same rows would.
-    """
-    gap = chosen.error.mean - only_q.error.mean
-    doubt = math.hypot(chosen.error.mean - chosen.error.low, only_q.error.high - only_q.error.mean)
-    return gap > doubt
+    """Whether q alone is better beyond chance, on the same rows."""
+    return chosen.against[only_q.name].low > 0
 
 
 def shown_error(way: Compared, comparison: Comparison) -> str:
