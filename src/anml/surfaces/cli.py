@@ -5,6 +5,7 @@ import sys
 import typer
 
 from anml.core.errors import AnmlError
+from anml.surfaces.lab_cli import lab
 
 app = typer.Typer(
     name="anml",
@@ -14,6 +15,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+app.add_typer(lab)
 
 
 @app.callback()
