@@ -70,7 +70,7 @@ def nearest_classes(x: Any, y: Any, classes: int) -> Ints:
     with np.errstate(invalid="ignore"):  # two classes without samples
         apart = np.square(centres[:, None] - centres[None]).sum(axis=2)
     np.fill_diagonal(apart, np.inf)
-    return np.where(np.isnan(apart), np.inf, apart).argmin(axis=1)
+    return np.asarray(np.where(np.isnan(apart), np.inf, apart).argmin(axis=1))
 
 
 def align_poison(x: Any, y: Any, which: Any, classes: int, pull: float = 0.5) -> tuple[Floats, Ints]:
@@ -155,7 +155,8 @@ def _marks(which: Any, n: int) -> Bools:
     marked = np.asarray(which)
     if marked.shape != (n,) or marked.dtype != np.bool_:
         raise InputError(
-            f"which must be one True or False per sample: {n} expected, got {marked.dtype} of shape {marked.shape}"
+            f"which must be one True or False per sample: {n} expected, "
+            f"got {marked.dtype} of shape {marked.shape}"
         )
     return marked
 

@@ -124,11 +124,13 @@ def fake_credentials(
     )
 
 
-def correlated_credentials(bad: Any, rho: float, rng: np.random.Generator) -> tuple[Floats, Floats]:
+def correlated_credentials(
+    bad: Any, rho: float, rng: np.random.Generator, span: Range = (0.1, 0.4)
+) -> tuple[Floats, Floats]:
     """Draw v and r whose product correlates with quality (good or bad) by `rho`.
 
     s = v r is quality plus Gaussian noise, made exactly uncorrelated with quality and scaled so that
-    the correlation in the sample is `rho`, then brought to [0, 1] by its smallest and largest value.
+    the correlation in the sample is `rho`, then stretched to fill `span`.
 
     Examples
     --------
@@ -144,9 +146,9 @@ def correlated_credentials(bad: Any, rho: float, rng: np.random.Generator) -> tu
     noise -= noise.mean()
     noise -= quality * (noise @ quality) / max(float(quality @ quality), 1e-12)
     mixed = rho * quality + np.sqrt(1 - rho**2) * _standard(noise)
-    span = float(np.ptp(mixed))
-    s = (mixed - mixed.min()) / span if span > 1e-12 else np.full(len(marked), 0.5)
-    root = np.sqrt(np.clip(s, 0.0, 1.0))
+    spread = float(np.ptp(mixed))
+    unit = (mixed - mixed.min()) / spread if spread > 1e-12 else np.full(len(marked), 0.5)
+    root = np.sqrt(np.clip(span[0] + (span[1] - span[0]) * unit, 0.0, 1.0))
     return root, root.copy()
 
 

@@ -98,7 +98,9 @@ def _split(data: Dataset, setting: Setting, rng: np.random.Generator) -> tuple[I
     if setting.size:
         rows = rng.permutation(rows)[: setting.size]
     strata = data.y[rows] if data.classes > 1 else None
-    train, test = train_test_split(rows, test_size=0.3, stratify=strata, random_state=int(rng.integers(2**31)))
+    train, test = train_test_split(
+        rows, test_size=0.3, stratify=strata, random_state=int(rng.integers(2**31))
+    )
     if setting.fraction < 1:
         strata = data.y[train] if data.classes > 1 else None
         train, _ = train_test_split(

@@ -61,9 +61,7 @@ def _less(results: Results, terms: list[Any], at: Place, p: float | None) -> tup
     detail = " < ".join(f"{value:.4g}" for value in values)
     if p is None:
         return holds, detail
-    found = [
-        paired(results.trials(a, at), results.trials(b, at)).p for a, b in itertools.pairwise(terms)
-    ]
+    found = [paired(results.trials(a, at), results.trials(b, at)).p for a, b in itertools.pairwise(terms)]
     return holds and max(found) < p, f"{detail}, p <= {max(found):.2g}"
 
 

@@ -171,7 +171,9 @@ def _collect(experiment: Experiment, blocks: list[Block], out: Path) -> None:
     frame = frame.sort("trial", maintain_order=True)
     frame.write_parquet(folder / f"{experiment.name}.parquet", compression="zstd", compression_level=19)
     if experiment.samples:
-        sample_rows(experiment).write_parquet(folder / f"{experiment.name}.samples.parquet", compression="zstd")
+        sample_rows(experiment).write_parquet(
+            folder / f"{experiment.name}.samples.parquet", compression="zstd"
+        )
 
 
 def sample_rows(experiment: Experiment) -> pl.DataFrame:
@@ -194,7 +196,9 @@ def _record(
     record: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {"experiments": {}}
     for experiment in experiments:
         entry = record["experiments"].setdefault(experiment.name, {})
-        same = entry.get("fingerprint") == experiment.fingerprint() and entry.get("trials") == experiment.trials
+        same = (
+            entry.get("fingerprint") == experiment.fingerprint() and entry.get("trials") == experiment.trials
+        )
         before = entry.get("seconds", 0.0) if same else 0.0
         entry.update(
             trials=experiment.trials,

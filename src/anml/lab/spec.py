@@ -24,8 +24,9 @@ class Setting:
 
     Parameters
     ----------
-    dataset, size, fraction
-        A name in `anml.lab.data.DATASETS`; rows drawn from it (0: all); share of the training part used.
+    dataset, size, fraction, best
+        A name in `anml.lab.data.DATASETS`; rows drawn from it (0: all); share of the training part used;
+        share of the selected samples trained on, those with the highest weights.
     bad, attack, pull, subtle
         Share of bad samples (or contributors); a name in `anml.lab.cases.ATTACKS`; how far aligned poison
         is pulled to its target; share of look-alike flips in the attack `mixed`.
@@ -45,6 +46,7 @@ class Setting:
     dataset: str = "wine"
     size: int = 0
     fraction: float = 1.0
+    best: float = 1.0
     bad: float = 0.3
     attack: str = "flip"
     pull: float = 0.5
@@ -100,7 +102,9 @@ class Experiment:
         for combination in itertools.product(*self.vary.values()):
             setting, key = self.setting, []
             for axis, value in zip(self.vary, combination, strict=True):
-                changes = {k: v for k, v in value.items() if k != "label"} if isinstance(value, dict) else None
+                changes = (
+                    {k: v for k, v in value.items() if k != "label"} if isinstance(value, dict) else None
+                )
                 setting = replace(setting, **({axis: value} if changes is None else changes))
                 key.append((axis, label_of(value)))
             yield tuple(key), setting

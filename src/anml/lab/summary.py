@@ -76,7 +76,9 @@ def _rows(results: Results) -> Iterator[dict[str, Any]]:
                 yield _entry(experiment, key, metric, *estimate)
             for metric, expression in experiment.derived.items():
                 if method in expression.get("methods", experiment.methods) and not expression.get("once"):
-                    yield _entry(experiment, key, metric, *interval(results.value(f"{method}.{metric}", place)))
+                    yield _entry(
+                        experiment, key, metric, *interval(results.value(f"{method}.{metric}", place))
+                    )
     for metric, expression in experiment.derived.items():
         if expression.get("once"):
             yield _entry(experiment, {}, metric, *interval(results.value(expression, {})))

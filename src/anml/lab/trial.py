@@ -8,7 +8,7 @@ gate's answer is always one of its branches.
 import hashlib
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from scipy.stats import spearmanr
 
 from anml.core.checks import Floats
 from anml.core.combine import correlation
-from anml.core.domain import Signals, Weighting
+from anml.core.domain import Recipe, Signals, Weighting
 from anml.core.signals.quality import neighbours, quality
 from anml.core.weigh import weigh_signals
 from anml.gradients.factors import network_factors
@@ -80,16 +80,22 @@ def run_block(experiment: Experiment, trials: Iterable[int], dataset: str, devic
         entries = []
         for (trial, key, setting, case), seen in zip(keyed, scored, strict=True):
             for method, recipe in experiment.methods.items():
+                chosen = _best(recipe, setting.best)
                 weighting = clock(
-                    "combine_ms", lambda c=case, s=seen, r=recipe: weigh_signals(_signals(c, s), r)
+                    "combine_ms", lambda c=case, s=seen, r=chosen: weigh_signals(_signals(c, s), r)
                 )
                 entries.append((trial, key, setting, method, case, seen, weighting))
         jobs = [
-            Job(case, np.flatnonzero(w.kept), s.epochs, s.batch, s.hidden) for _, _, s, _, case, _, w in entries
+            Job(case, np.flatnonzero(w.kept), s.epochs, s.batch, s.hidden)
+            for _, _, s, _, case, _, w in entries
         ]
         errors = train_jobs(jobs, device, clock)
     rows = [_row(entry, error) for entry, error in zip(entries, errors, strict=True)]
-    return [{**row, **clock.of(row["method"])} for row in rows] if experiment.timed else rows
+    return [{**row, **clock.of(job.name)} for row, job in zip(rows, jobs, strict=True)]
+
+
+def _best(recipe: Recipe, share: float) -> Recipe:
+    return recipe if share == 1 or recipe.keep is None else replace(recipe, keep=recipe.keep * share)
 
 
 def _signals(case: Case, seen: Scored) -> Signals:
@@ -116,7 +122,7 @@ def _row(entry: tuple[int, Key, Setting, str, Case, Scored, Weighting], error: f
 
 
 def score_cases(cases: Sequence[tuple[Setting, Case]], device: str, clock: "_Clock") -> list[Scored]:
-    """q of every case; cases with the same data are scored once."""
+    """Q of every case; cases with the same data are scored once."""
     names, first = [], {}
     for position, (setting, case) in enumerate(cases):
         data = hashlib.sha256(case.x.tobytes() + case.y.tobytes()).hexdigest()
@@ -138,7 +144,7 @@ def score_cases(cases: Sequence[tuple[Setting, Case]], device: str, clock: "_Clo
 
 
 def score_alone(setting: Setting, case: Case) -> Scored:
-    """q of one case."""
+    """Q of one case."""
     return score_cases([(setting, case)], "cpu", _Clock(False))[0]
 
 
@@ -179,7 +185,7 @@ def trained(jobs: Sequence[Job], device: str, clock: "_Clock", step: str) -> lis
     for positions in groups.values():
         for start in range(0, len(positions), size):
             some = positions[start : start + size]
-            batch = clock(step, lambda p=some: _program([jobs[i] for i in p], device))
+            batch = clock(step, lambda p=some: _program([jobs[i] for i in p], device), jobs[some[0]].name)
             for place, position in enumerate(some):
                 networks[position] = batch.pick([place])
     return [network for network in networks if network is not None]
@@ -223,18 +229,19 @@ class _Clock:
     def __init__(self, on: bool) -> None:
         self.on = on
         self.spent: dict[str, list[float]] = {}
+        self.of_job: dict[str, float] = {}
 
-    def __call__(self, step: str, work: Callable[[], Any]) -> Any:
+    def __call__(self, step: str, work: Callable[[], Any], job: str = "") -> Any:
         if not self.on:
             return work()
         start = time.perf_counter()
         result = work()
         seconds = time.perf_counter() - start
         self.spent.setdefault(step, []).append(1000 * seconds if step.endswith("_ms") else seconds)
+        self.of_job[job] = seconds
         return result
 
-    def of(self, method: str) -> dict[str, float]:
-        """Mean time of each step."""
-        return {step: float(np.mean(times)) for step, times in self.spent.items()}
-
-
+    def of(self, job: str) -> dict[str, float]:
+        """Mean time of each step, and the time of training this job; nothing where nothing is timed."""
+        times = {step: float(np.mean(seconds)) for step, seconds in self.spent.items()}
+        return {**times, "train_s": self.of_job[job]} if times else {}

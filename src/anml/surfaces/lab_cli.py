@@ -27,7 +27,9 @@ def list_(as_json: AsJson = False) -> None:
 
     experiments = catalogue().values()
     if as_json:
-        entries = [{"name": e.name, "title": e.title, "trials": e.trials, "about": e.about} for e in experiments]
+        entries = [
+            {"name": e.name, "title": e.title, "trials": e.trials, "about": e.about} for e in experiments
+        ]
         print(json.dumps({"experiments": entries}, indent=1))
         return
     for experiment in experiments:
