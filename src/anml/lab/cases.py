@@ -67,7 +67,7 @@ def make_case(setting: Setting, trial: int, seed: int) -> Case:
     truth = data.y[train]
     n = len(truth)
     contributor, bad = _contributors(setting, n, rng("bad"))
-    age = rng("age").integers(0, setting.periods, n).astype(np.float64)
+    age = rng("age").integers(0, setting.periods, n) * (setting.oldest / max(1, setting.periods - 1))
     if setting.drift == "feature":
         x = attacks.drift_features(x, age, setting.drift_rate, rng("drift"))
     if setting.attack not in ATTACKS:
@@ -83,7 +83,6 @@ def make_case(setting: Setting, trial: int, seed: int) -> Case:
     y, y_test, unit = _units(y, data.y[test], data.classes)
     return Case(
         x=x, y=y, x_test=x_test, y_test=y_test, classes=data.classes, v=v, r=r,
-        # Ages are periods here: the decay rate is per period.
         t=Decay(setting.decay)(age), contributor=contributor, bad=bad,
         wrong=bad | (y != truth) if data.classes > 1 else bad, tier=tier, unit=unit,
         seed=int(rng("network").integers(2**31)),

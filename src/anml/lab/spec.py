@@ -35,8 +35,9 @@ class Setting:
         bad contributors who fake theirs on top.
     contributors
         How many contributors hold the samples; 0 makes every sample its own.
-    periods, decay, drift, drift_rate
-        Time periods (1: no time), lambda_T per period, `none`, `label` or `feature` drift, and its rate.
+    periods, oldest, decay, drift, drift_rate
+        Time periods (1: no time), the age of the oldest, lambda_T per unit of age; `none`, `label` or
+        `feature` drift, and its rate.
     profile
         How the scoring model behind q is trained: a name in `anml.gradients.scoring.PROFILES`.
     epochs, batch, hidden
@@ -56,6 +57,7 @@ class Setting:
     faked: float = 0.0
     contributors: int = 0
     periods: int = 1
+    oldest: float = 1.0
     decay: float = 0.1
     drift: str = "none"
     drift_rate: float = 0.0
@@ -102,10 +104,8 @@ class Experiment:
         for combination in itertools.product(*self.vary.values()):
             setting, key = self.setting, []
             for axis, value in zip(self.vary, combination, strict=True):
-                changes = (
-                    {k: v for k, v in value.items() if k != "label"} if isinstance(value, dict) else None
-                )
-                setting = replace(setting, **({axis: value} if changes is None else changes))
+                table = value if isinstance(value, dict) else {axis: value}
+                setting = replace(setting, **{k: v for k, v in table.items() if k != "label"})
                 key.append((axis, label_of(value)))
             yield tuple(key), setting
 
@@ -185,7 +185,8 @@ def _setting(name: str, table: Mapping[str, Any]) -> Setting:
     allowed = [f.name for f in fields(Setting)]
     for key in table:
         one_of(f"setting in experiment {name!r}", key, allowed)
-    return Setting(**{k: tuple(v) if isinstance(v, list) else v for k, v in table.items()})
+    values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in table.items()}
+    return Setting(**values)
 
 
 def _methods(listed: list[str] | Mapping[str, Any]) -> dict[str, Recipe]:

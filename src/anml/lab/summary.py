@@ -1,4 +1,4 @@
-"""From rows to `summary.json`: every figure with its interval and the paper's value, every claim's verdict."""
+"""From rows to `summary.json`: every figure with its interval and the paper's value, every verdict."""
 
 import json
 import math

@@ -9,6 +9,7 @@ import hashlib
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ class Job:
     """One network to train: rows of a case, and how long."""
 
     case: Case
-    rows: Floats
+    rows: np.ndarray[Any, Any]
     epochs: int
     batch: int
     hidden: tuple[int, ...]
@@ -81,9 +82,7 @@ def run_block(experiment: Experiment, trials: Iterable[int], dataset: str, devic
         for (trial, key, setting, case), seen in zip(keyed, scored, strict=True):
             for method, recipe in experiment.methods.items():
                 chosen = _best(recipe, setting.best)
-                weighting = clock(
-                    "combine_ms", lambda c=case, s=seen, r=chosen: weigh_signals(_signals(c, s), r)
-                )
+                weighting = clock("combine_ms", partial(weigh_signals, _signals(case, seen), chosen))
                 entries.append((trial, key, setting, method, case, seen, weighting))
         jobs = [
             Job(case, np.flatnonzero(w.kept), s.epochs, s.batch, s.hidden)
@@ -123,7 +122,8 @@ def _row(entry: tuple[int, Key, Setting, str, Case, Scored, Weighting], error: f
 
 def score_cases(cases: Sequence[tuple[Setting, Case]], device: str, clock: "_Clock") -> list[Scored]:
     """Q of every case; cases with the same data are scored once."""
-    names, first = [], {}
+    names: list[tuple[str, int, str]] = []
+    first: dict[tuple[str, int, str], int] = {}
     for position, (setting, case) in enumerate(cases):
         data = hashlib.sha256(case.x.tobytes() + case.y.tobytes()).hexdigest()
         names.append((data, case.seed, setting.profile))
@@ -136,7 +136,7 @@ def score_cases(cases: Sequence[tuple[Setting, Case]], device: str, clock: "_Clo
         assert profile.epochs is not None
         jobs.append(Job(case, np.arange(len(case.y)), profile.epochs, profile.batch or 200, profile.hidden))
     for name, job, network in zip(fixed, jobs, trained(jobs, device, clock, "scoring_s"), strict=True):
-        known[name] = clock("krum_s", lambda j=job, m=network, p=name[2]: _krum(j, m, p, device))
+        known[name] = clock("krum_s", partial(_krum, job, network, name[2], device))
     for name, position in first.items():
         if name not in known:
             known[name] = _early_stopped(cases[position][1], name[2])
@@ -169,7 +169,7 @@ def train_jobs(jobs: Sequence[Job], device: str, clock: "_Clock") -> list[float]
     if not any(job.epochs for job in jobs):
         return [float("nan")] * len(jobs)  # an experiment about selection alone
     names = [job.name for job in jobs]
-    first = {name: job for name, job in zip(reversed(names), reversed(jobs), strict=True)}
+    first = dict(zip(reversed(names), reversed(jobs), strict=True))
     networks = dict(zip(first, trained(list(first.values()), device, clock, "train_s"), strict=True))
     return [measured_error(networks[name], job.case, device) for name, job in zip(names, jobs, strict=True)]
 
@@ -185,7 +185,7 @@ def trained(jobs: Sequence[Job], device: str, clock: "_Clock", step: str) -> lis
     for positions in groups.values():
         for start in range(0, len(positions), size):
             some = positions[start : start + size]
-            batch = clock(step, lambda p=some: _program([jobs[i] for i in p], device), jobs[some[0]].name)
+            batch = clock(step, partial(_program, [jobs[i] for i in some], device), jobs[some[0]].name)
             for place, position in enumerate(some):
                 networks[position] = batch.pick([place])
     return [network for network in networks if network is not None]
