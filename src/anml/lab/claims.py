@@ -4,6 +4,7 @@
 `same = [a, b]`          within noise: the 95% interval of the difference holds 0, or they are equal
 `no_worse = [a, b]`      a is not above b beyond noise
 `at_most = [a, x]`, `at_least = [a, x]`, `between = [a, low, high]`
+`why` says what is known about a failure.
 `over = {axis = […]}` asks for every combination; `where = {axis = value}` puts an axis elsewhere.
 """
 
@@ -21,11 +22,12 @@ from anml.lab.spec import label_of
 
 
 class Verdict(NamedTuple):
-    """A claim, whether it holds in our rows, and the figures that decide it."""
+    """A claim, whether it holds in our rows, the figures that decide it, and what is known of a failure."""
 
     text: str
     holds: bool
     detail: str
+    why: str
 
 
 def check(claim: Mapping[str, Any], results: Results) -> Verdict:
@@ -34,14 +36,14 @@ def check(claim: Mapping[str, Any], results: Results) -> Verdict:
     if "text" not in claim or len(forms) != 1:
         raise InputError(f"a claim has a text and one of {', '.join(CHECKS)}, got {sorted(claim)}")
     for name in claim:
-        one_of("key in a claim", name, ("text", "over", "where", "p", *CHECKS))
+        one_of("key in a claim", name, ("text", "over", "where", "p", "why", *CHECKS))
     form, held, details = forms[0], [], []
     for place in _places(claim, results):
         holds, detail = CHECKS[form](results, claim[form], place, claim.get("p"))
         label = ", ".join(str(place[axis]) for axis in claim.get("over", {}))
         held.append(holds)
         details.append(f"{label}: {detail}" if label else detail)
-    return Verdict(claim["text"], all(held), "; ".join(details))
+    return Verdict(claim["text"], all(held), "; ".join(details), claim.get("why", ""))
 
 
 def _places(claim: Mapping[str, Any], results: Results) -> list[Place]:

@@ -87,6 +87,7 @@ def run(
         if block.dataset not in missing[experiment.name]
     ]
     waiting = [block for block in blocks if not block.path(out).exists()]
+    start = time.perf_counter()
     tick = progress or (lambda what, done, of: None)
     tick("", len(blocks) - len(waiting), len(blocks))
     # Blocks about time run alone, at the end: nothing else may disturb them.
@@ -97,7 +98,7 @@ def run(
         tick(block.experiment.name, sum(b.path(out).exists() for b in blocks), len(blocks))
     for experiment in experiments:
         _collect(experiment, [b for b in blocks if b.experiment.name == experiment.name], out)
-    _record(experiments, out, spent, jobs, device)
+    _record(experiments, out, spent, {"jobs": jobs, "device": device, "blocks": len(waiting)}, start)
     return {name: datasets for name, datasets in missing.items() if datasets}
 
 
@@ -189,11 +190,13 @@ def sample_rows(experiment: Experiment) -> pl.DataFrame:
 
 
 def _record(
-    experiments: list[Experiment], out: Path, spent: dict[str, float], jobs: int, device: str
+    experiments: list[Experiment], out: Path, spent: dict[str, float], how: dict[str, Any], start: float
 ) -> None:
     """Write down what ran, for how long and on what, beside the rows."""
     path = out / "run.json"
-    record: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {"experiments": {}}
+    record: dict[str, Any] = (
+        json.loads(path.read_text()) if path.exists() else {"experiments": {}, "runs": []}
+    )
     for experiment in experiments:
         entry = record["experiments"].setdefault(experiment.name, {})
         same = (
@@ -205,5 +208,8 @@ def _record(
             fingerprint=experiment.fingerprint(),
             seconds=round(before + spent.get(experiment.name, 0.0), 1),
         )
-    record.update(jobs=jobs, device=device, cores=os.cpu_count(), machine=platform.machine())
+    if how["blocks"]:
+        seconds = round(time.perf_counter() - start, 1)
+        machine = {"cores": cores(), "machine": platform.machine()}
+        record["runs"].append({**how, **machine, "experiments": len(experiments), "wall_seconds": seconds})
     path.write_text(json.dumps(record, indent=1) + "\n")

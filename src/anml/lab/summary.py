@@ -21,7 +21,12 @@ CLOSE = 3.0
 def load_results(experiment: Experiment, folder: Path) -> Results | None:
     """Rows of an experiment, or None where it has not been run."""
     path = folder / "rows" / f"{experiment.name}.parquet"
-    return Results(experiment, pl.read_parquet(path)) if path.exists() else None
+    if not path.exists():
+        return None
+    rows = pl.read_parquet(path)
+    if not {"trial", "method", *experiment.vary} <= set(rows.columns):
+        raise InputError(f"the rows of {experiment.name} in {folder} come from other settings; run it again")
+    return Results(experiment, rows)
 
 
 def summarise(folder: Path, experiments: dict[str, Experiment] | None = None) -> dict[str, Any]:
