@@ -112,8 +112,9 @@ def _shapiro(a: Floats) -> float:
 
 def _pearson(a: Floats, b: Floats) -> Floats:
     """Correlation over the first axis, for each resample."""
-    da, db = a - a.mean(axis=0), b - b.mean(axis=0)
+    # A ratio may be infinite in a resample; its correlation is then undefined, not an error.
     with np.errstate(divide="ignore", invalid="ignore"):
+        da, db = a - a.mean(axis=0), b - b.mean(axis=0)
         return np.asarray((da * db).sum(axis=0) / np.sqrt((da**2).sum(axis=0) * (db**2).sum(axis=0)))
 
 
