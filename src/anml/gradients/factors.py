@@ -12,8 +12,9 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from anml.core.domain import Task
 from anml.core.errors import UnknownNameError
-from anml.gradients.mlp import Networks, Task, deltas, forward, losses, output_delta
+from anml.gradients.mlp import Networks, deltas, forward, losses, output_delta
 
 Loss = Literal["softmax", "logistic", "squared"]
 

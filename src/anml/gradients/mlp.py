@@ -9,12 +9,11 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal
 
 import torch
 from torch import Tensor
 
-Task = Literal["classification", "regression"]
+from anml.core.domain import Task
 
 
 @dataclass(frozen=True)

@@ -15,13 +15,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from anml.core.checks import Floats, Ints, one_of
+from anml.core.checks import Array, Floats, Ints, one_of
+from anml.core.domain import Task
 from anml.core.errors import InputError, UnknownNameError
 from anml.core.folds import assign_folds
 from anml.core.signals.quality import neighbours, quality
 from anml.gradients.factors import Factors, network_factors
 from anml.gradients.krum import krum_scores
-from anml.gradients.mlp import Data, Networks, Shape, Task, initialise, losses, predict, train
+from anml.gradients.mlp import Data, Networks, Shape, initialise, losses, predict, train
 from anml.gradients.threads import threads
 
 Progress = Callable[[str, int, int], None]
@@ -141,8 +142,8 @@ def profile_of(profile: str | Profile | dict[str, Any]) -> Profile:
 
 
 def score(
-    x: Floats,
-    y: Floats | Ints,
+    x: Array,
+    y: Array,
     task: Task,
     *,
     classes: int = 1,
@@ -292,7 +293,7 @@ def standardise(x: Floats) -> Floats:
     return np.asarray((x - x.mean(axis=0)) / np.where(spread > 1e-12, spread, 1.0))
 
 
-def _tensors(x: Floats, y: Floats | Ints, task: Task) -> tuple[Tensor, Tensor, Callable[[Floats], Floats]]:
+def _tensors(x: Array, y: Array, task: Task) -> tuple[Tensor, Tensor, Callable[[Floats], Floats]]:
     inputs = torch.as_tensor(standardise(np.asarray(x, dtype=np.float64)), dtype=torch.float32)
     if task == "classification":
         return inputs, torch.as_tensor(np.asarray(y), dtype=torch.long), lambda z: z
