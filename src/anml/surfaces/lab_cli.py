@@ -75,13 +75,18 @@ def run_(
 @lab.command("report")
 def report_(
     folder: Annotated[Path, typer.Argument(help="Folder of results.")] = Path("results"),
-    page: Annotated[Path | None, typer.Option(help="The page to write; paper.md in the folder.")] = None,
+    page: Annotated[
+        Path | None,
+        typer.Option(help="The page to write; docs/paper.md for results, else paper.md in the folder."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Write figures, summary.json and a page from the rows of earlier runs."""
     from anml.lab.report import write_report
 
-    written = write_report(folder, page or folder / "paper.md")
+    if page is None:
+        page = Path("docs/paper.md") if folder == Path("results") else folder / "paper.md"
+    written = write_report(folder, page)
     if as_json:
         print(json.dumps({"written": [str(path) for path in written]}, indent=1))
     else:
