@@ -15,7 +15,7 @@ from anml.core import attacks, scenarios
 from anml.core.checks import Bools, Floats, Ints
 from anml.core.errors import UnknownNameError
 from anml.core.signals.temporal import Decay
-from anml.gradients.scoring import standardise
+from anml.gradients.crossfit import standardise
 from anml.lab.data import Dataset, load_dataset
 from anml.lab.spec import Setting
 
