@@ -12,6 +12,7 @@ import numpy as np
 from anml.core.attribute import Contributors, attribute, chain_factor
 from anml.core.checks import Array, Ints, as_ages, as_codes
 from anml.core.domain import Recipe, Signals, Task, Weighting
+from anml.core.errors import InputError
 from anml.core.noise import Noise, label_noise, residual_noise
 from anml.core.signals.levels import level_values
 from anml.core.signals.reputation import REPUTATION, ColdStart, prior_counts
@@ -20,6 +21,9 @@ from anml.core.signals.verification import VERIFICATION
 from anml.core.weigh import weigh_signals
 from anml.gradients.factors import Factors
 from anml.gradients.scoring import Profile, Progress, Scores, score
+
+# What numpy, torch and scikit-learn all take as a seed.
+MOST_SEED = 2**32 - 1
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,10 @@ class Policy:
     cold_start: ColdStart
     seed: int = 0
 
+    def __post_init__(self) -> None:
+        if not 0 <= self.seed <= MOST_SEED:
+            raise InputError(f"seed must be a whole number from 0 to {MOST_SEED}, got {self.seed}")
+
 
 @dataclass(frozen=True)
 class Assessment:
@@ -89,7 +97,7 @@ def assess(
         y,
         task,
         classes=classes,
-        groups=None if known.item is None else as_codes("item", known.item, n)[0],
+        groups=None if known.item is None else _items(known.item, n),
         profile=policy.profile,
         seed=policy.seed,
         factors_of=factors_of,
@@ -102,6 +110,15 @@ def assess(
     if codes is not None and names is not None:
         contributors = attribute(signals, weighting, codes, names, noise.clean)
     return Assessment(scores, noise, signals, weighting, contributors)
+
+
+def _items(item: Array, n: int) -> Ints:
+    codes, names = as_codes("item", item, n)
+    if len(names) < 2:
+        raise InputError(
+            f"item is {names[0]!r} in every row; at least two are needed, to hold one out from the other"
+        )
+    return codes
 
 
 def estimate_noise(scores: Scores, y: Array, task: Task) -> Noise:

@@ -121,7 +121,7 @@ def predict(
     ] = None,
 ) -> None:
     """Predict the rows of a table with a trained model."""
-    from anml.app.output import safe_for_spreadsheets
+    from anml.app.output import safe_for_spreadsheets, write_frame
     from anml.app.train import predict_table
 
     if out is not None and out.suffix not in (".csv", ".parquet"):
@@ -129,10 +129,8 @@ def predict(
     frame = predict_table(run, data)
     if out is None:
         print(safe_for_spreadsheets(frame).write_csv(), end="")
-    elif out.suffix == ".parquet":
-        frame.write_parquet(out)
     else:
-        safe_for_spreadsheets(frame).write_csv(out)
+        write_frame(frame, out)
 
 
 @app.command()
@@ -145,19 +143,19 @@ def demo(
 ) -> None:
     """Train on handwritten digits labelled by twelve made-up contributors, some of them bad."""
     from anml.app.demo import demo_tables
-    from anml.app.output import check_folder
+    from anml.app.output import RECORD, check_folder, removed_on_error, write_frame
 
-    run = out / "run"
-    check_folder(run)
+    run, data, test = out / "run", out / "contributed.csv", out / "test.csv"
+    check_folder(out, f"run/{RECORD}")
+    request = _request(time="labeled_at", domain="science", seed=seed)
     contributed, right = demo_tables(seed)
     out.mkdir(parents=True, exist_ok=True)
-    contributed.write_csv(out / "contributed.csv")
-    right.write_csv(out / "test.csv")
-    request = _request(time="labeled_at", domain="science", seed=seed)
     if not json:
-        options = f"--time labeled_at --domain science --test {out / 'test.csv'} --out {run}"
-        print(f"anml train {out / 'contributed.csv'} {options}\n")
-    _train(out / "contributed.csv", request, "mlp", out / "test.csv", run, json)
+        print(f"anml train {data} --time labeled_at --domain science --test {test} --out {run}\n")
+    with removed_on_error(data, test):
+        write_frame(contributed, data)
+        write_frame(right, test)
+        _train(data, request, "mlp", test, run, json)
 
 
 def _train(data: Path, request: "Request", model: str, test: Path | None, out: Path, json: bool) -> None:
@@ -176,7 +174,7 @@ def _train(data: Path, request: "Request", model: str, test: Path | None, out: P
 
     files = write_run(out, trained.audited, "train", extra)
     error = trained.test_error
-    more = {"model": model, "test_error": None if error is None else error._asdict()}
+    more = {"model": model, "test_error": None if error is None else error.to_dict()}
     _show(trained.audited, "train", out, files, json, more)
 
 
@@ -200,9 +198,8 @@ def _show(
     print_audit(result)
     if more and more["test_error"]:
         mean, low, high = more["test_error"].values()
-        print(
-            f"The trained {more['model']} model's error on the test data: {mean:.4g} [{low:.4g}, {high:.4g}]"
-        )
+        interval = "" if low is None else f" [{low:.4g}, {high:.4g}]"
+        print(f"The trained {more['model']} model's error on the test data: {mean:.4g}{interval}")
     if out is None:
         print("Nothing was written; add --out DIR for report.html, samples.parquet and contributors.csv.")
     else:
@@ -223,12 +220,8 @@ def _request(
     from datetime import datetime
 
     from anml.app.audit import Request
-    from anml.core.weigh import recipe_of
     from anml.gradients.scoring import profile_of
 
-    chosen: Any = recipe
-    if keep is not None:
-        chosen = replace(recipe_of(recipe), keep=keep)
     try:
         moment = None if now is None else datetime.fromisoformat(now)
     except ValueError:
@@ -236,8 +229,8 @@ def _request(
     request = Request(
         label=label, contributor=contributor, item=item, verification=verification, reputation=reputation,
         time=time, derived_from=derived_from, features=_listed(features), ignore=_listed(ignore) or (),
-        task=task, recipe=chosen, profile=replace(profile_of(profile), method=score), half_life=half_life,
-        domain=domain, now=moment, seed=seed, compare=compare,
+        task=task, recipe=recipe, keep=keep, profile=replace(profile_of(profile), method=score),
+        half_life=half_life, domain=domain, now=moment, seed=seed, compare=compare,
     )  # fmt: skip
     request.policy()
     return request
