@@ -8,7 +8,7 @@ keeps is poor before the best epoch and level for a good while after it, so the 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -138,7 +138,13 @@ def profile_of(profile: str | Profile | dict[str, Any]) -> Profile:
         if profile not in PROFILES:
             raise UnknownNameError("profile", profile, PROFILES)
         return PROFILES[profile]
-    return replace(PROFILES["default"], **profile) if isinstance(profile, dict) else profile
+    if isinstance(profile, dict):
+        for name in profile:
+            one_of("profile setting", name, [f.name for f in fields(Profile)])
+        return replace(PROFILES["default"], **profile)
+    if not isinstance(profile, Profile):
+        raise InputError(f"profile must be a name, a dict or a Profile, got {profile!r}")
+    return profile
 
 
 def score(
