@@ -18,7 +18,8 @@ from anml.core.signals.reputation import ColdStart
 from anml.core.signals.temporal import Decay
 from anml.core.weigh import recipe_of, weigh_signals
 from anml.gradients.assess import Assessment, Known, Policy, assess
-from anml.gradients.scoring import Profile, Progress, profile_of
+from anml.gradients.crossfit import Progress
+from anml.gradients.scoring import Profile, profile_of
 from anml.intake.columns import Columns, choose_columns
 from anml.intake.labels import read_targets
 from anml.intake.prepare import Prepared, prepare
@@ -42,7 +43,7 @@ class Request:
     features: Sequence[str] | None = None
     ignore: Sequence[str] = ()
     task: str = "auto"
-    recipe: str | Recipe | dict[str, Any] = "guarded"
+    recipe: str | Recipe | dict[str, Any] = "evidence"
     keep: float | None = None
     profile: str | Profile | dict[str, Any] = "default"
     half_life: str | float | None = None
@@ -88,7 +89,8 @@ class Audited:
     ----------
     samples
         One row per row used: row, contributor, item, label, q, score, v, r, t, age, weight, kept,
-        predicted, confidence, p_clean.
+        predicted, confidence, p_clean; with the evidence recipe also the log-odds of p_clean that came
+        from the model, the credentials and the contributor.
     contributors
         One row per contributor, worst quality first.
     confusion
@@ -201,7 +203,7 @@ def _result(
         confusion=_confusion(samples, prepared.task),
         gate=found.weighting.gate,
         comparison=comparison,
-        noise=found.noise.rate,
+        noise=float(1 - found.evidence.clean.mean()),
         task=prepared.task,
         classes=prepared.classes,
         recipe_name=name,
@@ -235,7 +237,10 @@ def _samples(prepared: Prepared, found: Assessment) -> pl.DataFrame:
     frame |= {"q": signals.q, "score": found.scores.raw, "v": signals.v, "r": signals.r, "t": signals.t}
     if prepared.age is not None:
         frame["age"] = prepared.age
-    frame |= {"weight": found.weighting.w, "kept": found.weighting.kept, "p_clean": found.noise.clean}
+    frame |= {"weight": found.weighting.w, "kept": found.weighting.kept, "p_clean": found.evidence.clean}
+    if found.weighting.recipe.combine == "evidence":
+        for part in ("model", "credentials", "contributor"):
+            frame[f"from_{part}"] = getattr(found.evidence, part)
     return pl.DataFrame(frame)
 
 

@@ -19,7 +19,7 @@ from anml.app.audit import Audited, Request, audit_table, testing_arrays
 from anml.core.checks import one_of
 from anml.core.errors import InputError
 from anml.core.stats import Estimate, mean_interval, wilson
-from anml.gradients.scoring import Progress
+from anml.gradients.crossfit import Progress
 from anml.intake.prepare import Preparation, Prepared
 from anml.intake.tables import read_table
 

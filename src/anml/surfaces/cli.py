@@ -47,7 +47,8 @@ Features = Annotated[str | None, typer.Option(help="Columns to use as features, 
 Ignore = Annotated[str | None, typer.Option(help="Columns not to use as features, separated by commas.")]
 Task = Annotated[str, typer.Option(help="classification, regression or auto.")]
 RecipeName = Annotated[
-    str, typer.Option("--recipe", help="guarded, adaptive, softmax, multiplicative, krum or uniform.")
+    str,
+    typer.Option("--recipe", help="evidence, guarded, adaptive, softmax, multiplicative, krum or uniform."),
 ]
 Keep = Annotated[float | None, typer.Option(help="Share of rows to keep, overriding the recipe's.")]
 ProfileName = Annotated[
@@ -71,7 +72,7 @@ def audit(
     data: Data, label: Label = None, contributor: Contributor = None, item: Item = None,
     verification: Verification = None, reputation: Reputation = None, time: Time = None,
     half_life: HalfLife = None, domain: Domain = None, derived_from: DerivedFrom = None,
-    features: Features = None, ignore: Ignore = None, task: Task = "auto", recipe: RecipeName = "guarded",
+    features: Features = None, ignore: Ignore = None, task: Task = "auto", recipe: RecipeName = "evidence",
     keep: Keep = None, profile: ProfileName = "default", score: Score = "krum", test: Test = None,
     now: Now = None, compare: Compare = True, seed: Seed = 0, out: Out = None, json: Json = False,
 ) -> None:  # fmt: skip
@@ -98,7 +99,7 @@ def train(
     data: Data, label: Label = None, contributor: Contributor = None, item: Item = None,
     verification: Verification = None, reputation: Reputation = None, time: Time = None,
     half_life: HalfLife = None, domain: Domain = None, derived_from: DerivedFrom = None,
-    features: Features = None, ignore: Ignore = None, task: Task = "auto", recipe: RecipeName = "guarded",
+    features: Features = None, ignore: Ignore = None, task: Task = "auto", recipe: RecipeName = "evidence",
     keep: Keep = None, profile: ProfileName = "default", score: Score = "krum", test: Test = None,
     now: Now = None, compare: Compare = True, seed: Seed = 0, json: Json = False,
     model: Annotated[str, typer.Option(help="mlp, logistic (classes) or ridge (numbers).")] = "mlp",
@@ -211,7 +212,7 @@ def _request(
     label: str | None = None, contributor: str | None = None, item: str | None = None,
     verification: str | None = None, reputation: str | None = None, time: str | None = None,
     half_life: str | None = None, domain: str | None = None, derived_from: str | None = None,
-    features: str | None = None, ignore: str | None = None, task: str = "auto", recipe: str = "guarded",
+    features: str | None = None, ignore: str | None = None, task: str = "auto", recipe: str = "evidence",
     keep: float | None = None, profile: str = "default", score: str = "krum", now: str | None = None,
     compare: bool = True, seed: int = 0,
 ) -> "Request":  # fmt: skip

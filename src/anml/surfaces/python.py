@@ -73,7 +73,7 @@ def audit(
     features: Sequence[str] | None = None,
     ignore: Sequence[str] = (),
     task: str = "auto",
-    recipe: str | Recipe | dict[str, Any] = "guarded",
+    recipe: str | Recipe | dict[str, Any] = "evidence",
     profile: str | Profile | dict[str, Any] = "default",
     half_life: str | float | None = None,
     domain: str | None = None,

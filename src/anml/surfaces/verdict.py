@@ -11,6 +11,8 @@ BRANCHES = {
     "blend": "Credentials and model agree, so both are used",
     "krum": "Only what the model sees is used",
     "multiplicative": "All signals are multiplied",
+    "evidence": "Model, credentials and contributors are weighed together",
+    "doubtful": "The labels disagree too much to tell who is right",
 }
 
 
