@@ -259,13 +259,22 @@ def test_every_recipe_runs(recipe, anml, data):
     assert json.loads(ran.out)["recipe"]["name"] == recipe
 
 
-@pytest.mark.parametrize("options", [["--profile", "paper"], ["--score", "loss"], ["--domain", "news"]])
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--profile", "paper"],
+        ["--score", "loss"],
+        ["--domain", "news"],
+        ["--r-min", "0.2", "--newcomer", "3"],
+    ],
+)
 def test_options_reach_the_record(options, anml, data):
     found = json.loads(anml("audit", data, "--no-compare", "--json", *options).out)
     values = {
         "--profile": found["profile"]["epochs"] == 200,
         "--score": found["profile"]["method"] == "loss",
         "--domain": found["decay_per_year"] == 0.5,
+        "--r-min": found["cold_start"] == {"r_min": 0.2, "contributions": 3},
     }
     assert values[options[0]]
 

@@ -59,6 +59,8 @@ Test = Annotated[Path | None, typer.Option(help="A table with right labels to me
 Now = Annotated[
     str | None, typer.Option(help="Moment ages count from, such as 2026-01-31; default: the newest.")
 ]
+RMin = Annotated[float, typer.Option(help="Floor on reputation for newcomers, in [0, 1].")]
+Newcomer = Annotated[int, typer.Option(help="For how many first rows of a contributor the floor holds.")]
 Compare = Annotated[bool, typer.Option("--compare/--no-compare", help="Measure what the weights change.")]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same result.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
@@ -74,12 +76,12 @@ def audit(
     half_life: HalfLife = None, domain: Domain = None, derived_from: DerivedFrom = None,
     features: Features = None, ignore: Ignore = None, task: Task = "auto", recipe: RecipeName = "evidence",
     keep: Keep = None, profile: ProfileName = "default", score: Score = "krum", test: Test = None,
-    now: Now = None, compare: Compare = True, seed: Seed = 0, out: Out = None, json: Json = False,
+    now: Now = None, r_min: RMin = 0.4, newcomer: Newcomer = 10, compare: Compare = True, seed: Seed = 0, out: Out = None, json: Json = False,
 ) -> None:  # fmt: skip
     """Decide how far each row of a table can be trusted, and say why."""
     request = _request(
         label, contributor, item, verification, reputation, time, half_life, domain, derived_from,
-        features, ignore, task, recipe, keep, profile, score, now, compare, seed,
+        features, ignore, task, recipe, keep, profile, score, now, r_min, newcomer, compare, seed,
     )  # fmt: skip
     from anml.app.audit import audit_table
     from anml.app.output import check_folder, write_run
@@ -101,14 +103,14 @@ def train(
     half_life: HalfLife = None, domain: Domain = None, derived_from: DerivedFrom = None,
     features: Features = None, ignore: Ignore = None, task: Task = "auto", recipe: RecipeName = "evidence",
     keep: Keep = None, profile: ProfileName = "default", score: Score = "krum", test: Test = None,
-    now: Now = None, compare: Compare = True, seed: Seed = 0, json: Json = False,
+    now: Now = None, r_min: RMin = 0.4, newcomer: Newcomer = 10, compare: Compare = True, seed: Seed = 0, json: Json = False,
     model: Annotated[str, typer.Option(help="mlp, logistic (classes) or ridge (numbers).")] = "mlp",
     out: Annotated[Path, typer.Option(help="Folder for the model, report and files.")] = Path("anml-run"),
 ) -> None:  # fmt: skip
     """Audit a table, then train a model on what was kept."""
     request = _request(
         label, contributor, item, verification, reputation, time, half_life, domain, derived_from,
-        features, ignore, task, recipe, keep, profile, score, now, compare, seed,
+        features, ignore, task, recipe, keep, profile, score, now, r_min, newcomer, compare, seed,
     )  # fmt: skip
     _train(data, request, model, test, out, json)
 
@@ -214,7 +216,7 @@ def _request(
     half_life: str | None = None, domain: str | None = None, derived_from: str | None = None,
     features: str | None = None, ignore: str | None = None, task: str = "auto", recipe: str = "evidence",
     keep: float | None = None, profile: str = "default", score: str = "krum", now: str | None = None,
-    compare: bool = True, seed: int = 0,
+    r_min: float = 0.4, newcomer: int = 10, compare: bool = True, seed: int = 0,
 ) -> "Request":  # fmt: skip
     """Turn options into a request; names are checked before any file is read."""
     from dataclasses import replace
@@ -231,7 +233,8 @@ def _request(
         label=label, contributor=contributor, item=item, verification=verification, reputation=reputation,
         time=time, derived_from=derived_from, features=_listed(features), ignore=_listed(ignore) or (),
         task=task, recipe=recipe, keep=keep, profile=replace(profile_of(profile), method=score),
-        half_life=half_life, domain=domain, now=moment, seed=seed, compare=compare,
+        half_life=half_life, domain=domain, now=moment, r_min=r_min, newcomer=newcomer, seed=seed,
+        compare=compare,
     )  # fmt: skip
     request.policy()
     return request
