@@ -269,14 +269,14 @@ def test_every_recipe_runs(recipe, anml, data):
     ],
 )
 def test_options_reach_the_record(options, anml, data):
-    found = json.loads(anml("audit", data, "--no-compare", "--json", *options).out)
+    found = json.loads(anml("audit", data, "--no-compare", "--json", *options.split()).out)
     values = {
         "--profile": found["profile"]["epochs"] == 200,
         "--score": found["profile"]["method"] == "loss",
         "--domain": found["decay_per_year"] == 0.5,
         "--r-min": found["cold_start"] == {"r_min": 0.2, "contributions": 3},
     }
-    assert values[options[0]]
+    assert values[options.split()[0]]
 
 
 def test_names_that_look_like_markup_or_formulas_are_shown_as_they_are(anml, tmp_path):

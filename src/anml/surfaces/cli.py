@@ -76,7 +76,8 @@ def audit(
     half_life: HalfLife = None, domain: Domain = None, derived_from: DerivedFrom = None,
     features: Features = None, ignore: Ignore = None, task: Task = "auto", recipe: RecipeName = "evidence",
     keep: Keep = None, profile: ProfileName = "default", score: Score = "krum", test: Test = None,
-    now: Now = None, r_min: RMin = 0.4, newcomer: Newcomer = 10, compare: Compare = True, seed: Seed = 0, out: Out = None, json: Json = False,
+    now: Now = None, r_min: RMin = 0.4, newcomer: Newcomer = 10, compare: Compare = True,
+    seed: Seed = 0, out: Out = None, json: Json = False,
 ) -> None:  # fmt: skip
     """Decide how far each row of a table can be trusted, and say why."""
     request = _request(
@@ -103,7 +104,8 @@ def train(
     half_life: HalfLife = None, domain: Domain = None, derived_from: DerivedFrom = None,
     features: Features = None, ignore: Ignore = None, task: Task = "auto", recipe: RecipeName = "evidence",
     keep: Keep = None, profile: ProfileName = "default", score: Score = "krum", test: Test = None,
-    now: Now = None, r_min: RMin = 0.4, newcomer: Newcomer = 10, compare: Compare = True, seed: Seed = 0, json: Json = False,
+    now: Now = None, r_min: RMin = 0.4, newcomer: Newcomer = 10, compare: Compare = True,
+    seed: Seed = 0, json: Json = False,
     model: Annotated[str, typer.Option(help="mlp, logistic (classes) or ridge (numbers).")] = "mlp",
     out: Annotated[Path, typer.Option(help="Folder for the model, report and files.")] = Path("anml-run"),
 ) -> None:  # fmt: skip
