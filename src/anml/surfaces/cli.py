@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from anml.core.errors import AnmlError, InputError
+from anml.surfaces.lab_cli import lab
 
 if TYPE_CHECKING:
     from anml.app.audit import Request
@@ -19,6 +20,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+app.add_typer(lab)
 
 Data = Annotated[Path, typer.Argument(help="A table: .csv, .csv.gz, .tsv or .parquet.", show_default=False)]
 Label = Annotated[
