@@ -16,7 +16,7 @@ import pytest
 from anml.core.weigh import RECIPES
 from made_up import consortium
 
-COMMANDS = ("audit", "train", "predict", "demo")
+COMMANDS = ("audit", "train", "predict", "demo", "lab")
 FILES = {"contributors.csv", "report.html", "run.json", "samples.parquet"}
 HEAVY = {"torch", "sklearn", "polars", "matplotlib", "scipy", "rich.progress"}
 SCRIPT = Path(sys.executable).with_name("anml")
