@@ -12,6 +12,7 @@ from anml.core.errors import InputError
 from anml.core.stats import mean_interval
 from anml.lab.claims import check
 from anml.lab.expressions import Results, interval
+from anml.lab.judges import JUDGES
 from anml.lab.spec import Experiment, catalogue, label_of
 
 # How near a mean must be to the paper's to count as close, in points.
@@ -56,6 +57,8 @@ def describe(results: Results) -> dict[str, Any]:
         "rows": rows,
         "claims": [check(claim, results)._asdict() for claim in results.experiment.claims],
     }
+    if results.experiment.judge:
+        entry["claims"] += [verdict._asdict() for verdict in JUDGES[results.experiment.judge](results)]
     if results.experiment.closeness:
         entry["closeness"] = _closeness(rows, results.experiment.closeness)
     return entry

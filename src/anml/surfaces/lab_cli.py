@@ -25,7 +25,7 @@ def list_(as_json: AsJson = False) -> None:
     """List the experiments."""
     from anml.lab.spec import catalogue
 
-    experiments = catalogue().values()
+    experiments = [*catalogue().values(), *catalogue("beyond").values()]
     if as_json:
         entries = [
             {"name": e.name, "title": e.title, "trials": e.trials, "about": e.about} for e in experiments
