@@ -192,6 +192,27 @@ def test_option_that_cannot_be_parsed_is_a_usage_error(options, anml, table, tmp
     assert snapshot(tmp_path) == before
 
 
+def test_lab_that_cannot_be_run(anml, tmp_path):
+    (tmp_path / "file").touch()
+    (tmp_path / "bad.toml").write_text("title = [")
+    refusals = {
+        "": "name experiments (see `anml lab list`), or give --all",
+        "man-100": "unknown experiment 'man-100' (did you mean 'main-100'?); allowed: main-100",
+        "main-100 --trials 0": "the number of trials must be at least 1, got 0",
+        "main-100 --jobs -1": "the number of processes must be at least 1, got -1",
+        "main-100 --device tpu": "unknown device 'tpu' (did you mean 'cpu'?); allowed: auto, cpu, cuda",
+        f"main-100 --out {tmp_path / 'file'}": "is a file",
+        str(tmp_path / "bad.toml"): "is not TOML",
+        str(tmp_path / "none.toml"): "there is no experiment file",
+    }
+    for arguments, said in refusals.items():
+        ran = anml("lab", "run", *arguments.split())
+        assert (ran.code, ran.out) == (2, ""), arguments
+        assert ran.err.count("\n") == 1, arguments
+        assert said in ran.err, arguments
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.toml", "file"]
+
+
 @pytest.mark.parametrize("arguments", [[], ["bogus"], ["audit"]])
 def test_command_that_is_not_complete_is_a_usage_error(arguments, anml):
     ran = anml(*arguments)

@@ -260,13 +260,7 @@ def test_every_recipe_runs(recipe, anml, data):
 
 
 @pytest.mark.parametrize(
-    "options",
-    [
-        ["--profile", "paper"],
-        ["--score", "loss"],
-        ["--domain", "news"],
-        ["--r-min", "0.2", "--newcomer", "3"],
-    ],
+    "options", ["--profile paper", "--score loss", "--domain news", "--r-min 0.2 --newcomer 3"]
 )
 def test_options_reach_the_record(options, anml, data):
     found = json.loads(anml("audit", data, "--no-compare", "--json", *options.split()).out)
