@@ -123,6 +123,14 @@ def test_order_of_columns_does_not_change_the_weights():
     assert audited(frame).samples["weight"].equals(audited(turned).samples["weight"])
 
 
+@pytest.mark.parametrize("combine", ["evidence", "multiplicative", "softmax", "guarded"])
+def test_signal_that_is_not_used_changes_nothing(combine):
+    with_it = audited(consortium(60), recipe={"combine": combine, "use": ["q"]}).samples
+    without = audited(consortium(60).drop("verification", "reputation"), recipe={"combine": combine}).samples
+    assert with_it["weight"].to_numpy() == pytest.approx(without["weight"].to_numpy())
+    assert with_it["kept"].equals(without["kept"])
+
+
 def test_share_to_keep_overrides_the_recipe_and_leaves_its_name():
     result = audited(consortium(), recipe="krum", keep=0.25)
     assert (result.recipe_name, result.kept) == ("krum", 30)

@@ -105,13 +105,15 @@ def assess(
     )  # fmt: skip
     noise = estimate_noise(scores.held_out, y, task)
     signals = _signals(scores, noise, known, policy, codes, n)
-    found = _evidence(scores.held_out, y, task, noise, signals, codes)
+    # A signal that the recipe does not use is no evidence either.
+    used = signals.only(policy.recipe.use) if policy.recipe.combine == "evidence" else signals
+    found = _evidence(scores.held_out, y, task, noise, used, codes)
     if policy.recipe.combine == "evidence":
         for turn in range(1, ROUNDS):
             held_out = refit(x, y, task, classes, groups, policy, found.clean, turn, progress)
             scores = replace(scores, held_out=held_out)
             noise = estimate_noise(held_out, y, task)
-            found = _evidence(held_out, y, task, noise, signals, codes)
+            found = _evidence(held_out, y, task, noise, used, codes)
     signals = replace(signals, clean=found.clean, noise=float(1 - found.clean.mean()))
     weighting = weigh_signals(signals, policy.recipe)
     contributors = None
