@@ -122,17 +122,10 @@ class Audited:
 
 
 def audit_table(
-    data: Any,
-    request: Request,
-    *,
-    test: Any = None,
-    progress: Progress | None = None,
+    data: Any, request: Request, *, test: Any = None, progress: Progress | None = None,
     check_task: Callable[[str], None] | None = None,
-) -> tuple[Audited, Prepared, Assessment]:
-    """Audit a table given by path or as a frame.
-
-    `check_task` hears the task as soon as it is known, and may refuse it before the work begins.
-    """
+) -> tuple[Audited, Prepared, Assessment]:  # fmt: skip
+    """Audit a table given by path or as a frame; `check_task` may refuse the task before the work."""
     policy = request.policy()
     table = read_table(data)
     columns, notes = choose_columns(
