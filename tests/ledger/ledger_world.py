@@ -9,6 +9,7 @@ import polars as pl
 
 from anml.app import settle
 from anml.core.money import parse_amount
+from anml.ledger import people
 from anml.ledger.store import Ledger, create, open_ledger
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -35,10 +36,11 @@ class World:
         self.clock = HandClock()
         self._ids = itertools.count(1)
         self._runs = itertools.count(1)
-        create(url, keys, "test-ledger", self.clock).close()
-        self.ledger: Ledger = self.reopen()
+        self.ledger: Ledger = create(url, keys, "test-ledger", self.clock)
+        self.reopen()
 
     def reopen(self) -> Ledger:
+        self.ledger.close()
         self.ledger = open_ledger(self.url, self.keys, self.clock, lambda: f"c{next(self._ids):032x}")
         return self.ledger
 
@@ -65,8 +67,6 @@ class World:
         settle.approve(self.ledger, made.id, "bob")
         self.clock.pass_days(30)
         with self.ledger.read() as connection:
-            from anml.ledger import people
-
             return {name: people.lookup(connection, self.ledger.ring, "run", name) for name in names}
 
 
