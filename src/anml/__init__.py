@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from anml.adapters.sklearn.estimators import AnmlClassifier, AnmlRegressor
-    from anml.app.audit import audit
     from anml.core.domain import Gate, Recipe, Signals, Weighting
     from anml.core.errors import AnmlError
     from anml.core.weigh import RECIPES, weigh
+    from anml.surfaces.python import audit
 
 _HOMES = {
     "AnmlClassifier": "anml.adapters.sklearn.estimators",
@@ -22,7 +22,7 @@ _HOMES = {
     "Recipe": "anml.core.domain",
     "Signals": "anml.core.domain",
     "Weighting": "anml.core.domain",
-    "audit": "anml.app.audit",
+    "audit": "anml.surfaces.python",
     "weigh": "anml.core.weigh",
 }
 

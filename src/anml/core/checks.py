@@ -8,6 +8,8 @@ import numpy.typing as npt
 
 from anml.core.errors import InputError, UnknownNameError
 
+# Any array of numbers, where precision does not matter.
+Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]

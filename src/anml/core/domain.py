@@ -9,6 +9,7 @@ from anml.core.checks import Bools, Floats, as_unit, in_range, one_of
 from anml.core.errors import InputError
 
 SIGNALS = ("q", "v", "r", "t")
+Task = Literal["classification", "regression"]
 Level = Literal["sample", "contributor"]
 Select = Literal["top", "draw", "weight"]
 

@@ -1,0 +1,124 @@
+"""Our small network as scikit-learn estimators: the default learner, with sample weights."""
+
+from typing import Any, cast
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from anml.core.domain import Task
+from anml.core.errors import InputError
+from anml.gradients.mlp import Data, Networks, Shape, initialise, predict, train
+from anml.gradients.threads import threads
+
+
+class _MLP(BaseEstimator):
+    """What both estimators share: scaling, training, and the forward pass."""
+
+    _task: Task
+
+    def __init__(
+        self,
+        hidden: tuple[int, ...] = (64, 32),
+        *,
+        epochs: int = 200,
+        batch: int = 200,
+        lr: float = 1e-3,
+        random_state: Any = None,
+    ) -> None:
+        self.hidden = hidden
+        self.epochs = epochs
+        self.batch = batch
+        self.lr = lr
+        self.random_state = random_state
+
+    def _fit_network(self, x: Any, target: np.ndarray[Any, Any], outputs: int, weight: Any) -> None:
+        used = weight > 0
+        if not used.any():
+            raise InputError("every sample weight is zero; at least one sample must count")
+        self.mean_ = np.average(x, axis=0, weights=weight)
+        spread = np.sqrt(np.average(np.square(x - self.mean_), axis=0, weights=weight))
+        self.scale_ = np.where(spread > 1e-12, spread, 1.0)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        networks = initialise(Shape(x.shape[1], tuple(self.hidden), outputs), [seed])
+        data = Data.shared(
+            self._scaled(x).float(),
+            torch.as_tensor(target),
+            torch.as_tensor(weight, dtype=torch.float32).unsqueeze(0),
+        )
+        with threads(1):
+            train(networks, data, self._task, [seed], epochs=self.epochs, batch=self.batch, lr=self.lr)
+        self.parameters_ = networks.flat[0].numpy().copy()
+        self.outputs_ = outputs
+
+    def _scaled(self, x: Any) -> torch.Tensor:
+        return torch.as_tensor((x - self.mean_) / self.scale_)
+
+    def _outputs(self, x: Any) -> np.ndarray[Any, Any]:
+        check_is_fitted(self)
+        x = validate_data(self, x, reset=False, dtype=np.float64)
+        # In double precision a row's answer does not depend on the rows beside it.
+        with threads(1):
+            return predict(self.networks(torch.float64), self._scaled(x))[0].numpy()
+
+    def networks(self, dtype: torch.dtype = torch.float32) -> Networks:
+        """Return the fitted network, for gradient factors."""
+        check_is_fitted(self)
+        flat = torch.as_tensor(self.parameters_).to(dtype).unsqueeze(0)
+        return Networks(Shape(len(self.mean_), tuple(self.hidden), self.outputs_), flat)
+
+
+class MLPClassifier(ClassifierMixin, _MLP):
+    """A small ReLU network trained by Adam on cross-entropy.
+
+    Features are scaled inside. A sample of integer weight counts as that many copies.
+    """
+
+    _task: Task = "classification"
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "MLPClassifier":
+        """Train on X, y."""
+        X, y = validate_data(self, X, y, dtype=np.float64)
+        check_classification_targets(y)
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        self._fit_network(X, codes, max(2, len(self.classes_)), weight)
+        return self
+
+    def predict_proba(self, X: Any) -> np.ndarray[Any, Any]:
+        """Probability of each class."""
+        outputs = self._outputs(X)
+        raised = np.exp(outputs - outputs.max(axis=1, keepdims=True))
+        probabilities = raised / raised.sum(axis=1, keepdims=True)
+        # With one class seen the second output stands for "anything else".
+        return cast("np.ndarray[Any, Any]", probabilities[:, : len(self.classes_)])
+
+    def predict(self, X: Any) -> np.ndarray[Any, Any]:
+        """Most probable class."""
+        best = self.predict_proba(X).argmax(axis=1)
+        return cast("np.ndarray[Any, Any]", self.classes_[best])
+
+
+class MLPRegressor(RegressorMixin, _MLP):
+    """A small ReLU network trained by Adam on squared error; features and target are scaled inside."""
+
+    _task: Task = "regression"
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "MLPRegressor":
+        """Train on X, y."""
+        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        y = np.asarray(y, dtype=np.float64)
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        total = weight.sum()
+        self.centre_ = float((weight * y).sum() / total) if total > 0 else 0.0
+        spread = float(np.sqrt((weight * np.square(y - self.centre_)).sum() / total)) if total > 0 else 1.0
+        self.spread_ = spread if spread > 1e-12 else 1.0
+        self._fit_network(X, ((y - self.centre_) / self.spread_).astype(np.float32), 1, weight)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray[Any, Any]:
+        """Predicted number."""
+        return cast("np.ndarray[Any, Any]", self._outputs(X)[:, 0] * self.spread_ + self.centre_)

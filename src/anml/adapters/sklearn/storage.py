@@ -1,0 +1,103 @@
+"""Save and load fitted models as JSON and safetensors: nothing in the files is ever executed."""
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
+from sklearn.linear_model import LogisticRegression, Ridge
+
+from anml.adapters.sklearn.estimators import AnmlClassifier, AnmlRegressor
+from anml.adapters.sklearn.mlp import MLPClassifier, MLPRegressor
+from anml.core.domain import Gate
+from anml.core.errors import InputError, UnknownNameError, UnsupportedError
+
+FORMAT = 1
+
+
+class Kind(NamedTuple):
+    """What a fitted model consists of: arrays for safetensors, plain values for JSON."""
+
+    make: type[Any]
+    arrays: tuple[str, ...]
+    values: tuple[str, ...]
+
+
+_NETWORK = ("parameters_", "mean_", "scale_")
+_LINEAR = ("coef_", "intercept_")
+_WEIGHED = ("weights_", "kept_", "quality_")
+KINDS: dict[str, Kind] = {
+    "mlp-classifier": Kind(MLPClassifier, _NETWORK, ("hidden", "outputs_", "n_features_in_", "classes_")),
+    "mlp-regressor": Kind(
+        MLPRegressor, _NETWORK, ("hidden", "outputs_", "n_features_in_", "centre_", "spread_")
+    ),
+    "logistic": Kind(LogisticRegression, _LINEAR, ("C", "n_features_in_", "classes_")),
+    "ridge": Kind(Ridge, _LINEAR, ("alpha", "n_features_in_")),
+    "anml-classifier": Kind(AnmlClassifier, _WEIGHED, ("noise_", "n_features_in_", "classes_")),
+    "anml-regressor": Kind(AnmlRegressor, _WEIGHED, ("noise_", "n_features_in_")),
+}
+
+
+def save_model(model: Any, folder: str | Path) -> None:
+    """Write a fitted model into a folder, as model.json and model.safetensors."""
+    name = next((name for name, kind in KINDS.items() if type(model) is kind.make), None)
+    if name is None:
+        raise UnsupportedError(
+            f"{type(model).__name__} cannot be saved without pickle; what can: "
+            + ", ".join(kind.make.__name__ for kind in KINDS.values())
+        )
+    folder, kind = Path(folder), KINDS[name]
+    folder.mkdir(parents=True, exist_ok=True)
+    about = {"format": FORMAT, "kind": name, **{key: _plain(getattr(model, key)) for key in kind.values}}
+    if name.startswith("anml-"):
+        save_model(model.estimator_, folder / "estimator")
+        about["gate_"] = model.gate_.to_dict()
+        about["contributors_"] = (
+            None if model.contributors_ is None else model.contributors_.to_dict(as_series=False)
+        )
+    arrays = {key: np.ascontiguousarray(getattr(model, key)) for key in kind.arrays}
+    save_file(arrays, folder / "model.safetensors")
+    (folder / "model.json").write_text(json.dumps(about, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def load_model(folder: str | Path) -> Any:
+    """Read what `save_model` wrote."""
+    folder = Path(folder)
+    try:
+        about = json.loads((folder / "model.json").read_text(encoding="utf-8"))
+        arrays = load_file(folder / "model.safetensors")
+        name, made_by = about["kind"], about["format"]
+    except FileNotFoundError as error:
+        raise InputError(f"no model in {folder}: {Path(error.filename).name} is missing") from None
+    except (ValueError, KeyError, TypeError, SafetensorError) as error:
+        raise InputError(f"the model in {folder} cannot be read: {error}") from None
+    if name not in KINDS:
+        raise UnknownNameError("kind of model", name, KINDS)
+    if made_by != FORMAT:
+        raise InputError(f"the model in {folder} has format {made_by}, this version reads {FORMAT}")
+    kind = KINDS[name]
+    model = kind.make()
+    for key in kind.values:
+        setattr(model, key, _restored(key, about[key]))
+    for key in kind.arrays:
+        setattr(model, key, arrays[key])
+    if name.startswith("anml-"):
+        model.estimator_, model.gate_ = load_model(folder / "estimator"), Gate(**about["gate_"])
+        found = about["contributors_"]
+        model.contributors_ = None if found is None else pl.DataFrame(found)
+    return model
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _restored(key: str, value: Any) -> Any:
+    if key == "classes_":
+        return np.array(value)
+    return tuple(value) if isinstance(value, list) else value

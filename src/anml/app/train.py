@@ -1,0 +1,117 @@
+"""Train a model on the weighted rows of a table, keep it with all it needs, and predict with it."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
+from sklearn.linear_model import LogisticRegression, Ridge
+
+from anml.adapters.sklearn.estimators import fit_weighted, seeded
+from anml.adapters.sklearn.mlp import MLPClassifier, MLPRegressor
+from anml.adapters.sklearn.storage import load_model, save_model
+from anml.app.audit import Audited, Request, audit_table, testing_arrays
+from anml.core.errors import InputError, UnknownNameError
+from anml.core.stats import Estimate, mean_interval, wilson
+from anml.gradients.scoring import Progress
+from anml.intake.prepare import Preparation, Prepared
+from anml.intake.tables import read_table
+
+# What can be trained from the command line, by task: models that are saved without pickle.
+MODELS: dict[str, dict[str, Callable[[], Any]]] = {
+    "classification": {"mlp": MLPClassifier, "logistic": lambda: LogisticRegression(max_iter=1000)},
+    "regression": {"mlp": MLPRegressor, "ridge": Ridge},
+}
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A model, the audit behind it, and its error on test data where there was some."""
+
+    audited: Audited
+    model: Any
+    prepared: Prepared
+    test_error: Estimate | None
+
+    def save(self, folder: Path) -> None:
+        """Write the model, and how to prepare a table for it, into `folder`."""
+        save_model(self.model, folder)
+        about, arrays = self.prepared.preparation.to_parts()
+        about = {
+            "label": self.audited.columns.label,
+            "task": self.audited.task,
+            "classes": self.audited.classes,
+            "preparation": about,
+        }
+        (folder / "preparation.json").write_text(
+            json.dumps(about, ensure_ascii=False) + "\n", encoding="utf-8"
+        )
+        save_file(arrays, folder / "preparation.safetensors")
+
+
+def train_table(
+    data: Any, request: Request, *, model: str = "mlp", test: Any = None, progress: Progress | None = None
+) -> Trained:
+    """Audit a table, then train a model on what the audit kept."""
+    names = {name for models in MODELS.values() for name in models}
+    if model not in names:
+        raise UnknownNameError("model", model, sorted(names))
+    audited, prepared, found = audit_table(data, request, test=test, progress=progress)
+    allowed = MODELS[prepared.task]
+    if model not in allowed:
+        raise UnknownNameError(f"model for {prepared.task}", model, allowed)
+    learner = seeded(allowed[model](), request.seed)
+    if progress is not None:
+        progress("final model", 0, 1)
+    fitted = fit_weighted(
+        learner, prepared.x, prepared.y, found.weighting, np.random.default_rng(request.seed)
+    )
+    if progress is not None:
+        progress("final model", 1, 1)
+    error = None
+    if test is not None:
+        x, y = testing_arrays(test, prepared, audited.columns)
+        error = _error(fitted.predict(x), y, prepared.task)
+    return Trained(audited, fitted, prepared, error)
+
+
+def _error(predicted: Any, y: Any, task: str) -> Estimate:
+    if task == "regression":
+        return mean_interval(np.abs(predicted - y))
+    wrong = float(np.mean(predicted != y))
+    low, high = wilson(wrong, len(y))
+    return Estimate(wrong, float(low), float(high))
+
+
+def predict_table(folder: Path, data: Any) -> pl.DataFrame:
+    """Predict every row of a table with a saved model."""
+    folder = folder / "model" if (folder / "model").is_dir() else folder
+    model = load_model(folder)
+    try:
+        about = json.loads((folder / "preparation.json").read_text(encoding="utf-8"))
+        preparation = Preparation.from_parts(
+            about["preparation"], load_file(folder / "preparation.safetensors")
+        )
+    except FileNotFoundError as error:
+        raise InputError(f"no model in {folder}: {Path(error.filename).name} is missing") from None
+    except (ValueError, KeyError, SafetensorError) as error:
+        raise InputError(f"the model in {folder} cannot be read: {error}") from None
+    frame = read_table(data).frame
+    x = preparation.transform(frame)
+    if about["task"] == "regression":
+        return pl.DataFrame({"row": np.arange(len(x)), about["label"]: model.predict(x)})
+    probabilities = model.predict_proba(x)
+    names = np.array(about["classes"], dtype=object)[np.asarray(model.classes_, dtype=int)]
+    best = probabilities.argmax(axis=1)
+    return pl.DataFrame(
+        {
+            "row": np.arange(len(x)),
+            about["label"]: names[best].tolist(),
+            "probability": probabilities[np.arange(len(x)), best],
+        }
+    )

@@ -1,0 +1,38 @@
+"""Split samples into folds: stratified by class, and never one item in two folds."""
+
+from typing import Any
+
+import numpy as np
+
+from anml.core.checks import Ints
+
+
+def assign_folds(
+    labels: np.ndarray[Any, Any] | None, groups: np.ndarray[Any, Any] | None, k: int, rng: np.random.Generator
+) -> Ints:
+    """Return the fold of each sample.
+
+    Samples are dealt to folds class by class in random order, so that classes are spread evenly.
+    Samples of one group (labels of the same item) go to one fold, the group counting for the class
+    of its first sample.
+
+    Examples
+    --------
+    >>> folds = assign_folds(np.array([0, 0, 1, 1]), None, 2, np.random.default_rng(0))
+    >>> sorted(folds[:2].tolist()), sorted(folds[2:].tolist())
+    ([0, 1], [0, 1])
+    """
+    if groups is not None:
+        _, first, codes = np.unique(groups, return_index=True, return_inverse=True)
+        inner = None if labels is None else labels[first]
+        return _deal(inner, len(first), k, rng)[codes]
+    assert labels is not None
+    return _deal(labels, len(labels), k, rng)
+
+
+def _deal(labels: np.ndarray[Any, Any] | None, n: int, k: int, rng: np.random.Generator) -> Ints:
+    random = rng.permutation(n)
+    order = random if labels is None else random[np.argsort(labels[random], kind="stable")]
+    folds = np.empty(n, dtype=np.int64)
+    folds[order] = np.arange(n) % k
+    return folds

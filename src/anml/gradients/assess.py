@@ -1,0 +1,134 @@
+"""From features, labels and what is known of contributors to signals, weights and attribution.
+
+The one path that the estimators and the audit share.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from anml.core.attribute import Contributors, attribute, chain_factor
+from anml.core.checks import Array, Ints, as_ages, as_codes
+from anml.core.domain import Recipe, Signals, Task, Weighting
+from anml.core.noise import Noise, label_noise, residual_noise
+from anml.core.signals.levels import level_values
+from anml.core.signals.reputation import REPUTATION, ColdStart, prior_counts
+from anml.core.signals.temporal import ContextDecay, Decay
+from anml.core.signals.verification import VERIFICATION
+from anml.core.weigh import weigh_signals
+from anml.gradients.factors import Factors
+from anml.gradients.scoring import Profile, Progress, Scores, score
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known about each sample beside its features and label; None where nothing is.
+
+    Parameters
+    ----------
+    contributor, item
+        Identifiers: who contributed it, and which rows are labels of the same thing.
+    verification, reputation
+        Level names, or numbers in [0, 1].
+    age
+        Years since the contribution.
+    parents
+        For each sample, the positions of the samples it was derived from.
+    """
+
+    contributor: np.ndarray[Any, Any] | None = None
+    item: np.ndarray[Any, Any] | None = None
+    verification: Any = None
+    reputation: Any = None
+    age: Any = None
+    parents: Sequence[Sequence[int]] | None = None
+
+
+@dataclass(frozen=True)
+class Policy:
+    """How samples are judged: the recipe, the scoring model, freshness, and the newcomers' floor."""
+
+    recipe: Recipe
+    profile: Profile
+    decay: Decay | ContextDecay
+    cold_start: ColdStart
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """Everything that was found out about the samples."""
+
+    scores: Scores
+    noise: Noise
+    signals: Signals
+    weighting: Weighting
+    contributors: Contributors | None
+
+
+def assess(
+    x: Array,
+    y: Array,
+    task: Task,
+    classes: int,
+    known: Known,
+    policy: Policy,
+    *,
+    factors_of: Callable[[], Factors] | None = None,
+    progress: Progress | None = None,
+) -> Assessment:
+    """Score, estimate noise, build signals, weigh, and sum up by contributor."""
+    n = len(y)
+    codes, names = (
+        (None, None) if known.contributor is None else as_codes("contributor", known.contributor, n)
+    )
+    scores = score(
+        x,
+        y,
+        task,
+        classes=classes,
+        groups=None if known.item is None else as_codes("item", known.item, n)[0],
+        profile=policy.profile,
+        seed=policy.seed,
+        factors_of=factors_of,
+        progress=progress,
+    )
+    noise = estimate_noise(scores, y, task)
+    signals = _signals(scores, noise, known, policy, codes, n)
+    weighting = weigh_signals(signals, policy.recipe)
+    contributors = None
+    if codes is not None and names is not None:
+        contributors = attribute(signals, weighting, codes, names, noise.clean)
+    return Assessment(scores, noise, signals, weighting, contributors)
+
+
+def estimate_noise(scores: Scores, y: Array, task: Task) -> Noise:
+    """Share of wrong labels, and each label's probability of being right, from held-out predictions."""
+    if task == "classification":
+        return label_noise(scores.held_out, np.asarray(y, dtype=np.int64))
+    values = np.asarray(y, dtype=np.float64)
+    return residual_noise(values - scores.held_out, values)
+
+
+def _signals(
+    scores: Scores, noise: Noise, known: Known, policy: Policy, codes: Ints | None, n: int
+) -> Signals:
+    v = r = t = None
+    if known.verification is not None:
+        v = level_values("verification", known.verification, VERIFICATION)
+    if known.reputation is not None:
+        r = level_values("reputation", known.reputation, REPUTATION)
+        if codes is not None:
+            # A contributor's rows count in order of time where ages are known, else as they come.
+            order = None if known.age is None else -as_ages("age", known.age, n)
+            flagged = None if v is None else v <= VERIFICATION["flagged"].high
+            r = policy.cold_start.apply(r, prior_counts(codes, order), flagged)
+    if known.age is not None:
+        t = policy.decay(as_ages("age", known.age, n))
+    if known.parents is not None:
+        s = chain_factor((1.0 if v is None else v) * np.ones(n) * (1.0 if r is None else r), known.parents)
+        # The chain's product takes the place of v r: v carries what r does not.
+        v = s if r is None else np.divide(s, r, out=np.zeros(n), where=r > 0)
+    return Signals.of(scores.q, v, r, t, known.contributor, noise.rate)

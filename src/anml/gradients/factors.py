@@ -1,0 +1,143 @@
+"""Per-sample gradients as layer factors, without ever forming a gradient.
+
+The gradient of sample i in a linear layer is the outer product of the layer's input a_i and the
+loss's gradient d_i at its output, so inner products of gradients are sums over layers of
+(a_i . a_j + 1)(d_i . d_j); the 1 is the bias. Everything Krum needs follows from these.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from anml.core.domain import Task
+from anml.core.errors import UnknownNameError
+from anml.gradients.mlp import Networks, deltas, forward, losses, output_delta
+
+Loss = Literal["softmax", "logistic", "squared"]
+
+
+@dataclass(frozen=True)
+class LayerFactor:
+    """Inputs (n, in) and output deltas (n, out) of one linear layer."""
+
+    a: Tensor
+    d: Tensor
+    bias: bool = True
+
+
+@dataclass(frozen=True)
+class Factors:
+    """Factors of all layers, and each sample's loss."""
+
+    layers: list[LayerFactor]
+    loss: Tensor
+
+    def __len__(self) -> int:
+        return int(self.loss.shape[0])
+
+    def take(self, rows: Tensor | slice) -> "Factors":
+        """The factors of some of the samples."""
+        layers = [LayerFactor(layer.a[rows], layer.d[rows], layer.bias) for layer in self.layers]
+        return Factors(layers, self.loss[rows])
+
+    def norms(self) -> Tensor:
+        """Squared length of each sample's gradient."""
+        total = torch.zeros_like(self.loss)
+        for layer in self.layers:
+            total += (layer.a.square().sum(1) + float(layer.bias)) * layer.d.square().sum(1)
+        return total
+
+    def products(self, others: "Factors") -> Tensor:
+        """Inner products of these samples' gradients with others', (n, m)."""
+        total: Tensor | None = None
+        for mine, theirs in zip(self.layers, others.layers, strict=True):
+            inputs = mine.a @ theirs.a.T
+            if mine.bias:
+                inputs += 1.0
+            inputs *= mine.d @ theirs.d.T
+            total = inputs if total is None else total.add_(inputs)
+        assert total is not None
+        return total
+
+
+def explicit(gradients: Tensor, loss: Tensor) -> Factors:
+    """Gradients that were formed after all, (n, parameters), as factors: one layer, delta one."""
+    return Factors([LayerFactor(gradients, torch.ones_like(gradients[:, :1]), bias=False)], loss)
+
+
+def network_factors(networks: Networks, x: Tensor, y: Tensor, task: Task) -> Factors:
+    """Factors of one of our own networks; `networks` holds exactly one."""
+    activations = forward(networks, x)
+    last = output_delta(activations[-1], y.unsqueeze(0), task)
+    pairs = zip(activations[:-1], deltas(networks, activations, last), strict=True)
+    layers = [LayerFactor(a[0], d[0]) for a, d in pairs]
+    return Factors(layers, losses(activations[-1], y.unsqueeze(0), task)[0])
+
+
+@dataclass(frozen=True)
+class Dense:
+    """A fitted stack of linear layers from elsewhere: weights (in, out), biases or None."""
+
+    weights: Sequence[Tensor]
+    biases: Sequence[Tensor | None]
+    activation: str
+    loss: Loss
+
+
+def _slope(name: str, out: Tensor) -> Tensor:
+    """Derivative of an activation, from its output."""
+    if name == "relu":
+        return (out > 0).to(out.dtype)
+    if name == "tanh":
+        return 1 - out.square()
+    if name == "logistic":
+        return out * (1 - out)
+    return torch.ones_like(out)
+
+
+def _identity(x: Tensor) -> Tensor:
+    return x
+
+
+_ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "relu": torch.relu,
+    "tanh": torch.tanh,
+    "logistic": torch.sigmoid,
+    "identity": _identity,
+}
+
+
+def dense_factors(model: Dense, x: Tensor, target: Tensor) -> Factors:
+    """Factors of a stack of linear layers.
+
+    Targets are class codes for `softmax`, 0 or 1 for `logistic`, numbers for `squared`.
+    """
+    if model.activation not in _ACTIVATIONS:
+        raise UnknownNameError("activation", model.activation, _ACTIVATIONS)
+    inputs = [x]
+    for depth, (weight, bias) in enumerate(zip(model.weights, model.biases, strict=True)):
+        out = inputs[-1] @ weight
+        if bias is not None:
+            out = out + bias
+        last = depth == len(model.weights) - 1
+        inputs.append(out if last else _ACTIVATIONS[model.activation](out))
+    delta, loss = output_loss(inputs[-1], target, model.loss)
+    layers: list[LayerFactor] = []
+    for depth in reversed(range(len(model.weights))):
+        layers.insert(0, LayerFactor(inputs[depth], delta, model.biases[depth] is not None))
+        if depth:
+            delta = (delta @ model.weights[depth].T) * _slope(model.activation, inputs[depth])
+    return Factors(layers, loss)
+
+
+def output_loss(outputs: Tensor, target: Tensor, loss: Loss) -> tuple[Tensor, Tensor]:
+    """Delta at the outputs and loss of each sample."""
+    if loss == "logistic":
+        z, y = outputs, target.to(outputs.dtype).unsqueeze(1)
+        value = torch.nn.functional.softplus(z) - y * z
+        return torch.sigmoid(z) - y, value.squeeze(1)
+    task: Task = "classification" if loss == "softmax" else "regression"
+    return output_delta(outputs, target, task), losses(outputs, target, task)

@@ -1,0 +1,195 @@
+"""Which column is what: taken as named, guessed from names where not, and said."""
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import polars as pl
+
+from anml.core.errors import InputError
+from anml.intake.encode.kinds import is_text
+from anml.intake.plain import is_nested
+from anml.intake.roles import (
+    ALIASES,
+    FITS,
+    ROLES,
+    TRUTHS,
+    is_all_distinct,
+    is_identifier_name,
+    is_named,
+    squeezed,
+)
+
+MOST_SHOWN = 12
+# From this many rows on, strings that never repeat are names of the rows.
+MANY_ROWS = 20
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The role of each column that is used."""
+
+    label: str
+    contributor: str | None = None
+    item: str | None = None
+    verification: str | None = None
+    reputation: str | None = None
+    time: str | None = None
+    derived_from: str | None = None
+    gold: str | None = None
+    features: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a JSON-able dict."""
+        return {**asdict(self), "features": list(self.features)}
+
+
+def choose_columns(
+    frame: pl.DataFrame,
+    *,
+    label: str | None = None,
+    contributor: str | None = None,
+    item: str | None = None,
+    verification: str | None = None,
+    reputation: str | None = None,
+    time: str | None = None,
+    derived_from: str | None = None,
+    gold: str | None = None,
+    features: Sequence[str] | None = None,
+    ignore: Iterable[str] = (),
+) -> tuple[Columns, list[str]]:
+    """Find the role of every column.
+
+    Columns that are not named are guessed from their names, where their values fit. Everything that
+    has no role is a feature, except constants, identifiers, nested columns and the true label.
+
+    Returns
+    -------
+    The columns, and notes that say what was guessed or left out.
+
+    Examples
+    --------
+    >>> table = pl.DataFrame({"size": [1.5, 2.0], "Annotator": ["ann", "ann"], "label": ["a", "b"]})
+    >>> columns, notes = choose_columns(table)
+    >>> columns.contributor, columns.features
+    ('Annotator', ('size',))
+    >>> print(notes[1])
+    using column 'Annotator' as contributor (guessed from its name)
+    """
+    given = {
+        "label": label,
+        "contributor": contributor,
+        "item": item,
+        "verification": verification,
+        "reputation": reputation,
+        "time": time,
+        "derived_from": derived_from,
+        "gold": gold,
+    }
+    left_out = [ignore] if isinstance(ignore, str) else list(ignore)
+    wanted = None if features is None else tuple([features] if isinstance(features, str) else features)
+    for name in (*(name for name in given.values() if name is not None), *left_out, *(wanted or ())):
+        _check_exists(frame, name)
+    _check_roles(given, wanted or (), left_out)
+    roles, notes = _guess(frame, given, (*left_out, *(wanted or ())))
+    if roles["label"] is None:
+        raise InputError(f"no column could be taken for the label; name one of {_listed(frame.columns)}")
+    if wanted is None:
+        rest = [name for name in frame.columns if name not in roles.values() and name not in left_out]
+        wanted, dropped = _features(frame, rest)
+        notes += dropped
+    if not wanted:
+        reasons = f" ({'; '.join(notes)})" if notes else ""
+        raise InputError(f"no feature column is left beside the label and the signals{reasons}")
+    return Columns(**roles, features=wanted), notes  # type: ignore[arg-type]  # label is set: checked above
+
+
+def _check_exists(frame: pl.DataFrame, name: str) -> None:
+    if name in frame.columns:
+        return
+    alike = {squeezed(column): column for column in frame.columns}
+    close = difflib.get_close_matches(squeezed(str(name)), alike, n=2)
+    hint = f" (did you mean {' or '.join(repr(alike[match]) for match in close)}?)" if close else ""
+    raise InputError(f"there is no column {name!r}{hint}; columns: {_listed(frame.columns)}")
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:MOST_SHOWN])
+    return shown if len(names) <= MOST_SHOWN else f"{shown} and {len(names) - MOST_SHOWN} more"
+
+
+def _check_roles(given: dict[str, str | None], features: Sequence[str], ignore: Sequence[str]) -> None:
+    uses: dict[str, list[str]] = {}
+    named = [(role, name) for role, name in given.items() if name is not None]
+    named += [("feature", name) for name in features] + [("ignored", name) for name in ignore]
+    for role, name in named:
+        uses.setdefault(name, []).append(role)
+    for name, roles in uses.items():
+        if len(set(roles)) > 1:
+            raise InputError(
+                f"column {name!r} is named as {' and as '.join(roles)}; it can be only one of them"
+            )
+
+
+def _guess(
+    frame: pl.DataFrame, given: dict[str, str | None], taken: Sequence[str]
+) -> tuple[dict[str, str | None], list[str]]:
+    roles, notes = dict(given), []
+    by_name = {squeezed(name): name for name in reversed(frame.columns)}
+    for role in ROLES:
+        if roles[role] is not None:
+            continue
+        for alias in ALIASES[role]:
+            name = by_name.get(squeezed(alias))
+            if name is None or name in taken or name in roles.values():
+                continue
+            if (
+                not is_nested(frame[name].dtype)
+                and frame[name].null_count() < frame.height
+                and FITS[role](frame[name])
+            ):
+                roles[role] = name
+                notes.append(f"using column {name!r} as {role} (guessed from its name)")
+                break
+    return roles, notes
+
+
+def _features(frame: pl.DataFrame, names: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
+    """Return the columns that can tell something about a label, and why the others were left out."""
+    reasons: dict[str, list[str]] = {}
+    kept = []
+    for name in names:
+        reason = _why_not(frame[name])
+        if reason is None:
+            kept.append(name)
+        else:
+            reasons.setdefault(reason, []).append(name)
+    notes = [f"left out {_quoted(columns)}: {reason}" for reason, columns in reasons.items()]
+    return tuple(kept), notes
+
+
+def _quoted(names: Sequence[str]) -> str:
+    return ("columns " if len(names) > 1 else "column ") + _listed([repr(name) for name in names])
+
+
+def _why_not(series: pl.Series) -> str | None:
+    if is_nested(series.dtype):
+        return f"a column of {series.dtype} is not a feature"
+    if series.null_count() == series.len():
+        return "no values"
+    if series.n_unique() == 1:
+        return "the same value in every row"
+    if is_named(series.name, TRUTHS):
+        return "it looks like the true label; name it as a feature to use it"
+    if is_all_distinct(series) and _is_identifier(series):
+        return "an identifier, different in every row"
+    return None
+
+
+def _is_identifier(series: pl.Series) -> bool:
+    if series.dtype.is_float():
+        return False
+    if is_identifier_name(series.name):
+        return True
+    return series.dtype == pl.String and series.len() > MANY_ROWS and not is_text(series)

@@ -1,0 +1,113 @@
+"""Numbers, truth values and dates: centred, scaled, gaps filled by the median and marked."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from anml.core.checks import Floats
+from anml.core.errors import InputError
+from anml.intake.times import epoch_years, read_instants
+
+# Far outside of anything learned from; keeps a wild value in a new table finite in 32 bits.
+LIMIT = 1e6
+
+
+def _numbers(series: pl.Series) -> pl.Series:
+    if series.dtype.is_numeric() or series.dtype == pl.Boolean:
+        return series.cast(pl.Float64)
+    text = series.cast(pl.String).str.strip_chars()
+    values = text.cast(pl.Float64, strict=False)
+    bad = values.is_null() & series.is_not_null()
+    if bad.any():
+        raise InputError(
+            f"column {series.name!r} must hold numbers as in the table learned from, "
+            f"got {str(series.filter(bad)[0])!r} ({bad.sum()} such values)"
+        )
+    return values
+
+
+def _booleans(series: pl.Series) -> pl.Series:
+    if series.dtype != pl.String:
+        return _numbers(series)
+    lowered = series.str.strip_chars().str.to_lowercase()
+    return _numbers(lowered.replace({"true": "1", "false": "0"}))
+
+
+def _dates(series: pl.Series) -> pl.Series:
+    return epoch_years(read_instants(series))
+
+
+READERS: dict[str, Callable[[pl.Series], pl.Series]] = {
+    "number": _numbers,
+    "boolean": _booleans,
+    "date": _dates,
+}
+
+
+def read_numbers(series: pl.Series, kind: str) -> Floats:
+    """Return a column as floats with NaN for what is missing or infinite."""
+    values = READERS[kind](series).cast(pl.Float64).to_numpy().astype(np.float64)
+    return np.where(np.isfinite(values), values, np.nan)
+
+
+@dataclass(frozen=True)
+class NumberColumn:
+    """What was learned about one column of numbers."""
+
+    column: str
+    kind: str
+    median: float
+    mean: float
+    scale: float
+    gaps: bool
+
+    @classmethod
+    def fit(cls, series: pl.Series, kind: str, seed: int) -> "NumberColumn":
+        """Learn centre and scale from the values present; `seed` is not needed."""
+        values = read_numbers(series, kind)
+        # Sorted, so that the sums do not depend on the order of rows.
+        known = np.sort(values[~np.isnan(values)])
+        if len(known) == 0:
+            return cls(series.name, kind, 0.0, 0.0, 1.0, True)
+        # Scaled by the largest value first: squares of very large numbers would overflow.
+        peak = float(np.abs(known).max()) or 1.0
+        filled = known / peak
+        median = float(np.median(filled)) * peak
+        scale = float(filled.std()) * peak
+        return cls(
+            column=series.name,
+            kind=kind,
+            median=median,
+            mean=float(filled.mean()) * peak,
+            scale=scale if scale > 1e-12 * peak else 1.0,
+            gaps=len(known) < len(values),
+        )
+
+    @property
+    def names(self) -> list[str]:
+        """One name per number made of the column."""
+        return [self.column, f"{self.column} (missing)"] if self.gaps else [self.column]
+
+    def fill(self, series: pl.Series, out: np.ndarray[Any, Any]) -> None:
+        """Write the column's numbers into `out`, of shape (rows, names)."""
+        values = read_numbers(series, self.kind)
+        missing = np.isnan(values)
+        values[missing] = self.median
+        # Divided before subtracting: the difference of two very large numbers would overflow.
+        with np.errstate(over="ignore"):
+            standard = values / self.scale - self.mean / self.scale
+        out[:, 0] = np.clip(standard, -LIMIT, LIMIT)
+        if self.gaps:
+            out[:, 1] = missing
+
+    def to_parts(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
+        """Return what JSON keeps and what arrays keep."""
+        return dict(self.__dict__), {}
+
+    @classmethod
+    def from_parts(cls, settings: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> "NumberColumn":
+        """Rebuild from `to_parts`."""
+        return cls(**settings)

@@ -1,0 +1,113 @@
+"""What was learned from the training table, and how to apply it to another."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from anml.core.errors import InputError
+from anml.intake.encode.category import CategoryColumn
+from anml.intake.encode.kinds import kind_of
+from anml.intake.encode.number import NumberColumn
+from anml.intake.encode.text import TextColumn
+
+FORMAT = 1
+
+
+class Encoded(Protocol):
+    """One column: what was learned about it, and how to write it as numbers."""
+
+    @property
+    def column(self) -> str:
+        """The column's name in the table."""
+
+    @property
+    def kind(self) -> str:
+        """Its kind, a key of ENCODERS."""
+
+    @property
+    def names(self) -> list[str]:
+        """One name per number made of the column."""
+
+    def fill(self, series: pl.Series, out: np.ndarray[Any, Any]) -> None:
+        """Write the column's numbers into `out`."""
+
+    def to_parts(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
+        """Return what JSON keeps and what arrays keep."""
+
+
+ENCODERS: dict[str, Any] = {
+    "number": NumberColumn,
+    "boolean": NumberColumn,
+    "date": NumberColumn,
+    "category": CategoryColumn,
+    "text": TextColumn,
+}
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """How the columns of a table become numbers.
+
+    Examples
+    --------
+    >>> table = pl.DataFrame({"size": [1.0, 3.0], "colour": ["red", "blue"]})
+    >>> preparation = Preparation.fit(table, ["size", "colour"], seed=0)
+    >>> preparation.feature_names
+    ['size', 'colour=blue', 'colour=red']
+    >>> preparation.transform(table).tolist()
+    [[-1.0, 0.0, 1.0], [1.0, 1.0, 0.0]]
+    """
+
+    columns: tuple[Encoded, ...]
+
+    @classmethod
+    def fit(cls, frame: pl.DataFrame, features: Sequence[str], seed: int) -> "Preparation":
+        """Learn from the columns `features` of a table."""
+        columns = []
+        for name in features:
+            series = frame[name]
+            kind = kind_of(series)
+            if kind not in ENCODERS:
+                raise InputError(f"column {name!r} holds {series.dtype}, which cannot be a feature")
+            columns.append(ENCODERS[kind].fit(series, kind, seed))
+        return cls(tuple(columns))
+
+    @property
+    def feature_names(self) -> list[str]:
+        """One name per column of the array."""
+        return [name for column in self.columns for name in column.names]
+
+    def transform(self, frame: pl.DataFrame) -> npt.NDArray[np.float32]:
+        """Return the table's features as an array (rows, features)."""
+        absent = [column.column for column in self.columns if column.column not in frame.columns]
+        if absent:
+            listed = ", ".join(repr(name) for name in absent[:5])
+            raise InputError(f"the table lacks {len(absent)} columns that the model was trained on: {listed}")
+        widths = [len(column.names) for column in self.columns]
+        out = np.zeros((frame.height, sum(widths)), dtype=np.float32)
+        for column, end, width in zip(self.columns, np.cumsum(widths), widths, strict=True):
+            column.fill(frame[column.column], out[:, end - width : end])
+        return out
+
+    def to_parts(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
+        """Return a JSON-able dict and named arrays that `from_parts` turns back into the same."""
+        parts = [column.to_parts() for column in self.columns]
+        arrays = {f"{at}.{name}": a for at, (_, named) in enumerate(parts) for name, a in named.items()}
+        return {"format": FORMAT, "columns": [settings for settings, _ in parts]}, arrays
+
+    @classmethod
+    def from_parts(cls, settings: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> "Preparation":
+        """Rebuild from `to_parts`."""
+        if settings.get("format") != FORMAT:
+            raise InputError(
+                f"the preparation has format {settings.get('format')!r}; this version reads {FORMAT}"
+            )
+        columns = []
+        for at, column in enumerate(settings["columns"]):
+            own = {name.split(".", 1)[1]: a for name, a in arrays.items() if name.startswith(f"{at}.")}
+            columns.append(ENCODERS[column["kind"]].from_parts(column, own))
+        return cls(tuple(columns))

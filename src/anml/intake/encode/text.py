@@ -1,0 +1,117 @@
+"""Written text: TF-IDF of its words, reduced to at most a hundred directions.
+
+Learned from the distinct texts in sorted order: a text that twenty people labelled is one document,
+and the order of rows never matters.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from anml.intake.plain import as_text, codes_in
+
+MOST_DIMENSIONS = 100
+MOST_WORDS = 20_000
+TOKENS = r"(?u)\b\w+\b"
+
+
+@dataclass(frozen=True, eq=False)
+class TextColumn:
+    """What was learned about one column of text."""
+
+    column: str
+    kind: str
+    words: tuple[str, ...]
+    idf: np.ndarray[Any, Any]
+    directions: np.ndarray[Any, Any]
+    scale: float
+
+    @classmethod
+    def fit(cls, series: pl.Series, kind: str, seed: int) -> "TextColumn":
+        """Learn words, their rarity and the main directions; `seed` starts the decomposition."""
+        texts = as_text(series).drop_nulls().unique().sort().to_list()
+        words, idf = _words(texts)
+        column = cls(series.name, kind, words, idf, np.zeros((0, 0), dtype=np.float32), 1.0)
+        if not words:
+            return column
+        counts = column._tfidf(texts)
+        directions = _directions(counts, seed)
+        reduced = counts @ directions.T if len(directions) else counts.toarray()
+        # One scale for the whole block keeps the directions' own proportions.
+        spread = float(np.sqrt(np.var(np.asarray(reduced, dtype=np.float64), axis=0).max()))
+        return cls(series.name, kind, words, idf, directions, spread or 1.0)
+
+    @property
+    def names(self) -> list[str]:
+        """One name per number made of the column."""
+        if len(self.directions):
+            return [f"{self.column} (direction {at + 1})" for at in range(len(self.directions))]
+        return [f"{self.column}: {word}" for word in self.words]
+
+    def fill(self, series: pl.Series, out: np.ndarray[Any, Any]) -> None:
+        """Write the column's numbers into `out`, of shape (rows, names); no text is all zeros."""
+        if not self.words:
+            return
+        texts = as_text(series).fill_null("")
+        distinct = texts.unique().sort().to_list()
+        counts = self._tfidf(distinct)
+        reduced = counts @ self.directions.T if len(self.directions) else counts.toarray()
+        out[:] = (np.asarray(reduced) / np.float32(self.scale))[codes_in(texts, distinct)]
+
+    def to_parts(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
+        """Return what JSON keeps and what arrays keep."""
+        settings = {"column": self.column, "kind": self.kind, "words": list(self.words), "scale": self.scale}
+        return settings, {"idf": self.idf, "directions": self.directions}
+
+    @classmethod
+    def from_parts(cls, settings: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> "TextColumn":
+        """Rebuild from `to_parts`."""
+        return cls(
+            column=settings["column"],
+            kind=settings["kind"],
+            words=tuple(settings["words"]),
+            idf=arrays["idf"],
+            directions=arrays["directions"],
+            scale=settings["scale"],
+        )
+
+    @cached_property
+    def _vectorizer(self) -> Any:
+        vectorizer = _vectorizer(vocabulary={word: at for at, word in enumerate(self.words)})
+        vectorizer.idf_ = self.idf
+        return vectorizer
+
+    def _tfidf(self, texts: list[str]) -> Any:
+        return self._vectorizer.transform(texts)
+
+
+def _vectorizer(**options: Any) -> Any:
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    return TfidfVectorizer(token_pattern=TOKENS, sublinear_tf=True, dtype=np.float32, **options)
+
+
+def _words(texts: list[str]) -> tuple[tuple[str, ...], np.ndarray[Any, Any]]:
+    """Return the vocabulary and its idf: words of two texts or more, or all where none is shared."""
+    for least in (2, 1):
+        vectorizer = _vectorizer(min_df=least, max_features=MOST_WORDS)
+        try:
+            vectorizer.fit(texts)
+        except ValueError:  # no word left
+            continue
+        return tuple(vectorizer.get_feature_names_out().tolist()), vectorizer.idf_.astype(np.float32)
+    return (), np.zeros(0, dtype=np.float32)
+
+
+def _directions(counts: Any, seed: int) -> np.ndarray[Any, Any]:
+    """Return the main directions of TF-IDF rows, or none when there are few words anyway."""
+    from sklearn.decomposition import TruncatedSVD
+
+    texts, words = counts.shape
+    if words <= MOST_DIMENSIONS:
+        return np.zeros((0, words), dtype=np.float32)
+    reduction = TruncatedSVD(n_components=min(MOST_DIMENSIONS, texts), random_state=seed)
+    return np.ascontiguousarray(reduction.fit(counts).components_.astype(np.float32))

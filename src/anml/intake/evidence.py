@@ -1,0 +1,132 @@
+"""The columns beside features and label: who, which thing, how verified, how trusted, how old."""
+
+from datetime import datetime
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from anml.core.checks import Bools, Floats
+from anml.core.errors import AnmlError, InputError
+from anml.core.signals.levels import Level, level_values
+from anml.core.signals.reputation import REPUTATION
+from anml.core.signals.verification import VERIFICATION
+from anml.intake.plain import as_text, text_array
+from anml.intake.roles import FLAGS
+from anml.intake.times import ages, read_instants
+
+PARENT_SEPARATOR = ";"
+
+
+class LevelTable(NamedTuple):
+    """How one signal is read: its levels, and which of them stand for no value, false and true."""
+
+    levels: dict[str, Level]
+    missing: str
+    false: str
+    true: str
+
+
+# No evidence is read as the most cautious level that does not accuse.
+SIGNALS = {
+    "verification": LevelTable(VERIFICATION, "self-attested", "self-attested", "institution"),
+    "reputation": LevelTable(REPUTATION, "new", "new", "established"),
+}
+
+
+def read_identifiers(series: pl.Series, role: str) -> npt.NDArray[np.str_]:
+    """Return identifiers as text, or say how many are missing."""
+    missing = series.null_count()
+    if missing:
+        raise InputError(
+            f"column {series.name!r} ({role}) is empty in {missing} of {series.len()} rows; "
+            "every row needs one"
+        )
+    return text_array(as_text(series))
+
+
+def read_signal(series: pl.Series, role: str, said: list[str]) -> Floats:
+    """Return verification or reputation in [0, 1]; what is missing is cautious, counted and said."""
+    table = SIGNALS[role]
+    if series.dtype == pl.Boolean:
+        said.append(
+            f"column {series.name!r} ({role}) holds truth values: true is read as {table.true!r}, "
+            f"false as {table.false!r}"
+        )
+        series = series.replace_strict({True: table.true, False: table.false}, return_dtype=pl.String)
+    missing = series.null_count()
+    if missing:
+        said.append(
+            f"column {series.name!r} ({role}) is missing in {missing} rows, which count as {table.missing!r}"
+        )
+    default = table.levels[table.missing].default
+    try:
+        return level_values(role, series.to_list(), table.levels, missing=default)
+    except AnmlError as error:
+        raise InputError(f"column {series.name!r}: {error}") from None
+
+
+def read_ages(series: pl.Series, now: datetime | None, notes: list[str], warnings: list[str]) -> Floats:
+    """Return ages in years; missing and future times have age 0, counted and said."""
+    times = read_instants(series)
+    years, moment, future = ages(times, now)
+    if now is None:
+        notes.append(f"ages are counted from the newest time in {series.name!r}, {moment.isoformat(sep=' ')}")
+    if times.null_count():
+        warnings.append(
+            f"column {series.name!r} (time) is missing in {times.null_count()} rows, which count as new"
+        )
+    if future:
+        warnings.append(
+            f"column {series.name!r} (time) lies after {moment.isoformat(sep=' ')} in {future} rows, "
+            "which count as new"
+        )
+    return years
+
+
+def read_gold(series: pl.Series) -> Bools:
+    """Return which rows are gold; missing is no."""
+    texts = as_text(series).str.strip_chars().str.to_lowercase()
+    unknown = texts.drop_nulls().filter(~texts.drop_nulls().is_in(list(FLAGS)))
+    if len(unknown):
+        raise InputError(f"column {series.name!r} (gold) must be true or false, got {unknown[0]!r}")
+    flags = texts.replace_strict(FLAGS, return_dtype=pl.Boolean)
+    return flags.fill_null(False).to_numpy().astype(bool)
+
+
+def read_parents(derived: pl.Series, items: pl.Series | None) -> list[list[int]]:
+    """Return, for each row, the rows whose items it was derived from.
+
+    An item that several rows label is there with all of them.
+    """
+    if items is None:
+        raise InputError(
+            f"column {derived.name!r} (derived_from) refers to items, but there is no item column"
+        )
+    rows = pl.DataFrame({"item": as_text(items)}).with_row_index("parent").cast({"parent": pl.Int64})
+    parts = as_text(derived).str.split(PARENT_SEPARATOR)
+    links = (
+        pl.DataFrame({"part": parts})
+        .with_row_index("row")
+        .explode("part")
+        .with_columns(pl.col("part").str.strip_chars())
+        .filter(pl.col("part").is_not_null() & (pl.col("part") != ""))
+    )
+    found = links.join(rows, left_on="part", right_on="item", how="left", maintain_order="left_right")
+    unknown = found.filter(pl.col("parent").is_null())
+    if len(unknown):
+        raise InputError(
+            f"column {derived.name!r} (derived_from) names {unknown['part'].n_unique()} items that are not "
+            f"in column {items.name!r}, the first {unknown['part'][0]!r}"
+        )
+    own = found.filter(pl.col("parent") == pl.col("row"))
+    if len(own):
+        raise InputError(
+            f"column {derived.name!r} (derived_from) derives item {own['part'][0]!r} from itself"
+        )
+    parents: list[list[int]] = [[] for _ in range(len(derived))]
+    grouped = found.group_by("row", maintain_order=True).agg(pl.col("parent").unique(maintain_order=True))
+    for row, above in zip(grouped["row"].to_list(), grouped["parent"].to_list(), strict=True):
+        parents[row] = above
+    return parents

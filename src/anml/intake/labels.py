@@ -1,0 +1,100 @@
+"""What is to be learned: classes or a number."""
+
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+
+from anml.core.checks import one_of
+from anml.core.domain import Task
+from anml.core.errors import InputError
+from anml.intake.plain import as_text, codes_in, is_nested
+
+TASKS = ("auto", "classification", "regression")
+# Whole numbers with at most this many values are classes.
+MOST_NUMBERED_CLASSES = 50
+
+
+class Labels(NamedTuple):
+    """Labels as numbers: codes of sorted classes, or values."""
+
+    y: np.ndarray[tuple[int], np.dtype[np.int64] | np.dtype[np.float64]]
+    task: Task
+    classes: list[str]
+    notes: list[str]
+
+
+def read_labels(series: pl.Series, task: str = "auto") -> Labels:
+    """Turn a column of labels without gaps into numbers.
+
+    Examples
+    --------
+    >>> labels = read_labels(pl.Series("label", ["b", "a", "b"] * 3))
+    >>> labels.y.tolist()[:3], labels.classes, labels.task
+    ([1, 0, 1], ['a', 'b'], 'classification')
+    """
+    one_of("task", task, TASKS)
+    if is_nested(series.dtype):
+        raise InputError(f"column {series.name!r} holds {series.dtype}, which cannot be a label")
+    notes = []
+    if task == "auto":
+        task = guess_task(series)
+        if series.dtype.is_numeric():
+            count = series.n_unique()
+            notes.append(
+                f"column {series.name!r} has {count} different numbers and is taken as "
+                f"{'classes' if task == 'classification' else 'a quantity'} ({task})"
+            )
+    if task == "regression":
+        return Labels(_values(series), "regression", [], notes)
+    codes, classes = _classes(series)
+    return Labels(codes, "classification", classes, notes)
+
+
+def guess_task(series: pl.Series) -> str:
+    """Say whether labels are classes or a quantity.
+
+    Examples
+    --------
+    >>> guess_task(pl.Series([0, 1] * 9)), guess_task(pl.Series([0.5, 1.25, 7.1]))
+    ('classification', 'regression')
+    """
+    if not series.dtype.is_numeric():
+        return "regression" if series.dtype.is_temporal() else "classification"
+    distinct = series.n_unique()
+    whole = bool((series == series.round()).all()) if series.dtype.is_float() else True
+    few = distinct <= MOST_NUMBERED_CLASSES and distinct <= max(2, series.len() / 2)
+    return "classification" if whole and few else "regression"
+
+
+def _values(series: pl.Series) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    numbers = series.cast(pl.Float64, strict=False) if not series.dtype.is_temporal() else None
+    if numbers is None or numbers.null_count():
+        bad = series.filter(numbers.is_null())[0] if numbers is not None else series[0]
+        raise InputError(
+            f"column {series.name!r} cannot be a quantity for regression: {str(bad)!r} is not a number"
+        )
+    values = numbers.to_numpy().astype(np.float64)
+    if not np.isfinite(values).all():
+        raise InputError(f"column {series.name!r} has {(~np.isfinite(values)).sum()} infinite labels")
+    if values.min() == values.max():
+        raise InputError(f"column {series.name!r} is {values[0]:g} in every row; there is nothing to learn")
+    return values
+
+
+def _classes(series: pl.Series) -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], list[str]]:
+    texts = as_text(series)
+    names = [str(name) for name in texts.unique().to_list()]
+    # Numbered classes in the order of their numbers: 2 before 10.
+    classes = sorted(names, key=float) if series.dtype.is_numeric() else sorted(names)
+    if len(classes) == 1:
+        raise InputError(
+            f"column {series.name!r} has one class only, {classes[0]!r}; at least two are needed to compare"
+        )
+    if len(classes) > max(2, series.len() / 2):
+        hint = " or use the task regression" if series.dtype.is_numeric() else ""
+        raise InputError(
+            f"column {series.name!r} has {len(classes)} classes in {series.len()} rows, more than one "
+            f"class per two rows; name another label column{hint}"
+        )
+    return codes_in(texts, classes), classes

@@ -1,0 +1,112 @@
+"""Plain columns: whatever library a frame comes from, six kinds of column are left after the door.
+
+Text, whole numbers, floats, truth values, dates and instants (microseconds, UTC where a zone was given).
+NaN is missing. Nested columns stay as they are: they are never features.
+"""
+
+import hashlib
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+
+def plain(frame: pl.DataFrame) -> pl.DataFrame:
+    """Reduce every column to a plain kind, so that pandas, polars and Arrow give the same arrays.
+
+    Examples
+    --------
+    >>> small = pl.DataFrame({"a": pl.Series([1, None], dtype=pl.UInt8), "b": [float("nan"), 1.0]})
+    >>> plain(small).schema, plain(small)["b"].null_count()
+    (Schema([('a', Int64), ('b', Float64)]), 1)
+    """
+    # pl.DataFrame(list of series) does not copy the columns that are plain already.
+    return pl.DataFrame([_plain_series(series) for series in frame.get_columns()]).rechunk()
+
+
+def _plain_series(series: pl.Series) -> pl.Series:
+    dtype = series.dtype
+    if dtype.is_float() or dtype.is_decimal():
+        return series.cast(pl.Float64).fill_nan(None)
+    if dtype.is_integer():
+        whole = series.cast(pl.Int64, strict=False)
+        # Whole numbers too large for 64 bits are kept as floats rather than lost.
+        return whole if whole.null_count() == series.null_count() else series.cast(pl.Float64)
+    if isinstance(dtype, pl.Datetime):
+        instants = series.cast(pl.Datetime("us", dtype.time_zone))
+        return instants.dt.convert_time_zone("UTC") if dtype.time_zone else instants
+    if isinstance(dtype, pl.Duration):
+        return series.dt.total_microseconds() / 1e6
+    if isinstance(dtype, pl.Time):
+        return series.cast(pl.Int64) / 1e9
+    if isinstance(dtype, pl.Object):
+        texts = [None if value is None else str(value) for value in series.to_list()]
+        return pl.Series(series.name, texts, dtype=pl.String)
+    if isinstance(dtype, pl.Categorical | pl.Enum | pl.Null):
+        return series.cast(pl.String)
+    return series
+
+
+def is_nested(dtype: pl.DataType) -> bool:
+    """Say whether a column holds lists, records, bytes or another kind that is never a feature."""
+    plain_kinds = (pl.String, pl.Boolean, pl.Date, pl.Datetime)
+    return not (dtype.is_numeric() or isinstance(dtype, plain_kinds))
+
+
+def as_text(series: pl.Series) -> pl.Series:
+    """Turn identifiers or labels into text; whole numbers stored as floats read as whole numbers.
+
+    A pandas column of whole numbers with a gap holds floats: 7.0 there and 7 in a CSV are one identifier.
+
+    Examples
+    --------
+    >>> as_text(pl.Series([7.0, None])).to_list(), as_text(pl.Series([0.5])).to_list()
+    (['7', None], ['0.5'])
+    """
+    if series.dtype.is_float():
+        known = series.drop_nulls()
+        if bool(((known == known.round()) & (known.abs() < 2**53)).all()):
+            series = series.cast(pl.Int64)
+    return series if series.dtype == pl.String else series.cast(pl.String)
+
+
+def text_array(series: pl.Series) -> npt.NDArray[np.str_]:
+    """Return a text column without gaps as a numpy array; each distinct text is converted once."""
+    names = series.unique().sort()
+    array = np.array(names.to_list(), dtype=np.str_)
+    return array[codes_in(series, names.to_list())]
+
+
+def codes_in(series: pl.Series, levels: list[Any]) -> npt.NDArray[np.int64]:
+    """Return the position of each value in `levels`, and -1 for what is not among them."""
+    if not levels:
+        return np.full(len(series), -1, dtype=np.int64)
+    positions = list(range(len(levels)))
+    coded = series.replace_strict(levels, positions, default=-1, return_dtype=pl.Int64)
+    return coded.fill_null(-1).to_numpy().astype(np.int64)
+
+
+def fingerprint(frame: pl.DataFrame) -> str:
+    """Hash names, kinds and values: the same table in pandas, polars or Arrow has the same hash.
+
+    Written out by hand, because serialised frames differ by what lies under their missing values.
+    """
+    digest = hashlib.sha256()
+    for series in frame.get_columns():
+        digest.update(f"{series.name}\x00{series.dtype}\x00{len(series)}\x00".encode())
+        digest.update(np.packbits(series.is_null().to_numpy()).tobytes())
+        digest.update(_value_bytes(series))
+    return digest.hexdigest()
+
+
+def _value_bytes(series: pl.Series) -> bytes:
+    if is_nested(series.dtype):
+        return repr(series.to_list()).encode()
+    if series.dtype == pl.String:
+        lengths = series.str.len_bytes().cast(pl.Int64).fill_null(0).to_numpy()
+        joined = series.fill_null("").str.join("").item() if len(series) else ""
+        return lengths.tobytes() + str(joined).encode()
+    if series.dtype == pl.Boolean:
+        return series.cast(pl.UInt8).fill_null(0).to_numpy().tobytes()
+    return series.to_physical().fill_null(0).to_numpy().tobytes()

@@ -1,0 +1,134 @@
+"""What a column may be, and by which names people call it."""
+
+import re
+from collections.abc import Callable
+
+import polars as pl
+
+from anml.core.signals.levels import Level
+from anml.core.signals.reputation import REPUTATION
+from anml.core.signals.verification import VERIFICATION
+from anml.intake.plain import as_text
+from anml.intake.times import YEARS, are_times
+
+# The most telling name first. Compared without case and separators: Worker-ID and workerId are one.
+ALIASES: dict[str, tuple[str, ...]] = {
+    "label": (
+        "label", "labels", "target", "class", "y", "category", "annotation", "label_name", "class_label",
+        "output_label", "answer", "outcome",
+    ),
+    "contributor": (
+        "contributor", "contributor_id", "annotator", "annotator_id", "worker", "worker_id", "labeler",
+        "labeler_id", "labeller", "labeller_id", "rater", "rater_id", "assignment_worker_id", "completed_by",
+        "user_id", "user", "source", "source_id", "site", "vendor", "hospital", "client_id", "session_id",
+    ),
+    "item": (
+        "item", "item_id", "task", "task_id", "sample_id", "example_id", "record_id", "document_id", "doc_id",
+        "image_id", "hit_id", "question_id", "id",
+    ),
+    "verification": ("verification", "verification_level", "verified", "v"),
+    "reputation": ("reputation", "reputation_level", "contributor_reputation", "r"),
+    "time": (
+        "time", "timestamp", "datetime", "date", "created_at", "labeled_at", "labelled_at", "annotated_at",
+        "submitted_at", "updated_at", "submit_time", "assignment_started", "created", "created_date",
+    ),
+    "derived_from": ("derived_from", "parent_id", "parent_item", "parents"),
+    "gold": ("gold", "is_gold", "golden", "honeypot", "is_honeypot", "ground_truth"),
+}  # fmt: skip
+ROLES = tuple(ALIASES)
+# Names under which the true label travels with the data: as a feature it would give the answer away.
+TRUTHS = (
+    "truth",
+    "true_label",
+    "gold_label",
+    "golden_label",
+    "ground_truth",
+    "gold",
+    "golden",
+    "gold_standard",
+)
+# Named so, a column is the item even where every row has its own.
+EXPLICIT_ITEMS = ("item", "item_id")
+
+
+def squeezed(name: str) -> str:
+    """Return a name without case and separators.
+
+    Examples
+    --------
+    >>> squeezed("ASSIGNMENT:worker_id"), squeezed("Labeled At")
+    ('assignmentworkerid', 'labeledat')
+    """
+    return re.sub(r"[\W_]+", "", name.lower())
+
+
+def is_named(name: str, aliases: tuple[str, ...]) -> bool:
+    """Say whether a name is one of `aliases`."""
+    return squeezed(name) in {squeezed(alias) for alias in aliases}
+
+
+def is_identifier_name(name: str) -> bool:
+    """Say whether a name is that of an identifier: id, row_id, patientId, uuid, index.
+
+    Examples
+    --------
+    >>> [is_identifier_name(name) for name in ("id", "row_id", "patientId", "PassengerID", "acid", "idea")]
+    [True, True, True, True, False, False]
+    """
+    parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
+    words = [word for word in re.split(r"[\W_]+", parted.lower()) if word]
+    return bool({"id", "ids", "uuid", "guid", "index", "rownum"} & set(words)) or squeezed(name) == "unnamed0"
+
+
+def is_all_distinct(series: pl.Series) -> bool:
+    """Say whether no two rows share a value."""
+    return series.len() > 1 and series.null_count() == 0 and series.n_unique() == series.len()
+
+
+def _fits_contributor(series: pl.Series) -> bool:
+    return not series.dtype.is_float() and not is_all_distinct(series)
+
+
+def _fits_item(series: pl.Series) -> bool:
+    return not series.dtype.is_float() and (
+        is_named(series.name, EXPLICIT_ITEMS) or not is_all_distinct(series)
+    )
+
+
+def _fits_levels(levels: dict[str, Level]) -> Callable[[pl.Series], bool]:
+    def fits(series: pl.Series) -> bool:
+        known = series.drop_nulls()
+        if known.dtype == pl.Boolean:
+            return True
+        if known.dtype.is_numeric():
+            return bool(known.is_between(0, 1).all())
+        names = known.unique().str.strip_chars().str.to_lowercase().str.replace_all(r"[ _]", "-")
+        return known.dtype == pl.String and set(names.to_list()) <= set(levels)
+
+    return fits
+
+
+def _fits_time(series: pl.Series) -> bool:
+    if series.dtype.is_numeric():
+        # A column called time is often a duration; only calendar years and counts since 1970 are times.
+        known = series.drop_nulls()
+        return bool(known.is_between(*YEARS).all() or (known >= 1e8).all())
+    return are_times(series)
+
+
+def _fits_flag(series: pl.Series) -> bool:
+    return set(as_text(series.drop_nulls().unique()).str.to_lowercase().to_list()) <= FLAGS.keys()
+
+
+FLAGS = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False}
+# A guess by name is taken only where the values fit: a feature called v is not a verification of 37.
+FITS: dict[str, Callable[[pl.Series], bool]] = {
+    "label": lambda series: True,
+    "contributor": _fits_contributor,
+    "item": _fits_item,
+    "verification": _fits_levels(VERIFICATION),
+    "reputation": _fits_levels(REPUTATION),
+    "time": _fits_time,
+    "derived_from": lambda series: series.dtype == pl.String,
+    "gold": _fits_flag,
+}

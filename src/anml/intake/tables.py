@@ -1,0 +1,179 @@
+"""A table in any form becomes one polars frame with a name and a hash."""
+
+import hashlib
+import io
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import polars as pl
+
+from anml.core.errors import InputError
+from anml.intake.delimited import check_names, read_delimited
+from anml.intake.plain import fingerprint, plain
+
+SEPARATORS = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
+PARQUET = (".parquet", ".pq")
+# Kinds that polars carries but cannot compute with, such as a pandas period.
+OPAQUE = (pl.Object, getattr(pl, "BaseExtension", pl.Object))
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table as it came in.
+
+    Parameters
+    ----------
+    frame
+        Its columns, reduced to plain kinds.
+    name
+        The file's name without folders, or "frame".
+    sha256
+        Of the file's bytes, or of a frame's names, kinds and values.
+    native
+        The user's own frame, when one was given.
+    """
+
+    frame: pl.DataFrame
+    name: str
+    sha256: str
+    native: Any | None = None
+
+
+def read_table(source: str | Path | Any, name: str = "data") -> Table:
+    """Read a file or take a frame.
+
+    Parameters
+    ----------
+    source
+        The path of a CSV, TSV (both also gzip-compressed) or Parquet file, or a pandas, polars or
+        Arrow table.
+    name
+        What the table is, for messages: "data", "test data".
+
+    Examples
+    --------
+    >>> table = read_table(pl.DataFrame({"x": [1, 2]}))
+    >>> table.name, table.frame.shape, len(table.sha256)
+    ('frame', (2, 1), 64)
+    """
+    if isinstance(source, str | Path):
+        return _read_file(Path(source).expanduser(), name)
+    frame = plain(_from_native(source, name))
+    _check_size(frame, f"the {name} frame")
+    return Table(frame, "frame", fingerprint(frame), source)
+
+
+def to_native(frame: pl.DataFrame, like: Any | None) -> Any:
+    """Give a frame back in the kind the user passed in; polars for None and for kinds we cannot make."""
+    if nw.dependencies.is_pandas_dataframe(like):
+        return _to_pandas(frame)
+    if nw.dependencies.is_pyarrow_table(like):
+        return frame.to_arrow()
+    return frame
+
+
+def _read_file(path: Path, name: str) -> Table:
+    shown = f"{name} file {path.name!r}"
+    suffix = _suffix(path, shown)
+    data = _bytes(path, shown)
+    if suffix in PARQUET:
+        frame = _read_parquet(data, shown)
+    else:
+        frame = read_delimited(data, shown, SEPARATORS[suffix])
+    frame = plain(frame)
+    _check_size(frame, shown)
+    return Table(frame, path.name, hashlib.sha256(data).hexdigest())
+
+
+def _suffix(path: Path, shown: str) -> str:
+    known = (*SEPARATORS, *PARQUET)
+    suffix = next((end for end in known if path.name.lower().endswith(end)), None)
+    if suffix is None and not path.is_dir():
+        raise InputError(f"{shown} has an unknown ending; allowed: {', '.join(known)}")
+    return suffix or known[0]
+
+
+def _bytes(path: Path, shown: str) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise InputError(f"{shown} does not exist in folder '{path.parent}'") from None
+    except IsADirectoryError:
+        raise InputError(f"{shown} is a folder; a CSV, TSV or Parquet file is needed") from None
+    except OSError as error:
+        raise InputError(f"{shown} cannot be read: {error.strerror or error}") from None
+
+
+def _read_parquet(data: bytes, shown: str) -> pl.DataFrame:
+    if not data:
+        raise InputError(f"{shown} is empty; at least one row is needed")
+    try:
+        return pl.read_parquet(io.BytesIO(data), hive_partitioning=False)
+    except (pl.exceptions.PolarsError, OSError, ValueError):
+        raise InputError(
+            f"{shown} is not readable as Parquet: it is damaged, truncated or of another kind"
+        ) from None
+
+
+def _check_size(frame: pl.DataFrame, shown: str) -> None:
+    if frame.width == 0:
+        raise InputError(f"{shown} has no columns; a label and at least one feature are needed")
+    if frame.height == 0:
+        raise InputError(f"{shown} has a header but no rows; at least one row is needed")
+
+
+def _from_native(source: Any, name: str) -> pl.DataFrame:
+    if isinstance(source, pl.LazyFrame):
+        return source.collect()
+    if isinstance(source, pl.DataFrame):
+        return source
+    if nw.dependencies.is_pandas_dataframe(source):
+        return _from_pandas(source, name)
+    try:
+        if hasattr(source, "__arrow_c_stream__"):
+            return pl.DataFrame(source)
+        other = nw.from_native(source)
+        eager = other.collect() if isinstance(other, nw.LazyFrame) else other
+        return eager.to_polars()
+    except pl.exceptions.DuplicateError:
+        raise InputError(f"the {name} frame has column names that occur more than once") from None
+    except TypeError:
+        raise InputError(
+            f"{name} must be a path or a pandas, polars or Arrow table, got {type(source).__name__}"
+        ) from None
+
+
+def _from_pandas(frame: Any, name: str) -> pl.DataFrame:
+    names = [str(column) for column in frame.columns]
+    check_names(names, f"the {name} frame")
+    columns = [_from_pandas_column(frame.iloc[:, at], column) for at, column in enumerate(names)]
+    return pl.DataFrame(columns)
+
+
+def _from_pandas_column(series: Any, column: str) -> pl.Series:
+    """Take one pandas column; a column of mixed objects, or any column without pyarrow, value by value."""
+    if series.dtype.kind in "iufb" and isinstance(series.dtype, type(series.to_numpy().dtype)):
+        return pl.Series(column, series.to_numpy())
+    try:
+        converted: Any = pl.from_pandas(series)
+        if isinstance(converted, pl.Series) and not isinstance(converted.dtype, OPAQUE):
+            return converted.alias(column)
+    except Exception:  # pyarrow missing or its refusal of mixed objects, both in its own classes
+        pass
+    gaps = series.isna().to_numpy()
+    values = [None if gap else value for gap, value in zip(gaps, series.to_list(), strict=True)]
+    try:
+        return pl.Series(column, values)
+    except (TypeError, pl.exceptions.PolarsError):
+        return pl.Series(column, [None if value is None else str(value) for value in values])
+
+
+def _to_pandas(frame: pl.DataFrame) -> Any:
+    try:
+        return frame.to_pandas()
+    except ModuleNotFoundError:
+        import pandas
+
+        return pandas.DataFrame({series.name: series.to_list() for series in frame.get_columns()})

@@ -1,0 +1,128 @@
+"""Times in any of the usual forms become instants, and instants become ages in years."""
+
+from datetime import UTC, datetime
+
+import numpy as np
+import polars as pl
+
+from anml.core.checks import Floats
+from anml.core.errors import InputError
+from anml.core.signals.temporal import DAYS_PER_YEAR
+
+ISO = (
+    r"^\s*(\d{4})[-/](\d{1,2})(?:[-/](\d{1,2}))?"
+    r"(?:[T ](\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?)?\s*(Z|z|UTC|[+-]\d{2}:?\d{2})?\s*$"
+)
+ALLOWED = "dates and times as 2024-01-31 or 2024-01-31T12:00:00Z, years, or seconds since 1970"
+MICROSECONDS_PER_YEAR = DAYS_PER_YEAR * 86400 * 1e6
+YEARS = (1800, 2200)
+# Counts since 1970 by their size: from here on a number is read as s, ms, us or ns.
+EPOCHS = ((1e8, 1e6), (1e11, 1e3), (1e14, 1.0), (1e17, 1e-3))
+
+
+def instants(series: pl.Series) -> pl.Series:
+    """Read a column of times; what cannot be read is missing in the result. Without a zone it is UTC.
+
+    Examples
+    --------
+    >>> instants(pl.Series(["2024-01-31T12:00:00+02:00", "2024-01-31", "soon"])).to_list()
+    [datetime.datetime(2024, 1, 31, 10, 0), datetime.datetime(2024, 1, 31, 0, 0), None]
+    >>> instants(pl.Series([2024, 2025])).to_list()
+    [datetime.datetime(2024, 1, 1, 0, 0), datetime.datetime(2025, 1, 1, 0, 0)]
+    """
+    dtype = series.dtype
+    if isinstance(dtype, pl.Datetime):
+        return series.cast(pl.Datetime("us", dtype.time_zone)).dt.replace_time_zone(None)
+    if isinstance(dtype, pl.Date):
+        return series.cast(pl.Datetime("us"))
+    if dtype.is_numeric():
+        return _from_numbers(series.cast(pl.Float64))
+    if dtype == pl.String:
+        numbers = series.str.strip_chars().cast(pl.Float64, strict=False)
+        if numbers.null_count() == series.null_count():
+            return _from_numbers(numbers)
+        return _from_iso(series)
+    return pl.Series(series.name, [None] * len(series), dtype=pl.Datetime("us"))
+
+
+def read_instants(series: pl.Series) -> pl.Series:
+    """Read a column of times, or name the first value that is none."""
+    read = instants(series)
+    bad = read.is_null() & series.is_not_null()
+    if bad.any():
+        first = series.filter(bad)[0]
+        raise InputError(
+            f"column {series.name!r} has {bad.sum()} values that are not times, the first {str(first)!r}; "
+            f"allowed: {ALLOWED}"
+        )
+    return read
+
+
+def are_times(series: pl.Series) -> bool:
+    """Say whether every value of a column can be read as a time, looking at a few first."""
+    known = series.drop_nulls()
+    if known.is_empty() or instants(known.head(100)).null_count():
+        return False
+    return instants(known).null_count() == 0
+
+
+def ages(times: pl.Series, now: datetime | None) -> tuple[Floats, datetime, int]:
+    """Return ages in years, the moment they are counted from, and how many times lay after it.
+
+    Without `now` it is the newest time of the column, so that a run can be repeated. Times after
+    `now` and missing ones have age 0.
+    """
+    newest = times.max()
+    if now is None:
+        now = newest if isinstance(newest, datetime) else datetime(1970, 1, 1)
+    elif now.tzinfo is not None:
+        now = now.astimezone(UTC).replace(tzinfo=None)
+    elapsed = (pl.lit(now).cast(pl.Datetime("us")).dt.epoch("us") - pl.col("t").dt.epoch("us")) / 1.0
+    years = times.to_frame("t").select(elapsed / MICROSECONDS_PER_YEAR).to_series().fill_null(0.0).to_numpy()
+    future = int((years < 0).sum())
+    return np.maximum(years, 0.0), now, future
+
+
+def epoch_years(times: pl.Series) -> pl.Series:
+    """Return instants as years since 1970: dates as numbers."""
+    return times.dt.epoch("us") / MICROSECONDS_PER_YEAR
+
+
+def _from_numbers(values: pl.Series) -> pl.Series:
+    known = values.drop_nulls()
+    if not known.is_empty() and bool(known.is_between(*YEARS).all()):
+        frame = values.to_frame("y")
+        whole = pl.datetime(pl.col("y").floor().cast(pl.Int32), 1, 1, time_unit="us")
+        part = ((pl.col("y") - pl.col("y").floor()) * MICROSECONDS_PER_YEAR).cast(pl.Int64)
+        return frame.select((whole + part.cast(pl.Duration("us"))).alias(values.name or "")).to_series()
+    size = pl.col("y").abs()
+    microseconds = pl.lit(None, dtype=pl.Float64)
+    for least, factor in EPOCHS:
+        microseconds = (
+            pl.when((size >= least) & (size < least * 1e3)).then(pl.col("y") * factor).otherwise(microseconds)
+        )
+    read = values.to_frame("y").select(microseconds.round().cast(pl.Int64).cast(pl.Datetime("us")))
+    return read.to_series().alias(values.name)
+
+
+def _from_iso(series: pl.Series) -> pl.Series:
+    # Pieces are cut out and put together in one form, because a column may mix dates and times.
+    names = ("year", "month", "day", "hour", "minute", "second", "part", "zone")
+    cut = series.str.extract_groups(ISO).struct.unnest()
+    cut.columns = list(names)
+    two = {name: pl.col(name).str.zfill(2) for name in ("month", "day", "hour", "minute", "second")}
+    form = pl.format(
+        "{}-{}-{}T{}:{}:{}.{}",
+        pl.col("year"),
+        two["month"],
+        two["day"].fill_null("01"),
+        *(two[name].fill_null("00") for name in ("hour", "minute", "second")),
+        pl.col("part").fill_null("0"),
+    )
+    read = form.str.strptime(pl.Datetime("us"), "%Y-%m-%dT%H:%M:%S%.f", strict=False)
+    digits = (
+        pl.col("zone").str.replace(":", "").str.strip_chars("Zz").str.replace("UTC", "").replace("", None)
+    )
+    minutes = digits.str.slice(1, 2).cast(pl.Int64) * 60 + digits.str.slice(3, 2).cast(pl.Int64)
+    offset = pl.when(digits.str.starts_with("-")).then(-minutes).otherwise(minutes).fill_null(0)
+    return cut.select((read - pl.duration(minutes=offset)).alias(series.name or "")).to_series()

@@ -1,0 +1,71 @@
+"""What the terminal shows: progress, tables, and plain JSON for programs."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import polars as pl
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from anml.app.audit import Audited
+from anml.gradients.scoring import Progress as Report
+from anml.surfaces.verdict import verdict
+
+MOST_LISTED = 30
+
+
+@contextmanager
+def progress_bar(shown: bool) -> Iterator[Report | None]:
+    """Bars on the error stream, gone when done; nothing when piped or not wanted."""
+    if not shown or not sys.stderr.isatty():
+        yield None
+        return
+    columns = (TextColumn("{task.description:<28}"), BarColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        tasks: dict[str, TaskID] = {}
+
+        def report(what: str, done: int, of: int) -> None:
+            if what not in tasks:
+                tasks[what] = bars.add_task(what, total=of)
+            bars.update(tasks[what], completed=done)
+
+        yield report
+
+
+def print_audit(result: Audited) -> None:
+    """Verdict, contributors, notes and warnings."""
+    console = Console()
+    console.print(verdict(result), style="bold", highlight=False)
+    if not result.contributors.is_empty():
+        console.print(_contributor_table(result.contributors))
+        hidden = result.contributors.height - MOST_LISTED
+        if hidden > 0:
+            console.print(f"{hidden:,} more contributors are in contributors.csv", highlight=False)
+    for note in result.notes:
+        console.print(f"note: {note}", style="dim", highlight=False, markup=False)
+    for warning in result.warnings:
+        console.print(f"warning: {warning}", style="yellow", highlight=False, markup=False)
+
+
+def _contributor_table(contributors: pl.DataFrame) -> Table:
+    table = Table(title="Contributors, lowest quality first", title_justify="left")
+    table.add_column("contributor", no_wrap=True, max_width=28)
+    for name in ("rows", "kept", "quality", "95% interval", "mean q", "v", "r", "T", "rows %", "weight %"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in contributors.head(MOST_LISTED).iter_rows(named=True):
+        table.add_row(
+            row["contributor"].replace("[", r"\["),
+            f"{row['rows']:,}",
+            f"{row['kept'] / row['rows']:.0%}",
+            f"{row['quality']:.2f}",
+            f"{row['quality_low']:.2f}-{row['quality_high']:.2f}",
+            f"{row['q']:.2f}",
+            f"{row['v']:.2f}",
+            f"{row['r']:.2f}",
+            f"{row['t']:.2f}",
+            f"{row['row_share']:.1%}",
+            f"{row['weight_share']:.1%}",
+        )
+    return table

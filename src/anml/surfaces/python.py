@@ -1,0 +1,116 @@
+"""The Python surface: `anml.audit` on a frame or a file, with results as the user's own kind of frame."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from anml.app.audit import Audited, Request, audit_table
+from anml.app.output import write_run
+from anml.core.domain import Gate, Recipe
+from anml.gradients.scoring import Profile
+from anml.intake.tables import to_native
+from anml.surfaces.report import render_report
+from anml.surfaces.verdict import verdict
+
+
+class Audit:
+    """What an audit found.
+
+    Attributes
+    ----------
+    samples, contributors
+        Frames of the kind that was audited (polars for a file): one row per sample, per contributor.
+    gate
+        Which branch decided, and why.
+    result
+        Everything, as `anml.app.audit.Audited`.
+    """
+
+    def __init__(self, result: Audited, like: Any = None) -> None:
+        self.result = result
+        self.samples: Any = to_native(result.samples, like)
+        self.contributors: Any = to_native(result.contributors, like)
+
+    @property
+    def gate(self) -> Gate:
+        """Which branch decided, and why."""
+        return self.result.gate
+
+    def report(self, path: str | Path = "report.html") -> Path:
+        """Write the report as one self-contained HTML file."""
+        path = Path(path)
+        path.write_text(render_report(self.result), encoding="utf-8")
+        return path
+
+    def save(self, folder: str | Path) -> list[str]:
+        """Write samples.parquet, contributors.csv, run.json and report.html into a folder."""
+        return write_run(Path(folder), self.result, "audit", lambda draft: self._report_into(draft))
+
+    def _report_into(self, folder: Path) -> None:
+        self.report(folder / "report.html")
+
+    def __repr__(self) -> str:
+        lines = [verdict(self.result), *(f"warning: {warning}" for warning in self.result.warnings)]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        table = self.result.contributors.head(20)._repr_html_()
+        return f"<p>{escape(verdict(self.result))}</p>{table}"
+
+
+def audit(
+    data: Any,
+    label: str | None = None,
+    contributor: str | None = None,
+    *,
+    item: str | None = None,
+    verification: str | None = None,
+    reputation: str | None = None,
+    time: str | None = None,
+    derived_from: str | None = None,
+    features: Sequence[str] | None = None,
+    ignore: Sequence[str] = (),
+    task: str = "auto",
+    recipe: str | Recipe | dict[str, Any] = "guarded",
+    profile: str | Profile | dict[str, Any] = "default",
+    half_life: str | float = "7y",
+    domain: str | None = None,
+    now: datetime | None = None,
+    test: Any = None,
+    compare: bool = True,
+    seed: int = 0,
+) -> Audit:
+    """Decide how far each row of a table can be trusted, and say why.
+
+    Parameters
+    ----------
+    data
+        Path of a CSV or Parquet file, or a pandas, polars or Arrow frame.
+    label, contributor, item, verification, reputation, time, derived_from
+        Names of columns; those not given are guessed from their names, and said in the notes.
+    features, ignore
+        Columns to use, or not to use, as features.
+    task
+        `"classification"`, `"regression"`, or `"auto"`.
+    recipe, profile
+        How signals become weights, and how q is scored.
+    half_life, domain
+        Freshness: the time in which it halves, or one of the paper's domains.
+    now
+        The moment ages are counted from; the newest time in the table by default.
+    test
+        A table with right labels to measure on, where there is one.
+    compare
+        Whether to train with and without the weights to see what they change.
+    seed
+        The same seed gives the same result.
+    """
+    request = Request(
+        label=label, contributor=contributor, item=item, verification=verification, reputation=reputation,
+        time=time, derived_from=derived_from, features=features, ignore=ignore, task=task, recipe=recipe,
+        profile=profile, half_life=half_life, domain=domain, now=now, compare=compare, seed=seed,
+    )  # fmt: skip
+    result, _, _ = audit_table(data, request, test=test)
+    return Audit(result, None if isinstance(data, str | Path) else data)

@@ -1,0 +1,115 @@
+"""Contributor-level attribution: sums, honest intervals, shrinkage, derivation chains."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anml.core.attribute import attribute, chain_factor, shrunk_by_group
+from anml.core.domain import Signals
+from anml.core.errors import InputError
+from anml.core.stats import mean_interval, paired, wilson
+from anml.core.weigh import weigh
+
+
+class TestSums:
+    def test_by_hand(self):
+        signals = Signals.of([1.0, 0.5, 0.0, 0.5], v=[0.8, 0.4, 0.2, 0.2], r=0.5)
+        weighting = weigh(signals.q, signals.v, signals.r, recipe={"combine": "multiplicative", "keep": 0.5})
+        found = attribute(signals, weighting, np.array([0, 0, 1, 1]), ["ann", "bob"])
+        np.testing.assert_array_equal(found.rows, [2, 2])
+        np.testing.assert_array_equal(found.kept, [2, 0])
+        np.testing.assert_allclose(found.q, [0.75, 0.25])
+        np.testing.assert_allclose(found.v, [0.6, 0.2])
+        np.testing.assert_allclose(found.row_share, [0.5, 0.5])
+        np.testing.assert_allclose(found.weight_share, [1.0, 0.0])
+
+    @given(st.lists(st.integers(0, 4), min_size=1, max_size=60), st.integers(0, 99))
+    def test_shares_sum_to_one_and_counts_add_up(self, who, seed):
+        rng = np.random.default_rng(seed)
+        names, codes = np.unique(who, return_inverse=True)
+        signals = Signals.of(
+            rng.uniform(size=len(who)), rng.uniform(size=len(who)), rng.uniform(size=len(who))
+        )
+        weighting = weigh(signals.q, signals.v, signals.r, recipe="softmax")
+        found = attribute(signals, weighting, codes, [str(name) for name in names])
+        assert found.rows.sum() == len(who)
+        assert found.kept.sum() == weighting.kept.sum()
+        assert found.weight_share.sum() == pytest.approx(1)
+        assert (found.q_low <= found.q).all()
+        assert (found.q <= found.q_high).all()
+        assert (found.quality_low <= found.quality_high).all()
+
+
+class TestShrinkage:
+    def test_ten_rows_do_not_convict(self):
+        rng = np.random.default_rng(0)
+        values = np.concatenate(
+            [rng.uniform(size=200) < p for p in (0.9, 0.85, 0.8, 0.95)] + [[0, 0, 1]]
+        ).astype(float)
+        codes = np.r_[np.repeat(np.arange(4), 200), [4, 4, 4]]
+        few = shrunk_by_group(values, codes)
+        assert few.mean[4] > 0.7
+        assert few.high[4] - few.low[4] > few.high[0] - few.low[0]
+
+    def test_many_rows_speak_for_themselves(self):
+        values = np.r_[np.ones(500), np.zeros(500), np.ones(500)]
+        found = shrunk_by_group(values, np.repeat([0, 1, 2], 500))
+        np.testing.assert_allclose(found.mean, [1, 0, 1], atol=0.01)
+
+    def test_equal_contributors_are_pooled(self):
+        values = np.tile([0.0, 1.0], 100)
+        found = shrunk_by_group(values, np.repeat([0, 1], 100))
+        np.testing.assert_allclose(found.mean, [0.5, 0.5])
+        assert found.strength == len(values)
+
+    def test_one_contributor(self):
+        assert shrunk_by_group(np.array([1.0, 0.0]), np.array([0, 0])).mean == pytest.approx([0.5])
+
+
+class TestIntervals:
+    def test_wilson_by_hand(self):
+        low, high = wilson(0.9, 10)
+        assert (low, high) == (pytest.approx(0.5958, abs=1e-4), pytest.approx(0.9821, abs=1e-4))
+
+    def test_small_counts_are_honest(self):
+        """The interval of nine values in [0, 1] covers the true mean at least about as often as it says."""
+        rng = np.random.default_rng(0)
+        for a, b in ((8, 2), (1, 1), (0.5, 0.5), (20, 1)):
+            means = rng.beta(a, b, size=(4000, 9)).mean(axis=1)
+            low, high = wilson(means, 9)
+            assert ((low <= a / (a + b)) & (a / (a + b) <= high)).mean() > 0.93
+
+    def test_paired(self):
+        result = paired([2.0, 4.0, 6.0], [1.0, 2.0, 3.0])
+        assert result.difference.mean == 2
+        assert result.d == pytest.approx(2.0)
+        assert result.p == pytest.approx(0.0742, abs=1e-4)
+
+    def test_paired_without_spread(self):
+        assert paired([1.0, 1.0], [1.0, 1.0]).p == 1
+        assert paired([2.0, 2.0], [1.0, 1.0]).p == 0
+
+    def test_one_trial_says_nothing(self):
+        assert mean_interval([3.0]) == (3.0, -np.inf, np.inf)
+
+
+class TestChains:
+    def test_the_papers_chain(self):
+        assert chain_factor([0.015] * 3, [[], [0], [1]])[2] == pytest.approx(3.4e-6, rel=0.01)
+
+    def test_weakest_parent_counts(self):
+        np.testing.assert_allclose(chain_factor([0.5, 0.1, 0.5], [[], [], [0, 1]]), [0.5, 0.1, 0.05])
+
+    def test_order_of_rows_does_not_matter(self):
+        np.testing.assert_allclose(chain_factor([0.5, 0.5, 0.5], [[1], [2], []]), [0.125, 0.25, 0.5])
+
+    def test_long_chains_do_not_exhaust_the_stack(self):
+        n = 50_000
+        factor = chain_factor(np.full(n, 0.999), [[]] + [[i] for i in range(n - 1)])
+        assert factor[-1] == pytest.approx(0.999**n)
+
+    @pytest.mark.parametrize("parents", [[[1], [0]], [[0], []], [[5], []]])
+    def test_circles_and_strangers_are_refused(self, parents):
+        with pytest.raises(InputError, match="derived from"):
+            chain_factor([0.5, 0.5], parents)

@@ -1,0 +1,274 @@
+"""Combining and selecting: numbers by hand, then laws that every combiner obeys, then edge cases."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anml.core.combine import COMBINERS, correlation, softmax, softmax_blend
+from anml.core.domain import Recipe, Signals, Weighting
+from anml.core.errors import InputError, UnknownNameError
+from anml.core.selection import draw, keep_top
+from anml.core.weigh import RECIPES, recipe_of, weigh, weigh_signals
+
+unit = st.floats(0, 1)
+
+
+@st.composite
+def some_signals(draw_, min_size=1):
+    n = draw_(st.integers(min_size, 25))
+    q, v, r, t = (np.array(draw_(st.lists(unit, min_size=n, max_size=n))) for _ in range(4))
+    return Signals.of(q, v, r, t)
+
+
+class TestByHand:
+    def test_multiplicative(self):
+        result = weigh([1.0, 0.5], v=[0.8, 0.4], r=[0.5, 0.5], recipe="multiplicative")
+        np.testing.assert_allclose(result.w, [0.4 / 0.5, 0.1 / 0.5])
+
+    def test_softmax_blend(self):
+        result = weigh([1.0, 0.0], v=[0.0, 1.0], r=[1.0, 1.0], recipe=Recipe("softmax", alpha=0.25))
+        high = math.e / (math.e + 1)
+        np.testing.assert_allclose(
+            result.w, [0.25 * high + 0.75 * (1 - high), 0.25 * (1 - high) + 0.75 * high]
+        )
+
+    def test_softmax_at_temperature_one_is_almost_flat(self):
+        w = weigh([1.0, 0.0], v=[1.0, 0.0], r=1.0, recipe="softmax").w
+        assert w.max() / w.min() == pytest.approx(math.e)
+
+    def test_suppression_of_the_papers_bad_contributor(self):
+        bad, good = 0.1 * 0.15, 0.8 * 0.8
+        w = weigh([1.0, 1.0], v=[0.1, 0.8], r=[0.15, 0.8], recipe="multiplicative").w
+        assert w[0] / w[1] == pytest.approx(bad / good)
+        assert bad == pytest.approx(0.015)
+
+    def test_freshness_comes_after_the_blend(self):
+        plain = weigh([0.9, 0.5], v=[0.9, 0.5], r=0.9, recipe="softmax").w
+        aged = weigh([0.9, 0.5], v=[0.9, 0.5], r=0.9, t=[0.5, 1.0], recipe="softmax").w
+        np.testing.assert_allclose(aged, plain * [0.5, 1.0])
+        assert aged.sum() < 1
+
+    def test_correlation_against_numpy(self):
+        rng = np.random.default_rng(0)
+        q, s = rng.uniform(size=50), rng.uniform(size=50)
+        assert correlation(q, s) == pytest.approx(np.corrcoef(q, s)[0, 1])
+
+    def test_keep_top(self):
+        w = np.array([0.1, 0.5, 0.2, 0.9, 0.3, 0.8, 0.7, 0.4, 0.6, 0.0])
+        kept = keep_top(w, 0.7)
+        assert kept.sum() == 7
+        assert set(np.flatnonzero(~kept)) == {0, 2, 9}
+
+
+class TestGate:
+    def honest_and_bad(self):
+        q = np.array([0.9, 0.8, 0.85, 0.1, 0.2])
+        v, r = np.array([0.9, 0.8, 0.9, 0.2, 0.2]), np.array([0.9, 0.9, 0.8, 0.3, 0.2])
+        return q, v, r
+
+    def test_stage_one_fires_when_every_signal_is_high(self):
+        result = weigh([0.9, 0.1, 0.5], v=[0.9, 0.8, 0.9], r=[0.8, 0.9, 0.7], recipe="adaptive")
+        assert result.gate.branch == "uniform"
+        np.testing.assert_allclose(result.w, [1 / 3] * 3)
+        assert result.kept.all()
+        assert result.gate.s_min == pytest.approx(0.63)
+
+    def test_stage_one_is_strict(self):
+        assert weigh([0.9, 0.1], v=0.35, r=1.0, recipe="adaptive").gate.branch != "uniform"
+
+    def test_stage_two_trusts_credentials_that_correlate(self):
+        q, v, r = self.honest_and_bad()
+        result = weigh(q, v, r, recipe="adaptive")
+        assert result.gate.branch == "blend"
+        assert result.gate.rho_c == pytest.approx(np.corrcoef(q, v * r)[0, 1])
+
+    def test_stage_two_falls_back_to_krum(self):
+        q, v, r = self.honest_and_bad()
+        result = weigh(q, v[::-1], r[::-1], recipe="adaptive")
+        assert result.gate.branch == "krum"
+        np.testing.assert_allclose(result.w, q / q.sum())
+
+    def test_undefined_correlation_falls_back_to_krum(self):
+        result = weigh([0.9, 0.2, 0.3], v=0.2, r=0.2, recipe="adaptive")
+        assert (result.gate.branch, result.gate.rho_c) == ("krum", None)
+
+    def test_the_papers_hole_and_the_guard(self):
+        """If every attacker fakes credentials, Stage 1 as printed switches the defence off."""
+        q = np.r_[np.full(70, 0.9), np.full(30, 0.1)]
+        v = r = np.full(100, 0.8)
+        assert weigh(q, v, r, recipe="adaptive").kept.all()
+        guarded = weigh_signals(Signals.of(q, v, r, noise=0.3), RECIPES["guarded"])
+        np.testing.assert_array_equal(guarded.kept, q > 0.5)
+
+    def test_guard_uses_everything_when_data_and_credentials_agree_that_it_is_clean(self):
+        clean = Signals.of([0.9, 0.1], v=0.9, r=0.9, noise=0.01)
+        assert weigh_signals(clean, RECIPES["guarded"]).gate.branch == "uniform"
+
+    def test_guard_without_any_credentials_goes_by_the_data(self):
+        q = np.linspace(0, 1, 10)
+        assert weigh_signals(Signals.of(q, noise=0.0), RECIPES["guarded"]).kept.all()
+        noisy = weigh_signals(Signals.of(q, noise=0.4), RECIPES["guarded"])
+        assert (noisy.gate.branch, noisy.kept.sum()) == ("krum", 6)
+
+    def test_guard_keeps_the_papers_share_when_noise_is_unknown(self):
+        assert weigh(np.linspace(0, 1, 10), recipe="guarded").kept.sum() == 7
+
+    def test_a_clean_table_with_one_bad_credential_is_not_waved_through(self):
+        signals = Signals.of([0.9, 0.8, 0.7, 0.6], v=[0.9, 0.9, 0.9, 0.1], r=0.9, noise=0.0)
+        assert weigh_signals(signals, RECIPES["guarded"]).gate.branch != "uniform"
+
+
+class TestLaws:
+    @pytest.mark.parametrize("name", COMBINERS)
+    @given(signals=some_signals())
+    def test_weights_are_a_distribution_before_freshness(self, name, signals):
+        w = weigh_signals(signals.only(("q", "v", "r")), Recipe(name)).w
+        assert (w >= 0).all()
+        assert w.sum() == pytest.approx(1)
+
+    @pytest.mark.parametrize("name", COMBINERS)
+    @given(signals=some_signals(), seed=st.integers(0, 99))
+    def test_permuting_samples_permutes_the_answer(self, name, signals, seed):
+        order = np.random.default_rng(seed).permutation(len(signals))
+        permuted = Signals.of(signals.q[order], signals.v[order], signals.r[order], signals.t[order])
+        one, two = (weigh_signals(x, Recipe(name)) for x in (signals, permuted))
+        np.testing.assert_allclose(two.w, one.w[order], rtol=1e-9, atol=1e-15)
+
+    @pytest.mark.parametrize("name", ["multiplicative", "softmax"])
+    @given(q=st.lists(unit, min_size=1, max_size=25))
+    def test_without_credentials_the_ranking_is_krums(self, name, q):
+        w = weigh(q, v=1.0, r=1.0, t=1.0, recipe=Recipe(name)).w
+        order = np.argsort(q, kind="stable")
+        assert (np.diff(w[order]) >= -1e-15).all()
+
+    @given(q=st.lists(unit, min_size=1, max_size=25))
+    def test_without_credentials_adaptive_is_uniform(self, q):
+        np.testing.assert_allclose(weigh(q, v=1.0, r=1.0, recipe="adaptive").w, 1 / len(q))
+
+    @given(signals=some_signals())
+    def test_adaptive_equals_its_branch(self, signals):
+        result = weigh_signals(signals, RECIPES["adaptive"])
+        branch = {"uniform": "uniform", "blend": "softmax", "krum": "krum"}[result.gate.branch]
+        expected = weigh_signals(signals, RECIPES[branch])
+        if branch == "krum":
+            expected = weigh_signals(signals, Recipe("multiplicative", use=("q", "t")))
+        np.testing.assert_array_equal(result.w, expected.w)
+
+    @given(signals=some_signals(min_size=2), raised=unit)
+    def test_raising_one_verification_never_lowers_its_softmax_weight(self, signals, raised):
+        higher = signals.v.copy()
+        higher[0] = max(higher[0], raised)
+        before, _ = softmax_blend(signals, Recipe())
+        after, _ = softmax_blend(Signals.of(signals.q, higher, signals.r, signals.t), Recipe())
+        assert after[0] >= before[0] - 1e-12
+
+    @pytest.mark.parametrize("name", RECIPES)
+    @given(signals=some_signals())
+    def test_something_is_always_kept_and_kept_outweighs_the_rest(self, name, signals):
+        result = weigh_signals(signals, RECIPES[name])
+        assert result.kept.any()
+        if not result.kept.all():
+            assert result.w[result.kept].min() > result.w[~result.kept].max()
+
+    @pytest.mark.parametrize("name", RECIPES)
+    def test_recipes_survive_json(self, name):
+        assert recipe_of(RECIPES[name].to_dict()) == RECIPES[name]
+
+
+class TestDegenerate:
+    @pytest.mark.parametrize("name", RECIPES)
+    def test_one_sample(self, name):
+        result = weigh([0.3], v=[0.2], r=[0.2], recipe=name)
+        np.testing.assert_allclose(result.w, [1.0])
+        assert result.kept.all()
+
+    @pytest.mark.parametrize("name", RECIPES)
+    def test_constant_signals(self, name):
+        result = weigh([0.3] * 5, v=0.2, r=0.2, recipe=name)
+        np.testing.assert_allclose(result.w, [0.2] * 5)
+        assert result.kept.all()
+
+    def test_all_products_zero_is_uniform(self):
+        result = weigh([0.5, 0.6], v=0.0, r=0.5, recipe="multiplicative")
+        np.testing.assert_allclose(result.w, [0.5, 0.5])
+        assert (result.gate.branch, result.kept.tolist()) == ("uniform", [True, True])
+
+    def test_all_fresh_weights_zero_still_draws(self):
+        rows = draw(np.zeros(3), 50, np.random.default_rng(0))
+        assert set(rows) == {0, 1, 2}
+
+    def test_sample_weight_has_mean_one_over_what_is_kept(self):
+        result = weigh([0.9, 0.5, 0.1], recipe=Recipe("multiplicative", use=("q",), select="weight"))
+        np.testing.assert_allclose(result.sample_weight(), np.array([0.9, 0.5, 0.1]) * 3 / 1.5)
+        top = weigh([0.9, 0.5, 0.1], recipe=Recipe("multiplicative", use=("q",), keep=0.6))
+        np.testing.assert_array_equal(top.sample_weight(), [1, 1, 0])
+
+    def test_sample_weight_when_freshness_is_zero(self):
+        zero = Weighting(np.zeros(2), np.ones(2, bool), weigh([1.0]).gate, Recipe(select="weight"))
+        np.testing.assert_array_equal(zero.sample_weight(), [1, 1])
+
+    def test_softmax_of_large_values_is_finite(self):
+        np.testing.assert_allclose(softmax(np.array([1.0, 0.0]), 1e-3), [1.0, 0.0], atol=1e-12)
+
+
+class TestContributorLevel:
+    def test_samples_share_their_contributors_quality(self):
+        q = np.r_[np.full(50, 0.9), np.full(50, 0.1)]
+        who = ["good"] * 50 + ["bad"] * 50
+        result = weigh(
+            q, contributor=who, recipe=Recipe("multiplicative", use=("q",), level="contributor", keep=0.5)
+        )
+        np.testing.assert_array_equal(result.kept, q > 0.5)
+
+    def test_needs_contributors(self):
+        with pytest.raises(InputError, match="contributor level"):
+            weigh([0.5, 0.5], recipe=Recipe("multiplicative", level="contributor"))
+
+
+class TestDraw:
+    def test_follows_the_weights(self):
+        rows = draw(np.array([0.7, 0.3, 0.0]), 20_000, np.random.default_rng(1))
+        counts = np.bincount(rows, minlength=3) / 20_000
+        np.testing.assert_allclose(counts, [0.7, 0.3, 0.0], atol=0.02)
+
+    def test_same_seed_same_rows(self):
+        one, two = (draw(np.ones(9), 9, np.random.default_rng(3)) for _ in range(2))
+        np.testing.assert_array_equal(one, two)
+
+    def test_nothing_to_draw(self):
+        with pytest.raises(InputError, match="at least 1"):
+            draw(np.ones(3), 0, np.random.default_rng(0))
+
+
+class TestBadRecipes:
+    @pytest.mark.parametrize(
+        "knob",
+        [
+            {"alpha": 1.1},
+            {"tau_s": 0.0},
+            {"tau_h": -0.1},
+            {"tau_c": 2},
+            {"keep": 0.0},
+            {"keep": 1.5},
+            {"tau_n": 2},
+        ],
+    )
+    def test_knobs_out_of_range_name_what_is_allowed(self, knob):
+        (name,) = knob
+        with pytest.raises(InputError, match=rf"{name} must lie in"):
+            Recipe(**knob)
+
+    def test_unknown_names(self):
+        with pytest.raises(UnknownNameError, match="recipe 'krumm'"):
+            weigh([0.5], recipe="krumm")
+        with pytest.raises(UnknownNameError, match="combiner"):
+            weigh([0.5], recipe=Recipe("nonsense"))
+        with pytest.raises(UnknownNameError, match="signal 'x'"):
+            Recipe(use=("q", "x"))
+        with pytest.raises(UnknownNameError, match="recipe setting 'kep'"):
+            weigh([0.5], recipe={"kep": 0.5})
+        with pytest.raises(InputError, match="recipe must be"):
+            weigh([0.5], recipe=3)
