@@ -1,7 +1,7 @@
 """What every reader of an export hands over: rows, evidence about them, and warnings.
 
 `rows` has one line for each label: item, contributor (an account name of that source), label, time
-(UTC text or null) and gold (the right label, where the source knows it), then the data columns.
+(UTC text or null) and truth (the right label, where the source knows it), then the data columns.
 `evidence` says who accepted or rejected which of them.
 """
 
@@ -14,13 +14,15 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from anml.core.errors import InputError
+from anml.intake.plain import as_text
+from anml.intake.tables import read_table
 
 ROWS: dict[str, type[pl.DataType]] = {
     "item": pl.String,
     "contributor": pl.String,
     "label": pl.String,
     "time": pl.String,
-    "gold": pl.String,
+    "truth": pl.String,
 }
 EVIDENCE: dict[str, type[pl.DataType]] = {
     "item": pl.String,
@@ -29,6 +31,9 @@ EVIDENCE: dict[str, type[pl.DataType]] = {
     "issuer": pl.String,
     "at": pl.String,
 }
+# Issuers that are a platform's own, or nobody we know by name; everybody else is a person.
+UNKNOWN_REVIEWER = "unknown reviewer"
+PLATFORMS = (UNKNOWN_REVIEWER, "toloka requester", "mturk requester", "retraction-watch")
 MOST_OF_ROWS = 0.5
 LARGEST_FILE = 2 * 1024**3
 
@@ -110,6 +115,8 @@ def utc_text(value: Any, formats: Sequence[str] = ()) -> str | None:
         return None
     if isinstance(value, int | float):
         moment = datetime.fromtimestamp(value, UTC)
+    elif isinstance(value, datetime):
+        moment = value
     else:
         found = _parsed(str(value).strip(), formats)
         if found is None:
@@ -130,6 +137,12 @@ def _parsed(text: str, formats: Sequence[str]) -> datetime | None:
         except ValueError:
             continue
     return None
+
+
+def read_typed(path: Path, texts: Sequence[str]) -> pl.DataFrame:
+    """A table whose identifiers and labels (those of `texts` that it has) are text."""
+    frame = read_table(path).frame
+    return frame.with_columns(as_text(frame[name]) for name in texts if name in frame.columns)
 
 
 def scalars(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,31 +6,30 @@ from typing import Any
 
 import polars as pl
 
+from anml.core.checks import one_of
 from anml.core.errors import InputError
-from anml.intake.contributions import Contributions, gather, scalars, utc_text
+from anml.intake.contributions import Contributions, gather, read_typed, scalars, utc_text
+from anml.intake.tables import read_table
 
 # MTurk writes times such as "Mon Mar 09 22:16:08 PST 2026"; the zone is turned into an offset first.
 _MTURK_TIME = ("%a %b %d %H:%M:%S %z %Y",)
+_IDENTIFIERS = (
+    "task",
+    "worker",
+    "annotator",
+    "index",
+    "ASSIGNMENT:worker_id",
+    "ASSIGNMENT:task_id",
+    "WorkerId",
+    "HITId",
+)
 _ZONES = {"PST": "-0800", "PDT": "-0700", "UTC": "+0000", "GMT": "+0000"}
 
 
 def read_crowd(path: Path, preset: str, **columns: str | None) -> Contributions:
     """Read a table by one of `PRESETS`."""
-    return PRESETS[preset](read_text_table(path), columns)
-
-
-def read_text_table(path: Path) -> pl.DataFrame:
-    """A CSV, TSV or Parquet file with every column as text; empty text is missing."""
-    if not path.is_file():
-        raise InputError(f"there is no file {path}")
-    if path.suffix == ".parquet":
-        frame = pl.read_parquet(path)
-        return frame.with_columns(pl.all().cast(pl.String))
-    separator = "\t" if path.suffix in (".tsv", ".tab") else ","
-    try:
-        return pl.read_csv(path, separator=separator, infer_schema=False, null_values="")
-    except pl.exceptions.PolarsError as error:
-        raise InputError(f"{path.name} cannot be read as a table: {str(error).splitlines()[0]}") from None
+    frame = read_typed(path, read_table(path).frame.columns if preset == "crowd-wide" else _IDENTIFIERS)
+    return PRESETS[one_of("preset", preset, PRESETS)](frame, columns)
 
 
 def long_format(frame: pl.DataFrame, columns: dict[str, str | None]) -> Contributions:
@@ -39,7 +38,7 @@ def long_format(frame: pl.DataFrame, columns: dict[str, str | None]) -> Contribu
     who = _column(frame, columns, "contributor", ("worker", "annotator", "performer", "contributor"))
     label = _column(frame, columns, "label", ("label", "output", "answer"))
     rows = [
-        {"item": row[item], "contributor": row[who], "label": row[label]}
+        {"item": str(row[item]), "contributor": _text(row[who]), "label": str(row[label])}
         for row in frame.iter_rows(named=True)
         if row[label] is not None
     ]
@@ -77,8 +76,8 @@ def toloka(frame: pl.DataFrame, columns: dict[str, str | None]) -> Contributions
         inputs = {key.removeprefix("INPUT:"): value for key, value in row.items() if key.startswith("INPUT:")}
         item = row.get("ASSIGNMENT:task_id") or "|".join(str(v) for v in inputs.values()) or str(number)
         when = utc_text(row.get("ASSIGNMENT:submitted") or row.get("ASSIGNMENT:started"))
-        line = {"item": item, "contributor": row[who], "label": row[output], "time": when}
-        rows.append(line | {"gold": row.get(golden)} | scalars(inputs))
+        line = {"item": item, "contributor": row[who], "label": str(row[output]), "time": when}
+        rows.append(line | {"truth": _text(row.get(golden))} | scalars(inputs))
         if kind := kinds.get(row.get(status) or ""):
             at = utc_text(row.get("ASSIGNMENT:accepted") or row.get("ASSIGNMENT:submitted")) or when
             who_said = {"item": item, "contributor": row[who], "kind": kind, "issuer": "toloka requester"}
@@ -100,7 +99,7 @@ def mturk(frame: pl.DataFrame, columns: dict[str, str | None]) -> Contributions:
         if row[answer] is None:
             continue
         inputs = {key.removeprefix("Input."): value for key, value in row.items() if key.startswith("Input.")}
-        line = {"item": row["HITId"], "contributor": row["WorkerId"], "label": row[answer]}
+        line = {"item": row["HITId"], "contributor": row["WorkerId"], "label": str(row[answer])}
         rows.append(line | {"time": _mturk_time(row.get("SubmitTime"))} | scalars(inputs))
         kind, at = _mturk_review(row)
         if kind == "by clock":
@@ -124,9 +123,11 @@ def _mturk_review(row: dict[str, Any]) -> tuple[str, str | None]:
     return "review-accepted", approved
 
 
-def _mturk_time(text: str | None) -> str | None:
+def _mturk_time(text: Any) -> str | None:
+    if not isinstance(text, str):
+        return utc_text(text)
     for zone, offset in _ZONES.items():
-        text = text.replace(f" {zone} ", f" {offset} ") if text else text
+        text = text.replace(f" {zone} ", f" {offset} ")
     return utc_text(text, _MTURK_TIME)
 
 
@@ -138,6 +139,10 @@ def _column(frame: pl.DataFrame, given: dict[str, str | None], role: str, names:
     if found is None:
         raise InputError(f"no column for the {role}; looked for {', '.join(names)}")
     return found
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
 
 
 def _require(frame: pl.DataFrame, name: str) -> None:

@@ -5,7 +5,15 @@ from pathlib import Path
 from typing import Any
 
 from anml.core.errors import InputError
-from anml.intake.contributions import Contributions, gather, label_text, read_json, scalars, utc_text
+from anml.intake.contributions import (
+    UNKNOWN_REVIEWER,
+    Contributions,
+    gather,
+    label_text,
+    read_json,
+    scalars,
+    utc_text,
+)
 
 SOURCE = "label-studio"
 # What the last action on an annotation says where the list of reviews is not exported.
@@ -28,7 +36,7 @@ def read_label_studio(path: Path, question: str | None = None) -> Contributions:
     for number, task in enumerate(tasks):
         item = str(task.get("id", number))
         annotations = task.get("annotations") or task.get("completions") or []
-        gold = _gold(annotations, question)
+        truth = _truth(annotations, question)
         for annotation in annotations:
             if annotation.get("was_cancelled"):
                 skipped["cancelled"] += 1
@@ -37,13 +45,10 @@ def read_label_studio(path: Path, question: str | None = None) -> Contributions:
             if label is None:
                 skipped["empty"] += 1
                 continue
-            row = _row(item, annotation, label, gold)
+            row = _row(item, annotation, label, truth)
             rows.append(row | scalars(task.get("data") or {}))
             evidence += _reviews(item, row["contributor"], annotation)
-    names = {"cancelled": "cancelled", "empty": "without a result"}
-    warnings = [
-        f"{count} annotations {names[name]} were left out" for name, count in skipped.items() if count
-    ]
+    warnings = [f"{count} {name} annotations were left out" for name, count in skipped.items() if count]
     return gather(SOURCE, rows, evidence, warnings)
 
 
@@ -60,19 +65,19 @@ def account(value: Any) -> str | None:
     return None if value is None or value == "" else str(value)
 
 
-def _row(item: str, annotation: dict[str, Any], label: str, gold: str | None) -> dict[str, Any]:
-    truth = bool(annotation.get("ground_truth"))
+def _row(item: str, annotation: dict[str, Any], label: str, truth: str | None) -> dict[str, Any]:
+    is_truth = bool(annotation.get("ground_truth"))
     return {
         "item": item,
         "contributor": account(annotation.get("completed_by")),
         "label": label,
         "time": utc_text(annotation.get("created_at")),
         # The ground truth itself is not scored against itself.
-        "gold": None if truth else gold,
+        "truth": None if is_truth else truth,
     }
 
 
-def _gold(annotations: list[dict[str, Any]], question: str | None) -> str | None:
+def _truth(annotations: list[dict[str, Any]], question: str | None) -> str | None:
     truths = [a for a in annotations if a.get("ground_truth") and not a.get("was_cancelled")]
     return _label(truths[0], question) if truths else None
 
@@ -105,13 +110,13 @@ def _reviews(item: str, who: str | None, annotation: dict[str, Any]) -> Iterator
     for review in reviews:
         kind = "review-accepted" if review.get("accepted") else "review-rejected"
         fixed = review.get("fixed_annotation_history") or review.get("fixed")
-        issuer = account(review.get("created_by")) or "unknown reviewer"
+        issuer = account(review.get("created_by")) or UNKNOWN_REVIEWER
         yield base | {
             "kind": "fixed" if kind == "review-accepted" and fixed else kind,
             "issuer": issuer,
             "at": utc_text(review.get("created_at")),
         }
-    kind = _ACTIONS.get(str(annotation.get("last_action")))
-    if kind and not reviews:
-        issuer = account(annotation.get("updated_by")) or "unknown reviewer"
-        yield base | {"kind": kind, "issuer": issuer, "at": utc_text(annotation.get("updated_at"))}
+    action = _ACTIONS.get(str(annotation.get("last_action")))
+    if action and not reviews:
+        issuer = account(annotation.get("updated_by")) or UNKNOWN_REVIEWER
+        yield base | {"kind": action, "issuer": issuer, "at": utc_text(annotation.get("updated_at"))}

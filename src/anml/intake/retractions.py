@@ -5,8 +5,7 @@ from pathlib import Path
 import polars as pl
 
 from anml.core.errors import InputError
-from anml.intake.contributions import EVIDENCE, utc_text
-from anml.intake.crowd import read_text_table
+from anml.intake.contributions import EVIDENCE, read_typed, utc_text
 
 ISSUER = "retraction-watch"
 # How a notice changes v; the comparison ignores case.
@@ -39,7 +38,7 @@ def normal_doi(text: str | None) -> str | None:
 
 def read_retractions(path: Path) -> pl.DataFrame:
     """Notices with doi, kind and at; rows of an unknown nature are an error, not a guess."""
-    frame = read_text_table(path)
+    frame = read_typed(path, _NEEDED[:2])
     for name in _NEEDED:
         if name not in frame.columns:
             raise InputError(f"{path.name} has no column {name!r}; is it a Retraction Watch file?")

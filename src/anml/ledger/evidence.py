@@ -36,7 +36,10 @@ EVERYTHING = "*"
 
 
 class Record(NamedTuple):
-    """What is recorded: `scope` is `*` for all of a contributor's work, `batch:` or `item:` otherwise."""
+    """What is recorded: `scope` is `*` for all of a contributor's work, `batch:` or `item:` otherwise.
+
+    `at` of "" means that nobody knows when: it is then the time of recording.
+    """
 
     kind: str
     pid: str
@@ -72,7 +75,8 @@ def add(tx: Writer, records: Iterable[Record]) -> list[Event]:
         one_of("voucher", record.vouched, VOUCHED)
         body = {name: value for name, value in record._asdict().items() if name != "pid"}
         # The key is a hash of the record, so the same key is the same record.
-        bodies[f"evidence/{digest(record._asdict())[:32]}"] = (record.pid, body)
+        name = f"evidence/{digest(record._asdict())[:32]}"
+        bodies[name] = (record.pid, {**body, "at": min(record.at, tx.now) if record.at else tx.now})
     known = known_keys(tx.connection, list(bodies))
     return [tx.append(KIND, key, pid, body) for key, (pid, body) in bodies.items() if key not in known]
 

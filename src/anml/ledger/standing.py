@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from anml.core.canonical import digest
 from anml.core.errors import InputError
 from anml.core.settle import UNIT
 from anml.core.signals.policy import Evidence, Policy, Verdict
@@ -47,13 +46,13 @@ class Standing(NamedTuple):
 
 
 def add_scores(tx: Writer, scores: Iterable[Score]) -> int:
-    """Record scored work; the same score twice is one event. Returns how many are new."""
+    """Record scored work; one batch is scored once by each source. Returns how many are new."""
     bodies: dict[str, tuple[str, dict[str, Any]]] = {}
     for score in scores:
         if score.source not in SOURCES or not 0 <= score.quality <= UNIT or score.rows < 1:
             raise InputError(f"a score has a known source, a quality of 0..{UNIT} and rows, got {score}")
         body = {name: value for name, value in score._asdict().items() if name != "pid"}
-        bodies[f"score/{digest(score._asdict())[:32]}"] = (score.pid, body)
+        bodies[f"score/{score.batch}/{score.pid}/{score.source}/{score.domain}"] = (score.pid, body)
     known = known_keys(tx.connection, list(bodies))
     fresh = [(key, *rest) for key, rest in bodies.items() if key not in known]
     for key, pid, body in fresh:

@@ -16,7 +16,7 @@ from anml.core.stats import beta_interval
 
 DAY = 86400.0
 
-# How much one batch of evidence counts, by where it comes from.
+# How much one batch of evidence counts, by where it comes from; the best source first.
 SOURCES: dict[str, float] = {"gold": 1.0, "review": 1.0, "consensus": 0.5, "held-out": 0.25}
 
 
@@ -92,7 +92,7 @@ def replay(events: Iterable[Scored], at: float, rule: TrackRule | None = None) -
     """
     rule = rule or TrackRule()
     # Ties are broken by content, so the value does not depend on the order in which a database answers.
-    known = sorted(event for event in events if event.at <= at)
+    known = sorted((event for event in events if event.at <= at), key=in_order)
     state = _State()
     used: dict[str, float] = {}
     for event in known:
@@ -147,6 +147,12 @@ def _forget(state: _State, at: float, rule: TrackRule) -> _State:
 def _estimate(state: _State, rule: TrackRule) -> float:
     mean = (state.good + rule.kappa * rule.r0) / (state.good + state.bad + rule.kappa)
     return min(max(mean, rule.low), rule.high)
+
+
+def in_order(event: Scored) -> tuple[float, str, int, float, float]:
+    """Sort key of events: by time, and within a batch the best source first, which takes the room."""
+    rank = list(SOURCES).index(event.source) if event.source in SOURCES else len(SOURCES)
+    return event.at, event.batch, rank, event.quality, event.weight
 
 
 def _check(event: Scored) -> None:
