@@ -62,7 +62,8 @@ class Import:
     """What to read and how.
 
     `agreement` lets two others who gave the same label count as independent reproduction; only for
-    contributors whose identities are known, since made-up accounts agree with each other.
+    contributors whose identities are known, since made-up accounts agree with each other. `names`
+    leaves the account names in the rows, for a report that people can read; it is then personal data.
     """
 
     path: Path
@@ -73,6 +74,7 @@ class Import:
     retractions: Path | None = None
     agreement: bool = False
     policy: Policy | None = None
+    names: bool = False
 
 
 class Imported(NamedTuple):
@@ -115,6 +117,8 @@ def import_file(ledger: Ledger, request: Import, *, dry_run: bool = False) -> Im
         )
         given = found.rows.with_columns(pl.col("contributor").replace_strict(pids, return_dtype=pl.String))
         rows = with_signals(tx.connection, given, batch, tx.now, request.domain, request.policy)
+        if request.names:
+            rows = rows.with_columns(found.rows["contributor"])
         mine = {name: pids[name] for name in sorted(set(found.rows["contributor"]))}
         return Imported(batch, source, rows, mine, new, scored, found.warnings)
 

@@ -112,16 +112,22 @@ def standings(
 def _verdict(policy: Policy, found: list[Evidence], at: float) -> tuple[Verdict, bool, bool]:
     """The verdict over all evidence, whether anything is flagged, and whether anybody else vouched.
 
-    A flag on one item is judged with that item; here it makes the contributor flagged, which voids the
-    newcomer's floor.
+    A rejected item is judged with that item and does not make its contributor a suspect; a flag on the
+    contributor or a batch, or a retraction of anything, does, and voids the newcomer's floor.
     """
     by_scope: dict[str, list[Evidence]] = defaultdict(list)
     for record in found:
         by_scope[record.scope].append(record)
-    verdicts = [policy.judge(records, at) for records in by_scope.values()]
+    verdicts = {scope: policy.judge(records, at) for scope, records in by_scope.items()}
     whole = policy.judge(by_scope.get(evidence.EVERYTHING, []), at)
-    flagged = any(verdict.level == "flagged" for verdict in verdicts)
-    verified = any(verdict.level not in ("flagged", "self-attested", "concern") for verdict in verdicts)
+    kinds = {record.id: record.kind for record in found}
+    flagged = any(
+        verdict.level == "flagged"
+        and (not scope.startswith("item:") or any(kinds[i] != "review-rejected" for i in verdict.evidence))
+        for scope, verdict in verdicts.items()
+    )
+    weak = ("flagged", "self-attested", "concern")
+    verified = any(verdict.level not in weak for verdict in verdicts.values())
     return whole, flagged, verified
 
 

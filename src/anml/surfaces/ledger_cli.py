@@ -67,6 +67,9 @@ def import_(
         bool,
         typer.Option("--agreement", help="Two others who agree count as reproduction; known people only."),
     ] = False,
+    names: Annotated[
+        bool, typer.Option("--names", help="Leave account names in the rows; settle with --source then.")
+    ] = False,
     domain: Domain = "default",
     policy: PolicyFile = None,
     ledger: LedgerUrl = None,
@@ -80,7 +83,7 @@ def import_(
     if out is not None and out.suffix not in (".parquet", ".csv"):
         raise InputError(f"the rows go to a .parquet or .csv file, got {out.name!r}")
     chosen = {"label": label, "contributor": contributor, "item": item, "time": time, "doi": doi}
-    request = Import(file, format, source, domain, chosen, retractions, agreement, read_policy(policy))
+    request = Import(file, format, source, domain, chosen, retractions, agreement, read_policy(policy), names)
     with opened(ledger, keys) as book:
         found = import_file(book, request, dry_run=dry_run)
     warn(found.warnings)

@@ -104,3 +104,16 @@ def write_file(path: Path, data: bytes | str) -> None:
         path.write_bytes(data)
     else:
         path.write_text(data, encoding="utf-8", newline="")
+
+
+def named_settlement(book: "Ledger", name: str, state: str | None = None) -> str:
+    """A settlement by its identifier, or the latest one (in `state`) by that word."""
+    from anml.ledger.book import settlements
+
+    if name != "latest":
+        return name
+    with book.read() as connection:
+        found = [s.id for s in settlements(connection) if state is None or s.state == state]
+    if not found:
+        raise InputError(f"there is no {state or ''} settlement yet".replace("  ", " "))
+    return found[-1]

@@ -14,6 +14,7 @@ from anml.surfaces.ledger_common import (
     LedgerUrl,
     PolicyFile,
     columns,
+    named_settlement,
     opened,
     read_policy,
     show,
@@ -32,8 +33,10 @@ def settle(
     pool: Annotated[str | None, typer.Option(help="Amount to share, such as 10000 or 0.50.")] = None,
     currency: Annotated[str | None, typer.Option(help="Three letters, such as EUR.")] = None,
     by: By = None,
-    approve: Annotated[str | None, typer.Option(help="Approve this drafted settlement.")] = None,
-    release: Annotated[str | None, typer.Option(help="Release what this settlement still holds.")] = None,
+    approve: Annotated[
+        str | None, typer.Option(help="Approve this drafted settlement, or the latest.")
+    ] = None,
+    release: Annotated[str | None, typer.Option(help="Release what this one, or the latest, holds.")] = None,
     withdraw: Annotated[str | None, typer.Option(help="Take back this draft.")] = None,
     supersedes: Annotated[str | None, typer.Option(help="The settlement of this run to replace.")] = None,
     sign: Annotated[
@@ -70,15 +73,17 @@ def settle(
         if len(steps) > 1:
             raise InputError("one step at a time: a run, --approve, --release or --withdraw")
         if release is not None:
-            _release(book, release, domain, read_policy(policy), dry_run, json)
+            _release(
+                book, named_settlement(book, release, "posted"), domain, read_policy(policy), dry_run, json
+            )
             return
         if by is None:
             raise InputError("say who you are with --by")
         if approve is not None:
-            _approve(book, approve, by, sign, dry_run, json)
+            _approve(book, named_settlement(book, approve, "drafted"), by, sign, dry_run, json)
             return
         if withdraw is not None:
-            _withdraw(book, withdraw, by, json)
+            _withdraw(book, named_settlement(book, withdraw, "drafted"), by, json)
             return
         if pool is None or currency is None or run is None:
             raise InputError("give the run with --pool and --currency")

@@ -14,6 +14,7 @@ from anml.surfaces.ledger_common import (
     LedgerUrl,
     PolicyFile,
     columns,
+    named_settlement,
     opened,
     read_policy,
     show,
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
 
 
 def statement(
-    settlement: Annotated[str | None, typer.Argument(help="The settlement.", show_default=False)] = None,
+    settlement: Annotated[
+        str | None, typer.Argument(help="The settlement, or the latest.", show_default=False)
+    ] = None,
     contributor: Annotated[list[str] | None, typer.Option(help="Only these contributors.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for signed JSON, HTML and statements.csv.")] = None,
     verify: Annotated[Path | None, typer.Option(help="Check this signed statement instead.")] = None,
@@ -49,6 +52,7 @@ def statement(
     if settlement is None:
         raise InputError("give the settlement, or a statement with --verify")
     with opened(ledger, keys) as book:
+        settlement = named_settlement(book, settlement, "posted")
         made = build(book, settlement, contributor, domain, read_policy(policy))
         if out is not None:
             for pid, item in made.items():
