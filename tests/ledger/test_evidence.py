@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 from ledger_world import START, World, simple_rows, write_run
 
-from anml.app import attest, imports, reputation
+from anml.app import attest, imports, reputation, run_scores
+from anml.app import trust as trust_app
 from anml.app.imports import Import, import_file
 from anml.core.canonical import canonical, sha256
 from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError
@@ -302,15 +303,15 @@ def test_one_bank_account_is_one_contributor(place):
 def test_held_out_quality_of_a_run_counts_once_and_never_by_weight(place, tmp_path):
     rows = simple_rows({"a": 2, "b": 2}).with_columns(confidence=pl.Series([1.0, 0.8, 0.1, 0.3]))
     write_run(tmp_path / "run", rows)
-    assert reputation.add_run(place.ledger, tmp_path / "run") == 2
-    assert reputation.add_run(place.ledger, tmp_path / "run") == 0
+    assert run_scores.add_run(place.ledger, tmp_path / "run") == 2
+    assert run_scores.add_run(place.ledger, tmp_path / "run") == 0
     with place.ledger.read() as connection:
         pid = people.lookup(connection, place.ledger.ring, "run", "a")
     (step,) = reputation.replay_history(place.ledger, pid)
     assert (step.event.source, step.event.quality) == ("held-out", 0.9)
     write_run(tmp_path / "blind", simple_rows({"a": 1}))
     with pytest.raises(InputError, match="no held-out confidence"):
-        reputation.add_run(place.ledger, tmp_path / "blind")
+        run_scores.add_run(place.ledger, tmp_path / "blind")
 
 
 def test_replay_gives_the_shown_value_to_the_last_bit(world):
@@ -341,7 +342,7 @@ def test_trust_graph_follows_reviews_from_a_trusted_root(place):
     place.clock.pass_days(30)
     found = import_file(place.ledger, Import(DATA / "label_studio.json", "label-studio"))
     root, ann = found.contributors["10"], found.contributors["ann@lab.example"]
-    trust_ = reputation.trust_graph(place.ledger, [root])
+    trust_ = trust_app.trust_graph(place.ledger, [root])
     assert trust_[ann] > 0.4
     assert trust_[found.contributors["13"]] == 0.0
 

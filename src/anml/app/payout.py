@@ -58,7 +58,7 @@ def load(ledger: Ledger, batch: str) -> Payouts:
     return Payouts(made, payees, {})
 
 
-def close(ledger: Ledger, batch: str, pids: list[str] | None, *, paid: bool) -> Batch:
+def close(ledger: Ledger, batch: str, pids: list[str] | None, *, paid: bool, dry_run: bool = False) -> Batch:
     """Record that payments (all open ones where none are named) were paid, or came back."""
 
     def work(tx: Writer) -> Batch:
@@ -67,7 +67,7 @@ def close(ledger: Ledger, batch: str, pids: list[str] | None, *, paid: bool) -> 
         payouts.close(tx, batch, chosen, paid=paid)
         return payouts.get(tx.connection, batch)
 
-    return ledger.write(work)
+    return ledger.rehearse(work) if dry_run else ledger.write(work)
 
 
 def payee(connection: sa.Connection, ledger: Ledger, pid: str) -> dict[str, Any]:

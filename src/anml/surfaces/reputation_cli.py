@@ -105,7 +105,7 @@ def add(
     json: Json = False,
 ) -> None:
     """Record the held-out quality of a run; it weighs a quarter of a gold answer."""
-    from anml.app.reputation import add_run
+    from anml.app.run_scores import add_run
 
     with opened(ledger, keys) as book:
         made = add_run(book, run, source, domain)
@@ -120,7 +120,7 @@ def trust(
     json: Json = False,
 ) -> None:
     """Follow who verified whom from a trusted set (EigenTrust)."""
-    from anml.app.reputation import trust_graph
+    from anml.app.trust import trust_graph
 
     with opened(ledger, keys) as book:
         found = trust_graph(book, trusted)

@@ -1,5 +1,6 @@
 """`anml settle`, `anml dispute`: from a run to held and released money."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,6 +23,7 @@ from anml.surfaces.ledger_common import (
 )  # fmt: skip
 
 if TYPE_CHECKING:
+    from anml.app.settle import Terms
     from anml.ledger.store import Ledger
 
 disputes = typer.Typer(help="Open and resolve disputes about a settlement.", no_args_is_help=True)
@@ -61,10 +63,6 @@ def settle(
     json: Json = False,
 ) -> None:
     """Share a pool by a run's weights: draft, then --approve by a second person, then --release."""
-    from anml.app.settle import Terms
-    from anml.core.money import parse_amount
-    from anml.core.settle import Rules, parts
-
     steps = [name for name in (run, approve, release, withdraw) if name is not None]
     with opened(ledger, keys) as book:
         if not steps:
@@ -87,20 +85,31 @@ def settle(
             return
         if pool is None or currency is None or run is None:
             raise InputError("give the run with --pool and --currency")
-        rules = Rules(
-            volume=volume,
-            min_share=parts("min-share", min_share),
-            max_share=parts("max-share", max_share),
-            newcomer_cap=parts("newcomers", newcomers),
-        )
-        terms = Terms(
-            parse_amount(pool), currency, by, weight, rules, window_days, source, domain, supersedes,
-            _multipliers(multiplier), read_policy(policy),
-        )  # fmt: skip
+        shares = (volume, min_share, max_share, newcomers)
+        terms = _terms(pool, currency, by, weight, shares, window_days, source, domain, supersedes)
+        terms = replace(terms, multipliers=_multipliers(multiplier), policy=read_policy(policy))
         _draft(book, run, terms, manifest, dry_run, json)
 
 
-def _draft(book: "Ledger", run: Path, terms: Any, manifest: Path | None, dry_run: bool, json: bool) -> None:
+def _terms(
+    pool: str, currency: str, by: str, weight: str | None, shares: tuple[str, str, str, str],
+    window_days: int, source: str, domain: str, supersedes: str | None,
+) -> "Terms":  # fmt: skip
+    from anml.app.settle import Terms
+    from anml.core.money import parse_amount
+    from anml.core.settle import Rules, parts
+
+    volume, *bounds = shares
+    low, high, cap = (
+        parts(name, text) for name, text in zip(("min-share", "max-share", "newcomers"), bounds, strict=True)
+    )
+    rules = Rules(volume=volume, min_share=low, max_share=high, newcomer_cap=cap)
+    return Terms(parse_amount(pool), currency, by, weight, rules, window_days, source, domain, supersedes)
+
+
+def _draft(
+    book: "Ledger", run: Path, terms: "Terms", manifest: Path | None, dry_run: bool, json: bool
+) -> None:
     from anml.app.settle import draft
     from anml.core.canonical import canonical
     from anml.core.money import show_amount
@@ -234,3 +243,31 @@ def resolve(
         made = book.rehearse(work) if dry_run else book.write(work)
     value = {"entry": made.seq, "outcome": outcome, "correction": change, "dry_run": dry_run}
     show(json, value, [f"The dispute of {contributor} is {outcome}."])
+
+
+@disputes.command("reverse")
+def reverse(
+    settlement: Annotated[str, typer.Argument(show_default=False)],
+    contributor: Annotated[str, typer.Argument(show_default=False)],
+    amount: Annotated[str, typer.Option(help="What to take back.")],
+    reason: Annotated[str, typer.Option(help="duplicate, fraud, wrong-count, … or other.")],
+    by: Annotated[str, typer.Option(help="Who decides: a staff identifier.")],
+    key: Annotated[str, typer.Option(help="Name of this reversal; the same one twice is one.")],
+    ledger: LedgerUrl = None,
+    keys: Keys = None,
+    dry_run: DryRun = False,
+    json: Json = False,
+) -> None:
+    """Take back an amount by a new entry: held money first, then payable, which may go below zero."""
+    from anml.core.money import parse_amount
+    from anml.ledger import book as steps
+
+    micro = parse_amount(amount)
+
+    def work(tx: Any) -> Any:
+        return steps.reverse(tx, settlement, contributor, micro, reason, by, key)
+
+    with opened(ledger, keys) as book:
+        made = book.rehearse(work) if dry_run else book.write(work)
+    done = "Would take" if dry_run else "Took"
+    show(json, {"entry": made.seq, "amount": micro, "dry_run": dry_run}, [f"{done} back {amount}."])

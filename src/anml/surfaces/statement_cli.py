@@ -126,7 +126,7 @@ def payout(
         if paid or failed:
             if failed and not contributor:
                 raise InputError("say with --contributor whose payment came back")
-            done = close(book, str(paid or failed), contributor, paid=bool(paid))
+            done = close(book, str(paid or failed), contributor, paid=bool(paid), dry_run=dry_run)
             _show_batch(done._asdict() | {"total": done.total}, done.payments, done.currency, json)
             return
         if not (currency and by and batch):
