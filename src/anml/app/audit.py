@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from anml.adapters.sklearn.estimators import contributor_frame
 from anml.app.compare import Comparison, compare
 from anml.core.domain import Gate, Recipe, Weighting
 from anml.core.errors import InputError
@@ -17,10 +18,15 @@ from anml.core.signals.reputation import ColdStart
 from anml.core.signals.temporal import Decay
 from anml.core.weigh import recipe_of, weigh_signals
 from anml.gradients.assess import Assessment, Known, Policy, assess
-from anml.gradients.scoring import Profile, Progress, profile_of
+from anml.gradients.crossfit import Progress
+from anml.gradients.scoring import Profile, profile_of
 from anml.intake.columns import Columns, choose_columns
+from anml.intake.labels import read_targets
 from anml.intake.prepare import Prepared, prepare
 from anml.intake.tables import Table, read_table
+
+# That of the paper's fast-moving fields.
+DEFAULT_HALF_LIFE = "7y"
 
 
 @dataclass(frozen=True)
@@ -37,9 +43,9 @@ class Request:
     features: Sequence[str] | None = None
     ignore: Sequence[str] = ()
     task: str = "auto"
-    recipe: str | Recipe | dict[str, Any] = "guarded"
+    recipe: str | Recipe | dict[str, Any] = "evidence"
     profile: str | Profile | dict[str, Any] = "default"
-    half_life: str | float = "7y"
+    half_life: str | float | None = None
     domain: str | None = None
     r_min: float = 0.4
     newcomer: int = 10
@@ -49,8 +55,16 @@ class Request:
 
     @property
     def decay(self) -> Decay:
-        """Freshness by domain where one is named, else by half-life."""
-        return Decay.half_life(self.half_life) if self.domain is None else Decay.domain(self.domain)
+        """Freshness by domain where one is named, else by half-life; none unless it was asked for.
+
+        Naming the column of times asks for it. A column that was merely guessed does not: on data
+        that does not go stale, freshness throws away good rows.
+        """
+        if self.domain is not None:
+            return Decay.domain(self.domain)
+        if self.half_life is not None:
+            return Decay.half_life(self.half_life)
+        return Decay.half_life(DEFAULT_HALF_LIFE) if self.time is not None else Decay(0.0)
 
     def policy(self) -> Policy:
         """How samples are judged, checked."""
@@ -71,7 +85,8 @@ class Audited:
     ----------
     samples
         One row per row used: row, contributor, item, label, q, score, v, r, t, age, weight, kept,
-        predicted, confidence, p_clean.
+        predicted, confidence, p_clean; with the evidence recipe also the log-odds of p_clean that came
+        from the model, the credentials and the contributor.
     contributors
         One row per contributor, worst quality first.
     confusion
@@ -114,13 +129,15 @@ def audit_table(
         derived_from=request.derived_from, features=request.features, ignore=request.ignore,
     )  # fmt: skip
     prepared = prepare(table, columns, task=request.task, now=request.now, seed=request.seed)
+    if prepared.age is not None and request.decay.delta == 0:
+        notes.append("times are known but freshness does not count; name a half-life to weigh by it")
     tested = None if test is None else testing_arrays(test, prepared, columns)
     known = Known(
         contributor=prepared.contributor,
         item=prepared.item,
         verification=prepared.verification,
         reputation=prepared.reputation,
-        age=prepared.age,
+        age=prepared.age if request.decay.delta > 0 else None,
         parents=prepared.parents,
     )
     classes = max(len(prepared.classes), 1)
@@ -139,12 +156,8 @@ def testing_arrays(test: Any, prepared: Prepared, columns: Columns) -> tuple[Any
     if frame.is_empty():
         raise InputError("the test data has no row with a label")
     x = prepared.preparation.transform(frame)
-    if prepared.task == "regression":
-        return x, frame[columns.label].cast(pl.Float64).to_numpy()
-    codes = {name: code for code, name in enumerate(prepared.classes)}
-    labels = frame[columns.label].cast(pl.String).to_list()
     # A class that was never seen in training counts as an error, not as a reason to stop.
-    return x, np.array([codes.get(label, -1) for label in labels], dtype=np.int64)
+    return x, read_targets(frame[columns.label], prepared.task, prepared.classes)
 
 
 def _compared(
@@ -176,7 +189,7 @@ def _result(
         confusion=_confusion(samples, prepared.task),
         gate=found.weighting.gate,
         comparison=comparison,
-        noise=found.noise.rate,
+        noise=float(1 - found.evidence.clean.mean()),
         task=prepared.task,
         classes=prepared.classes,
         recipe_name=name,
@@ -210,14 +223,17 @@ def _samples(prepared: Prepared, found: Assessment) -> pl.DataFrame:
     frame |= {"q": signals.q, "score": found.scores.raw, "v": signals.v, "r": signals.r, "t": signals.t}
     if prepared.age is not None:
         frame["age"] = prepared.age
-    frame |= {"weight": found.weighting.w, "kept": found.weighting.kept, "p_clean": found.noise.clean}
+    frame |= {"weight": found.weighting.w, "kept": found.weighting.kept, "p_clean": found.evidence.clean}
+    if found.weighting.recipe.combine == "evidence":
+        for part in ("model", "credentials", "contributor"):
+            frame[f"from_{part}"] = getattr(found.evidence, part)
     return pl.DataFrame(frame)
 
 
 def _contributors(samples: pl.DataFrame, found: Assessment) -> pl.DataFrame:
     if found.contributors is None:
         return pl.DataFrame(schema={"contributor": pl.String, "rows": pl.Int64, "kept": pl.Int64})
-    frame = pl.DataFrame(found.contributors._asdict()).rename({"names": "contributor"})
+    frame = contributor_frame(found.contributors)
     agreement = samples.group_by("contributor").agg(agreement=(pl.col("label") == pl.col("predicted")).mean())
     return frame.join(agreement, on="contributor", how="left").sort("quality", "contributor")
 
@@ -277,7 +293,7 @@ def run_record(result: Audited, command: str) -> dict[str, Any]:
 
 def _plain_comparison(comparison: Comparison) -> dict[str, Any]:
     plain = asdict(comparison)
-    for way in plain["ways"]:
-        for key in ("error", "difference"):
-            way[key] = None if way[key] is None else dict(zip(("mean", "low", "high"), way[key], strict=True))
+    for way, found in zip(plain["ways"], comparison.ways, strict=True):
+        way["error"] = found.error._asdict()
+        way["against"] = {name: difference._asdict() for name, difference in found.against.items()}
     return plain

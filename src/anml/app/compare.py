@@ -10,8 +10,8 @@ from anml.core.checks import Array, Floats
 from anml.core.domain import Task, Weighting
 from anml.core.folds import assign_folds
 from anml.core.stats import Estimate, mean_interval, paired, wilson
+from anml.gradients.crossfit import Progress
 from anml.gradients.mlp import Data, Networks, Shape, initialise, predict, train
-from anml.gradients.scoring import Progress
 from anml.gradients.threads import threads
 
 # Rows that pass through all networks together, so that a comparison takes seconds, not minutes.
@@ -22,11 +22,14 @@ EPOCHS = 200
 
 @dataclass(frozen=True)
 class Compared:
-    """Error of one way of weighing: share of wrong predictions, or mean absolute error."""
+    """Error of one way of weighing, and its paired difference from each way before it.
+
+    The error is the share of wrong predictions, or the mean absolute error.
+    """
 
     name: str
     error: Estimate
-    difference: Estimate | None = None
+    against: dict[str, Estimate]
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ def compare(
     """Train the same network on each weighting and measure it on rows it did not see.
 
     With `test` that data is what they are measured on; without it, folds of the rows themselves,
-    against the labels as given, wrong ones included. The first way is the one others differ from.
+    against the labels as given, wrong ones included.
     """
     rng = np.random.default_rng(seed)
     rows = np.sort(rng.choice(len(y), min(len(y), MOST_ROWS), replace=False))
@@ -68,10 +71,11 @@ def compare(
         inner = None if groups is None else groups[rows]
         wrong, epochs = _on_folds(x, y, task, classes, weights, inner, rng, seed, progress)
         on = "held-out rows, against the labels as given"
-    measured = []
-    for way, (name, values) in enumerate(zip(ways, wrong, strict=True)):
-        difference = paired(values, wrong[0]).difference if way else None
-        measured.append(Compared(name, _interval(values, task), difference))
+    measured: list[Compared] = []
+    for name, values in zip(ways, wrong, strict=True):
+        before = zip([way.name for way in measured], wrong, strict=False)
+        against = {earlier: paired(values, others).difference for earlier, others in before}
+        measured.append(Compared(name, _interval(values, task), against))
     metric = "share of wrong predictions" if task == "classification" else "mean absolute error"
     return Comparison(measured, on, wrong.shape[1], epochs, metric)
 

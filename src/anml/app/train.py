@@ -18,7 +18,7 @@ from anml.adapters.sklearn.storage import load_model, save_model
 from anml.app.audit import Audited, Request, audit_table, testing_arrays
 from anml.core.errors import InputError, UnknownNameError
 from anml.core.stats import Estimate, mean_interval, wilson
-from anml.gradients.scoring import Progress
+from anml.gradients.crossfit import Progress
 from anml.intake.prepare import Preparation, Prepared
 from anml.intake.tables import read_table
 

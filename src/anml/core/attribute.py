@@ -13,6 +13,8 @@ from anml.core.stats import beta_interval, wilson
 # How many samples' worth of doubt the pool adds to each contributor when the contributors do not
 # differ enough (or are too few) to estimate it.
 DEFAULT_STRENGTH = 10.0
+# ... and the most it ever adds: those not seen yet may differ, however alike the others are.
+MOST_STRENGTH = 30.0
 
 
 class Shrunk(NamedTuple):
@@ -86,9 +88,9 @@ def _pool_strength(values: Floats, codes: Ints, counts: Floats, mean: Floats, po
     effective = (n - np.square(counts).sum() / n) / (groups - 1)
     variance = (between - within) / effective
     if variance <= 0:
-        return float(n)
+        return MOST_STRENGTH
     # A beta distribution with this variance around the pool's mean; at least one sample of doubt.
-    return float(np.clip(pool * (1 - pool) / variance - 1, 1.0, n))
+    return float(np.clip(pool * (1 - pool) / variance - 1, 1.0, MOST_STRENGTH))
 
 
 def attribute(

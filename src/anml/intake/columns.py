@@ -24,6 +24,8 @@ from anml.intake.roles import (
 MOST_SHOWN = 12
 # From this many rows on, strings that never repeat are names of the rows.
 MANY_ROWS = 20
+# Roles whose name on a column of other values may be a slip, such as a level that is misspelt.
+SAID_WHEN_UNFIT = ("verification", "reputation", "time")
 
 
 @dataclass(frozen=True)
@@ -88,10 +90,12 @@ def choose_columns(
         "gold": gold,
     }
     left_out = [ignore] if isinstance(ignore, str) else list(ignore)
-    wanted = None if features is None else tuple([features] if isinstance(features, str) else features)
-    for name in (*(name for name in given.values() if name is not None), *left_out, *(wanted or ())):
-        _check_exists(frame, name)
-    _check_roles(given, wanted or (), left_out)
+    wanted = (
+        None
+        if features is None
+        else tuple(dict.fromkeys([features] if isinstance(features, str) else features))
+    )
+    _check_named(frame, given, wanted or (), left_out)
     roles, notes = _guess(frame, given, (*left_out, *(wanted or ())))
     if roles["label"] is None:
         raise InputError(f"no column could be taken for the label; name one of {_listed(frame.columns)}")
@@ -119,11 +123,15 @@ def _listed(names: Sequence[str]) -> str:
     return shown if len(names) <= MOST_SHOWN else f"{shown} and {len(names) - MOST_SHOWN} more"
 
 
-def _check_roles(given: dict[str, str | None], features: Sequence[str], ignore: Sequence[str]) -> None:
+def _check_named(
+    frame: pl.DataFrame, given: dict[str, str | None], features: Sequence[str], ignore: Sequence[str]
+) -> None:
+    """Check that every column named by the user exists and is named for one thing."""
     uses: dict[str, list[str]] = {}
     named = [(role, name) for role, name in given.items() if name is not None]
     named += [("feature", name) for name in features] + [("ignored", name) for name in ignore]
     for role, name in named:
+        _check_exists(frame, name)
         uses.setdefault(name, []).append(role)
     for name, roles in uses.items():
         if len(set(roles)) > 1:
@@ -138,21 +146,30 @@ def _guess(
     roles, notes = dict(given), []
     by_name = {squeezed(name): name for name in reversed(frame.columns)}
     for role in ROLES:
-        if roles[role] is not None:
-            continue
-        for alias in ALIASES[role]:
+        for alias in ALIASES[role] if roles[role] is None else ():
             name = by_name.get(squeezed(alias))
-            if name is None or name in taken or name in roles.values():
+            if name is None or name in taken or name in roles.values() or not _may_guess(role, alias, roles):
                 continue
-            if (
-                not is_nested(frame[name].dtype)
-                and frame[name].null_count() < frame.height
-                and FITS[role](frame[name])
-            ):
+            series = frame[name]
+            if series.null_count() < frame.height and not is_nested(series.dtype) and FITS[role](series):
                 roles[role] = name
                 notes.append(f"using column {name!r} as {role} (guessed from its name)")
                 break
+            if role in SAID_WHEN_UNFIT:
+                notes.append(
+                    f"column {name!r} is not used as {role}: its values do not fit (name it to see why)"
+                )
     return roles, notes
+
+
+def _may_guess(role: str, alias: str, roles: dict[str, str | None]) -> bool:
+    """Say whether a guess makes sense beside the roles found so far.
+
+    Parents are named by item; and r beside g and b is a colour, so single letters need a contributor.
+    """
+    if role == "derived_from":
+        return roles["item"] is not None
+    return len(alias) > 1 or role == "label" or roles["contributor"] is not None
 
 
 def _features(frame: pl.DataFrame, names: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
@@ -174,22 +191,20 @@ def _quoted(names: Sequence[str]) -> str:
 
 
 def _why_not(series: pl.Series) -> str | None:
-    if is_nested(series.dtype):
-        return f"a column of {series.dtype} is not a feature"
     if series.null_count() == series.len():
         return "no values"
-    if series.n_unique() == 1:
+    if is_nested(series.dtype):
+        return f"a column of {series.dtype} is not a feature"
+    if series.head(1000).n_unique() == 1 and series.n_unique() == 1:
         return "the same value in every row"
     if is_named(series.name, TRUTHS):
         return "it looks like the true label; name it as a feature to use it"
-    if is_all_distinct(series) and _is_identifier(series):
+    if not series.dtype.is_float() and is_all_distinct(series) and _is_identifier(series):
         return "an identifier, different in every row"
     return None
 
 
 def _is_identifier(series: pl.Series) -> bool:
-    if series.dtype.is_float():
-        return False
     if is_identifier_name(series.name):
         return True
     return series.dtype == pl.String and series.len() > MANY_ROWS and not is_text(series)

@@ -71,7 +71,7 @@ def read_ages(series: pl.Series, now: datetime | None, notes: list[str], warning
     """Return ages in years; missing and future times have age 0, counted and said."""
     times = read_instants(series)
     years, moment, future = ages(times, now)
-    if now is None:
+    if now is None and times.null_count() < len(times):
         notes.append(f"ages are counted from the newest time in {series.name!r}, {moment.isoformat(sep=' ')}")
     if times.null_count():
         warnings.append(

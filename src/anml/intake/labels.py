@@ -1,6 +1,6 @@
 """What is to be learned: classes or a number."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -46,9 +46,25 @@ def read_labels(series: pl.Series, task: str = "auto") -> Labels:
                 f"{'classes' if task == 'classification' else 'a quantity'} ({task})"
             )
     if task == "regression":
-        return Labels(_values(series), "regression", [], notes)
+        values = _values(series)
+        if values.min() == values.max():
+            raise InputError(
+                f"column {series.name!r} is {values[0]:g} in every row; there is nothing to learn"
+            )
+        return Labels(values, "regression", [], notes)
     codes, classes = _classes(series)
     return Labels(codes, "classification", classes, notes)
+
+
+def read_targets(series: pl.Series, task: str, classes: list[str]) -> np.ndarray[Any, Any]:
+    """Turn the labels of another table into numbers as in the table learned from; an unseen class is -1.
+
+    Examples
+    --------
+    >>> read_targets(pl.Series([1.0, 7.0]), "classification", ["0", "1"]).tolist()
+    [1, -1]
+    """
+    return _values(series) if task == "regression" else codes_in(as_text(series), classes)
 
 
 def guess_task(series: pl.Series) -> str:
@@ -77,8 +93,6 @@ def _values(series: pl.Series) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     values = numbers.to_numpy().astype(np.float64)
     if not np.isfinite(values).all():
         raise InputError(f"column {series.name!r} has {(~np.isfinite(values)).sum()} infinite labels")
-    if values.min() == values.max():
-        raise InputError(f"column {series.name!r} is {values[0]:g} in every row; there is nothing to learn")
     return values
 
 

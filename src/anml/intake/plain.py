@@ -1,7 +1,7 @@
 """Plain columns: whatever library a frame comes from, six kinds of column are left after the door.
 
 Text, whole numbers, floats, truth values, dates and instants (microseconds, UTC where a zone was given).
-NaN is missing. Nested columns stay as they are: they are never features.
+NaN and empty text are missing. Nested columns stay as they are: they are never features.
 """
 
 import hashlib
@@ -21,8 +21,14 @@ def plain(frame: pl.DataFrame) -> pl.DataFrame:
     >>> plain(small).schema, plain(small)["b"].null_count()
     (Schema([('a', Int64), ('b', Float64)]), 1)
     """
-    # pl.DataFrame(list of series) does not copy the columns that are plain already.
-    return pl.DataFrame([_plain_series(series) for series in frame.get_columns()]).rechunk()
+    return framed([_plain_series(series) for series in frame.get_columns()]).rechunk()
+
+
+def framed(columns: list[pl.Series]) -> pl.DataFrame:
+    """Put columns together under their own names, also where a name is empty as that of a saved index."""
+    frame = pl.DataFrame(columns)
+    frame.columns = [series.name for series in columns]
+    return frame
 
 
 def _plain_series(series: pl.Series) -> pl.Series:
@@ -41,10 +47,12 @@ def _plain_series(series: pl.Series) -> pl.Series:
     if isinstance(dtype, pl.Time):
         return series.cast(pl.Int64) / 1e9
     if isinstance(dtype, pl.Object):
-        texts = [None if value is None else str(value) for value in series.to_list()]
-        return pl.Series(series.name, texts, dtype=pl.String)
-    if isinstance(dtype, pl.Categorical | pl.Enum | pl.Null):
-        return series.cast(pl.String)
+        written = [None if value is None else str(value) for value in series.to_list()]
+        return pl.Series(series.name, written, dtype=pl.String)
+    if isinstance(dtype, pl.String | pl.Categorical | pl.Enum | pl.Null):
+        texts = series.cast(pl.String)
+        # Empty text is a missing value, as in a CSV file.
+        return texts.set(texts == "", None) if (texts == "").any() else texts
     return series
 
 

@@ -76,11 +76,8 @@ def prepare(
     frame, rows = _labelled(table, columns, warnings)
     labels = read_labels(frame[columns.label], task)
     notes += labels.notes
-    signals = {
-        role: read_signal(frame[name], role, warnings)
-        for role, name in (("verification", columns.verification), ("reputation", columns.reputation))
-        if name is not None
-    }
+    verification = _signal(frame, columns.verification, "verification", warnings)
+    reputation = _signal(frame, columns.reputation, "reputation", warnings)
     contributor = _identifiers(frame, columns.contributor, "contributor")
     item = _identifiers(frame, columns.item, "item")
     warnings += _about_contributors(frame, columns)
@@ -90,6 +87,8 @@ def prepare(
     derived = None if columns.derived_from is None else frame[columns.derived_from]
     items = None if columns.item is None else frame[columns.item]
     preparation = Preparation.fit(frame, columns.features, seed)
+    if not preparation.feature_names:
+        raise InputError(f"the feature columns of {table.name} hold no word or number to learn from")
     return Prepared(
         x=preparation.transform(frame),
         y=labels.y,
@@ -97,8 +96,8 @@ def prepare(
         classes=labels.classes,
         contributor=contributor,
         item=item,
-        verification=signals.get("verification"),
-        reputation=signals.get("reputation"),
+        verification=verification,
+        reputation=reputation,
         age=age,
         parents=None if derived is None else read_parents(derived, items),
         gold=None if columns.gold is None else read_gold(frame[columns.gold]),
@@ -121,6 +120,10 @@ def _labelled(table: Table, columns: Columns, warnings: list[str]) -> tuple[pl.D
     missing = table.frame.height - len(rows)
     warnings.append(f"column {columns.label!r} (label) is missing in {missing} rows, which are left out")
     return table.frame.filter(present), rows
+
+
+def _signal(frame: pl.DataFrame, name: str | None, role: str, warnings: list[str]) -> Floats | None:
+    return None if name is None else read_signal(frame[name], role, warnings)
 
 
 def _identifiers(frame: pl.DataFrame, name: str | None, role: str) -> npt.NDArray[np.str_] | None:

@@ -5,11 +5,12 @@ from collections.abc import Callable
 
 import polars as pl
 
-from anml.core.signals.levels import Level
+from anml.core.errors import AnmlError
+from anml.core.signals.levels import Level, level_values
 from anml.core.signals.reputation import REPUTATION
 from anml.core.signals.verification import VERIFICATION
 from anml.intake.plain import as_text
-from anml.intake.times import YEARS, are_times
+from anml.intake.times import YEARS, start_as_times
 
 # The most telling name first. Compared without case and separators: Worker-ID and workerId are one.
 ALIASES: dict[str, tuple[str, ...]] = {
@@ -32,8 +33,8 @@ ALIASES: dict[str, tuple[str, ...]] = {
         "time", "timestamp", "datetime", "date", "created_at", "labeled_at", "labelled_at", "annotated_at",
         "submitted_at", "updated_at", "submit_time", "assignment_started", "created", "created_date",
     ),
-    "derived_from": ("derived_from", "parent_id", "parent_item", "parents"),
-    "gold": ("gold", "is_gold", "golden", "honeypot", "is_honeypot", "ground_truth"),
+    "derived_from": ("derived_from",),
+    "gold": ("is_gold", "is_golden", "is_honeypot", "honeypot", "is_ground_truth"),
 }  # fmt: skip
 ROLES = tuple(ALIASES)
 # Names under which the true label travels with the data: as a feature it would give the answer away.
@@ -68,7 +69,7 @@ def is_named(name: str, aliases: tuple[str, ...]) -> bool:
 
 
 def is_identifier_name(name: str) -> bool:
-    """Say whether a name is that of an identifier: id, row_id, patientId, uuid, index.
+    """Say whether a name is that of an identifier; a saved index has no name at all.
 
     Examples
     --------
@@ -77,12 +78,19 @@ def is_identifier_name(name: str) -> bool:
     """
     parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
     words = [word for word in re.split(r"[\W_]+", parted.lower()) if word]
-    return bool({"id", "ids", "uuid", "guid", "index", "rownum"} & set(words)) or squeezed(name) == "unnamed0"
+    return bool({"id", "ids", "uuid", "guid", "index", "rownum"} & set(words)) or squeezed(name) in (
+        "",
+        "unnamed0",
+    )
 
 
 def is_all_distinct(series: pl.Series) -> bool:
     """Say whether no two rows share a value."""
-    return series.len() > 1 and series.null_count() == 0 and series.n_unique() == series.len()
+    if series.len() < 2 or series.null_count():
+        return False
+    # Most columns repeat a value early, and counting a long one takes a while.
+    first = series.head(1000)
+    return first.n_unique() == first.len() and series.n_unique() == series.len()
 
 
 def _fits_contributor(series: pl.Series) -> bool:
@@ -95,15 +103,13 @@ def _fits_item(series: pl.Series) -> bool:
     )
 
 
-def _fits_levels(levels: dict[str, Level]) -> Callable[[pl.Series], bool]:
+def _fits_levels(role: str, levels: dict[str, Level]) -> Callable[[pl.Series], bool]:
     def fits(series: pl.Series) -> bool:
-        known = series.drop_nulls()
-        if known.dtype == pl.Boolean:
-            return True
-        if known.dtype.is_numeric():
-            return bool(known.is_between(0, 1).all())
-        names = known.unique().str.strip_chars().str.to_lowercase().str.replace_all(r"[ _]", "-")
-        return known.dtype == pl.String and set(names.to_list()) <= set(levels)
+        try:
+            level_values(role, series.drop_nulls().unique().to_list(), levels)
+        except AnmlError:
+            return False
+        return True
 
     return fits
 
@@ -113,7 +119,8 @@ def _fits_time(series: pl.Series) -> bool:
         # A column called time is often a duration; only calendar years and counts since 1970 are times.
         known = series.drop_nulls()
         return bool(known.is_between(*YEARS).all() or (known >= 1e8).all())
-    return are_times(series)
+    # Only the first values: a bad one further down is a mistake to be told, not another kind of column.
+    return start_as_times(series)
 
 
 def _fits_flag(series: pl.Series) -> bool:
@@ -126,9 +133,9 @@ FITS: dict[str, Callable[[pl.Series], bool]] = {
     "label": lambda series: True,
     "contributor": _fits_contributor,
     "item": _fits_item,
-    "verification": _fits_levels(VERIFICATION),
-    "reputation": _fits_levels(REPUTATION),
+    "verification": _fits_levels("verification", VERIFICATION),
+    "reputation": _fits_levels("reputation", REPUTATION),
     "time": _fits_time,
-    "derived_from": lambda series: series.dtype == pl.String,
+    "derived_from": lambda series: True,
     "gold": _fits_flag,
 }

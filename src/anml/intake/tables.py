@@ -11,10 +11,11 @@ import polars as pl
 
 from anml.core.errors import InputError
 from anml.intake.delimited import check_names, read_delimited
-from anml.intake.plain import fingerprint, plain
+from anml.intake.plain import fingerprint, framed, plain
 
 SEPARATORS = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
 PARQUET = (".parquet", ".pq")
+PARQUET_MAGIC = b"PAR1"
 # Kinds that polars carries but cannot compute with, such as a pandas period.
 OPAQUE = (pl.Object, getattr(pl, "BaseExtension", pl.Object))
 
@@ -109,12 +110,15 @@ def _bytes(path: Path, shown: str) -> bytes:
 def _read_parquet(data: bytes, shown: str) -> pl.DataFrame:
     if not data:
         raise InputError(f"{shown} is empty; at least one row is needed")
+    if not data.startswith(PARQUET_MAGIC):
+        raise InputError(f"{shown} is not a Parquet file")
+    if not data.endswith(PARQUET_MAGIC) or int.from_bytes(data[-8:-4], "little") > len(data) - 12:
+        raise InputError(f"{shown} is a truncated Parquet file; copy or write it again")
     try:
         return pl.read_parquet(io.BytesIO(data), hive_partitioning=False)
-    except (pl.exceptions.PolarsError, OSError, ValueError):
-        raise InputError(
-            f"{shown} is not readable as Parquet: it is damaged, truncated or of another kind"
-        ) from None
+    # On damaged pages polars may panic, which is no Exception of Python's.
+    except (Exception, pl.exceptions.PanicException):
+        raise InputError(f"{shown} is a damaged Parquet file; copy or write it again") from None
 
 
 def _check_size(frame: pl.DataFrame, shown: str) -> None:
@@ -149,7 +153,7 @@ def _from_pandas(frame: Any, name: str) -> pl.DataFrame:
     names = [str(column) for column in frame.columns]
     check_names(names, f"the {name} frame")
     columns = [_from_pandas_column(frame.iloc[:, at], column) for at, column in enumerate(names)]
-    return pl.DataFrame(columns)
+    return framed(columns)
 
 
 def _from_pandas_column(series: Any, column: str) -> pl.Series:

@@ -1,6 +1,7 @@
 """Times in any of the usual forms become instants, and instants become ages in years."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -38,10 +39,11 @@ def instants(series: pl.Series) -> pl.Series:
     if dtype.is_numeric():
         return _from_numbers(series.cast(pl.Float64))
     if dtype == pl.String:
+        read = _from_iso(series)
+        if read.null_count() == series.null_count():
+            return read
         numbers = series.str.strip_chars().cast(pl.Float64, strict=False)
-        if numbers.null_count() == series.null_count():
-            return _from_numbers(numbers)
-        return _from_iso(series)
+        return read.zip_with(read.is_not_null(), _from_numbers(numbers))
     return pl.Series(series.name, [None] * len(series), dtype=pl.Datetime("us"))
 
 
@@ -60,10 +62,13 @@ def read_instants(series: pl.Series) -> pl.Series:
 
 def are_times(series: pl.Series) -> bool:
     """Say whether every value of a column can be read as a time, looking at a few first."""
-    known = series.drop_nulls()
-    if known.is_empty() or instants(known.head(100)).null_count():
-        return False
-    return instants(known).null_count() == 0
+    return start_as_times(series) and instants(series.drop_nulls()).null_count() == 0
+
+
+def start_as_times(series: pl.Series) -> bool:
+    """Say whether the first values of a column can be read as times."""
+    first = series.drop_nulls().head(100)
+    return not first.is_empty() and instants(first).null_count() == 0
 
 
 def ages(times: pl.Series, now: datetime | None) -> tuple[Floats, datetime, int]:
@@ -89,20 +94,15 @@ def epoch_years(times: pl.Series) -> pl.Series:
 
 
 def _from_numbers(values: pl.Series) -> pl.Series:
-    known = values.drop_nulls()
-    if not known.is_empty() and bool(known.is_between(*YEARS).all()):
-        frame = values.to_frame("y")
-        whole = pl.datetime(pl.col("y").floor().cast(pl.Int32), 1, 1, time_unit="us")
-        part = ((pl.col("y") - pl.col("y").floor()) * MICROSECONDS_PER_YEAR).cast(pl.Int64)
-        return frame.select((whole + part.cast(pl.Duration("us"))).alias(values.name or "")).to_series()
-    size = pl.col("y").abs()
-    microseconds = pl.lit(None, dtype=pl.Float64)
+    number = pl.col("number")
+    year = number.floor().cast(pl.Int32, strict=False)
+    within = ((number - number.floor()) * MICROSECONDS_PER_YEAR).cast(pl.Int64, strict=False)
+    read: Any = pl.when(number.is_between(*YEARS)).then(pl.datetime(year, 1, 1).dt.epoch("us") + within)
     for least, factor in EPOCHS:
-        microseconds = (
-            pl.when((size >= least) & (size < least * 1e3)).then(pl.col("y") * factor).otherwise(microseconds)
-        )
-    read = values.to_frame("y").select(microseconds.round().cast(pl.Int64).cast(pl.Datetime("us")))
-    return read.to_series().alias(values.name)
+        since = (number * factor).round().cast(pl.Int64, strict=False)
+        read = read.when((number.abs() >= least) & (number.abs() < least * 1e3)).then(since)
+    instant = read.otherwise(None).cast(pl.Datetime("us"))
+    return values.to_frame("number").select(instant).to_series().alias(values.name)
 
 
 def _from_iso(series: pl.Series) -> pl.Series:

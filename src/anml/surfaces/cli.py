@@ -35,7 +35,8 @@ Verification = Annotated[
 Reputation = Annotated[str | None, typer.Option(help="Column with reputation levels, or numbers in [0, 1].")]
 Time = Annotated[str | None, typer.Option(help="Column with the time of each contribution.")]
 HalfLife = Annotated[
-    str, typer.Option(help="Time in which a contribution's freshness halves, such as 7y or 90d.")
+    str | None,
+    typer.Option(help="Time in which freshness halves, such as 90d; 7y when only --time is given."),
 ]
 Domain = Annotated[
     str | None, typer.Option(help="Freshness by domain: mathematics, science, machine-learning or news.")
@@ -47,7 +48,8 @@ Features = Annotated[str | None, typer.Option(help="Columns to use as features, 
 Ignore = Annotated[str | None, typer.Option(help="Columns not to use as features, separated by commas.")]
 Task = Annotated[str, typer.Option(help="classification, regression or auto.")]
 RecipeName = Annotated[
-    str, typer.Option("--recipe", help="guarded, adaptive, softmax, multiplicative, krum or uniform.")
+    str,
+    typer.Option("--recipe", help="evidence, guarded, adaptive, softmax, multiplicative, krum or uniform."),
 ]
 Keep = Annotated[float | None, typer.Option(help="Share of rows to keep, overriding the recipe's.")]
 ProfileName = Annotated[
@@ -70,8 +72,8 @@ Out = Annotated[
 def audit(
     data: Data, label: Label = None, contributor: Contributor = None, item: Item = None,
     verification: Verification = None, reputation: Reputation = None, time: Time = None,
-    half_life: HalfLife = "7y", domain: Domain = None, derived_from: DerivedFrom = None,
-    features: Features = None, ignore: Ignore = None, task: Task = "auto", recipe: RecipeName = "guarded",
+    half_life: HalfLife = None, domain: Domain = None, derived_from: DerivedFrom = None,
+    features: Features = None, ignore: Ignore = None, task: Task = "auto", recipe: RecipeName = "evidence",
     keep: Keep = None, profile: ProfileName = "default", score: Score = "krum", test: Test = None,
     now: Now = None, compare: Compare = True, seed: Seed = 0, out: Out = None, json: Json = False,
 ) -> None:  # fmt: skip
@@ -97,8 +99,8 @@ def audit(
 def train(
     data: Data, label: Label = None, contributor: Contributor = None, item: Item = None,
     verification: Verification = None, reputation: Reputation = None, time: Time = None,
-    half_life: HalfLife = "7y", domain: Domain = None, derived_from: DerivedFrom = None,
-    features: Features = None, ignore: Ignore = None, task: Task = "auto", recipe: RecipeName = "guarded",
+    half_life: HalfLife = None, domain: Domain = None, derived_from: DerivedFrom = None,
+    features: Features = None, ignore: Ignore = None, task: Task = "auto", recipe: RecipeName = "evidence",
     keep: Keep = None, profile: ProfileName = "default", score: Score = "krum", test: Test = None,
     now: Now = None, compare: Compare = True, seed: Seed = 0, json: Json = False,
     model: Annotated[str, typer.Option(help="mlp, logistic (classes) or ridge (numbers).")] = "mlp",
@@ -153,9 +155,10 @@ def demo(
     out.mkdir(parents=True, exist_ok=True)
     contributed.write_csv(out / "contributed.csv")
     right.write_csv(out / "test.csv")
-    request = _request(recipe="guarded", seed=seed)
+    request = _request(time="labeled_at", domain="science", seed=seed)
     if not json:
-        print(f"anml train {out / 'contributed.csv'} --test {out / 'test.csv'} --out {run}\n")
+        options = f"--time labeled_at --domain science --test {out / 'test.csv'} --out {run}"
+        print(f"anml train {out / 'contributed.csv'} {options}\n")
     _train(out / "contributed.csv", request, "mlp", out / "test.csv", run, json)
 
 
@@ -212,8 +215,8 @@ def _show(
 def _request(
     label: str | None = None, contributor: str | None = None, item: str | None = None,
     verification: str | None = None, reputation: str | None = None, time: str | None = None,
-    half_life: str = "7y", domain: str | None = None, derived_from: str | None = None,
-    features: str | None = None, ignore: str | None = None, task: str = "auto", recipe: str = "guarded",
+    half_life: str | None = None, domain: str | None = None, derived_from: str | None = None,
+    features: str | None = None, ignore: str | None = None, task: str = "auto", recipe: str = "evidence",
     keep: float | None = None, profile: str = "default", score: str = "krum", now: str | None = None,
     compare: bool = True, seed: int = 0,
 ) -> "Request":  # fmt: skip

@@ -1,16 +1,18 @@
 """What the terminal shows: progress, tables, and plain JSON for programs."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import polars as pl
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from anml.app.audit import Audited
-from anml.gradients.scoring import Progress as Report
+from anml.gradients.crossfit import Progress as Report
 from anml.surfaces.verdict import verdict
 
 MOST_LISTED = 30
@@ -37,9 +39,9 @@ def progress_bar(shown: bool) -> Iterator[Report | None]:
 def print_audit(result: Audited) -> None:
     """Verdict, contributors, notes and warnings."""
     console = Console()
-    console.print(verdict(result), style="bold", highlight=False)
+    console.print(verdict(result), style="bold", highlight=False, markup=False)
     if not result.contributors.is_empty():
-        console.print(_contributor_table(result.contributors))
+        console.print(_contributor_table(result.contributors, console.width))
         hidden = result.contributors.height - MOST_LISTED
         if hidden > 0:
             console.print(f"{hidden:,} more contributors are in contributors.csv", highlight=False)
@@ -49,23 +51,27 @@ def print_audit(result: Audited) -> None:
         console.print(f"warning: {warning}", style="yellow", highlight=False, markup=False)
 
 
-def _contributor_table(contributors: pl.DataFrame) -> Table:
+# Columns of the contributor table, and whether a terminal of 80 characters still shows them.
+_COLUMNS: dict[str, tuple[bool, Callable[[dict[str, Any]], str]]] = {
+    "rows": (True, lambda row: f"{row['rows']:,}"),
+    "kept": (True, lambda row: f"{row['kept'] / row['rows']:.0%}"),
+    "quality": (True, lambda row: f"{row['quality']:.2f}"),
+    "95% interval": (True, lambda row: f"{row['quality_low']:.2f}-{row['quality_high']:.2f}"),
+    "mean q": (False, lambda row: f"{row['q']:.2f}"),
+    "v": (False, lambda row: f"{row['v']:.2f}"),
+    "r": (False, lambda row: f"{row['r']:.2f}"),
+    "T": (False, lambda row: f"{row['t']:.2f}"),
+    "rows %": (True, lambda row: f"{row['row_share']:.1%}"),
+    "weight %": (True, lambda row: f"{row['weight_share']:.1%}"),
+}
+
+
+def _contributor_table(contributors: pl.DataFrame, width: int) -> Table:
     table = Table(title="Contributors, lowest quality first", title_justify="left")
     table.add_column("contributor", no_wrap=True, max_width=28)
-    for name in ("rows", "kept", "quality", "95% interval", "mean q", "v", "r", "T", "rows %", "weight %"):
+    shown = {name: make for name, (narrow, make) in _COLUMNS.items() if narrow or width >= 110}
+    for name in shown:
         table.add_column(name, justify="right", no_wrap=True)
     for row in contributors.head(MOST_LISTED).iter_rows(named=True):
-        table.add_row(
-            row["contributor"].replace("[", r"\["),
-            f"{row['rows']:,}",
-            f"{row['kept'] / row['rows']:.0%}",
-            f"{row['quality']:.2f}",
-            f"{row['quality_low']:.2f}-{row['quality_high']:.2f}",
-            f"{row['q']:.2f}",
-            f"{row['v']:.2f}",
-            f"{row['r']:.2f}",
-            f"{row['t']:.2f}",
-            f"{row['row_share']:.1%}",
-            f"{row['weight_share']:.1%}",
-        )
+        table.add_row(escape(row["contributor"]), *(make(row) for make in shown.values()))
     return table

@@ -73,9 +73,9 @@ def audit(
     features: Sequence[str] | None = None,
     ignore: Sequence[str] = (),
     task: str = "auto",
-    recipe: str | Recipe | dict[str, Any] = "guarded",
+    recipe: str | Recipe | dict[str, Any] = "evidence",
     profile: str | Profile | dict[str, Any] = "default",
-    half_life: str | float = "7y",
+    half_life: str | float | None = None,
     domain: str | None = None,
     now: datetime | None = None,
     test: Any = None,
@@ -97,7 +97,8 @@ def audit(
     recipe, profile
         How signals become weights, and how q is scored.
     half_life, domain
-        Freshness: the time in which it halves, or one of the paper's domains.
+        Freshness: the time in which it halves, or one of the paper's domains; 7 years when `time` is
+        named and neither is given.
     now
         The moment ages are counted from; the newest time in the table by default.
     test

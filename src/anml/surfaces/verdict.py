@@ -1,5 +1,8 @@
 """The verdict in words: which branch, what was kept, what would change without it."""
 
+import math
+from typing import NamedTuple
+
 from anml.app.audit import Audited
 from anml.app.compare import Compared, Comparison
 
@@ -8,38 +11,96 @@ BRANCHES = {
     "blend": "Credentials and model agree, so both are used",
     "krum": "Only what the model sees is used",
     "multiplicative": "All signals are multiplied",
+    "evidence": "Model, credentials and contributors are weighed together",
+    "doubtful": "The labels disagree too much to tell who is right",
 }
+
+
+class Verdict(NamedTuple):
+    """What decided, what was kept, what that changes, and the errors this rests on."""
+
+    branch: str
+    kept: str
+    change: str = ""
+    errors: str = ""
 
 
 def verdict(result: Audited) -> str:
     """One line, for the terminal and the top of the report."""
+    return " ".join(part for part in verdict_parts(result) if part)
+
+
+def verdict_parts(result: Audited) -> Verdict:
+    """Say the same part by part; the last two are empty where nothing was compared."""
     kept, rows = result.kept, result.samples.height
-    parts = [f"{BRANCHES.get(result.gate.branch, result.gate.branch)} ({result.gate.reason})."]
-    parts.append(
-        f"Kept {kept:,} of {rows:,} rows ({kept / rows:.0%}); about {result.noise:.0%} of labels look wrong."
+    share = f"all {rows:,} rows" if kept == rows else f"{kept:,} of {rows:,} rows ({kept / rows:.0%})"
+    said = Verdict(
+        branch=f"{BRANCHES.get(result.gate.branch, result.gate.branch)} ({result.gate.reason}).",
+        kept=f"Kept {share}; about {result.noise:.0%} of labels look wrong.",
     )
-    if result.comparison is not None:
-        parts.append(_change(result.comparison))
-    return " ".join(parts)
-
-
-def _change(comparison: Comparison) -> str:
+    comparison = result.comparison
+    if comparison is None:
+        return said
     uniform, only_q, chosen = comparison.ways
-    said = ", ".join(
-        f"{shown_error(way, comparison)} {words}"
-        for way, words in ((uniform, "without anml"), (only_q, "with q alone"), (chosen, "as chosen"))
+    change = against_uniform(uniform, chosen, result.gate.branch)
+    change += _against_q(only_q, chosen, result.gate.branch)
+    return said._replace(change=f"{change}.", errors=_errors(comparison))
+
+
+def _errors(comparison: Comparison) -> str:
+    words = ("without anml", "with q alone", "as chosen")
+    said = (
+        f"{shown_error(way, comparison)} {way_of}" for way, way_of in zip(comparison.ways, words, strict=True)
     )
-    return f"Error on {comparison.on}: {said}{_significance(chosen)}."
+    return f"Error on {comparison.on}: {', '.join(said)}."
 
 
-def _significance(chosen: Compared) -> str:
-    if chosen.difference is None or not (chosen.difference.low <= 0 <= chosen.difference.high):
+def against_uniform(uniform: Compared, chosen: Compared, branch: str) -> str:
+    """Say what the chosen weights do to the error, against training on all rows alike."""
+    if branch == "uniform":
+        return "Nothing changes without anml: the chosen way is plain training"
+    gap = chosen.against.get("uniform")
+    if gap is None or gap.low <= 0 <= gap.high:
+        return "The chosen weights make no difference beyond chance"
+    if gap.mean > 0:
+        return "The chosen weights make it worse: plain training has the lower error"
+    return f"The chosen weights lower the error{_by(uniform, chosen)}"
+
+
+def _by(uniform: Compared, chosen: Compared) -> str:
+    cut = 1 - chosen.error.mean / uniform.error.mean if uniform.error.mean > 0 else math.nan
+    return f" by {cut:.0%}" if math.isfinite(cut) and round(cut, 2) > 0 else ""
+
+
+def advice(comparison: Comparison, branch: str) -> str:
+    """Say what to try where the chosen way did worse than a simpler one; empty where it did not."""
+    _, only_q, chosen = comparison.ways
+    if branch != "uniform" and chosen.against["uniform"].low > 0:
+        return "Training on all rows alike did better here: try the recipe “uniform”, or keep more rows."
+    if branch == "krum" and q_alone_wins(only_q, chosen):
+        return "q without freshness did better here: try a longer half-life, and look at the ages below."
+    if q_alone_wins(only_q, chosen):
+        return "q alone did better here: try the recipe “krum”, and look at the credentials below."
+    return ""
+
+
+def _against_q(only_q: Compared, chosen: Compared, branch: str) -> str:
+    if branch == "krum" and math.isclose(only_q.error.mean, chosen.error.mean):
+        return ", and they are q alone"
+    if chosen.error.mean <= only_q.error.mean:
         return ""
-    return " (the difference is within chance)"
+    if q_alone_wins(only_q, chosen):
+        return ", but q alone does better"
+    return "; with q alone it is a little lower"
+
+
+def q_alone_wins(only_q: Compared, chosen: Compared) -> bool:
+    """Whether q alone is better beyond chance, on the same rows."""
+    return chosen.against[only_q.name].low > 0
 
 
 def shown_error(way: Compared, comparison: Comparison) -> str:
-    """An error with its interval: per cent for classes, plain for numbers."""
+    """Write an error with its interval: per cent for classes, plain for numbers."""
     mean, low, high = way.error
     if comparison.metric == "mean absolute error":
         return f"{mean:.3g} [{low:.3g}, {high:.3g}]"

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 
 from anml.adapters.sklearn.mlp import MLPClassifier, MLPRegressor
 from anml.adapters.sklearn.sources import sklearn_factors
+from anml.core.attribute import Contributors
 from anml.core.checks import one_of
 from anml.core.domain import Recipe, Task, Weighting
 from anml.core.errors import InputError, UnsupportedError
@@ -49,7 +50,7 @@ class _Anml(MetaEstimatorMixin, BaseEstimator):
         self,
         estimator: Any = None,
         *,
-        recipe: str | Recipe | dict[str, Any] = "guarded",
+        recipe: str | Recipe | dict[str, Any] = "evidence",
         profile: str | Profile | dict[str, Any] = "default",
         gradients: str = "scoring",
         half_life: str | float = "7y",
@@ -100,10 +101,9 @@ class _Anml(MetaEstimatorMixin, BaseEstimator):
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         found = self._assess(X, y, codes, classes, known, seed)
         self.weights_, self.kept_, self.gate_ = found.weighting.w, found.weighting.kept, found.weighting.gate
-        self.quality_, self.noise_ = found.scores.q, found.noise.rate
-        self.contributors_ = (
-            None if found.contributors is None else pl.DataFrame(found.contributors._asdict())
-        )
+        self.quality_, self.clean_ = found.scores.q, found.evidence.clean
+        self.noise_ = float(1 - found.evidence.clean.mean())
+        self.contributors_ = None if found.contributors is None else contributor_frame(found.contributors)
         learner = seeded(clone(self._learner()), seed)
         self.estimator_ = fit_weighted(learner, X, y, found.weighting, np.random.default_rng(seed))
 
@@ -120,11 +120,18 @@ def _known(n: int, **given: Any) -> Known:
     for name, values in given.items():
         if values is None:
             continue
-        array = np.asarray(values, dtype=object if name in ("verification", "reputation") else None)
-        if name != "derived_from" and array.shape != (n,):
-            raise InputError(f"{name} must be one value per sample: {n} expected, got shape {array.shape}")
-        columns["parents" if name == "derived_from" else name] = values if name == "derived_from" else array
+        if len(values) != n:
+            name = "derived_from" if name == "parents" else name
+            raise InputError(f"{name} must be one value per sample: {n} expected, got {len(values)}")
+        # Levels may mix names and numbers, and lists of parents differ in length: neither is a plain array.
+        plain = name in ("contributor", "item", "age")
+        columns[name] = np.asarray(values) if plain else list(values)
     return Known(**columns)
+
+
+def contributor_frame(contributors: Contributors) -> pl.DataFrame:
+    """One row per contributor."""
+    return pl.DataFrame(contributors._asdict()).rename({"names": "contributor"})
 
 
 def seeded(learner: Any, seed: int) -> Any:
@@ -183,8 +190,8 @@ class AnmlClassifier(ClassifierMixin, _Anml):
         Which branch decided, and the figures it decided on.
     contributors_
         Frame with one row per contributor; None when no contributors were given.
-    quality_, noise_
-        q of each sample, and the estimated share of wrong labels.
+    quality_, clean_, noise_
+        q of each sample, the probability that its label is right, and the estimated share of wrong ones.
     estimator_
         The fitted estimator.
 
@@ -195,7 +202,7 @@ class AnmlClassifier(ClassifierMixin, _Anml):
     >>> who = ["ann", "bob"] * 89
     >>> model = AnmlClassifier(random_state=0).fit(X, y, contributor=who)
     >>> model.gate_.branch, model.contributors_["rows"].to_list()
-    ('uniform', [89, 89])
+    ('evidence', [89, 89])
     """
 
     _task: Task = "classification"
@@ -235,7 +242,7 @@ class AnmlClassifier(ClassifierMixin, _Anml):
             )
         known = _known(
             len(y), contributor=contributor, item=item, verification=verification,
-            reputation=reputation, age=age, derived_from=derived_from,
+            reputation=reputation, age=age, parents=derived_from,
         )  # fmt: skip
         self._fit(X, y, codes, len(self.classes_), known)
         return self
@@ -281,7 +288,7 @@ class AnmlRegressor(RegressorMixin, _Anml):
         X, y = validate_data(self, X, y, y_numeric=True, ensure_min_samples=2)
         known = _known(
             len(y), contributor=contributor, item=item, verification=verification,
-            reputation=reputation, age=age, derived_from=derived_from,
+            reputation=reputation, age=age, parents=derived_from,
         )  # fmt: skip
         self._fit(X, y, np.asarray(y, dtype=np.float64), 1, known)
         return self

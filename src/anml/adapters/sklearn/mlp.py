@@ -10,7 +10,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from anml.core.domain import Task
-from anml.core.errors import InputError
 from anml.gradients.mlp import Data, Networks, Shape, initialise, predict, train
 from anml.gradients.threads import threads
 
@@ -36,9 +35,6 @@ class _MLP(BaseEstimator):
         self.random_state = random_state
 
     def _fit_network(self, x: Any, target: np.ndarray[Any, Any], outputs: int, weight: Any) -> None:
-        used = weight > 0
-        if not used.any():
-            raise InputError("every sample weight is zero; at least one sample must count")
         self.mean_ = np.average(x, axis=0, weights=weight)
         spread = np.sqrt(np.average(np.square(x - self.mean_), axis=0, weights=weight))
         self.scale_ = np.where(spread > 1e-12, spread, 1.0)

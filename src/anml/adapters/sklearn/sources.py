@@ -61,10 +61,10 @@ def _own(model: MLPClassifier | MLPRegressor, x: np.ndarray[Any, Any], y: Any) -
     inputs = _tensor((x - model.mean_) / model.scale_)
     if isinstance(model, MLPClassifier):
         codes = torch.as_tensor(np.searchsorted(model.classes_, np.asarray(y)))
-        return network_factors(model.networks(), inputs, codes, "classification")
+        return network_factors(model.networks(torch.float64), inputs, codes, "classification")
     scaled = _tensor((np.asarray(y, dtype=np.float64) - model.centre_) / model.spread_)
-    return network_factors(model.networks(), inputs, scaled, "regression")
+    return network_factors(model.networks(torch.float64), inputs, scaled, "regression")
 
 
 def _tensor(array: Any) -> torch.Tensor:
-    return torch.tensor(np.asarray(array), dtype=torch.float32)
+    return torch.tensor(np.asarray(array), dtype=torch.float64)

@@ -28,7 +28,7 @@ class Kind(NamedTuple):
 
 _NETWORK = ("parameters_", "mean_", "scale_")
 _LINEAR = ("coef_", "intercept_")
-_WEIGHED = ("weights_", "kept_", "quality_")
+_WEIGHED = ("weights_", "kept_", "quality_", "clean_")
 KINDS: dict[str, Kind] = {
     "mlp-classifier": Kind(MLPClassifier, _NETWORK, ("hidden", "outputs_", "n_features_in_", "classes_")),
     "mlp-regressor": Kind(
@@ -60,7 +60,7 @@ def save_model(model: Any, folder: str | Path) -> None:
         )
     arrays = {key: np.ascontiguousarray(getattr(model, key)) for key in kind.arrays}
     save_file(arrays, folder / "model.safetensors")
-    (folder / "model.json").write_text(json.dumps(about, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    (folder / "model.json").write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
 
 
 def load_model(folder: str | Path) -> Any:

@@ -72,16 +72,16 @@ class NumberColumn:
         known = np.sort(values[~np.isnan(values)])
         if len(known) == 0:
             return cls(series.name, kind, 0.0, 0.0, 1.0, True)
-        # Scaled by the largest value first: squares of very large numbers would overflow.
-        peak = float(np.abs(known).max()) or 1.0
-        filled = known / peak
-        median = float(np.median(filled)) * peak
-        scale = float(filled.std()) * peak
+        peak = float(np.abs(known).max())
+        # Squares of very large or very small numbers would leave the range of floats.
+        unit = 1.0 if peak == 0 or 1e-100 < peak < 1e100 else peak
+        known_units = known / unit
+        scale = float(known_units.std()) * unit
         return cls(
             column=series.name,
             kind=kind,
-            median=median,
-            mean=float(filled.mean()) * peak,
+            median=float(np.median(known_units)) * unit,
+            mean=float(known_units.mean()) * unit,
             scale=scale if scale > 1e-12 * peak else 1.0,
             gaps=len(known) < len(values),
         )
@@ -96,9 +96,8 @@ class NumberColumn:
         values = read_numbers(series, self.kind)
         missing = np.isnan(values)
         values[missing] = self.median
-        # Divided before subtracting: the difference of two very large numbers would overflow.
         with np.errstate(over="ignore"):
-            standard = values / self.scale - self.mean / self.scale
+            standard = (values - self.mean) / self.scale
         out[:, 0] = np.clip(standard, -LIMIT, LIMIT)
         if self.gaps:
             out[:, 1] = missing

@@ -1,0 +1,181 @@
+"""`make bench`: what anml costs, as ratios against the obvious alternative in the same run."""
+
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from anml.core.domain import Signals
+from anml.core.weigh import RECIPES, weigh_signals
+from anml.gradients.krum import krum_scores
+from anml.gradients.mlp import Data, Shape, initialise, train
+from anml.gradients.modules import module_factors
+from anml.gradients.scoring import score
+from anml.gradients.threads import threads
+from anml.intake.columns import choose_columns
+from anml.intake.prepare import prepare
+from anml.intake.tables import read_table
+
+EPOCHS = 500
+
+
+def best_of(times: int, work: Callable[[], object]) -> float:
+    """Shortest of several runs: the least disturbed by whatever else the machine does."""
+    found = []
+    for _ in range(times):
+        start = time.perf_counter()
+        work()
+        found.append(time.perf_counter() - start)
+    return min(found)
+
+
+def row(what: str, figure: str, target: str, met: bool) -> bool:
+    print(f"{what:<66} {figure:>22}   {target:<22} {'ok' if met else 'MISSED'}")
+    return met
+
+
+def krum_from_factors() -> bool:
+    """Exact Krum of a 784-512-256-10 network at n = 1000: factors against gradients and cdist."""
+    generator = torch.Generator().manual_seed(0)
+    x, y = torch.randn(1000, 784, generator=generator), torch.randint(0, 10, (1000,), generator=generator)
+    networks = initialise(Shape(784, (512, 256), 10), [0])
+    layers: list[torch.nn.Module] = []
+    for weight, bias in networks.layers():
+        layer = torch.nn.Linear(weight.shape[1], weight.shape[2])
+        layer.weight.data, layer.bias.data = weight[0].T.clone(), bias[0, 0].clone()
+        layers += [layer, torch.nn.ReLU()]
+    module = torch.nn.Sequential(*layers[:-1])
+    found = {}
+
+    def explicit() -> None:
+        params = {name: p.detach() for name, p in module.named_parameters()}
+
+        def one(p: dict[str, torch.Tensor], sample: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+            out = torch.func.functional_call(module, p, (sample.unsqueeze(0),))
+            return torch.nn.functional.cross_entropy(out, target.unsqueeze(0))
+
+        gradients = torch.func.vmap(torch.func.grad(one), in_dims=(None, 0, 0))(params, x, y)
+        matrix = torch.cat([g.flatten(1) for g in gradients.values()], dim=1)
+        distance = torch.cdist(matrix, matrix).square().fill_diagonal_(torch.inf)
+        found["explicit"] = torch.topk(distance, 10, largest=False).values.sum(1).numpy()
+
+    def factors() -> None:
+        found["factors"] = krum_scores(module_factors(module, x, y, "softmax"), 10)
+
+    with threads(0):
+        slow, fast = best_of(2, explicit), best_of(5, factors)
+    np.testing.assert_allclose(found["factors"], found["explicit"], rtol=1e-2)
+    ratio = slow / fast
+    return row(
+        "exact Krum, 784-512-256-10, n = 1,000: factors vs gradients + cdist",
+        f"{ratio:.0f}x ({slow:.2f} s, {fast:.3f} s)", "at least 20x", ratio >= 20,
+    )  # fmt: skip
+
+
+def adult() -> tuple[np.ndarray, np.ndarray, str]:
+    """Adult where its file is at hand, else made-up rows of the same shape."""
+    folder = os.environ.get("ANML_DATA")
+    path = Path(folder) / "adult.csv.gz" if folder else None
+    if path is not None and path.is_file():
+        table = read_table(path)
+        columns, _ = choose_columns(table.frame, label="income")
+        prepared = prepare(table, columns)
+        return prepared.x, prepared.y, "Adult"
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(32_561, 105)).astype(np.float32)
+    return x, (x[:, 0] + rng.normal(size=len(x)) > 0).astype(np.int64), "made-up rows of Adult's size"
+
+
+def whole_cost() -> bool:
+    """Scoring model, q, noise, combination and selection against plain training for 500 epochs."""
+    x, y, name = adult()
+    rng = np.random.default_rng(0)
+    noisy = np.where(rng.uniform(size=len(y)) < 0.3, 1 - y, y)
+    v, r = rng.uniform(0.2, 0.9, len(y)), rng.uniform(0.2, 0.9, len(y))
+
+    def anml() -> None:
+        found = score(x, noisy, "classification", classes=2)
+        weigh_signals(Signals.of(found.q, v, r), RECIPES["adaptive"])
+
+    def plain(epochs: int) -> None:
+        networks = initialise(Shape(x.shape[1], (64, 32), 2), [0])
+        inputs = torch.as_tensor((x - x.mean(0)) / np.maximum(x.std(0), 1e-6))
+        data = Data.shared(inputs, torch.as_tensor(noisy), torch.ones(1, len(y)))
+        with threads(1):
+            train(networks, data, "classification", [0], epochs=epochs)
+
+    # Every epoch costs the same, so a tenth of them is timed.
+    ours, theirs = best_of(2, anml), best_of(2, lambda: plain(EPOCHS // 10)) * 10
+    share = ours / theirs
+    return row(
+        f"whole cost of anml vs {EPOCHS} epochs of plain training, {name}",
+        f"{share:.1%} ({ours:.1f} s, {theirs:.0f} s)", "at most 15%", share <= 0.15,
+    )  # fmt: skip
+
+
+def combination() -> bool:
+    """Combination, gate and selection at n = 32,561."""
+    rng = np.random.default_rng(0)
+    signals = Signals.of(*(rng.uniform(size=32_561) for _ in range(4)))
+    slowest = max(
+        best_of(20, lambda recipe=recipe: weigh_signals(signals, recipe))  # type: ignore[misc]
+        for recipe in RECIPES.values()
+    )
+    return row(
+        "combination and gate, n = 32,561, slowest recipe",
+        f"{slowest * 1e3:.2f} ms",
+        "under 2 ms",
+        slowest < 2e-3,
+    )
+
+
+def peak_of_scoring(n: int) -> float:
+    """Peak memory in MiB of everything up to exact Krum scores of n rows, beyond what was there before."""
+    code = f"""
+import numpy as np, re
+from pathlib import Path
+from anml.gradients.scoring import score
+
+def status(key):
+    return int(re.search(key + r":\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) / 1024
+
+def work(n):
+    x = np.random.default_rng(0).normal(size=(n, 20)).astype(np.float32)
+    profile = dict(max_epochs=1, references=0, folds=2, hidden=(16,))
+    score(x, (x[:, 0] > 0).astype(np.int64), "classification", classes=2, profile=profile)
+
+work(500)
+Path("/proc/self/clear_refs").write_text("5")
+before = status("VmRSS")
+work({n})
+print(status("VmHWM") - before)
+"""
+    ran = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    return float(ran.stdout)
+
+
+def memory() -> bool:
+    """Ten times the rows take about ten times the memory, with every pair of rows compared."""
+    small, large = peak_of_scoring(10_000), peak_of_scoring(100_000)
+    growth = large / small
+    return row(
+        "peak memory of exact scoring, n = 10,000 to 100,000",
+        f"{growth:.1f}x ({small:.0f}, {large:.0f} MiB)", "at most 12x", growth <= 12,
+    )  # fmt: skip
+
+
+def main() -> None:
+    print(f"{torch.get_num_threads()} thread(s) by default, {len(os.sched_getaffinity(0))} cores\n")
+    met = [check() for check in (krum_from_factors, whole_cost, combination, memory)]
+    print(f"\npeak of this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.1f} GiB")
+    sys.exit(0 if all(met) else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,185 @@
+"""Tables of the report: frames to rows of text, with at most as many rows as a page can show."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from anml.app.audit import Audited
+from anml.core.stats import mean_interval, wilson
+from anml.surfaces.svg import shortened
+
+MOST_LISTED = 200
+MOST_SAMPLES = 20
+MOST_CONFUSED = 8
+NAME = 80
+TEXT = 60
+# Below this many rows a contributor is marked, whatever the floor for newcomers says.
+FEW = 10
+
+Row = dict[str, str]
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Rows of text, and how many more there are."""
+
+    rows: list[Row]
+    hidden: int = 0
+
+
+def few_rows(result: Audited) -> int:
+    """Up to how many rows a contributor counts as one of whom little is known."""
+    return max(result.policy.cold_start.contributions, FEW)
+
+
+def contributor_table(result: Audited) -> Listing:
+    """One row per contributor, in the order of the frame: lowest quality first."""
+    frame = result.contributors.head(MOST_LISTED)
+    if frame.is_empty():
+        return Listing([])
+    errors = _absolute_errors(result) if result.task == "regression" else {}
+    rows = [_contributor(row, result, errors) for row in frame.iter_rows(named=True)]
+    return Listing(rows, result.contributors.height - frame.height)
+
+
+def _contributor(row: dict[str, Any], result: Audited, errors: dict[str, float]) -> Row:
+    given = result.signals_given
+    agreement = errors.get(row["contributor"]) if errors else row["agreement"]
+    return {
+        "contributor": shortened(row["contributor"], NAME),
+        "few": "few rows" if row["rows"] <= few_rows(result) else "",
+        "rows": f"{row['rows']:,}",
+        "kept": f"{row['kept'] / row['rows']:.0%}",
+        "quality": f"{row['quality']:.2f}",
+        "quality_interval": f"{row['quality_low']:.2f}–{row['quality_high']:.2f}",
+        "q": f"{row['q']:.2f}",
+        "q_interval": f"{row['q_low']:.2f}–{row['q_high']:.2f}",
+        **{name: f"{row[name]:.2f}" if name in given else "not given" for name in ("v", "r", "t")},
+        "row_share": f"{row['row_share']:.1%}",
+        "weight_share": f"{row['weight_share']:.1%}",
+        "agreement": "–" if agreement is None else f"{agreement:.3g}" if errors else f"{agreement:.0%}",
+    }
+
+
+def totals(result: Audited) -> Row:
+    """The last line of the contributor table."""
+    samples = result.samples
+    return {"rows": f"{samples.height:,}", "kept": f"{result.kept / samples.height:.0%}"}
+
+
+def _absolute_errors(result: Audited) -> dict[str, float]:
+    found = result.samples.group_by("contributor").agg(error=_residual().abs().mean())
+    return dict(zip(found["contributor"], found["error"], strict=True))
+
+
+def _residual() -> pl.Expr:
+    return pl.col("label") - pl.col("predicted")
+
+
+def residual_table(result: Audited) -> Listing:
+    """For numbers: how each contributor's labels lie around the held-out predictions, widest first."""
+    frame = (
+        result.samples.group_by("contributor")
+        .agg(rows=pl.len(), absolute=_residual().abs().mean(), wide=_residual().abs().quantile(0.9))
+        .sort("absolute", "contributor", descending=[True, False])
+    )
+    rows = []
+    for row in frame.head(MOST_CONFUSED).iter_rows(named=True):
+        mine = result.samples.filter(pl.col("contributor") == row["contributor"]).select(_residual())
+        mean, low, high = mean_interval(mine.to_series())
+        rows.append(
+            {
+                "contributor": shortened(row["contributor"], NAME),
+                "rows": f"{row['rows']:,}",
+                "bias": _signed(mean),
+                "bias_interval": f"{_signed(low)} to {_signed(high)}" if np.isfinite(low) else "one row only",
+                "absolute": f"{row['absolute']:.3g}",
+                "wide": f"{row['wide']:.3g}",
+            }
+        )
+    return Listing(rows, frame.height - len(rows))
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.3g}".replace("-", "−")
+
+
+def most_confused(result: Audited) -> pl.DataFrame:
+    """Contributors by how far their labels surely disagree with held-out predictions.
+
+    Ranked by the lower end of the interval, so that two rows of a newcomer do not lead the list.
+    """
+    frame = (
+        result.confusion.group_by("contributor")
+        .agg(total=pl.col("rows").sum(), wrong=pl.col("rows").filter(_differs()).sum())
+        .filter(pl.col("wrong") > 0)
+    )
+    if frame.is_empty():
+        return frame
+    low, _ = wilson((frame["wrong"] / frame["total"]).to_numpy(), frame["total"].to_numpy())
+    ranked = frame.with_columns(surely=pl.Series(low))
+    return ranked.sort("surely", "contributor", descending=[True, False])
+
+
+def confusion_table(result: Audited, ranked: pl.DataFrame) -> Listing:
+    """For classes: what the contributors who disagree most write where the model sees something else."""
+    rows = []
+    for row in ranked.head(MOST_CONFUSED).iter_rows(named=True):
+        cells = result.confusion.filter((pl.col("contributor") == row["contributor"]) & _differs())
+        top = cells.sort("rows", "given", "predicted", descending=[True, False, False]).head(3)
+        rows.append(
+            {
+                "contributor": shortened(row["contributor"], NAME),
+                "disagrees": f"{row['wrong']:,} of {row['total']:,}",
+                "share": f"{row['wrong'] / row['total']:.0%}",
+                "top": "\n".join(
+                    f"{shortened(cell['given'], 24)} for {shortened(cell['predicted'], 24)} ×{cell['rows']:,}"
+                    for cell in top.iter_rows(named=True)
+                ),
+            }
+        )
+    return Listing(rows, ranked.height - len(rows))
+
+
+def _differs() -> pl.Expr:
+    return pl.col("given") != pl.col("predicted")
+
+
+def confusion_matrix(result: Audited, contributor: str) -> Any:
+    """Rows by label given and held-out prediction, in the order of the classes."""
+    places = {name: place for place, name in enumerate(result.classes)}
+    matrix = np.zeros((len(places), len(places)), dtype=np.int64)
+    cells = result.confusion.filter(pl.col("contributor") == contributor)
+    for given, predicted, rows in cells.select("given", "predicted", "rows").iter_rows():
+        matrix[places[given], places[predicted]] = rows
+    return matrix
+
+
+def sample_table(result: Audited) -> Listing:
+    """List the rows to look at first: left out, and least likely to be right.
+
+    Where none was left out, those of all rows that are more likely wrong than right.
+    """
+    left_out = result.samples.filter(~pl.col("kept"))
+    frame = result.samples.filter(pl.col("p_clean") < 0.5) if left_out.is_empty() else left_out
+    columns = ("row", "contributor", "label", "predicted", "p_clean")
+    rows = [
+        {
+            "row": f"{row['row']}",
+            "contributor": shortened(row["contributor"], NAME),
+            "label": _value(row["label"]),
+            "predicted": _value(row["predicted"]),
+            "p_clean": "<0.001" if row["p_clean"] < 0.001 else f"{row['p_clean']:.3f}",
+        }
+        for row in frame.select(columns)
+        .bottom_k(MOST_SAMPLES, by=["p_clean", "row"])
+        .sort("p_clean", "row")
+        .iter_rows(named=True)
+    ]
+    return Listing(rows, frame.height - len(rows))
+
+
+def _value(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else shortened(str(value), TEXT)

@@ -1,0 +1,297 @@
+"""The scikit-learn estimators: scikit-learn's own checks, pipelines, grid search, routing, files."""
+
+import json
+import pickle
+
+import numpy as np
+import polars as pl
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.datasets import load_diabetes, load_wine
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_split
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from anml import AnmlClassifier, AnmlRegressor
+from anml.adapters.sklearn.mlp import MLPClassifier, MLPRegressor
+from anml.adapters.sklearn.storage import load_model, save_model
+from anml.core.domain import Recipe
+from anml.core.errors import AnmlError, InputError, UnknownNameError, UnsupportedError
+
+SINGLE_PRECISION = {
+    "check_sample_weight_equivalence_on_dense_data": "networks train in single precision; the check wants "
+    "1e-7, and test_integer_weights_count_as_copies asks for what they promise"
+}
+
+
+def expected_failures(estimator):
+    return SINGLE_PRECISION if isinstance(estimator, MLPClassifier | MLPRegressor) else {}
+
+
+@parametrize_with_checks(
+    [AnmlClassifier(), AnmlRegressor(), MLPClassifier(), MLPRegressor()],
+    expected_failed_checks=expected_failures,
+)
+def test_scikit_learns_own_checks(estimator, check):
+    check(estimator)
+
+
+def linear():
+    return make_pipeline(StandardScaler(), LogisticRegression())
+
+
+@pytest.fixture(scope="module")
+def consortium():
+    """Wine with four contributors, one of whom gives every sample a random wrong label."""
+    x, y = load_wine(return_X_y=True)
+    x, x_test, y, y_test = train_test_split(x, y, test_size=0.3, stratify=y, random_state=0)
+    rng = np.random.default_rng(0)
+    who = np.array(["ann", "bob", "cat", "eve"])[rng.integers(0, 4, len(y))]
+    noisy = np.where(who == "eve", (y + rng.integers(1, 3, len(y))) % 3, y)
+    return x, noisy, who, x_test, y_test
+
+
+def test_finds_the_bad_contributor(consortium):
+    x, y, who, x_test, y_test = consortium
+    model = AnmlClassifier(random_state=0).fit(x, y, contributor=who)
+    assert model.contributors_.sort("quality")["contributor"][0] == "eve"
+    assert model.kept_[who == "eve"].mean() < 0.5
+    assert model.kept_[who != "eve"].mean() > 0.9
+    assert model.score(x_test, y_test) > MLPClassifier(random_state=0).fit(x, y).score(x_test, y_test)
+    assert model.weights_.shape == model.kept_.shape == y.shape
+    assert 0.1 < model.noise_ < 0.4
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [linear(), RandomForestClassifier(20), make_pipeline(StandardScaler(), KNeighborsClassifier()), None],
+)
+def test_wraps_any_estimator(consortium, inner):
+    x, y, who, x_test, y_test = consortium
+    model = AnmlClassifier(inner, random_state=0).fit(x, y, contributor=who)
+    assert model.score(x_test, y_test) > 0.6
+    assert model.predict_proba(x_test).shape == (len(y_test), 3)
+
+
+def test_credentials_levels_and_ages(consortium):
+    x, y, who, _, _ = consortium
+    model = AnmlClassifier(recipe="softmax", half_life="1y", random_state=0).fit(
+        x, y, contributor=who,
+        verification=np.where(who == "eve", "self-attested", "peer-reviewed"),
+        reputation=np.where(who == "eve", "poor", "established"),
+        age=np.linspace(0, 3, len(y)),
+    )  # fmt: skip
+    frame = model.contributors_
+    assert frame.filter(pl.col("contributor") == "eve")["v"].item() == pytest.approx(0.25)
+    assert model.gate_.branch == "blend"
+    assert model.weights_.sum() < 1
+
+
+def test_newcomers_floor(consortium):
+    x, y, who, _, _ = consortium
+    known = {"contributor": who, "verification": np.full(len(y), 0.5), "reputation": np.full(len(y), 0.1)}
+    floored = AnmlClassifier(random_state=0).fit(x, y, **known).contributors_["r"]
+    plain = AnmlClassifier(newcomer=0, random_state=0).fit(x, y, **known).contributors_["r"]
+    assert (plain - 0.1).abs().max() < 1e-12
+    rows = {name: (who == name).sum() for name in ["ann", "bob", "cat", "eve"]}
+    expected = [(10 * 0.4 + (count - 10) * 0.1) / count for count in rows.values()]
+    np.testing.assert_allclose(floored, expected)
+
+
+def test_derivation_chain_lowers_what_rests_on_weak_ground(consortium):
+    x, y, who, _, _ = consortium
+    parents = [[] for _ in y]
+    parents[1] = [0]
+    known = {"contributor": who, "verification": np.full(len(y), 0.5), "reputation": np.full(len(y), 0.8)}
+    model = AnmlClassifier(recipe="multiplicative", newcomer=0, random_state=0)
+    before = model.fit(x, y, **known).weights_
+    after = model.fit(x, y, **known, derived_from=parents).weights_
+    assert after[1] / after[0] == pytest.approx(before[1] / before[0] * 0.4)
+
+
+def test_gradients_of_the_users_own_model(consortium):
+    x, y, who, x_test, y_test = consortium
+    inner = make_pipeline(StandardScaler(), LogisticRegression(C=0.1))
+    model = AnmlClassifier(inner, gradients="estimator", random_state=0).fit(x, y, contributor=who)
+    assert model.kept_[who == "eve"].mean() < 0.5
+    assert model.score(x_test, y_test) > 0.8
+    with pytest.raises(UnsupportedError, match="RandomForestClassifier has no per-sample gradients"):
+        AnmlClassifier(RandomForestClassifier(5), gradients="estimator").fit(x, y)
+
+
+@pytest.mark.parametrize("select", ["top", "draw", "weight"])
+def test_ways_of_selecting(consortium, select):
+    x, y, who, x_test, y_test = consortium
+    recipe = Recipe("multiplicative", use=("q",), keep=0.7, select=select)
+    inner = make_pipeline(StandardScaler(), LogisticRegression())
+    model = AnmlClassifier(inner, recipe=recipe, random_state=0).fit(x, y, contributor=who)
+    assert model.score(x_test, y_test) > 0.7
+    assert model.kept_.all() == (select != "top")
+
+
+def test_weights_need_an_estimator_that_takes_them(consortium):
+    x, y, _, _, _ = consortium
+    recipe = Recipe("multiplicative", use=("q",), select="weight")
+    with pytest.raises(UnsupportedError, match="KNeighborsClassifier takes no sample_weight"):
+        AnmlClassifier(KNeighborsClassifier(), recipe=recipe).fit(x, y)
+
+
+def test_works_in_a_pipeline(consortium):
+    x, y, who, x_test, y_test = consortium
+    pipeline = make_pipeline(StandardScaler(), AnmlClassifier(random_state=0))
+    pipeline.fit(x, y, anmlclassifier__contributor=who)
+    assert pipeline[-1].contributors_.height == 4
+    assert pipeline.score(x_test, y_test) > 0.8
+
+
+@pytest.mark.parametrize("routing", [False, True])
+def test_grid_search_slices_contributors_with_the_rows(consortium, routing):
+    x, y, who, _, _ = consortium
+    with sklearn.config_context(enable_metadata_routing=routing):
+        search = GridSearchCV(
+            AnmlClassifier(linear(), random_state=0),
+            {"recipe": ["krum", "guarded"]},
+            cv=3,
+        )
+        search.fit(x, y, contributor=who)
+        assert search.best_estimator_.contributors_["rows"].sum() == len(y)
+
+
+def test_routing_through_a_pipeline_in_cross_validation(consortium):
+    x, y, who, _, _ = consortium
+    with sklearn.config_context(enable_metadata_routing=True):
+        pipeline = make_pipeline(StandardScaler(), AnmlClassifier(LogisticRegression(), random_state=0))
+        found = cross_val_score(pipeline, x, y, params={"contributor": who}, cv=3)
+    assert len(found) == 3
+
+
+def test_regressor_drops_shifted_labels():
+    x, y = load_diabetes(return_X_y=True)
+    who = np.array(["ann", "eve"])[(np.arange(len(y)) % 5 == 0).astype(int)]
+    shifted = np.where(who == "eve", y + 4 * y.std(), y)
+    model = AnmlRegressor(Ridge(), random_state=0).fit(x, shifted, contributor=who)
+    assert model.kept_[who == "eve"].mean() < 0.2
+    wrong, right = (np.abs(m.predict(x) - y).mean() for m in (Ridge().fit(x, shifted), model))
+    assert right < 0.8 * wrong
+
+
+def test_integer_weights_count_as_copies():
+    x, y = load_wine(return_X_y=True)
+    x, y = x[::3], y[::3]
+    weight = np.arange(len(y)) % 3
+    weighted = MLPClassifier(epochs=50, random_state=0).fit(x, y, sample_weight=weight)
+    copied = MLPClassifier(epochs=50, random_state=0).fit(np.repeat(x, weight, axis=0), np.repeat(y, weight))
+    np.testing.assert_allclose(weighted.predict_proba(x), copied.predict_proba(x), atol=1e-3)
+
+
+def test_weights_of_one_change_nothing():
+    x, y = load_wine(return_X_y=True)
+    plain = MLPClassifier(epochs=20, random_state=0).fit(x, y)
+    ones = MLPClassifier(epochs=20, random_state=0).fit(x, y, sample_weight=np.ones(len(y)))
+    np.testing.assert_array_equal(plain.parameters_, ones.parameters_)
+
+
+def test_same_seed_same_model_and_clones_and_pickles(consortium):
+    x, y, who, x_test, _ = consortium
+    model = AnmlClassifier(random_state=3).fit(x, y, contributor=who)
+    again = clone(model).fit(x, y, contributor=who)
+    np.testing.assert_array_equal(model.weights_, again.weights_)
+    np.testing.assert_array_equal(model.predict_proba(x_test), again.predict_proba(x_test))
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(x_test), model.predict(x_test))
+
+
+class TestFiles:
+    @pytest.mark.parametrize(
+        "inner", [None, LogisticRegression(solver="newton-cholesky")], ids=["mlp", "logistic"]
+    )
+    def test_round_trip_without_pickle(self, consortium, tmp_path, inner):
+        x, y, who, x_test, _ = consortium
+        names = np.array(["red", "white", "rosé"])[y]
+        model = AnmlClassifier(inner, random_state=0).fit(x, names, contributor=who)
+        save_model(model, tmp_path / "m")
+        back = load_model(tmp_path / "m")
+        np.testing.assert_array_equal(back.predict(x_test), model.predict(x_test))
+        np.testing.assert_array_equal(back.predict_proba(x_test), model.predict_proba(x_test))
+        np.testing.assert_array_equal(back.weights_, model.weights_)
+        assert back.gate_ == model.gate_
+        assert back.contributors_.equals(model.contributors_)
+        assert {p.suffix for p in (tmp_path / "m").rglob("*") if p.is_file()} == {".json", ".safetensors"}
+
+    @pytest.mark.parametrize("inner", [None, Ridge()], ids=["mlp", "ridge"])
+    def test_regressors(self, tmp_path, inner):
+        x, y = load_diabetes(return_X_y=True)
+        model = AnmlRegressor(inner, random_state=0).fit(x, y)
+        save_model(model, tmp_path)
+        np.testing.assert_array_equal(load_model(tmp_path).predict(x), model.predict(x))
+
+    def test_what_cannot_be_saved(self, tmp_path):
+        with pytest.raises(UnsupportedError, match="cannot be saved without pickle"):
+            save_model(KNeighborsClassifier(), tmp_path)
+
+    def test_bad_files(self, tmp_path):
+        with pytest.raises(InputError, match=r"model\.json is missing"):
+            load_model(tmp_path)
+        x, y = load_wine(return_X_y=True)
+        save_model(MLPClassifier(epochs=1).fit(x, y), tmp_path)
+        about = json.loads((tmp_path / "model.json").read_text())
+        (tmp_path / "model.json").write_text(json.dumps({**about, "kind": "pickle"}))
+        with pytest.raises(UnknownNameError, match="kind of model 'pickle'"):
+            load_model(tmp_path)
+        (tmp_path / "model.json").write_text(json.dumps({**about, "format": 99}))
+        with pytest.raises(InputError, match="format 99"):
+            load_model(tmp_path)
+        (tmp_path / "model.json").write_text("{")
+        with pytest.raises(InputError, match="cannot be read"):
+            load_model(tmp_path)
+        (tmp_path / "model.json").write_text(json.dumps(about))
+        (tmp_path / "model.safetensors").write_bytes(b"not a tensor")
+        with pytest.raises(InputError, match="cannot be read"):
+            load_model(tmp_path)
+
+
+class TestBadInput:
+    def data(self):
+        return load_wine(return_X_y=True)
+
+    @pytest.mark.parametrize(
+        ("known", "message"),
+        [
+            ({"contributor": ["a"]}, "contributor must be one value per sample"),
+            ({"contributor": [None] * 178}, "contributor is missing in 178 rows"),
+            ({"verification": ["peer"] * 178}, "verification level 'peer'"),
+            ({"verification": [2.0] * 178}, r"lie in \[0, 1\]"),
+            ({"reputation": [np.nan] * 178}, "reputation is missing"),
+            ({"age": [-1.0] * 178}, "age must not be negative"),
+            ({"derived_from": [[1]] + [[0]] + [[]] * 176}, "derived from itself"),
+        ],
+    )
+    def test_bad_columns(self, known, message):
+        with pytest.raises(AnmlError, match=message):
+            AnmlClassifier().fit(*self.data(), **known)
+
+    @pytest.mark.parametrize(
+        ("knob", "message"),
+        [
+            ({"recipe": "best"}, "unknown recipe 'best'"),
+            ({"profile": "long"}, "unknown profile 'long'"),
+            ({"gradients": "mine"}, "unknown source of gradients 'mine'"),
+            ({"half_life": "7 moons"}, "unknown unit of time 'moons'"),
+            ({"r_min": 3}, "r_min must lie in"),
+        ],
+    )
+    def test_bad_knobs(self, knob, message):
+        with pytest.raises(AnmlError, match=message):
+            AnmlClassifier(**knob).fit(*self.data())
+
+    def test_one_class(self):
+        with pytest.raises(InputError, match="only one class"):
+            AnmlClassifier().fit(np.eye(5), np.zeros(5))
+
+    def test_all_weights_zero(self):
+        with pytest.raises(ValueError, match="at least one non-zero"):
+            MLPClassifier().fit(np.eye(4), [0, 1, 0, 1], sample_weight=np.zeros(4))

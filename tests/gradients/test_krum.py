@@ -1,0 +1,98 @@
+"""Krum scores against a direct computation, by blocks, by references, and in linear memory."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anml.core.errors import InputError
+from anml.gradients import krum
+from anml.gradients.factors import explicit
+from anml.gradients.krum import krum_scores
+
+
+def as_factors(points) -> object:
+    gradients = torch.tensor(np.asarray(points), dtype=torch.float64)
+    return explicit(gradients, torch.zeros(len(gradients), dtype=torch.float64))
+
+
+def directly(points: np.ndarray, k: int) -> np.ndarray:
+    squared = np.square(points[:, None] - points[None]).sum(axis=2)
+    np.fill_diagonal(squared, np.inf)
+    return np.sort(squared, axis=1)[:, :k].sum(axis=1)
+
+
+def test_by_hand():
+    points = np.array([[0.0], [1.0], [3.0], [10.0]])
+    np.testing.assert_allclose(krum_scores(as_factors(points), 1), [1, 1, 4, 49])
+    np.testing.assert_allclose(krum_scores(as_factors(points), 2), [1 + 9, 1 + 4, 4 + 9, 49 + 81])
+
+
+@given(st.integers(2, 40), st.integers(1, 5), st.integers(1, 40), st.integers(0, 99))
+def test_equals_the_direct_sum(n, d, k, seed):
+    points = np.random.default_rng(seed).normal(size=(n, d))
+    k = min(k, n - 1)
+    np.testing.assert_allclose(krum_scores(as_factors(points), k), directly(points, k), rtol=1e-9)
+
+
+def test_blocks_give_the_same(monkeypatch):
+    points = np.random.default_rng(0).normal(size=(100, 4))
+    whole = krum_scores(as_factors(points), 10)
+    monkeypatch.setattr(krum, "TILE_BYTES", 100 * 8 * 7)
+    np.testing.assert_allclose(krum_scores(as_factors(points), 10), whole, rtol=1e-12)
+
+
+def test_all_samples_as_references_is_exact():
+    points = np.random.default_rng(0).normal(size=(50, 4))
+    np.testing.assert_array_equal(
+        krum_scores(as_factors(points), 10, references=50), krum_scores(as_factors(points), 10)
+    )
+
+
+def test_references_leave_the_sample_itself_out():
+    points = np.random.default_rng(0).normal(size=(30, 2))
+    scores = krum_scores(as_factors(points), 3, references=8, seed=5)
+    chosen = np.sort(np.random.default_rng(5).choice(30, 8, replace=False))
+    for i in range(30):
+        others = [j for j in chosen if j != i]
+        expected = np.sort(np.square(points[i] - points[others]).sum(axis=1))[:3].sum()
+        assert scores[i] == pytest.approx(expected)
+
+
+def test_outliers_score_high():
+    outliers = np.full((5, 5), 9.0) * np.arange(1, 6)[:, None]
+    points = np.r_[np.random.default_rng(0).normal(size=(70, 5)), outliers]
+    scores = krum_scores(as_factors(points), 10)
+    assert scores[70:].min() > scores[:70].max()
+
+
+def test_one_sample_and_one_reference():
+    np.testing.assert_array_equal(krum_scores(as_factors([[1.0]]), 0), [0])
+    assert krum_scores(as_factors([[0.0], [1.0], [2.0]]), 5, references=1).shape == (3,)
+
+
+def test_no_references():
+    with pytest.raises(InputError, match="references must be at least 1"):
+        krum_scores(as_factors([[0.0], [1.0]]), 1, references=0)
+
+
+def test_duplicates_are_at_distance_zero():
+    points = np.ones((20, 3), dtype=np.float32)
+    np.testing.assert_allclose(krum_scores(as_factors(points), 10), 0, atol=1e-6)
+
+
+def test_working_memory_does_not_grow_with_the_square_of_n():
+    """Peak beyond the factors stays near one tile: tiles shrink in rows as n grows."""
+
+    def tile_rows(n):
+        return max(1, krum.TILE_BYTES // (n * 4))
+
+    assert tile_rows(100_000) * 100_000 <= krum.TILE_BYTES / 4 + 100_000
+    tracemalloc.start()
+    gradients = torch.randn(5_000, 4, generator=torch.Generator().manual_seed(0))
+    krum_scores(explicit(gradients, torch.zeros(5_000)), 10, references=500)
+    assert tracemalloc.get_traced_memory()[1] < 50 * 2**20
+    tracemalloc.stop()

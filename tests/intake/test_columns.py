@@ -1,0 +1,191 @@
+from typing import Any
+
+import polars as pl
+import pytest
+
+from anml.core.errors import InputError
+from anml.intake.columns import Columns, choose_columns
+from anml.intake.roles import ALIASES, FITS, ROLES
+
+ROWS = 30
+
+
+def table(**columns: Any) -> pl.DataFrame:
+    """Thirty rows with a feature and a label, and what a test adds."""
+    base: dict[str, Any] = {"size": [at / 7 for at in range(ROWS)], "label": ["a", "b"] * (ROWS // 2)}
+    return pl.DataFrame({**base, **columns})
+
+
+def cycle(*values: Any) -> list[Any]:
+    return [values[at % len(values)] for at in range(ROWS)]
+
+
+def test_by_hand() -> None:
+    frame = table(worker=cycle("ann", "bob"), text_length=cycle(1, 2, 3))
+    columns, notes = choose_columns(frame, label="label")
+    assert columns == Columns(label="label", contributor="worker", features=("size", "text_length"))
+    assert notes == ["using column 'worker' as contributor (guessed from its name)"]
+    assert columns.to_dict() == {
+        "label": "label",
+        "contributor": "worker",
+        "item": None,
+        "verification": None,
+        "reputation": None,
+        "time": None,
+        "derived_from": None,
+        "gold": None,
+        "features": ["size", "text_length"],
+    }
+
+
+def test_every_role_has_names_and_a_check() -> None:
+    assert list(ROLES) == list(ALIASES) == list(FITS)
+    assert set(ROLES) == set(Columns("y").to_dict()) - {"features"}
+
+
+VALUES: dict[str, list[Any]] = {
+    "label": cycle("a", "b"),
+    "contributor": cycle("ann", "bob", "cem"),
+    "item": [at // 2 for at in range(ROWS)],
+    "verification": cycle("peer-reviewed", "Self attested", None),
+    "reputation": cycle(0.4, 0.9),
+    "time": cycle("2024-01-31", "2023-05-01T10:00:00Z"),
+    "gold": cycle(True, False, False),
+}
+
+
+@pytest.mark.parametrize(
+    ("role", "alias"), [(role, alias) for role in VALUES for alias in ALIASES[role] if len(alias) > 1]
+)
+def test_every_alias_is_found_in_any_spelling(role: str, alias: str) -> None:
+    for name in (
+        alias,
+        alias.upper().replace("_", " "),
+        alias.title().replace("_", ""),
+        alias.replace("_", ":"),
+    ):
+        frame = pl.DataFrame(
+            {"size": [at / 7 for at in range(ROWS)], "verdict": cycle("a", "b"), name: VALUES[role]}
+        )
+        columns, notes = choose_columns(frame, label=None if role == "label" else "verdict")
+        assert columns.to_dict()[role] == name
+        assert f"using column {name!r} as {role} (guessed from its name)" in notes
+        assert name not in columns.features
+
+
+def test_the_most_telling_name_wins() -> None:
+    columns, _ = choose_columns(
+        table(category=cycle("u", "v", "w"), source=cycle("p", "q"), annotator=cycle("r", "s"))
+    )
+    assert columns.label == "label"
+    assert columns.contributor == "annotator"
+    assert columns.features == ("size", "category", "source")
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("time", [float(at) for at in range(ROWS)]),  # a duration
+        ("time", cycle("short", "long")),
+        ("verified", cycle("37", "12")),
+        ("reputation", cycle(12, 300)),
+        ("verification", cycle("gold", "silver")),
+        ("source", [at / 3 for at in range(ROWS)]),
+        ("v", cycle(0.1, 0.2)),  # a single letter, and no contributor
+        ("r", cycle(0.1, 0.2)),
+        ("derived_from", cycle("x", "y")),  # no item
+    ],
+)
+def test_values_that_do_not_fit_are_not_guessed(name: str, values: list[Any]) -> None:
+    columns, notes = choose_columns(table(**{name: values}), label="label")
+    assert name in columns.features
+    said = f"column {name!r} is not used as"
+    slips = ("time", "verified", "verification", "reputation")
+    assert [note.startswith(said) for note in notes] == [True] * (name in slips)
+
+
+def test_single_letters_beside_a_contributor() -> None:
+    columns, _ = choose_columns(table(worker=cycle("a", "b"), v=cycle(0.2, 0.9), r=cycle("new", "top")))
+    assert (columns.verification, columns.reputation) == ("v", "r")
+
+
+def test_identifiers_are_not_features_and_not_items() -> None:
+    frame = table(
+        sample_id=range(ROWS),
+        patientId=[f"p{at}" for at in range(ROWS)],
+        code=[f"c{at}x" for at in range(ROWS)],
+        plain_number=range(ROWS),
+    )
+    columns, notes = choose_columns(frame, label="label")
+    assert columns.item is None
+    assert columns.features == ("size", "plain_number")
+    assert notes == [
+        "left out columns 'sample_id', 'patientId', 'code': an identifier, different in every row"
+    ]
+
+
+@pytest.mark.parametrize("name", ["item", "Item_ID"])
+def test_an_item_named_so_may_be_unique(name: str) -> None:
+    assert choose_columns(table(**{name: range(ROWS)}))[0].item == name
+    assert choose_columns(table(sample_id=range(ROWS)), item="sample_id")[0].item == "sample_id"
+
+
+def test_a_saved_index_is_an_identifier() -> None:
+    columns, _ = choose_columns(table(**{"": range(ROWS), "Unnamed: 0": range(ROWS)}))
+    assert columns.features == ("size",)
+
+
+def test_constants_gaps_truth_and_lists_are_left_out() -> None:
+    frame = table(same=cycle(3), none=[None] * ROWS, truth=cycle("a", "b", "b"), parts=[[1]] * ROWS)
+    columns, notes = choose_columns(frame, label="label")
+    assert columns.features == ("size",)
+    assert notes == [
+        "left out column 'same': the same value in every row",
+        "left out column 'none': no values",
+        "left out column 'truth': it looks like the true label; name it as a feature to use it",
+        "left out column 'parts': a column of List(Int64) is not a feature",
+    ]
+    assert choose_columns(frame, label="label", features=["truth", "same"])[0].features == ("truth", "same")
+
+
+def test_text_that_never_repeats_is_a_feature() -> None:
+    texts = [f"the weather of day {at} was fine" for at in range(ROWS)]
+    assert choose_columns(table(tweet=texts))[0].features == ("size", "tweet")
+
+
+def test_features_and_ignore() -> None:
+    frame = table(worker=cycle("a", "b"), other=cycle(1, 2))
+    assert choose_columns(frame, features=["other", "other"])[0].features == ("other",)
+    assert choose_columns(frame, features="other")[0].features == ("other",)
+    columns, _ = choose_columns(frame, ignore=["worker"])
+    assert columns.contributor is None
+    assert columns.features == ("size", "other")
+    # A column that was named as a feature is not guessed as something else.
+    assert choose_columns(frame, features=["worker"])[0].contributor is None
+
+
+@pytest.mark.parametrize(
+    ("named", "said"),
+    [
+        ({"label": "lable"}, r"there is no column 'lable' \(did you mean 'label'\?\); columns: size, label"),
+        ({"contributor": "zzz"}, "there is no column 'zzz'; columns: size, label"),
+        ({"features": ["size", "sise"]}, "no column 'sise'"),
+        ({"ignore": ["nope"]}, "no column 'nope'"),
+        ({"label": "label", "contributor": "label"}, "'label' is named as label and as contributor"),
+        ({"label": "label", "features": ["label"]}, "'label' is named as label and as feature"),
+        ({"label": "label", "ignore": ["label"]}, "'label' is named as label and as ignored"),
+        ({"ignore": ["size"]}, "no feature column is left"),
+        ({"features": []}, "no feature column is left"),
+        ({"ignore": "label"}, "no column could be taken for the label; name one of size, label"),
+    ],
+)
+def test_bad_names(named: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said) as raised:
+        choose_columns(table(), **named)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_long_list_of_columns_is_shortened() -> None:
+    frame = pl.DataFrame({f"c{at}": [1, 2] for at in range(100)})
+    with pytest.raises(InputError, match=r"c10, c11 and 88 more$"):
+        choose_columns(frame)
