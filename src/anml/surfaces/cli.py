@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from anml.core.errors import AnmlError, InputError
-from anml.surfaces import keys_cli, ledger_cli, reputation_cli, settle_cli, statement_cli
+from anml.surfaces import import_cli, keys_cli, ledger_cli, reputation_cli, settle_cli, statement_cli
 
 if TYPE_CHECKING:
     from anml.app.audit import Request
@@ -249,6 +249,7 @@ def _listed(text: str | None) -> list[str] | None:
     return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
 
 
+ledger_cli.app.command("import")(import_cli.import_)
 ledger_cli.app.add_typer(keys_cli.app, name="keys")
 app.add_typer(ledger_cli.app, name="ledger")
 app.add_typer(reputation_cli.app, name="reputation")
