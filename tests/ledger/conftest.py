@@ -33,7 +33,7 @@ def postgres_server() -> Iterator[object]:
 
 @pytest.fixture(scope="session")
 def postgres_databases(postgres_server) -> Iterator[Callable[[], str]]:
-    """Makes a fresh, empty database at each call."""
+    """Makes a fresh, empty place at each call: a schema of its own, which costs far less than a database."""
     admin = sa.create_engine(
         postgres_server.get_uri().replace("postgresql://", "postgresql+psycopg://"),
         isolation_level="AUTOCOMMIT",
@@ -43,8 +43,8 @@ def postgres_databases(postgres_server) -> Iterator[Callable[[], str]]:
     def make() -> str:
         name = f"ledger{next(count)}"
         with admin.connect() as connection:
-            connection.exec_driver_sql(f"CREATE DATABASE {name}")
-        return postgres_server.get_uri(database=name)
+            connection.exec_driver_sql(f"CREATE SCHEMA {name}")
+        return f"{postgres_server.get_uri()}&options=-csearch_path%3D{name}"
 
     yield make
     admin.dispose()

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from ledger_world import World, simple_rows, write_run
 
-from anml.app import multipliers, payout, settle, statement
+from anml.app import attest, multipliers, payout, settle, statement
 from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError
 from anml.core.settle import UNIT, Rules
 from anml.ledger import book, evidence, keys, people, registry
@@ -225,6 +225,31 @@ def test_one_verification_frees_a_newcomer(world):
     world.clock.pass_days(15)
     done = settle.release(world.ledger, sid)
     assert (new in done.released, done.waiting) == (True, {})
+
+
+def test_an_open_flag_or_a_withdrawn_verification_stops_a_release(world, tmp_path):
+    world.establish("ann")
+    public = keys.read_public(keys.create_signer(tmp_path / "lab.pem"))
+    rights = ["affiliation", "admin-flag", "flag-lifted"]
+    key = world.ledger.write(lambda tx: registry.trust(tx, "lab", public, rights))
+    with world.ledger.read() as connection:
+        ann = people.lookup(connection, world.ledger.ring, "run", "ann")
+    new = world.ledger.write(lambda tx: people.register(tx, world.ledger, "run", ["new"]))["new"]
+
+    def say(what: str, pid: str) -> None:
+        private = tmp_path / "lab.pem"
+        attest.take(world.ledger, attest.make(private, "lab", [what], world.clock.now, [pid]))
+
+    say("ANML_AFFILIATION", new)
+    sid = world.post(world.run(simple_rows({"ann": 1, "new": 1})), "10")
+    say("ANML_FLAG", ann)
+    world.clock.pass_days(15)
+    assert settle.release(world.ledger, sid, dry_run=True).waiting == {ann: "a flag is open"}
+    say("ANML_FLAG_LIFTED", ann)
+    assert settle.release(world.ledger, sid, dry_run=True).waiting == {}
+    world.ledger.write(lambda tx: registry.revoke(tx, key.id, compromised=True))
+    waiting = settle.release(world.ledger, sid, dry_run=True).waiting
+    assert (set(waiting), "new contributor" in waiting[new]) == ({new}, True)
 
 
 def held_of(world: World, sid: str) -> dict[str, int]:

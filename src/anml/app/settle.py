@@ -191,7 +191,10 @@ def _waits(e: Event, standing: Standing, frozen: set[str], early: bool) -> str:
         return "a dispute is open"
     if early:
         return "the dispute window is open"
-    if e.body["newcomer"] and standing.newcomer:
+    if standing.flagged:
+        return "a flag is open"
+    # Judged anew: a verification that was withdrawn since no longer frees anybody.
+    if standing.newcomer:
         return f"new contributor: needs {' '.join(standing.needs)}"
     return ""
 
