@@ -19,13 +19,13 @@ def live(world: World, seed: int) -> list[str]:
     pick = random.Random(seed)
     story: list[str] = []
     pids = list(world.establish("ann", "ben", "cat", "dan").values())
-    sids: list[str] = []
+    sids = [world.post(world.run(simple_rows(dict.fromkeys(pids, 2))), "9")]
     batches = 0
     for number in range(25):
         step = pick.choice(
             ["settle", "settle", "wait", "release", "dispute", "resolve", "reverse", "pay", "erase"]
         )
-        sid, pid = (pick.choice(sids) if sids else ""), pick.choice(pids)
+        sid, pid = (pick.choice(sids)), pick.choice(pids)
         amount, days = pick.randrange(1, 5_000_000), pick.choice([1, 15])
         rows = {who: pick.randrange(1, 9) for who in pick.sample([*pids, f"new{number}"], 3)}
         q, pool = pick.random(), str(pick.randrange(1, 100))

@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from ledger_world import World, simple_rows
 
 from anml.app import erase, payout, settle, statement
+from anml.app.verify import verify
 from anml.core.canonical import canonical
 from anml.core.errors import ConflictError, InputError, IntegrityError
 from anml.core.settle import UNIT, Rules
@@ -251,6 +252,21 @@ def test_g6_a_whole_history_rewritten_with_sound_hashes_is_found_by_a_checkpoint
         # The same history gives the same root; another one does not.
         assert audit.verify(connection, (read,)).problems == []
         assert "not those that the checkpoint saw" in audit.verify(connection, (forged_read,)).problems[0]
+
+
+def test_g6_a_credit_that_follows_from_no_manifest_is_found(world):
+    """Whoever holds the key can append a sound entry; it still has to follow from a manifest."""
+    sid = full_history(world)
+    assert verify(world.ledger).problems == []
+    lines = [Posting(book.POOL, "EUR", -9), Posting("held:friend", "EUR", 9)]
+    facts = {"rows": 1, "kept": 1, "counted": 1}
+    world.ledger.write(lambda tx: tx.append("credit.held", "x", "friend", facts, lines, sid))
+    assert findings(world) == []
+    assert verify(world.ledger).problems == [
+        f"the credits of settlement {sid} do not follow from its manifest"
+    ]
+    world.ledger.write(lambda tx: tx.append("credit.held", "y", "friend", facts, lines, "s0"))
+    assert verify(world.ledger).problems[1:] == ["credits name a settlement 's0' that does not exist"]
 
 
 def test_g6_two_entries_that_changed_places_are_found(world):

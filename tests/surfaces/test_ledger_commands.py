@@ -208,6 +208,24 @@ def test_verify_finds_tampering_with_exit_code_1(shell):
     assert (code, "its end was cut off" in out) == (1, True)
 
 
+def test_growth_is_proved_to_somebody_without_the_ledger(shell):
+    shell("ledger", "checkpoint", "--out", "old.txt")
+    shell("ledger", "import", DATA / "crowd_long.csv", "--format", "crowd-long")
+    assert (
+        shell("ledger", "checkpoint", "--since", "old.txt", "--proof", "p.json", "--out", "new.txt")[0] == 0
+    )
+    key = ("--public-key", "books.db.keys/log.pub")
+    checked = shell.json("ledger", "verify", "--proof", "p.json", *key)
+    assert (checked["older"], checked["newer"]) == (1, 10)
+    said = json.loads((shell.folder / "p.json").read_text())
+    said["path"] = said["path"][1:]
+    (shell.folder / "p.json").write_text(json.dumps(said))
+    code, _, err = shell("ledger", "verify", "--proof", "p.json", *key)
+    assert (code, "history was rewritten" in err) == (2, True)
+    code, _, err = shell("ledger", "checkpoint", "--since", "old.txt")
+    assert (code, "needs both" in err) == (2, True)
+
+
 def test_an_auditor_verifies_without_the_keys(shell):
     shell("ledger", "checkpoint", "--out", "kept.txt")
     (shell.folder / "books.db.keys").rename(shell.folder / "away")

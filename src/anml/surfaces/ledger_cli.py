@@ -142,21 +142,26 @@ def attest(
 @app.command()
 def verify(
     checkpoint: Annotated[list[Path] | None, typer.Option(help="Older checkpoints kept elsewhere.")] = None,
+    proof: Annotated[
+        Path | None, typer.Option(help="Check a proof of growth instead; needs no ledger.")
+    ] = None,
     public_key: Annotated[str | None, typer.Option(help="The ledger's public key, as text or file.")] = None,
     ledger: LedgerUrl = None,
     keys: Keys = None,
     json: Json = False,
 ) -> None:
-    """Check every hash, link and sum; with an older checkpoint also that nothing was cut off or rewritten."""
-    from anml.ledger import audit
+    """Check every hash, link, sum and settlement; with an older checkpoint also that nothing was cut off."""
+    from anml.app.verify import verify as check
     from anml.ledger import checkpoint as notes
     from anml.ledger.keys import read_public
 
+    if proof is not None:
+        _verify_growth(proof, public_key, json)
+        return
     with opened(ledger, keys) as book:
         public = read_public(public_key) if public_key else book.ring.public if checkpoint else b""
         older = [notes.read(path.read_text(encoding="utf-8"), public) for path in checkpoint or []]
-        with book.read() as connection:
-            found = audit.verify(connection, tuple(older))
+        found = check(book, tuple(older))
     value = {
         "entries": found.entries,
         "root": found.root.hex(),
@@ -170,16 +175,36 @@ def verify(
         raise typer.Exit(1)
 
 
+def _verify_growth(proof: Path, public_key: str | None, json: bool) -> None:
+    from anml.app.verify import check_growth
+    from anml.ledger.keys import read_public
+
+    if public_key is None:
+        raise InputError("a proof is checked with the ledger's --public-key")
+    older, newer = check_growth(proof.read_bytes(), read_public(public_key))
+    line = f"Sound: the log grew from {older} to {newer} entries, and the first {older} are the same."
+    show(json, {"verified": True, "older": older, "newer": newer}, [line])
+
+
 @app.command()
 def checkpoint(
     out: Annotated[Path | None, typer.Option(help="File for the checkpoint; printed without.")] = None,
+    since: Annotated[Path | None, typer.Option(help="An older checkpoint, to prove growth from.")] = None,
+    proof: Annotated[Path | None, typer.Option(help="File for the proof of growth.")] = None,
     ledger: LedgerUrl = None,
     keys: Keys = None,
     json: Json = False,
 ) -> None:
     """Sign the state of the log; keep the result somewhere else."""
-    with opened(ledger, keys) as book, book.read() as connection:
-        note, tree = book.checkpoint(connection)
+    from anml.app.verify import prove_growth
+
+    if (since is None) != (proof is None):
+        raise InputError("a proof of growth needs both --since and --proof")
+    with opened(ledger, keys) as book:
+        with book.read() as connection:
+            note, tree = book.checkpoint(connection)
+        if since is not None and proof is not None:
+            write_file(proof, prove_growth(book, since.read_text(encoding="utf-8")))
     if out is not None:
         write_file(out, note)
     value = {
@@ -188,7 +213,8 @@ def checkpoint(
         "note": note,
         "out": None if out is None else str(out),
     }
-    show(json, value, [note.rstrip("\n")] if out is None else [f"Signed {len(tree)} entries: {out}"])
+    lines = [note.rstrip("\n")] if out is None else [f"Signed {len(tree)} entries: {out}"]
+    show(json, value, lines + ([f"Proof of growth: {proof}"] if proof else []))
 
 
 @app.command()
