@@ -101,6 +101,20 @@ class TestContributors:
         assert found.effect[3] > found.effect[2]
         assert found.doubt[3] > found.doubt[2]
 
+    @pytest.mark.parametrize("seed", range(6))
+    def test_credentials_that_belong_to_contributors_do_not_run_away(self, seed):
+        """Each contributor has one v and one r: the two ways to explain them must not feed each other."""
+        log_p, _, _, rng = simulated(n=1200, rate=0.0, seed=seed, classes=10)
+        truth = simulated(n=1200, rate=0.0, seed=seed, classes=10)[1]
+        codes = rng.integers(0, 12, 1200)
+        wrong = rng.uniform(size=1200) < np.r_[np.full(9, 0.03), np.full(3, 0.9)][codes]
+        labels = np.where(wrong, (truth + rng.integers(1, 10, 1200)) % 10, truth)
+        levels = rng.choice([0.25, 0.65, 0.85], size=(12, 3))[codes]
+        found = evidence(log_p, labels, levels, codes)
+        assert 1 - found.clean.mean() == pytest.approx(wrong.mean(), abs=0.04)
+        assert np.abs(found.effect).max() < 10
+        assert abs(found.base) < 10
+
     def test_systematic_confusion_by_one_contributor_is_seen(self):
         """Eve always names the next class; a model that learned some of it still leaves her out."""
         rng = np.random.default_rng(0)

@@ -25,7 +25,7 @@ def live(world: World, seed: int) -> list[str]:
         step = pick.choice(
             ["settle", "settle", "wait", "release", "dispute", "resolve", "reverse", "pay", "erase"]
         )
-        sid, pid = (pick.choice(sids)), pick.choice(pids)
+        sid, pid = pick.choice(sids), pick.choice(pids)
         amount, days = pick.randrange(1, 5_000_000), pick.choice([1, 15])
         rows = {who: pick.randrange(1, 9) for who in pick.sample([*pids, f"new{number}"], 3)}
         q, pool = pick.random(), str(pick.randrange(1, 100))

@@ -88,7 +88,7 @@ def evidence(signals: Signals, recipe: Recipe) -> tuple[Floats, Gate]:
     if wrong > MAJORITY_WRONG:
         reason = "most labels contradict each other and nothing says which side is right: do not rely on this"
         return _normalised(signals.clean), Gate("doubtful", reason, *figures)
-    reason = f"each label is weighed by the probability that it is right; {wrong:.0%} look wrong"
+    reason = "each label is weighed by the probability that it is right"
     return _normalised(signals.clean), Gate("evidence", reason, *figures)
 
 

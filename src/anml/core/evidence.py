@@ -24,6 +24,7 @@ from anml.core.noise import GRID_ROWS, TEMPERATURES, Noise, spread_rows, tempere
 CREDENTIAL_SPREAD = 1.0
 CONTRIBUTOR_SPREAD = (0.3, 3.0)
 STEPS = 60
+LONGEST_STEP = 1.0
 
 
 class Likelihoods(NamedTuple):
@@ -112,24 +113,25 @@ def weigh_evidence(
     precision: Floats = np.ones(groups)
     variance = 1.0
     odds = np.log(likelihoods.right + 1e-12) - np.log(likelihoods.wrong + 1e-12)
+    contributor = np.zeros(n)
     for _ in range(STEPS):
-        before = weights.copy()
-        fixed = features @ weights
-        logit = fixed if codes is None else fixed + effect[codes]
-        expected = special.expit(logit)
-        residual = special.expit(logit + odds) - expected
+        before = weights
+        expected, residual = _expectation(features @ weights + contributor, odds)
         information = expected * (1 - expected)
         hessian = (features * information[:, None]).T @ features + np.diag(penalty)
-        weights = weights + np.linalg.solve(hessian, features.T @ residual - penalty * weights)
+        weights = weights + _bounded(np.linalg.solve(hessian, features.T @ residual - penalty * weights))
         if codes is not None:
-            precision = np.asarray(np.bincount(codes, information, groups) + 1 / variance, dtype=np.float64)
-            effect = effect + (np.bincount(codes, residual, groups) - effect / variance) / precision
+            # Credentials often belong to the contributor, so the two are never moved at once.
+            expected, residual = _expectation(features @ weights + contributor, odds)
+            information = expected * (1 - expected)
+            precision = np.asarray(np.bincount(codes, information, groups) + 1 / variance)
+            effect = effect + _bounded((np.bincount(codes, residual, groups) - effect / variance) / precision)
+            contributor = effect[codes]
             low, high = CONTRIBUTOR_SPREAD
             variance = float(np.clip(np.mean(effect**2 + 1 / precision), low**2, high**2))
         if np.abs(weights - before).max() < 1e-4:
             break
     credentials = features[:, 1:] @ weights[1:]
-    contributor = np.zeros(n) if codes is None else effect[codes]
     logit = weights[0] + credentials + contributor
     return Evidence(
         clean=special.expit(logit + odds),
@@ -141,6 +143,17 @@ def weigh_evidence(
         effect=effect,
         doubt=1 / np.sqrt(precision),
     )
+
+
+def _expectation(logit: Floats, odds: Floats) -> tuple[Floats, Floats]:
+    """What is expected of each label beforehand, and how far seeing it moves the belief."""
+    expected = special.expit(logit)
+    return expected, special.expit(logit + odds) - expected
+
+
+def _bounded(step: Floats) -> Floats:
+    """A Newton step overshoots where the curve is flat."""
+    return np.asarray(np.clip(step, -LONGEST_STEP, LONGEST_STEP))
 
 
 def _expanded(signals: Floats) -> Floats:

@@ -8,6 +8,7 @@ import typer
 
 from anml.core.errors import AnmlError, InputError
 from anml.surfaces import import_cli, keys_cli, ledger_cli, reputation_cli, settle_cli, statement_cli
+from anml.surfaces.lab_cli import lab
 
 if TYPE_CHECKING:
     from anml.app.audit import Request
@@ -20,6 +21,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+app.add_typer(lab)
 
 Data = Annotated[Path, typer.Argument(help="A table: .csv, .csv.gz, .tsv or .parquet.", show_default=False)]
 Label = Annotated[

@@ -1,0 +1,169 @@
+"""Attacks and drift, as functions of arrays: run them against your own pipeline.
+
+Every function returns changed copies, changes only the samples marked in `which`, and takes its
+randomness as an argument. Credentials of attackers are in `anml.core.scenarios`.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from anml.core.checks import Bools, Floats, Ints, as_ages, in_range
+from anml.core.errors import InputError
+
+
+def choose(n: int, share: float, rng: np.random.Generator) -> Bools:
+    """Mark a share of n samples at random; exactly the nearest whole number of them.
+
+    Examples
+    --------
+    >>> int(choose(10, 0.3, np.random.default_rng(0)).sum())
+    3
+    """
+    in_range("share", share, 0, 1)
+    marked = np.zeros(n, dtype=bool)
+    marked[rng.permutation(n)[: round(share * n)]] = True
+    return marked
+
+
+def flip_labels(y: Any, which: Any, classes: int, rng: np.random.Generator) -> Ints:
+    """Give marked samples another class, each wrong class alike.
+
+    Examples
+    --------
+    >>> flip_labels([0, 1, 1], [True, False, True], 2, np.random.default_rng(0))
+    array([1, 1, 0])
+    """
+    labels, marked = _labels(y, which, classes)
+    return np.where(marked, (labels + rng.integers(1, classes, len(labels))) % classes, labels)
+
+
+def offset_labels(y: Any, which: Any, classes: int, offset: int = 5) -> Ints:
+    """Add a fixed offset to the class of marked samples: a flip that is easy to see.
+
+    Examples
+    --------
+    >>> offset_labels([1, 7], [True, True], 10)
+    array([6, 2])
+    """
+    labels, marked = _labels(y, which, classes)
+    if offset % classes == 0:
+        raise InputError(f"an offset of {offset} changes nothing among {classes} classes")
+    return np.where(marked, (labels + offset) % classes, labels)
+
+
+def lookalike_labels(x: Any, y: Any, which: Any, classes: int) -> Ints:
+    """Give marked samples the class whose centre lies nearest to that of their own: a subtle flip."""
+    labels, marked = _labels(y, which, classes)
+    return np.where(marked, nearest_classes(x, labels, classes)[labels], labels)
+
+
+def nearest_classes(x: Any, y: Any, classes: int) -> Ints:
+    """For each class, the other class with the nearest centre.
+
+    Examples
+    --------
+    >>> nearest_classes([[0.0], [1.0], [5.0]], [0, 1, 2], 3)
+    array([1, 0, 1])
+    """
+    centres = _centres(np.asarray(x, dtype=np.float64), np.asarray(y), classes)
+    with np.errstate(invalid="ignore"):  # two classes without samples
+        apart = np.square(centres[:, None] - centres[None]).sum(axis=2)
+    np.fill_diagonal(apart, np.inf)
+    return np.asarray(np.where(np.isnan(apart), np.inf, apart).argmin(axis=1))
+
+
+def align_poison(x: Any, y: Any, which: Any, classes: int, pull: float = 0.5) -> tuple[Floats, Ints]:
+    """Poison whose gradients look honest: nearest class, features pulled towards that class's centre.
+
+    Each marked sample takes the wrong class whose centre is nearest to the sample itself, and moves
+    the share `pull` of the way to it.
+
+    Examples
+    --------
+    >>> align_poison([[0.0], [4.0], [20.0]], [0, 1, 2], [True, False, False], 3)
+    (array([[ 2.],
+           [ 4.],
+           [20.]]), array([1, 1, 2]))
+    """
+    labels, marked = _labels(y, which, classes)
+    features = np.array(x, dtype=np.float64)
+    in_range("pull", pull, 0, 1)
+    centres = _centres(features, labels, classes)
+    apart = np.square(features[:, None] - centres[None]).sum(axis=2)
+    apart[np.arange(len(labels)), labels] = np.inf
+    target = np.where(np.isnan(apart), np.inf, apart).argmin(axis=1)
+    features[marked] += pull * (centres[target[marked]] - features[marked])
+    return features, np.where(marked, target, labels)
+
+
+def shift_targets(
+    y: Any, which: Any, rng: np.random.Generator | None = None, deviations: float = 2.0
+) -> Floats:
+    """Shift marked numbers by some standard deviations: up, or either way at random when given an rng.
+
+    Examples
+    --------
+    >>> shift_targets([0.0, 2.0], [False, True])
+    array([0., 4.])
+    """
+    values = np.array(y, dtype=np.float64)
+    marked = _marks(which, len(values))
+    sign = np.ones(len(values)) if rng is None else rng.choice([-1.0, 1.0], len(values))
+    return np.asarray(np.where(marked, values + sign * deviations * values.std(), values))
+
+
+def stale_labels(age: Any, rate: float, rng: np.random.Generator) -> Bools:
+    """Mark labels gone stale: never for the newest, with probability `rate` for the oldest."""
+    ages = as_ages("age", age)
+    in_range("drift rate", rate, 0, 1)
+    oldest = ages.max()
+    chance = rate * ages / oldest if oldest > 0 else np.zeros(len(ages))
+    return np.asarray(rng.uniform(size=len(ages)) < chance)
+
+
+def drift_labels(y: Any, age: Any, rate: float, classes: int, rng: np.random.Generator) -> Ints:
+    """Let labels go stale with age: what was right once is now another class."""
+    return flip_labels(y, stale_labels(age, rate, rng), classes, rng)
+
+
+def drift_features(x: Any, age: Any, rate: float, rng: np.random.Generator) -> Floats:
+    """Shift samples along one random direction, by `rate` standard deviations for the oldest.
+
+    The direction has length sqrt(columns), so that each feature moves by about `rate` of its own
+    standard deviations.
+    """
+    features = np.array(x, dtype=np.float64)
+    ages = as_ages("age", age, len(features))
+    in_range("drift rate", rate, 0, np.inf, open_high=True)
+    direction = rng.normal(size=features.shape[1])
+    direction *= np.sqrt(features.shape[1]) / np.linalg.norm(direction)
+    oldest = ages.max() or 1.0
+    return np.asarray(features + np.outer(rate * ages / oldest, direction * features.std(axis=0)))
+
+
+def _labels(y: Any, which: Any, classes: int) -> tuple[Ints, Bools]:
+    labels = np.array(y, dtype=np.int64)
+    if classes < 2:
+        raise InputError(f"a label can only be wrong among two classes or more, got {classes}")
+    if labels.ndim != 1 or (len(labels) and not 0 <= labels.min() <= labels.max() < classes):
+        raise InputError(f"labels must be one class code per sample, from 0 to {classes - 1}")
+    return labels, _marks(which, len(labels))
+
+
+def _marks(which: Any, n: int) -> Bools:
+    marked = np.asarray(which)
+    if marked.shape != (n,) or marked.dtype != np.bool_:
+        raise InputError(
+            f"which must be one True or False per sample: {n} expected, "
+            f"got {marked.dtype} of shape {marked.shape}"
+        )
+    return marked
+
+
+def _centres(x: Floats, y: Ints, classes: int) -> Floats:
+    """Mean of each class; infinitely far away for a class without samples."""
+    counts = np.bincount(y, minlength=classes)
+    sums = np.zeros((classes, x.shape[1]))
+    np.add.at(sums, y, x)
+    return np.where(counts[:, None] > 0, sums / np.maximum(counts, 1)[:, None], np.inf)

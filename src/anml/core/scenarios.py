@@ -1,0 +1,209 @@
+"""Simulated credentials: the paper's reliability scenarios, faked credentials, tiers, controlled correlation.
+
+The paper gives the ranges of those who have a credential and leaves those of the others open; the open
+ones are parameters, and the defaults are those that give the paper's numbers.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from anml.core.checks import Bools, Floats, Ints, in_range
+from anml.core.errors import InputError, UnknownNameError
+
+Range = tuple[float, float]
+
+# Open in the paper: honest contributors without a credential, and the "low values" of attackers.
+PLAIN_V: Range = (0.40, 0.60)
+PLAIN_R: Range = (0.30, 0.50)
+LOW_V: Range = (0.10, 0.25)
+LOW_R: Range = (0.15, 0.35)
+
+
+class Credential(NamedTuple):
+    """A share of contributors draws from one range, the rest from another."""
+
+    share: float
+    having: Range
+    lacking: Range
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """How credentials follow from being honest or not.
+
+    `together` means that an attacker who obtains one credential obtains both, as when a system is gamed.
+    """
+
+    honest_v: Credential
+    honest_r: Credential
+    bad_v: Credential
+    bad_r: Credential
+    together: bool = False
+
+
+_NOBODY_V, _NOBODY_R = Credential(0.0, LOW_V, LOW_V), Credential(0.0, LOW_R, LOW_R)
+
+SCENARIOS: dict[str, Scenario] = {
+    "high": Scenario(
+        Credential(0.80, (0.75, 0.90), PLAIN_V), Credential(0.60, (0.70, 0.90), PLAIN_R), _NOBODY_V, _NOBODY_R
+    ),
+    "moderate": Scenario(
+        Credential(0.70, (0.70, 0.85), PLAIN_V),
+        Credential(0.50, (0.65, 0.85), PLAIN_R),
+        Credential(0.20, (0.40, 0.55), LOW_V),
+        Credential(0.25, (0.40, 0.55), LOW_R),
+    ),
+    "low": Scenario(
+        Credential(0.60, (0.65, 0.80), PLAIN_V),
+        Credential(0.40, (0.55, 0.80), PLAIN_R),
+        Credential(0.40, (0.45, 0.60), LOW_V),
+        Credential(0.35, (0.45, 0.60), LOW_R),
+    ),
+    "adversarial": Scenario(
+        Credential(0.55, (0.50, 0.70), (0.30, 0.50)),
+        # Open: the paper says "mixed signals" and gives no r of honest contributors here.
+        Credential(0.0, PLAIN_R, PLAIN_R),
+        Credential(0.40, (0.65, 0.85), LOW_V),
+        Credential(0.40, (0.60, 0.80), LOW_R),
+        together=True,
+    ),
+    # Every honest contributor has both credentials, so that all s are high where nobody attacks.
+    "all-high": Scenario(
+        Credential(1.0, (0.75, 0.90), PLAIN_V), Credential(1.0, (0.70, 0.90), PLAIN_R), _NOBODY_V, _NOBODY_R
+    ),
+}
+
+
+def scenario_of(scenario: str | Scenario) -> Scenario:
+    """Return a scenario given by name, or as it is."""
+    if isinstance(scenario, Scenario):
+        return scenario
+    if scenario not in SCENARIOS:
+        raise UnknownNameError("scenario", scenario, SCENARIOS)
+    return SCENARIOS[scenario]
+
+
+def draw_credentials(bad: Any, scenario: str | Scenario, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """Draw v and r for every sample, given which samples are bad.
+
+    Examples
+    --------
+    >>> v, r = draw_credentials([False, True], "high", np.random.default_rng(0))
+    >>> bool(v[0] >= 0.4), bool(v[1] <= 0.25), bool(r[1] <= 0.35)
+    (True, True, True)
+    """
+    chosen, marked = scenario_of(scenario), _marked(bad)
+    n = len(marked)
+    coin_v, coin_r = rng.uniform(size=n), rng.uniform(size=n)
+    v = np.where(marked, _drawn(chosen.bad_v, coin_v, rng), _drawn(chosen.honest_v, coin_v, rng))
+    attacker_coin = coin_v if chosen.together else coin_r
+    r = np.where(marked, _drawn(chosen.bad_r, attacker_coin, rng), _drawn(chosen.honest_r, coin_r, rng))
+    return v, r
+
+
+def fake_credentials(
+    v: Any,
+    r: Any,
+    bad: Any,
+    rng: np.random.Generator,
+    *,
+    share: float = 0.6,
+    v_range: Range = (0.70, 0.90),
+    r_range: Range = (0.65, 0.85),
+) -> tuple[Floats, Floats]:
+    """Let a share of the bad contributors replace their credentials by high ones."""
+    marked = _marked(bad)
+    in_range("share", share, 0, 1)
+    faked = marked & (rng.uniform(size=len(marked)) < share)
+    fake_v, fake_r = rng.uniform(*v_range, len(marked)), rng.uniform(*r_range, len(marked))
+    return (
+        np.where(faked, fake_v, np.asarray(v, dtype=np.float64)),
+        np.where(faked, fake_r, np.asarray(r, dtype=np.float64)),
+    )
+
+
+def correlated_credentials(
+    bad: Any, rho: float, rng: np.random.Generator, span: Range = (0.1, 0.4)
+) -> tuple[Floats, Floats]:
+    """Draw v and r whose product correlates with quality (good or bad) by `rho`.
+
+    s = v r is quality plus Gaussian noise, made exactly uncorrelated with quality and scaled so that
+    the correlation in the sample is `rho`, then stretched to fill `span`.
+
+    Examples
+    --------
+    >>> bad = np.arange(100) < 30
+    >>> v, r = correlated_credentials(bad, 0.5, np.random.default_rng(0))
+    >>> round(float(np.corrcoef(v * r, ~bad)[0, 1]), 6)
+    0.5
+    """
+    marked = _marked(bad)
+    in_range("correlation", rho, -1, 1)
+    quality = _standard((~marked).astype(np.float64))
+    noise = rng.normal(size=len(marked))
+    noise -= noise.mean()
+    noise -= quality * (noise @ quality) / max(float(quality @ quality), 1e-12)
+    mixed = rho * quality + np.sqrt(1 - rho**2) * _standard(noise)
+    spread = float(np.ptp(mixed))
+    unit = (mixed - mixed.min()) / spread if spread > 1e-12 else np.full(len(marked), 0.5)
+    root = np.sqrt(np.clip(span[0] + (span[1] - span[0]) * unit, 0.0, 1.0))
+    return root, root.copy()
+
+
+class Tier(NamedTuple):
+    """A group of contributors of one expertise: its credentials, and how often its labels are wrong."""
+
+    name: str
+    v: Range
+    r: Range
+    wrong: float
+
+
+# Ranges are the paper's. How often legitimate contributors err is open; these shares give the paper's
+# selection rates of its Krum (novices 75%, experts 88%).
+TIERS: tuple[Tier, ...] = (
+    Tier("attacker", LOW_V, LOW_R, 1.0),
+    Tier("novice", (0.40, 0.60), (0.30, 0.50), 0.20),
+    Tier("intermediate", (0.60, 0.75), (0.50, 0.70), 0.05),
+    Tier("expert", (0.80, 0.95), (0.80, 0.95), 0.0),
+)
+
+
+def assign_tiers(bad: Any, rng: np.random.Generator, tiers: tuple[Tier, ...] = TIERS) -> Ints:
+    """Tier of each sample: 0 for bad ones, the others dealt evenly over the rest."""
+    marked = _marked(bad)
+    if len(tiers) < 2:
+        raise InputError(f"tiers must hold the attackers and at least one other, got {len(tiers)}")
+    tier = np.zeros(len(marked), dtype=np.int64)
+    honest = rng.permutation(np.flatnonzero(~marked))
+    tier[honest] = 1 + np.arange(len(honest)) % (len(tiers) - 1)
+    return tier
+
+
+def tiered_credentials(
+    tier: Ints, rng: np.random.Generator, tiers: tuple[Tier, ...] = TIERS
+) -> tuple[Floats, Floats]:
+    """Draw v and r from the ranges of each sample's tier."""
+    ranges = np.array([(*level.v, *level.r) for level in tiers])[tier]
+    return rng.uniform(ranges[:, 0], ranges[:, 1]), rng.uniform(ranges[:, 2], ranges[:, 3])
+
+
+def _drawn(credential: Credential, coin: Floats, rng: np.random.Generator) -> Floats:
+    having, lacking = rng.uniform(*credential.having, len(coin)), rng.uniform(*credential.lacking, len(coin))
+    return np.where(coin < credential.share, having, lacking)
+
+
+def _marked(bad: Any) -> Bools:
+    marked = np.asarray(bad)
+    if marked.ndim != 1 or marked.dtype != np.bool_:
+        raise InputError(
+            f"bad must be one True or False per sample, got {marked.dtype} of shape {marked.shape}"
+        )
+    return marked
+
+
+def _standard(x: Floats) -> Floats:
+    spread = float(x.std())
+    return np.asarray((x - x.mean()) / spread) if spread > 1e-12 else np.zeros(len(x))

@@ -1,0 +1,187 @@
+"""One simulated data set: split, corrupted and given credentials, from a setting, a trial and a seed.
+
+Every purpose has its own stream of randomness, so that what does not differ between two conditions is
+the same in both: all scenarios of a trial share one split and one set of flips, and compare in pairs.
+"""
+
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from anml.core import attacks, scenarios
+from anml.core.checks import Bools, Floats, Ints
+from anml.core.errors import UnknownNameError
+from anml.core.signals.temporal import Decay
+from anml.gradients.crossfit import standardise
+from anml.lab.data import Dataset, load_dataset
+from anml.lab.spec import Setting
+
+
+@dataclass(frozen=True)
+class Case:
+    """What a method sees (x, y, v, r, t, contributor), and what only the scoring of methods sees.
+
+    `bad` marks samples of bad contributors, `wrong` labels that are not the true ones, `tier` the group
+    of the contributor where there are tiers. Without `credentials` v and r are not known, and are 1.
+    Labels of regression are in units of their own spread; `unit` takes errors back.
+    """
+
+    x: Floats
+    y: np.ndarray[Any, Any]
+    x_test: Floats
+    y_test: np.ndarray[Any, Any]
+    classes: int
+    v: Floats
+    r: Floats
+    t: Floats
+    contributor: Ints | None
+    credentials: bool
+    bad: Bools
+    wrong: Bools
+    tier: Ints | None
+    unit: float
+    seed: int
+
+    @property
+    def task(self) -> Any:
+        """Classification, or regression where there is one class."""
+        return "classification" if self.classes > 1 else "regression"
+
+
+def stream(seed: int, trial: int, purpose: str, dataset: str) -> np.random.Generator:
+    """Randomness for one purpose in one trial, whatever the condition."""
+    return np.random.default_rng([seed, trial, zlib.crc32(purpose.encode()), zlib.crc32(dataset.encode())])
+
+
+def make_case(setting: Setting, trial: int, seed: int) -> Case:
+    """Simulate one data set."""
+
+    def rng(purpose: str) -> np.random.Generator:
+        return stream(seed, trial, purpose, setting.dataset)
+
+    data = load_dataset(setting.dataset)
+    train, test = _split(data, setting, rng("split"))
+    x, x_test = _scaled(data.x[train], data.x[test])
+    truth = data.y[train]
+    n = len(truth)
+    contributor, bad = _contributors(setting, n, rng("bad"))
+    age = rng("age").integers(0, setting.periods, n) * (setting.oldest / max(1, setting.periods - 1))
+    if setting.drift == "feature":
+        x = attacks.drift_features(x, age, setting.drift_rate, rng("drift"))
+    if setting.attack not in ATTACKS:
+        raise UnknownNameError("attack", setting.attack, ATTACKS)
+    x, y = ATTACKS[setting.attack](x, truth, bad, data.classes, setting, rng("attack"))
+    if setting.drift == "label":
+        y = attacks.drift_labels(y, age, setting.drift_rate, data.classes, rng("drift"))
+    tier = None
+    if setting.scenario == "tiers":
+        tier = scenarios.assign_tiers(bad, rng("tier"))
+        y = _tier_errors(y, tier, data.classes, rng("errors"))
+    v, r = _credentials(setting, bad, tier, rng("credentials"))
+    y, y_test, unit = _units(y, data.y[test], data.classes)
+    return Case(
+        x=x, y=y, x_test=x_test, y_test=y_test, classes=data.classes, v=v, r=r,
+        t=Decay(setting.decay)(age), contributor=contributor, credentials=setting.scenario != "none", bad=bad,
+        wrong=bad | (y != truth) if data.classes > 1 else bad, tier=tier, unit=unit,
+        seed=int(rng("network").integers(2**31)),
+    )  # fmt: skip
+
+
+def _split(data: Dataset, setting: Setting, rng: np.random.Generator) -> tuple[Ints, Ints]:
+    """70/30 stratified split of the rows used, then the share of the training part."""
+    from sklearn.model_selection import train_test_split
+
+    rows = np.arange(len(data.y))
+    if setting.size:
+        rows = rng.permutation(rows)[: setting.size]
+    strata = data.y[rows] if data.classes > 1 else None
+    train, test = train_test_split(
+        rows, test_size=0.3, stratify=strata, random_state=int(rng.integers(2**31))
+    )
+    if setting.fraction < 1:
+        strata = data.y[train] if data.classes > 1 else None
+        train, _ = train_test_split(
+            train, train_size=setting.fraction, stratify=strata, random_state=int(rng.integers(2**31))
+        )
+    return train, test
+
+
+def _scaled(x: Floats, x_test: Floats) -> tuple[Floats, Floats]:
+    centre, spread = x.mean(axis=0), x.std(axis=0)
+    spread = np.where(spread > 1e-12, spread, 1.0)
+    return standardise(x), (x_test - centre) / spread
+
+
+def _contributors(setting: Setting, n: int, rng: np.random.Generator) -> tuple[Ints | None, Bools]:
+    if not setting.contributors:
+        return None, attacks.choose(n, setting.bad, rng)
+    holder = rng.permutation(n) % setting.contributors
+    return holder, attacks.choose(setting.contributors, setting.bad, rng)[holder]
+
+
+def _flip(
+    x: Floats, y: Any, bad: Bools, classes: int, setting: Setting, rng: np.random.Generator
+) -> tuple[Floats, Any]:
+    return x, attacks.flip_labels(y, bad, classes, rng)
+
+
+def _mixed(
+    x: Floats, y: Any, bad: Bools, classes: int, setting: Setting, rng: np.random.Generator
+) -> tuple[Floats, Any]:
+    """Obvious flips, a share of them replaced by subtle ones."""
+    subtle = bad & (rng.uniform(size=len(y)) < setting.subtle)
+    obvious = attacks.offset_labels(y, bad & ~subtle, classes)
+    return x, np.where(subtle, attacks.lookalike_labels(x, y, subtle, classes), obvious)
+
+
+def _aligned(
+    x: Floats, y: Any, bad: Bools, classes: int, setting: Setting, rng: np.random.Generator
+) -> tuple[Floats, Any]:
+    return attacks.align_poison(x, y, bad, classes, setting.pull)
+
+
+def _shift(
+    x: Floats, y: Any, bad: Bools, classes: int, setting: Setting, rng: np.random.Generator
+) -> tuple[Floats, Any]:
+    return x, attacks.shift_targets(y, bad, rng)
+
+
+Attack = Callable[[Floats, Any, Bools, int, Setting, np.random.Generator], tuple[Floats, Any]]
+ATTACKS: dict[str, Attack] = {"flip": _flip, "mixed": _mixed, "aligned": _aligned, "shift": _shift}
+
+# Credentials that are not one of `anml.core.scenarios.SCENARIOS`.
+CREDENTIALS = (*scenarios.SCENARIOS, "tiers", "correlated", "none")
+
+
+def _credentials(
+    setting: Setting, bad: Bools, tier: Ints | None, rng: np.random.Generator
+) -> tuple[Floats, Floats]:
+    if setting.scenario == "none":
+        return np.ones(len(bad)), np.ones(len(bad))
+    if setting.scenario == "correlated":
+        v, r = scenarios.correlated_credentials(bad, setting.correlation, rng)
+    elif tier is not None:
+        v, r = scenarios.tiered_credentials(tier, rng)
+    elif setting.scenario in scenarios.SCENARIOS:
+        v, r = scenarios.draw_credentials(bad, setting.scenario, rng)
+    else:
+        raise UnknownNameError("scenario", setting.scenario, CREDENTIALS)
+    if setting.faked:
+        v, r = scenarios.fake_credentials(v, r, bad, rng, share=setting.faked)
+    return v, r
+
+
+def _tier_errors(y: Any, tier: Ints, classes: int, rng: np.random.Generator) -> Any:
+    """Honest mistakes of legitimate contributors, by tier; attackers are wrong already."""
+    chance = np.array([0.0, *(level.wrong for level in scenarios.TIERS[1:])])[tier]
+    return attacks.flip_labels(y, rng.uniform(size=len(y)) < chance, classes, rng)
+
+
+def _units(y: Any, y_test: Any, classes: int) -> tuple[Any, Any, float]:
+    if classes > 1:
+        return y, y_test, 1.0
+    centre, spread = float(y.mean()), float(y.std()) or 1.0
+    return (y - centre) / spread, (y_test - centre) / spread, spread

@@ -1,0 +1,154 @@
+"""Figures computed from rows, as data: `{saving = ["softmax.error", "krum.error"]}`.
+
+A reference is `method.metric`, with `@axis=value,…` where an axis does not stand where the row or claim
+puts it; `*` is the row's own method, and an axis named nowhere stands at its first value. Every expression
+is worked out on the means over all trials and over a thousand resamples of the trials (the same for all
+methods, which keeps pairs together), so that any figure comes with an interval.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+from scipy import stats
+
+from anml.core.checks import Floats, one_of
+from anml.core.errors import InputError
+from anml.core.stats import paired
+from anml.lab.spec import Experiment, label_of
+
+RESAMPLES = 1_000
+Place = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Results:
+    """Rows of one experiment, ready for expressions."""
+
+    experiment: Experiment
+    rows: pl.DataFrame
+
+    @cached_property
+    def axes(self) -> dict[str, list[str]]:
+        """Labels of every axis that occur in the rows."""
+        named = {axis: [label_of(v) for v in values] for axis, values in self.experiment.vary.items()}
+        return {a: [v for v in vs if (self.rows[a] == v).any()] for a, vs in named.items()}
+
+    @cached_property
+    def _vectors(self) -> dict[tuple[str, ...], pl.DataFrame]:
+        by = [*self.axes, "method"]
+        parts = self.rows.sort("trial").partition_by(by, as_dict=True)
+        return {tuple(str(k) for k in key): frame for key, frame in parts.items()}
+
+    @cached_property
+    def weights(self) -> Floats:
+        """Weights of trials, (1 + resamples, trials): all alike first, then drawn with replacement."""
+        trials = self.rows["trial"].n_unique()
+        drawn = np.random.default_rng(0).multinomial(trials, np.full(trials, 1 / trials), RESAMPLES)
+        return np.vstack([np.ones(trials), drawn]) / trials
+
+    def trials(self, reference: str, at: Place) -> Floats:
+        """Per-trial values of a metric, in the order of trials."""
+        method, metric, place = self._resolve(reference, at)
+        key = (*(place[axis] for axis in self.axes), method)
+        if key not in self._vectors:
+            raise InputError(f"{self.experiment.name} has no rows for {reference!r} at {place}")
+        frame = self._vectors[key]
+        if metric not in frame.columns:
+            raise InputError(f"{self.experiment.name} has no metric {metric!r}")
+        return frame[metric].cast(pl.Float64).fill_null(np.nan).to_numpy()
+
+    def value(self, expression: Any, at: Place) -> Floats:
+        """Value of an expression on all trials (first) and on each resample."""
+        if isinstance(expression, int | float):
+            return np.full(len(self.weights), float(expression))
+        if isinstance(expression, str):
+            method, metric, place = self._resolve(expression, at)
+            if metric in self.experiment.derived:
+                return self.value(self.experiment.derived[metric], {**place, "method": method})
+            return np.asarray(self.weights @ self.trials(expression, at))
+        operator, arguments, over = _parts(expression)
+        if over is not None:
+            places = [{**at, over: value} for value in self.axes[over]]
+            terms = arguments if isinstance(arguments, list) else [arguments]
+            return ACROSS[operator](*[np.stack([self.value(t, p) for p in places]) for t in terms])
+        if operator in TESTS:
+            found = TESTS[operator](*[self.trials(term, at) for term in arguments])
+            return np.full(len(self.weights), found)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return FORMS[operator](*[self.value(term, at) for term in arguments])
+
+    def _resolve(self, reference: str, at: Place) -> tuple[str, str, dict[str, str]]:
+        name, _, conditions = reference.partition("@")
+        method, _, metric = name.strip().partition(".")
+        place = {axis: at.get(axis, values[0]) for axis, values in self.axes.items()}
+        for condition in filter(None, conditions.split(",")):
+            axis, _, value = (part.strip() for part in condition.partition("="))
+            place[one_of("axis", axis, self.axes)] = value
+        return (at["method"] if method == "*" else method), metric, place
+
+
+def interval(values: Floats) -> tuple[float, float, float]:
+    """Point and 95% interval of an expression's value."""
+    resampled = values[1:][np.isfinite(values[1:])]
+    if len(resampled) < 2:
+        return float(values[0]), float("nan"), float("nan")
+    low, high = np.quantile(resampled, [0.025, 0.975])
+    return float(values[0]), float(low), float(high)
+
+
+def _each_saving(a: Floats, b: Floats) -> float:
+    """Mean over trials of each trial's own saving; trials in which b made no error are left out."""
+    some = b > 0
+    return float(np.mean(100 * (1 - a[some] / b[some]))) if some.any() else float("nan")
+
+
+def _shapiro(a: Floats) -> float:
+    return float(stats.shapiro(a).pvalue) if len(a) > 2 and np.ptp(a) > 0 else float("nan")
+
+
+def _pearson(a: Floats, b: Floats) -> Floats:
+    """Correlation over the first axis, for each resample."""
+    # A ratio may be infinite in a resample; its correlation is then undefined, not an error.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        da, db = a - a.mean(axis=0), b - b.mean(axis=0)
+        return np.asarray((da * db).sum(axis=0) / np.sqrt((da**2).sum(axis=0) * (db**2).sum(axis=0)))
+
+
+FORMS: dict[str, Callable[..., Floats]] = {
+    "minus": lambda a, b: a - b,
+    "plus": lambda *terms: np.sum(terms, axis=0),
+    "ratio": lambda a, b: a / b,
+    # Percent of b that a saves, and percent by which a exceeds b.
+    "saving": lambda a, b: 100 * (1 - a / b),
+    "rise": lambda a, b: 100 * (a / b - 1),
+}
+
+# Of values along an axis (`over`).
+ACROSS: dict[str, Callable[..., Floats]] = {
+    "lowest": lambda a: a.min(axis=0),
+    "highest": lambda a: a.max(axis=0),
+    "mean": lambda a: a.mean(axis=0),
+    "pearson": _pearson,
+}
+
+# Of the per-trial values of plain metrics.
+TESTS: dict[str, Callable[..., float]] = {
+    "p_value": lambda a, b: paired(a, b).p,
+    "cohens_d": lambda a, b: paired(a, b).d,
+    "shapiro": _shapiro,
+    "each_saving": _each_saving,
+}
+
+
+def _parts(expression: Mapping[str, Any]) -> tuple[str, Any, str | None]:
+    table = {k: v for k, v in expression.items() if k not in ("methods", "once")}
+    over = table.pop("over", None)
+    if len(table) != 1:
+        raise InputError(f"an expression has one operator, got {sorted(table)}")
+    [(operator, arguments)] = table.items()
+    one_of("operator", operator, ACROSS if over is not None else [*FORMS, *TESTS])
+    return operator, arguments, over

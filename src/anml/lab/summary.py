@@ -1,0 +1,131 @@
+"""From rows to `summary.json`: every figure with its interval and the paper's value, every verdict."""
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from anml.core.errors import InputError
+from anml.core.stats import mean_interval
+from anml.lab.claims import check
+from anml.lab.expressions import Results, interval
+from anml.lab.judges import JUDGES
+from anml.lab.spec import Experiment, catalogue, label_of
+
+# How near a mean must be to the paper's to count as close, in points.
+CLOSE = 3.0
+
+
+def load_results(experiment: Experiment, folder: Path) -> Results | None:
+    """Rows of an experiment, or None where it has not been run."""
+    path = folder / "rows" / f"{experiment.name}.parquet"
+    if not path.exists():
+        return None
+    rows = pl.read_parquet(path)
+    if not {"trial", "method", *experiment.vary} <= set(rows.columns):
+        raise InputError(f"the rows of {experiment.name} in {folder} come from other settings; run it again")
+    return Results(experiment, rows)
+
+
+def summarise(folder: Path, experiments: dict[str, Experiment] | None = None) -> dict[str, Any]:
+    """Sum up every experiment that has rows in a folder of results."""
+    entries = []
+    for experiment in (experiments or catalogue()).values():
+        results = load_results(experiment, folder)
+        if results is not None:
+            entries.append(describe(results))
+    if not entries:
+        raise InputError(f"there are no rows under {folder}; run `anml lab run` first")
+    verdicts = [claim for entry in entries for claim in entry["claims"]]
+    return {
+        "experiments": entries,
+        "claims_total": len(verdicts),
+        "claims_held": sum(claim["holds"] for claim in verdicts),
+    }
+
+
+def describe(results: Results) -> dict[str, Any]:
+    """One experiment's rows, claims and closeness."""
+    rows = list(_rows(results))
+    entry: dict[str, Any] = {
+        "name": results.experiment.name,
+        "title": results.experiment.title,
+        "trials": results.rows["trial"].n_unique(),
+        "rows": rows,
+        "claims": [check(claim, results)._asdict() for claim in results.experiment.claims],
+    }
+    if results.experiment.judge:
+        entry["claims"] += [verdict._asdict() for verdict in JUDGES[results.experiment.judge](results)]
+    if results.experiment.closeness:
+        entry["closeness"] = _closeness(rows, results.experiment.closeness)
+    return entry
+
+
+def write_summary(folder: Path, more: Sequence[Experiment] = ()) -> dict[str, Any]:
+    """Write `summary.json` into a folder of results, and return it; `more` are experiments of one's own."""
+    summary = summarise(folder, {**catalogue(), **{experiment.name: experiment for experiment in more}})
+    (folder / "summary.json").write_text(json.dumps(summary, indent=1, allow_nan=False) + "\n")
+    return summary
+
+
+def _rows(results: Results) -> Iterator[dict[str, Any]]:
+    experiment = results.experiment
+    for labels, _ in experiment.conditions():
+        place = dict(labels)
+        if any(value not in results.axes[axis] for axis, value in place.items()):
+            continue
+        for method in experiment.methods:
+            key = {**place, "method": method}
+            for metric in experiment.metrics:
+                estimate = mean_interval(results.trials(f"{method}.{metric}", place))
+                yield _entry(experiment, key, metric, *estimate)
+            for metric, expression in experiment.derived.items():
+                if method in expression.get("methods", experiment.methods) and not expression.get("once"):
+                    yield _entry(
+                        experiment, key, metric, *interval(results.value(f"{method}.{metric}", place))
+                    )
+    for metric, expression in experiment.derived.items():
+        if expression.get("once"):
+            yield _entry(experiment, {}, metric, *interval(results.value(expression, {})))
+
+
+def _entry(
+    experiment: Experiment, key: dict[str, str], metric: str, ours: float, low: float, high: float
+) -> dict[str, Any]:
+    entry: dict[str, Any] = {"key": key, "metric": metric, "ours": _finite(ours)}
+    same = not (low < high)
+    entry.update(low=None if same else _finite(low), high=None if same else _finite(high), paper=None)
+    for printed in experiment.paper:
+        if metric in printed and _matches(experiment, printed, key):
+            entry["paper"] = printed[metric]
+            if printed.get("implied"):
+                entry["implied"] = True
+    return entry
+
+
+def _matches(experiment: Experiment, printed: Any, key: dict[str, str]) -> bool:
+    """Axes that the paper's entry does not name stand at their first value."""
+    if not key:
+        return "method" not in printed
+    first = {axis: values[0] for axis, values in experiment.vary.items()}
+    wanted = {axis: label_of(printed.get(axis, first[axis])) for axis in first}
+    return {**wanted, "method": printed.get("method")} == key
+
+
+def _closeness(rows: list[dict[str, Any]], metric: str) -> dict[str, Any]:
+    """How many of the paper's cells are within three points, and which are not."""
+    cells = [row for row in rows if row["metric"] == metric and row["paper"] is not None]
+    far = [row for row in cells if abs(row["ours"] - row["paper"]) > CLOSE]
+    return {
+        "metric": metric,
+        "cells": len(cells),
+        "close": len(cells) - len(far),
+        "far": [{"key": row["key"], "ours": row["ours"], "paper": row["paper"]} for row in far],
+    }
+
+
+def _finite(value: float) -> float | None:
+    return round(value, 6) if math.isfinite(value) else None

@@ -1,0 +1,252 @@
+"""The one trial body: simulate, score, weigh, train, measure, for all conditions of a block of trials.
+
+Scoring models and final models of all conditions, methods and trials are trained as batched programs.
+Networks that would train on the same rows are trained once: Krum is the same in every scenario, and the
+gate's answer is always one of its branches.
+"""
+
+import hashlib
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.stats import spearmanr
+
+from anml.core.checks import Floats
+from anml.core.combine import correlation
+from anml.core.domain import Recipe, Signals, Weighting
+from anml.core.signals.quality import neighbours, quality
+from anml.core.weigh import weigh_signals
+from anml.gradients.factors import network_factors
+from anml.gradients.krum import krum_scores
+from anml.gradients.mlp import Data, Networks, Shape, initialise, predict, train
+from anml.gradients.scoring import PROFILES, score
+from anml.gradients.threads import threads
+from anml.lab.belief import believed
+from anml.lab.cases import Case, make_case
+from anml.lab.spec import Experiment, Key, Setting
+
+Row = dict[str, Any]
+
+# Networks trained together: enough to keep the processor busy, few enough to stay in its cache.
+PROGRAM = 48
+
+
+@dataclass(frozen=True)
+class Job:
+    """One network to train: rows of a case, and how long."""
+
+    case: Case
+    rows: np.ndarray[Any, Any]
+    epochs: int
+    batch: int
+    hidden: tuple[int, ...]
+
+    @property
+    def shape(self) -> Shape:
+        """Layer widths."""
+        return Shape(self.case.x.shape[1], self.hidden, self.case.classes)
+
+    @property
+    def name(self) -> str:
+        """The same for jobs that would give the same network."""
+        digest = hashlib.sha256(np.ascontiguousarray(self.case.x[self.rows]).tobytes())
+        digest.update(np.ascontiguousarray(self.case.y[self.rows]).tobytes())
+        digest.update(repr((self.case.seed, self.epochs, self.batch, self.hidden)).encode())
+        return digest.hexdigest()
+
+
+@dataclass(frozen=True)
+class Scored:
+    """q of a case, and the loss of each sample as the scoring model sees it."""
+
+    q: Floats
+    loss: Floats
+
+
+def run_block(experiment: Experiment, trials: Iterable[int], dataset: str, device: str = "cpu") -> list[Row]:
+    """Rows of some trials of an experiment, for the conditions on one data set."""
+    conditions = [(key, setting) for key, setting in experiment.conditions() if setting.dataset == dataset]
+    keyed = [
+        (trial, key, setting, make_case(setting, trial, experiment.seed))
+        for trial in trials
+        for key, setting in conditions
+    ]
+    with threads(1):
+        clock = _Clock(experiment.timed)
+        scored = score_cases([(setting, case) for _, _, setting, case in keyed], device, clock)
+        entries = []
+        for (trial, key, setting, case), seen in zip(keyed, scored, strict=True):
+            signals = _signals(case, seen)
+            if any(recipe.combine == "evidence" for recipe in experiment.methods.values()):
+                signals = replace(signals, clean=believed(setting, case))
+            for method, recipe in experiment.methods.items():
+                chosen = _best(recipe, setting.best)
+                weighting = clock("combine_ms", partial(weigh_signals, signals, chosen))
+                entries.append((trial, key, setting, method, case, seen, weighting))
+        jobs = [
+            Job(case, np.flatnonzero(w.kept), s.epochs, s.batch, s.hidden)
+            for _, _, s, _, case, _, w in entries
+        ]
+        errors = train_jobs(jobs, device, clock)
+    rows = [_row(entry, error) for entry, error in zip(entries, errors, strict=True)]
+    return [{**row, **clock.of(job.name)} for row, job in zip(rows, jobs, strict=True)]
+
+
+def _best(recipe: Recipe, share: float) -> Recipe:
+    return recipe if share == 1 or recipe.keep is None else replace(recipe, keep=recipe.keep * share)
+
+
+def _signals(case: Case, seen: Scored) -> Signals:
+    v, r = (case.v, case.r) if case.credentials else (None, None)
+    return Signals.of(seen.q, v, r, case.t, case.contributor)
+
+
+def _row(entry: tuple[int, Key, Setting, str, Case, Scored, Weighting], error: float) -> Row:
+    trial, key, _, method, case, seen, weighting = entry
+    kept = weighting.kept
+    row: Row = {"trial": trial, **dict(key), "method": method, "error": error}
+    row["precision"] = 100 * float(1 - case.wrong[kept].mean())
+    row["kept"] = 100 * float(kept.mean())
+    rho_c = correlation(seen.q, case.v * case.r)
+    row["rho_c"] = float("nan") if rho_c is None else rho_c
+    # How far the loss ranks bad samples last; undefined where none is bad.
+    both = 0 < case.bad.sum() < len(case.bad)
+    row["rho_d"] = float(spearmanr(seen.loss, case.bad).statistic) if both else float("nan")
+    row["uniform_branch"] = 100 * float(weighting.gate.branch == "uniform")
+    row["krum_branch"] = 100 * float(weighting.gate.branch == "krum")
+    if case.tier is not None:
+        for code, name in enumerate(("attacker", "novice", "intermediate", "expert")):
+            row[f"kept_{name}"] = 100 * float(kept[case.tier == code].mean())
+    return row
+
+
+def score_cases(cases: Sequence[tuple[Setting, Case]], device: str, clock: "_Clock") -> list[Scored]:
+    """Q of every case; cases with the same data are scored once."""
+    names: list[tuple[str, int, str]] = []
+    first: dict[tuple[str, int, str], int] = {}
+    for position, (setting, case) in enumerate(cases):
+        data = hashlib.sha256(case.x.tobytes() + case.y.tobytes()).hexdigest()
+        names.append((data, case.seed, setting.profile))
+        first.setdefault(names[-1], position)
+    fixed = [name for name in first if PROFILES[name[2]].epochs is not None]
+    known: dict[Any, Scored] = {}
+    jobs = []
+    for name in fixed:
+        case, profile = cases[first[name]][1], PROFILES[name[2]]
+        assert profile.epochs is not None
+        jobs.append(Job(case, np.arange(len(case.y)), profile.epochs, profile.batch or 200, profile.hidden))
+    for name, job, network in zip(fixed, jobs, trained(jobs, device, clock, "scoring_s"), strict=True):
+        known[name] = clock("krum_s", partial(_krum, job, network, name[2], device))
+    for name, position in first.items():
+        if name not in known:
+            known[name] = _early_stopped(cases[position][1], name[2])
+    return [known[name] for name in names]
+
+
+def score_alone(setting: Setting, case: Case) -> Scored:
+    """Q of one case."""
+    return score_cases([(setting, case)], "cpu", _Clock(False))[0]
+
+
+def _krum(job: Job, network: Networks, profile: str, device: str) -> Scored:
+    x, y = _tensors(job.case, device)
+    factors = network_factors(network, x, y, job.case.task)
+    raw = krum_scores(factors, neighbours(len(y), PROFILES[profile].k))
+    return Scored(quality(raw), factors.loss.double().cpu().numpy())
+
+
+def _early_stopped(case: Case, profile: str) -> Scored:
+    scores = score(case.x, case.y, case.task, classes=case.classes, profile=profile, seed=case.seed)
+    if case.classes > 1:
+        loss = -scores.held_out[np.arange(len(case.y)), case.y]
+    else:
+        loss = np.square(scores.held_out - case.y)
+    return Scored(scores.q, loss)
+
+
+def train_jobs(jobs: Sequence[Job], device: str, clock: "_Clock") -> list[float]:
+    """Test error of every job, in percent (mean absolute error for regression); the same network once."""
+    if not any(job.epochs for job in jobs):
+        return [float("nan")] * len(jobs)  # an experiment about selection alone
+    names = [job.name for job in jobs]
+    first = dict(zip(reversed(names), reversed(jobs), strict=True))
+    networks = dict(zip(first, trained(list(first.values()), device, clock, "train_s"), strict=True))
+    return [measured_error(networks[name], job.case, device) for name, job in zip(names, jobs, strict=True)]
+
+
+def trained(jobs: Sequence[Job], device: str, clock: "_Clock", step: str) -> list[Networks]:
+    """Train networks of the same shape and number of rows together, some at a time."""
+    groups: dict[Any, list[int]] = {}
+    for position, job in enumerate(jobs):
+        key = (job.shape, len(job.rows), job.epochs, job.batch, job.case.task, len(job.case.y))
+        groups.setdefault(key, []).append(position)
+    networks: list[Networks | None] = [None] * len(jobs)
+    size = 1 if clock.on else PROGRAM
+    for positions in groups.values():
+        for start in range(0, len(positions), size):
+            some = positions[start : start + size]
+            batch = clock(step, partial(_program, [jobs[i] for i in some], device), jobs[some[0]].name)
+            for place, position in enumerate(some):
+                networks[position] = batch.pick([place])
+    return [network for network in networks if network is not None]
+
+
+def _program(jobs: Sequence[Job], device: str) -> Networks:
+    """Train some networks as one program; all have as many rows, so none depends on the others."""
+    seeds = [job.case.seed for job in jobs]
+    networks = initialise(jobs[0].shape, seeds, device)
+    cases = {id(job.case): job.case for job in jobs}
+    place = {name: position for position, name in enumerate(cases)}
+    tensors = [_tensors(case, device) for case in cases.values()]
+    data = Data(
+        torch.stack([x for x, _ in tensors]),
+        torch.stack([y for _, y in tensors]),
+        torch.tensor([place[id(job.case)] for job in jobs], device=device),
+        torch.as_tensor(np.stack([job.rows for job in jobs]), device=device),
+        torch.ones(len(jobs), len(jobs[0].rows), device=device),
+    )
+    train(networks, data, jobs[0].case.task, seeds, epochs=jobs[0].epochs, batch=jobs[0].batch)
+    return networks
+
+
+def _tensors(case: Case, device: str) -> tuple[torch.Tensor, torch.Tensor]:
+    labels = torch.long if case.classes > 1 else torch.float32
+    x = torch.as_tensor(case.x, dtype=torch.float32, device=device)
+    return x, torch.as_tensor(case.y, dtype=labels, device=device)
+
+
+def measured_error(network: Networks, case: Case, device: str) -> float:
+    """Error rate in percent, or mean absolute error in the units of the labels."""
+    outputs = predict(network, torch.as_tensor(case.x_test, dtype=torch.float32, device=device))[0]
+    if case.classes > 1:
+        return 100 * float((outputs.argmax(dim=1).cpu().numpy() != case.y_test).mean())
+    return case.unit * float(np.abs(outputs[:, 0].double().cpu().numpy() - case.y_test).mean())
+
+
+class _Clock:
+    """Times steps where the experiment is about time; otherwise just runs them."""
+
+    def __init__(self, on: bool) -> None:
+        self.on = on
+        self.spent: dict[str, list[float]] = {}
+        self.of_job: dict[str, float] = {}
+
+    def __call__(self, step: str, work: Callable[[], Any], job: str = "") -> Any:
+        if not self.on:
+            return work()
+        start = time.perf_counter()
+        result = work()
+        seconds = time.perf_counter() - start
+        self.spent.setdefault(step, []).append(1000 * seconds if step.endswith("_ms") else seconds)
+        self.of_job[job] = seconds
+        return result
+
+    def of(self, job: str) -> dict[str, float]:
+        """Mean time of each step, and the time of training this job; nothing where nothing is timed."""
+        times = {step: float(np.mean(seconds)) for step, seconds in self.spent.items()}
+        return {**times, "train_s": self.of_job[job]} if times else {}

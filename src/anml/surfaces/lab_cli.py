@@ -1,0 +1,123 @@
+"""`anml lab`: list, run and report the paper's experiments. Heavy imports happen inside the commands."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from anml.core.errors import InputError
+
+lab = typer.Typer(
+    name="lab",
+    help="Reproduce the paper's tables and figures, beside its own numbers.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+
+
+@lab.command("list")
+def list_(as_json: AsJson = False) -> None:
+    """List the experiments."""
+    from anml.lab.spec import catalogue
+
+    experiments = [*catalogue().values(), *catalogue("beyond").values()]
+    if as_json:
+        entries = [
+            {"name": e.name, "title": e.title, "trials": e.trials, "about": e.about} for e in experiments
+        ]
+        print(json.dumps({"experiments": entries}, indent=1))
+        return
+    for experiment in experiments:
+        print(f"{experiment.name:<16}{experiment.trials:>4} trials  {experiment.title}")
+
+
+@lab.command("run")
+def run_(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="NAME...", help="Experiments, or TOML files.")
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Run every experiment.")] = False,
+    trials: Annotated[int | None, typer.Option(help="Trials instead of the paper's own number.")] = None,
+    jobs: Annotated[int, typer.Option(help="Processes; 0 takes one per core.")] = 0,
+    device: Annotated[str, typer.Option(help="cpu, cuda, or auto: a GPU when there is one.")] = "auto",
+    out: Annotated[Path, typer.Option(help="Folder of results.")] = Path("results"),
+    as_json: AsJson = False,
+) -> None:
+    """Run experiments; what has finished before is not run again."""
+    from anml.lab.runner import available, cores, run
+    from anml.lab.spec import catalogue, find
+    from anml.lab.summary import write_summary
+
+    if bool(names) == everything:
+        raise InputError("name experiments (see `anml lab list`), or give --all")
+    experiments = list(catalogue().values()) if everything else find(names or [])
+    with _bar(quiet=as_json) as progress:
+        missing = run(
+            experiments, out, trials=trials, jobs=jobs or cores(), device=available(device), progress=progress
+        )
+    summary = write_summary(out, experiments)
+    if as_json:
+        wanted = {experiment.name for experiment in experiments}
+        chosen = [entry for entry in summary["experiments"] if entry["name"] in wanted]
+        print(json.dumps({**summary, "experiments": chosen, "left_out": missing}, indent=1))
+        return
+    for name, datasets in missing.items():
+        print(f"{name}: left out {', '.join(datasets)}, which is not here (set ANML_DATA to its folder)")
+    _print_claims(summary, [experiment.name for experiment in experiments])
+    print(f"rows and summary.json are in {out}; `anml lab report {out}` makes the page and the figures")
+
+
+@lab.command("report")
+def report_(
+    folder: Annotated[Path, typer.Argument(help="Folder of results.")] = Path("results"),
+    page: Annotated[
+        Path | None,
+        typer.Option(help="The page to write; docs/paper.md for results, else paper.md in the folder."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write figures, summary.json and a page from the rows of earlier runs."""
+    from anml.lab.report import write_report
+
+    if page is None:
+        page = Path("docs/paper.md") if folder == Path("results") else folder / "paper.md"
+    written = write_report(folder, page)
+    if as_json:
+        print(json.dumps({"written": [str(path) for path in written]}, indent=1))
+    else:
+        print("\n".join(str(path) for path in written))
+
+
+def _print_claims(summary: dict[str, object], names: list[str]) -> None:
+    entries = summary["experiments"]
+    assert isinstance(entries, list)
+    for entry in entries:
+        if entry["name"] not in names:
+            continue
+        print(f"\n{entry['name']} ({entry['trials']} trials): {entry['title']}")
+        for claim in entry["claims"]:
+            print(f"  {'holds' if claim['holds'] else 'FAILS'}  {claim['text']}\n         {claim['detail']}")
+
+
+@contextmanager
+def _bar(quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
+    """Progress on the error stream, so that output stays clean."""
+    if quiet:
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task("starting")
+
+        def tick(what: str, done: int, of: int) -> None:
+            bar.update(task, description=what or "running", completed=done, total=of)
+
+        yield tick

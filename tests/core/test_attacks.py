@@ -1,0 +1,128 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from anml.core import attacks
+from anml.core.errors import InputError
+
+CLASSES = 4
+
+
+@st.composite
+def labelled(draw):
+    n = draw(st.integers(1, 30))
+    y = draw(arrays(np.int64, n, elements=st.integers(0, CLASSES - 1)))
+    which = draw(arrays(np.bool_, n))
+    x = draw(arrays(np.float64, (n, 3), elements=st.floats(-5, 5)))
+    return x, y, which, np.random.default_rng(draw(st.integers(0, 2**32)))
+
+
+@given(st.integers(1, 200), st.floats(0, 1), st.integers(0, 2**32))
+def test_choose_marks_the_nearest_whole_number(n, share, seed):
+    assert attacks.choose(n, share, np.random.default_rng(seed)).sum() == round(share * n)
+
+
+@given(labelled())
+def test_flips_change_exactly_the_marked_labels(case):
+    _, y, which, rng = case
+    before = y.copy()
+    for changed in (
+        attacks.flip_labels(y, which, CLASSES, rng),
+        attacks.offset_labels(y, which, CLASSES, 1),
+    ):
+        assert ((changed != y) == which).all()
+        assert changed.min() >= 0
+        assert changed.max() < CLASSES
+    assert (y == before).all()
+
+
+@given(labelled())
+def test_lookalikes_and_aligned_poison_change_exactly_the_marked_samples(case):
+    x, y, which, _ = case
+    if len(np.unique(y)) < 2:
+        return  # no other class to look like
+    assert ((attacks.lookalike_labels(x, y, which, CLASSES) != y) == which).all()
+    moved, labels = attacks.align_poison(x, y, which, CLASSES, pull=0.4)
+    assert ((labels != y) == which).all()
+    assert (moved[~which] == x[~which]).all()
+
+
+@given(labelled(), st.floats(0, 1))
+def test_aligned_poison_moves_towards_the_centre_of_its_new_class(case, pull):
+    x, y, which, _ = case
+    if len(np.unique(y)) < 2:
+        return
+    moved, labels = attacks.align_poison(x, y, which, CLASSES, pull)
+    for i in np.flatnonzero(which):
+        centre = x[y == labels[i]].mean(axis=0)
+        far, near = np.linalg.norm(x[i] - centre), np.linalg.norm(moved[i] - centre)
+        assert near == pytest.approx((1 - pull) * far, abs=1e-9)
+
+
+@given(labelled())
+def test_shifted_targets_move_by_two_standard_deviations(case):
+    x, _, which, rng = case
+    y = x[:, 0]
+    shifted = attacks.shift_targets(y, which, rng)
+    assert (shifted[~which] == y[~which]).all()
+    assert np.allclose(np.abs(shifted - y)[which], 2 * y.std())
+
+
+def test_uniform_flips_reach_every_wrong_class_alike():
+    y = np.zeros(30_000, dtype=np.int64)
+    flipped = attacks.flip_labels(y, np.ones(len(y), bool), CLASSES, np.random.default_rng(0))
+    assert np.bincount(flipped, minlength=CLASSES)[0] == 0
+    assert np.allclose(np.bincount(flipped)[1:] / len(y), 1 / 3, atol=0.01)
+
+
+def test_nearest_classes_by_hand():
+    # Centres at 0, 1, 5 and 6: neighbours pair up.
+    x = [[0.0], [1.0], [5.0], [6.0]]
+    assert attacks.nearest_classes(x, [0, 1, 2, 3], 4).tolist() == [1, 0, 3, 2]
+
+
+def test_nearest_class_is_never_one_without_samples():
+    assert attacks.nearest_classes([[0.0], [9.0]], [0, 2], 3)[[0, 2]].tolist() == [2, 0]
+
+
+@settings(max_examples=30)
+@given(st.floats(0, 1), st.integers(0, 2**32))
+def test_labels_go_stale_with_age(rate, seed):
+    age = np.repeat([0.0, 1.0, 2.0], 2_000)
+    stale = attacks.stale_labels(age, rate, np.random.default_rng(seed))
+    shares = stale.reshape(3, -1).mean(axis=1)
+    assert shares[0] == 0
+    assert np.allclose(shares, [0, rate / 2, rate], atol=0.06)
+
+
+def test_no_label_goes_stale_without_time():
+    assert not attacks.stale_labels([0.0, 0.0], 1.0, np.random.default_rng(0)).any()
+
+
+def test_feature_drift_leaves_the_newest_and_moves_the_oldest_by_the_rate():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(400, 9))
+    age = np.arange(400) % 5
+    drifted = attacks.drift_features(x, age, 2.0, rng)
+    moved = (drifted - x) / x.std(axis=0)
+    assert (moved[age == 0] == 0).all()
+    assert np.allclose(np.sqrt(np.square(moved[age == 4]).mean(axis=1)), 2.0)
+    assert np.allclose(moved[age == 2], moved[age == 4][0] / 2)
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: attacks.flip_labels([0, 1], [True], 2, np.random.default_rng(0)), "one True or False"),
+        (lambda: attacks.flip_labels([0, 2], [True, True], 2, np.random.default_rng(0)), "from 0 to 1"),
+        (lambda: attacks.flip_labels([0], [True], 1, np.random.default_rng(0)), "two classes"),
+        (lambda: attacks.offset_labels([0, 1], [True, True], 5, 5), "changes nothing"),
+        (lambda: attacks.align_poison([[0.0]], [0], [True], 2, 1.5), "pull must lie in"),
+        (lambda: attacks.choose(3, 1.5, np.random.default_rng(0)), "share must lie in"),
+    ],
+)
+def test_bad_input_is_one_sentence(call, says):
+    with pytest.raises(InputError, match=says):
+        call()

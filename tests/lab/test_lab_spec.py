@@ -1,0 +1,64 @@
+import pytest
+
+from anml.core.errors import InputError, UnknownNameError
+from anml.lab.spec import find, load, parse
+
+
+def test_an_experiment_is_a_file(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text('title = "Mine"\nmethods = ["krum"]\n[vary]\nbad = [0.1, 0.2]\n')
+    experiment = load(path)
+    assert experiment.name == "mine"
+    assert [key for key, _ in experiment.conditions()] == [(("bad", "0.1"),), (("bad", "0.2"),)]
+    assert [setting.bad for _, setting in experiment.conditions()] == [0.1, 0.2]
+    assert find([str(path)])[0] == experiment
+
+
+def test_an_axis_may_set_several_things_at_once():
+    table = {"title": "x", "vary": {"attack_kind": [{"label": "joint", "attack": "aligned", "faked": 0.6}]}}
+    [(key, setting)] = parse("x", table).conditions()
+    assert key == (("attack_kind", "joint"),)
+    assert (setting.attack, setting.faked) == ("aligned", 0.6)
+
+
+def test_methods_are_recipes_with_what_differs():
+    table = {"title": "x", "methods": {"qv": {"use": ["q", "v"]}, "half": {"like": "krum", "keep": 0.5}}}
+    methods = parse("x", table).methods
+    assert methods["qv"].use == ("q", "v")
+    assert methods["qv"].combine == "multiplicative"
+    assert (methods["half"].use, methods["half"].keep) == (("q",), 0.5)
+
+
+def test_the_fingerprint_follows_what_decides_the_rows():
+    plain = parse("x", {"title": "x"})
+    assert parse("x", {"title": "another title"}).fingerprint() == plain.fingerprint()
+    assert parse("x", {"title": "x", "seed": 1}).fingerprint() != plain.fingerprint()
+    assert parse("x", {"title": "x", "setting": {"bad": 0.2}}).fingerprint() != plain.fingerprint()
+
+
+@pytest.mark.parametrize(
+    ("table", "says"),
+    [
+        ({"title": "x", "trails": 3}, "did you mean 'trials'"),
+        ({"title": "x", "setting": {"dataste": "wine"}}, "did you mean 'dataset'"),
+        ({"title": "x", "vary": {"badd": [0.1]}}, "did you mean 'bad'"),
+        ({"title": "x", "vary": {"a": [{"label": "b", "atack": "flip"}]}}, "did you mean 'attack'"),
+        ({"title": "x", "vary": {"a": [{"attack": "flip"}]}}, "has no label"),
+        ({"title": "x", "methods": ["krumm"]}, "did you mean 'krum'"),
+        ({"title": "x", "methods": {"a": {"kep": 0.5}}}, "did you mean 'keep'"),
+        ({"trials": 3}, "has no title"),
+    ],
+)
+def test_what_is_not_known_is_an_error(table, says):
+    with pytest.raises((InputError, UnknownNameError), match=says):
+        parse("x", table)
+
+
+def test_a_file_that_is_not_there_or_not_toml(tmp_path):
+    with pytest.raises(InputError, match="there is no experiment file"):
+        load(tmp_path / "none.toml")
+    (tmp_path / "bad.toml").write_text("title = ")
+    with pytest.raises(InputError, match="is not TOML"):
+        load(tmp_path / "bad.toml")
+    with pytest.raises(UnknownNameError, match="did you mean 'main-100'"):
+        find(["main-10"])

@@ -1,0 +1,126 @@
+"""The trial body: what is simulated, what is shared, and what must not leak."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from anml.core.errors import UnknownNameError
+from anml.lab.cases import make_case
+from anml.lab.spec import Setting, catalogue, parse
+from anml.lab.trial import Job, _Clock, run_block, trained
+
+
+def test_scenarios_of_a_trial_share_split_and_flips():
+    cases = [make_case(Setting(scenario=name), 3, 0) for name in ("high", "adversarial")]
+    assert (cases[0].x == cases[1].x).all()
+    assert (cases[0].y == cases[1].y).all()
+    assert (cases[0].v != cases[1].v).any()
+    other = make_case(Setting(), 4, 0)
+    assert (other.bad != cases[0].bad).any()
+
+
+def test_thirty_percent_of_the_training_labels_are_wrong_and_no_test_label():
+    case = make_case(Setting(), 0, 0)
+    assert len(case.y) == 124
+    assert len(case.y_test) == 54
+    assert case.wrong.sum() == case.bad.sum() == round(0.3 * 124)
+    clean = make_case(Setting(bad=0.0), 0, 0)
+    assert ((clean.y != case.y) == case.bad).all()
+    assert (clean.y_test == case.y_test).all()
+
+
+def test_features_are_scaled_on_the_training_part():
+    case = make_case(Setting(), 0, 0)
+    assert np.allclose(case.x.mean(axis=0), 0)
+    assert np.allclose(case.x.std(axis=0), 1)
+    assert not np.allclose(case.x_test.mean(axis=0), 0)
+
+
+def test_federated_workers_are_wholly_honest_or_wholly_not():
+    case = make_case(Setting(dataset="digits", contributors=10, bad=0.4, attack="mixed"), 0, 0)
+    shares = [case.bad[case.contributor == worker].mean() for worker in range(10)]
+    assert sorted(shares) == [0.0] * 6 + [1.0] * 4
+
+
+def test_obvious_flips_add_five_and_subtle_ones_do_not():
+    obvious = make_case(Setting(dataset="digits", attack="mixed", subtle=0.0), 0, 0)
+    subtle = make_case(Setting(dataset="digits", attack="mixed", subtle=1.0), 0, 0)
+    truth = make_case(Setting(dataset="digits", bad=0.0), 0, 0).y
+    assert (obvious.y[obvious.bad] == (truth[obvious.bad] + 5) % 10).all()
+    assert (subtle.y[subtle.bad] != truth[subtle.bad]).all()
+    assert (subtle.y[subtle.bad] != (truth[subtle.bad] + 5) % 10).mean() > 0.8
+
+
+def test_ages_run_from_new_to_oldest():
+    case = make_case(Setting(periods=5, oldest=4.0, decay=0.1), 0, 0)
+    assert sorted(set(np.round(-np.log(case.t) / 0.1, 6))) == [0, 1, 2, 3, 4]
+    assert (make_case(Setting(), 0, 0).t == 1).all()
+
+
+def test_regression_errors_are_in_the_units_of_the_labels():
+    experiment = parse(
+        "r",
+        {
+            "title": "r",
+            "setting": {"dataset": "diabetes", "attack": "shift", "bad": 0.0},
+            "methods": ["uniform"],
+        },
+    )
+    [row] = run_block(experiment, [0], "diabetes")
+    # Labels run from 25 to 346 with a spread of 77: guessing their mean is off by about 65.
+    assert 35 < row["error"] < 65
+
+
+@pytest.mark.parametrize("field", ["attack", "scenario", "dataset"])
+def test_unknown_names_are_errors(field):
+    with pytest.raises(UnknownNameError):
+        make_case(replace(Setting(), **{field: "nonesuch"}), 0, 0)
+
+
+def test_a_network_depends_on_its_own_rows_alone():
+    cases = [make_case(Setting(dataset="breast-cancer"), trial, 0) for trial in range(3)]
+    jobs = [Job(case, np.arange(250), 5, 100, (8,)) for case in cases]
+    together = trained(jobs, "cpu", _Clock(False), "x")
+    alone = trained(jobs[1:2], "cpu", _Clock(False), "x")[0]
+    assert (together[1].flat == alone.flat).all()
+
+
+def test_truth_is_for_scoring_only():
+    """What is kept may not change when only the marks of who is bad are hidden afterwards."""
+    experiment = catalogue()["main-100"]
+    rows = run_block(replace(experiment, setting=replace(experiment.setting, epochs=1)), [0], "wine")
+    kept = {row["method"]: row["kept"] for row in rows if row["profile"] == "paper"}
+    assert kept["uniform"] == 100
+    assert kept["krum"] == pytest.approx(100 * 87 / 124)
+
+
+def test_the_strongest_claims_hold_at_a_few_seeds():
+    methods = {"uniform": {"like": "uniform"}, "krum": {"like": "krum"}, "softmax": {"like": "softmax"}}
+    experiment = parse("s", {"title": "s", "methods": {**methods, "adaptive": {"like": "adaptive"}}})
+    rows = run_block(experiment, range(6), "wine")
+    error = {m: np.mean([r["error"] for r in rows if r["method"] == m]) for m in experiment.methods}
+    assert error["softmax"] < error["krum"] < error["uniform"]
+    assert error["adaptive"] < error["krum"]
+    gamed = replace(experiment, setting=replace(experiment.setting, scenario="adversarial"))
+    rows = run_block(gamed, range(6), "wine")
+    by_method = {m: [r["error"] for r in rows if r["method"] == m] for m in experiment.methods}
+    assert by_method["adaptive"] == by_method["krum"]
+
+
+def test_stage_one_fires_where_nobody_attacks_and_all_signals_are_high():
+    experiment = catalogue()["zero-attack"]
+    clean = replace(experiment, vary={"bad": [0.0]}, setting=replace(experiment.setting, epochs=60))
+    rows = run_block(clean, range(3), "wine")
+    adaptive = [row for row in rows if row["method"] == "adaptive"]
+    uniform = [row for row in rows if row["method"] == "uniform"]
+    assert [row["uniform_branch"] for row in adaptive] == [100.0] * 3
+    assert [row["error"] for row in adaptive] == [row["error"] for row in uniform]
+
+
+def test_contributor_level_finds_the_bad_workers_where_sample_level_cannot():
+    experiment = catalogue()["detectability"]
+    setting = replace(experiment.setting, epochs=1, size=600)
+    one = replace(experiment, setting=setting, vary={"profile": ["paper"], "subtle": [1.0]})
+    rows = {row["method"]: row for row in run_block(one, [0], "digits")}
+    assert rows["contributor"]["precision"] > 90 > rows["sample"]["precision"]
