@@ -13,7 +13,7 @@ from ledger_world import simple_rows
 
 from anml.core.canonical import canonical
 from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError, UnsupportedError
-from anml.ledger import audit, book, checkpoint, keys, people, schema, store
+from anml.ledger import audit, book, checkpoint, keys, payouts, people, registry, schema, store
 from anml.ledger.engine import connect, ledger_url
 from anml.ledger.log import decode, encode, events
 
@@ -214,3 +214,20 @@ def test_erased_people_stay_erased(world):
     # Whoever comes back is somebody new.
     again = world.ledger.write(lambda tx: people.register(tx, world.ledger, "run", ["ann"]))["ann"]
     assert again != pid
+
+
+def test_addresses_never_enter_the_log(world):
+    """What is in the log stays for ever, so nobody acts there under a personal address."""
+    pids = world.establish("ann")
+    sid = world.post(world.run(simple_rows({"ann": 1})), "1")
+    mail, pid = "eve@example.org", pids["ann"]
+    steps = [
+        lambda tx: book.reverse(tx, sid, pid, 1, "other", mail, "k"),
+        lambda tx: book.reverse_all(tx, sid, mail),
+        lambda tx: payouts.create(tx, "b", "EUR", mail),
+        lambda tx: registry.trust(tx, mail, bytes(32)),
+        lambda tx: book.approve(tx, sid, mail, {}),
+    ]
+    for step in steps:
+        with pytest.raises(InputError, match="not an address"):
+            world.ledger.write(step)

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from anml.core.checks import one_of
 from anml.core.errors import ConflictError, InputError, IntegrityError
-from anml.ledger.log import Event, Posting, Writer, events, find
+from anml.ledger.log import Event, Posting, Writer, check_name, events, find
 from anml.ledger.schema import posting
 
 POOL = "source:pool"
@@ -97,6 +97,7 @@ def draft(tx: Writer, proposal: Settlement) -> Event:
     """
     if proposal.pool <= 0 or proposal.window_days < 0:
         raise InputError(f"a pool is more than 0 and a dispute window not negative, got {proposal}")
+    check_name(proposal.by)
     body = {
         name: value for name, value in proposal._asdict().items() if name not in ("id", "state", "posted")
     }
@@ -116,7 +117,7 @@ def draft(tx: Writer, proposal: Settlement) -> Event:
 def withdraw(tx: Writer, sid: str, by: str, superseded_by: str | None = None) -> None:
     """Take back a draft; it can never be approved again."""
     _expect(settlement(tx.connection, sid), "drafted")
-    body = {"by": by, "superseded_by": superseded_by}
+    body = {"by": check_name(by), "superseded_by": superseded_by}
     tx.append("settlement.withdrawn", f"settlement/{sid}/withdrawn", sid, body)
 
 
@@ -128,7 +129,7 @@ def approve(
     `credits` gives each contributor's micro-units and the facts that go with them. What the shares do
     not use goes back to the pool at once.
     """
-    body = {"by": by, "signature": signature}
+    body = {"by": check_name(by), "signature": signature}
     key = f"settlement/{sid}/approved"
     if repeated := tx.repeated("settlement.approved", key, sid, body):
         return repeated
@@ -184,7 +185,7 @@ def dispute(tx: Writer, sid: str, pid: str, reason: str, key: str) -> Event:
 
 def resolve(tx: Writer, sid: str, pid: str, outcome: str, correction: int, by: str, key: str) -> Event:
     """Close a dispute. Upheld, it may add to what is held (from the pool) or take from it (to the pool)."""
-    body = {"outcome": one_of("outcome", outcome, OUTCOMES), "by": by, "correction": correction}
+    body = {"outcome": one_of("outcome", outcome, OUTCOMES), "by": check_name(by), "correction": correction}
     if repeated := tx.repeated("dispute.resolved", f"dispute/{key}/resolved", pid, body):
         return repeated
     if pid not in disputed(tx.connection, sid):
@@ -233,7 +234,7 @@ def reverse(tx: Writer, sid: str, pid: str, amount: int, reason: str, by: str, k
 
     Money that is already paid is not pulled back; the negative balance is carried to later credits.
     """
-    body = {"reason": one_of("reason", reason, REASONS), "by": by, "amount": amount}
+    body = {"reason": one_of("reason", reason, REASONS), "by": check_name(by), "amount": amount}
     if repeated := tx.repeated("credit.reversed", f"reverse/{key}", pid, body):
         return repeated
     found = settlement(tx.connection, sid)
@@ -253,7 +254,7 @@ def reverse_all(tx: Writer, sid: str, by: str, superseded_by: str | None = None)
         if left := _net(tx.connection, sid, pid, found.currency):
             body = {"reason": "other", "by": by, "amount": left}
             _reverse(tx, sid, pid, left, body, f"reverse/{sid}/{pid}/all", found.currency)
-    body = {"by": by, "superseded_by": superseded_by}
+    body = {"by": check_name(by), "superseded_by": superseded_by}
     tx.append("settlement.reversed", f"settlement/{sid}/reversed", sid, body)
 
 

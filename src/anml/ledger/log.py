@@ -138,6 +138,13 @@ class Writer:
             self._postings = []
 
 
+def check_name(name: str) -> str:
+    """Return a name that may stay in the log for ever: who acts there is no address of a person."""
+    if not name.strip() or "@" in name:
+        raise InputError(f"name yourself by a staff identifier, not an address, got {name!r}")
+    return name
+
+
 def check_balanced(postings: Iterable[Posting], where: str) -> None:
     """Every entry sums to zero in each currency."""
     sums: dict[str, int] = {}

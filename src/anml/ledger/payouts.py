@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from anml.core.errors import ConflictError, InputError
 from anml.core.money import check_currency, floor_minor
 from anml.ledger.book import balances
-from anml.ledger.log import Event, Posting, Writer, events
+from anml.ledger.log import Event, Posting, Writer, check_name, events
 
 
 class Payment(NamedTuple):
@@ -53,7 +53,7 @@ def create(
     """
     if not re.fullmatch(r"[A-Za-z0-9-]{1,20}", batch):
         raise InputError(f"a batch is named by 1 to 20 letters, digits or dashes, got {batch!r}")
-    body = {"currency": check_currency(currency), "by": by, "threshold": threshold}
+    body = {"currency": check_currency(currency), "by": check_name(by), "threshold": threshold}
     if repeated := tx.repeated("payout.created", f"payout/{batch}", batch, body):
         return repeated
     amounts = due(tx.connection, currency, threshold)

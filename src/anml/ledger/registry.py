@@ -10,7 +10,7 @@ from anml.core.checks import one_of
 from anml.core.errors import ConflictError, InputError
 from anml.core.signals.policy import KINDS
 from anml.ledger import keys
-from anml.ledger.log import Writer, events
+from anml.ledger.log import Writer, check_name, events
 from anml.ledger.store import moment, stamp
 
 # A key may vouch for all of these unless told otherwise. Flags and their lifting, and approving
@@ -52,8 +52,7 @@ def trust(
 ) -> TrustedKey:
     """Register a key; the same key twice is one registration."""
     allowed = sorted({one_of("right of a key", name, [*KINDS, APPROVE]) for name in may})
-    if not owner.strip():
-        raise InputError("a key needs an owner")
+    check_name(owner)
     body = {
         "owner": owner,
         "public": keys.public_text(public),
