@@ -12,6 +12,7 @@ import numpy as np
 from anml.core.attribute import Contributors, attribute, chain_factor
 from anml.core.checks import Array, Floats, Ints, as_ages, as_codes
 from anml.core.domain import Recipe, Signals, Task, Weighting
+from anml.core.errors import InputError
 from anml.core.evidence import Evidence, Likelihoods, classify, weigh_evidence
 from anml.core.noise import Noise, label_noise, residual_noise
 from anml.core.signals.levels import level_values
@@ -25,6 +26,9 @@ from anml.gradients.scoring import Profile, Scores, held_out_predictions, score
 
 # How often networks are trained on what the evidence believes: once on everything, then on that.
 ROUNDS = 3
+
+# What numpy, torch and scikit-learn all take as a seed.
+MOST_SEED = 2**32 - 1
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,10 @@ class Policy:
     cold_start: ColdStart
     seed: int = 0
 
+    def __post_init__(self) -> None:
+        if not 0 <= self.seed <= MOST_SEED:
+            raise InputError(f"seed must be a whole number from 0 to {MOST_SEED}, got {self.seed}")
+
 
 @dataclass(frozen=True)
 class Assessment:
@@ -90,26 +98,37 @@ def assess(
     codes, names = (
         (None, None) if known.contributor is None else as_codes("contributor", known.contributor, n)
     )
-    groups = None if known.item is None else as_codes("item", known.item, n)[0]
+    groups = None if known.item is None else _items(known.item, n)
     scores = score(
         x, y, task, classes=classes, groups=groups, profile=policy.profile, seed=policy.seed,
         factors_of=factors_of, progress=progress,
     )  # fmt: skip
     noise = estimate_noise(scores.held_out, y, task)
     signals = _signals(scores, noise, known, policy, codes, n)
-    found = _evidence(scores.held_out, y, task, noise, signals, codes)
+    # A signal that the recipe does not use is no evidence either.
+    used = signals.only(policy.recipe.use) if policy.recipe.combine == "evidence" else signals
+    found = _evidence(scores.held_out, y, task, noise, used, codes)
     if policy.recipe.combine == "evidence":
         for turn in range(1, ROUNDS):
             held_out = refit(x, y, task, classes, groups, policy, found.clean, turn, progress)
             scores = replace(scores, held_out=held_out)
             noise = estimate_noise(held_out, y, task)
-            found = _evidence(held_out, y, task, noise, signals, codes)
+            found = _evidence(held_out, y, task, noise, used, codes)
     signals = replace(signals, clean=found.clean, noise=float(1 - found.clean.mean()))
     weighting = weigh_signals(signals, policy.recipe)
     contributors = None
     if codes is not None and names is not None:
         contributors = attribute(signals, weighting, codes, names, found.clean)
     return Assessment(scores, noise, found, signals, weighting, contributors)
+
+
+def _items(item: Array, n: int) -> Ints:
+    codes, names = as_codes("item", item, n)
+    if len(names) < 2:
+        raise InputError(
+            f"item is {names[0]!r} in every row; at least two are needed, to hold one out from the other"
+        )
+    return codes
 
 
 def refit(

@@ -4,7 +4,7 @@ Memorised labels have no gradient, so how long the scoring model trains decides 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -136,7 +136,13 @@ def profile_of(profile: str | Profile | dict[str, Any]) -> Profile:
         if profile not in PROFILES:
             raise UnknownNameError("profile", profile, PROFILES)
         return PROFILES[profile]
-    return replace(PROFILES["default"], **profile) if isinstance(profile, dict) else profile
+    if isinstance(profile, dict):
+        for name in profile:
+            one_of("profile setting", name, [f.name for f in fields(Profile)])
+        return replace(PROFILES["default"], **profile)
+    if not isinstance(profile, Profile):
+        raise InputError(f"profile must be a name, a dict or a Profile, got {profile!r}")
+    return profile
 
 
 def score(

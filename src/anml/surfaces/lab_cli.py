@@ -1,6 +1,7 @@
 """`anml lab`: list, run and report the paper's experiments. Heavy imports happen inside the commands."""
 
 import json
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -106,8 +107,8 @@ def _print_claims(summary: dict[str, object], names: list[str]) -> None:
 
 @contextmanager
 def _bar(quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
-    """Progress on the error stream, so that output stays clean."""
-    if quiet:
+    """Progress on the error stream, so that output stays clean; nothing when piped or not wanted."""
+    if quiet or not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console
