@@ -198,8 +198,8 @@ def _multipliers(path: Path | None) -> dict[str, int] | None:
 
 @disputes.command("open")
 def open_(
-    settlement: Annotated[str, typer.Argument(show_default=False)],
-    contributor: Annotated[str, typer.Argument(show_default=False)],
+    settlement: Annotated[str, typer.Argument(help="The settlement.", show_default=False)],
+    contributor: Annotated[str, typer.Argument(help="The contributor.", show_default=False)],
     reason: Annotated[str, typer.Option(help="wrong-count, wrong-weight, wrong-evidence, … or other.")],
     key: Annotated[str | None, typer.Option(help="Name of this dispute; the same one twice is one.")] = None,
     ledger: LedgerUrl = None,
@@ -217,8 +217,8 @@ def open_(
 
 @disputes.command("resolve")
 def resolve(
-    settlement: Annotated[str, typer.Argument(show_default=False)],
-    contributor: Annotated[str, typer.Argument(show_default=False)],
+    settlement: Annotated[str, typer.Argument(help="The settlement.", show_default=False)],
+    contributor: Annotated[str, typer.Argument(help="The contributor.", show_default=False)],
     outcome: Annotated[str, typer.Option(help="upheld or rejected.")],
     by: Annotated[str, typer.Option(help="Who decides: a staff identifier.")],
     add: Annotated[str, typer.Option(help="Amount added to what is held, from the pool.")] = "0",
@@ -247,8 +247,8 @@ def resolve(
 
 @disputes.command("reverse")
 def reverse(
-    settlement: Annotated[str, typer.Argument(show_default=False)],
-    contributor: Annotated[str, typer.Argument(show_default=False)],
+    settlement: Annotated[str, typer.Argument(help="The settlement.", show_default=False)],
+    contributor: Annotated[str, typer.Argument(help="The contributor.", show_default=False)],
     amount: Annotated[str, typer.Option(help="What to take back.")],
     reason: Annotated[str, typer.Option(help="duplicate, fraud, wrong-count, … or other.")],
     by: Annotated[str, typer.Option(help="Who decides: a staff identifier.")],
