@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from ledger_world import World
+
+from ledger.ledger_world import World
 
 ENGINES = ("sqlite", "postgresql")
 

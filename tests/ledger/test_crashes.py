@@ -8,10 +8,10 @@ import time
 from pathlib import Path
 
 import pytest
-from ledger_world import World, simple_rows
 
 from anml.ledger import audit, book
 from anml.ledger.log import events
+from ledger.ledger_world import World, simple_rows
 
 HERE = Path(__file__).parent
 KILLS = int(os.environ.get("ANML_KILLS", "6"))

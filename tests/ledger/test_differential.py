@@ -5,13 +5,13 @@ import random
 import shutil
 
 import pytest
-from ledger_world import World, simple_rows
 
 from anml.app import erase, imports, payout, settle, statement
 from anml.core.errors import AnmlError
 from anml.ledger import book
 from anml.ledger.log import events, leaves
 from anml.surfaces.exports import beancount, statements_csv
+from ledger.ledger_world import World, simple_rows
 
 
 def live(world: World, seed: int) -> list[str]:

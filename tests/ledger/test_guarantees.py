@@ -11,7 +11,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 import sqlalchemy as sa
-from ledger_world import World, simple_rows
 
 from anml.app import erase, payout, settle, statement
 from anml.app.verify import verify
@@ -20,6 +19,7 @@ from anml.core.errors import ConflictError, InputError, IntegrityError
 from anml.core.settle import UNIT, Rules
 from anml.ledger import audit, book, checkpoint, people, schema
 from anml.ledger.log import Posting, events
+from ledger.ledger_world import World, simple_rows
 
 HERE = Path(__file__).parent
 

@@ -7,7 +7,6 @@ from xml.etree import ElementTree
 
 import polars as pl
 import pytest
-from ledger_world import World, simple_rows, write_run
 
 from anml.app import attest, multipliers, payout, settle, statement
 from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError
@@ -18,6 +17,7 @@ from anml.ledger.standing import Score, add_scores
 from anml.ledger.store import stamp
 from anml.surfaces.exports import beancount, pain001, payout_csv, safe_cell, statements_csv
 from anml.surfaces.statement_html import statement_html
+from ledger.ledger_world import World, simple_rows, write_run
 
 IBANS = ("DE89370400440532013000", "GB29NWBK60161331926819")
 

@@ -17,12 +17,12 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from ledger_world import World, simple_rows
-from recompute_statement import amounts_of
 
 from anml.app import erase, payout, settle, statement
 from anml.core.errors import AnmlError, ConflictError
 from anml.ledger import audit, book, checkpoint, evidence, people
+from ledger.ledger_world import World, simple_rows
+from ledger.recompute_statement import amounts_of
 
 PEOPLE = ("ann", "ben", "cat", "dan")
 SCALE = int(os.environ.get("ANML_EXAMPLES", "1"))

@@ -9,13 +9,13 @@ import pytest
 import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import strategies as st
-from ledger_world import simple_rows
 
 from anml.core.canonical import canonical
 from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError, UnsupportedError
 from anml.ledger import audit, book, checkpoint, keys, payouts, people, registry, schema, store
 from anml.ledger.engine import connect, ledger_url
 from anml.ledger.log import decode, encode, events
+from ledger.ledger_world import simple_rows
 
 plain = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**100), 2**100) | st.text(),

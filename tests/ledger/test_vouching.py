@@ -7,7 +7,6 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from ledger_world import START, World, simple_rows, write_run
 
 from anml.app import attest, imports, reputation, run_scores
 from anml.app import trust as trust_app
@@ -18,6 +17,7 @@ from anml.core.signals.policy import Policy
 from anml.ledger import dsse, evidence, keys, people, registry
 from anml.ledger.standing import Score, add_scores, standings
 from anml.ledger.store import stamp
+from ledger.ledger_world import START, World, simple_rows, write_run
 
 DATA = Path(__file__).parents[1] / "data"
 LAB = "https://lab.example/qa"
