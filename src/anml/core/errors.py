@@ -3,7 +3,9 @@
 AnmlError                 anything the user can mend; the command line prints it and exits with 2
 ├── InputError            a value, a column or a file is not as it must be
 ├── UnknownNameError      a name outside a fixed list; says which ones are allowed
-└── UnsupportedError      a sound request that this version cannot carry out
+├── UnsupportedError      a sound request that this version cannot carry out
+├── ConflictError         the ledger's state does not allow it: a repeated key with another body, a wrong step
+└── IntegrityError        a signature, a hash or a sum does not hold
 """
 
 import difflib
@@ -36,3 +38,11 @@ class UnknownNameError(AnmlError):
 
 class UnsupportedError(AnmlError):
     """A sound request that this version cannot carry out."""
+
+
+class ConflictError(AnmlError):
+    """What the ledger already holds does not allow the request."""
+
+
+class IntegrityError(AnmlError):
+    """A signature, a hash or a sum does not hold; nothing that rests on it may go on."""

@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
 from anml.core.checks import Floats
 
@@ -59,6 +59,8 @@ def mean_interval(values: Any, confidence: float = 0.95) -> Estimate:
     mean = float(x.mean())
     if len(x) < 2:
         return Estimate(mean, float("-inf"), float("inf"))
+    from scipy import stats  # slow to load, and only needed here
+
     half = float(stats.t.ppf(0.5 + confidence / 2, len(x) - 1) * x.std(ddof=1) / np.sqrt(len(x)))
     return Estimate(mean, mean - half, mean + half)
 
@@ -82,4 +84,6 @@ def paired(a: Any, b: Any) -> Paired:
     if spread < 1e-12:
         same = abs(estimate.mean) < 1e-12
         return Paired(estimate, 1.0 if same else 0.0, 0.0 if same else float(np.sign(estimate.mean) * np.inf))
+    from scipy import stats
+
     return Paired(estimate, float(stats.ttest_1samp(difference, 0.0).pvalue), float(estimate.mean / spread))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from anml.core.errors import AnmlError, InputError
+from anml.surfaces import import_cli, keys_cli, ledger_cli, reputation_cli, settle_cli, statement_cli
 from anml.surfaces.lab_cli import lab
 
 if TYPE_CHECKING:
@@ -246,6 +247,16 @@ def _request(
 
 def _listed(text: str | None) -> list[str] | None:
     return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+
+
+ledger_cli.app.command("import")(import_cli.import_)
+ledger_cli.app.add_typer(keys_cli.app, name="keys")
+app.add_typer(ledger_cli.app, name="ledger")
+app.add_typer(reputation_cli.app, name="reputation")
+app.command()(settle_cli.settle)
+app.add_typer(settle_cli.disputes, name="dispute")
+app.command()(statement_cli.statement)
+app.command()(statement_cli.payout)
 
 
 def main() -> None:

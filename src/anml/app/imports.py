@@ -1,0 +1,166 @@
+"""Take an export into the ledger: who contributed, what others said of it, how good it was.
+
+The same file can be imported again: nothing is recorded twice, and the rows come out with v and r as
+they are by then.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from anml.app.scores import agreement, score_batch
+from anml.app.signals import with_signals
+from anml.core.canonical import sha256
+from anml.core.checks import one_of
+from anml.core.errors import InputError
+from anml.core.settle import UNIT
+from anml.core.signals.policy import Policy
+from anml.intake.argilla import read_argilla
+from anml.intake.contributions import PLATFORMS, Contributions
+from anml.intake.croissant import read_croissant
+from anml.intake.crowd import PRESETS, read_crowd
+from anml.intake.label_studio import read_label_studio
+from anml.intake.mapped import read_mapped
+from anml.intake.retractions import match_retractions, read_retractions
+from anml.ledger import evidence, people
+from anml.ledger.log import Writer, known_keys
+from anml.ledger.standing import Score, add_scores
+from anml.ledger.store import Ledger
+
+Columns = dict[str, str | None]
+
+
+def _croissant(path: Path, columns: Columns) -> Contributions:
+    about = read_croissant(path)
+    if about.file is None:
+        raise InputError(f"{path.name} does not say which local file holds the data")
+    return read_mapped(path.parent / about.file, {**about.columns, **_given(columns)})
+
+
+def _given(columns: Columns) -> Columns:
+    return {role: name for role, name in columns.items() if name is not None}
+
+
+# Readers by format; each takes the file and the columns that were named.
+FORMATS: dict[str, Callable[[Path, Columns], Contributions]] = {
+    "table": read_mapped,
+    "label-studio": lambda path, columns: read_label_studio(path, columns.get("label")),
+    "argilla": lambda path, columns: read_argilla(path, columns.get("label"), columns.get("time")),
+    "croissant": _croissant,
+    **{
+        name: lambda path, columns, name=name: read_crowd(path, name, **columns)  # type: ignore[misc]
+        for name in PRESETS
+    },
+}
+
+
+@dataclass(frozen=True)
+class Import:
+    """What to read and how.
+
+    `agreement` lets two others who gave the same label count as independent reproduction; only for
+    contributors whose identities are known, since made-up accounts agree with each other. `names`
+    leaves the account names in the rows, for a report that people can read; it is then personal data.
+    """
+
+    path: Path
+    format: str = "table"
+    source: str | None = None
+    domain: str = "default"
+    columns: Columns = field(default_factory=dict)
+    retractions: Path | None = None
+    agreement: bool = False
+    policy: Policy | None = None
+    names: bool = False
+
+
+class Imported(NamedTuple):
+    """What came in."""
+
+    batch: str
+    source: str
+    rows: pl.DataFrame
+    contributors: dict[str, str]
+    evidence: int
+    scores: int
+    warnings: list[str]
+
+
+def import_file(ledger: Ledger, request: Import, *, dry_run: bool = False) -> Imported:
+    """Read a file and record what it shows."""
+    found = FORMATS[one_of("format", request.format, FORMATS)](request.path, request.columns)
+    source = request.source or found.source
+    batch = sha256(request.path.read_bytes())
+    if request.retractions is not None:
+        notices = match_retractions(found.rows, read_retractions(request.retractions))
+        found = found._replace(evidence=pl.concat([found.evidence, notices]))
+    scores = score_batch(found)
+
+    def work(tx: Writer) -> Imported:
+        named = set(found.rows["contributor"]) | (set(found.evidence["issuer"]) - set(PLATFORMS))
+        pids = people.register(tx, ledger, source, named)
+        _contributions(tx, found, pids, batch, source, request.domain)
+        records = _records(found, pids, batch, source)
+        if request.agreement:
+            records += _agreement_records(found, pids, batch)
+        new = len(evidence.add(tx, records))
+        when = _last_times(found, tx.now)
+        scored = add_scores(
+            tx,
+            (
+                Score(pids[who], request.domain, name, batch[:16], when[who], round(quality * UNIT), rows)
+                for who, name, quality, rows in scores.iter_rows()
+            ),
+        )
+        given = found.rows.with_columns(pl.col("contributor").replace_strict(pids, return_dtype=pl.String))
+        rows = with_signals(tx.connection, given, batch, tx.now, request.domain, request.policy)
+        if request.names:
+            rows = rows.with_columns(found.rows["contributor"])
+        mine = {name: pids[name] for name in sorted(set(found.rows["contributor"]))}
+        return Imported(batch, source, rows, mine, new, scored, found.warnings)
+
+    return ledger.rehearse(work) if dry_run else ledger.write(work)
+
+
+def _contributions(
+    tx: Writer, found: Contributions, pids: dict[str, str], batch: str, source: str, domain: str
+) -> None:
+    counts: dict[str, int] = {}
+    for name, rows in found.rows["contributor"].value_counts().iter_rows():
+        counts[pids[name]] = counts.get(pids[name], 0) + rows
+    keys = {f"contribution/{batch}/{pid}": pid for pid in sorted(counts)}
+    known = known_keys(tx.connection, list(keys))
+    for key, pid in keys.items():
+        if key not in known:
+            body: dict[str, Any] = {"batch": batch, "source": source, "domain": domain, "rows": counts[pid]}
+            tx.append("contribution", key, pid, body)
+
+
+def _records(found: Contributions, pids: dict[str, str], batch: str, source: str) -> list[evidence.Record]:
+    """Evidence as the platform recorded it; a label that a reviewer fixed was accepted as it now is."""
+    return [
+        evidence.Record(
+            kind="review-accepted" if row["kind"] == "fixed" else row["kind"],
+            pid=pids[row["contributor"]],
+            issuer=pids.get(row["issuer"], f"{source}: {row['issuer']}"),
+            at=row["at"] or "",
+            scope=evidence.item_scope(batch, row["item"]),
+        )
+        for row in found.evidence.iter_rows(named=True)
+    ]
+
+
+def _agreement_records(found: Contributions, pids: dict[str, str], batch: str) -> list[evidence.Record]:
+    return [
+        evidence.Record("agreement", pids[who], "two others", "", evidence.item_scope(batch, item))
+        for item, who in agreement(found.rows).iter_rows()
+    ]
+
+
+def _last_times(found: Contributions, now: str) -> dict[str, str]:
+    """When each contributor's work was done; the time of import where the file does not say."""
+    last = found.rows.group_by("contributor").agg(pl.col("time").max())
+    return {name: min(when or now, now) for name, when in last.iter_rows()}

@@ -1,0 +1,193 @@
+"""The frozen weight manifest: all that a settlement rests on, as whole numbers, in one hashed file.
+
+Whoever has the manifest can repeat every amount without our code, our database or our machine.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from anml.core.canonical import canonical, sha256
+from anml.core.errors import InputError
+from anml.core.settle import ROW_WEIGHTS, UNIT, Claim, Rules, allocate, row_units, shares
+
+FORMAT = "anml-manifest/1"
+
+# Upper ends of the bands shown on a statement; contributors see bands, never the figures themselves.
+BANDS: dict[str, tuple[tuple[str, float], ...]] = {
+    "v": (
+        ("flagged", 0.15),
+        ("self-attested", 0.45),
+        ("institution", 0.675),
+        ("reviewed", 0.775),
+        ("peer-reviewed", 0.885),
+        ("reproduced", 1.0),
+    ),
+    "r": (("poor", 0.3), ("new", 0.5), ("rising", 0.7), ("established", 0.9), ("top", 1.0)),
+    "t": (("stale", 0.25), ("ageing", 0.75), ("fresh", 1.0)),
+}
+_SIGNALS = ("q", "v", "r", "t")
+
+
+class Run(NamedTuple):
+    """A finished run: its samples, what it says about itself, and the hash of the samples file."""
+
+    samples: pl.DataFrame
+    info: dict[str, Any]
+    sha256: str
+
+
+def read_run(folder: Path) -> Run:
+    """Read the folder that `anml audit` or `anml train` wrote."""
+    file, about = folder / "samples.parquet", folder / "run.json"
+    for path in (file, about):
+        if not path.is_file():
+            raise InputError(f"{folder} is not a run folder: it has no {path.name}")
+    data = file.read_bytes()
+    samples = pl.read_parquet(data)
+    for name in ("contributor", "kept"):
+        if name not in samples.columns:
+            raise InputError(f"samples.parquet has no column {name!r}")
+    if samples.is_empty():
+        raise InputError("samples.parquet has no rows; there is nothing to settle")
+    if samples["contributor"].null_count():
+        raise InputError(f"contributor is missing in {samples['contributor'].null_count()} rows of the run")
+    return Run(samples, json.loads(about.read_text()), sha256(data))
+
+
+def default_weight(run: Run) -> str:
+    """P(clean) where the run estimated it by the evidence recipe, else the product of the signals."""
+    combine = (run.info.get("recipe") or {}).get("combine")
+    known = "p_clean" in run.samples.columns and not run.samples["p_clean"].null_count()
+    return "p_clean" if combine == "evidence" and known else "product"
+
+
+def build(
+    run: Run,
+    rules: Rules,
+    pool: int,
+    currency: str,
+    pids: Mapping[str, str],
+    newcomers: set[str],
+    multipliers: Mapping[str, int] | None = None,
+) -> dict[str, Any]:
+    """The manifest of a settlement, with contributors under the identifiers in `pids`."""
+    lines = _lines(run, rules, pids)
+    for line in lines:
+        line["newcomer"] = line["pid"] in newcomers
+        line["multiplier"] = UNIT if multipliers is None else multipliers.get(line["pid"], 0)
+    return {
+        "format": FORMAT,
+        "run": {
+            "samples_sha256": run.sha256,
+            "rows": run.samples.height,
+            "kept": sum(e["kept"] for e in lines),
+        },
+        "rules": rules.to_dict(),
+        "unit": UNIT,
+        "pool": pool,
+        "currency": currency,
+        "contributors": lines,
+    }
+
+
+def read(data: bytes) -> dict[str, Any]:
+    """Read a manifest and check that it is one."""
+    found: dict[str, Any] = json.loads(data)
+    if found.get("format") != FORMAT or canonical(found) != data:
+        raise InputError(f"this is not a canonical {FORMAT}")
+    return found
+
+
+def amounts(manifest: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
+    """Micro-units and share (in parts of `UNIT`, rounded down) of each contributor."""
+    rules = Rules(**manifest["rules"])
+    claims = {
+        line["pid"]: Claim(line["units"], line["counted"], line["newcomer"], line["multiplier"])
+        for line in manifest["contributors"]
+    }
+    exact = shares(claims, rules)
+    given = allocate(manifest["pool"], exact)
+    return {pid: (given[pid], share.numerator * UNIT // share.denominator) for pid, share in exact.items()}
+
+
+def _lines(run: Run, rules: Rules, pids: Mapping[str, str]) -> list[dict[str, Any]]:
+    """One line for each contributor, sorted, so that the order of rows leaves no trace."""
+    frame = _with_units(run.samples, rules, pids)
+    bands = [
+        ((pl.col(name) > low) & (pl.col(name) <= high)).sum().alias(f"{name}/{label}")
+        for name in BANDS
+        for label, low, high in _edges(name)
+    ]
+    lines = (
+        frame.group_by("pid")
+        .agg(
+            pl.len().alias("rows"),
+            pl.col("kept").sum(),
+            pl.col("r").filter(pl.col("kept")).mean().fill_null(0.0).alias("r_mean"),
+            *bands,
+        )
+        .join(_counted(frame), on="pid")
+        .sort("pid")
+    )
+    return [_line(row) for row in lines.iter_rows(named=True)]
+
+
+def _line(row: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "pid": row["pid"],
+        "rows": row["rows"],
+        "kept": row["kept"],
+        "counted": row["counted"],
+        "units": row["high"] * 10**6 + row["low"],
+        "units_sha256": sha256(row["listed"].encode()),
+        "r": round(row["r_mean"] * UNIT),
+        "bands": {name: {label: row[f"{name}/{label}"] for label, *_ in _edges(name)} for name in BANDS},
+    }
+
+
+def _with_units(samples: pl.DataFrame, rules: Rules, pids: Mapping[str, str]) -> pl.DataFrame:
+    """The columns that matter, with signals that the run did not have counting as 1."""
+    needed = {*ROW_WEIGHTS[rules.weight][0], *BANDS} - {"kept"}
+    missing = [name for name in needed - set(_SIGNALS) if name not in samples.columns]
+    if missing or ("q" in needed and "q" not in samples.columns):
+        raise InputError(f"settling by {rules.weight} needs the column {(missing or ['q'])[0]!r} in the run")
+    signals = [
+        pl.col(name).cast(pl.Float64).fill_null(1.0) if name in samples.columns else pl.lit(1.0).alias(name)
+        for name in sorted(needed)
+    ]
+    item = pl.col("item").cast(pl.String) if "item" in samples.columns else pl.lit(None, pl.String)
+    who = pl.col("contributor").cast(pl.String).replace_strict(pids, return_dtype=pl.String)
+    frame = samples.select(who.alias("pid"), item.alias("item"), pl.col("kept").cast(pl.Boolean), *signals)
+    columns = {name: frame[name].to_numpy() for name in needed} | {"kept": frame["kept"].to_numpy()}
+    return frame.with_columns(pl.Series("units", row_units(rules.weight, columns)))
+
+
+def _counted(frame: pl.DataFrame) -> pl.DataFrame:
+    """Units by contributor, with several kept rows of one contributor about one item counting as one.
+
+    Sums run over millions and units separately: both stay far inside 64 bits, so they are exact.
+    """
+    kept = frame.filter(pl.col("kept")).select("pid", "item", "units")
+    alone = kept.filter(pl.col("item").is_null()).select("pid", "units")
+    shared = kept.filter(pl.col("item").is_not_null()).group_by("pid", "item")
+    together = shared.agg(pl.col("units").sum() // pl.len()).select("pid", pl.col("units").cast(pl.Int64))
+    rows = pl.concat([alone, together]).sort("pid", "units")
+    sums = rows.group_by("pid").agg(
+        pl.len().alias("counted"),
+        (pl.col("units") // 10**6).sum().alias("high"),
+        (pl.col("units") % 10**6).sum().alias("low"),
+        pl.col("units").cast(pl.String).str.join("\n").alias("listed"),
+    )
+    everyone = frame.select("pid").unique()
+    return everyone.join(sums, on="pid", how="left").with_columns(
+        pl.col("counted", "high", "low").fill_null(0), pl.col("listed").fill_null("")
+    )
+
+
+def _edges(name: str) -> list[tuple[str, float, float]]:
+    lows = (-1.0, *(high for _, high in BANDS[name][:-1]))
+    return [(label, low, high) for (label, high), low in zip(BANDS[name], lows, strict=True)]

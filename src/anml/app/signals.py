@@ -1,0 +1,52 @@
+"""v and r of each row, as the ledger knows them at one moment, with the entries they rest on."""
+
+from collections.abc import Mapping
+
+import polars as pl
+import sqlalchemy as sa
+
+from anml.core.signals.policy import Evidence, Policy, Verdict
+from anml.core.signals.track_record import TrackRule
+from anml.ledger import evidence
+from anml.ledger.standing import standings
+from anml.ledger.store import seconds
+
+
+def with_signals(
+    connection: sa.Connection,
+    rows: pl.DataFrame,
+    batch: str,
+    at: str,
+    domain: str = "default",
+    policy: Policy | None = None,
+    rule: TrackRule | None = None,
+) -> pl.DataFrame:
+    """Add verification, reputation, level and evidence to rows whose contributors are identifiers.
+
+    `evidence` lists the numbers of the log entries that v rests on.
+    """
+    policy = policy or Policy()
+    known = standings(connection, at, domain, policy, rule)
+    pids = rows["contributor"].unique().to_list()
+    found = evidence.of(connection, pids)
+    split = {pid: _by_scope(found.get(pid, [])) for pid in pids}
+    general = (evidence.EVERYTHING, evidence.batch_scope(batch))
+    base = {pid: [e for scope in general for e in split[pid].get(scope, [])] for pid in pids}
+    plain = {pid: policy.judge(base[pid], seconds(at)) for pid in pids}
+    verdicts: list[Verdict] = []
+    for pid, item in rows.select("contributor", "item").iter_rows():
+        own = split[pid].get(evidence.item_scope(batch, item)) if split[pid] else None
+        verdicts.append(policy.judge([*base[pid], *own], seconds(at)) if own else plain[pid])
+    return rows.with_columns(
+        pl.Series("verification", [verdict.v for verdict in verdicts], dtype=pl.Float64),
+        pl.Series("reputation", [known[pid].r for pid in rows["contributor"]], dtype=pl.Float64),
+        pl.Series("level", [verdict.level for verdict in verdicts]),
+        pl.Series("evidence", [";".join(map(str, verdict.evidence)) for verdict in verdicts]),
+    )
+
+
+def _by_scope(records: list[Evidence]) -> Mapping[str, list[Evidence]]:
+    split: dict[str, list[Evidence]] = {}
+    for record in records:
+        split.setdefault(record.scope, []).append(record)
+    return split

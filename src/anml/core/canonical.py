@@ -1,0 +1,66 @@
+"""One value, one string of bytes: canonical JSON, so that a hash means the same everywhere.
+
+Sorted keys, no spaces, UTF-8, integers only. Floating point numbers are refused: two programs print
+them differently, and money and weights are integers here anyway.
+"""
+
+import hashlib
+import json
+from typing import Any
+
+from anml.core.errors import InputError
+
+LARGEST = 2**127 - 1
+
+
+def canonical(value: Any) -> bytes:
+    """The canonical bytes of plain values.
+
+    Examples
+    --------
+    >>> canonical({"b": [1, None, True], "a": "x"})
+    b'{"a":"x","b":[1,null,true]}'
+    >>> canonical({"share": 0.5})
+    Traceback (most recent call last):
+    anml.core.errors.InputError: canonical JSON holds no floating point numbers, got 0.5 at share
+    """
+    _check(value, "")
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return text.encode("utf-8")
+
+
+def sha256(data: bytes) -> str:
+    """SHA-256 as lower-case hex.
+
+    Examples
+    --------
+    >>> sha256(b"")[:16]
+    'e3b0c44298fc1c14'
+    """
+    return hashlib.sha256(data).hexdigest()
+
+
+def digest(value: Any) -> str:
+    """SHA-256 of the canonical bytes of a value."""
+    return sha256(canonical(value))
+
+
+def _check(value: Any, where: str) -> None:
+    if value is None or isinstance(value, str | bool):
+        return
+    if isinstance(value, int):
+        if abs(value) > LARGEST:
+            raise InputError(f"canonical JSON holds integers of at most 127 bits, got {value} at {where}")
+        return
+    if isinstance(value, list | tuple):
+        for position, item in enumerate(value):
+            _check(item, f"{where}[{position}]")
+        return
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise InputError(f"canonical JSON has text keys, got {key!r} at {where or 'the top'}")
+            _check(item, f"{where}.{key}" if where else key)
+        return
+    kind = "floating point numbers" if isinstance(value, float) else f"{type(value).__name__} values"
+    raise InputError(f"canonical JSON holds no {kind}, got {value!r} at {where or 'the top'}")

@@ -1,0 +1,150 @@
+"""A Merkle tree over the log, by the hashing rules of RFC 6962.
+
+A root stands for a whole history in 32 bytes; a short path shows that one entry is in it, or that a
+later root only added to an earlier one.
+"""
+
+import hashlib
+from collections.abc import Sequence
+
+from anml.core.errors import InputError
+
+EMPTY_ROOT = hashlib.sha256(b"").digest()
+
+
+def leaf_hash(entry: bytes) -> bytes:
+    """Hash of one entry; the prefix keeps leaves and inner nodes apart."""
+    return hashlib.sha256(b"\x00" + entry).digest()
+
+
+def node_hash(left: bytes, right: bytes) -> bytes:
+    """Hash of two subtrees."""
+    return hashlib.sha256(b"\x01" + left + right).digest()
+
+
+class Tree:
+    """All levels of a tree, computed once; paths are then a walk.
+
+    An odd node at the end of a level moves up unchanged, which gives the same root as the recursive
+    rule of the RFC (split at the largest power of two below the size).
+
+    Examples
+    --------
+    >>> tree = Tree([leaf_hash(b"a"), leaf_hash(b"b"), leaf_hash(b"c")])
+    >>> tree.root == node_hash(node_hash(leaf_hash(b"a"), leaf_hash(b"b")), leaf_hash(b"c"))
+    True
+    """
+
+    def __init__(self, leaves: Sequence[bytes]) -> None:
+        levels = [list(leaves)]
+        while len(levels[-1]) > 1:
+            below = levels[-1]
+            above = [node_hash(below[i], below[i + 1]) for i in range(0, len(below) - 1, 2)]
+            if len(below) % 2:
+                above.append(below[-1])
+            levels.append(above)
+        self._levels = levels
+
+    def __len__(self) -> int:
+        return len(self._levels[0])
+
+    @property
+    def leaves(self) -> list[bytes]:
+        """The leaves, in order."""
+        return self._levels[0]
+
+    @property
+    def root(self) -> bytes:
+        """The root over all leaves."""
+        return self._levels[-1][0] if len(self) else EMPTY_ROOT
+
+    def inclusion(self, index: int) -> list[bytes]:
+        """The sibling hashes from leaf `index` up to the root."""
+        if not 0 <= index < len(self):
+            raise InputError(f"leaf {index} is not in a tree of {len(self)} leaves")
+        path = []
+        for level in self._levels[:-1]:
+            sibling = index ^ 1
+            if sibling < len(level):
+                path.append(level[sibling])
+            index >>= 1
+        return path
+
+    def consistency(self, size: int) -> list[bytes]:
+        """The hashes that show the first `size` leaves are the start of this tree."""
+        if not 0 < size <= len(self):
+            raise InputError(f"an older tree has between 1 and {len(self)} leaves, got {size}")
+        return _consistency(self._levels[0], size, whole=True)
+
+
+def _consistency(leaves: Sequence[bytes], size: int, *, whole: bool) -> list[bytes]:
+    if size == len(leaves):
+        return [] if whole else [Tree(leaves).root]
+    split = _split(len(leaves))
+    if size <= split:
+        return [*_consistency(leaves[:split], size, whole=whole), Tree(leaves[split:]).root]
+    return [*_consistency(leaves[split:], size - split, whole=False), Tree(leaves[:split]).root]
+
+
+def _split(size: int) -> int:
+    """The largest power of two below `size`."""
+    return 1 << (size - 1).bit_length() - 1
+
+
+def verify_inclusion(leaf: bytes, index: int, size: int, path: Sequence[bytes], root: bytes) -> bool:
+    """Does the path lead from this leaf, at this place, to this root of a tree of this size?
+
+    Examples
+    --------
+    >>> tree = Tree([leaf_hash(bytes([i])) for i in range(5)])
+    >>> verify_inclusion(leaf_hash(bytes([3])), 3, 5, tree.inclusion(3), tree.root)
+    True
+    >>> verify_inclusion(leaf_hash(bytes([3])), 2, 5, tree.inclusion(3), tree.root)
+    False
+    """
+    if not 0 <= index < size:
+        return False
+    current, last, rest = leaf, size - 1, list(path)
+    while last:
+        # A lone last node has no sibling and moves up by itself.
+        if index & 1 or index < last:
+            if not rest:
+                return False
+            sibling = rest.pop(0)
+            current = node_hash(sibling, current) if index & 1 else node_hash(current, sibling)
+        index, last = index >> 1, last >> 1
+    return not rest and current == root
+
+
+def verify_consistency(old_size: int, old_root: bytes, size: int, root: bytes, path: Sequence[bytes]) -> bool:
+    """Does the newer tree start with the older one?
+
+    Examples
+    --------
+    >>> leaves = [leaf_hash(bytes([i])) for i in range(7)]
+    >>> old, new = Tree(leaves[:3]), Tree(leaves)
+    >>> verify_consistency(3, old.root, 7, new.root, new.consistency(3))
+    True
+    """
+    if not 0 < old_size <= size:
+        return False
+    if old_size == size:
+        return not path and old_root == root
+    rest = list(path)
+    node, last = old_size - 1, size - 1
+    while node & 1:
+        node, last = node >> 1, last >> 1
+    if node and not rest:
+        return False
+    old = new = rest.pop(0) if node else old_root
+    while last:
+        if node & 1 or node < last:
+            if not rest:
+                return False
+            sibling = rest.pop(0)
+            if node & 1:
+                old, new = node_hash(sibling, old), node_hash(sibling, new)
+            else:
+                new = node_hash(new, sibling)
+        node, last = node >> 1, last >> 1
+    return not rest and old == old_root and new == root

@@ -1,0 +1,90 @@
+"""Money as integers: micro-units (six decimals) of a currency, never floating point.
+
+Data is often worth less than a cent, so accounts run at six decimals and only a payout is rounded
+down to what a bank can move; the rest stays payable.
+"""
+
+import re
+from decimal import Decimal
+
+from anml.core.errors import InputError
+
+SCALE = 6
+MICRO = 10**SCALE
+# The largest amount that fits a signed 64-bit integer on either database.
+LARGEST = 2**63 - 1
+
+# ISO 4217 currencies whose smallest unit is not a hundredth.
+MINOR_DIGITS = {
+    **dict.fromkeys(("BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF"), 0),
+    **dict.fromkeys(("UGX", "UYI", "VND", "VUV", "XAF", "XOF", "XPF"), 0),
+    **dict.fromkeys(("BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"), 3),
+}
+
+
+def check_currency(code: str) -> str:
+    """Return a three-letter currency code, or say what is wrong."""
+    if not re.fullmatch(r"[A-Z]{3}", code):
+        raise InputError(f"a currency is three capital letters such as EUR, got {code!r}")
+    return code
+
+
+def minor_unit(currency: str) -> int:
+    """Micro-units in the smallest amount a bank can move.
+
+    Examples
+    --------
+    >>> minor_unit("EUR"), minor_unit("JPY")
+    (10000, 1000000)
+    """
+    return int(10 ** (SCALE - MINOR_DIGITS.get(check_currency(currency), 2)))
+
+
+def parse_amount(text: str | int) -> int:
+    """Read an amount in whole currency units into micro-units, exactly.
+
+    Examples
+    --------
+    >>> parse_amount("10000"), parse_amount("0.007")
+    (10000000000, 7000)
+    """
+    if isinstance(text, bool | float) or not re.fullmatch(r"[0-9]+(\.[0-9]+)?", str(text).strip()):
+        raise InputError(f"an amount is digits with an optional point, such as 10000.50, got {text!r}")
+    scaled = Decimal(str(text).strip()) * MICRO
+    if scaled != int(scaled):
+        raise InputError(f"an amount has at most {SCALE} decimals, got {text!r}")
+    if scaled > LARGEST:
+        raise InputError(f"an amount is at most {LARGEST // MICRO}, got {text!r}")
+    return int(scaled)
+
+
+def show_amount(micro: int, digits: int = SCALE) -> str:
+    """Micro-units as decimal text with `digits` decimals; refuses to drop anything but zeros.
+
+    Examples
+    --------
+    >>> show_amount(7000), show_amount(-12_340_000, 2)
+    ('0.007000', '-12.34')
+    """
+    step = 10 ** (SCALE - digits)
+    if micro % step:
+        raise InputError(f"{micro} micro-units do not fit {digits} decimals")
+    whole, part = divmod(abs(micro) // step, 10**digits)
+    sign = "-" if micro < 0 else ""
+    return f"{sign}{whole}.{part:0{digits}d}" if digits else f"{sign}{whole}"
+
+
+def show_minor(micro: int, currency: str) -> str:
+    """An amount as a bank writes it."""
+    return show_amount(micro, MINOR_DIGITS.get(check_currency(currency), 2))
+
+
+def floor_minor(micro: int, currency: str) -> int:
+    """The part of an amount that a bank can move.
+
+    Examples
+    --------
+    >>> floor_minor(12_345_678, "EUR"), floor_minor(-5, "EUR")
+    (12340000, 0)
+    """
+    return max(micro, 0) // minor_unit(currency) * minor_unit(currency)

@@ -1,0 +1,210 @@
+"""From row weights to exact shares of a pool.
+
+Training weight and pay are two different things: a softmax weight is nearly flat, and would pay a bad
+contributor almost as much as a good one. Pay rests on the product of the signals over kept rows, or
+on P(clean). Every figure is quantised to an integer first, so that neither the order of rows nor the
+machine changes a result, and an outsider can repeat it with whole numbers alone.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from decimal import Context, Decimal, InvalidOperation
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from anml.core.checks import Floats, Ints, as_unit, one_of
+from anml.core.errors import InputError
+
+# Integer parts that stand for the weight 1.
+UNIT = 10**12
+
+_EXACT = Context(prec=60)
+
+# Row weight by name, from the columns of a run; every one is 0 for what was not kept.
+ROW_WEIGHTS: dict[str, tuple[tuple[str, ...], Callable[..., Floats]]] = {
+    "product": (("kept", "q", "v", "r", "t"), lambda kept, q, v, r, t: kept * q * v * r * t),
+    "p_clean": (("kept", "p_clean"), lambda kept, p_clean: kept * p_clean),
+    "blend": (("kept", "weight"), lambda kept, weight: kept * weight),
+    "equal": (("kept",), lambda kept: kept * 1.0),
+}
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How a pool is shared; fractions of the pool are integer parts of `UNIT`.
+
+    Parameters
+    ----------
+    weight
+        Row weight, a name in `ROW_WEIGHTS`.
+    volume
+        Pay grows with rows to this power, as decimal text: `"1"` pays every row alike, `"0.5"` by the
+        square root. Below 1 it rewards many accounts over one, so it needs identities you trust.
+    min_share, max_share
+        Bounds on one contributor's share; the minimum goes to those with some weight who are not new.
+    newcomer_cap
+        The most that all new contributors together can get while there are others.
+    """
+
+    weight: str = "product"
+    volume: str = "1"
+    min_share: int = 0
+    max_share: int = UNIT
+    newcomer_cap: int = UNIT // 5
+
+    def __post_init__(self) -> None:
+        one_of("settlement weight", self.weight, ROW_WEIGHTS)
+        if not 0 < _decimal("volume", self.volume) <= 1:
+            raise InputError(f"volume must lie in (0, 1], got {self.volume}")
+        for name in ("min_share", "max_share", "newcomer_cap"):
+            if not 0 <= getattr(self, name) <= UNIT:
+                raise InputError(f"{name} must lie between 0 and {UNIT} parts, got {getattr(self, name)}")
+        if self.min_share > self.max_share:
+            raise InputError(f"min_share {self.min_share} is above max_share {self.max_share}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for the manifest."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What one contributor brings: the sum of quantised row weights, and what it rests on."""
+
+    units: int
+    kept: int
+    newcomer: bool = False
+    multiplier: int = UNIT
+
+
+def parts(name: str, text: str) -> int:
+    """Read a fraction in decimal text as integer parts.
+
+    Examples
+    --------
+    >>> parts("max_share", "0.25")
+    250000000000
+    """
+    value = _decimal(name, text) * UNIT
+    if value < 0 or value != int(value):
+        raise InputError(f"{name} must be a decimal number of at most 12 places, not negative, got {text!r}")
+    return int(value)
+
+
+def row_units(kind: str, columns: Mapping[str, Any]) -> Ints:
+    """Quantised settlement weight of each row.
+
+    Examples
+    --------
+    >>> row_units("product", {"kept": [1, 0], "q": [0.5, 1], "v": [0.5, 1], "r": [1, 1], "t": [1, 1]})
+    array([250000000000,            0])
+    """
+    needed, combine = ROW_WEIGHTS[one_of("settlement weight", kind, ROW_WEIGHTS)]
+    missing = [name for name in needed if name not in columns]
+    if missing:
+        raise InputError(f"settling by {kind} needs the column {missing[0]}, which the run does not have")
+    weights = combine(*(as_unit(name, columns[name]) for name in needed))
+    return np.asarray(np.rint(weights * UNIT), dtype=np.int64)
+
+
+def weigh_claims(claims: Mapping[str, Claim], rules: Rules) -> dict[str, int]:
+    """Claims as integer weights, after volume, multiplier and the cap on newcomers."""
+    weights = {
+        name: claim.units * claim.multiplier * _volume_factor(claim.kept, rules.volume)
+        for name, claim in claims.items()
+    }
+    new = sum(weights[name] for name, claim in claims.items() if claim.newcomer)
+    old = sum(weights.values()) - new
+    cap = rules.newcomer_cap
+    if old and new * UNIT > cap * (new + old):
+        # Both groups keep their inner proportions; together newcomers get exactly the cap.
+        return {
+            name: weights[name] * (cap * old if claim.newcomer else (UNIT - cap) * new)
+            for name, claim in claims.items()
+        }
+    return weights
+
+
+def shares(claims: Mapping[str, Claim], rules: Rules) -> dict[str, Fraction]:
+    """Exact share of the pool for each contributor; they sum to at most one.
+
+    The sum is below one only where nobody has any weight, or where every share is at its maximum.
+
+    Examples
+    --------
+    >>> claims = {"a": Claim(3, 1), "b": Claim(1, 1), "c": Claim(0, 0)}
+    >>> [str(share) for share in shares(claims, Rules()).values()]
+    ['3/4', '1/4', '0']
+    """
+    weights = weigh_claims(claims, rules)
+    low = {name: 0 if claims[name].newcomer else rules.min_share for name in claims}
+    live = sorted(name for name in claims if weights[name] > 0)
+    if sum(low[name] for name in live) > UNIT:
+        raise InputError(
+            f"a minimum share of {rules.min_share / UNIT:g} for {len(live)} contributors exceeds the pool"
+        )
+    if rules.max_share * len(live) <= UNIT:
+        return {name: Fraction(rules.max_share if name in live else 0, UNIT) for name in claims}
+    fixed = _bounded({name: weights[name] for name in live}, low, rules.max_share)
+    return {name: fixed.get(name, Fraction(0)) for name in claims}
+
+
+def _bounded(weights: dict[str, int], low: Mapping[str, int], high: int) -> dict[str, Fraction]:
+    """Proportional shares within bounds: freeze the side that is violated more, and share the rest again."""
+    fixed: dict[str, Fraction] = {}
+    free = dict(weights)
+    while free:
+        scale = (1 - sum(fixed.values(), Fraction(0))) / sum(free.values())
+        bounds = {name: (Fraction(low[name], UNIT), Fraction(high, UNIT)) for name in free}
+        wanted = {name: scale * weight for name, weight in free.items()}
+        below = {name: bounds[name][0] for name in free if wanted[name] < bounds[name][0]}
+        above = {name: bounds[name][1] for name in free if wanted[name] > bounds[name][1]}
+        lack = sum((bound - wanted[name] for name, bound in below.items()), Fraction(0))
+        excess = sum((wanted[name] - bound for name, bound in above.items()), Fraction(0))
+        frozen = (below if lack >= excess else {}) | (above if excess >= lack else {})
+        if not frozen:
+            return fixed | wanted
+        fixed |= frozen
+        free = {name: weight for name, weight in free.items() if name not in frozen}
+    return fixed
+
+
+def allocate(pool: int, quotas: Mapping[str, Fraction]) -> dict[str, int]:
+    """Split `pool` micro-units by exact shares, with the largest remainders rounded up.
+
+    Ties go by name, so the order of the input never matters, and who has no share gets nothing.
+
+    Examples
+    --------
+    >>> third = Fraction(1, 3)
+    >>> allocate(100, {"b": third, "a": third, "c": third})
+    {'b': 33, 'a': 34, 'c': 33}
+    """
+    if pool < 0:
+        raise InputError(f"a pool is not negative, got {pool}")
+    whole = {name: pool * share.numerator // share.denominator for name, share in quotas.items()}
+    remainder = {name: pool * share - whole[name] for name, share in quotas.items()}
+    spare = int(sum(remainder.values(), Fraction(0)))
+    for name in sorted(quotas, key=lambda name: (-remainder[name], name))[:spare]:
+        whole[name] += 1
+    return whole
+
+
+def _volume_factor(kept: int, volume: str) -> int:
+    """rows^(volume - 1) in parts of UNIT; decimal arithmetic rounds alike on every machine."""
+    exponent = _decimal("volume", volume) - 1
+    if exponent == 0 or kept <= 1:
+        return UNIT
+    return int(_EXACT.multiply(_EXACT.power(Decimal(kept), exponent), Decimal(UNIT)))
+
+
+def _decimal(name: str, text: str) -> Decimal:
+    try:
+        value = Decimal(text)
+    except (InvalidOperation, TypeError):
+        raise InputError(f"{name} must be a decimal number, got {text!r}") from None
+    if not value.is_finite():
+        raise InputError(f"{name} must be a finite number, got {text!r}")
+    return value

@@ -1,0 +1,167 @@
+"""v from evidence: who vouched for a contribution, how, when, and whether that still stands.
+
+v is the best standing evidence, and any open flag wins over all of it. Nobody vouches for themselves:
+what the contributor, or a key of theirs, says is self-attested whatever it claims.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from anml.core.checks import in_range, one_of
+from anml.core.errors import InputError
+from anml.core.signals.levels import Level
+from anml.core.signals.verification import VERIFICATION
+
+# The paper has no row for work that a second person looked at and accepted; the band is ours.
+LEVELS: dict[str, Level] = {
+    **VERIFICATION,
+    "reviewed": Level(0.70, 0.80, 0.70, "accepted by a second person"),
+}
+
+# What each kind of evidence can show. `flagged` kinds are flags, None says nothing about v by itself.
+KINDS: dict[str, str | None] = {
+    "self": "self-attested",
+    "affiliation": "institution",
+    "review-accepted": "reviewed",
+    "publication": "peer-reviewed",
+    "reproduced": "reproduced",
+    "agreement": "reproduced",
+    "review-rejected": "flagged",
+    "retracted": "flagged",
+    "signature-invalid": "flagged",
+    "admin-flag": "flagged",
+    "concern": None,
+    "correction": None,
+    "reinstated": None,
+    "flag-lifted": None,
+}
+
+# Later evidence of the first kind closes earlier flags of the others.
+LIFTS: dict[str, frozenset[str]] = {
+    "review-accepted": frozenset({"review-rejected"}),
+    "reinstated": frozenset({"retracted", "concern"}),
+    "flag-lifted": frozenset({"admin-flag", "signature-invalid", "review-rejected", "retracted", "concern"}),
+}
+
+VOUCHED = ("signature", "platform", "nobody")
+
+
+class Evidence(NamedTuple):
+    """One record: `at` and `until` in seconds; `vouched` says what stands behind it besides the words.
+
+    `scope` names what it is about: the contributor, a batch or an item. A lift closes flags of its own
+    scope only.
+    """
+
+    id: int
+    kind: str
+    subject: str
+    issuer: str
+    at: float
+    until: float | None = None
+    vouched: str = "signature"
+    scope: str = ""
+
+
+class Verdict(NamedTuple):
+    """v with its level, the evidence it rests on, and a sentence."""
+
+    v: float
+    level: str
+    evidence: tuple[int, ...]
+    reason: str
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Levels by kind of evidence and v by level; defaults lie inside the paper's ranges.
+
+    Examples
+    --------
+    >>> Policy.from_dict({"levels": {"reviewed": 0.75}}).levels["reviewed"]
+    0.75
+    """
+
+    levels: Mapping[str, float] = field(
+        default_factory=lambda: {name: level.default for name, level in LEVELS.items()}
+    )
+    kinds: Mapping[str, str | None] = field(default_factory=lambda: dict(KINDS))
+    concern_cap: float = 0.20
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "Policy":
+        """Change the defaults by a table with `levels`, `kinds` and `concern_cap`."""
+        for name in values:
+            one_of("policy setting", name, ("levels", "kinds", "concern_cap"))
+        base = cls()
+        for name, value in values.get("levels", {}).items():
+            band = LEVELS[one_of("verification level", name, LEVELS)]
+            in_range(f"v of {name}", value, band.low, band.high)
+        for kind, level in values.get("kinds", {}).items():
+            one_of("kind of evidence", kind, KINDS)
+            one_of("verification level", level, LEVELS)
+            if (KINDS[kind] == "flagged") != (level == "flagged"):
+                raise InputError(f"evidence of kind {kind!r} cannot show {level!r}: flags stay flags")
+        return cls(
+            levels={**base.levels, **values.get("levels", {})},
+            kinds={**base.kinds, **values.get("kinds", {})},
+            concern_cap=in_range("concern_cap", values.get("concern_cap", base.concern_cap), 0, 1),
+        )
+
+    def judge(self, evidence: Iterable[Evidence], at: float, own: frozenset[str] = frozenset()) -> Verdict:
+        """Turn the evidence about one contribution into v at time `at`.
+
+        `own` are the contributor's own names and keys: what they issue is self-attested.
+
+        Examples
+        --------
+        >>> lab = Evidence(7, "affiliation", "c1", "https://lab.example", at=0.0)
+        >>> Policy().judge([lab], at=1.0)
+        Verdict(v=0.65, level='institution', evidence=(7,), reason='affiliation by https://lab.example')
+        """
+        standing = sorted(
+            (e for e in evidence if e.at <= at and (e.until is None or at < e.until)),
+            key=lambda e: (e.at, e.id),
+        )
+        open_flags = [e for e in standing if self._flags(e) and not _lifted(e, standing, own)]
+        if open_flags:
+            last = open_flags[-1]
+            ids = tuple(e.id for e in open_flags)
+            return Verdict(self.levels["flagged"], "flagged", ids, f"{last.kind} by {last.issuer}")
+        best = Verdict(self.levels["self-attested"], "self-attested", (), "no evidence by anybody else")
+        for e in standing:
+            level = self._level(e, own)
+            if level is not None and self.levels[level] >= best.v:
+                best = Verdict(self.levels[level], level, (e.id,), f"{e.kind} by {e.issuer}")
+        doubts = [e for e in standing if e.kind == "concern" and not _lifted(e, standing, own)]
+        if doubts and best.v > self.concern_cap:
+            ids = (*best.evidence, doubts[-1].id)
+            return Verdict(self.concern_cap, "concern", ids, f"concern by {doubts[-1].issuer}")
+        return best
+
+    def _flags(self, e: Evidence) -> bool:
+        # A flag that nobody signed or recorded counts for nothing: accusing must not be free.
+        return self.kinds[one_of("kind of evidence", e.kind, KINDS)] == "flagged" and e.vouched != "nobody"
+
+    def _level(self, e: Evidence, own: frozenset[str]) -> str | None:
+        level = self.kinds[e.kind]
+        if level is None or level == "flagged":
+            return None
+        return "self-attested" if e.vouched == "nobody" or _is_own(e, own) else level
+
+
+def _is_own(e: Evidence, own: frozenset[str]) -> bool:
+    return e.issuer == e.subject or e.issuer in own
+
+
+def _lifted(flag: Evidence, standing: Iterable[Evidence], own: frozenset[str]) -> bool:
+    """Somebody other than the contributor closed this flag later."""
+    return any(
+        flag.kind in LIFTS.get(e.kind, frozenset())
+        and (e.at, e.id) > (flag.at, flag.id)
+        and e.scope == flag.scope
+        and e.vouched != "nobody"
+        and not _is_own(e, own)
+        for e in standing
+    )

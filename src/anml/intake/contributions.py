@@ -1,0 +1,171 @@
+"""What every reader of an export hands over: rows, evidence about them, and warnings.
+
+`rows` has one line for each label: item, contributor (an account name of that source), label, time
+(UTC text or null) and truth (the right label, where the source knows it), then the data columns.
+`evidence` says who accepted or rejected which of them.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from anml.core.errors import InputError
+from anml.intake.plain import as_text
+from anml.intake.tables import read_table
+
+ROWS: dict[str, type[pl.DataType]] = {
+    "item": pl.String,
+    "contributor": pl.String,
+    "label": pl.String,
+    "time": pl.String,
+    "truth": pl.String,
+}
+EVIDENCE: dict[str, type[pl.DataType]] = {
+    "item": pl.String,
+    "contributor": pl.String,
+    "kind": pl.String,
+    "issuer": pl.String,
+    "at": pl.String,
+}
+# Issuers that are a platform's own, or nobody we know by name; everybody else is a person.
+UNKNOWN_REVIEWER = "unknown reviewer"
+PLATFORMS = (UNKNOWN_REVIEWER, "toloka requester", "mturk requester", "retraction-watch")
+MOST_OF_ROWS = 0.5
+LARGEST_FILE = 2 * 1024**3
+
+
+class Contributions(NamedTuple):
+    """Rows and evidence in the shape described above."""
+
+    source: str
+    rows: pl.DataFrame
+    evidence: pl.DataFrame
+    warnings: list[str]
+
+
+def gather(
+    source: str,
+    rows: Sequence[Mapping[str, Any]],
+    evidence: Sequence[Mapping[str, Any]] = (),
+    warnings: Iterable[str] = (),
+) -> Contributions:
+    """Check and order what a reader found."""
+    if not rows:
+        raise InputError(f"no finished {source} label was found in this file")
+    frame = pl.from_dicts(list(rows), infer_schema_length=None)
+    missing = [pl.lit(None, kind).alias(name) for name, kind in ROWS.items() if name not in frame.columns]
+    frame = frame.with_columns(missing).with_columns(pl.col(name).cast(kind) for name, kind in ROWS.items())
+    others = [name for name in frame.columns if name not in ROWS]
+    frame = frame.select(*ROWS, *others)
+    proofs = pl.DataFrame(list(evidence), schema=EVIDENCE, orient="row")
+    return check(Contributions(source, frame, proofs, list(warnings)))
+
+
+def check(found: Contributions) -> Contributions:
+    """Refuse rows without a contributor, and warn where one account holds most rows."""
+    rows = found.rows
+    nobody = rows["contributor"].null_count()
+    if nobody == rows.height:
+        raise InputError("no row says who contributed it")
+    warnings = [*found.warnings]
+    if nobody:
+        warnings.append(f"{nobody} of {rows.height} rows do not say who contributed them and were left out")
+        rows = rows.filter(pl.col("contributor").is_not_null())
+    counts = rows["contributor"].value_counts(sort=True)
+    if counts.height > 1 and counts["count"][0] > MOST_OF_ROWS * rows.height:
+        share = counts["count"][0] / rows.height
+        warnings.append(
+            f"one account, {counts['contributor'][0]!r}, holds {share:.0%} of the rows: an importing account "
+            "is often put in place of the people who did the work; see `anml ledger map`"
+        )
+    return found._replace(rows=rows, warnings=warnings)
+
+
+def read_json(path: Path) -> Any:
+    """Read a JSON file, or lines of JSON, of a bounded size."""
+    if not path.is_file():
+        raise InputError(f"there is no file {path}")
+    if path.stat().st_size > LARGEST_FILE:
+        raise InputError(f"{path.name} is larger than {LARGEST_FILE // 1024**3} GiB; split it first")
+    text = path.read_text(encoding="utf-8-sig")
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        lines = [line for line in text.splitlines() if line.strip()]
+        try:
+            return [json.loads(line) for line in lines]
+        except json.JSONDecodeError:
+            where = f"line {error.lineno}: {error.msg}"
+            raise InputError(f"{path.name} is neither JSON nor lines of JSON ({where})") from None
+
+
+def utc_text(value: Any, formats: Sequence[str] = ()) -> str | None:
+    """A time as UTC text; None where there is none or it cannot be read. Without a zone it is UTC.
+
+    Examples
+    --------
+    >>> utc_text("2021-03-09T22:16:08.728391Z"), utc_text("never")
+    ('2021-03-09T22:16:08.728391Z', None)
+    """
+    if value is None or value == "":
+        return None
+    if isinstance(value, int | float):
+        moment = datetime.fromtimestamp(value, UTC)
+    elif isinstance(value, datetime):
+        moment = value
+    else:
+        found = _parsed(str(value).strip(), formats)
+        if found is None:
+            return None
+        moment = found
+    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def _parsed(text: str, formats: Sequence[str]) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        pass
+    for pattern in formats:
+        try:
+            return datetime.strptime(text, pattern)
+        except ValueError:
+            continue
+    return None
+
+
+def read_typed(path: Path, texts: Sequence[str]) -> pl.DataFrame:
+    """A table whose identifiers and labels (those of `texts` that it has) are text."""
+    frame = read_table(path).frame
+    return frame.with_columns(as_text(frame[name]) for name in texts if name in frame.columns)
+
+
+def scalars(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The plain values of a record, under names that do not clash with ours."""
+    plain = {key: value for key, value in values.items() if isinstance(value, str | int | float | bool)}
+    return {f"data_{key}" if key in ROWS else key: value for key, value in plain.items()}
+
+
+def label_text(value: Any) -> str | None:
+    """A label as text: a list of one is that one, other shapes are JSON with sorted keys.
+
+    Examples
+    --------
+    >>> label_text(["pos"]), label_text(4), label_text(["b", "a"])
+    ('pos', '4', '["a", "b"]')
+    """
+    if value is None or value == [] or value == "":
+        return None
+    if isinstance(value, list):
+        if len(value) == 1:
+            return label_text(value[0])
+        if all(isinstance(item, str) for item in value):
+            value = sorted(value)
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, sort_keys=True, ensure_ascii=False)

@@ -1,0 +1,92 @@
+"""MLCommons Croissant: which column says who, what and when.
+
+Only the description is read here, for the mapping of columns; the data file is read as a table. A
+field that is an annotation of another one counts too: common readers leave exactly those out.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from anml.core.errors import InputError
+from anml.intake.contributions import read_json
+
+# The end of a property's address, and the part it plays.
+_PROPERTIES = {
+    "wasAttributedTo": "contributor",
+    "wasAssociatedWith": "contributor",
+    "endedAtTime": "time",
+    "generatedAtTime": "time",
+    "dateCreated": "time",
+    "identifier": "item",
+    "citation": "doi",
+}
+_TYPES = {"DateTime": "time", "Label": "label"}
+
+
+class Description(NamedTuple):
+    """What a Croissant file says: our names to columns, and the file that has them."""
+
+    columns: dict[str, str | None]
+    file: str | None
+
+
+def read_croissant(path: Path) -> Description:
+    """Read the mapping of columns."""
+    about = read_json(path)
+    if not isinstance(about, dict) or "recordSet" not in about:
+        raise InputError(f"{path.name} is not a Croissant description: it has no recordSet")
+    columns: dict[str, str | None] = {}
+    for field in _fields(about["recordSet"]):
+        role, column = _role(field), _column(field)
+        if role and column:
+            columns.setdefault(role, column)
+    if "contributor" not in columns:
+        raise InputError(
+            f"{path.name} names no contributor: no field has equivalentProperty prov:wasAttributedTo"
+        )
+    return Description(columns, _file(about))
+
+
+def _fields(node: Any) -> Iterator[dict[str, Any]]:
+    """All fields, with their sub-fields and annotations."""
+    for part in node if isinstance(node, list) else [node]:
+        if not isinstance(part, dict):
+            continue
+        if "source" in part or "equivalentProperty" in part:
+            yield part
+        for key in ("field", "subField", "annotation"):
+            yield from _fields(part.get(key, []))
+
+
+def _role(field: dict[str, Any]) -> str | None:
+    for value in _listed(field.get("equivalentProperty")):
+        if role := _PROPERTIES.get(_last(value)):
+            return role
+    for value in _listed(field.get("dataType")):
+        if role := _TYPES.get(_last(value)):
+            return role
+    return None
+
+
+def _column(field: dict[str, Any]) -> str | None:
+    source = field.get("source") or {}
+    column = (source.get("extract") or {}).get("column") if isinstance(source, dict) else None
+    return None if column is None else str(column)
+
+
+def _file(about: dict[str, Any]) -> str | None:
+    for part in _listed(about.get("distribution")):
+        address = part.get("contentUrl") if isinstance(part, dict) else None
+        if address and "://" not in address:
+            return str(address)
+    return None
+
+
+def _listed(value: Any) -> list[Any]:
+    return [] if value is None else value if isinstance(value, list) else [value]
+
+
+def _last(value: Any) -> str:
+    """The last part of an address such as prov:wasAttributedTo or http://…/prov#wasAttributedTo."""
+    return str(value).replace("#", "/").replace(":", "/").rsplit("/", 1)[-1]

@@ -1,0 +1,165 @@
+"""Crowd platforms by preset: crowd-kit and cleanlab tables, Toloka TSV, MTurk batch results."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from anml.core.checks import one_of
+from anml.core.errors import InputError
+from anml.intake.contributions import Contributions, gather, read_typed, scalars, utc_text
+from anml.intake.tables import read_table
+
+# MTurk writes times such as "Mon Mar 09 22:16:08 PST 2026"; the zone is turned into an offset first.
+_MTURK_TIME = ("%a %b %d %H:%M:%S %z %Y",)
+_IDENTIFIERS = (
+    "task",
+    "worker",
+    "annotator",
+    "index",
+    "ASSIGNMENT:worker_id",
+    "ASSIGNMENT:task_id",
+    "WorkerId",
+    "HITId",
+)
+_ZONES = {"PST": "-0800", "PDT": "-0700", "UTC": "+0000", "GMT": "+0000"}
+
+
+def read_crowd(path: Path, preset: str, **columns: str | None) -> Contributions:
+    """Read a table by one of `PRESETS`."""
+    frame = read_typed(path, read_table(path).frame.columns if preset == "crowd-wide" else _IDENTIFIERS)
+    return PRESETS[one_of("preset", preset, PRESETS)](frame, columns)
+
+
+def long_format(frame: pl.DataFrame, columns: dict[str, str | None]) -> Contributions:
+    """One row for each label: task or index, worker or annotator, label."""
+    item = _column(frame, columns, "item", ("task", "index", "item", "example", "id"))
+    who = _column(frame, columns, "contributor", ("worker", "annotator", "performer", "contributor"))
+    label = _column(frame, columns, "label", ("label", "output", "answer"))
+    rows = [
+        {"item": str(row[item]), "contributor": _text(row[who]), "label": str(row[label])}
+        for row in frame.iter_rows(named=True)
+        if row[label] is not None
+    ]
+    return gather("crowd", rows)
+
+
+def wide_format(frame: pl.DataFrame, columns: dict[str, str | None]) -> Contributions:
+    """One row for each example and one column for each annotator, empty where they gave no label."""
+    item = columns.get("item")
+    people = [name for name in frame.columns if name != item]
+    rows = [
+        {"item": row[item] if item else str(number), "contributor": name, "label": row[name]}
+        for number, row in enumerate(frame.iter_rows(named=True))
+        for name in people
+        if row[name] is not None
+    ]
+    return gather("crowd", rows)
+
+
+def toloka(frame: pl.DataFrame, columns: dict[str, str | None]) -> Contributions:
+    """Toloka's TSV: golden answers, and an assignment that was accepted or rejected as a whole."""
+    who, status = "ASSIGNMENT:worker_id", "ASSIGNMENT:status"
+    field = columns.get("label") or _only(frame, "OUTPUT:")
+    output, golden = f"OUTPUT:{field}", f"GOLDEN:{field}"
+    for name in (who, output):
+        _require(frame, name)
+    rows: list[dict[str, Any]] = []
+    evidence: list[dict[str, Any]] = []
+    kinds = {"APPROVED": "review-accepted", "REJECTED": "review-rejected"}
+    skipped = 0
+    for number, row in enumerate(frame.iter_rows(named=True)):
+        if row[output] is None:
+            skipped += 1
+            continue
+        inputs = {key.removeprefix("INPUT:"): value for key, value in row.items() if key.startswith("INPUT:")}
+        item = row.get("ASSIGNMENT:task_id") or "|".join(str(v) for v in inputs.values()) or str(number)
+        when = utc_text(row.get("ASSIGNMENT:submitted") or row.get("ASSIGNMENT:started"))
+        line = {"item": item, "contributor": row[who], "label": str(row[output]), "time": when}
+        rows.append(line | {"truth": _text(row.get(golden))} | scalars(inputs))
+        if kind := kinds.get(row.get(status) or ""):
+            at = utc_text(row.get("ASSIGNMENT:accepted") or row.get("ASSIGNMENT:submitted")) or when
+            who_said = {"item": item, "contributor": row[who], "kind": kind, "issuer": "toloka requester"}
+            evidence.append(who_said | {"at": at})
+    warnings = [f"{skipped} rows without an answer were left out"] if skipped else []
+    return gather("toloka", rows, evidence, warnings)
+
+
+def mturk(frame: pl.DataFrame, columns: dict[str, str | None]) -> Contributions:
+    """MTurk's batch results. An approval by the clock proves nothing, so only earlier ones count."""
+    field = columns.get("label") or _only(frame, "Answer.")
+    answer = f"Answer.{field}"
+    for name in ("HITId", "WorkerId", "AssignmentStatus", answer):
+        _require(frame, name)
+    rows: list[dict[str, Any]] = []
+    evidence: list[dict[str, Any]] = []
+    by_clock = 0
+    for row in frame.iter_rows(named=True):
+        if row[answer] is None:
+            continue
+        inputs = {key.removeprefix("Input."): value for key, value in row.items() if key.startswith("Input.")}
+        line = {"item": row["HITId"], "contributor": row["WorkerId"], "label": str(row[answer])}
+        rows.append(line | {"time": _mturk_time(row.get("SubmitTime"))} | scalars(inputs))
+        kind, at = _mturk_review(row)
+        if kind == "by clock":
+            by_clock += 1
+        elif kind:
+            who = {"item": row["HITId"], "contributor": row["WorkerId"]}
+            evidence.append(who | {"kind": kind, "issuer": "mturk requester", "at": at})
+    warnings = [f"{by_clock} approvals were made by the clock and prove nothing"] if by_clock else []
+    return gather("mturk", rows, evidence, warnings)
+
+
+def _mturk_review(row: dict[str, Any]) -> tuple[str, str | None]:
+    if row["AssignmentStatus"] == "Rejected":
+        return "review-rejected", _mturk_time(row.get("RejectionTime"))
+    if row["AssignmentStatus"] != "Approved":
+        return "", None
+    approved, limit = _mturk_time(row.get("ApprovalTime")), _mturk_time(row.get("AutoApprovalTime"))
+    # Without both times nobody can tell, and doubt does not raise v.
+    if approved is None or limit is None or approved >= limit:
+        return "by clock", None
+    return "review-accepted", approved
+
+
+def _mturk_time(text: Any) -> str | None:
+    if not isinstance(text, str):
+        return utc_text(text)
+    for zone, offset in _ZONES.items():
+        text = text.replace(f" {zone} ", f" {offset} ")
+    return utc_text(text, _MTURK_TIME)
+
+
+def _column(frame: pl.DataFrame, given: dict[str, str | None], role: str, names: tuple[str, ...]) -> str:
+    if wanted := given.get(role):
+        _require(frame, wanted)
+        return wanted
+    found = next((name for name in names if name in frame.columns), None)
+    if found is None:
+        raise InputError(f"no column for the {role}; looked for {', '.join(names)}")
+    return found
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+def _require(frame: pl.DataFrame, name: str) -> None:
+    if name not in frame.columns:
+        raise InputError(f"there is no column {name!r}; the file has {', '.join(frame.columns[:12])}")
+
+
+def _only(frame: pl.DataFrame, prefix: str) -> str:
+    found = [name.removeprefix(prefix) for name in frame.columns if name.startswith(prefix)]
+    if len(found) != 1:
+        raise InputError(f"name the answer to use; this file has: {', '.join(found) or 'none'}")
+    return found[0]
+
+
+PRESETS: dict[str, Callable[[pl.DataFrame, dict[str, str | None]], Contributions]] = {
+    "crowd-long": long_format,
+    "crowd-wide": wide_format,
+    "toloka": toloka,
+    "mturk": mturk,
+}

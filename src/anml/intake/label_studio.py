@@ -1,0 +1,122 @@
+"""Label Studio's JSON export: tasks with annotations, reviews and ground truth."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from anml.core.errors import InputError
+from anml.intake.contributions import (
+    UNKNOWN_REVIEWER,
+    Contributions,
+    gather,
+    label_text,
+    read_json,
+    scalars,
+    utc_text,
+)
+
+SOURCE = "label-studio"
+# What the last action on an annotation says where the list of reviews is not exported.
+_ACTIONS = {"accepted": "review-accepted", "fixed_and_accepted": "fixed", "rejected": "review-rejected"}
+# Keys of a result's value that describe where, not what.
+_PLACES = {"start", "end", "x", "y", "width", "height", "rotation", "text_start", "globalOffsets"}
+
+
+def read_label_studio(path: Path, question: str | None = None) -> Contributions:
+    """Read an export; `question` is the control tag (`from_name`) where a task has several."""
+    tasks = read_json(path)
+    tasks = [tasks] if isinstance(tasks, dict) else tasks
+    if not isinstance(tasks, list) or not all(isinstance(task, dict) for task in tasks):
+        raise InputError(f"{path.name} is not a Label Studio export: a list of tasks was expected")
+    if not any("annotations" in task or "completions" in task for task in tasks):
+        raise InputError(f"{path.name} has no annotations; export as JSON, not JSON-MIN")
+    rows: list[dict[str, Any]] = []
+    evidence: list[dict[str, Any]] = []
+    skipped = {"cancelled": 0, "empty": 0}
+    for number, task in enumerate(tasks):
+        item = str(task.get("id", number))
+        annotations = task.get("annotations") or task.get("completions") or []
+        truth = _truth(annotations, question)
+        for annotation in annotations:
+            if annotation.get("was_cancelled"):
+                skipped["cancelled"] += 1
+                continue
+            label = _label(annotation, question)
+            if label is None:
+                skipped["empty"] += 1
+                continue
+            row = _row(item, annotation, label, truth)
+            rows.append(row | scalars(task.get("data") or {}))
+            evidence += _reviews(item, row["contributor"], annotation)
+    warnings = [f"{count} {name} annotations were left out" for name, count in skipped.items() if count]
+    return gather(SOURCE, rows, evidence, warnings)
+
+
+def account(value: Any) -> str | None:
+    """Who: an integer in some exports, a record with an e-mail address in others.
+
+    Examples
+    --------
+    >>> account(10), account({"id": 10, "email": "ann@lab.example"}), account(None)
+    ('10', 'ann@lab.example', None)
+    """
+    if isinstance(value, dict):
+        value = value.get("email") or value.get("username") or value.get("id")
+    return None if value is None or value == "" else str(value)
+
+
+def _row(item: str, annotation: dict[str, Any], label: str, truth: str | None) -> dict[str, Any]:
+    is_truth = bool(annotation.get("ground_truth"))
+    return {
+        "item": item,
+        "contributor": account(annotation.get("completed_by")),
+        "label": label,
+        "time": utc_text(annotation.get("created_at")),
+        # The ground truth itself is not scored against itself.
+        "truth": None if is_truth else truth,
+    }
+
+
+def _truth(annotations: list[dict[str, Any]], question: str | None) -> str | None:
+    truths = [a for a in annotations if a.get("ground_truth") and not a.get("was_cancelled")]
+    return _label(truths[0], question) if truths else None
+
+
+def _label(annotation: dict[str, Any], question: str | None) -> str | None:
+    results = [r for r in annotation.get("result") or [] if isinstance(r.get("value"), dict)]
+    tags = sorted({str(r.get("from_name", "")) for r in results})
+    if question is not None:
+        results = [r for r in results if r.get("from_name") == question]
+    elif len(tags) > 1:
+        raise InputError(f"tasks have several questions ({', '.join(tags)}); name one of them")
+    found = [_answer(r) for r in results]
+    return label_text(found[0] if len(found) == 1 else [answer for answer in found if answer is not None])
+
+
+def _answer(result: dict[str, Any]) -> Any:
+    """What a result says: the value named after its type, else whatever is not a place."""
+    value, kind = result["value"], result.get("type")
+    if kind in value:
+        return value[kind]
+    rest = {key: item for key, item in value.items() if key not in _PLACES}
+    return next(iter(rest.values())) if len(rest) == 1 else (rest or None)
+
+
+def _reviews(item: str, who: str | None, annotation: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    if who is None:
+        return
+    base = {"item": item, "contributor": who}
+    reviews = annotation.get("reviews") or []
+    for review in reviews:
+        kind = "review-accepted" if review.get("accepted") else "review-rejected"
+        fixed = review.get("fixed_annotation_history") or review.get("fixed")
+        issuer = account(review.get("created_by")) or UNKNOWN_REVIEWER
+        yield base | {
+            "kind": "fixed" if kind == "review-accepted" and fixed else kind,
+            "issuer": issuer,
+            "at": utc_text(review.get("created_at")),
+        }
+    action = _ACTIONS.get(str(annotation.get("last_action")))
+    if action and not reviews:
+        issuer = account(annotation.get("updated_by")) or UNKNOWN_REVIEWER
+        yield base | {"kind": action, "issuer": issuer, "at": utc_text(annotation.get("updated_at"))}

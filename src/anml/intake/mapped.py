@@ -1,0 +1,73 @@
+"""Any table whose columns are named: by hand, or by a Croissant description."""
+
+from pathlib import Path
+from typing import Any
+
+from anml.core.errors import InputError
+from anml.intake.contributions import UNKNOWN_REVIEWER, Contributions, gather, scalars, utc_text
+from anml.intake.plain import as_text
+from anml.intake.roles import ALIASES, TRUTHS, is_named
+from anml.intake.tables import read_table
+
+# The parts a column can play here; names people use for them are those of `anml audit`, and these.
+NAMES: dict[str, tuple[str, ...]] = {
+    **{role: ALIASES[role] for role in ("item", "contributor", "label", "time")},
+    "truth": TRUTHS,
+    "review": ("review", "review_status", "review_result"),
+    "reviewer": ("reviewer", "reviewer_id", "reviewed_by"),
+    "reviewed_at": ("reviewed_at", "review_time"),
+    "doi": ("doi",),
+}
+REQUIRED = ("contributor", "label")
+_REVIEWS = {
+    **dict.fromkeys(("accepted", "approved", "accept", "true", "1", "yes"), "review-accepted"),
+    **dict.fromkeys(("rejected", "reject", "false", "0", "no"), "review-rejected"),
+}
+
+
+def read_mapped(path: Path, columns: dict[str, str | None] | None = None) -> Contributions:
+    """Read a table; `columns` maps our names to the file's, the rest is found by common names."""
+    frame = read_table(path).frame
+    chosen = choose(frame.columns, columns or {})
+    texts = [name for role, name in chosen.items() if role not in ("time", "reviewed_at")]
+    frame = frame.with_columns(as_text(frame[name]) for name in texts)
+    rows: list[dict[str, Any]] = []
+    evidence: list[dict[str, Any]] = []
+    for number, line in enumerate(frame.iter_rows(named=True)):
+        known = {role: line[name] for role, name in chosen.items()}
+        if known["label"] is None:
+            continue
+        item = known.get("item") or str(number)
+        row = {"item": item, "contributor": known["contributor"], "label": known["label"]}
+        rest = {name: value for name, value in line.items() if name not in chosen.values()}
+        doi = {"doi": known["doi"]} if "doi" in chosen else {}
+        row |= {"time": utc_text(known.get("time")), "truth": known.get("truth")}
+        rows.append(row | doi | scalars({k: v for k, v in rest.items() if v is not None}))
+        kind = _REVIEWS.get(str(known.get("review") or "").lower())
+        if kind and known["contributor"]:
+            issuer = known.get("reviewer") or UNKNOWN_REVIEWER
+            at = utc_text(known.get("reviewed_at"))
+            who = {"item": item, "contributor": known["contributor"]}
+            evidence.append(who | {"kind": kind, "issuer": issuer, "at": at})
+    return gather("table", _aligned(rows), evidence)
+
+
+def choose(names: list[str], given: dict[str, str | None]) -> dict[str, str]:
+    """Which column plays which part."""
+    chosen: dict[str, str] = {}
+    for role, aliases in NAMES.items():
+        wanted = given.get(role)
+        if wanted is not None and wanted not in names:
+            raise InputError(f"there is no column {wanted!r} for the {role}; the file has {', '.join(names)}")
+        found = wanted or next((name for name in names if is_named(name, aliases)), None)
+        if found is not None and found not in chosen.values():
+            chosen[role] = found
+        elif role in REQUIRED:
+            raise InputError(f"no column for the {role}; name one of {', '.join(names)}")
+    return chosen
+
+
+def _aligned(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Every row with the same keys, so that an empty cell stays a missing value."""
+    keys = list(dict.fromkeys(key for row in rows for key in row))
+    return [{key: row.get(key) for key in keys} for row in rows]

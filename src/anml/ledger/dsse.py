@@ -1,0 +1,113 @@
+"""DSSE envelopes around in-toto statements, signed with Ed25519.
+
+The signature is checked over the bytes before anything in them is parsed. `keyid` is a hint for
+people and decides nothing: a signature counts for whichever known key it verifies under.
+"""
+
+import base64
+import json
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from anml.core.canonical import canonical, sha256
+from anml.core.errors import InputError, IntegrityError
+from anml.ledger import keys
+from anml.ledger.store import moment, stamp
+
+INTOTO = "application/vnd.in-toto+json"
+STATEMENT = "https://in-toto.io/Statement/v1"
+SVR = "https://in-toto.io/attestation/svr/v0.1"
+
+
+class Attestation(NamedTuple):
+    """A simple verification result, read from a verified envelope."""
+
+    subjects: tuple[tuple[str, str], ...]
+    verifier: str
+    created: datetime
+    properties: tuple[str, ...]
+
+
+def pae(kind: str, payload: bytes) -> bytes:
+    """The bytes that are signed.
+
+    Examples
+    --------
+    >>> pae("http://example.com/HelloWorld", b"hello world")
+    b'DSSEv1 29 http://example.com/HelloWorld 11 hello world'
+    """
+    name = kind.encode()
+    return b"DSSEv1 %d %b %d %b" % (len(name), name, len(payload), payload)
+
+
+def wrap(kind: str, payload: bytes, key: Ed25519PrivateKey) -> dict[str, Any]:
+    """Sign a payload into an envelope."""
+    public = keys.public_bytes(key.public_key())
+    return {
+        "payload": base64.b64encode(payload).decode(),
+        "payloadType": kind,
+        "signatures": [
+            {"keyid": sha256(public)[:16], "sig": base64.b64encode(key.sign(pae(kind, payload))).decode()}
+        ],
+    }
+
+
+def unwrap(envelope: bytes, publics: Iterable[bytes], kind: str = INTOTO) -> tuple[bytes, bytes]:
+    """The payload and the key that signed it; an error unless one of `publics` did."""
+    try:
+        outer = json.loads(envelope)
+        payload = base64.b64decode(outer["payload"], validate=True)
+        named = outer["payloadType"]
+        signatures = [base64.b64decode(item["sig"], validate=True) for item in outer["signatures"]]
+    except (ValueError, KeyError, TypeError):
+        raise InputError("this is not a DSSE envelope: JSON with payload, payloadType, signatures") from None
+    if named != kind:
+        raise InputError(f"the envelope holds {named!r}, expected {kind!r}")
+    signed = pae(kind, payload)
+    for public in publics:
+        if any(keys.verify(public, signature, signed) for signature in signatures):
+            return payload, public
+    raise IntegrityError("no signature of the envelope was made by a known key")
+
+
+def attest(
+    subjects: Iterable[tuple[str, str]],
+    verifier: str,
+    properties: Iterable[str],
+    created: datetime,
+    key: Ed25519PrivateKey,
+) -> bytes:
+    """A signed simple verification result about subjects given as name and SHA-256."""
+    statement = {
+        "_type": STATEMENT,
+        "subject": [{"name": name, "digest": {"sha256": value}} for name, value in subjects],
+        "predicateType": SVR,
+        "predicate": {
+            "verifier": {"id": verifier},
+            "timeCreated": stamp(created),
+            "properties": sorted(properties),
+        },
+    }
+    return canonical(wrap(INTOTO, canonical(statement), key)) + b"\n"
+
+
+def read_attestation(payload: bytes) -> Attestation:
+    """Read a verified payload."""
+    try:
+        statement = json.loads(payload)
+        kinds = (statement["_type"], statement["predicateType"])
+        predicate = statement["predicate"]
+        found = Attestation(
+            tuple((item.get("name", ""), item["digest"]["sha256"]) for item in statement["subject"]),
+            str(predicate["verifier"]["id"]),
+            moment(predicate["timeCreated"]),
+            tuple(str(name) for name in predicate["properties"]),
+        )
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"the statement is not a simple verification result ({error})") from None
+    if kinds != (STATEMENT, SVR):
+        raise InputError(f"expected an in-toto statement with predicate {SVR}, got {kinds[1]!r}")
+    return found

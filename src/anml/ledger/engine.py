@@ -1,0 +1,120 @@
+"""Connections to SQLite and PostgreSQL, with the settings that make an acknowledged write stay written."""
+
+import random
+import sqlite3
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+from anml.core.errors import IntegrityError, UnsupportedError
+from anml.ledger.schema import event
+
+T = TypeVar("T")
+RETRIES = 20
+# PostgreSQL: serialisation failure, deadlock, lock not available.
+_RETRY_STATES = {"40001", "40P01", "55P03"}
+
+
+def ledger_url(text: str) -> sa.URL:
+    """Read a database URL; a plain path is a SQLite file.
+
+    Examples
+    --------
+    >>> str(ledger_url("books.db")), ledger_url("postgresql://db.example/anml").drivername
+    ('sqlite:///books.db', 'postgresql+psycopg')
+    """
+    if "://" not in text:
+        return sa.URL.create("sqlite", database=text)
+    url = sa.make_url(text)
+    name = url.get_backend_name()
+    if name not in ("sqlite", "postgresql"):
+        raise UnsupportedError(f"a ledger lives in SQLite or PostgreSQL, got {name!r}")
+    return url.set(drivername="postgresql+psycopg") if url.drivername in ("postgresql", "postgres") else url
+
+
+def connect(url: sa.URL) -> sa.Engine:
+    """An engine for this URL; SQLite and PostgreSQL behave alike from here on."""
+    if url.get_backend_name() == "sqlite":
+        engine = sa.create_engine(url, connect_args={"timeout": 30})
+        sa.event.listen(engine, "connect", _sqlite_settings)
+        sa.event.listen(engine, "begin", _sqlite_begin)
+        return engine
+    try:
+        return sa.create_engine(url, isolation_level="SERIALIZABLE", pool_pre_ping=True)
+    except ModuleNotFoundError as error:
+        raise UnsupportedError(f"PostgreSQL needs the extra 'postgres' ({error.name} is missing)") from None
+
+
+def transact(engine: sa.Engine, work: Callable[[sa.Connection], T]) -> T:
+    """Run `work` as one writer at a time; run it again where the database asks for that."""
+    for attempt in range(RETRIES):
+        try:
+            with engine.begin() as connection:
+                if engine.dialect.name == "postgresql":
+                    # Taken before the first read, so that the snapshot already shows the last writer's rows.
+                    connection.exec_driver_sql(f"LOCK TABLE {event.name} IN EXCLUSIVE MODE")
+                return work(connection)
+        except DBAPIError as error:
+            if attempt + 1 == RETRIES or not _may_retry(error):
+                raise
+            # Spread the retries of several writers; this decides waiting only, never a result.
+            time.sleep(random.uniform(0, 0.01 * 2 ** min(attempt, 6)))
+    raise AssertionError("unreachable")
+
+
+def reading(engine: sa.Engine) -> sa.Connection:
+    """A connection for a consistent read that does not stop writers."""
+    return engine.connect().execution_options(anml_read=True)
+
+
+def scrub(engine: sa.Engine, tables: tuple[sa.Table, ...]) -> None:
+    """Remove deleted rows from the files themselves, after an erasure."""
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        if engine.dialect.name == "sqlite":
+            connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+            connection.exec_driver_sql("VACUUM")
+            connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+        else:
+            for table in tables:
+                connection.exec_driver_sql(f"VACUUM FULL {table.name}")
+
+
+def sqlite_path(url: sa.URL) -> Path | None:
+    """The file of a SQLite ledger; None for a server."""
+    if url.get_backend_name() != "sqlite" or not url.database:
+        return None
+    return Path(url.database)
+
+
+def _sqlite_settings(raw: sqlite3.Connection, _: Any) -> None:
+    # SQLAlchemy begins and ends transactions itself, below, as BEGIN IMMEDIATE.
+    raw.isolation_level = None
+    cursor = raw.cursor()
+    cursor.execute("PRAGMA journal_mode = WAL")
+    # NORMAL may lose acknowledged commits when the power fails.
+    cursor.execute("PRAGMA synchronous = FULL")
+    cursor.execute("PRAGMA foreign_keys = ON")
+    cursor.execute("PRAGMA secure_delete = ON")
+    if cursor.execute("PRAGMA synchronous").fetchone()[0] != 2:
+        raise IntegrityError("SQLite does not run with synchronous = FULL here; a commit could be lost")
+    cursor.close()
+
+
+def _sqlite_begin(connection: sa.Connection) -> None:
+    # A reader needs no lock; a writer takes it at the start, not half-way through.
+    if connection.get_execution_options().get("anml_read"):
+        connection.exec_driver_sql("BEGIN")
+    elif connection.get_execution_options().get("isolation_level") != "AUTOCOMMIT":
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+def _may_retry(error: SQLAlchemyError) -> bool:
+    if not isinstance(error, DBAPIError) or error.orig is None:
+        return False
+    if getattr(error.orig, "sqlstate", None) in _RETRY_STATES:
+        return True
+    return isinstance(error.orig, sqlite3.OperationalError) and "locked" in str(error.orig)

@@ -1,0 +1,151 @@
+"""Keys on disk: the log's signing key and the master key of personal data; never inside the database.
+
+`log.pem` signs checkpoints and statements. `master.key` wraps each contributor's own key, so that
+somebody who has the database alone reads no personal data.
+"""
+
+import base64
+import hashlib
+import hmac
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from cryptography.exceptions import InvalidSignature, InvalidTag
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from anml.core.errors import InputError, IntegrityError
+
+_NONCE = 12
+
+
+@dataclass(frozen=True)
+class KeyRing:
+    """The two secrets of a ledger, and the name under which it signs."""
+
+    origin: str
+    log: Ed25519PrivateKey
+    master: bytes
+
+    @property
+    def public(self) -> bytes:
+        """The log's public key, 32 bytes."""
+        return public_bytes(self.log.public_key())
+
+    def handle(self, namespace: str, value: str) -> str:
+        """A keyed fingerprint: finds a name again without storing it.
+
+        Whoever lacks the master key cannot test guesses against it.
+        """
+        message = f"{namespace}\x00{value}".encode()
+        return hmac.new(self.master, message, hashlib.sha256).hexdigest()
+
+
+def create_keys(folder: Path, origin: str) -> KeyRing:
+    """Make a ledger's keys in `folder`, readable by the owner only; existing ones are never replaced."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    log, master = Ed25519PrivateKey.generate(), os.urandom(32)
+    _write_secret(folder / "log.pem", private_pem(log))
+    _write_secret(folder / "master.key", base64.b64encode(master) + b"\n")
+    (folder / "log.pub").write_text(public_text(public_bytes(log.public_key())) + "\n")
+    return KeyRing(origin, log, master)
+
+
+def load_keys(folder: Path, origin: str) -> KeyRing:
+    """Read a ledger's keys."""
+    for name in ("log.pem", "master.key"):
+        if not (folder / name).is_file():
+            raise InputError(f"the ledger's key file {name} is not in {folder}")
+    log = read_private(folder / "log.pem")
+    return KeyRing(origin, log, base64.b64decode((folder / "master.key").read_bytes()))
+
+
+def create_signer(path: Path) -> str:
+    """Make a signing key for a person or an organisation; returns the public key as text."""
+    key = Ed25519PrivateKey.generate()
+    _write_secret(path, private_pem(key))
+    return public_text(public_bytes(key.public_key()))
+
+
+def read_private(path: Path) -> Ed25519PrivateKey:
+    """Read an Ed25519 private key in PEM."""
+    try:
+        key = serialization.load_pem_private_key(path.read_bytes(), password=None)
+    except (OSError, ValueError, TypeError):
+        raise InputError(f"{path} is not a readable private key in PEM without a password") from None
+    if not isinstance(key, Ed25519PrivateKey):
+        raise InputError(f"{path} is not an Ed25519 key")
+    return key
+
+
+def read_public(text: str) -> bytes:
+    """Read a public key from `ed25519:` text, or from the file of that name.
+
+    Examples
+    --------
+    >>> len(read_public("ed25519:" + "A" * 43 + "="))
+    32
+    """
+    if not text.startswith("ed25519:") and Path(text).is_file():
+        text = Path(text).read_text().strip()
+    try:
+        raw = base64.b64decode(text.removeprefix("ed25519:"), validate=True)
+    except ValueError:
+        raw = b""
+    if not text.startswith("ed25519:") or len(raw) != 32:
+        raise InputError(
+            f"a public key is 'ed25519:' and 32 bytes in base64, or a file with that, got {text!r}"
+        )
+    return raw
+
+
+def public_text(raw: bytes) -> str:
+    """A public key as one word of text."""
+    return "ed25519:" + base64.b64encode(raw).decode()
+
+
+def public_bytes(key: Ed25519PublicKey) -> bytes:
+    """A public key as 32 bytes."""
+    return key.public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
+
+
+def private_pem(key: Ed25519PrivateKey) -> bytes:
+    """A private key in PEM."""
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+
+
+def verify(public: bytes, signature: bytes, message: bytes) -> bool:
+    """Did the owner of this key sign this message?"""
+    try:
+        Ed25519PublicKey.from_public_bytes(public).verify(signature, message)
+    except InvalidSignature:
+        return False
+    return True
+
+
+def seal(key: bytes, data: bytes, context: str) -> bytes:
+    """Encrypt and authenticate; `context` ties the result to its place."""
+    nonce = os.urandom(_NONCE)
+    return nonce + AESGCM(key).encrypt(nonce, data, context.encode())
+
+
+def unseal(key: bytes, sealed: bytes, context: str) -> bytes:
+    """The reverse of `seal`."""
+    try:
+        return AESGCM(key).decrypt(sealed[:_NONCE], sealed[_NONCE:], context.encode())
+    except InvalidTag:
+        raise IntegrityError("sealed data does not open: another master key, or it was changed") from None
+
+
+def _write_secret(path: Path, data: bytes) -> None:
+    if path.exists():
+        raise InputError(f"{path} exists already; a key is never overwritten")
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())

@@ -1,0 +1,193 @@
+"""A ledger: a database, its keys, a clock and a source of identifiers, all handed in."""
+
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypeVar
+
+import sqlalchemy as sa
+
+from anml.core.errors import ConflictError, InputError
+from anml.core.merkle import Tree
+from anml.ledger import checkpoint, schema
+from anml.ledger.engine import connect, ledger_url, reading, sqlite_path, transact
+from anml.ledger.keys import KeyRing, create_keys, load_keys
+from anml.ledger.log import Writer, leaves
+
+T = TypeVar("T")
+Clock = Callable[[], datetime]
+
+
+def utc_now() -> datetime:
+    """The real clock."""
+    return datetime.now(UTC)
+
+
+def random_id() -> str:
+    """128 random bits: says nothing about who it stands for."""
+    return "c" + secrets.token_hex(16)
+
+
+def stamp(moment: datetime) -> str:
+    """A time as text that sorts: UTC, microseconds, always the same width.
+
+    Examples
+    --------
+    >>> stamp(datetime(2026, 11, 15, tzinfo=UTC))
+    '2026-11-15T00:00:00.000000Z'
+    """
+    if moment.tzinfo is None:
+        raise InputError(f"a time needs its zone, got {moment.isoformat()}")
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def moment(text: str) -> datetime:
+    """Read a time; without a zone it is an error, not a guess.
+
+    Examples
+    --------
+    >>> moment("2026-10-31T02:00:00+02:00").isoformat()
+    '2026-10-31T00:00:00+00:00'
+    """
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise InputError(f"a time is written like 2026-10-31T00:00:00Z, got {text!r}") from None
+    if found.tzinfo is None:
+        raise InputError(f"a time needs its zone, such as a Z at the end, got {text!r}")
+    return found.astimezone(UTC)
+
+
+def seconds(text: str) -> float:
+    """A time as seconds, for arithmetic."""
+    return moment(text).timestamp()
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """An open ledger. Without keys it can be read and verified, not written personal data to or signed."""
+
+    engine: sa.Engine
+    keys: KeyRing | None
+    clock: Clock = utc_now
+    new_id: Callable[[], str] = random_id
+
+    @property
+    def ring(self) -> KeyRing:
+        """The keys, or a sentence that they are needed."""
+        if self.keys is None:
+            raise InputError("this needs the ledger's keys; give their folder with --keys or ANML_KEYS")
+        return self.keys
+
+    def write(self, work: Callable[[Writer], T]) -> T:
+        """Run `work` in one transaction; all of it counts, or none."""
+
+        def run(connection: sa.Connection) -> T:
+            writer = Writer(connection, stamp(self.clock()))
+            result = work(writer)
+            writer.flush()
+            return result
+
+        return transact(self.engine, run)
+
+    def rehearse(self, work: Callable[[Writer], T]) -> T:
+        """Run `work` as `write` would, and take all of it back: what would happen, for a dry run."""
+        with self.engine.connect() as connection, connection.begin() as transaction:
+            writer = Writer(connection, stamp(self.clock()))
+            result = work(writer)
+            writer.flush()
+            transaction.rollback()
+            return result
+
+    @contextmanager
+    def read(self) -> Iterator[sa.Connection]:
+        """A consistent view of the ledger."""
+        with reading(self.engine) as connection, connection.begin():
+            yield connection
+
+    def checkpoint(self, connection: sa.Connection) -> tuple[str, Tree]:
+        """A signed checkpoint of the log as this connection sees it, and the tree behind it."""
+        tree = Tree(leaves(connection))
+        return checkpoint.sign(self.ring, len(tree), tree.root), tree
+
+    def close(self) -> None:
+        """Give back the connections."""
+        self.engine.dispose()
+
+
+def keys_folder(url: sa.URL, given: str | Path | None = None) -> Path | None:
+    """Where a ledger's keys lie: as given, by ANML_KEYS, or beside a SQLite file."""
+    if given or os.environ.get("ANML_KEYS"):
+        return Path(given or os.environ["ANML_KEYS"])
+    path = sqlite_path(url)
+    return path.with_name(path.name + ".keys") if path else None
+
+
+def create(
+    url: str, keys: str | Path | None = None, origin: str = "anml-ledger", clock: Clock = utc_now
+) -> Ledger:
+    """Make a new ledger: schema, keys, and a first entry that names it."""
+    place = ledger_url(url)
+    folder = keys_folder(place, keys)
+    if folder is None:
+        raise InputError("a ledger on a server needs a folder for its keys; give --keys or ANML_KEYS")
+    if not origin.strip() or any(char in origin for char in " +\n"):
+        raise InputError(f"the name of a ledger has no spaces or plus signs, got {origin!r}")
+    engine = connect(place)
+    try:
+        ring = _initialise(engine, place, folder, origin)
+    except BaseException:
+        engine.dispose()
+        raise
+    ledger = Ledger(engine, ring, clock)
+    ledger.write(lambda tx: tx.append("ledger.created", "ledger.created", "", {"origin": origin}))
+    return ledger
+
+
+def _initialise(engine: sa.Engine, place: sa.URL, folder: Path, origin: str) -> KeyRing:
+    with engine.begin() as connection:
+        if schema.version(connection):
+            raise ConflictError(f"there is a ledger at {place.render_as_string()} already")
+        ring = create_keys(folder, origin)
+        schema.migrate(connection)
+        connection.execute(sa.insert(schema.meta).values(name="origin", value=origin))
+    return ring
+
+
+def open_ledger(
+    url: str,
+    keys: str | Path | None = None,
+    clock: Clock = utc_now,
+    new_id: Callable[[], str] = random_id,
+) -> Ledger:
+    """Open a ledger and bring its schema up to date."""
+    place = ledger_url(url)
+    path = sqlite_path(place)
+    if path is not None and not path.is_file():
+        raise InputError(f"there is no ledger at {path}; make one with: anml ledger init")
+    engine = connect(place)
+    try:
+        origin = _upgrade(engine, place)
+        folder = keys_folder(place, keys)
+        ring = load_keys(folder, origin) if folder and folder.is_dir() else None
+    except BaseException:
+        engine.dispose()
+        raise
+    return Ledger(engine, ring, clock, new_id)
+
+
+def _upgrade(engine: sa.Engine, place: sa.URL) -> str:
+    """Bring the schema up to date; returns the ledger's name."""
+    with reading(engine) as connection:
+        found = schema.version(connection)
+    if not found:
+        raise InputError(f"there is no ledger at {place.render_as_string()}; make one with: anml ledger init")
+    if found != len(schema.MIGRATIONS):
+        with engine.begin() as connection:
+            schema.migrate(connection)
+    with reading(engine) as connection:
+        return str(connection.scalar(sa.select(schema.meta.c.value).where(schema.meta.c.name == "origin")))

@@ -1,0 +1,104 @@
+"""`anml ledger import`: take an export in, and give its rows v and r."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from anml.core.errors import InputError
+from anml.surfaces.ledger_common import (
+    Domain,
+    DryRun,
+    Json,
+    Keys,
+    LedgerUrl,
+    PolicyFile,
+    opened,
+    read_policy,
+    show,
+    warn,
+    write_file,
+)  # fmt: skip
+
+if TYPE_CHECKING:
+    from anml.app.imports import Imported
+    from anml.core.signals.policy import Policy
+    from anml.ledger.store import Ledger
+
+
+def import_(
+    file: Annotated[Path, typer.Argument(help="The export to read.", show_default=False)],
+    format: Annotated[
+        str,
+        typer.Option(
+            help="table, label-studio, argilla, croissant, crowd-long, crowd-wide, toloka or mturk."
+        ),
+    ] = "table",
+    out: Annotated[
+        Path | None, typer.Option(help="Write the rows with v and r here (.parquet or .csv).")
+    ] = None,
+    source: Annotated[str | None, typer.Option(help="Name of the place the accounts belong to.")] = None,
+    label: Annotated[str | None, typer.Option(help="Column or question with the label.")] = None,
+    contributor: Annotated[str | None, typer.Option(help="Column with who contributed.")] = None,
+    item: Annotated[str | None, typer.Option(help="Column with the thing labelled.")] = None,
+    time: Annotated[str | None, typer.Option(help="Column or metadata field with the time.")] = None,
+    doi: Annotated[str | None, typer.Option(help="Column with DOIs.")] = None,
+    retractions: Annotated[Path | None, typer.Option(help="Retraction Watch CSV, matched by DOI.")] = None,
+    agreement: Annotated[
+        bool,
+        typer.Option("--agreement", help="Two others who agree count as reproduction; known people only."),
+    ] = False,
+    report: Annotated[
+        Path | None, typer.Option(help="Write a page that links every v to its evidence (.html).")
+    ] = None,
+    names: Annotated[
+        bool, typer.Option("--names", help="Leave account names in the rows; settle with --source then.")
+    ] = False,
+    domain: Domain = "default",
+    policy: PolicyFile = None,
+    ledger: LedgerUrl = None,
+    keys: Keys = None,
+    dry_run: DryRun = False,
+    json: Json = False,
+) -> None:
+    """Take an export in: contributors, reviews, gold answers; and give its rows v and r."""
+    from anml.app.imports import Import, import_file
+
+    if out is not None and out.suffix not in (".parquet", ".csv"):
+        raise InputError(f"the rows go to a .parquet or .csv file, got {out.name!r}")
+    chosen = {"label": label, "contributor": contributor, "item": item, "time": time, "doi": doi}
+    request = Import(file, format, source, domain, chosen, retractions, agreement, read_policy(policy), names)
+    with opened(ledger, keys) as book:
+        found = import_file(book, request, dry_run=dry_run)
+        if report is not None and not dry_run:
+            _write_report(book, found, report, domain, request.policy)
+    warn(found.warnings)
+    if out is not None and not dry_run:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        found.rows.write_parquet(out) if out.suffix == ".parquet" else found.rows.write_csv(out)
+    value = {
+        "batch": found.batch, "source": found.source, "rows": found.rows.height,
+        "contributors": found.contributors, "new_evidence": found.evidence, "new_scores": found.scores,
+        "warnings": found.warnings, "out": None if out is None else str(out),
+    }  # fmt: skip
+    lines = [
+        f"{found.rows.height} rows by {len(found.contributors)} contributors, {file.name} ({found.source}).",
+        f"{found.evidence} new pieces of evidence, {found.scores} new scores. Batch {found.batch}",
+    ]
+    lines += [f"Rows with v and r: {out}"] if out else []
+    show(json, value, lines + ([f"Evidence report: {report}"] if report else []))
+
+
+def _write_report(
+    book: "Ledger", found: "Imported", path: Path, domain: str, policy: "Policy | None"
+) -> None:
+    from anml.app.reputation import show as standings_now
+    from anml.ledger import evidence
+    from anml.surfaces.evidence_page import evidence_page
+
+    with book.read() as connection:
+        records = evidence.of(connection, found.contributors.values())
+    # The page names people by their identifiers even where the rows keep account names.
+    rows = found.rows.with_columns(found.rows["contributor"].replace(found.contributors))
+    standings = standings_now(book, domain, policy=policy)
+    write_file(path, evidence_page(rows, standings, records, f"batch {found.batch[:16]}"))

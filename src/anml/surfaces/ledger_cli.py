@@ -1,0 +1,242 @@
+"""`anml ledger`: make one, take things in, look, verify, forget."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from anml.core.errors import InputError
+from anml.surfaces.ledger_common import (
+    Domain,
+    DryRun,
+    Json,
+    Keys,
+    LedgerUrl,
+    PolicyFile,
+    opened,
+    place,
+    read_policy,
+    show,
+    write_file,
+)  # fmt: skip
+
+app = typer.Typer(
+    help="The record of who contributed, who vouched for it, and who earned what.", no_args_is_help=True
+)
+
+
+@app.command()
+def init(
+    ledger: LedgerUrl = None,
+    keys: Keys = None,
+    origin: Annotated[str, typer.Option(help="Name under which the ledger signs.")] = "anml-ledger",
+    json: Json = False,
+) -> None:
+    """Make a new ledger with its keys."""
+    from anml.ledger.keys import public_text
+    from anml.ledger.store import create
+
+    made = create(place(ledger), keys, origin)
+    public = public_text(made.ring.public)
+    made.close()
+    lines = (f"Made the ledger {origin!r}.", f"Its public key, for everybody: {public}")
+    show(json, {"origin": origin, "public_key": public}, lines)
+
+
+@app.command()
+def contributors(
+    pid: Annotated[str | None, typer.Argument(help="Show one contributor in full.")] = None,
+    name: Annotated[str | None, typer.Option(help="Set the person's name.")] = None,
+    email: Annotated[str | None, typer.Option(help="Set the e-mail address.")] = None,
+    iban: Annotated[str | None, typer.Option(help="Set the bank account.")] = None,
+    bic: Annotated[str | None, typer.Option(help="Set the bank's BIC.")] = None,
+    find: Annotated[str | None, typer.Option(help="Identifier of an account, as source:name.")] = None,
+    domain: Domain = "default",
+    policy: PolicyFile = None,
+    ledger: LedgerUrl = None,
+    keys: Keys = None,
+    json: Json = False,
+) -> None:
+    """List contributors, or show and change what is known of one."""
+    from anml.app.payout import set_payee
+    from anml.surfaces import contributor_view
+
+    changes = {"name": name, "email": email, "iban": iban, "bic": bic}
+    given = {key: value for key, value in changes.items() if value is not None}
+    with opened(ledger, keys) as book:
+        if find is not None:
+            found = contributor_view.find(book, find)
+            show(json, {"contributor": found}, [found])
+            return
+        if given and pid is None:
+            raise InputError("name the contributor whose details to set")
+        if pid is not None and given:
+            set_payee(book, pid, given)
+        if pid is None:
+            contributor_view.show_all(book, domain, read_policy(policy), json)
+        else:
+            contributor_view.show_one(book, pid, domain, read_policy(policy), json)
+
+
+@app.command("map")
+def map_(
+    accounts: Annotated[list[str], typer.Argument(help="Accounts as source:name, or one CSV file.")],
+    to: Annotated[str | None, typer.Option(help="The contributor they belong to.")] = None,
+    ledger: LedgerUrl = None,
+    keys: Keys = None,
+    json: Json = False,
+) -> None:
+    """Say which accounts are one person; a CSV has the columns source, account and contributor."""
+    from anml.app.identity import map_accounts, read_identity_map
+
+    if to is None:
+        if len(accounts) != 1 or not accounts[0].endswith(".csv"):
+            raise InputError("give --to CONTRIBUTOR, or one .csv file with source, account and contributor")
+        pairs = read_identity_map(Path(accounts[0]))
+    else:
+        pairs = [(account, to) for account in accounts]
+    with opened(ledger, keys) as book:
+        done = map_accounts(book, pairs)
+    show(json, {"mapped": done}, [f"{account} is {pid}" for account, pid in done.items()])
+
+
+@app.command()
+def attest(
+    envelopes: Annotated[list[Path] | None, typer.Argument(help="Signed attestations to take in.")] = None,
+    sign: Annotated[Path | None, typer.Option(help="Make one instead, with this private key.")] = None,
+    verifier: Annotated[str | None, typer.Option(help="Who vouches, as registered with the key.")] = None,
+    property: Annotated[
+        list[str] | None, typer.Option(help="What is vouched for: ANML_REPRODUCED and others.")
+    ] = None,
+    about: Annotated[list[str] | None, typer.Option(help="A contributor, or a file by its contents.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Where the new attestation goes.")] = None,
+    until: Annotated[str | None, typer.Option(help="Time until which to believe it.")] = None,
+    ledger: LedgerUrl = None,
+    keys: Keys = None,
+    dry_run: DryRun = False,
+    json: Json = False,
+) -> None:
+    """Make a signed attestation, or verify some and record what they say."""
+    from anml.app.attest import make, take
+    from anml.ledger.store import utc_now
+
+    if sign is not None:
+        if not (verifier and property and about and out):
+            raise InputError("to sign, give --verifier, --property, --about and --out")
+        files = [Path(name) for name in about if Path(name).is_file()]
+        people = [name for name in about if not Path(name).is_file()]
+        write_file(out, make(sign, verifier, property, utc_now(), people, files))
+        show(json, {"out": str(out)}, [f"Signed {', '.join(property)} as {verifier}: {out}"])
+        return
+    if not envelopes:
+        raise InputError("give attestations to take in, or --sign KEY to make one")
+    taken: list[dict[str, Any]] = []
+    with opened(ledger, keys) as book:
+        for path in envelopes:
+            for e in take(book, path.read_bytes(), until, dry_run=dry_run):
+                taken.append({"entry": e.seq, "contributor": e.subject, "kind": e.body["kind"]})
+    lines = [f"entry {e['entry']}: {e['kind']} for {e['contributor']}" for e in taken]
+    show(json, {"evidence": taken}, lines or ["Nothing new: it was recorded before."])
+
+
+@app.command()
+def verify(
+    checkpoint: Annotated[list[Path] | None, typer.Option(help="Older checkpoints kept elsewhere.")] = None,
+    proof: Annotated[
+        Path | None, typer.Option(help="Check a proof of growth instead; needs no ledger.")
+    ] = None,
+    public_key: Annotated[str | None, typer.Option(help="The ledger's public key, as text or file.")] = None,
+    ledger: LedgerUrl = None,
+    keys: Keys = None,
+    json: Json = False,
+) -> None:
+    """Check every hash, link, sum and settlement; with an older checkpoint also that nothing was cut off."""
+    from anml.app.verify import verify as check
+    from anml.ledger import checkpoint as notes
+    from anml.ledger.keys import read_public
+
+    if proof is not None:
+        _verify_growth(proof, public_key, json)
+        return
+    with opened(ledger, keys) as book:
+        public = read_public(public_key) if public_key else book.ring.public if checkpoint else b""
+        older = [notes.read(path.read_text(encoding="utf-8"), public) for path in checkpoint or []]
+        found = check(book, tuple(older))
+    value = {
+        "entries": found.entries,
+        "root": found.root.hex(),
+        "sound": not found.problems,
+        "problems": found.problems,
+    }
+    good = f"{found.entries} entries, every hash, link and sum holds; root {found.root.hex()}"
+    advice = [] if older else ["Without an older checkpoint nobody can tell whether the end was cut off."]
+    show(json, value, [f"PROBLEM: {problem}" for problem in found.problems] or [good, *advice])
+    if found.problems:
+        raise typer.Exit(1)
+
+
+def _verify_growth(proof: Path, public_key: str | None, json: bool) -> None:
+    from anml.app.verify import check_growth
+    from anml.ledger.keys import read_public
+
+    if public_key is None:
+        raise InputError("a proof is checked with the ledger's --public-key")
+    older, newer = check_growth(proof.read_bytes(), read_public(public_key))
+    line = f"Sound: the log grew from {older} to {newer} entries, and the first {older} are the same."
+    show(json, {"verified": True, "older": older, "newer": newer}, [line])
+
+
+@app.command()
+def checkpoint(
+    out: Annotated[Path | None, typer.Option(help="File for the checkpoint; printed without.")] = None,
+    since: Annotated[Path | None, typer.Option(help="An older checkpoint, to prove growth from.")] = None,
+    proof: Annotated[Path | None, typer.Option(help="File for the proof of growth.")] = None,
+    ledger: LedgerUrl = None,
+    keys: Keys = None,
+    json: Json = False,
+) -> None:
+    """Sign the state of the log; keep the result somewhere else."""
+    from anml.app.verify import prove_growth
+
+    if (since is None) != (proof is None):
+        raise InputError("a proof of growth needs both --since and --proof")
+    with opened(ledger, keys) as book:
+        with book.read() as connection:
+            note, tree = book.checkpoint(connection)
+        if since is not None and proof is not None:
+            write_file(proof, prove_growth(book, since.read_text(encoding="utf-8")))
+    if out is not None:
+        write_file(out, note)
+    value = {
+        "size": len(tree),
+        "root": tree.root.hex(),
+        "note": note,
+        "out": None if out is None else str(out),
+    }
+    lines = [note.rstrip("\n")] if out is None else [f"Signed {len(tree)} entries: {out}"]
+    show(json, value, lines + ([f"Proof of growth: {proof}"] if proof else []))
+
+
+@app.command()
+def erase(
+    pid: Annotated[str, typer.Argument(help="The contributor to forget.")],
+    anyway: Annotated[bool, typer.Option("--anyway", help="Even with money still open.")] = False,
+    ledger: LedgerUrl = None,
+    keys: Keys = None,
+    dry_run: DryRun = False,
+    json: Json = False,
+) -> None:
+    """Delete everything personal about a contributor; the books stay and still verify."""
+    from anml.app.erase import erase as forget
+
+    with opened(ledger, keys) as book:
+        left = forget(book, pid, anyway=anyway, dry_run=dry_run)
+    lines = [f"{'Would erase' if dry_run else 'Erased'} the personal data of {pid}."]
+    lines += [
+        f"Their rows were used in run {run} (settlement {sid})."
+        for run, sid in zip(left.runs, left.settlements, strict=True)
+    ]
+    lines += [
+        "Models trained on those runs are not changed; training again without the rows is up to you."
+    ] * bool(left.runs)
+    show(json, left._asdict(), lines)

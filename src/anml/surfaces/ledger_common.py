@@ -1,0 +1,119 @@
+"""What the ledger's commands share: how a ledger is named, and how results are shown."""
+
+import json as jsonlib
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from anml.core.errors import InputError
+
+if TYPE_CHECKING:
+    from anml.core.signals.policy import Policy
+    from anml.ledger.store import Ledger
+
+LedgerUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--ledger", envvar="ANML_LEDGER", help="A SQLite file, or a PostgreSQL URL.", show_default=False
+    ),
+]
+Keys = Annotated[
+    Path | None,
+    typer.Option("--keys", envvar="ANML_KEYS", help="Folder with the ledger's keys; beside a SQLite file."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would happen; write nothing.")]
+PolicyFile = Annotated[
+    Path | None, typer.Option("--policy", help="TOML file that changes how evidence becomes v.")
+]
+Domain = Annotated[str, typer.Option(help="Domain of the track record.")]
+
+
+def place(url: str | None) -> str:
+    """Where the ledger is, or a sentence that says how to name one."""
+    if not url:
+        raise InputError("name a ledger with --ledger or ANML_LEDGER: a SQLite file or a PostgreSQL URL")
+    return url
+
+
+@contextmanager
+def opened(url: str | None, keys: Path | None) -> Iterator["Ledger"]:
+    """An open ledger, closed at the end."""
+    from anml.ledger.store import open_ledger
+
+    ledger = open_ledger(place(url), keys)
+    try:
+        yield ledger
+    finally:
+        ledger.close()
+
+
+def read_policy(path: Path | None) -> "Policy":
+    """The policy in a file, or the default one."""
+    import tomllib
+
+    from anml.core.signals.policy import Policy
+
+    if path is None:
+        return Policy()
+    try:
+        return Policy.from_dict(tomllib.loads(path.read_text(encoding="utf-8")))
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise InputError(f"the policy {path} cannot be read: {error}") from None
+
+
+def show(json: bool, value: dict[str, Any], lines: Iterable[str]) -> None:
+    """One JSON object for programs, or lines for people."""
+    if json:
+        print(jsonlib.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+        return
+    for line in lines:
+        print(line)
+
+
+def warn(warnings: Iterable[str]) -> None:
+    """Warnings on the error stream, so that output stays clean."""
+    for text in warnings:
+        print(f"warning: {text}", file=sys.stderr)
+
+
+def columns(header: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
+    """Rows as aligned text.
+
+    Examples
+    --------
+    >>> columns(("who", "rows"), [("ann", 3)])
+    ['who  rows', 'ann  3']
+    """
+    table = [[str(cell) for cell in row] for row in (header, *rows)]
+    widths = [max(len(row[i]) for row in table) for i in range(len(header))]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in table
+    ]
+
+
+def write_file(path: Path, data: bytes | str) -> None:
+    """Write a file, making its folder."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if isinstance(data, bytes):
+        path.write_bytes(data)
+    else:
+        path.write_text(data, encoding="utf-8", newline="")
+
+
+def named_settlement(book: "Ledger", name: str, state: str | None = None) -> str:
+    """A settlement by its identifier, or the latest one (in `state`) by that word."""
+    from anml.ledger.book import settlements
+
+    if name != "latest":
+        return name
+    with book.read() as connection:
+        found = [s.id for s in settlements(connection) if state is None or s.state == state]
+    if not found:
+        raise InputError(f"there is no {state or ''} settlement yet".replace("  ", " "))
+    return found[-1]

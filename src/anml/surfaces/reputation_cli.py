@@ -1,0 +1,128 @@
+"""`anml reputation`: track records, from what happened."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from anml.surfaces.ledger_common import (
+    Domain,
+    Json,
+    Keys,
+    LedgerUrl,
+    PolicyFile,
+    columns,
+    opened,
+    read_policy,
+    show,
+)
+
+app = typer.Typer(help="Track records: shown, replayed, fed.", no_args_is_help=True)
+
+
+@app.command("show")
+def show_(
+    domain: Domain = "default",
+    policy: PolicyFile = None,
+    ledger: LedgerUrl = None,
+    keys: Keys = None,
+    json: Json = False,
+) -> None:
+    """Every contributor's r with its interval, and what newcomers need."""
+    from dataclasses import asdict
+
+    from anml.app.reputation import show as standings_now
+    from anml.core.signals.track_record import TrackRule
+    from anml.surfaces.contributor_view import plain
+
+    with opened(ledger, keys) as book:
+        found = standings_now(book, domain, policy=read_policy(policy))
+    rows = [
+        (
+            pid,
+            f"{s.r:.3f}",
+            f"{s.track.low:.2f}-{s.track.high:.2f}",
+            s.track.events,
+            s.prior,
+            " ".join(s.needs),
+        )
+        for pid, s in found.items()
+    ]
+    header = ("contributor", "r", "90 %", "events", "settled", "still needs")
+    value = {
+        "domain": domain,
+        "rule": asdict(TrackRule()),
+        "contributors": [plain(s) for s in found.values()],
+    }
+    show(json, value, columns(header, rows))
+
+
+@app.command("replay")
+def replay(
+    pid: Annotated[str, typer.Argument(help="The contributor.", show_default=False)],
+    domain: Domain = "default",
+    ledger: LedgerUrl = None,
+    keys: Keys = None,
+    json: Json = False,
+) -> None:
+    """Recompute one contributor's r from scratch, event by event."""
+    from datetime import UTC, datetime
+
+    from anml.app.reputation import replay_history
+    from anml.ledger.store import stamp
+
+    with opened(ledger, keys) as book:
+        steps = replay_history(book, pid, domain)
+    times = [stamp(datetime.fromtimestamp(step.event.at, UTC)) for step in steps]
+    value = [
+        {
+            "at": when,
+            "source": s.event.source,
+            "batch": s.event.batch,
+            "quality": s.event.quality,
+            "r": s.track.r,
+        }
+        for when, s in zip(times, steps, strict=True)
+    ]
+    rows = [
+        (when[:19], s.event.source, s.event.batch, f"{s.event.quality:.3f}", f"{s.track.r:.3f}")
+        for when, s in zip(times, steps, strict=True)
+    ]
+    show(
+        json,
+        {"contributor": pid, "domain": domain, "steps": value},
+        columns(("at", "source", "batch", "quality", "r"), rows),
+    )
+
+
+@app.command("add")
+def add(
+    run: Annotated[Path, typer.Argument(help="Folder of a run.", show_default=False)],
+    source: Annotated[str, typer.Option(help="Place the run's contributor names belong to.")] = "run",
+    domain: Domain = "default",
+    ledger: LedgerUrl = None,
+    keys: Keys = None,
+    json: Json = False,
+) -> None:
+    """Record the held-out quality of a run; it weighs a quarter of a gold answer."""
+    from anml.app.run_scores import add_run
+
+    with opened(ledger, keys) as book:
+        made = add_run(book, run, source, domain)
+    show(json, {"new_scores": made}, [f"{made} new scores."])
+
+
+@app.command("trust")
+def trust(
+    trusted: Annotated[list[str], typer.Argument(help="Contributors or verifiers trusted beforehand.")],
+    ledger: LedgerUrl = None,
+    keys: Keys = None,
+    json: Json = False,
+) -> None:
+    """Follow who verified whom from a trusted set (EigenTrust)."""
+    from anml.app.trust import trust_graph
+
+    with opened(ledger, keys) as book:
+        found = trust_graph(book, trusted)
+    rows = sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))
+    show(json, {"trust": found}, columns(("who", "trust"), [(who, f"{value:.4f}") for who, value in rows]))

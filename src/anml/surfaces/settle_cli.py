@@ -1,0 +1,273 @@
+"""`anml settle`, `anml dispute`: from a run to held and released money."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from anml.core.errors import InputError
+from anml.surfaces.ledger_common import (
+    Domain,
+    DryRun,
+    Json,
+    Keys,
+    LedgerUrl,
+    PolicyFile,
+    columns,
+    named_settlement,
+    opened,
+    read_policy,
+    show,
+    write_file,
+)  # fmt: skip
+
+if TYPE_CHECKING:
+    from anml.app.settle import Terms
+    from anml.ledger.store import Ledger
+
+disputes = typer.Typer(help="Open and resolve disputes about a settlement.", no_args_is_help=True)
+By = Annotated[str | None, typer.Option(help="Who you are: a staff identifier, not an address.")]
+
+
+def settle(
+    run: Annotated[Path | None, typer.Argument(help="Folder of a run to settle.", show_default=False)] = None,
+    pool: Annotated[str | None, typer.Option(help="Amount to share, such as 10000 or 0.50.")] = None,
+    currency: Annotated[str | None, typer.Option(help="Three letters, such as EUR.")] = None,
+    by: By = None,
+    approve: Annotated[
+        str | None, typer.Option(help="Approve this drafted settlement, or the latest.")
+    ] = None,
+    release: Annotated[str | None, typer.Option(help="Release what this one, or the latest, holds.")] = None,
+    withdraw: Annotated[str | None, typer.Option(help="Take back this draft.")] = None,
+    supersedes: Annotated[str | None, typer.Option(help="The settlement of this run to replace.")] = None,
+    sign: Annotated[
+        Path | None, typer.Option(help="Private key of the approver, where one is known.")
+    ] = None,
+    weight: Annotated[str | None, typer.Option(help="product, p_clean, equal or blend.")] = None,
+    volume: Annotated[str, typer.Option(help="Pay grows with rows to this power, 0.5 to 1.")] = "1",
+    min_share: Annotated[str, typer.Option(help="Smallest share of one contributor.")] = "0",
+    max_share: Annotated[str, typer.Option(help="Largest share of one contributor.")] = "1",
+    newcomers: Annotated[str, typer.Option(help="Largest share of all newcomers together.")] = "0.2",
+    multiplier: Annotated[
+        Path | None, typer.Option(help="CSV with contributor and value, such as Shapley values.")
+    ] = None,
+    window_days: Annotated[int, typer.Option(help="Days in which a contributor may dispute.")] = 14,
+    source: Annotated[str, typer.Option(help="Place the run's contributor names belong to.")] = "run",
+    manifest: Annotated[Path | None, typer.Option(help="Write the frozen manifest here.")] = None,
+    domain: Domain = "default",
+    policy: PolicyFile = None,
+    ledger: LedgerUrl = None,
+    keys: Keys = None,
+    dry_run: DryRun = False,
+    json: Json = False,
+) -> None:
+    """Share a pool by a run's weights: draft, then --approve by a second person, then --release."""
+    steps = [name for name in (run, approve, release, withdraw) if name is not None]
+    with opened(ledger, keys) as book:
+        if not steps:
+            _list(book, json)
+            return
+        if len(steps) > 1:
+            raise InputError("one step at a time: a run, --approve, --release or --withdraw")
+        if release is not None:
+            _release(
+                book, named_settlement(book, release, "posted"), domain, read_policy(policy), dry_run, json
+            )
+            return
+        if by is None:
+            raise InputError("say who you are with --by")
+        if approve is not None:
+            _approve(book, named_settlement(book, approve, "drafted"), by, sign, dry_run, json)
+            return
+        if withdraw is not None:
+            _withdraw(book, named_settlement(book, withdraw, "drafted"), by, json)
+            return
+        if pool is None or currency is None or run is None:
+            raise InputError("give the run with --pool and --currency")
+        shares = (volume, min_share, max_share, newcomers)
+        terms = _terms(pool, currency, by, weight, shares, window_days, source, domain, supersedes)
+        terms = replace(terms, multipliers=_multipliers(multiplier), policy=read_policy(policy))
+        _draft(book, run, terms, manifest, dry_run, json)
+
+
+def _terms(
+    pool: str, currency: str, by: str, weight: str | None, shares: tuple[str, str, str, str],
+    window_days: int, source: str, domain: str, supersedes: str | None,
+) -> "Terms":  # fmt: skip
+    from anml.app.settle import Terms
+    from anml.core.money import parse_amount
+    from anml.core.settle import Rules, parts
+
+    volume, *bounds = shares
+    low, high, cap = (
+        parts(name, text) for name, text in zip(("min-share", "max-share", "newcomers"), bounds, strict=True)
+    )
+    rules = Rules(volume=volume, min_share=low, max_share=high, newcomer_cap=cap)
+    return Terms(parse_amount(pool), currency, by, weight, rules, window_days, source, domain, supersedes)
+
+
+def _draft(
+    book: "Ledger", run: Path, terms: "Terms", manifest: Path | None, dry_run: bool, json: bool
+) -> None:
+    from anml.app.settle import draft
+    from anml.core.canonical import canonical
+    from anml.core.money import show_amount
+    from anml.core.settle import UNIT
+
+    made = draft(book, run, terms, dry_run=dry_run)
+    if manifest is not None:
+        write_file(manifest, canonical(made.manifest))
+    lines = {line["pid"]: line for line in made.manifest["contributors"]}
+    order = sorted(made.amounts, key=lambda pid: (-made.amounts[pid][0], pid))
+    rows = [
+        (
+            pid,
+            lines[pid]["rows"],
+            lines[pid]["kept"],
+            f"{made.amounts[pid][1] / UNIT:.4%}",
+            show_amount(made.amounts[pid][0]),
+            "new" if lines[pid]["newcomer"] else "",
+        )
+        for pid in order
+    ]
+    value = {
+        "settlement": made.id,
+        "state": "rehearsed" if dry_run else "drafted",
+        "manifest": made.sha256,
+        "weight": made.manifest["rules"]["weight"],
+        "pool": made.manifest["pool"],
+        "currency": terms.currency,
+        "amounts": {pid: amount for pid, (amount, _) in made.amounts.items()},
+    }
+    head = f"{'Would draft' if dry_run else 'Drafted'} {made.id} by {made.manifest['rules']['weight']}."
+    tail = [] if dry_run else [f"Next, somebody else: anml settle --approve {made.id} --by THEM"]
+    header = ("contributor", "rows", "kept", "share", terms.currency, "")
+    show(json, value, [head, *columns(header, rows), *tail])
+
+
+def _approve(book: "Ledger", sid: str, by: str, sign: Path | None, dry_run: bool, json: bool) -> None:
+    from anml.app.settle import approve
+    from anml.ledger.keys import read_private
+
+    made = approve(book, sid, by, read_private(sign) if sign else None, dry_run=dry_run)
+    value = {"settlement": sid, "state": "posted", "entry": made.seq, "by": by, "dry_run": dry_run}
+    done = "Would post" if dry_run else "Posted"
+    show(json, value, [f"{done} {sid}: every amount is held until the dispute window is over."])
+
+
+def _release(book: "Ledger", sid: str, domain: str, policy: Any, dry_run: bool, json: bool) -> None:
+    from anml.app.settle import release
+    from anml.core.money import show_amount
+
+    done = release(book, sid, domain, policy, dry_run=dry_run)
+    lines = [f"{pid}  {show_amount(amount)} released" for pid, amount in sorted(done.released.items())]
+    lines += [
+        f"{pid}  {show_amount(amount)} back to the pool" for pid, amount in sorted(done.returned.items())
+    ]
+    lines += [f"{pid}  waits: {reason}" for pid, reason in sorted(done.waiting.items())]
+    show(json, {"settlement": sid, "dry_run": dry_run, **done._asdict()}, lines or ["Nothing is held."])
+
+
+def _withdraw(book: "Ledger", sid: str, by: str, json: bool) -> None:
+    from anml.ledger import book as steps
+
+    book.write(lambda tx: steps.withdraw(tx, sid, by))
+    show(json, {"settlement": sid, "state": "withdrawn"}, [f"Withdrew {sid}."])
+
+
+def _list(book: "Ledger", json: bool) -> None:
+    from anml.core.money import show_amount
+    from anml.ledger.book import settlements
+
+    with book.read() as connection:
+        found = settlements(connection)
+    rows = [(s.id, s.state, show_amount(s.pool), s.currency, s.by, (s.posted or "")[:10]) for s in found]
+    header = ("settlement", "state", "pool", "", "by", "posted")
+    show(json, {"settlements": [s._asdict() for s in found]}, columns(header, rows))
+
+
+def _multipliers(path: Path | None) -> dict[str, int] | None:
+    """External values by contributor; below zero counts as zero, and only proportions matter."""
+    if path is None:
+        return None
+    from anml.app.multipliers import read_multipliers
+
+    return read_multipliers(path)
+
+
+@disputes.command("open")
+def open_(
+    settlement: Annotated[str, typer.Argument(help="The settlement.", show_default=False)],
+    contributor: Annotated[str, typer.Argument(help="The contributor.", show_default=False)],
+    reason: Annotated[str, typer.Option(help="wrong-count, wrong-weight, wrong-evidence, … or other.")],
+    key: Annotated[str | None, typer.Option(help="Name of this dispute; the same one twice is one.")] = None,
+    ledger: LedgerUrl = None,
+    keys: Keys = None,
+    json: Json = False,
+) -> None:
+    """Freeze one contributor's held amount and ask for an answer."""
+    from anml.ledger import book as steps
+
+    name = key or f"{settlement}/{contributor}/{reason}"
+    with opened(ledger, keys) as book:
+        made = book.write(lambda tx: steps.dispute(tx, settlement, contributor, reason, name))
+    show(json, {"dispute": name, "entry": made.seq}, [f"Opened dispute {name}."])
+
+
+@disputes.command("resolve")
+def resolve(
+    settlement: Annotated[str, typer.Argument(help="The settlement.", show_default=False)],
+    contributor: Annotated[str, typer.Argument(help="The contributor.", show_default=False)],
+    outcome: Annotated[str, typer.Option(help="upheld or rejected.")],
+    by: Annotated[str, typer.Option(help="Who decides: a staff identifier.")],
+    add: Annotated[str, typer.Option(help="Amount added to what is held, from the pool.")] = "0",
+    take: Annotated[str, typer.Option(help="Amount taken from what is held, to the pool.")] = "0",
+    key: Annotated[str | None, typer.Option(help="Name of the dispute, as opened.")] = None,
+    ledger: LedgerUrl = None,
+    keys: Keys = None,
+    dry_run: DryRun = False,
+    json: Json = False,
+) -> None:
+    """Close a dispute; upheld, it may change what is held."""
+    from anml.core.money import parse_amount
+    from anml.ledger import book as steps
+
+    name = key or f"{settlement}/{contributor}/{outcome}"
+    change = parse_amount(add) - parse_amount(take)
+
+    def work(tx: Any) -> Any:
+        return steps.resolve(tx, settlement, contributor, outcome, change, by, name)
+
+    with opened(ledger, keys) as book:
+        made = book.rehearse(work) if dry_run else book.write(work)
+    value = {"entry": made.seq, "outcome": outcome, "correction": change, "dry_run": dry_run}
+    show(json, value, [f"The dispute of {contributor} is {outcome}."])
+
+
+@disputes.command("reverse")
+def reverse(
+    settlement: Annotated[str, typer.Argument(help="The settlement.", show_default=False)],
+    contributor: Annotated[str, typer.Argument(help="The contributor.", show_default=False)],
+    amount: Annotated[str, typer.Option(help="What to take back.")],
+    reason: Annotated[str, typer.Option(help="duplicate, fraud, wrong-count, … or other.")],
+    by: Annotated[str, typer.Option(help="Who decides: a staff identifier.")],
+    key: Annotated[str, typer.Option(help="Name of this reversal; the same one twice is one.")],
+    ledger: LedgerUrl = None,
+    keys: Keys = None,
+    dry_run: DryRun = False,
+    json: Json = False,
+) -> None:
+    """Take back an amount by a new entry: held money first, then payable, which may go below zero."""
+    from anml.core.money import parse_amount
+    from anml.ledger import book as steps
+
+    micro = parse_amount(amount)
+
+    def work(tx: Any) -> Any:
+        return steps.reverse(tx, settlement, contributor, micro, reason, by, key)
+
+    with opened(ledger, keys) as book:
+        made = book.rehearse(work) if dry_run else book.write(work)
+    done = "Would take" if dry_run else "Took"
+    show(json, {"entry": made.seq, "amount": micro, "dry_run": dry_run}, [f"{done} back {amount}."])

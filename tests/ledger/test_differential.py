@@ -1,0 +1,97 @@
+"""The same random history on SQLite and on PostgreSQL gives the same bytes."""
+
+import os
+import random
+import shutil
+
+import pytest
+
+from anml.app import erase, imports, payout, settle, statement
+from anml.core.errors import AnmlError
+from anml.ledger import book
+from anml.ledger.log import events, leaves
+from anml.surfaces.exports import beancount, statements_csv
+from ledger.ledger_world import World, simple_rows
+
+
+def live(world: World, seed: int) -> list[str]:
+    """A random life of a ledger; what it refuses is part of the story."""
+    pick = random.Random(seed)
+    story: list[str] = []
+    pids = list(world.establish("ann", "ben", "cat", "dan").values())
+    sids = [world.post(world.run(simple_rows(dict.fromkeys(pids, 2))), "9")]
+    batches = 0
+    for number in range(25):
+        step = pick.choice(
+            ["settle", "settle", "wait", "release", "dispute", "resolve", "reverse", "pay", "erase"]
+        )
+        sid, pid = pick.choice(sids), pick.choice(pids)
+        amount, days = pick.randrange(1, 5_000_000), pick.choice([1, 15])
+        rows = {who: pick.randrange(1, 9) for who in pick.sample([*pids, f"new{number}"], 3)}
+        q, pool = pick.random(), str(pick.randrange(1, 100))
+        try:
+            if step == "settle":
+                sids.append(world.post(world.run(simple_rows(rows, q=q)), pool))
+            elif step == "wait":
+                world.clock.pass_days(days)
+            elif step == "release":
+                settle.release(world.ledger, sid)
+            elif step == "dispute":
+                world.ledger.write(
+                    lambda tx, a=(sid, pid, number): book.dispute(tx, a[0], a[1], "other", str(a[2]))
+                )
+            elif step == "resolve":
+                world.ledger.write(
+                    lambda tx, a=(sid, pid, amount, number): book.resolve(
+                        tx, a[0], a[1], "upheld", a[2] - 2_000_000, "cat", str(a[3])
+                    )
+                )
+            elif step == "reverse":
+                world.ledger.write(
+                    lambda tx, a=(sid, pid, amount, number): book.reverse(
+                        tx, a[0], a[1], a[2], "other", "cat", str(a[3])
+                    )
+                )
+            elif step == "pay":
+                batches += 1
+                payout.create(world.ledger, f"p{batches}", "EUR", "cat")
+                payout.close(world.ledger, f"p{batches}", None, paid=days == 1)
+            elif pick.random() < 0.3:
+                erase.erase(world.ledger, pid, anyway=True)
+            story.append(f"{step} done")
+        except AnmlError as error:
+            story.append(f"{step}: {error}")
+    return [*story, *sids]
+
+
+@pytest.mark.parametrize("seed", range(int(os.environ.get("ANML_EXAMPLES", "1")) * 3))
+def test_both_engines_write_the_same_bytes(seed, make_world):
+    worlds = [make_world("sqlite"), make_world("postgresql")]
+    for name in ("log.pem", "master.key", "log.pub"):
+        shutil.copy(worlds[0].keys / name, worlds[1].keys / name)
+    worlds[1].reopen()
+    stories = [live(world, seed) for world in worlds]
+    assert stories[0] == stories[1]
+    sids = [word for word in stories[0] if word.startswith("s") and " " not in word and ":" not in word]
+    assert sids
+    outcomes = []
+    for world in worlds:
+        with world.ledger.read() as connection:
+            log = leaves(connection)
+            text = beancount(events(connection))
+        made = [item for sid in sids for item in statement.build(world.ledger, sid).values()]
+        signed = [statement.sign(world.ledger, item) for item in made]
+        outcomes.append((log, text, statements_csv(made), signed))
+    assert outcomes[0] == outcomes[1]
+
+
+def test_the_same_import_gives_the_same_log(make_world, pytestconfig):
+    file = pytestconfig.rootpath / "tests" / "data" / "label_studio.json"
+    logs = []
+    for engine in ("sqlite", "postgresql"):
+        world = make_world(engine)
+        world.clock.pass_days(30)
+        imports.import_file(world.ledger, imports.Import(file, "label-studio"))
+        with world.ledger.read() as connection:
+            logs.append(leaves(connection))
+    assert logs[0] == logs[1]

@@ -1,0 +1,429 @@
+"""The ten guarantees, each on SQLite and on a real PostgreSQL."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+import sqlalchemy as sa
+
+from anml.app import erase, payout, settle, statement
+from anml.app.verify import verify
+from anml.core.canonical import canonical
+from anml.core.errors import ConflictError, InputError, IntegrityError
+from anml.core.settle import UNIT, Rules
+from anml.ledger import audit, book, checkpoint, people, schema
+from anml.ledger.log import Posting, events
+from ledger.ledger_world import World, simple_rows
+
+HERE = Path(__file__).parent
+
+
+def findings(world: World, *older: str) -> list[str]:
+    public = world.ledger.ring.public
+    with world.ledger.read() as connection:
+        return audit.verify(connection, tuple(checkpoint.read(note, public) for note in older)).problems
+
+
+def note(world: World) -> str:
+    with world.ledger.read() as connection:
+        return world.ledger.checkpoint(connection)[0]
+
+
+def full_history(world: World) -> str:
+    """Two known contributors and a newcomer, settled, disputed, released, partly paid and reversed."""
+    pids = world.establish("ann", "ben")
+    sid = world.post(world.run(simple_rows({"ann": 6, "ben": 3, "new": 2})), "1000.01")
+    world.ledger.write(lambda tx: book.dispute(tx, sid, pids["ben"], "wrong-count", "d1"))
+    world.clock.pass_days(15)
+    settle.release(world.ledger, sid)
+    world.ledger.write(lambda tx: book.resolve(tx, sid, pids["ben"], "upheld", 5_000_000, "cat", "d1"))
+    settle.release(world.ledger, sid)
+    payout.create(world.ledger, "p1", "EUR", "cat")
+    payout.close(world.ledger, "p1", [pids["ann"]], paid=True)
+    payout.close(world.ledger, "p1", [pids["ben"]], paid=False)
+    world.ledger.write(lambda tx: book.reverse(tx, sid, pids["ann"], 1_000_000, "duplicate", "cat", "r1"))
+    return sid
+
+
+def test_g1_postings_sum_to_zero_per_entry_and_overall(world):
+    full_history(world)
+    assert findings(world) == []
+    with world.ledger.read() as connection:
+        assert book.totals(connection) == {"EUR": 0}
+        moved = [e for e in events(connection) if e.postings]
+        assert len(moved) >= 12
+        assert all(sum(item.amount for item in e.postings) == 0 for e in moved)
+    with pytest.raises(IntegrityError, match="sum to 1 micro-units of EUR"):
+        world.ledger.write(lambda tx: tx.append("x", "x", "", {}, [Posting("held:c", "EUR", 1)]))
+    # Two currencies do not make up for each other.
+    lines = [Posting("held:c", "EUR", 1), Posting("held:d", "USD", -1)]
+    with pytest.raises(IntegrityError, match="not to 0"):
+        world.ledger.write(lambda tx: tx.append("x", "x", "", {}, lines))
+
+
+@pytest.mark.parametrize("rules", [Rules(), Rules(max_share=UNIT // 5), Rules(volume="0.5")])
+def test_g2_the_pool_is_given_out_to_the_unit(world, rules):
+    world.establish("a", "b", "c")
+    sid = world.post(world.run(simple_rows({"a": 1, "b": 1, "c": 1, "d": 7})), "100.000001", rules=rules)
+    with world.ledger.read() as connection:
+        held = book.balances(connection, "held:", "EUR", sid)
+        back = book.balance(connection, book.POOL, "EUR", sid)
+        assert book.balance(connection, f"funding:{sid}", "EUR") == 0
+    # What came out of the pool is what is held; what nobody may have went back.
+    assert sum(held.values()) == -back
+    expected = 100_000_001 if rules.max_share == UNIT else 4 * 20_000_000
+    assert sum(held.values()) == expected
+
+
+def test_g3_nobody_goes_below_zero_but_by_a_recorded_reversal(world):
+    pids = world.establish("ann", "ben")
+    sid = world.post(world.run(simple_rows({"ann": 1, "ben": 1})), "10")
+    world.clock.pass_days(15)
+    settle.release(world.ledger, sid)
+    payout.create(world.ledger, "p1", "EUR", "cat")
+    with pytest.raises(ConflictError, match="nothing can be paid"):
+        payout.create(world.ledger, "p2", "EUR", "cat")
+    with pytest.raises(ConflictError, match="can be reversed"):
+        world.ledger.write(lambda tx: book.reverse(tx, sid, pids["ann"], 5_000_001, "fraud", "cat", "r0"))
+    world.ledger.write(lambda tx: book.reverse(tx, sid, pids["ann"], 5_000_000, "fraud", "cat", "r1"))
+    with world.ledger.read() as connection:
+        assert book.balance(connection, f"payable:{pids['ann']}", "EUR") == -5_000_000
+    assert findings(world) == []
+    # The carry is taken from what comes next before anything is paid.
+    next_sid = world.post(world.run(simple_rows({"ann": 3, "ben": 1})), "8")
+    world.clock.pass_days(15)
+    settle.release(world.ledger, next_sid)
+    made = payout.create(world.ledger, "p3", "EUR", "cat").batch
+    assert {p.pid: p.amount for p in made.payments} == {pids["ann"]: 1_000_000, pids["ben"]: 2_000_000}
+    # An entry that overdraws without being a reversal is found.
+    lines = [Posting(f"held:{pids['ben']}", "EUR", -1), Posting("source:pool", "EUR", 1)]
+    world.ledger.write(lambda tx: tx.append("odd", "odd", pids["ben"], {}, lines))
+    assert findings(world) == [f"entry {size(world)} takes held:{pids['ben']} below zero"]
+
+
+def size(world: World) -> int:
+    with world.ledger.read() as connection:
+        return audit.verify(connection).entries
+
+
+def test_g4_the_same_key_twice_is_one_effect_and_another_body_a_conflict(world):
+    pids = world.establish("ann", "ben")
+    run = world.run(simple_rows({"ann": 1, "ben": 1}))
+    first = world.draft(run, "10")
+    before = size(world)
+    assert world.draft(run, "10").id == first.id
+    settle.approve(world.ledger, first.id, "bob")
+    after = size(world)
+    settle.approve(world.ledger, first.id, "bob")
+    assert (before, size(world)) == (after - 3, after)
+    with pytest.raises(ConflictError, match="used before for another request"):
+        settle.approve(world.ledger, first.id, "eve")
+    world.clock.pass_days(15)
+    settle.release(world.ledger, first.id)
+    assert settle.release(world.ledger, first.id).released == {}
+    one = payout.create(world.ledger, "p1", "EUR", "cat").batch
+    assert payout.create(world.ledger, "p1", "EUR", "cat").batch == one
+    with pytest.raises(ConflictError, match="another request"):
+        payout.create(world.ledger, "p1", "EUR", "cat", threshold=5)
+    payout.close(world.ledger, "p1", [pids["ann"]], paid=True)
+    payout.close(world.ledger, "p1", [pids["ann"]], paid=True)
+    with pytest.raises(ConflictError, match="another request"):
+        payout.close(world.ledger, "p1", [pids["ann"]], paid=False)
+    with world.ledger.read() as connection:
+        assert book.balance(connection, f"paid:{pids['ann']}", "EUR") == 5_000_000
+
+
+def test_g5_an_acknowledged_write_survives_kill_9(world):
+    rounds = int(os.environ.get("ANML_KILLS", "3"))
+    acknowledged: list[str] = []
+    for round_ in range(rounds):
+        writer = subprocess.Popen(
+            [sys.executable, str(HERE / "ledger_writer.py"), world.url, str(world.keys), f"w{round_}"],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert writer.stdout is not None
+        wanted = 5 + 10 * round_
+        for line in writer.stdout:
+            acknowledged.append(line.strip())
+            wanted -= 1
+            if not wanted:
+                break
+        writer.send_signal(signal.SIGKILL)
+        # What was written to the pipe before the kill was acknowledged too.
+        acknowledged += writer.stdout.read().split()
+        writer.wait()
+        writer.stdout.close()
+    world.reopen()
+    with world.ledger.read() as connection:
+        kept = {e.key for e in events(connection, ["test.moved"])}
+        assert book.totals(connection) == {"EUR": 0}
+    assert len(acknowledged) >= 5 * rounds
+    assert set(acknowledged) <= kept
+    assert findings(world) == []
+
+
+def _tamper(world: World, *statements: str) -> None:
+    """Change the database behind the ledger's back, as somebody who owns the server can."""
+    with world.ledger.engine.connect() as connection, connection.begin():
+        if world.ledger.engine.dialect.name == "sqlite":
+            for table in schema.APPEND_ONLY:
+                for verb in ("update", "delete"):
+                    connection.exec_driver_sql(f"DROP TRIGGER IF EXISTS {table}_no_{verb}")
+        else:
+            connection.exec_driver_sql("SET session_replication_role = replica")
+        for text in statements:
+            connection.execute(sa.text(text))
+        if world.ledger.engine.dialect.name != "sqlite":
+            connection.exec_driver_sql("SET session_replication_role = origin")
+
+
+LAST = "(SELECT MAX(seq) FROM event)"
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        (f"DELETE FROM event WHERE seq = {LAST} - 2", "missing or out of order"),
+        (f"DELETE FROM event WHERE seq = {LAST}", "cut off"),
+        (f"DELETE FROM posting WHERE seq = {LAST}|DELETE FROM event WHERE seq = {LAST}", "cut off"),
+        ("DELETE FROM event", "cut off"),
+        ("UPDATE event SET subject = 'x' WHERE seq = 3", "columns of entry 3 differ"),
+        ("UPDATE event SET kind = 'x' WHERE seq = 2", "columns of entry 2 differ"),
+        ("UPDATE event SET at = '2025-01-01T00:00:00.000000Z' WHERE seq = 2", "columns of entry 2 differ"),
+        ("UPDATE posting SET amount = amount + 1 WHERE line = 0", "differ from its bytes"),
+        ("UPDATE posting SET account = 'held:x' WHERE line = 1", "differ from its bytes"),
+        ("INSERT INTO posting VALUES (999, 0, 'held:x', 'EUR', 5, '')", "belongs to no entry"),
+        ("UPDATE document SET sha256 = replace(sha256, 'a', 'b')", "was changed"),
+    ],
+)
+def test_g6_removed_or_changed_rows_are_found(world, change, found):
+    full_history(world)
+    older = note(world)
+    assert findings(world, older) == []
+    _tamper(world, *change.split("|"))
+    assert any(found in problem for problem in findings(world, older)), findings(world, older)
+
+
+def test_g6_any_single_byte_of_any_entry(world):
+    full_history(world)
+    older = note(world)
+    table = schema.event
+    with world.ledger.read() as connection:
+        rows = connection.execute(sa.select(table.c.seq, table.c.entry).order_by(table.c.seq)).all()
+    pick = random.Random(6)
+    for row in pick.sample(rows, 6):
+        place = pick.randrange(len(row.entry))
+        changed = bytearray(row.entry)
+        changed[place] ^= 1 << pick.randrange(8)
+        _tamper(world)
+        _set_entry(world, row.seq, bytes(changed))
+        problems = findings(world, older)
+        assert any(f"entry {row.seq} " in problem for problem in problems)
+        _set_entry(world, row.seq, row.entry)
+    assert findings(world, older) == []
+
+
+def _set_entry(world: World, seq: int, entry: bytes) -> None:
+    with world.ledger.engine.connect() as connection, connection.begin():
+        if world.ledger.engine.dialect.name != "sqlite":
+            connection.exec_driver_sql("SET LOCAL session_replication_role = replica")
+        table = schema.event
+        connection.execute(sa.update(table).where(table.c.seq == seq).values(entry=entry))
+
+
+def test_g6_a_whole_history_rewritten_with_sound_hashes_is_found_by_a_checkpoint(world, make_world):
+    """Whoever owns the server can recompute every hash; only what was kept elsewhere gives it away."""
+    full_history(world)
+    older = note(world)
+    forged = make_world(world.ledger.engine.dialect.name)
+    full_history(forged)
+    forged.ledger.write(lambda tx: tx.append("more", "more", "", {}))
+    assert findings(forged) == []
+    read = checkpoint.read(older, world.ledger.ring.public)
+    forged_read = read._replace(root=bytes(32))
+    with forged.ledger.read() as connection:
+        # The same history gives the same root; another one does not.
+        assert audit.verify(connection, (read,)).problems == []
+        assert "not those that the checkpoint saw" in audit.verify(connection, (forged_read,)).problems[0]
+
+
+def test_g6_a_credit_that_follows_from_no_manifest_is_found(world):
+    """Whoever holds the key can append a sound entry; it still has to follow from a manifest."""
+    sid = full_history(world)
+    assert verify(world.ledger).problems == []
+    lines = [Posting(book.POOL, "EUR", -9), Posting("held:friend", "EUR", 9)]
+    facts = {"rows": 1, "kept": 1, "counted": 1}
+    world.ledger.write(lambda tx: tx.append("credit.held", "x", "friend", facts, lines, sid))
+    assert findings(world) == []
+    assert verify(world.ledger).problems == [
+        f"the credits of settlement {sid} do not follow from its manifest"
+    ]
+    world.ledger.write(lambda tx: tx.append("credit.held", "y", "friend", facts, lines, "s0"))
+    assert verify(world.ledger).problems[1:] == ["credits name a settlement 's0' that does not exist"]
+
+
+def test_g6_two_entries_that_changed_places_are_found(world):
+    full_history(world)
+    older = note(world)
+    swap = (
+        "UPDATE event SET seq = 900000 WHERE seq = 4",
+        "UPDATE event SET seq = 4 WHERE seq = 5",
+        "UPDATE event SET seq = 5 WHERE seq = 900000",
+    )
+    _tamper(world, *swap)
+    assert any("entry 4 does not follow" in problem for problem in findings(world, older))
+
+
+def test_g6_the_database_itself_refuses_changes(world):
+    full_history(world)
+    for text in ("UPDATE event SET kind = 'x'", "DELETE FROM posting", "DELETE FROM document"):
+        with (
+            pytest.raises(sa.exc.DBAPIError, match="append-only"),
+            world.ledger.engine.connect() as connection,
+            connection.begin(),
+        ):
+            connection.execute(sa.text(text))
+
+
+def test_g7_a_second_program_recomputes_the_statement_from_the_manifest(world, tmp_path):
+    sid = full_history(world)
+    with world.ledger.read() as connection:
+        found = settle.load_manifest(connection, book.settlement(connection, sid).manifest)
+    manifest_file = tmp_path / "manifest.json"
+    manifest_file.write_bytes(canonical(found))
+    for pid, made in statement.build(world.ledger, sid).items():
+        file = tmp_path / f"{pid}.json"
+        file.write_bytes(statement.sign(world.ledger, made))
+        done = subprocess.run(
+            [sys.executable, "-I", str(HERE / "recompute_statement.py"), str(manifest_file), str(file)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode, pid in done.stdout) == (0, True), done.stdout + done.stderr
+    # And it says so where a statement is wrong by one micro-unit.
+    made["amounts"]["gross"] += 1
+    file.write_bytes(statement.sign(world.ledger, made))
+    with pytest.raises(IntegrityError, match="other than its entry"):
+        statement.verify(file.read_bytes(), world.ledger.ring.public)
+    command = [sys.executable, "-I", str(HERE / "recompute_statement.py"), str(manifest_file), str(file)]
+    wrong = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (wrong.returncode, "gross" in wrong.stdout) == (1, True)
+
+
+def test_g8_the_result_does_not_depend_on_the_order_of_rows(world):
+    pick = random.Random(8)
+    n = 200
+    rows = pl.DataFrame(
+        {
+            "row": list(range(n)),
+            "contributor": [pick.choice("abcdefg") for _ in range(n)],
+            "item": [f"i{pick.randrange(90)}" for _ in range(n)],
+            **{name: [pick.random() for _ in range(n)] for name in "qvrt"},
+            "kept": [pick.random() < 0.7 for _ in range(n)],
+        }
+    )
+    plain = settle.draft(world.ledger, world.run(rows), _terms("77.7"), dry_run=True)
+    shuffled = rows.sample(fraction=1, shuffle=True, seed=1)
+    other = settle.draft(world.ledger, world.run(shuffled), _terms("77.7"), dry_run=True)
+    assert sorted(plain.amounts.values()) == sorted(other.amounts.values())
+    units = [sorted(line["units"] for line in d.manifest["contributors"]) for d in (plain, other)]
+    assert units[0] == units[1]
+    # The identifiers are drawn anew in each dry run, in order of name: the lines match one by one.
+    strip = [[{**line, "pid": ""} for line in d.manifest["contributors"]] for d in (plain, other)]
+    assert strip[0] == strip[1]
+
+
+def _terms(pool: str) -> settle.Terms:
+    from anml.core.money import parse_amount
+
+    return settle.Terms(parse_amount(pool), "EUR", "ann")
+
+
+def test_g9_nothing_is_paid_from_an_unapproved_or_superseded_run(world):
+    pids = world.establish("ann", "ben")
+    run = world.run(simple_rows({"ann": 1, "ben": 1}))
+    first = world.draft(run, "10")
+    with world.ledger.read() as connection:
+        assert book.balances(connection, "held:", "EUR", first.id) == {}
+    with pytest.raises(ConflictError, match="drafted; this step needs it to be posted"):
+        settle.release(world.ledger, first.id)
+    with pytest.raises(ConflictError, match="a second person must approve"):
+        settle.approve(world.ledger, first.id, "ann")
+    with pytest.raises(ConflictError, match="supersede that one"):
+        world.draft(run, "20")
+    second = world.draft(run, "20", supersedes=first.id)
+    with pytest.raises(ConflictError, match="is withdrawn"):
+        settle.approve(world.ledger, first.id, "bob")
+    settle.approve(world.ledger, second.id, "bob")
+    # A posted settlement that is superseded is taken back when the new one is approved.
+    third = world.draft(run, "4", supersedes=second.id)
+    settle.approve(world.ledger, third.id, "bob")
+    world.clock.pass_days(15)
+    with pytest.raises(ConflictError, match="is reversed"):
+        settle.release(world.ledger, second.id)
+    settle.release(world.ledger, third.id)
+    paid = payout.create(world.ledger, "p1", "EUR", "cat").batch
+    assert {p.pid: p.amount for p in paid.payments} == {pids["ann"]: 2_000_000, pids["ben"]: 2_000_000}
+    assert findings(world) == []
+
+
+SECRETS = ("Grace Hopper", "grace@navy.example", "DE89370400440532013000", "hopper-account")
+
+
+def test_g10_an_erased_contributor_leaves_no_personal_data(world, request, tmp_path):
+    ledger = world.ledger
+    pids = ledger.write(lambda tx: people.register(tx, ledger, "label-studio", ["hopper-account", "ben"]))
+    pid = pids["hopper-account"]
+    payout.set_payee(ledger, pid, {"name": SECRETS[0], "email": SECRETS[1], "iban": SECRETS[2]})
+    ledger.write(lambda tx: people.attach(tx, ledger, pid, b"signed by " + SECRETS[1].encode()))
+    sid = world.post(world.run(simple_rows({pid: 2, pids["ben"]: 1})), "10")
+    older = note(world)
+    with ledger.read() as connection:
+        assert people.profile(connection, ledger.ring, pid)["name"] == SECRETS[0]
+        wrapped = connection.scalar(
+            sa.select(schema.person_key.c.wrapped).where(schema.person_key.c.pid == pid)
+        )
+    with pytest.raises(ConflictError, match="pay it first"):
+        erase.erase(ledger, pid)
+    left = erase.erase(ledger, pid, anyway=True)
+    assert (left.settlements, left.unpaid) == ([sid], {"EUR": 6_666_667})
+    # Names never stood in the files in the clear, and the sealed key is gone from the tables.
+    with ledger.read() as connection:
+        assert people.profile(connection, ledger.ring, pid) == {}
+        assert people.lookup(connection, ledger.ring, "label-studio", "hopper-account") is None
+        for table in schema.ERASABLE:
+            rows = connection.execute(sa.select(table).where(table.c.pid == pid)).all()
+            assert rows == []
+    ledger.engine.dispose()
+    places = _files(world, request)
+    assert len(places) >= 1
+    for path in places:
+        data = path.read_bytes()
+        for secret in SECRETS:
+            assert secret.encode() not in data, path
+    if world.ledger.engine.dialect.name == "sqlite":
+        assert all(wrapped not in path.read_bytes() for path in places)
+    # The books still verify, and statements are made and say nothing personal.
+    assert findings(world, older) == []
+    for made in statement.build(ledger, sid).values():
+        assert not any(secret in json.dumps(made) for secret in SECRETS)
+    with pytest.raises(InputError, match="was erased"):
+        world.draft(world.run(simple_rows({pid: 1})), "1")
+
+
+def _files(world: World, request) -> list[Path]:
+    """Every file of the database: tables, WAL and log."""
+    if world.ledger.engine.dialect.name == "sqlite":
+        return [path for path in world.folder.glob("ledger.db*") if path.is_file()]
+    server = request.getfixturevalue("postgres_server")
+    with world.ledger.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.exec_driver_sql("CHECKPOINT")
+    return [path for path in Path(server.pgdata).rglob("*") if path.is_file()]

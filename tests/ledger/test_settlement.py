@@ -1,0 +1,446 @@
+"""Settlements: weights, newcomers, gaming, disputes, statements, exports."""
+
+import csv
+import io
+import json
+from xml.etree import ElementTree
+
+import polars as pl
+import pytest
+
+from anml.app import attest, multipliers, payout, settle, statement
+from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError
+from anml.core.settle import UNIT, Rules
+from anml.ledger import book, evidence, keys, people, registry
+from anml.ledger.log import events
+from anml.ledger.standing import Score, add_scores
+from anml.ledger.store import stamp
+from anml.surfaces.exports import beancount, pain001, payout_csv, safe_cell, statements_csv
+from anml.surfaces.statement_html import statement_html
+from ledger.ledger_world import World, simple_rows, write_run
+
+IBANS = ("DE89370400440532013000", "GB29NWBK60161331926819")
+
+
+@pytest.fixture
+def place(make_world) -> World:
+    return make_world("sqlite")
+
+
+def drafted(world: World, rows: pl.DataFrame, recipe: dict | None = None, **terms) -> settle.Draft:
+    folder = world.folder / f"extra{id(rows)}"
+    write_run(folder, rows, recipe)
+    return world.draft(folder, terms.pop("pool", "100"), **terms)
+
+
+def by_name(world: World, made: settle.Draft) -> dict[str, int]:
+    with world.ledger.read() as connection:
+        pids = {
+            people.lookup(connection, world.ledger.ring, "run", name): name
+            for name in ("ann", "ben", "cat", "dan")
+        }
+    return {pids[pid]: amount for pid, (amount, _) in made.amounts.items()}
+
+
+def test_pay_is_kept_times_q_v_r_t(place):
+    rows = pl.DataFrame(
+        {
+            "contributor": ["ann", "ann", "ben", "ben"],
+            "q": [1.0, 1.0, 0.5, 1.0],
+            "v": [0.5, 0.5, 0.8, 0.8],
+            "r": [0.8, 0.8, 0.5, 0.5],
+            "t": [1.0, 1.0, 0.5, 0.5],
+            "kept": [True, False, True, True],
+            "weight": [0.25] * 4,
+            "p_clean": [0.9, 0.9, 0.6, 0.6],
+        }
+    )
+    # ann: 0.4 once. ben: 0.1 + 0.2. Shares 4:3.
+    assert by_name(place, drafted(place, rows, pool="7")) == {"ann": 4_000_000, "ben": 3_000_000}
+
+
+@pytest.mark.parametrize(
+    ("recipe", "weight", "expected"),
+    [
+        ({"combine": "evidence"}, None, {"ann": 4_285_714, "ben": 5_714_286}),  # P(clean) 0.9 : 1.2
+        ({"combine": "guarded"}, "p_clean", {"ann": 4_285_714, "ben": 5_714_286}),
+        ({"combine": "guarded"}, "equal", {"ann": 3_333_333, "ben": 6_666_667}),
+        ({"combine": "guarded"}, "blend", {"ann": 5_000_000, "ben": 5_000_000}),
+    ],
+)
+def test_other_weights_by_name(place, recipe, weight, expected):
+    rows = pl.DataFrame(
+        {
+            "contributor": ["ann", "ben", "ben"],
+            "q": [1.0, 0.2, 0.2],
+            "kept": [True] * 3,
+            "weight": [0.4, 0.1, 0.3],
+            "p_clean": [0.9, 0.6, 0.6],
+        }
+    )
+    assert by_name(place, drafted(place, rows, recipe, pool="10", weight=weight)) == expected
+
+
+def test_external_values_multiply(place, tmp_path):
+    file = tmp_path / "shapley.csv"
+    file.write_text("contributor,value\nann,0.5\nben,-0.2\ncat,0.25\n")
+    extra = multipliers.read_multipliers(file)
+    assert extra == {"ann": UNIT, "ben": 0, "cat": UNIT // 2}
+    made = drafted(place, simple_rows({"ann": 1, "ben": 1, "cat": 2, "dan": 1}), multipliers=extra)
+    assert by_name(place, made) == {"ann": 50_000_000, "ben": 0, "cat": 50_000_000, "dan": 0}
+    for text, message in [
+        ("contributor,value\na,x\n", "not numbers"),
+        ("contributor,value\na,1\na,2\n", "twice"),
+        ("contributor,value\na,-1\n", "no value above zero"),
+        ("who,value\na,1\n", "needs the columns"),
+    ]:
+        file.write_text(text)
+        with pytest.raises(InputError, match=message):
+            multipliers.read_multipliers(file)
+
+
+def test_what_a_run_must_have(place, tmp_path):
+    with pytest.raises(InputError, match=r"it has no samples\.parquet"):
+        place.draft(tmp_path)
+    for rows, message in [
+        (pl.DataFrame({"contributor": ["a"]}), "no column 'kept'"),
+        (pl.DataFrame({"contributor": [None, "a"], "kept": [True, True]}), "missing in 1 rows"),
+        (pl.DataFrame({"contributor": ["a"], "kept": [True]}), "needs the column 'q'"),
+        (simple_rows({"a": 1}).clear(), "no rows"),
+    ]:
+        folder = tmp_path / message[:6]
+        write_run(folder, rows if "kept" in rows.columns else rows.with_columns(kept=True))
+        if "kept" not in rows.columns:
+            rows.write_parquet(folder / "samples.parquet")
+        with pytest.raises(InputError, match=message):
+            place.draft(folder)
+    with pytest.raises(InputError, match="three capital letters"):
+        place.draft(place.run(simple_rows({"a": 1})), currency="euro")
+    with pytest.raises(InputError, match="staff identifier"):
+        place.draft(place.run(simple_rows({"a": 1})), by="ann@example.org")
+
+
+def test_nobody_is_paid_from_a_run_without_weight(place):
+    sid = place.post(place.run(simple_rows({"ann": 2, "ben": 1}, q=0.0)), "5")
+    with place.ledger.read() as connection:
+        assert book.balance(connection, book.POOL, "EUR") == 0
+        assert book.balances(connection, "held:", "EUR", sid) == {}
+    assert len(statement.build(place.ledger, sid)) == 2
+
+
+def test_copies_of_a_row_earn_once(place):
+    place.establish("ann", "ben")
+    rows = simple_rows({"ann": 2, "ben": 2}).with_columns(item=pl.Series(["1", "2", "3", "4"]))
+    tripled = pl.concat(
+        [rows, rows.filter(pl.col("contributor") == "ben"), rows.filter(pl.col("item") == "3")]
+    )
+    assert (
+        by_name(place, drafted(place, rows))
+        == by_name(place, drafted(place, tripled))
+        == {
+            "ann": 50_000_000,
+            "ben": 50_000_000,
+        }
+    )
+
+
+def test_tripling_bad_rows_does_not_triple_pay(place):
+    place.establish("ann", "ben")
+    good = simple_rows({"ann": 10}, q=0.95, v=0.9, r=0.9)
+    bad = simple_rows({"ben": 10}, q=0.3, v=0.1, r=0.15)
+    one = by_name(place, drafted(place, pl.concat([good, bad])))["ben"]
+    three = by_name(place, drafted(place, pl.concat([good, bad, bad, bad])))["ben"]
+    assert one < 700_000  # 0.6 % of the pool for half of the rows
+    assert one < three < 3 * one
+    rules = Rules(volume="0.5")
+    concave = [
+        by_name(
+            place,
+            drafted(place, pl.concat([good, *[bad] * times]).with_columns(score=pl.lit(1.0)), rules=rules),
+        )["ben"]
+        for times in (1, 3)
+    ]
+    assert concave[1] < 1.7321 * concave[0]
+
+
+def score(world: World, pid: str, quality: float, times: int) -> None:
+    made = [
+        Score(pid, "default", "gold", f"{pid}{i}", stamp(world.clock.now), round(quality * UNIT), 10)
+        for i in range(times)
+    ]
+    world.ledger.write(lambda tx: add_scores(tx, made))
+
+
+@pytest.mark.parametrize("pieces", [2, 5])
+def test_splitting_one_id_into_many_never_raises_what_can_be_released(make_world, pieces):
+    """A burnt account starts again as several fresh ones, each with the newcomer's better r."""
+    honest = simple_rows({"ann": 20}, r=0.8)
+    released = {}
+    for story in ("one", "many"):
+        world = make_world("sqlite")
+        world.establish("ann", "bad")
+        ids = ["bad"] if story == "one" else [f"bad{i}" for i in range(pieces)]
+        r = 0.11 if story == "one" else 0.40
+        rows = pl.concat([honest, simple_rows({name: 20 // len(ids) for name in ids}, q=0.9, r=r)])
+        sid = world.post(world.run(rows), "100")
+        world.clock.pass_days(15)
+        done = settle.release(world.ledger, sid)
+        with world.ledger.read() as connection:
+            pids = {people.lookup(connection, world.ledger.ring, "run", name) for name in ids}
+        released[story] = sum(amount for pid, amount in done.released.items() if pid in pids)
+    assert released["many"] == 0 <= released["one"]
+    assert released["one"] > 0
+
+
+def test_a_newcomers_amount_waits_and_is_priced_again(world):
+    world.establish("ann")
+    rows = pl.concat([simple_rows({"ann": 8}, r=0.8), simple_rows({"good": 12, "bad": 12}, r=0.40)])
+    sid = world.post(world.run(rows), "100")
+    held = held_of(world, sid)
+    with world.ledger.read() as connection:
+        good, bad = (people.lookup(connection, world.ledger.ring, "run", name) for name in ("good", "bad"))
+    # Newcomers together: a fifth of the pool.
+    assert held[good] + held[bad] == 20_000_000
+    world.clock.pass_days(15)
+    first = settle.release(world.ledger, sid)
+    assert set(first.waiting) == {good, bad}
+    assert "10 more contributions" in first.waiting[good]
+    score(world, good, 1.0, 12)
+    score(world, bad, 0.0, 12)
+    later = world.post(world.run(simple_rows({"good": 12, "bad": 12}, q=0.99, r=0.40)), "1")
+    done = settle.release(world.ledger, sid)
+    assert done.released[good] == held[good]
+    # r fell from 0.40 to 0.10: a quarter is released, the rest goes back.
+    assert done.released[bad] == pytest.approx(held[bad] / 4, abs=1)
+    assert done.returned == {bad: held[bad] - done.released[bad]}
+    assert later != sid
+
+
+def test_one_verification_frees_a_newcomer(world):
+    world.establish("ann")
+    sid = world.post(world.run(simple_rows({"ann": 1, "new": 1})), "10")
+    with world.ledger.read() as connection:
+        new = people.lookup(connection, world.ledger.ring, "run", "new")
+    world.ledger.write(lambda tx: evidence.add(tx, [evidence.Record("affiliation", new, "a university", "")]))
+    world.clock.pass_days(15)
+    done = settle.release(world.ledger, sid)
+    assert (new in done.released, done.waiting) == (True, {})
+
+
+def test_an_open_flag_or_a_withdrawn_verification_stops_a_release(world, tmp_path):
+    world.establish("ann")
+    public = keys.read_public(keys.create_signer(tmp_path / "lab.pem"))
+    rights = ["affiliation", "admin-flag", "flag-lifted"]
+    key = world.ledger.write(lambda tx: registry.trust(tx, "lab", public, rights))
+    with world.ledger.read() as connection:
+        ann = people.lookup(connection, world.ledger.ring, "run", "ann")
+    new = world.ledger.write(lambda tx: people.register(tx, world.ledger, "run", ["new"]))["new"]
+
+    def say(what: str, pid: str) -> None:
+        private = tmp_path / "lab.pem"
+        attest.take(world.ledger, attest.make(private, "lab", [what], world.clock.now, [pid]))
+
+    say("ANML_AFFILIATION", new)
+    sid = world.post(world.run(simple_rows({"ann": 1, "new": 1})), "10")
+    say("ANML_FLAG", ann)
+    world.clock.pass_days(15)
+    assert settle.release(world.ledger, sid, dry_run=True).waiting == {ann: "a flag is open"}
+    say("ANML_FLAG_LIFTED", ann)
+    assert settle.release(world.ledger, sid, dry_run=True).waiting == {}
+    world.ledger.write(lambda tx: registry.revoke(tx, key.id, compromised=True))
+    waiting = settle.release(world.ledger, sid, dry_run=True).waiting
+    assert (set(waiting), "new contributor" in waiting[new]) == ({new}, True)
+
+
+def held_of(world: World, sid: str) -> dict[str, int]:
+    with world.ledger.read() as connection:
+        return book.balances(connection, "held:", "EUR", sid)
+
+
+def test_a_dispute_freezes_only_its_own_amount(world):
+    pids = world.establish("ann", "ben")
+    sid = world.post(world.run(simple_rows({"ann": 1, "ben": 1})), "10")
+    world.ledger.write(lambda tx: book.dispute(tx, sid, pids["ann"], "wrong-count", "d1"))
+    with pytest.raises(AnmlError, match="unknown reason"):
+        world.ledger.write(lambda tx: book.dispute(tx, sid, pids["ben"], "because", "d2"))
+    world.clock.pass_days(15)
+    done = settle.release(world.ledger, sid)
+    assert done.released == {pids["ben"]: 5_000_000}
+    assert done.waiting == {pids["ann"]: "a dispute is open"}
+    with pytest.raises(InputError, match="only a dispute that is upheld"):
+        world.ledger.write(lambda tx: book.resolve(tx, sid, pids["ann"], "rejected", 1, "cat", "d1"))
+    world.ledger.write(lambda tx: book.resolve(tx, sid, pids["ann"], "rejected", 0, "cat", "d1"))
+    assert settle.release(world.ledger, sid).released == {pids["ann"]: 5_000_000}
+
+
+def test_an_approver_with_a_key_must_sign_with_it(world, tmp_path):
+    mine, other = tmp_path / "bob.pem", tmp_path / "eve.pem"
+    public = keys.read_public(keys.create_signer(mine))
+    keys.create_signer(other)
+    world.ledger.write(lambda tx: registry.trust(tx, "bob", public, [registry.APPROVE]))
+    made = world.draft(world.run(simple_rows({"ann": 1})), "1")
+    with pytest.raises(InputError, match="has a registered key"):
+        settle.approve(world.ledger, made.id, "bob")
+    with pytest.raises(IntegrityError, match="known key"):
+        settle.approve(world.ledger, made.id, "bob", keys.read_private(other))
+    done = settle.approve(world.ledger, made.id, "bob", keys.read_private(mine))
+    assert json.loads(done.body["signature"])["payloadType"] == settle.APPROVAL
+
+
+def test_a_changed_manifest_stops_everything(place):
+    made = place.draft(place.run(simple_rows({"ann": 1})), "1")
+    with place.ledger.engine.connect() as connection, connection.begin():
+        connection.exec_driver_sql("DROP TRIGGER document_no_update")
+        connection.exec_driver_sql("UPDATE document SET body = X'7B7D'")
+    with pytest.raises(IntegrityError, match="nothing may be paid on it"):
+        settle.approve(place.ledger, made.id, "bob")
+
+
+def test_dry_runs_leave_nothing_behind(world):
+    folder = world.run(simple_rows({"ann": 1}))
+    with world.ledger.read() as connection:
+        before = len(list(events(connection)))
+    shown = settle.draft(world.ledger, folder, settle.Terms(10**6, "EUR", "ann"), dry_run=True)
+    assert list(shown.amounts.values()) == [(10**6, UNIT)]
+    made = world.draft(folder, "1")
+    settle.approve(world.ledger, made.id, "bob", dry_run=True)
+    with world.ledger.read() as connection:
+        assert book.settlement(connection, made.id).state == "drafted"
+        assert len(list(events(connection))) == before + 2
+
+
+def paid_world(world: World) -> tuple[str, dict[str, str]]:
+    pids = world.establish("ann", "ben")
+    for pid, name, iban in zip(pids.values(), ("Ann & Co <x>", "=Ben"), IBANS, strict=True):
+        payout.set_payee(world.ledger, pid, {"name": name, "iban": iban})
+    sid = world.post(world.run(simple_rows({"ann": 2, "ben": 1})), "100.00")
+    world.clock.pass_days(15)
+    settle.release(world.ledger, sid)
+    return sid, pids
+
+
+def test_statements_say_everything_even_below_the_threshold(world):
+    sid, pids = paid_world(world)
+    made = statement.build(world.ledger, sid)
+    ann = made[pids["ann"]]
+    assert ann["rows"] == {"given": 2, "kept": 2, "counted": 2}
+    assert ann["share"] == 666_666_666_666
+    assert ann["amounts"] | {"payable": 0} == {
+        "gross": 66_666_667,
+        "held": 0,
+        "released": 66_666_667,
+        "returned": 0,
+        "reversed": 0,
+        "corrected": 0,
+        "payable": 0,
+        "in_transit": 0,
+        "paid": 0,
+    }
+    assert ann["bands"]["v"]["institution"] == 2
+    assert ann["reasons"] == ["2 of 2 rows were kept for training; rows not kept earn nothing."]
+    assert "wrong-count" in ann["appeal"]
+    payout.create(world.ledger, "p1", "EUR", "cat")
+    after = statement.build(world.ledger, sid, [pids["ann"]])[pids["ann"]]["amounts"]
+    assert (after["in_transit"], after["payable"]) == (66_660_000, 6_667)
+    with pytest.raises(InputError, match="has no row in settlement"):
+        statement.build(world.ledger, sid, ["c9"])
+
+
+def test_a_statement_reveals_nobody_else(world):
+    sid, pids = paid_world(world)
+    text = json.dumps(statement.build(world.ledger, sid)[pids["ann"]])
+    assert pids["ben"] not in text
+    assert "33333333" not in text
+
+
+def test_statements_are_checked_with_the_public_key_alone(world, tmp_path):
+    sid, pids = paid_world(world)
+    signed = statement.sign(world.ledger, statement.build(world.ledger, sid)[pids["ann"]])
+    public = world.ledger.ring.public
+    assert statement.verify(signed, public)["contributor"] == pids["ann"]
+    other = keys.read_public(keys.create_signer(tmp_path / "other.pem"))
+    with pytest.raises(IntegrityError):
+        statement.verify(signed, other)
+    with pytest.raises(IntegrityError):
+        statement.verify(signed.replace(b'"payload":"', b'"payload":"AAAA'), public)
+    # Signed by us, but the proof is of another entry.
+    made = statement.build(world.ledger, sid)[pids["ann"]]
+    made["proof"]["index"] -= 1
+    with pytest.raises(IntegrityError, match="not in the log"):
+        statement.verify(statement.sign(world.ledger, made), public)
+
+
+def test_statement_as_csv_and_html(world):
+    sid, pids = paid_world(world)
+    made = statement.build(world.ledger, sid)
+    rows = list(csv.DictReader(io.StringIO(statements_csv(made.values()), newline="")))
+    assert [row["contributor"] for row in rows] == sorted(pids.values())
+    assert rows[0]["gross_credit"] == "66.666667"
+    assert not any(cell.startswith(("=", "+", "-", "@")) for row in rows for cell in row.values())
+    page = statement_html(made[pids["ann"]])
+    for text in (pids["ann"], "66.666667", "If you disagree", "test-ledger", "Content-Security-Policy"):
+        assert text in page
+    assert "<script" not in page
+    assert "http" not in page.replace("http-equiv", "")
+
+
+@pytest.mark.parametrize("cell", ["=1+1", "+1", "-1", "@x", "\t=1", "\x00", "\n=1"])
+def test_cells_are_safe_for_spreadsheets(cell):
+    assert safe_cell(cell) == "'" + cell
+
+
+def test_payout_files(world):
+    _, pids = paid_world(world)
+    made = payout.create(world.ledger, "p1", "EUR", "cat", rail="pain001")
+    table = list(csv.DictReader(io.StringIO(payout_csv(made.batch, made.payees), newline="")))
+    assert [(row["amount"], row["name"]) for row in table] == [("66.66", "Ann & Co <x>"), ("33.33", "'=Ben")]
+    text = pain001(made.batch, made.payees, {"name": "Payer", "iban": IBANS[0], "bic": "COBADEFF"})
+    root = ElementTree.fromstring(text)
+    space = {"p": "urn:iso:std:iso:20022:tech:xsd:pain.001.001.09"}
+    amounts = [node.text for node in root.iterfind(".//p:InstdAmt", space)]
+    assert amounts == ["66.66", "33.33"]
+    assert {node.text for node in root.iterfind(".//p:NbOfTxs", space)} == {"2"}
+    assert {node.text for node in root.iterfind(".//p:CtrlSum", space)} == {"99.99"}
+    ids = [node.text for node in root.iterfind(".//p:EndToEndId", space)]
+    assert len(set(ids)) == 2
+    assert all(len(name) <= 35 for name in ids)
+    assert [node.text for node in root.iterfind(".//p:CdtrAcct/p:Id/p:IBAN", space)] == list(IBANS)
+    with pytest.raises(InputError, match="needs the iban of the account that pays"):
+        pain001(made.batch, made.payees, {"name": "Payer"})
+    assert set(pids.values()) == {payment.pid for payment in made.batch.payments}
+
+
+def test_whoever_cannot_be_paid_is_left_out_and_told_why(world):
+    pids = world.establish("ann", "ben")
+    payout.set_payee(world.ledger, pids["ann"], {"name": "Ann", "iban": IBANS[0]})
+    sid = world.post(world.run(simple_rows({"ann": 1, "ben": 1})), "10")
+    world.clock.pass_days(15)
+    settle.release(world.ledger, sid)
+    made = payout.create(world.ledger, "p1", "EUR", "cat", rail="pain001")
+    assert [payment.pid for payment in made.batch.payments] == [pids["ann"]]
+    assert made.left_out == {pids["ben"]: "no name given"}
+    with pytest.raises(ConflictError, match="nothing can be paid"):
+        payout.create(world.ledger, "p2", "EUR", "cat", threshold=100 * 10**6)
+    with pytest.raises(InputError, match="1 to 20 letters"):
+        payout.create(world.ledger, "a batch", "EUR", "cat")
+    with pytest.raises(InputError, match="check digits"):
+        payout.set_payee(world.ledger, pids["ben"], {"iban": "DE88370400440532013000"})
+
+
+def test_beancount_text_balances_and_opens_every_account(world):
+    paid_world(world)
+    made = payout.create(world.ledger, "p1", "EUR", "cat")
+    payout.close(world.ledger, "p1", None, paid=True)
+    with world.ledger.read() as connection:
+        text = beancount(events(connection))
+    opened = {line.split()[2] for line in text.splitlines() if " open " in line}
+    total, entries = {}, 0
+    for block in text.split("\n\n")[1:]:
+        lines = [line.split() for line in block.splitlines()[1:]]
+        assert sum(int(amount.replace(".", "")) for _, amount, _ in lines) == 0
+        assert {account for account, _, _ in lines} <= opened
+        entries += 1
+        for account, amount, _ in lines:
+            total[account] = total.get(account, 0) + int(amount.replace(".", ""))
+    bank = sum(amount for account, amount in total.items() if account.startswith("Assets:Bank"))
+    assert (bank, entries > 5) == (-made.batch.total, True)

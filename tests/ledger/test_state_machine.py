@@ -1,0 +1,285 @@
+"""A machine that drives the real database beside a model in memory, and compares after every step."""
+
+import contextlib
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from anml.app import erase, payout, settle, statement
+from anml.core.errors import AnmlError, ConflictError
+from anml.ledger import audit, book, checkpoint, evidence, people
+from ledger.ledger_world import World, simple_rows
+from ledger.recompute_statement import amounts_of
+
+PEOPLE = ("ann", "ben", "cat", "dan")
+SCALE = int(os.environ.get("ANML_EXAMPLES", "1"))
+people_drawn = st.sampled_from(PEOPLE)
+index = st.integers(0, 100)
+
+
+class Crash(Exception):
+    """A process that dies inside a transaction."""
+
+
+class Books(RuleBasedStateMachine):
+    """Accrue, approve, release, dispute, reverse, pay, crash, retry, erase."""
+
+    def __init__(self, make):
+        super().__init__()
+        self.folder = Path(tempfile.mkdtemp(prefix="anml-machine-"))
+        self.world: World = make(self.folder)
+        self.ledger = self.world.ledger
+        self.pids = self.ledger.write(lambda tx: people.register(tx, self.ledger, "run", PEOPLE))
+        self.ledger.write(self._verify_everybody)
+        self.drafts: dict[str, dict] = {}
+        self.held: dict[tuple[str, str], int] = {}
+        self.net: dict[tuple[str, str], int] = {}
+        self.payable: dict[str, int] = dict.fromkeys(self.pids.values(), 0)
+        self.paid: dict[str, int] = dict.fromkeys(self.pids.values(), 0)
+        self.sent: dict[str, dict[str, int]] = {}
+        self.pool = 0
+        self.posted_on: dict[str, int] = {}
+        self.frozen: set[tuple[str, str]] = set()
+        self.erased: set[str] = set()
+        self.day = 0
+        self.count = 0
+        self.notes: list[str] = []
+
+    def _verify_everybody(self, tx):
+        records = [evidence.Record("affiliation", pid, "a university", "") for pid in self.pids.values()]
+        evidence.add(tx, records)
+
+    def _next(self, kind: str) -> str:
+        self.count += 1
+        return f"{kind}{self.count}"
+
+    def _refused(self, step) -> None:
+        """The real ledger refuses what the model does not allow."""
+        with pytest.raises(AnmlError):
+            step()
+
+    @rule(rows=st.dictionaries(people_drawn, st.integers(1, 4), min_size=1), pool=st.integers(1, 9_999_999))
+    def draft(self, rows, pool):
+        by_pid = {self.pids[name]: count for name, count in rows.items()}
+        folder = self.world.run(simple_rows(by_pid).with_columns(score=pl.lit(float(self.count))))
+        self.count += 1
+        terms = settle.Terms(pool, "EUR", "ann")
+        if self.erased & set(by_pid):
+            self._refused(lambda: settle.draft(self.ledger, folder, terms))
+            return
+        made = settle.draft(self.ledger, folder, terms)
+        assert settle.draft(self.ledger, folder, terms) == made  # retry
+        self.drafts[made.id] = made.manifest
+
+    @precondition(lambda self: self.drafts)
+    @rule(which=index)
+    def approve(self, which):
+        sid = sorted(self.drafts)[which % len(self.drafts)]
+        self._refused(lambda: settle.approve(self.ledger, sid, "ann"))
+        settle.approve(self.ledger, sid, "bob")
+        settle.approve(self.ledger, sid, "bob")  # retry
+        amounts, _ = amounts_of(self.drafts.pop(sid))
+        for pid, amount in amounts.items():
+            self.held[sid, pid] = self.net[sid, pid] = amount
+        self.pool -= sum(amounts.values())
+        self.posted_on[sid] = self.day
+
+    @precondition(lambda self: self.drafts)
+    @rule(which=index)
+    def crash_while_approving(self, which):
+        sid = sorted(self.drafts)[which % len(self.drafts)]
+
+        def work(tx):
+            found = book.settlement(tx.connection, sid)
+            book.approve(tx, sid, "bob", {pid: (0, {}) for pid in self.pids.values()})
+            assert tx.connection is not None
+            raise Crash(found.id)
+
+        with contextlib.suppress(Crash):
+            self.ledger.write(work)
+        self.ledger = self.world.reopen()
+
+    @rule(days=st.sampled_from([1, 7, 15]))
+    def wait(self, days):
+        self.world.clock.pass_days(days)
+        self.day += days
+
+    @precondition(lambda self: self.posted_on)
+    @rule(which=index)
+    def release(self, which):
+        sid = sorted(self.posted_on)[which % len(self.posted_on)]
+        done = settle.release(self.ledger, sid)
+        expected = {}
+        if self.day - self.posted_on[sid] >= 14:
+            for (s, pid), amount in self.held.items():
+                if s == sid and amount and (sid, pid) not in self.frozen:
+                    expected[pid] = amount
+        assert (done.released, done.returned) == (expected, {})
+        for pid, amount in expected.items():
+            self.held[sid, pid] = 0
+            self.payable[pid] += amount
+
+    @precondition(lambda self: self.held)
+    @rule(which=index)
+    def dispute(self, which):
+        sid, pid = sorted(self.held)[which % len(self.held)]
+        name = self._next("d")
+
+        def step():
+            return self.ledger.write(lambda tx: book.dispute(tx, sid, pid, "wrong-weight", name))
+
+        if (sid, pid) in self.frozen:
+            self._refused(step)
+        else:
+            step()
+            step()  # retry
+            self.frozen.add((sid, pid))
+
+    @precondition(lambda self: self.frozen)
+    @rule(which=index, change=st.integers(-3_000_000, 3_000_000))
+    def resolve(self, which, change):
+        sid, pid = sorted(self.frozen)[which % len(self.frozen)]
+        name = self._next("r")
+
+        def step():
+            return self.ledger.write(lambda tx: book.resolve(tx, sid, pid, "upheld", change, "cat", name))
+
+        if self.held[sid, pid] + change < 0:
+            self._refused(step)
+            return
+        step()
+        step()  # retry
+        self.frozen.discard((sid, pid))
+        self.held[sid, pid] += change
+        self.net[sid, pid] += change
+        self.pool -= change
+
+    @precondition(lambda self: self.net)
+    @rule(which=index, amount=st.integers(1, 4_000_000))
+    def reverse(self, which, amount):
+        sid, pid = sorted(self.net)[which % len(self.net)]
+        name = self._next("v")
+
+        def step():
+            return self.ledger.write(lambda tx: book.reverse(tx, sid, pid, amount, "fraud", "cat", name))
+
+        if amount > self.net[sid, pid]:
+            self._refused(step)
+            return
+        step()
+        step()  # retry
+        from_held = min(amount, self.held[sid, pid])
+        self.held[sid, pid] -= from_held
+        self.payable[pid] -= amount - from_held
+        self.net[sid, pid] -= amount
+        self.pool += amount
+
+    @rule(threshold=st.sampled_from([0, 1_000_000]))
+    def pay(self, threshold):
+        name = self._next("p")
+        due = {pid: max(amount, 0) // 10_000 * 10_000 for pid, amount in self.payable.items()}
+        able = {
+            pid: amount
+            for pid, amount in due.items()
+            if amount and amount >= threshold and pid not in self.erased
+        }
+
+        def step():
+            return payout.create(self.ledger, name, "EUR", "cat", threshold).batch
+
+        if not able:
+            with pytest.raises(ConflictError):
+                step()
+            return
+        assert {payment.pid: payment.amount for payment in step().payments} == able
+        assert {payment.pid: payment.amount for payment in step().payments} == able  # retry
+        for pid, amount in able.items():
+            self.payable[pid] -= amount
+        self.sent[name] = able
+
+    @precondition(lambda self: self.sent)
+    @rule(which=index, paid=st.booleans())
+    def close(self, which, paid):
+        name = sorted(self.sent)[which % len(self.sent)]
+        for _ in range(2):  # retry
+            payout.close(self.ledger, name, list(self.sent[name]), paid=paid)
+        with pytest.raises(ConflictError):
+            payout.close(self.ledger, name, list(self.sent[name]), paid=not paid)
+        for pid, amount in self.sent.pop(name).items():
+            target = self.paid if paid else self.payable
+            target[pid] += amount
+
+    @rule(who=people_drawn, often=st.integers(0, 3))
+    def erase(self, who, often):
+        pid = self.pids[who]
+        if often or pid in self.erased:
+            return
+        erase.erase(self.ledger, pid, anyway=True)
+        self.erased.add(pid)
+
+    @rule()
+    def keep_a_checkpoint(self):
+        with self.ledger.read() as connection:
+            self.notes.append(self.ledger.checkpoint(connection)[0])
+
+    @invariant()
+    def the_books_are_those_of_the_model(self):
+        with self.ledger.read() as connection:
+            assert set(book.totals(connection).values()) <= {0}
+            assert book.balance(connection, book.POOL, "EUR") == self.pool
+            assert _live(book.balances(connection, "payable:", "EUR")) == _live(self.payable)
+            assert _live(book.balances(connection, "paid:", "EUR")) == _live(self.paid)
+            sent = {name: sum(payments.values()) for name, payments in self.sent.items()}
+            assert _live(book.balances(connection, "clearing:", "EUR")) == sent
+            for sid in self.posted_on:
+                held = {pid: amount for (s, pid), amount in self.held.items() if s == sid}
+                assert _live(book.balances(connection, "held:", "EUR", sid)) == _live(held)
+
+    def teardown(self):
+        public = self.ledger.ring.public
+        older = tuple(checkpoint.read(note, public) for note in self.notes)
+        with self.ledger.read() as connection:
+            found = audit.verify(connection, older)
+        for sid in self.posted_on:
+            for made in statement.build(self.ledger, sid).values():
+                statement.verify(statement.sign(self.ledger, made), public)
+        self.ledger.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+        assert found.problems == []
+
+
+def _live(amounts: dict) -> dict:
+    return {name: amount for name, amount in amounts.items() if amount}
+
+
+@pytest.mark.parametrize(("engine", "examples", "steps"), [("sqlite", 12, 25), ("postgresql", 4, 20)])
+def test_random_histories_match_the_model(engine, examples, steps, request):
+    def make(folder: Path) -> World:
+        url = str(folder / "ledger.db")
+        if engine == "postgresql":
+            url = request.getfixturevalue("postgres_databases")()
+        return World(url, folder / "keys", folder)
+
+    run_state_machine_as_test(
+        lambda: Books(make),
+        settings=settings(
+            max_examples=examples * SCALE,
+            stateful_step_count=steps,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+            phases=[Phase.generate, Phase.shrink],
+        ),
+    )

@@ -1,0 +1,233 @@
+"""The store itself: schema steps, opening, keys, checkpoints, canonical bytes."""
+
+import base64
+import hashlib
+import sqlite3
+from datetime import datetime
+
+import pytest
+import sqlalchemy as sa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anml.core.canonical import canonical
+from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError, UnsupportedError
+from anml.ledger import audit, book, checkpoint, keys, payouts, people, registry, schema, store
+from anml.ledger.engine import connect, ledger_url
+from anml.ledger.log import decode, encode, events
+from ledger.ledger_world import simple_rows
+
+plain = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**100), 2**100) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(plain)
+def test_canonical_bytes_read_back_to_the_same_value(value):
+    import json
+
+    data = canonical(value)
+    assert json.loads(data) == value
+    assert canonical(json.loads(data)) == data
+
+
+@pytest.mark.parametrize("value", [1.5, {"a": float("nan")}, {1: 2}, [b"x"], 2**200, {"a": {1, 2}}])
+def test_canonical_refuses_what_two_programs_could_spell_differently(value):
+    with pytest.raises(InputError, match="canonical JSON"):
+        canonical(value)
+
+
+def test_an_older_schema_is_brought_up_to_date(tmp_path):
+    """A ledger of version 1, with entries, opens in this version; entries and root stay as they were."""
+    url = str(tmp_path / "old.db")
+    engine = connect(ledger_url(url))
+    ring = keys.create_keys(tmp_path / "old.db.keys", "old")
+    with engine.begin() as connection:
+        assert schema.migrate(connection, upto=1) == 1
+        connection.execute(sa.insert(schema.meta).values(name="origin", value="old"))
+    old = store.Ledger(engine, ring)
+    old.write(lambda tx: tx.append("note", "k1", "", {"text": "before"}))
+    with old.read() as connection:
+        before = audit.verify(connection)
+        assert not sa.inspect(connection).get_view_names()
+    old.close()
+    ledger = store.open_ledger(url)
+    with ledger.read() as connection:
+        assert schema.version(connection) == len(schema.MIGRATIONS)
+        assert set(sa.inspect(connection).get_view_names()) == {"events_readable", "balances"}
+        assert audit.verify(connection) == before
+    ledger.close()
+
+
+def test_a_newer_schema_is_refused(make_world):
+    world = make_world("sqlite")
+    with world.ledger.engine.begin() as connection:
+        connection.execute(sa.update(schema.meta).where(schema.meta.c.name == "schema").values(value="99"))
+    with pytest.raises(UnsupportedError, match="schema 99, which is newer"):
+        world.reopen()
+
+
+def test_views_for_people(world):
+    world.establish("ann")
+    with world.ledger.read() as connection:
+        rows = connection.exec_driver_sql("SELECT account, micro_units FROM balances").all()
+        assert sum(int(row.micro_units) for row in rows) == 0
+        kinds = connection.exec_driver_sql("SELECT kind, body FROM events_readable ORDER BY seq").all()
+    assert kinds[0].kind == "ledger.created"
+    assert "test-ledger" in str(kinds[0].body)
+
+
+def test_the_file_opens_in_any_sqlite_tool_and_tables_are_strict(make_world):
+    world = make_world("sqlite")
+    world.establish("ann")
+    other = sqlite3.connect(f"file:{world.url}?mode=ro", uri=True)
+    sql = [text for (text,) in other.execute("SELECT sql FROM sqlite_master WHERE type = 'table'")]
+    assert len(sql) == 8
+    assert all("STRICT" in text for text in sql)
+    assert other.execute("SELECT COUNT(*) FROM events_readable").fetchone()[0] == 5
+    other.close()
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "postgresql"])
+def test_an_empty_database_is_not_a_ledger(engine, tmp_path, request):
+    url = str(tmp_path / "none.db")
+    if engine == "postgresql":
+        url = request.getfixturevalue("postgres_databases")()
+    with pytest.raises(InputError, match="there is no ledger at"):
+        store.open_ledger(url)
+
+
+def test_a_server_needs_a_folder_for_keys(monkeypatch, request):
+    monkeypatch.delenv("ANML_KEYS", raising=False)
+    url = request.getfixturevalue("postgres_databases")()
+    with pytest.raises(InputError, match="needs a folder for its keys"):
+        store.create(url)
+
+
+def test_other_databases_are_refused():
+    with pytest.raises(UnsupportedError, match="SQLite or PostgreSQL"):
+        store.create("mysql://db.example/x")
+
+
+@pytest.mark.parametrize("origin", ["", "two words", "a+b"])
+def test_names_of_ledgers(tmp_path, origin):
+    with pytest.raises(InputError, match="no spaces or plus signs"):
+        store.create(str(tmp_path / "x.db"), origin=origin)
+
+
+def test_another_master_key_opens_nothing(make_world):
+    world = make_world("sqlite")
+    pid = world.establish("ann")["ann"]
+    wrong = keys.KeyRing("x", world.ledger.ring.log, bytes(32))
+    with world.ledger.read() as connection, pytest.raises(IntegrityError, match="does not open"):
+        people.profile(connection, wrong, pid)
+
+
+def test_keys_are_private_and_never_overwritten(tmp_path):
+    path = tmp_path / "k.pem"
+    public = keys.create_signer(path)
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert keys.public_text(keys.read_public(public)) == public
+    with pytest.raises(InputError, match="never overwritten"):
+        keys.create_signer(path)
+    path.write_text("rubbish")
+    with pytest.raises(InputError, match="not a readable private key"):
+        keys.read_private(path)
+
+
+def test_checkpoints_are_signed_notes(world):
+    with world.ledger.read() as connection:
+        note, tree = world.ledger.checkpoint(connection)
+    origin, size, root, blank, signature = note.splitlines()
+    assert (origin, int(size), base64.b64decode(root), blank) == ("test-ledger", len(tree), tree.root, "")
+    dash, name, encoded = signature.split(" ")
+    raw = base64.b64decode(encoded)
+    public = world.ledger.ring.public
+    assert (dash, name) == ("—", "test-ledger")
+    assert raw[:4] == hashlib.sha256(b"test-ledger\n\x01" + public).digest()[:4]
+    assert keys.verify(public, raw[4:], "\n".join([origin, size, root, ""]).encode())
+    assert checkpoint.read(note, public, "test-ledger").size == len(tree)
+    with pytest.raises(IntegrityError, match="not of 'other'"):
+        checkpoint.read(note, public, "other")
+    for wrong in (note.replace(size, "7", 1), note.replace("— ", "- "), "", note.split("\n\n")[0]):
+        with pytest.raises(IntegrityError, match="not signed by this ledger's key"):
+            checkpoint.read(wrong, public)
+
+
+def test_a_clock_that_is_set_back_does_not_turn_the_log_round(world):
+    world.ledger.write(lambda tx: tx.append("a", "a", "", {}))
+    world.clock.pass_days(-5)
+    world.ledger.write(lambda tx: tx.append("b", "b", "", {}))
+    with world.ledger.read() as connection:
+        times = [e.at for e in events(connection)]
+    assert times == sorted(times)
+
+
+def test_entries_read_back(world):
+    sid = world.post(world.run(simple_rows({"ann": 1})), "1")
+    with world.ledger.read() as connection:
+        for e in events(connection):
+            assert decode(encode(e), e.hash) == e
+        assert book.settlement(connection, sid).state == "posted"
+
+
+def test_times_need_a_zone():
+    with pytest.raises(InputError, match="needs its zone"):
+        store.moment("2026-01-01T00:00:00")
+    with pytest.raises(InputError, match="written like"):
+        store.moment("soon")
+    with pytest.raises(InputError, match="needs its zone"):
+        store.stamp(datetime(2026, 1, 1))
+
+
+def test_a_failing_step_leaves_nothing(world):
+    def work(tx):
+        tx.append("a", "a", "", {})
+        assert tx.connection.scalar(sa.select(sa.func.count()).select_from(schema.event)) == 2
+        raise RuntimeError("power cut")
+
+    with pytest.raises(RuntimeError):
+        world.ledger.write(work)
+    with world.ledger.read() as connection:
+        assert [e.kind for e in events(connection)] == ["ledger.created"]
+
+
+def test_release_keeps_a_frozen_amount_whoever_asks(world):
+    """The rule lives in the book itself, not only in the use case above it."""
+    pids = world.establish("ann", "ben")
+    sid = world.post(world.run(simple_rows({"ann": 1, "ben": 1})), "10")
+    world.ledger.write(lambda tx: book.dispute(tx, sid, pids["ann"], "other", "d"))
+    everybody = dict.fromkeys(pids.values(), (0, {}))
+    made = world.ledger.write(lambda tx: book.release(tx, sid, everybody))
+    assert [e.subject for e in made] == [pids["ben"]]
+
+
+def test_erased_people_stay_erased(world):
+    pid = world.establish("ann")["ann"]
+    people.erase(world.ledger, pid, "request")
+    with pytest.raises(ConflictError, match="was erased"):
+        people.erase(world.ledger, pid, "request")
+    with pytest.raises(AnmlError):
+        world.ledger.write(lambda tx: people.update_profile(tx, world.ledger, pid, {"name": "x"}))
+    # Whoever comes back is somebody new.
+    again = world.ledger.write(lambda tx: people.register(tx, world.ledger, "run", ["ann"]))["ann"]
+    assert again != pid
+
+
+def test_addresses_never_enter_the_log(world):
+    """What is in the log stays for ever, so nobody acts there under a personal address."""
+    pids = world.establish("ann")
+    sid = world.post(world.run(simple_rows({"ann": 1})), "1")
+    mail, pid = "eve@example.org", pids["ann"]
+    steps = [
+        lambda tx: book.reverse(tx, sid, pid, 1, "other", mail, "k"),
+        lambda tx: book.reverse_all(tx, sid, mail),
+        lambda tx: payouts.create(tx, "b", "EUR", mail),
+        lambda tx: registry.trust(tx, mail, bytes(32)),
+        lambda tx: book.approve(tx, sid, mail, {}),
+    ]
+    for step in steps:
+        with pytest.raises(InputError, match="not an address"):
+            world.ledger.write(step)

@@ -1,0 +1,359 @@
+"""Attestations, keys and what they do to v; imports and what they do to r."""
+
+import base64
+import json
+from datetime import timedelta
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from anml.app import attest, imports, reputation, run_scores
+from anml.app import trust as trust_app
+from anml.app.imports import Import, import_file
+from anml.core.canonical import canonical, sha256
+from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError
+from anml.core.signals.policy import Policy
+from anml.ledger import dsse, evidence, keys, people, registry
+from anml.ledger.standing import Score, add_scores, standings
+from anml.ledger.store import stamp
+from ledger.ledger_world import START, World, simple_rows, write_run
+
+DATA = Path(__file__).parents[1] / "data"
+LAB = "https://lab.example/qa"
+
+
+@pytest.fixture
+def place(make_world) -> World:
+    return make_world("sqlite")
+
+
+@pytest.fixture
+def key(tmp_path):
+    path = tmp_path / "lab.pem"
+    return path, keys.read_public(keys.create_signer(path))
+
+
+def register(world: World, *names: str) -> dict[str, str]:
+    return world.ledger.write(lambda tx: people.register(tx, world.ledger, "test", names))
+
+
+def trust(world: World, public: bytes, owner: str = LAB, **more) -> registry.TrustedKey:
+    return world.ledger.write(lambda tx: registry.trust(tx, owner, public, **more))
+
+
+def signed(world: World, path: Path, pid: str, *properties: str, verifier: str = LAB, when=None) -> bytes:
+    return attest.make(path, verifier, properties or ["ANML_REPRODUCED"], when or world.clock.now, [pid])
+
+
+def v(world: World, pid: str) -> tuple[float, str]:
+    with world.ledger.read() as connection:
+        verdict = standings(connection, stamp(world.clock.now))[pid].verdict
+    return verdict.v, verdict.level
+
+
+def test_dsse_known_bytes():
+    # The example of the DSSE protocol document.
+    assert (
+        dsse.pae("http://example.com/HelloWorld", b"hello world")
+        == b"DSSEv1 29 http://example.com/HelloWorld 11 hello world"
+    )
+
+
+def test_a_signed_attestation_raises_v_and_names_its_entry(world, key):
+    path, public = key
+    pid = register(world, "ann")["ann"]
+    trust(world, public)
+    assert v(world, pid) == (0.25, "self-attested")
+    (made,) = attest.take(world.ledger, signed(world, path, pid))
+    assert v(world, pid) == (0.92, "reproduced")
+    with world.ledger.read() as connection:
+        standing = standings(connection, stamp(world.clock.now))[pid]
+        assert standing.verdict.evidence == (made.seq,)
+        assert standing.verified
+        # The paper itself is kept where it can be erased.
+        paper = people.attached(connection, world.ledger.ring, pid, made.body["paper"])
+    assert json.loads(paper)["payloadType"] == dsse.INTOTO
+    assert attest.take(world.ledger, signed(world, path, pid)) == []
+
+
+def test_a_batch_is_vouched_for_by_its_hash(place, key):
+    path, public = key
+    trust(place, public)
+    found = import_file(place.ledger, Import(DATA / "crowd_long.csv", "crowd-long"))
+    about = attest.make(path, LAB, ["ANML_PUBLICATION"], place.clock.now, batches=[DATA / "crowd_long.csv"])
+    assert len(attest.take(place.ledger, about)) == 3
+    again = import_file(place.ledger, Import(DATA / "crowd_long.csv", "crowd-long"))
+    assert again.contributors == found.contributors
+    assert set(again.rows["level"]) == {"peer-reviewed"}
+    assert all(again.rows["evidence"].str.len_chars() > 0)
+
+
+def test_what_is_refused(place, key, tmp_path):
+    path, public = key
+    pid = register(place, "ann")["ann"]
+    take = attest.take
+    with pytest.raises(IntegrityError, match="no signature of the envelope was made by a known key"):
+        take(place.ledger, signed(place, path, pid))
+    known = trust(place, public)
+    good = json.loads(signed(place, path, pid))
+    forged = {**good, "payload": base64.b64encode(base64.b64decode(good["payload"]) + b" ").decode()}
+    with pytest.raises(IntegrityError, match="known key"):
+        take(place.ledger, canonical(forged))
+    with pytest.raises(IntegrityError, match="signed in the name of 'https://other"):
+        take(place.ledger, signed(place, path, pid, verifier="https://other.example"))
+    with pytest.raises(IntegrityError, match="may not attest 'admin-flag'"):
+        take(place.ledger, signed(place, path, pid, "ANML_FLAG"))
+    with pytest.raises(IntegrityError, match="not valid for"):
+        take(place.ledger, signed(place, path, pid, when=START - timedelta(days=1)))
+    with pytest.raises(IntegrityError, match="in the future"):
+        take(place.ledger, signed(place, path, pid, when=place.clock.now + timedelta(days=1)))
+    with pytest.raises(InputError, match="no contributor 'c9'"):
+        take(place.ledger, signed(place, path, "c9"))
+    with pytest.raises(InputError, match="no imported batch"):
+        take(place.ledger, attest.make(path, LAB, ["ANML_REPRODUCED"], place.clock.now, batches=[path]))
+    with pytest.raises(InputError, match="not a DSSE envelope"):
+        take(place.ledger, b"{}")
+    with pytest.raises(AnmlError, match="unknown property"):
+        signed(place, path, pid, "GREAT")
+    wrong = dsse.wrap("text/plain", b"hello", keys.read_private(path))
+    with pytest.raises(InputError, match="expected 'application"):
+        take(place.ledger, canonical(wrong))
+    # Nothing of this left a trace.
+    assert v(place, pid) == (0.25, "self-attested")
+    place.ledger.write(lambda tx: registry.revoke(tx, known.id))
+    with pytest.raises(IntegrityError, match="not valid"):
+        take(place.ledger, signed(place, path, pid))
+
+
+def test_the_keyid_decides_nothing(place, key):
+    path, public = key
+    pid = register(place, "ann")["ann"]
+    trust(place, public)
+    envelope = json.loads(signed(place, path, pid))
+    envelope["signatures"][0]["keyid"] = "somebody-else"
+    assert len(attest.take(place.ledger, canonical(envelope))) == 1
+
+
+def test_an_own_key_is_self_attested(place, key):
+    path, public = key
+    pid = register(place, "ann")["ann"]
+    trust(place, public, owner=pid)
+    attest.take(place.ledger, signed(place, path, pid, verifier=pid))
+    assert v(place, pid) == (0.25, "self-attested")
+
+
+def test_revoked_keys_keep_what_they_signed_in_time_and_leaked_ones_lose_it(place, key):
+    path, public = key
+    pid = register(place, "ann")["ann"]
+    known = trust(place, public)
+    attest.take(place.ledger, signed(place, path, pid))
+    place.clock.pass_days(1)
+    place.ledger.write(lambda tx: registry.revoke(tx, known.id))
+    assert v(place, pid)[1] == "reproduced"
+    place.ledger.write(lambda tx: registry.revoke(tx, known.id, compromised=True))
+    assert v(place, pid)[1] == "self-attested"
+
+
+def test_a_key_has_one_owner(place, key):
+    _, public = key
+    trust(place, public)
+    assert trust(place, public).owner == LAB
+    with pytest.raises(ConflictError, match="registered for"):
+        trust(place, public, owner="https://other.example")
+
+
+def test_flags_and_their_lifting(place, key):
+    path, public = key
+    pid = register(place, "ann")["ann"]
+    trust(place, public, may=["reproduced", "admin-flag", "flag-lifted"])
+    attest.take(place.ledger, signed(place, path, pid, "ANML_REPRODUCED"))
+    attest.take(place.ledger, signed(place, path, pid, "ANML_FLAG"))
+    assert v(place, pid) == (0.07, "flagged")
+    place.clock.pass_days(1)
+    attest.take(place.ledger, signed(place, path, pid, "ANML_FLAG_LIFTED"))
+    assert v(place, pid) == (0.92, "reproduced")
+
+
+def test_validity_ends(place, key):
+    path, public = key
+    pid = register(place, "ann")["ann"]
+    trust(place, public)
+    end = stamp(place.clock.now + timedelta(days=10))
+    attest.take(place.ledger, signed(place, path, pid, "ANML_AFFILIATION"), until=end)
+    assert v(place, pid) == (0.65, "institution")
+    place.clock.pass_days(11)
+    assert v(place, pid) == (0.25, "self-attested")
+
+
+def test_import_label_studio_end_to_end(world):
+    world.clock.pass_days(30)
+    found = import_file(world.ledger, Import(DATA / "label_studio.json", "label-studio"))
+    by = dict(zip(found.rows["item"] + "/" + found.rows["contributor"], found.rows["level"], strict=True))
+    pid = found.contributors
+    assert by[f"1/{pid['ann@lab.example']}"] == "reviewed"
+    assert by[f"1/{pid['12']}"] == "flagged"
+    assert by[f"2/{pid['13']}"] == "self-attested"  # accepted by nobody but themselves
+    assert by[f"3/{pid['ann@lab.example']}"] == "reviewed"
+    assert (found.evidence, found.scores) == (5, 5)
+    # The same file again records nothing new.
+    again = import_file(world.ledger, Import(DATA / "label_studio.json", "label-studio"))
+    assert (again.evidence, again.scores) == (0, 0)
+    assert again.rows.equals(found.rows)
+
+
+def test_scores_by_hand(place):
+    place.clock.pass_days(30)
+    found = import_file(place.ledger, Import(DATA / "label_studio.json", "label-studio"))
+    ann = reputation.replay_history(place.ledger, found.contributors["ann@lab.example"])
+    # Gold: 1 of 1 right. Reviews: 2 accepted, 1 fixed. Together they count as one batch.
+    assert [(s.event.source, round(s.event.quality, 3)) for s in ann] == [("gold", 1.0), ("review", 0.667)]
+    assert ann[-1].track.good == 1.0
+    bad = reputation.replay_history(place.ledger, found.contributors["12"])
+    assert [(s.event.source, s.event.quality) for s in bad] == [
+        ("gold", 0.0),
+        ("review", 0.0),
+        ("consensus", 0.0),
+    ]
+    assert bad[-1].track.r == pytest.approx(0.32, abs=0.005)
+
+
+def test_consensus_by_hand(place):
+    found = import_file(place.ledger, Import(DATA / "crowd_long.csv", "crowd-long"))
+    # t1: w1 and w2 say cat, w3 dog. For w1 the others are split; for w3 they agree against. t2: all agree.
+    events = {
+        who: [(s.event.source, s.event.quality) for s in reputation.replay_history(place.ledger, pid)]
+        for who, pid in found.contributors.items()
+    }
+    assert events == {"w1": [("consensus", 1.0)], "w2": [("consensus", 1.0)], "w3": [("consensus", 0.5)]}
+
+
+def test_agreement_is_reproduction_only_when_asked_for(place):
+    plain = import_file(place.ledger, Import(DATA / "crowd_long.csv", "crowd-long"), dry_run=True)
+    assert set(plain.rows["level"]) == {"self-attested"}
+    found = import_file(place.ledger, Import(DATA / "crowd_long.csv", "crowd-long", agreement=True))
+    assert found.rows.select("item", "level").rows() == [
+        *[("t1", "self-attested")] * 3,
+        *[("t2", "reproduced")] * 3,
+    ]
+
+
+def test_import_with_retractions_and_croissant(place):
+    request = Import(DATA / "croissant.json", "croissant", retractions=DATA / "retractions.csv")
+    found = import_file(place.ledger, request)
+    assert found.rows.select("item", "verification", "level").rows() == [
+        ("p1", 0.07, "flagged"),
+        ("p2", 0.20, "concern"),
+        ("p3", 0.25, "self-attested"),
+        ("p4", 0.25, "self-attested"),
+    ]
+
+
+@pytest.mark.parametrize("name", sorted(imports.FORMATS))
+def test_every_format_imports(place, name):
+    files = {
+        "table": "papers.csv",
+        "label-studio": "label_studio.json",
+        "argilla": "argilla_flat.json",
+        "croissant": "croissant.json",
+        "crowd-long": "crowd_long.csv",
+        "crowd-wide": "crowd_wide.csv",
+        "toloka": "toloka.tsv",
+        "mturk": "mturk.csv",
+    }
+    columns = {"label": "verdict", "contributor": "lab"} if name == "table" else {}
+    found = import_file(place.ledger, Import(DATA / files[name], name, columns=columns))
+    assert found.rows.height > 0
+    assert found.rows["verification"].is_between(0.05, 0.95).all()
+    assert found.rows["reputation"].is_between(0.10, 0.95).all()
+
+
+def test_a_policy_changes_v(place):
+    place.clock.pass_days(30)
+    policy = Policy.from_dict({"levels": {"reviewed": 0.75}})
+    found = import_file(place.ledger, Import(DATA / "label_studio.json", "label-studio", policy=policy))
+    assert sorted(set(found.rows["verification"])) == [0.07, 0.25, 0.75]
+
+
+def test_identity_map_merges_accounts_and_their_records(place):
+    place.clock.pass_days(30)
+    found = import_file(place.ledger, Import(DATA / "label_studio.json", "label-studio"))
+    ann, other = found.contributors["ann@lab.example"], found.contributors["12"]
+    place.ledger.write(lambda tx: people.map_account(tx, place.ledger, "label-studio", "12", ann))
+    place.ledger.write(lambda tx: people.map_account(tx, place.ledger, "toloka", "wA", ann))
+    assert register_more(place, "label-studio", "12") == ann
+    assert register_more(place, "toloka", "wA") == ann
+    with place.ledger.read() as connection:
+        assert other not in standings(connection, stamp(place.clock.now))
+    assert len(reputation.replay_history(place.ledger, ann)) == 5
+
+
+def register_more(world: World, source: str, name: str) -> str:
+    return world.ledger.write(lambda tx: people.register(tx, world.ledger, source, [name]))[name]
+
+
+def test_one_bank_account_is_one_contributor(place):
+    pids = register(place, "a", "b")
+    iban = {"iban": "DE89370400440532013000"}
+    place.ledger.write(lambda tx: people.update_profile(tx, place.ledger, pids["a"], iban))
+    with pytest.raises(ConflictError, match="belongs to contributor"):
+        place.ledger.write(lambda tx: people.update_profile(tx, place.ledger, pids["b"], iban))
+
+
+def test_held_out_quality_of_a_run_counts_once_and_never_by_weight(place, tmp_path):
+    rows = simple_rows({"a": 2, "b": 2}).with_columns(confidence=pl.Series([1.0, 0.8, 0.1, 0.3]))
+    write_run(tmp_path / "run", rows)
+    assert run_scores.add_run(place.ledger, tmp_path / "run") == 2
+    assert run_scores.add_run(place.ledger, tmp_path / "run") == 0
+    with place.ledger.read() as connection:
+        pid = people.lookup(connection, place.ledger.ring, "run", "a")
+    (step,) = reputation.replay_history(place.ledger, pid)
+    assert (step.event.source, step.event.quality) == ("held-out", 0.9)
+    write_run(tmp_path / "blind", simple_rows({"a": 1}))
+    with pytest.raises(InputError, match="no held-out confidence"):
+        run_scores.add_run(place.ledger, tmp_path / "blind")
+
+
+def test_replay_gives_the_shown_value_to_the_last_bit(world):
+    pid = register(world, "ann")["ann"]
+    for day, quality in enumerate((10**12, 3 * 10**11, 0, 9 * 10**11)):
+        at = stamp(START + timedelta(days=day))
+        score = Score(pid, "default", "gold", f"b{day}", at, quality, 10)
+        world.clock.pass_days(1)
+        world.ledger.write(lambda tx, score=score: add_scores(tx, [score]))
+    shown = reputation.show(world.ledger)[pid]
+    steps = reputation.replay_history(world.ledger, pid)
+    assert len(steps) == shown.track.events == 4
+    again = reputation.show(world.reopen())[pid]
+    assert again == shown
+
+
+def test_newcomers_see_what_they_need(place):
+    pid = register(place, "ann")["ann"]
+    shown = reputation.show(place.ledger)[pid]
+    assert shown.newcomer
+    assert " ".join(shown.needs) == (
+        "10 more contributions in settled runs and an account 4 days old (now 0.0) "
+        "or one verification by somebody else"
+    )
+
+
+def test_trust_graph_follows_reviews_from_a_trusted_root(place):
+    place.clock.pass_days(30)
+    found = import_file(place.ledger, Import(DATA / "label_studio.json", "label-studio"))
+    root, ann = found.contributors["10"], found.contributors["ann@lab.example"]
+    trust_ = trust_app.trust_graph(place.ledger, [root])
+    assert trust_[ann] > 0.4
+    assert trust_[found.contributors["13"]] == 0.0
+
+
+def test_evidence_kinds_all_have_a_property_or_a_reader():
+    reachable = {*evidence.PROPERTIES.values(), "agreement", "signature-invalid"}
+    from anml.core.signals.policy import KINDS
+
+    assert set(KINDS) == reachable
+
+
+def test_item_scopes_hide_the_item():
+    assert "patient-7" not in evidence.item_scope("b", "patient-7")
+    assert evidence.item_scope("b", "x") == f"item:{sha256(b'b/x')[:32]}"

@@ -1,0 +1,345 @@
+"""The ledger's commands: what they print, what they refuse, and with which exit code."""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from anml.surfaces import cli
+
+DATA = Path(__file__).parents[1] / "data"
+ANML = Path(sys.executable).with_name("anml")
+
+
+class Shell:
+    """Runs commands in this process, as `main` would."""
+
+    def __init__(self, monkeypatch, capsys, folder: Path) -> None:
+        self._patch, self._capsys, self.folder = monkeypatch, capsys, folder
+        monkeypatch.chdir(folder)
+        monkeypatch.setenv("ANML_LEDGER", "books.db")
+        monkeypatch.delenv("ANML_KEYS", raising=False)
+
+    def __call__(self, *arguments: object) -> tuple[int, str, str]:
+        self._patch.setattr(sys, "argv", ["anml", *map(str, arguments)])
+        code = 0
+        try:
+            cli.main()
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        out, err = self._capsys.readouterr()
+        return code, out, err
+
+    def json(self, *arguments: object) -> dict:
+        code, out, err = self(*arguments, "--json")
+        assert code == 0, err
+        return json.loads(out)
+
+
+@pytest.fixture
+def shell(monkeypatch, capsys, tmp_path) -> Shell:
+    made = Shell(monkeypatch, capsys, tmp_path)
+    assert made("ledger", "init", "--origin", "shop")[0] == 0
+    return made
+
+
+def run_folder(folder: Path, names: dict[str, int]) -> Path:
+    people = [name for name, count in names.items() for _ in range(count)]
+    folder.mkdir()
+    ones = [1.0] * len(people)
+    frame = pl.DataFrame({"contributor": people, "q": ones, "v": ones, "r": ones, "t": ones})
+    frame.with_columns(kept=pl.lit(True)).write_parquet(folder / "samples.parquet")
+    (folder / "run.json").write_text("{}")
+    return folder
+
+
+def test_every_command_has_help_and_the_ledgers_all_have_json():
+    import typer
+
+    command = typer.main.get_command(cli.app)
+    ours = ("ledger", "reputation", "settle", "dispute", "statement", "payout")
+    seen = []
+
+    def walk(name, node):
+        if hasattr(node, "commands"):
+            for child_name, child in node.commands.items():
+                walk(f"{name} {child_name}", child)
+            return
+        seen.append(name)
+        assert node.help, name
+        assert any(option.name == "json" for option in node.params), name
+
+    for name in ours:
+        walk(name, command.commands[name])
+    assert len(seen) == 22
+    money = [command.commands["settle"], command.commands["payout"]]
+    assert all(any(option.name == "dry_run" for option in node.params) for node in money)
+
+
+def test_help_is_instant():
+    def used() -> float:
+        spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return spent.ru_utime + spent.ru_stime
+
+    start = used()
+    done = subprocess.run([ANML, "ledger", "--help"], capture_output=True, text=True, check=True)
+    # Processor time, which a busy machine stretches least: 0.15 s where it was measured.
+    assert used() - start < 0.6
+    assert "checkpoint" in done.stdout
+    loaded = "import sys; import anml.surfaces.cli; print([m for m in sys.modules if m.split('.')[0] in %r])"
+    heavy = ["sqlalchemy", "cryptography", "polars", "numpy", "scipy", "torch"]
+    done = subprocess.run([sys.executable, "-c", loaded % heavy], capture_output=True, text=True, check=True)
+    # numpy comes with the names of errors and checks; the engines do not.
+    assert not {name for name in heavy[:3] if f"'{name}'" in done.stdout}
+
+
+def test_without_a_ledger_the_error_says_how_to_name_one(tmp_path):
+    env = {name: value for name, value in os.environ.items() if not name.startswith("ANML_")}
+    done = subprocess.run(
+        [ANML, "reputation", "show"], capture_output=True, text=True, env=env, cwd=tmp_path, check=False
+    )
+    assert done.returncode == 2
+    assert (
+        done.stderr
+        == "error: name a ledger with --ledger or ANML_LEDGER: a SQLite file or a PostgreSQL URL\n"
+    )
+
+
+def test_a_ledger_is_made_once(shell):
+    code, _, err = shell("ledger", "init")
+    assert (code, "already" in err) == (2, True)
+    assert (shell.folder / "books.db.keys" / "log.pem").stat().st_mode & 0o777 == 0o600
+    code, _, err = shell("ledger", "verify", "--ledger", "other.db")
+    assert (code, "there is no ledger at other.db" in err) == (2, True)
+
+
+def test_from_run_to_payout(shell):
+    run = run_folder(shell.folder / "run", {"ann": 3, "ben": 1})
+    shown = shell.json("settle", run, "--pool", "100", "--currency", "EUR", "--by", "fin-1", "--dry-run")
+    assert sorted(shown["amounts"].values()) == [25_000_000, 75_000_000]
+    assert shell.json("settle")["settlements"] == []
+    drafted = shell.json(
+        *("settle", run, "--pool", "100", "--currency", "EUR", "--by", "fin-1"),
+        *("--window-days", "0", "--manifest", "manifest.json"),
+    )
+    assert drafted["weight"] == "product"
+    code, _, err = shell("settle", "--approve", "latest", "--by", "fin-1")
+    assert (code, "a second person must approve" in err) == (2, True)
+    assert shell.json("settle", "--approve", "latest", "--by", "fin-2")["state"] == "posted"
+    waiting = shell.json("settle", "--release", "latest")
+    assert waiting["released"] == {}
+    ann = shell.json("ledger", "contributors", "--find", "run:ann")["contributor"]
+    public = shell.json("ledger", "keys", "new", "lab.pem")["public_key"]
+    trusted = shell.json("ledger", "keys", "trust", public, "--owner", "https://lab.example")
+    about = ("--property", "ANML_AFFILIATION", "--about", ann, "--out", "a.json")
+    shell.json("ledger", "attest", "--sign", "lab.pem", "--verifier", "https://lab.example", *about)
+    taken = shell.json("ledger", "attest", "a.json")
+    assert [e["kind"] for e in taken["evidence"]] == ["affiliation"]
+    released = shell.json("settle", "--release", "latest")
+    # A newcomer's amount is priced at the r of today: 0.4 of the 1.0 that the run had.
+    assert released["released"] == {ann: 30_000_000}
+    assert released["returned"] == {ann: 45_000_000}
+    made = shell.json("statement", "latest", "--out", "out")
+    assert len(made["statements"]) == 2
+    names = sorted(path.suffix for path in (shell.folder / "out").iterdir())
+    assert names == [".csv", ".html", ".html", ".json", ".json"]
+    key = "books.db.keys/log.pub"
+    assert shell.json("statement", "--verify", f"out/{ann}.json", "--public-key", key)["verified"]
+    paid = shell.json("payout", "--currency", "EUR", "--by", "fin-1", "--batch", "b1", "--dry-run")
+    assert (paid["total"], shell.json("payout")["batches"]) == (30_000_000, [])
+    paid = shell.json("payout", "--currency", "EUR", "--by", "fin-1", "--batch", "b1", "--out", "bank")
+    assert [Path(name).name for name in paid["files"]] == ["b1.csv", "books.beancount"]
+    assert shell.json("payout", "--paid", "b1")["payments"][0]["state"] == "paid"
+    shell.json("ledger", "keys", "revoke", trusted["key"])
+    assert shell.json("ledger", "keys", "list")["keys"][0]["revoked"]
+    assert shell.json("ledger", "verify")["sound"]
+
+
+def test_bank_file_and_disputes(shell):
+    run = run_folder(shell.folder / "run", {"ann": 1})
+    shell.json("settle", run, "--pool", "10", "--currency", "EUR", "--by", "fin-1", "--window-days", "0")
+    shell.json("settle", "--approve", "latest", "--by", "fin-2")
+    sid = shell.json("settle")["settlements"][0]["id"]
+    ann = shell.json("ledger", "contributors", "--find", "run:ann")["contributor"]
+    shell.json("dispute", "open", sid, ann, "--reason", "wrong-count")
+    closed = shell.json("dispute", "resolve", sid, ann, "--outcome", "upheld", "--by", "fin-2", "--add", "2")
+    assert closed["correction"] == 2_000_000
+    public = shell.json("ledger", "keys", "new", "lab.pem")["public_key"]
+    shell.json("ledger", "keys", "trust", public, "--owner", "lab")
+    about = ("--property", "ANML_REPRODUCED", "--about", ann, "--out", "a.json")
+    shell.json("ledger", "attest", "--sign", "lab.pem", "--verifier", "lab", *about)
+    shell.json("ledger", "attest", "a.json")
+    shell.json("settle", "--release", sid)
+    shell.json("ledger", "contributors", ann, "--name", "Ann", "--iban", "DE89 3704 0044 0532 0130 00")
+    (shell.folder / "us.toml").write_text('name = "Payer"\niban = "GB29NWBK60161331926819"\n')
+    bank = ("--rail", "pain001", "--debtor", "us.toml", "--out", "bank")
+    made = shell.json("payout", "--currency", "EUR", "--by", "f", "--batch", "b1", *bank)
+    assert any(name.endswith("pain001.xml") for name in made["files"])
+    rehearsed = shell.json("payout", "--paid", "b1", "--dry-run")
+    assert rehearsed["payments"][0]["state"] == "paid"
+    back = shell.json("payout", "--failed", "b1", "--contributor", ann)
+    assert back["payments"][0]["state"] == "failed"
+    take = ("--amount", "4.8", "--reason", "fraud", "--by", "fin-2", "--key", "r1")
+    assert shell.json("dispute", "reverse", sid, ann, *take, "--dry-run")["amount"] == 4_800_000
+    shell.json("dispute", "reverse", sid, ann, *take)
+    shown = shell.json("statement", sid)["statements"][0]["amounts"]
+    assert (shown["reversed"], shown["payable"]) == (4_800_000, 0)
+
+
+def test_verify_finds_tampering_with_exit_code_1(shell):
+    shell("ledger", "import", DATA / "label_studio.json", "--format", "label-studio")
+    shell("ledger", "checkpoint", "--out", "kept.txt")
+    code, out, _ = shell("ledger", "verify", "--checkpoint", "kept.txt")
+    assert (code, "every hash, link and sum holds" in out) == (0, True)
+    import sqlite3
+
+    base = sqlite3.connect(shell.folder / "books.db")
+    base.executescript(
+        "DROP TRIGGER event_no_delete; DELETE FROM event WHERE seq = (SELECT MAX(seq) FROM event);"
+    )
+    base.close()
+    code, out, _ = shell("ledger", "verify")
+    assert code == 0  # without a checkpoint nobody sees a clean cut
+    code, out, _ = shell("ledger", "verify", "--checkpoint", "kept.txt")
+    assert (code, "its end was cut off" in out) == (1, True)
+
+
+def test_growth_is_proved_to_somebody_without_the_ledger(shell):
+    shell("ledger", "checkpoint", "--out", "old.txt")
+    shell("ledger", "import", DATA / "crowd_long.csv", "--format", "crowd-long")
+    assert (
+        shell("ledger", "checkpoint", "--since", "old.txt", "--proof", "p.json", "--out", "new.txt")[0] == 0
+    )
+    key = ("--public-key", "books.db.keys/log.pub")
+    checked = shell.json("ledger", "verify", "--proof", "p.json", *key)
+    assert (checked["older"], checked["newer"]) == (1, 10)
+    said = json.loads((shell.folder / "p.json").read_text())
+    said["path"] = said["path"][1:]
+    (shell.folder / "p.json").write_text(json.dumps(said))
+    code, _, err = shell("ledger", "verify", "--proof", "p.json", *key)
+    assert (code, "history was rewritten" in err) == (2, True)
+    code, _, err = shell("ledger", "checkpoint", "--since", "old.txt")
+    assert (code, "needs both" in err) == (2, True)
+
+
+def test_an_auditor_verifies_without_the_keys(shell):
+    shell("ledger", "checkpoint", "--out", "kept.txt")
+    (shell.folder / "books.db.keys").rename(shell.folder / "away")
+    code, out, err = shell("ledger", "verify", "--checkpoint", "kept.txt", "--public-key", "away/log.pub")
+    assert (code, "every hash" in out) == (0, True), err
+    code, _, err = shell("ledger", "checkpoint")
+    assert (code, "needs the ledger's keys" in err) == (2, True)
+
+
+def test_import_map_reputation_and_erase(shell):
+    code, _, err = shell("ledger", "import", DATA / "toloka.tsv", "--format", "toloka", "--out", "rows.csv")
+    assert code == 0
+    assert "warning: 1 rows without an answer were left out" in err
+    assert pl.read_csv("rows.csv").height == 3
+    listed = shell.json("ledger", "contributors")["contributors"]
+    assert [person["accounts"] for person in listed if person["flagged"]] == []
+    first = shell.json("ledger", "contributors", "--find", "toloka:wA")["contributor"]
+    steps = shell.json("reputation", "replay", first)["steps"]
+    assert [step["source"] for step in steps] == ["gold", "review"]
+    (shell.folder / "people.csv").write_text(
+        f"source,account,contributor\ntoloka,wB,{first}\nmturk,A1X,toloka:wA\n"
+    )
+    mapped = shell.json("ledger", "map", "people.csv")["mapped"]
+    assert mapped == {"toloka:wB": first, "mturk:A1X": first}
+    assert shell.json("ledger", "contributors", "--find", "mturk:A1X")["contributor"] == first
+    assert len(shell.json("reputation", "show")["contributors"]) == 1
+    gone = shell.json("ledger", "erase", first, "--dry-run")
+    assert gone["batches"]
+    shell.json("ledger", "erase", first)
+    code, _, err = shell("ledger", "contributors", "--find", "toloka:wA")
+    assert (code, "no contributor is known as" in err) == (2, True)
+    assert shell.json("ledger", "verify")["sound"]
+
+
+def test_every_v_in_the_evidence_report_links_to_its_entries(shell):
+    shell(
+        *("ledger", "import", DATA / "label_studio.json", "--format", "label-studio"),
+        *("--out", "rows.parquet", "--report", "evidence.html", "--names"),
+    )
+    page = (shell.folder / "evidence.html").read_text()
+    rows = pl.read_parquet("rows.parquet")
+    links = {entry for text in rows["evidence"] if text for entry in text.split(";")}
+    assert len(links) == 5
+    for entry in links:
+        assert f'href="#entry-{entry}"' in page
+        assert f'<tr id="entry-{entry}">' in page
+    assert page.count("no evidence by anybody else") == rows.filter(pl.col("evidence") == "").height
+    assert "10 more contributions in settled runs" in page
+    assert "ann@lab.example" not in page
+    assert "<script" not in page
+
+
+def test_names_in_rows_settle_by_source(shell):
+    shell(
+        "ledger",
+        "import",
+        DATA / "crowd_long.csv",
+        "--format",
+        "crowd-long",
+        "--names",
+        "--out",
+        "rows.parquet",
+    )
+    rows = pl.read_parquet("rows.parquet")
+    assert set(rows["contributor"]) == {"w1", "w2", "w3"}
+    run = run_folder(shell.folder / "run", {"w1": 1, "w2": 1})
+    shell.json("settle", run, "--pool", "1", "--currency", "EUR", "--by", "f", "--source", "crowd")
+    w1 = shell.json("ledger", "contributors", "--find", "crowd:w1")["contributor"]
+    assert (
+        w1
+        in shell.json("settle", run, "--pool", "1", "--currency", "EUR", "--by", "f", "--source", "crowd")[
+            "amounts"
+        ]
+    )
+
+
+def test_policies_are_toml_files(shell):
+    (shell.folder / "policy.toml").write_text("[levels]\nreviewed = 0.8\n")
+    base = ("ledger", "import", DATA / "toloka.tsv", "--format", "toloka", "--out", "rows.csv")
+    assert shell(*base, "--policy", "policy.toml")[0] == 0
+    assert pl.read_csv("rows.csv")["verification"].max() == 0.8
+    (shell.folder / "policy.toml").write_text("[levels]\nreviewed = 0.99\n")
+    code, _, err = shell(*base, "--policy", "policy.toml")
+    assert (code, "v of reviewed must lie in [0.7, 0.8]" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("settle", "nowhere", "--pool", "1", "--currency", "EUR", "--by", "f"), "not a run folder"),
+        (("settle", "x", "--pool", "1e3", "--currency", "EUR", "--by", "f"), "digits with an optional point"),
+        (("settle", "x", "--by", "f"), "give the run with --pool and --currency"),
+        (("settle", "x", "--pool", "1", "--currency", "EUR"), "say who you are"),
+        (("settle", "--approve", "latest", "--by", "f"), "there is no drafted settlement yet"),
+        (("settle", "--approve", "a", "--release", "b"), "one step at a time"),
+        (("statement",), "give the settlement"),
+        (("statement", "s1"), "there is no settlement 's1'"),
+        (("payout", "--failed", "b"), "whose payment came back"),
+        (("payout", "--paid", "b"), "no payout batch 'b'"),
+        (("ledger", "attest"), "give attestations"),
+        (("ledger", "attest", "--sign", "x"), "to sign, give"),
+        (("ledger", "import", "none.csv"), "does not exist"),
+        (("ledger", "import", "x", "--format", "excel"), "unknown format 'excel'"),
+        (("ledger", "map", "a:b"), "give --to"),
+        (("ledger", "map", "ab", "--to", "c"), "written source:name"),
+        (("ledger", "erase", "c1"), "there is no contributor 'c1'"),
+        (("ledger", "keys", "trust", "rubbish", "--owner", "x"), "a public key is"),
+        (("reputation", "trust", "c1"), "nobody has verified anybody"),
+    ],
+)
+def test_one_sentence_errors(shell, arguments, message):
+    code, out, err = shell(*arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+    assert message in err
