@@ -28,6 +28,7 @@ lint: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python bench/bench.py
+	$(BIN)/python bench/ledger.py
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .
