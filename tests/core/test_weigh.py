@@ -19,8 +19,8 @@ unit = st.floats(0, 1)
 @st.composite
 def some_signals(draw_, min_size=1):
     n = draw_(st.integers(min_size, 25))
-    q, v, r, t = (np.array(draw_(st.lists(unit, min_size=n, max_size=n))) for _ in range(4))
-    return Signals.of(q, v, r, t)
+    q, v, r, t, clean = (np.array(draw_(st.lists(unit, min_size=n, max_size=n))) for _ in range(5))
+    return Signals.of(q, v, r, t, clean=clean)
 
 
 class TestByHand:
@@ -121,6 +121,31 @@ class TestGate:
         assert weigh_signals(signals, RECIPES["guarded"]).gate.branch != "uniform"
 
 
+class TestEvidence:
+    def test_keeps_what_is_more_likely_right_than_wrong(self):
+        signals = Signals.of([0.5] * 4, clean=[0.9, 0.51, 0.49, 0.8])
+        result = weigh_signals(signals, RECIPES["evidence"])
+        assert result.kept.tolist() == [True, True, False, True]
+        np.testing.assert_allclose(result.w, np.array([0.9, 0.51, 0.49, 0.8]) / 2.7)
+
+    def test_keeps_the_likeliest_when_nothing_is_likely(self):
+        result = weigh_signals(Signals.of([0.5] * 3, clean=[0.1, 0.3, 0.2]), RECIPES["evidence"])
+        assert result.kept.tolist() == [False, True, False]
+        assert result.gate.branch == "doubtful"
+
+    def test_surely_wrong_labels_cannot_be_ranked(self):
+        result = weigh_signals(Signals.of([0.5] * 2, clean=[0.0, 0.0]), RECIPES["evidence"])
+        assert (result.gate.branch, result.kept.all()) == ("uniform", True)
+
+    def test_a_share_can_be_asked_for(self):
+        recipe = Recipe("evidence", keep=0.25)
+        assert weigh_signals(Signals.of([0.5] * 4, clean=[0.9, 0.6, 0.7, 0.8]), recipe).kept.sum() == 1
+
+    def test_needs_more_than_arrays_of_signals(self):
+        with pytest.raises(InputError, match=r"needs the probability.*anml\.audit"):
+            weigh([0.5, 0.5], recipe="evidence")
+
+
 class TestLaws:
     @pytest.mark.parametrize("name", COMBINERS)
     @given(signals=some_signals())
@@ -133,7 +158,8 @@ class TestLaws:
     @given(signals=some_signals(), seed=st.integers(0, 99))
     def test_permuting_samples_permutes_the_answer(self, name, signals, seed):
         order = np.random.default_rng(seed).permutation(len(signals))
-        permuted = Signals.of(signals.q[order], signals.v[order], signals.r[order], signals.t[order])
+        names = ("q", "v", "r", "t", "clean")
+        permuted = Signals.of(**{name: getattr(signals, name)[order] for name in names})
         one, two = (weigh_signals(x, Recipe(name)) for x in (signals, permuted))
         np.testing.assert_allclose(two.w, one.w[order], rtol=1e-9, atol=1e-15)
 
@@ -170,8 +196,9 @@ class TestLaws:
     def test_something_is_always_kept_and_kept_outweighs_the_rest(self, name, signals):
         result = weigh_signals(signals, RECIPES[name])
         assert result.kept.any()
+        ranked = signals.clean if name == "evidence" else result.w
         if not result.kept.all():
-            assert result.w[result.kept].min() > result.w[~result.kept].max()
+            assert ranked[result.kept].min() > ranked[~result.kept].max()
 
     @pytest.mark.parametrize("name", RECIPES)
     def test_recipes_survive_json(self, name):
@@ -181,13 +208,13 @@ class TestLaws:
 class TestDegenerate:
     @pytest.mark.parametrize("name", RECIPES)
     def test_one_sample(self, name):
-        result = weigh([0.3], v=[0.2], r=[0.2], recipe=name)
+        result = weigh_signals(Signals.of([0.3], v=[0.2], r=[0.2], clean=[0.3]), RECIPES[name])
         np.testing.assert_allclose(result.w, [1.0])
         assert result.kept.all()
 
     @pytest.mark.parametrize("name", RECIPES)
     def test_constant_signals(self, name):
-        result = weigh([0.3] * 5, v=0.2, r=0.2, recipe=name)
+        result = weigh_signals(Signals.of([0.3] * 5, v=0.2, r=0.2, clean=0.3), RECIPES[name])
         np.testing.assert_allclose(result.w, [0.2] * 5)
         assert result.kept.all()
 

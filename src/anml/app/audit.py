@@ -1,7 +1,7 @@
 """The audit: from a table to weights, contributors, and what would change without them."""
 
 import platform
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from importlib.metadata import version
@@ -18,7 +18,8 @@ from anml.core.signals.reputation import ColdStart
 from anml.core.signals.temporal import Decay
 from anml.core.weigh import recipe_of, weigh_signals
 from anml.gradients.assess import Assessment, Known, Policy, assess
-from anml.gradients.scoring import Profile, Progress, profile_of
+from anml.gradients.crossfit import Progress
+from anml.gradients.scoring import Profile, profile_of
 from anml.intake.columns import Columns, choose_columns
 from anml.intake.labels import read_targets
 from anml.intake.prepare import Prepared, prepare
@@ -42,7 +43,8 @@ class Request:
     features: Sequence[str] | None = None
     ignore: Sequence[str] = ()
     task: str = "auto"
-    recipe: str | Recipe | dict[str, Any] = "guarded"
+    recipe: str | Recipe | dict[str, Any] = "evidence"
+    keep: float | None = None
     profile: str | Profile | dict[str, Any] = "default"
     half_life: str | float | None = None
     domain: str | None = None
@@ -59,6 +61,8 @@ class Request:
         Naming the column of times asks for it. A column that was merely guessed does not: on data
         that does not go stale, freshness throws away good rows.
         """
+        if self.domain is not None and self.half_life is not None:
+            raise InputError("freshness is given by a half-life or by a domain, not by both")
         if self.domain is not None:
             return Decay.domain(self.domain)
         if self.half_life is not None:
@@ -67,8 +71,9 @@ class Request:
 
     def policy(self) -> Policy:
         """How samples are judged, checked."""
+        recipe = recipe_of(self.recipe)
         return Policy(
-            recipe=recipe_of(self.recipe),
+            recipe=recipe if self.keep is None else replace(recipe, keep=self.keep),
             profile=profile_of(self.profile),
             decay=self.decay,
             cold_start=ColdStart(self.r_min, self.newcomer),
@@ -84,7 +89,8 @@ class Audited:
     ----------
     samples
         One row per row used: row, contributor, item, label, q, score, v, r, t, age, weight, kept,
-        predicted, confidence, p_clean.
+        predicted, confidence, p_clean; with the evidence recipe also the log-odds of p_clean that came
+        from the model, the credentials and the contributor.
     contributors
         One row per contributor, worst quality first.
     confusion
@@ -116,9 +122,10 @@ class Audited:
 
 
 def audit_table(
-    data: Any, request: Request, *, test: Any = None, progress: Progress | None = None
-) -> tuple[Audited, Prepared, Assessment]:
-    """Audit a table given by path or as a frame."""
+    data: Any, request: Request, *, test: Any = None, progress: Progress | None = None,
+    check_task: Callable[[str], None] | None = None,
+) -> tuple[Audited, Prepared, Assessment]:  # fmt: skip
+    """Audit a table given by path or as a frame; `check_task` may refuse the task before the work."""
     policy = request.policy()
     table = read_table(data)
     columns, notes = choose_columns(
@@ -127,6 +134,8 @@ def audit_table(
         derived_from=request.derived_from, features=request.features, ignore=request.ignore,
     )  # fmt: skip
     prepared = prepare(table, columns, task=request.task, now=request.now, seed=request.seed)
+    if check_task is not None:
+        check_task(prepared.task)
     if prepared.age is not None and request.decay.delta == 0:
         notes.append("times are known but freshness does not count; name a half-life to weigh by it")
     tested = None if test is None else testing_arrays(test, prepared, columns)
@@ -187,7 +196,7 @@ def _result(
         confusion=_confusion(samples, prepared.task),
         gate=found.weighting.gate,
         comparison=comparison,
-        noise=found.noise.rate,
+        noise=float(1 - found.evidence.clean.mean()),
         task=prepared.task,
         classes=prepared.classes,
         recipe_name=name,
@@ -221,7 +230,10 @@ def _samples(prepared: Prepared, found: Assessment) -> pl.DataFrame:
     frame |= {"q": signals.q, "score": found.scores.raw, "v": signals.v, "r": signals.r, "t": signals.t}
     if prepared.age is not None:
         frame["age"] = prepared.age
-    frame |= {"weight": found.weighting.w, "kept": found.weighting.kept, "p_clean": found.noise.clean}
+    frame |= {"weight": found.weighting.w, "kept": found.weighting.kept, "p_clean": found.evidence.clean}
+    if found.weighting.recipe.combine == "evidence":
+        for part in ("model", "credentials", "contributor"):
+            frame[f"from_{part}"] = getattr(found.evidence, part)
     return pl.DataFrame(frame)
 
 
@@ -280,15 +292,7 @@ def run_record(result: Audited, command: str) -> dict[str, Any]:
         "kept": result.kept,
         "noise": result.noise,
         "gate": result.gate.to_dict(),
-        "comparison": None if result.comparison is None else _plain_comparison(result.comparison),
+        "comparison": None if result.comparison is None else result.comparison.to_dict(),
         "notes": result.notes,
         "warnings": result.warnings,
     }
-
-
-def _plain_comparison(comparison: Comparison) -> dict[str, Any]:
-    plain = asdict(comparison)
-    for way, found in zip(plain["ways"], comparison.ways, strict=True):
-        way["error"] = found.error._asdict()
-        way["against"] = {name: difference._asdict() for name, difference in found.against.items()}
-    return plain

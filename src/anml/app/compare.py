@@ -10,8 +10,8 @@ from anml.core.checks import Array, Floats
 from anml.core.domain import Task, Weighting
 from anml.core.folds import assign_folds
 from anml.core.stats import Estimate, mean_interval, paired, wilson
+from anml.gradients.crossfit import Progress
 from anml.gradients.mlp import Data, Networks, Shape, initialise, predict, train
-from anml.gradients.scoring import Progress
 from anml.gradients.threads import threads
 
 # Rows that pass through all networks together, so that a comparison takes seconds, not minutes.
@@ -31,6 +31,11 @@ class Compared:
     error: Estimate
     against: dict[str, Estimate]
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        against = {name: difference.to_dict() for name, difference in self.against.items()}
+        return {"name": self.name, "error": self.error.to_dict(), "against": against}
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -41,6 +46,10 @@ class Comparison:
     rows: int
     epochs: int
     metric: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {**self.__dict__, "ways": [way.to_dict() for way in self.ways]}
 
 
 def compare(

@@ -1,10 +1,11 @@
 """The output folder of a run: all of its files appear, or none."""
 
 import json
+import os
 import shutil
 import tempfile
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,12 @@ from anml.core.errors import InputError
 RECORD = "run.json"
 
 
-def check_folder(folder: Path) -> None:
+def check_folder(folder: Path, record: str = RECORD) -> None:
     """Say before the work begins that a folder cannot be written; runs replace runs, and nothing else."""
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"the output {folder} is a file, not a folder")
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / RECORD).is_file():
+    first = next(path for path in (folder, *folder.resolve().parents) if path.exists())
+    if not first.is_dir():
+        raise InputError(f"the output folder {folder} cannot be made: {first} is a file")
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / record).is_file():
         raise InputError(f"the output folder {folder} holds other files and no earlier run; choose a new one")
 
 
@@ -30,6 +32,14 @@ def write_run(folder: Path, result: Audited, command: str, extra: Callable[[Path
     `extra` writes what is not the audit's own into the folder it is given: the report, a model.
     """
     check_folder(folder)
+    folder = folder.resolve()
+    try:
+        return _write_run(folder, result, command, extra)
+    except OSError as error:
+        raise InputError(f"the output folder {folder} cannot be written: {error.strerror or error}") from None
+
+
+def _write_run(folder: Path, result: Audited, command: str, extra: Callable[[Path], None]) -> list[str]:
     folder.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
@@ -50,16 +60,50 @@ def _replace(draft: Path, folder: Path) -> None:
     if not folder.exists():
         draft.rename(folder)
         return
-    # A folder with files in it cannot be replaced in one step: the old one steps aside first.
+    # The folder itself stays, for someone may be standing in it: the old files step aside first.
     aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-old-", dir=folder.parent))
-    folder.rename(aside / "run")
     try:
-        draft.rename(folder)
+        _move_all(folder, aside)
+        _move_all(draft, folder)
     except BaseException:
-        with suppress(OSError):
-            (aside / "run").rename(folder)
+        _move_all(folder, draft)
+        _move_all(aside, folder)
         raise
-    shutil.rmtree(aside, ignore_errors=True)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+    draft.rmdir()
+
+
+def _move_all(source: Path, target: Path) -> None:
+    for path in list(source.iterdir()):
+        path.rename(target / path.name)
+
+
+@contextmanager
+def removed_on_error(*files: Path) -> Iterator[None]:
+    """Take the files away again when the work they were written for fails."""
+    try:
+        yield
+    except BaseException:
+        for file in files:
+            file.unlink(missing_ok=True)
+        raise
+
+
+def write_frame(frame: pl.DataFrame, file: Path) -> None:
+    """Write a table as .csv or .parquet, whole or not at all."""
+    if not file.parent.is_dir():
+        raise InputError(f"the output {file} cannot be written: there is no folder {file.parent}")
+    draft = file.with_name(f".{file.name}-{os.getpid()}")
+    try:
+        with removed_on_error(draft):
+            if file.suffix == ".parquet":
+                frame.write_parquet(draft)
+            else:
+                safe_for_spreadsheets(frame).write_csv(draft)
+            draft.replace(file)
+    except OSError as error:
+        raise InputError(f"the output {file} cannot be written: {error.strerror or error}") from None
 
 
 def safe_for_spreadsheets(frame: pl.DataFrame) -> pl.DataFrame:

@@ -14,11 +14,12 @@ from sklearn.linear_model import LogisticRegression, Ridge
 
 from anml.adapters.sklearn.estimators import fit_weighted, seeded
 from anml.adapters.sklearn.mlp import MLPClassifier, MLPRegressor
-from anml.adapters.sklearn.storage import load_model, save_model
+from anml.adapters.sklearn.storage import load_model, missing_file, save_model
 from anml.app.audit import Audited, Request, audit_table, testing_arrays
-from anml.core.errors import InputError, UnknownNameError
+from anml.core.checks import one_of
+from anml.core.errors import InputError
 from anml.core.stats import Estimate, mean_interval, wilson
-from anml.gradients.scoring import Progress
+from anml.gradients.crossfit import Progress
 from anml.intake.prepare import Preparation, Prepared
 from anml.intake.tables import read_table
 
@@ -58,14 +59,13 @@ def train_table(
     data: Any, request: Request, *, model: str = "mlp", test: Any = None, progress: Progress | None = None
 ) -> Trained:
     """Audit a table, then train a model on what the audit kept."""
-    names = {name for models in MODELS.values() for name in models}
-    if model not in names:
-        raise UnknownNameError("model", model, sorted(names))
-    audited, prepared, found = audit_table(data, request, test=test, progress=progress)
-    allowed = MODELS[prepared.task]
-    if model not in allowed:
-        raise UnknownNameError(f"model for {prepared.task}", model, allowed)
-    learner = seeded(allowed[model](), request.seed)
+    one_of("model", model, sorted({name for models in MODELS.values() for name in models}))
+
+    def check_task(task: str) -> None:
+        one_of(f"model for {task}", model, MODELS[task])
+
+    audited, prepared, found = audit_table(data, request, test=test, progress=progress, check_task=check_task)
+    learner = seeded(MODELS[prepared.task][model](), request.seed)
     if progress is not None:
         progress("final model", 0, 1)
     fitted = fit_weighted(
@@ -98,9 +98,9 @@ def predict_table(folder: Path, data: Any) -> pl.DataFrame:
             about["preparation"], load_file(folder / "preparation.safetensors")
         )
     except FileNotFoundError as error:
-        raise InputError(f"no model in {folder}: {Path(error.filename).name} is missing") from None
-    except (ValueError, KeyError, SafetensorError) as error:
-        raise InputError(f"the model in {folder} cannot be read: {error}") from None
+        raise InputError(f"no model in {folder}: {missing_file(error)} is missing") from None
+    except (ValueError, KeyError, TypeError, SafetensorError) as error:
+        raise InputError(f"the preparation in {folder} cannot be read: {error}") from None
     frame = read_table(data).frame
     x = preparation.transform(frame)
     if about["task"] == "regression":

@@ -10,6 +10,7 @@ import numpy as np
 
 from anml.core.checks import Floats
 from anml.core.domain import Gate, Recipe, Signals
+from anml.core.errors import InputError
 
 Combiner = Callable[[Signals, Recipe], tuple[Floats, Gate]]
 
@@ -66,13 +67,42 @@ def guarded(signals: Signals, recipe: Recipe) -> tuple[Floats, Gate]:
     return _second_stage(signals, recipe)
 
 
+def evidence(signals: Signals, recipe: Recipe) -> tuple[Floats, Gate]:
+    """Weigh by the probability that the label is right, all evidence counted.
+
+    The probabilities come with the signals: they need held-out predictions, which `anml.audit` and
+    the estimators make.
+    """
+    if signals.clean is None:
+        raise InputError(
+            "the evidence recipe needs the probability that each label is right; use anml.audit or an "
+            "Anml estimator, which estimate it, or a recipe that works from q, v, r and t alone"
+        )
+    s_min = float(signals.s.min()) if signals.given & {"v", "r"} else None
+    wrong = 1 - float(signals.clean.mean())
+    figures = (correlation(signals.clean, signals.s), s_min, wrong)
+    if signals.clean.sum() <= 0:
+        return _equal(len(signals)), Gate(
+            "uniform", "every label is surely wrong, so none can be ranked", *figures
+        )
+    if wrong > MAJORITY_WRONG:
+        reason = "most labels contradict each other and nothing says which side is right: do not rely on this"
+        return _normalised(signals.clean), Gate("doubtful", reason, *figures)
+    reason = "each label is weighed by the probability that it is right"
+    return _normalised(signals.clean), Gate("evidence", reason, *figures)
+
+
 COMBINERS: dict[str, Combiner] = {
     "uniform": uniform,
     "multiplicative": multiplicative,
     "softmax": softmax_blend,
     "adaptive": adaptive,
     "guarded": guarded,
+    "evidence": evidence,
 }
+
+# Above this share of wrong labels the honest cannot be told from those who collude.
+MAJORITY_WRONG = 0.45
 
 
 def softmax(x: Floats, temperature: float = 1.0) -> Floats:

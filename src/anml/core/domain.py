@@ -29,6 +29,8 @@ class Signals:
         One identifier per sample.
     noise
         Estimated share of wrong labels, where the caller has one (see `anml.core.noise`).
+    clean
+        Probability that each label is right, all evidence counted (see `anml.core.evidence`).
 
     Examples
     --------
@@ -42,6 +44,7 @@ class Signals:
     t: Floats
     contributor: np.ndarray[Any, Any] | None = None
     noise: float | None = None
+    clean: Floats | None = None
     given: frozenset[str] = frozenset({"q"})
 
     @classmethod
@@ -53,6 +56,7 @@ class Signals:
         t: Any = None,
         contributor: Any = None,
         noise: float | None = None,
+        clean: Any = None,
     ) -> "Signals":
         """Check and align the signals; what is None counts as 1."""
         checked_q = as_unit("q", q)
@@ -72,6 +76,7 @@ class Signals:
             t=ones if t is None else as_unit("t", t, n),
             contributor=contributor,
             noise=None if noise is None else in_range("noise", noise, 0, 1),
+            clean=None if clean is None else as_unit("clean", clean, n),
             given=given,
         )
 

@@ -18,10 +18,22 @@ GRID_ROWS = 5_000
 
 
 class Noise(NamedTuple):
-    """Estimated share of wrong labels, and each sample's probability of being right."""
+    """Estimated share of wrong labels, and what it rests on.
+
+    Parameters
+    ----------
+    rate
+        Share of wrong labels.
+    clean
+        Each label's probability of being right.
+    right, wrong
+        How likely each label is if it is right, and if it is wrong.
+    """
 
     rate: float
     clean: Floats
+    right: Floats
+    wrong: Floats
 
 
 def label_noise(log_probabilities: Floats, labels: Ints) -> Noise:
@@ -41,25 +53,32 @@ def label_noise(log_probabilities: Floats, labels: Ints) -> Noise:
     """
     n, classes = log_probabilities.shape
     if classes < 2:
-        return Noise(0.0, np.ones(n))
-    # Evenly spaced rows settle the rate; only the last step needs every row.
-    some = np.unique(np.linspace(0, n - 1, min(n, GRID_ROWS)).astype(np.int64))
+        return Noise(0.0, np.ones(n), np.ones(n), np.ones(n))
+    # Some rows settle the rate; only the last step needs every row.
+    some = spread_rows(n, GRID_ROWS)
     likelihood = np.empty((len(TEMPERATURES), len(RATES)))
     for i, temperature in enumerate(TEMPERATURES):
-        right = _tempered(log_probabilities[some], labels[some], temperature)
+        right = tempered(log_probabilities[some], labels[some], temperature)
         mixed = _mixed(right, RATES[:, None], classes)
         likelihood[i] = np.log(mixed + 1e-300).sum(axis=1) * (n / len(some))
     belief = np.exp(likelihood - likelihood.max())
     belief[belief < 1e-3] = 0.0
     belief /= belief.sum()
-    clean = np.zeros(n)
+    clean, likely = np.zeros(n), np.zeros(n)
     for i in np.flatnonzero(belief.sum(axis=1)).tolist():
-        right = _tempered(log_probabilities, labels, TEMPERATURES[i])
+        right = tempered(log_probabilities, labels, TEMPERATURES[i])
+        likely += belief[i].sum() * right
         for j in np.flatnonzero(belief[i]).tolist():
             total = _mixed(right, RATES[j], classes)
             posterior = np.divide((1 - RATES[j]) * right, total, out=np.full(n, 0.5), where=total > 0)
             clean += belief[i, j] * posterior
-    return Noise(float((belief.sum(axis=0) * RATES).sum()), clean)
+    rate = float((belief.sum(axis=0) * RATES).sum())
+    return Noise(rate, clean, likely, (1 - likely) / (classes - 1))
+
+
+def spread_rows(n: int, most: int) -> Ints:
+    """At most this many positions, evenly spread over all."""
+    return np.unique(np.linspace(0, n - 1, min(n, most)).astype(np.int64))
 
 
 def _mixed(right: Floats, rate: Any, classes: int) -> Floats:
@@ -67,7 +86,8 @@ def _mixed(right: Floats, rate: Any, classes: int) -> Floats:
     return np.asarray((1 - rate) * right + rate * (1 - right) / (classes - 1))
 
 
-def _tempered(log_probabilities: Floats, labels: Ints, temperature: float) -> Floats:
+def tempered(log_probabilities: Floats, labels: Ints, temperature: float) -> Floats:
+    """Probability of each label at a temperature: below 1 sharpens, above 1 flattens."""
     scaled = log_probabilities / temperature
     scaled = scaled - scaled.max(axis=1, keepdims=True)
     raised = np.exp(scaled)
@@ -84,7 +104,7 @@ def residual_noise(residuals: Floats) -> Noise:
     n = len(residuals)
     centre = float(np.median(residuals))
     spread = float(np.median(np.abs(residuals - centre))) * 1.4826
-    none = Noise(0.0, np.ones(n))
+    none = Noise(0.0, np.ones(n), np.ones(n), np.full(n, 1e-6))
     if n < 4 or spread < 1e-12:
         return none
     alone = float(np.log(_normal(residuals, residuals.mean(), residuals.std()) + 1e-300).sum())
@@ -108,7 +128,7 @@ def _two_parts(x: Floats, centre: float, spread: float, other: float, width: flo
         rate = float(np.clip(1 - clean.mean(), 1e-6, 0.5))
         centre, spread = _moments(x, clean, least)
         other, width = _moments(x, 1 - clean, least)
-    return likelihood, Noise(rate, clean)
+    return likelihood, Noise(rate, clean, _normal(x, centre, spread), _normal(x, other, width))
 
 
 def _moments(x: Floats, weight: Floats, least: float) -> tuple[float, float]:

@@ -41,6 +41,10 @@ class Estimate(NamedTuple):
     low: float
     high: float
 
+    def to_dict(self) -> dict[str, float | None]:
+        """Plain values, for JSON; a bound that is not known is None."""
+        return {name: value if np.isfinite(value) else None for name, value in self._asdict().items()}
+
 
 def mean_interval(values: Any, confidence: float = 0.95) -> Estimate:
     """Mean and t-interval over trials; the interval is the whole line for a single trial.

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from anml.core.attribute import shrunk_by_group
-from anml.core.checks import Bools, as_codes
+from anml.core.checks import Bools, Floats, as_codes
 from anml.core.combine import COMBINERS
 from anml.core.domain import Recipe, Signals, Weighting
 from anml.core.errors import InputError, UnknownNameError
@@ -16,6 +16,7 @@ from anml.core.selection import keep_top
 PAPER_KEEP = 0.7
 
 RECIPES: dict[str, Recipe] = {
+    "evidence": Recipe("evidence"),
     "guarded": Recipe("guarded"),
     "uniform": Recipe("uniform", keep=1.0),
     "krum": Recipe("multiplicative", use=("q",), keep=PAPER_KEEP),
@@ -53,7 +54,7 @@ def weigh_signals(signals: Signals, recipe: Recipe) -> Weighting:
         used = replace(used, q=_contributor_quality(used))
     combined, gate = COMBINERS[recipe.combine](used, recipe)
     w = combined * used.t
-    return Weighting(w, _kept(w, gate.branch, signals.noise, recipe), gate, recipe)
+    return Weighting(w, _kept(w, gate.branch, signals, recipe), gate, recipe)
 
 
 def weigh(
@@ -86,14 +87,17 @@ def weigh(
     return weigh_signals(Signals.of(q, v, r, t, contributor), recipe_of(recipe))
 
 
-def _kept(w: np.ndarray[Any, Any], branch: str, noise: float | None, recipe: Recipe) -> Bools:
+def _kept(w: Floats, branch: str, signals: Signals, recipe: Recipe) -> Bools:
     if recipe.select != "top" or branch == "uniform":
         # The uniform branch skips selection: freshness then ranks, but discards nothing.
         return np.ones(len(w), dtype=bool)
-    keep = recipe.keep
-    if keep is None:
-        keep = PAPER_KEEP if noise is None else max(1.0 - noise, 1.0 / len(w))
-    return keep_top(w, keep)
+    if recipe.keep is not None:
+        return keep_top(w, recipe.keep)
+    if recipe.combine == "evidence" and signals.clean is not None:
+        # What is more likely right than wrong; if nothing is, the likeliest.
+        return signals.clean >= min(0.5, float(signals.clean.max()))
+    noise = signals.noise
+    return keep_top(w, PAPER_KEEP if noise is None else max(1.0 - noise, 1.0 / len(w)))
 
 
 def _contributor_quality(signals: Signals) -> np.ndarray[Any, Any]:

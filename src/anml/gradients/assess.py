@@ -4,22 +4,31 @@ The one path that the estimators and the audit share.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from anml.core.attribute import Contributors, attribute, chain_factor
-from anml.core.checks import Array, Ints, as_ages, as_codes
+from anml.core.checks import Array, Floats, Ints, as_ages, as_codes
 from anml.core.domain import Recipe, Signals, Task, Weighting
+from anml.core.errors import InputError
+from anml.core.evidence import Evidence, Likelihoods, classify, weigh_evidence
 from anml.core.noise import Noise, label_noise, residual_noise
 from anml.core.signals.levels import level_values
 from anml.core.signals.reputation import REPUTATION, ColdStart, prior_counts
 from anml.core.signals.temporal import ContextDecay, Decay
 from anml.core.signals.verification import VERIFICATION
 from anml.core.weigh import weigh_signals
+from anml.gradients.crossfit import Progress, as_tensors, cross_fit
 from anml.gradients.factors import Factors
-from anml.gradients.scoring import Profile, Progress, Scores, score
+from anml.gradients.scoring import Profile, Scores, held_out_predictions, score
+
+# How often networks are trained on what the evidence believes: once on everything, then on that.
+ROUNDS = 3
+
+# What numpy, torch and scikit-learn all take as a seed.
+MOST_SEED = 2**32 - 1
 
 
 @dataclass(frozen=True)
@@ -56,6 +65,10 @@ class Policy:
     cold_start: ColdStart
     seed: int = 0
 
+    def __post_init__(self) -> None:
+        if not 0 <= self.seed <= MOST_SEED:
+            raise InputError(f"seed must be a whole number from 0 to {MOST_SEED}, got {self.seed}")
+
 
 @dataclass(frozen=True)
 class Assessment:
@@ -63,6 +76,7 @@ class Assessment:
 
     scores: Scores
     noise: Noise
+    evidence: Evidence
     signals: Signals
     weighting: Weighting
     contributors: Contributors | None
@@ -84,32 +98,70 @@ def assess(
     codes, names = (
         (None, None) if known.contributor is None else as_codes("contributor", known.contributor, n)
     )
+    groups = None if known.item is None else _items(known.item, n)
     scores = score(
-        x,
-        y,
-        task,
-        classes=classes,
-        groups=None if known.item is None else as_codes("item", known.item, n)[0],
-        profile=policy.profile,
-        seed=policy.seed,
-        factors_of=factors_of,
-        progress=progress,
-    )
-    noise = estimate_noise(scores, y, task)
+        x, y, task, classes=classes, groups=groups, profile=policy.profile, seed=policy.seed,
+        factors_of=factors_of, progress=progress,
+    )  # fmt: skip
+    noise = estimate_noise(scores.held_out, y, task)
     signals = _signals(scores, noise, known, policy, codes, n)
+    # A signal that the recipe does not use is no evidence either.
+    used = signals.only(policy.recipe.use) if policy.recipe.combine == "evidence" else signals
+    found = _evidence(scores.held_out, y, task, noise, used, codes)
+    if policy.recipe.combine == "evidence":
+        for turn in range(1, ROUNDS):
+            held_out = refit(x, y, task, classes, groups, policy, found.clean, turn, progress)
+            scores = replace(scores, held_out=held_out)
+            noise = estimate_noise(held_out, y, task)
+            found = _evidence(held_out, y, task, noise, used, codes)
+    signals = replace(signals, clean=found.clean, noise=float(1 - found.clean.mean()))
     weighting = weigh_signals(signals, policy.recipe)
     contributors = None
     if codes is not None and names is not None:
-        contributors = attribute(signals, weighting, codes, names, noise.clean)
-    return Assessment(scores, noise, signals, weighting, contributors)
+        contributors = attribute(signals, weighting, codes, names, found.clean)
+    return Assessment(scores, noise, found, signals, weighting, contributors)
 
 
-def estimate_noise(scores: Scores, y: Array, task: Task) -> Noise:
+def _items(item: Array, n: int) -> Ints:
+    codes, names = as_codes("item", item, n)
+    if len(names) < 2:
+        raise InputError(
+            f"item is {names[0]!r} in every row; at least two are needed, to hold one out from the other"
+        )
+    return codes
+
+
+def refit(
+    x: Array, y: Array, task: Task, classes: int, groups: Ints | None, policy: Policy,
+    clean: Floats, turn: int, progress: Progress | None,
+) -> Floats:  # fmt: skip
+    """Held-out predictions of networks that count each label by how far it is believed."""
+    inputs, targets, unscale = as_tensors(x, y, task)
+    said = None if progress is None else lambda _, done, of: progress(f"evidence, round {turn + 1}", done, of)
+    fit = cross_fit(
+        inputs, targets, task, classes, groups, policy.profile.training(), policy.seed + turn,
+        weight=clean, progress=said,
+    )  # fmt: skip
+    return held_out_predictions(fit, task, unscale)
+
+
+def _evidence(
+    held_out: Floats, y: Array, task: Task, noise: Noise, signals: Signals, codes: Ints | None
+) -> Evidence:
+    named = [getattr(signals, name) for name in ("v", "r", "t") if name in signals.given]
+    columns = [column for column in named if np.ptp(column) > 1e-9]
+    credentials = np.column_stack(columns) if columns else None
+    if task == "classification":
+        return classify(held_out, np.asarray(y, dtype=np.int64), noise, credentials, codes)
+    return weigh_evidence(Likelihoods(noise.right, noise.wrong), credentials, codes, noise.rate)
+
+
+def estimate_noise(held_out: Floats, y: Array, task: Task) -> Noise:
     """Share of wrong labels, and each label's probability of being right, from held-out predictions."""
     if task == "classification":
-        return label_noise(scores.held_out, np.asarray(y, dtype=np.int64))
+        return label_noise(held_out, np.asarray(y, dtype=np.int64))
     values = np.asarray(y, dtype=np.float64)
-    return residual_noise(values - scores.held_out)
+    return residual_noise(values - held_out)
 
 
 def _signals(

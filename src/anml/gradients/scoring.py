@@ -1,31 +1,25 @@
 """The scoring model: a small network, stopped before it memorises, and what each sample looks like to it.
 
 Memorised labels have no gradient, so how long the scoring model trains decides what q is worth.
-Networks trained on folds and one trained on everything run as one program. Held-out predictions
-are those of the epoch at which the likelihood of held-out (noisy) labels is best. The network trained
-on everything goes on for half as long again: measured on Wine, Breast Cancer and Digits, what Krum
-keeps is poor before the best epoch and level for a good while after it, so the safe side is late.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from anml.core.checks import Array, Floats, Ints, one_of
+from anml.core.checks import Array, Floats, one_of
 from anml.core.domain import Task
 from anml.core.errors import InputError, UnknownNameError
-from anml.core.folds import assign_folds
 from anml.core.signals.quality import neighbours, quality
+from anml.gradients.crossfit import CrossFit, Progress, Training, as_numpy, as_tensors, cross_fit, ticker
 from anml.gradients.factors import Factors, network_factors
 from anml.gradients.krum import krum_scores
-from anml.gradients.mlp import Data, Networks, Shape, initialise, losses, predict, train
+from anml.gradients.mlp import Data, initialise, losses, train
 from anml.gradients.threads import threads
-
-Progress = Callable[[str, int, int], None]
 
 # Above this many samples neighbours are sought among random references.
 EXACT_UP_TO = 10_000
@@ -74,6 +68,10 @@ class Profile:
             raise InputError(f"folds must be at least 2, got {self.folds}")
         one_of("score", self.method, SCORERS)
 
+    def training(self) -> Training:
+        """How the networks behind the scores are trained."""
+        return Training(self.hidden, self.max_epochs, self.folds, self.lr, self.batch)
+
 
 @dataclass(frozen=True)
 class Scores:
@@ -107,11 +105,11 @@ def _krum(factors: Factors, held_out_loss: Floats, profile: Profile, seed: int) 
 
 
 def _norm(factors: Factors, held_out_loss: Floats, profile: Profile, seed: int) -> Floats:
-    return _numpy(factors.norms())
+    return as_numpy(factors.norms())
 
 
 def _loss(factors: Factors, held_out_loss: Floats, profile: Profile, seed: int) -> Floats:
-    return _numpy(factors.loss)
+    return as_numpy(factors.loss)
 
 
 def _confidence(factors: Factors, held_out_loss: Floats, profile: Profile, seed: int) -> Floats:
@@ -138,7 +136,13 @@ def profile_of(profile: str | Profile | dict[str, Any]) -> Profile:
         if profile not in PROFILES:
             raise UnknownNameError("profile", profile, PROFILES)
         return PROFILES[profile]
-    return replace(PROFILES["default"], **profile) if isinstance(profile, dict) else profile
+    if isinstance(profile, dict):
+        for name in profile:
+            one_of("profile setting", name, [f.name for f in fields(Profile)])
+        return replace(PROFILES["default"], **profile)
+    if not isinstance(profile, Profile):
+        raise InputError(f"profile must be a name, a dict or a Profile, got {profile!r}")
+    return profile
 
 
 def score(
@@ -148,6 +152,7 @@ def score(
     *,
     classes: int = 1,
     groups: np.ndarray[Any, Any] | None = None,
+    weight: Floats | None = None,
     profile: str | Profile | dict[str, Any] = "default",
     seed: int = 0,
     factors_of: Callable[[], Factors] | None = None,
@@ -161,29 +166,36 @@ def score(
         Features (n, d), any scale; class codes below `classes`, or numbers.
     groups
         Samples of one group are never held out against each other.
+    weight
+        How much each sample counts in training.
     factors_of
         Gives gradient factors of the user's own fitted model; they replace the scoring model's.
     progress
         Called with (what, done, of).
     """
     chosen = profile_of(profile)
-    inputs, targets, unscale = _tensors(x, y, task)
-    fit = cross_fit(inputs, targets, task, classes, groups, chosen, seed, progress)
+    inputs, targets, unscale = as_tensors(x, y, task)
+    fit = cross_fit(
+        inputs, targets, task, classes, groups, chosen.training(), seed, weight=weight, progress=progress
+    )
     if factors_of is not None:
         factors = factors_of()
     else:
         factors = _scoring_factors(fit, inputs, targets, task, chosen, seed, progress)
-    held_out_loss = _numpy(losses(fit.held_out.unsqueeze(0), targets, task)[0])
+    held_out_loss = as_numpy(losses(fit.held_out.unsqueeze(0), targets, task)[0])
     raw = SCORERS[chosen.method](factors, held_out_loss, chosen, seed)
+    return Scores(raw, quality(raw), held_out_predictions(fit, task, unscale), chosen.epochs or fit.epochs)
+
+
+def held_out_predictions(fit: CrossFit, task: Task, unscale: Callable[[Floats], Floats]) -> Floats:
+    """Log-probabilities (n, classes), or numbers (n,) in the units of the labels."""
     if task == "classification":
-        held_out = _numpy(torch.log_softmax(fit.held_out, dim=1))
-    else:
-        held_out = unscale(_numpy(fit.held_out[:, 0]))
-    return Scores(raw, quality(raw), held_out, chosen.epochs or fit.epochs)
+        return as_numpy(torch.log_softmax(fit.held_out, dim=1))
+    return unscale(as_numpy(fit.held_out[:, 0]))
 
 
 def _scoring_factors(
-    fit: "CrossFit", x: Tensor, y: Tensor, task: Task, profile: Profile, seed: int, progress: Progress | None
+    fit: CrossFit, x: Tensor, y: Tensor, task: Task, profile: Profile, seed: int, progress: Progress | None
 ) -> Factors:
     networks = fit.full
     if profile.epochs is not None:
@@ -192,128 +204,6 @@ def _scoring_factors(
         with threads(1):
             train(
                 networks, data, task, [seed], epochs=profile.epochs, lr=profile.lr,
-                batch=profile.batch or 200, on_epoch=_ticker(progress, "scoring model", profile.epochs),
+                batch=profile.batch or 200, on_epoch=ticker(progress, "scoring model", profile.epochs),
             )  # fmt: skip
     return network_factors(networks, x, y, task)
-
-
-@dataclass(frozen=True)
-class CrossFit:
-    """Held-out outputs (n, outputs), and the network trained on everything, and for how long."""
-
-    held_out: Tensor
-    full: Networks
-    epochs: int
-
-
-def cross_fit(
-    x: Tensor,
-    y: Tensor,
-    task: Task,
-    classes: int,
-    groups: np.ndarray[Any, Any] | None,
-    profile: Profile,
-    seed: int,
-    progress: Progress | None = None,
-) -> CrossFit:
-    """Train networks on folds and on everything until the held-out likelihood is best."""
-    n = len(x)
-    fold = _folds(_numpy(y), task, groups, profile, n, seed)
-    k = int(fold.max()) + 1
-    held = torch.as_tensor(fold) == torch.arange(k).unsqueeze(1)
-    weight = torch.cat([(~held).float(), torch.ones(1, n)])
-    shape = Shape(x.shape[1], profile.hidden, classes if task == "classification" else 1)
-    # One seed for all: what differs between the networks is their data.
-    networks = initialise(shape, [seed] * (k + 1))
-    best = _Best(networks, x, y, held, task, k)
-    tick = _ticker(progress, "early stopping", profile.max_epochs)
-
-    def watch(epoch: int) -> bool:
-        tick(epoch)
-        return best.look(epoch)
-
-    batch = profile.batch or (200 if n <= 10_000 else 1_000)
-    with threads(1):
-        train(
-            networks, Data.shared(x, y, weight), task, [seed] * (k + 1),
-            epochs=profile.max_epochs, batch=batch, lr=profile.lr, on_epoch=watch,
-        )  # fmt: skip
-    assert best.held_out is not None
-    return CrossFit(best.held_out, networks.pick([k]), best.stopped)
-
-
-class _Best:
-    """Remembers the epoch with the best held-out loss, and says when to stop looking."""
-
-    def __init__(self, networks: Networks, x: Tensor, y: Tensor, held: Tensor, task: Task, k: int) -> None:
-        self.networks, self.x, self.y, self.task, self.k = networks, x, y, task, k
-        self.held = [held[i].nonzero().squeeze(1) for i in range(k)]
-        self.loss, self.epoch, self.stopped = float("inf"), 0, 0
-        self.held_out: Tensor | None = None
-
-    def look(self, epoch: int) -> bool:
-        self.stopped = epoch
-        outputs = self._outputs()
-        loss = float(losses(outputs.unsqueeze(0), self.y, self.task).mean())
-        if loss < self.loss or self.held_out is None:
-            self.loss, self.epoch, self.held_out = loss, epoch, outputs
-        # Half as long again without a better epoch settles it, and is as far as the full network goes.
-        return epoch >= self.epoch + max(5, self.epoch // 2)
-
-    def _outputs(self) -> Tensor:
-        outputs = torch.empty(len(self.x), self.networks.shape.outputs)
-        for i, rows in enumerate(self.held):
-            one = Networks(self.networks.shape, self.networks.flat[i : i + 1])
-            outputs[rows] = predict(one, self.x[rows])[0]
-        return outputs
-
-
-def _folds(
-    y: np.ndarray[Any, Any],
-    task: Task,
-    groups: np.ndarray[Any, Any] | None,
-    profile: Profile,
-    n: int,
-    seed: int,
-) -> Ints:
-    """As many folds as asked for, fewer where there are fewer items, cheaper ones where n is large."""
-    items = n if groups is None else len(np.unique(groups))
-    k = max(2, min(profile.folds if n <= 10_000 else min(profile.folds, 3), items))
-    if items < 2:
-        return np.zeros(n, dtype=np.int64)
-    labels = y if task == "classification" else None
-    if labels is None and groups is None:
-        groups = np.arange(n)
-    return assign_folds(labels, groups, k, np.random.default_rng(seed))
-
-
-def standardise(x: Floats) -> Floats:
-    """Centre and scale columns; constant columns become 0."""
-    spread = x.std(axis=0)
-    return np.asarray((x - x.mean(axis=0)) / np.where(spread > 1e-12, spread, 1.0))
-
-
-def _tensors(x: Array, y: Array, task: Task) -> tuple[Tensor, Tensor, Callable[[Floats], Floats]]:
-    inputs = torch.as_tensor(standardise(np.asarray(x, dtype=np.float64)), dtype=torch.float32)
-    if task == "classification":
-        return inputs, torch.as_tensor(np.asarray(y), dtype=torch.long), lambda z: z
-    values = np.asarray(y, dtype=np.float64)
-    centre, spread = float(values.mean()), float(values.std()) or 1.0
-    return (
-        inputs,
-        torch.as_tensor((values - centre) / spread, dtype=torch.float32),
-        lambda z: z * spread + centre,
-    )
-
-
-def _numpy(tensor: Tensor) -> Floats:
-    return tensor.double().cpu().numpy()
-
-
-def _ticker(progress: Progress | None, what: str, of: int) -> Callable[[int], bool]:
-    def tick(epoch: int) -> bool:
-        if progress is not None:
-            progress(what, epoch, of)
-        return False
-
-    return tick

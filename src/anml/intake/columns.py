@@ -98,6 +98,7 @@ def choose_columns(
     _check_named(frame, given, wanted or (), left_out)
     roles, notes = _guess(frame, given, (*left_out, *(wanted or ())))
     if roles["label"] is None:
+        _check_label_not_empty(frame)
         raise InputError(f"no column could be taken for the label; name one of {_listed(frame.columns)}")
     if wanted is None:
         rest = [name for name in frame.columns if name not in roles.values() and name not in left_out]
@@ -107,6 +108,12 @@ def choose_columns(
         reasons = f" ({'; '.join(notes)})" if notes else ""
         raise InputError(f"no feature column is left beside the label and the signals{reasons}")
     return Columns(**roles, features=wanted), notes  # type: ignore[arg-type]  # label is set: checked above
+
+
+def _check_label_not_empty(frame: pl.DataFrame) -> None:
+    for name in frame.columns:
+        if is_named(name, ALIASES["label"]) and frame[name].null_count() == frame.height:
+            raise InputError(f"column {name!r} (label) is empty in all {frame.height} rows")
 
 
 def _check_exists(frame: pl.DataFrame, name: str) -> None:

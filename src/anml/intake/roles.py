@@ -6,7 +6,7 @@ from collections.abc import Callable
 import polars as pl
 
 from anml.core.errors import AnmlError
-from anml.core.signals.levels import Level, level_values
+from anml.core.signals.levels import Level, level_name, level_values
 from anml.core.signals.reputation import REPUTATION
 from anml.core.signals.verification import VERIFICATION
 from anml.intake.plain import as_text
@@ -105,10 +105,12 @@ def _fits_item(series: pl.Series) -> bool:
 
 def _fits_levels(role: str, levels: dict[str, Level]) -> Callable[[pl.Series], bool]:
     def fits(series: pl.Series) -> bool:
+        values = series.drop_nulls().unique().to_list()
         try:
-            level_values(role, series.drop_nulls().unique().to_list(), levels)
+            level_values(role, values, levels)
         except AnmlError:
-            return False
+            # Beside the name of a level, another value is a mistake to be told, not another kind of column.
+            return any(level_name(value) in levels for value in values)
         return True
 
     return fits

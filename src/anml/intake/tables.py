@@ -76,7 +76,7 @@ def to_native(frame: pl.DataFrame, like: Any | None) -> Any:
 
 
 def _read_file(path: Path, name: str) -> Table:
-    shown = f"{name} file {path.name!r}"
+    shown = f"{name} file {path.name or str(path)!r}"
     suffix = _suffix(path, shown)
     data = _bytes(path, shown)
     if suffix in PARQUET:

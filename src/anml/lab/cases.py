@@ -15,7 +15,7 @@ from anml.core import attacks, scenarios
 from anml.core.checks import Bools, Floats, Ints
 from anml.core.errors import UnknownNameError
 from anml.core.signals.temporal import Decay
-from anml.gradients.scoring import standardise
+from anml.gradients.crossfit import standardise
 from anml.lab.data import Dataset, load_dataset
 from anml.lab.spec import Setting
 
@@ -25,8 +25,8 @@ class Case:
     """What a method sees (x, y, v, r, t, contributor), and what only the scoring of methods sees.
 
     `bad` marks samples of bad contributors, `wrong` labels that are not the true ones, `tier` the group
-    of the contributor where there are tiers. Labels of regression are in units of their own spread;
-    `unit` takes errors back.
+    of the contributor where there are tiers. Without `credentials` v and r are not known, and are 1.
+    Labels of regression are in units of their own spread; `unit` takes errors back.
     """
 
     x: Floats
@@ -38,6 +38,7 @@ class Case:
     r: Floats
     t: Floats
     contributor: Ints | None
+    credentials: bool
     bad: Bools
     wrong: Bools
     tier: Ints | None
@@ -83,7 +84,7 @@ def make_case(setting: Setting, trial: int, seed: int) -> Case:
     y, y_test, unit = _units(y, data.y[test], data.classes)
     return Case(
         x=x, y=y, x_test=x_test, y_test=y_test, classes=data.classes, v=v, r=r,
-        t=Decay(setting.decay)(age), contributor=contributor, bad=bad,
+        t=Decay(setting.decay)(age), contributor=contributor, credentials=setting.scenario != "none", bad=bad,
         wrong=bad | (y != truth) if data.classes > 1 else bad, tier=tier, unit=unit,
         seed=int(rng("network").integers(2**31)),
     )  # fmt: skip
@@ -152,12 +153,14 @@ Attack = Callable[[Floats, Any, Bools, int, Setting, np.random.Generator], tuple
 ATTACKS: dict[str, Attack] = {"flip": _flip, "mixed": _mixed, "aligned": _aligned, "shift": _shift}
 
 # Credentials that are not one of `anml.core.scenarios.SCENARIOS`.
-CREDENTIALS = (*scenarios.SCENARIOS, "tiers", "correlated")
+CREDENTIALS = (*scenarios.SCENARIOS, "tiers", "correlated", "none")
 
 
 def _credentials(
     setting: Setting, bad: Bools, tier: Ints | None, rng: np.random.Generator
 ) -> tuple[Floats, Floats]:
+    if setting.scenario == "none":
+        return np.ones(len(bad)), np.ones(len(bad))
     if setting.scenario == "correlated":
         v, r = scenarios.correlated_credentials(bad, setting.correlation, rng)
     elif tier is not None:

@@ -27,7 +27,7 @@ class Verdict(NamedTuple):
     text: str
     holds: bool
     detail: str
-    why: str
+    why: str = ""
 
 
 def check(claim: Mapping[str, Any], results: Results) -> Verdict:

@@ -17,6 +17,7 @@ from typing import Any
 
 import polars as pl
 
+from anml.core.checks import one_of
 from anml.core.errors import InputError
 from anml.lab.cases import make_case
 from anml.lab.data import DataMissingError, load_dataset
@@ -50,9 +51,11 @@ def available(device: str) -> str:
     """Resolve `auto` to a GPU where there is one."""
     import torch
 
-    if device != "auto":
-        return device
-    return "cuda" if torch.cuda.is_available() else "cpu"
+    one_of("device", device, ("auto", "cpu", "cuda"))
+    there = torch.cuda.is_available()
+    if device == "cuda" and not there:
+        raise InputError("the device cuda is not there; use cpu or auto")
+    return "cuda" if there and device != "cpu" else "cpu"
 
 
 def blocks_of(experiment: Experiment) -> list[Block]:
@@ -79,6 +82,10 @@ def run(
         if trials < 1:
             raise InputError(f"the number of trials must be at least 1, got {trials}")
         experiments = [replace(experiment, trials=trials) for experiment in experiments]
+    if jobs < 1:
+        raise InputError(f"the number of processes must be at least 1, got {jobs}")
+    if out.exists() and not out.is_dir():
+        raise InputError(f"the folder of results {out} is a file")
     missing = {experiment.name: _missing(experiment) for experiment in experiments}
     blocks = [
         block

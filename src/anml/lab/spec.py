@@ -73,7 +73,8 @@ class Experiment:
 
     `vary` maps an axis to its values: plain values for an axis that is a field of `Setting`, tables with a
     `label` and several fields for any other. `derived` and `claims` are expressions as data (see
-    `anml.lab.expressions`). `closeness` names the metric that must lie within three points of the paper's.
+    `anml.lab.expressions`). `closeness` names the metric that must lie within three points of the paper's,
+    `judge` a function in `anml.lab.judges` that makes claims of its own from the rows.
     """
 
     name: str
@@ -93,6 +94,7 @@ class Experiment:
     claims: tuple[Mapping[str, Any], ...] = ()
     notes: tuple[str, ...] = ()
     closeness: str = ""
+    judge: str = ""
 
     @property
     def axes(self) -> list[str]:
@@ -157,9 +159,9 @@ def load(path: Path) -> Experiment:
         raise InputError(f"{path} is not TOML: {error}") from None
 
 
-def catalogue() -> dict[str, Experiment]:
-    """The paper's experiments, by name, in the order of the paper."""
-    folder = resources.files("anml.lab") / "paper"
+def catalogue(room: str = "paper") -> dict[str, Experiment]:
+    """Experiments by name: the paper's in its own order, or those that go `beyond` it."""
+    folder = resources.files("anml.lab") / room
     found = {Path(entry.name).stem: entry for entry in folder.iterdir() if entry.name.endswith(".toml")}
     order = tomllib.loads((folder / "order.toml").read_text(encoding="utf-8"))["order"]
     if set(order) != set(found) - {"order"}:
@@ -169,7 +171,7 @@ def catalogue() -> dict[str, Experiment]:
 
 def find(names: list[str]) -> list[Experiment]:
     """Look up experiments by name, or by the path of a TOML file of your own."""
-    known = catalogue()
+    known = {**catalogue(), **catalogue("beyond")}
     chosen = []
     for name in names:
         if name.endswith(".toml"):

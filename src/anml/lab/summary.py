@@ -13,6 +13,7 @@ from anml.core.errors import InputError
 from anml.core.stats import mean_interval
 from anml.lab.claims import check
 from anml.lab.expressions import NoRowsError, Results, interval
+from anml.lab.judges import JUDGES
 from anml.lab.spec import Experiment, catalogue, label_of
 
 # How near a mean must be to the paper's to count as close, in points.
@@ -70,6 +71,8 @@ def describe(results: Results) -> dict[str, Any]:
         "claims": claims,
         "unchecked": unchecked,
     }
+    if results.experiment.judge:
+        entry["claims"] += [verdict._asdict() for verdict in JUDGES[results.experiment.judge](results)]
     if results.experiment.closeness:
         entry["closeness"] = _closeness(rows, results.experiment.closeness)
     return entry

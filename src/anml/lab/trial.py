@@ -26,6 +26,7 @@ from anml.gradients.krum import krum_scores
 from anml.gradients.mlp import Data, Networks, Shape, initialise, predict, train
 from anml.gradients.scoring import PROFILES, score
 from anml.gradients.threads import threads
+from anml.lab.belief import believed
 from anml.lab.cases import Case, make_case
 from anml.lab.spec import Experiment, Key, Setting
 
@@ -80,9 +81,12 @@ def run_block(experiment: Experiment, trials: Iterable[int], dataset: str, devic
         scored = score_cases([(setting, case) for _, _, setting, case in keyed], device, clock)
         entries = []
         for (trial, key, setting, case), seen in zip(keyed, scored, strict=True):
+            signals = _signals(case, seen)
+            if any(recipe.combine == "evidence" for recipe in experiment.methods.values()):
+                signals = replace(signals, clean=believed(setting, case))
             for method, recipe in experiment.methods.items():
                 chosen = _best(recipe, setting.best)
-                weighting = clock("combine_ms", partial(weigh_signals, _signals(case, seen), chosen))
+                weighting = clock("combine_ms", partial(weigh_signals, signals, chosen))
                 entries.append((trial, key, setting, method, case, seen, weighting))
         jobs = [
             Job(case, np.flatnonzero(w.kept), s.epochs, s.batch, s.hidden)
@@ -98,7 +102,8 @@ def _best(recipe: Recipe, share: float) -> Recipe:
 
 
 def _signals(case: Case, seen: Scored) -> Signals:
-    return Signals.of(seen.q, case.v, case.r, case.t, case.contributor)
+    v, r = (case.v, case.r) if case.credentials else (None, None)
+    return Signals.of(seen.q, v, r, case.t, case.contributor)
 
 
 def _row(entry: tuple[int, Key, Setting, str, Case, Scored, Weighting], error: float) -> Row:

@@ -49,7 +49,8 @@ Features = Annotated[str | None, typer.Option(help="Columns to use as features, 
 Ignore = Annotated[str | None, typer.Option(help="Columns not to use as features, separated by commas.")]
 Task = Annotated[str, typer.Option(help="classification, regression or auto.")]
 RecipeName = Annotated[
-    str, typer.Option("--recipe", help="guarded, adaptive, softmax, multiplicative, krum or uniform.")
+    str,
+    typer.Option("--recipe", help="evidence, guarded, adaptive, softmax, multiplicative, krum or uniform."),
 ]
 Keep = Annotated[float | None, typer.Option(help="Share of rows to keep, overriding the recipe's.")]
 ProfileName = Annotated[
@@ -60,6 +61,8 @@ Test = Annotated[Path | None, typer.Option(help="A table with right labels to me
 Now = Annotated[
     str | None, typer.Option(help="Moment ages count from, such as 2026-01-31; default: the newest.")
 ]
+RMin = Annotated[float, typer.Option(help="Floor on reputation for newcomers, in [0, 1].")]
+Newcomer = Annotated[int, typer.Option(help="For how many first rows of a contributor the floor holds.")]
 Compare = Annotated[bool, typer.Option("--compare/--no-compare", help="Measure what the weights change.")]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same result.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
@@ -73,14 +76,15 @@ def audit(
     data: Data, label: Label = None, contributor: Contributor = None, item: Item = None,
     verification: Verification = None, reputation: Reputation = None, time: Time = None,
     half_life: HalfLife = None, domain: Domain = None, derived_from: DerivedFrom = None,
-    features: Features = None, ignore: Ignore = None, task: Task = "auto", recipe: RecipeName = "guarded",
+    features: Features = None, ignore: Ignore = None, task: Task = "auto", recipe: RecipeName = "evidence",
     keep: Keep = None, profile: ProfileName = "default", score: Score = "krum", test: Test = None,
-    now: Now = None, compare: Compare = True, seed: Seed = 0, out: Out = None, json: Json = False,
+    now: Now = None, r_min: RMin = 0.4, newcomer: Newcomer = 10, compare: Compare = True,
+    seed: Seed = 0, out: Out = None, json: Json = False,
 ) -> None:  # fmt: skip
     """Decide how far each row of a table can be trusted, and say why."""
     request = _request(
         label, contributor, item, verification, reputation, time, half_life, domain, derived_from,
-        features, ignore, task, recipe, keep, profile, score, now, compare, seed,
+        features, ignore, task, recipe, keep, profile, score, now, r_min, newcomer, compare, seed,
     )  # fmt: skip
     from anml.app.audit import audit_table
     from anml.app.output import check_folder, write_run
@@ -100,16 +104,17 @@ def train(
     data: Data, label: Label = None, contributor: Contributor = None, item: Item = None,
     verification: Verification = None, reputation: Reputation = None, time: Time = None,
     half_life: HalfLife = None, domain: Domain = None, derived_from: DerivedFrom = None,
-    features: Features = None, ignore: Ignore = None, task: Task = "auto", recipe: RecipeName = "guarded",
+    features: Features = None, ignore: Ignore = None, task: Task = "auto", recipe: RecipeName = "evidence",
     keep: Keep = None, profile: ProfileName = "default", score: Score = "krum", test: Test = None,
-    now: Now = None, compare: Compare = True, seed: Seed = 0, json: Json = False,
+    now: Now = None, r_min: RMin = 0.4, newcomer: Newcomer = 10, compare: Compare = True,
+    seed: Seed = 0, json: Json = False,
     model: Annotated[str, typer.Option(help="mlp, logistic (classes) or ridge (numbers).")] = "mlp",
     out: Annotated[Path, typer.Option(help="Folder for the model, report and files.")] = Path("anml-run"),
 ) -> None:  # fmt: skip
     """Audit a table, then train a model on what was kept."""
     request = _request(
         label, contributor, item, verification, reputation, time, half_life, domain, derived_from,
-        features, ignore, task, recipe, keep, profile, score, now, compare, seed,
+        features, ignore, task, recipe, keep, profile, score, now, r_min, newcomer, compare, seed,
     )  # fmt: skip
     _train(data, request, model, test, out, json)
 
@@ -123,7 +128,7 @@ def predict(
     ] = None,
 ) -> None:
     """Predict the rows of a table with a trained model."""
-    from anml.app.output import safe_for_spreadsheets
+    from anml.app.output import safe_for_spreadsheets, write_frame
     from anml.app.train import predict_table
 
     if out is not None and out.suffix not in (".csv", ".parquet"):
@@ -131,10 +136,8 @@ def predict(
     frame = predict_table(run, data)
     if out is None:
         print(safe_for_spreadsheets(frame).write_csv(), end="")
-    elif out.suffix == ".parquet":
-        frame.write_parquet(out)
     else:
-        safe_for_spreadsheets(frame).write_csv(out)
+        write_frame(frame, out)
 
 
 @app.command()
@@ -147,19 +150,19 @@ def demo(
 ) -> None:
     """Train on handwritten digits labelled by twelve made-up contributors, some of them bad."""
     from anml.app.demo import demo_tables
-    from anml.app.output import check_folder
+    from anml.app.output import RECORD, check_folder, removed_on_error, write_frame
 
-    run = out / "run"
-    check_folder(run)
+    run, data, test = out / "run", out / "contributed.csv", out / "test.csv"
+    check_folder(out, f"run/{RECORD}")
+    request = _request(time="labeled_at", domain="science", seed=seed)
     contributed, right = demo_tables(seed)
     out.mkdir(parents=True, exist_ok=True)
-    contributed.write_csv(out / "contributed.csv")
-    right.write_csv(out / "test.csv")
-    request = _request(time="labeled_at", domain="science", seed=seed)
     if not json:
-        options = f"--time labeled_at --domain science --test {out / 'test.csv'} --out {run}"
-        print(f"anml train {out / 'contributed.csv'} {options}\n")
-    _train(out / "contributed.csv", request, "mlp", out / "test.csv", run, json)
+        print(f"anml train {data} --time labeled_at --domain science --test {test} --out {run}\n")
+    with removed_on_error(data, test):
+        write_frame(contributed, data)
+        write_frame(right, test)
+        _train(data, request, "mlp", test, run, json)
 
 
 def _train(data: Path, request: "Request", model: str, test: Path | None, out: Path, json: bool) -> None:
@@ -178,7 +181,7 @@ def _train(data: Path, request: "Request", model: str, test: Path | None, out: P
 
     files = write_run(out, trained.audited, "train", extra)
     error = trained.test_error
-    more = {"model": model, "test_error": None if error is None else error._asdict()}
+    more = {"model": model, "test_error": None if error is None else error.to_dict()}
     _show(trained.audited, "train", out, files, json, more)
 
 
@@ -202,9 +205,8 @@ def _show(
     print_audit(result)
     if more and more["test_error"]:
         mean, low, high = more["test_error"].values()
-        print(
-            f"The trained {more['model']} model's error on the test data: {mean:.4g} [{low:.4g}, {high:.4g}]"
-        )
+        interval = "" if low is None else f" [{low:.4g}, {high:.4g}]"
+        print(f"The trained {more['model']} model's error on the test data: {mean:.4g}{interval}")
     if out is None:
         print("Nothing was written; add --out DIR for report.html, samples.parquet and contributors.csv.")
     else:
@@ -216,21 +218,17 @@ def _request(
     label: str | None = None, contributor: str | None = None, item: str | None = None,
     verification: str | None = None, reputation: str | None = None, time: str | None = None,
     half_life: str | None = None, domain: str | None = None, derived_from: str | None = None,
-    features: str | None = None, ignore: str | None = None, task: str = "auto", recipe: str = "guarded",
+    features: str | None = None, ignore: str | None = None, task: str = "auto", recipe: str = "evidence",
     keep: float | None = None, profile: str = "default", score: str = "krum", now: str | None = None,
-    compare: bool = True, seed: int = 0,
+    r_min: float = 0.4, newcomer: int = 10, compare: bool = True, seed: int = 0,
 ) -> "Request":  # fmt: skip
     """Turn options into a request; names are checked before any file is read."""
     from dataclasses import replace
     from datetime import datetime
 
     from anml.app.audit import Request
-    from anml.core.weigh import recipe_of
     from anml.gradients.scoring import profile_of
 
-    chosen: Any = recipe
-    if keep is not None:
-        chosen = replace(recipe_of(recipe), keep=keep)
     try:
         moment = None if now is None else datetime.fromisoformat(now)
     except ValueError:
@@ -238,8 +236,9 @@ def _request(
     request = Request(
         label=label, contributor=contributor, item=item, verification=verification, reputation=reputation,
         time=time, derived_from=derived_from, features=_listed(features), ignore=_listed(ignore) or (),
-        task=task, recipe=chosen, profile=replace(profile_of(profile), method=score), half_life=half_life,
-        domain=domain, now=moment, seed=seed, compare=compare,
+        task=task, recipe=recipe, keep=keep, profile=replace(profile_of(profile), method=score),
+        half_life=half_life, domain=domain, now=moment, r_min=r_min, newcomer=newcomer, seed=seed,
+        compare=compare,
     )  # fmt: skip
     request.policy()
     return request

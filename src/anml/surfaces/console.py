@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemaining
 from rich.table import Table
 
 from anml.app.audit import Audited
-from anml.gradients.scoring import Progress as Report
+from anml.gradients.crossfit import Progress as Report
 from anml.surfaces.verdict import verdict
 
 MOST_LISTED = 30

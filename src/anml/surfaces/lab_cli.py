@@ -1,6 +1,7 @@
 """`anml lab`: list, run and report the paper's experiments. Heavy imports happen inside the commands."""
 
 import json
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,7 +26,7 @@ def list_(as_json: AsJson = False) -> None:
     """List the experiments."""
     from anml.lab.spec import catalogue
 
-    experiments = catalogue().values()
+    experiments = [*catalogue().values(), *catalogue("beyond").values()]
     if as_json:
         entries = [
             {"name": e.name, "title": e.title, "trials": e.trials, "about": e.about} for e in experiments
@@ -108,8 +109,8 @@ def _print_claims(summary: dict[str, object], names: list[str]) -> None:
 
 @contextmanager
 def _bar(quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
-    """Progress on the error stream, so that output stays clean."""
-    if quiet:
+    """Progress on the error stream, so that output stays clean; nothing when piped or not wanted."""
+    if quiet or not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console

@@ -73,11 +73,13 @@ def audit(
     features: Sequence[str] | None = None,
     ignore: Sequence[str] = (),
     task: str = "auto",
-    recipe: str | Recipe | dict[str, Any] = "guarded",
+    recipe: str | Recipe | dict[str, Any] = "evidence",
     profile: str | Profile | dict[str, Any] = "default",
     half_life: str | float | None = None,
     domain: str | None = None,
     now: datetime | None = None,
+    r_min: float = 0.4,
+    newcomer: int = 10,
     test: Any = None,
     compare: bool = True,
     seed: int = 0,
@@ -101,6 +103,8 @@ def audit(
         named and neither is given.
     now
         The moment ages are counted from; the newest time in the table by default.
+    r_min, newcomer
+        Floor on reputation for a contributor's first `newcomer` rows.
     test
         A table with right labels to measure on, where there is one.
     compare
@@ -111,7 +115,8 @@ def audit(
     request = Request(
         label=label, contributor=contributor, item=item, verification=verification, reputation=reputation,
         time=time, derived_from=derived_from, features=features, ignore=ignore, task=task, recipe=recipe,
-        profile=profile, half_life=half_life, domain=domain, now=now, compare=compare, seed=seed,
+        profile=profile, half_life=half_life, domain=domain, now=now, r_min=r_min, newcomer=newcomer,
+        compare=compare, seed=seed,
     )  # fmt: skip
     result, _, _ = audit_table(data, request, test=test)
     return Audit(result, None if isinstance(data, str | Path) else data)

@@ -29,6 +29,7 @@ from anml.surfaces.tables import (
     confusion_matrix,
     confusion_table,
     contributor_table,
+    evidence_table,
     few_rows,
     most_confused,
     residual_table,
@@ -71,6 +72,7 @@ def render_report(result: Audited) -> str:
         ages=_ages(result),
         confusion=_confusion(result),
         samples=sample_table(result),
+        evidence=evidence_table(result),
         doubtful=result.samples.filter(pl.col("kept") & (pl.col("p_clean") < 0.5)).height,
     )
     return page + "\n"

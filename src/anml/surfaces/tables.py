@@ -13,6 +13,7 @@ from anml.surfaces.svg import shortened
 MOST_LISTED = 200
 MOST_SAMPLES = 20
 MOST_CONFUSED = 8
+MOST_BELIEVED = 40
 NAME = 80
 TEXT = 60
 # Below this many rows a contributor is marked, whatever the floor for newcomers says.
@@ -164,7 +165,8 @@ def sample_table(result: Audited) -> Listing:
     """
     left_out = result.samples.filter(~pl.col("kept"))
     frame = result.samples.filter(pl.col("p_clean") < 0.5) if left_out.is_empty() else left_out
-    columns = ("row", "contributor", "label", "predicted", "p_clean")
+    parts = [part for part in PARTS if part in frame.columns]
+    columns = ("row", "contributor", "label", "predicted", "p_clean", *parts)
     rows = [
         {
             "row": f"{row['row']}",
@@ -172,6 +174,7 @@ def sample_table(result: Audited) -> Listing:
             "label": _value(row["label"]),
             "predicted": _value(row["predicted"]),
             "p_clean": "<0.001" if row["p_clean"] < 0.001 else f"{row['p_clean']:.3f}",
+            **{part: _log_odds(row[part]) for part in parts},
         }
         for row in frame.select(columns)
         .bottom_k(MOST_SAMPLES, by=["p_clean", "row"])
@@ -179,6 +182,34 @@ def sample_table(result: Audited) -> Listing:
         .iter_rows(named=True)
     ]
     return Listing(rows, frame.height - len(rows))
+
+
+PARTS = ("from_model", "from_credentials", "from_contributor")
+
+
+def evidence_table(result: Audited) -> Listing:
+    """Say where the belief in each contributor's labels comes from, in mean log-odds, least first."""
+    if PARTS[0] not in result.samples.columns or result.contributors.is_empty():
+        return Listing([])
+    frame = (
+        result.samples.group_by("contributor")
+        .agg(pl.len().alias("rows"), pl.col("p_clean").mean(), *(pl.col(part).mean() for part in PARTS))
+        .sort("p_clean", "contributor")
+    )
+    rows = [
+        {
+            "contributor": shortened(row["contributor"], NAME),
+            "rows": f"{row['rows']:,}",
+            "p_clean": f"{row['p_clean']:.2f}",
+            **{part: _log_odds(row[part]) for part in PARTS},
+        }
+        for row in frame.head(MOST_BELIEVED).iter_rows(named=True)
+    ]
+    return Listing(rows, frame.height - len(rows))
+
+
+def _log_odds(value: float) -> str:
+    return f"{value:+.1f}".replace("-", "−")
 
 
 def _value(value: Any) -> str:

@@ -11,6 +11,8 @@ BRANCHES = {
     "blend": "Credentials and model agree, so both are used",
     "krum": "Only what the model sees is used",
     "multiplicative": "All signals are multiplied",
+    "evidence": "Model, credentials and contributors are weighed together",
+    "doubtful": "The labels disagree too much to tell who is right",
 }
 
 
@@ -100,6 +102,8 @@ def q_alone_wins(only_q: Compared, chosen: Compared) -> bool:
 def shown_error(way: Compared, comparison: Comparison) -> str:
     """Write an error with its interval: per cent for classes, plain for numbers."""
     mean, low, high = way.error
+    if comparison.metric == "mean absolute error" and not math.isfinite(low):
+        return f"{mean:.3g}"
     if comparison.metric == "mean absolute error":
         return f"{mean:.3g} [{low:.3g}, {high:.3g}]"
     return f"{mean:.1%} [{low:.1%}, {high:.1%}]"

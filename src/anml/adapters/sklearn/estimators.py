@@ -50,7 +50,7 @@ class _Anml(MetaEstimatorMixin, BaseEstimator):
         self,
         estimator: Any = None,
         *,
-        recipe: str | Recipe | dict[str, Any] = "guarded",
+        recipe: str | Recipe | dict[str, Any] = "evidence",
         profile: str | Profile | dict[str, Any] = "default",
         gradients: str = "scoring",
         half_life: str | float = "7y",
@@ -101,7 +101,8 @@ class _Anml(MetaEstimatorMixin, BaseEstimator):
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         found = self._assess(X, y, codes, classes, known, seed)
         self.weights_, self.kept_, self.gate_ = found.weighting.w, found.weighting.kept, found.weighting.gate
-        self.quality_, self.noise_ = found.scores.q, found.noise.rate
+        self.quality_, self.clean_ = found.scores.q, found.evidence.clean
+        self.noise_ = float(1 - found.evidence.clean.mean())
         self.contributors_ = None if found.contributors is None else contributor_frame(found.contributors)
         learner = seeded(clone(self._learner()), seed)
         self.estimator_ = fit_weighted(learner, X, y, found.weighting, np.random.default_rng(seed))
@@ -189,8 +190,8 @@ class AnmlClassifier(ClassifierMixin, _Anml):
         Which branch decided, and the figures it decided on.
     contributors_
         Frame with one row per contributor; None when no contributors were given.
-    quality_, noise_
-        q of each sample, and the estimated share of wrong labels.
+    quality_, clean_, noise_
+        q of each sample, the probability that its label is right, and the estimated share of wrong ones.
     estimator_
         The fitted estimator.
 
@@ -201,7 +202,7 @@ class AnmlClassifier(ClassifierMixin, _Anml):
     >>> who = ["ann", "bob"] * 89
     >>> model = AnmlClassifier(random_state=0).fit(X, y, contributor=who)
     >>> model.gate_.branch, model.contributors_["rows"].to_list()
-    ('uniform', [89, 89])
+    ('evidence', [89, 89])
     """
 
     _task: Task = "classification"

@@ -28,7 +28,7 @@ class Kind(NamedTuple):
 
 _NETWORK = ("parameters_", "mean_", "scale_")
 _LINEAR = ("coef_", "intercept_")
-_WEIGHED = ("weights_", "kept_", "quality_")
+_WEIGHED = ("weights_", "kept_", "quality_", "clean_")
 KINDS: dict[str, Kind] = {
     "mlp-classifier": Kind(MLPClassifier, _NETWORK, ("hidden", "outputs_", "n_features_in_", "classes_")),
     "mlp-regressor": Kind(
@@ -71,7 +71,9 @@ def load_model(folder: str | Path) -> Any:
         arrays = load_file(folder / "model.safetensors")
         name, made_by = about["kind"], about["format"]
     except FileNotFoundError as error:
-        raise InputError(f"no model in {folder}: {Path(error.filename).name} is missing") from None
+        raise InputError(f"no model in {folder}: {missing_file(error)} is missing") from None
+    except NotADirectoryError:
+        raise InputError(f"no model in {folder}: it is a file, not a folder") from None
     except (ValueError, KeyError, TypeError, SafetensorError) as error:
         raise InputError(f"the model in {folder} cannot be read: {error}") from None
     if name not in KINDS:
@@ -89,6 +91,11 @@ def load_model(folder: str | Path) -> Any:
         found = about["contributors_"]
         model.contributors_ = None if found is None else pl.DataFrame(found)
     return model
+
+
+def missing_file(error: FileNotFoundError) -> str:
+    """Name the file that was not found; safetensors names it in the message only."""
+    return Path(error.filename or str(error).rsplit(": ", 1)[-1].strip("'\"")).name
 
 
 def _plain(value: Any) -> Any:

@@ -39,15 +39,25 @@ def level_values(kind: str, values: Any, levels: Mapping[str, Level], missing: f
     return np.array([known[value] for value in listed], dtype=np.float64)
 
 
+def level_name(value: Any) -> str:
+    """Return a value as the name of a level would be written.
+
+    Examples
+    --------
+    >>> level_name(" Peer Reviewed")
+    'peer-reviewed'
+    """
+    return str(value).strip().lower().replace(" ", "-").replace("_", "-")
+
+
 def _value(kind: str, value: Any, levels: Mapping[str, Level], missing: float | None, position: int) -> float:
     if value is None or value != value or value == "":
         if missing is None:
             raise InputError(f"{kind} is missing at position {position}")
         return missing
-    if isinstance(value, str):
-        name = value.strip().lower().replace(" ", "-").replace("_", "-")
-        if name in levels:
-            return levels[name].default
+    name = level_name(value)
+    if name in levels:
+        return levels[name].default
     try:
         number = float(value)
     except (TypeError, ValueError):

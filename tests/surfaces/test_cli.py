@@ -1,0 +1,284 @@
+"""The command line as people use it: in a process of its own, and what it leaves behind."""
+
+import hashlib
+import json
+import os
+import re
+import resource
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+import pytest
+
+from anml.core.weigh import RECIPES
+from made_up import consortium
+
+COMMANDS = ("audit", "train", "predict", "demo", "lab")
+FILES = {"contributors.csv", "report.html", "run.json", "samples.parquet"}
+HEAVY = {"torch", "sklearn", "polars", "matplotlib", "scipy", "rich.progress"}
+SCRIPT = Path(sys.executable).with_name("anml")
+
+
+class Process(NamedTuple):
+    code: int
+    out: str
+    err: str
+    seconds: float
+
+
+def anml_process(*arguments: object) -> Process:
+    """Run the installed command in a process of its own; seconds are its own, whatever else runs."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    ran = subprocess.run(
+        [str(SCRIPT), *map(str, arguments)], capture_output=True, text=True, env=environment, check=False
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Process(ran.returncode, ran.stdout, ran.stderr, seconds)
+
+
+def digest(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def names(folder):
+    return {path.name for path in folder.iterdir()}
+
+
+def test_help_is_quick():
+    helped = [anml_process("--help") for _ in range(3)]
+    assert helped[0].code == 0
+    assert all(command in helped[0].out for command in COMMANDS)
+    assert min(ran.seconds for ran in helped) < 0.3
+
+
+@pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)])
+def test_help_imports_nothing_heavy(command):
+    code = (
+        "import sys; from anml.surfaces import cli; sys.argv = ['anml', *sys.argv[1:], '--help']\n"
+        "try: cli.main()\n"
+        "except SystemExit: print('loaded:', *sorted(sys.modules))"
+    )
+    ran = subprocess.run([sys.executable, "-c", code, *command], capture_output=True, text=True, check=True)
+    helped, loaded = ran.stdout.split("loaded:")
+    assert "Usage: " in helped
+    assert not HEAVY & set(loaded.split())
+
+
+def test_audit_twice_in_processes_of_their_own(tmp_path):
+    """For programs and for people, with the same seed: the same bytes, and nothing else touched."""
+    data = tmp_path / "data.csv"
+    consortium().write_csv(data)
+    before = digest(data)
+    for_programs = anml_process("audit", data, "--seed", 3, "--json", "--out", tmp_path / "first")
+    for_people = anml_process("audit", data, "--seed", 3, "--out", tmp_path / "second")
+    assert (for_programs.code, for_programs.err) == (for_people.code, for_people.err) == (0, "")
+    assert digest(data) == before
+    assert names(tmp_path) == {"data.csv", "first", "second"}
+    _check_json(for_programs.out)
+    assert "\x1b" not in for_people.out
+    assert "Contributors, lowest quality first" in for_people.out
+    assert "note: using column 'label' as label (guessed from its name)" in for_people.out
+    assert f"Report: {tmp_path / 'second' / 'report.html'}" in for_people.out
+    assert names(tmp_path / "first") == FILES
+    for name in FILES:
+        assert digest(tmp_path / "first" / name) == digest(tmp_path / "second" / name), name
+
+
+def _check_json(text):
+    found = json.loads(text)
+    assert text.startswith("{")
+    assert text.endswith("}\n")
+    assert found["rows"] == 120
+    assert 0 < found["kept"] <= 120
+    assert found["recipe"]["name"] in RECIPES
+    assert {"branch", "rho_c"} <= found["gate"].keys()
+    assert found["contributors"][0]["contributor"] == "dan"
+    for row in found["contributors"]:
+        assert {"contributor", "rows", "kept", "quality", "weight_share"} <= row.keys()
+    assert sum(row["rows"] for row in found["contributors"]) == 120
+    assert sum(row["kept"] for row in found["contributors"]) == found["kept"]
+    assert sum(row["weight_share"] for row in found["contributors"]) == pytest.approx(1)
+
+
+def test_bad_input_in_a_process_of_its_own(tmp_path):
+    ran = anml_process("audit", tmp_path / "no.csv", "--out", tmp_path / "out")
+    assert (ran.code, ran.out) == (2, "")
+    assert re.fullmatch(r"error: data file 'no.csv' does not exist in folder .*\n", ran.err)
+    assert names(tmp_path) == set()
+
+
+def test_demo_finds_the_bad_contributors_and_its_model_predicts(anml, tmp_path):
+    demo, run = tmp_path / "demo", tmp_path / "demo" / "run"
+    ran = anml_process("demo", "--out", demo)
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.seconds < 30
+    assert f"Report: {run / 'report.html'}" in ran.out
+    assert names(demo) == {"contributed.csv", "test.csv", "run"}
+    assert names(run) == FILES | {"model"}
+    worst = pl.read_csv(run / "contributors.csv").head(3)["contributor"].to_list()
+    assert sorted(worst) == ["click-farm-1", "click-farm-2", "vendor-beta"]
+    ways = json.loads((run / "run.json").read_text())["comparison"]["ways"]
+    errors = {way["name"]: way["error"]["mean"] for way in ways}
+    assert errors["chosen"] < 0.75 * errors["uniform"]
+    predicted = pl.read_csv(anml("predict", run, demo / "test.csv").out.encode())
+    right = pl.read_csv(demo / "test.csv")["label"]
+    assert predicted.columns == ["row", "label", "probability"]
+    assert predicted["row"].to_list() == list(range(len(right)))
+    assert (predicted["label"] == right).mean() > 0.75
+
+
+# What follows runs in this process.
+
+
+def test_demo_runs_again_over_itself_and_over_nothing_else(anml, tmp_path, monkeypatch):
+    monkeypatch.setattr("anml.surfaces.cli._train", lambda *arguments: (tmp_path / "d" / "run").mkdir())
+    assert anml("demo", "--out", tmp_path / "d").code == 0
+    assert anml("demo", "--out", tmp_path / "d").code == 2
+    (tmp_path / "d" / "run" / "run.json").write_text("{}")
+    monkeypatch.setattr("anml.surfaces.cli._train", lambda *arguments: None)
+    assert anml("demo", "--out", tmp_path / "d").code == 0
+
+
+def test_demo_that_fails_leaves_no_tables(anml, tmp_path, monkeypatch):
+    def fail(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("anml.surfaces.cli._train", fail)
+    assert anml("demo", "--out", tmp_path / "d").code == 130
+    assert list((tmp_path / "d").iterdir()) == []
+
+
+@pytest.fixture
+def data(tmp_path):
+    path = tmp_path / "data.csv"
+    consortium().write_csv(path)
+    return path
+
+
+def test_train_then_predict_with_each_model_and_format(anml, data, tmp_path):
+    for model in ("mlp", "logistic"):
+        run = tmp_path / model
+        ran = anml("train", data, "--model", model, "--no-compare", "--test", data, "--out", run)
+        assert ran.code == 0
+        assert f"The trained {model} model's error on the test data: " in ran.out
+        assert {path.name for path in (run / "model").iterdir()} == {
+            "model.json", "model.safetensors", "preparation.json", "preparation.safetensors",
+        }  # fmt: skip
+        for name in ("p.csv", "p.parquet"):
+            assert anml("predict", run, data, "--out", run / name).out == ""
+        assert (
+            pl.read_csv(run / "p.csv")["label"].to_list()
+            == pl.read_parquet(run / "p.parquet")["label"].to_list()
+        )
+        assert {path.name for path in run.iterdir()} == FILES | {"model", "p.csv", "p.parquet"}
+
+
+def test_folder_says_what_was_run_on_what(anml, data, tmp_path):
+    assert anml("audit", data, "--no-compare", "--seed", "3", "--out", tmp_path / "out").code == 0
+    record = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert record["data"] == {"name": "data.csv", "sha256": digest(data), "rows": 120}
+    assert record["seed"] == 3
+    assert {"python", "anml", "torch", "numpy"} <= record["versions"].keys()
+    samples = pl.read_parquet(tmp_path / "out" / "samples.parquet")
+    assert samples["row"].to_list() == list(range(120))
+    assert {"contributor", "label", "q", "score", "v", "r", "t", "weight", "kept"} <= set(samples.columns)
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert len(page) < 3_000_000
+    assert "<script" not in page
+
+
+def test_run_replaces_a_run_and_keeps_nothing_of_it(anml, data, tmp_path):
+    out = tmp_path / "out"
+    anml("train", data, "--no-compare", "--model", "logistic", "--out", out)
+    assert (out / "model").is_dir()
+    assert anml("audit", data, "--no-compare", "--out", out).code == 0
+    assert {path.name for path in out.iterdir()} == FILES
+
+
+def test_report_that_fails_half_way_leaves_the_earlier_run_as_it_was(anml, data, tmp_path, monkeypatch):
+    out = tmp_path / "out"
+    anml("audit", data, "--no-compare", "--out", out)
+    before = {path: digest(path) for path in out.iterdir()}
+
+    def fail(result, folder):
+        (folder / "report.html").write_text("half of a rep")
+        raise RuntimeError("the pen broke")
+
+    monkeypatch.setattr("anml.surfaces.report.write_report", fail)
+    for target in (out, tmp_path / "new"):
+        with pytest.raises(RuntimeError, match="the pen broke"):
+            anml("audit", data, "--no-compare", "--seed", "9", "--out", target)
+    assert {path: digest(path) for path in out.iterdir()} == before
+    assert {path.name for path in tmp_path.iterdir()} == {"data.csv", "out"}
+
+
+def test_disk_that_is_full_is_one_sentence(anml, data, tmp_path, monkeypatch):
+    def fail(result, folder):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("anml.surfaces.report.write_report", fail)
+    ran = anml("audit", data, "--no-compare", "--out", tmp_path / "out")
+    assert ran.code == 2
+    assert ran.err.endswith("cannot be written: No space left on device\n")
+    assert {path.name for path in tmp_path.iterdir()} == {"data.csv"}
+
+
+def test_output_into_the_current_folder(anml, tmp_path, monkeypatch):
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    consortium().write_csv(tmp_path / "data.csv")
+    monkeypatch.chdir(inside)
+    for _ in range(2):
+        assert anml("audit", "../data.csv", "--no-compare", "--out", ".").code == 0
+        assert {path.name for path in Path().iterdir()} == FILES
+    assert {path.name for path in tmp_path.iterdir()} == {"data.csv", "inside"}
+
+
+def test_nothing_is_written_without_out(anml, data, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ran = anml("audit", data, "--no-compare")
+    assert "Nothing was written; add --out DIR" in ran.out
+    assert {path.name for path in tmp_path.iterdir()} == {"data.csv"}
+
+
+def test_recipe_keeps_its_name_when_the_share_is_given(anml, data):
+    found = json.loads(anml("audit", data, "--no-compare", "--json", "--recipe", "krum", "--keep", "0.5").out)
+    assert (found["recipe"]["name"], found["recipe"]["keep"]) == ("krum", 0.5)
+    assert found["kept"] == 60
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_every_recipe_runs(recipe, anml, data):
+    ran = anml("audit", data, "--no-compare", "--json", "--recipe", recipe)
+    assert ran.code == 0
+    assert json.loads(ran.out)["recipe"]["name"] == recipe
+
+
+@pytest.mark.parametrize(
+    "options", ["--profile paper", "--score loss", "--domain news", "--r-min 0.2 --newcomer 3"]
+)
+def test_options_reach_the_record(options, anml, data):
+    found = json.loads(anml("audit", data, "--no-compare", "--json", *options.split()).out)
+    values = {
+        "--profile": found["profile"]["epochs"] == 200,
+        "--score": found["profile"]["method"] == "loss",
+        "--domain": found["decay_per_year"] == 0.5,
+        "--r-min": found["cold_start"] == {"r_min": 0.2, "contributions": 3},
+    }
+    assert values[options.split()[0]]
+
+
+def test_names_that_look_like_markup_or_formulas_are_shown_as_they_are(anml, tmp_path):
+    hostile = "=cmd|'[bold]<script>alert(1)</script>"
+    frame = consortium().with_columns(pl.col("contributor").replace({"dan": hostile}))
+    frame.write_csv(tmp_path / "data.csv")
+    ran = anml("audit", tmp_path / "data.csv", "--no-compare", "--out", tmp_path / "o")
+    assert ran.code == 0
+    assert "=cmd|'[bold]<script>" in ran.out
+    assert "<script" not in (tmp_path / "o" / "report.html").read_text()
+    assert pl.read_csv(tmp_path / "o" / "contributors.csv")["contributor"][0] == "'" + hostile

@@ -1,0 +1,107 @@
+"""The Python surface: any kind of frame in, the same kind out."""
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import anml
+from anml.core.errors import InputError
+from made_up import consortium
+
+KINDS = {"polars": pl.DataFrame, "pandas": pd.DataFrame, "arrow": pa.Table, "path": pl.DataFrame}
+
+
+def table(kind, folder):
+    frame = consortium(60)
+    if kind == "path":
+        frame.write_csv(folder / "data.csv")
+        return str(folder / "data.csv")
+    return {"polars": frame, "pandas": frame.to_pandas(), "arrow": frame.to_arrow()}[kind]
+
+
+@pytest.fixture(scope="module")
+def plain():
+    return anml.audit(consortium(60), label="label", contributor="contributor", compare=False)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_results_are_of_the_kind_that_came_in(kind, plain, tmp_path):
+    audit = anml.audit(table(kind, tmp_path), label="label", contributor="contributor", compare=False)
+    assert isinstance(audit.samples, KINDS[kind])
+    assert isinstance(audit.contributors, KINDS[kind])
+    assert audit.gate == plain.gate
+    assert audit.result.samples.equals(plain.result.samples)
+
+
+def test_frame_is_not_changed():
+    frame = consortium(60).to_pandas()
+    before = frame.copy(deep=True)
+    anml.audit(frame, compare=False)
+    pd.testing.assert_frame_equal(frame, before)
+
+
+def test_report_is_one_page_and_the_same_each_time(plain, tmp_path):
+    path = plain.report(tmp_path / "report.html")
+    page = path.read_text()
+    assert path == tmp_path / "report.html"
+    assert page.startswith("<!DOCTYPE html>")
+    assert plain.report(tmp_path / "again.html").read_text() == page
+
+
+def test_save_writes_a_run_and_refuses_to_overwrite_other_files(plain, tmp_path):
+    files = plain.save(tmp_path / "run")
+    assert files == ["contributors.csv", "report.html", "run.json", "samples.parquet"]
+    assert plain.save(tmp_path / "run") == files
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "mine.txt").touch()
+    with pytest.raises(InputError, match="holds other files"):
+        plain.save(tmp_path / "other")
+
+
+def test_shown_in_a_terminal_and_in_a_notebook(plain):
+    assert "Kept " in repr(plain)
+    html = plain._repr_html_()
+    assert html.startswith("<p>")
+    assert "dan" in html
+
+
+def test_names_are_escaped_in_a_notebook():
+    frame = consortium(40).with_columns(contributor=pl.lit("<b>ann</b>"))
+    audit = anml.audit(frame, compare=False)
+    assert "<b>ann</b>" not in audit._repr_html_()
+    assert "warning: column 'contributor' names one contributor only" in repr(audit)
+
+
+def test_settings_may_be_objects_names_or_dicts():
+    frame = consortium(60)
+    named = anml.audit(frame, recipe="krum", compare=False).result
+    assert named.samples.equals(anml.audit(frame, recipe=anml.RECIPES["krum"], compare=False).result.samples)
+    as_dict = {"combine": "multiplicative", "use": ["q"], "keep": 0.7}
+    assert named.samples.equals(anml.audit(frame, recipe=as_dict, compare=False).result.samples)
+    assert anml.audit(frame, profile={"epochs": 3}, compare=False).result.scoring_epochs == 3
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"recipe": "krumm"}, "did you mean 'krum'"),
+        ({"recipe": {"taus": 1}}, "unknown recipe setting 'taus'"),
+        ({"recipe": 3}, "must be a name, a dict or a Recipe"),
+        ({"profile": {"epoch": 3}}, "unknown profile setting 'epoch' .did you mean 'epochs'"),
+        ({"profile": 3}, "profile must be a name, a dict or a Profile, got 3"),
+        ({"label": "nothing"}, "there is no column 'nothing'"),
+        ({"half_life": -1.0}, "half-life must lie in"),
+        ({"seed": -1}, "seed must be a whole number from 0"),
+        ({"test": 5}, "test data must be a path or a pandas, polars or Arrow table, got int"),
+    ],
+)
+def test_wrong_settings_are_one_sentence(wrong, said):
+    with pytest.raises(anml.AnmlError, match=said):
+        anml.audit(consortium(40), **wrong)
+
+
+@pytest.mark.parametrize("q", [[0.5, float("nan")], [0.5, 1.5], [0.5, -0.1], [], [[0.1]], ["a"]])
+def test_signals_that_are_none_are_refused(q):
+    with pytest.raises(anml.AnmlError, match="q "):
+        anml.weigh(q)
