@@ -141,7 +141,7 @@ def score_cases(cases: Sequence[tuple[Setting, Case]], device: str, clock: "_Clo
         assert profile.epochs is not None
         jobs.append(Job(case, np.arange(len(case.y)), profile.epochs, profile.batch or 200, profile.hidden))
     for name, job, network in zip(fixed, jobs, trained(jobs, device, clock, "scoring_s"), strict=True):
-        known[name] = clock("krum_s", partial(_krum, job, network, name[2], device, alone=clock.on))
+        known[name] = clock("krum_s", partial(_krum, job, network, name[2], device))
     for name, position in first.items():
         if name not in known:
             known[name] = _early_stopped(cases[position][1], name[2])
@@ -153,12 +153,10 @@ def score_alone(setting: Setting, case: Case) -> Scored:
     return score_cases([(setting, case)], "cpu", _Clock(False))[0]
 
 
-def _krum(job: Job, network: Networks, profile: str, device: str, *, alone: bool) -> Scored:
+def _krum(job: Job, network: Networks, profile: str, device: str) -> Scored:
     x, y = _tensors(job.case, device)
     factors = network_factors(network, x, y, job.case.task)
-    # Large products use every core, as in `anml.gradients.scoring`, unless other blocks run beside this one.
-    with threads(0 if alone else 1):
-        raw = krum_scores(factors, neighbours(len(y), PROFILES[profile].k))
+    raw = krum_scores(factors, neighbours(len(y), PROFILES[profile].k))
     return Scored(quality(raw), factors.loss.double().cpu().numpy())
 
 
