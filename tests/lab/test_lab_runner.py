@@ -10,6 +10,7 @@ from anml.core.errors import InputError
 from anml.lab import data
 from anml.lab.runner import blocks_of, run
 from anml.lab.spec import parse
+from anml.lab.summary import summarise
 
 
 def rows(folder, name="small"):
@@ -62,6 +63,15 @@ def test_another_setting_is_another_run(small, tmp_path):
     assert seen[0] == (0, 2)
 
 
+def test_rows_made_with_other_settings_are_not_summed_up(small, tmp_path):
+    other = replace(small, name="other")
+    run([small, other], tmp_path)
+    changed = replace(small, setting=replace(small.setting, bad=0.2), vary={})
+    summary = summarise(tmp_path, {"small": changed, "other": other})
+    assert summary["stale"] == ["small"]
+    assert [entry["name"] for entry in summary["experiments"]] == ["other"]
+
+
 def test_the_run_is_written_down(small, tmp_path):
     run([small], tmp_path)
     record = json.loads((tmp_path / "run.json").read_text())
@@ -91,7 +101,15 @@ def test_a_data_set_that_is_not_there_is_left_out_and_named(tmp_path, monkeypatc
         "setting": {"epochs": 2},
         "vary": {"dataset": ["wine", "adult"]},
         "methods": ["uniform"],
+        "claims": [
+            {"text": "here", "at_least": ["uniform.error", 0]},
+            {"text": "not here", "at_least": ["uniform.error@dataset=adult", 0]},
+        ],
     }
-    assert run([parse("two", table)], tmp_path) == {"two": ["adult"]}
+    two = parse("two", table)
+    assert run([two], tmp_path) == {"two": ["adult"]}
     assert rows(tmp_path, "two")["dataset"].unique().to_list() == ["wine"]
+    [entry] = summarise(tmp_path, {"two": two})["experiments"]
+    assert [claim["text"] for claim in entry["claims"]] == ["here"]
+    assert entry["unchecked"] == ["not here"]
     data.load_dataset.cache_clear()

@@ -27,7 +27,7 @@ class Verdict(NamedTuple):
     text: str
     holds: bool
     detail: str
-    why: str
+    why: str = ""
 
 
 def check(claim: Mapping[str, Any], results: Results) -> Verdict:
@@ -60,7 +60,11 @@ def _places(claim: Mapping[str, Any], results: Results) -> list[Place]:
 def _less(results: Results, terms: list[Any], at: Place, p: float | None) -> tuple[bool, str]:
     values = [float(results.value(term, at)[0]) for term in terms]
     holds = all(a < b for a, b in itertools.pairwise(values))
-    detail = " < ".join(f"{value:.4g}" for value in values)
+    # The sign between two figures is the true one, whatever the claim asks for.
+    signs = ["<" if a < b else ">=" for a, b in itertools.pairwise(values)]
+    detail = f"{values[0]:.4g}" + "".join(
+        f" {sign} {value:.4g}" for sign, value in zip(signs, values[1:], strict=True)
+    )
     if p is None:
         return holds, detail
     found = [paired(results.trials(a, at), results.trials(b, at)).p for a, b in itertools.pairwise(terms)]

@@ -24,6 +24,10 @@ RESAMPLES = 1_000
 Place = Mapping[str, str]
 
 
+class NoRowsError(InputError):
+    """What is asked for has no rows: a name that does not exist, or a data set that was left out."""
+
+
 @dataclass(frozen=True)
 class Results:
     """Rows of one experiment, ready for expressions."""
@@ -55,7 +59,7 @@ class Results:
         method, metric, place = self._resolve(reference, at)
         key = (*(place[axis] for axis in self.axes), method)
         if key not in self._vectors:
-            raise InputError(f"{self.experiment.name} has no rows for {reference!r} at {place}")
+            raise NoRowsError(f"{self.experiment.name} has no rows for {reference!r} at {place}")
         frame = self._vectors[key]
         if metric not in frame.columns:
             raise InputError(f"{self.experiment.name} has no metric {metric!r}")

@@ -84,6 +84,14 @@ def _bars(ax: Axes, results: Results, methods: Sequence[str], places: Sequence[d
     ax.set_ylabel("test error, %")
 
 
+def _legend_above(figure: Figure, ax: Axes) -> None:
+    """One legend for all panels, above them, where it covers nothing."""
+    handles, labels = ax.get_legend_handles_labels()
+    figure.legend(
+        handles, labels, loc="lower center", bbox_to_anchor=(0.5, 0.97), ncol=len(labels), frameon=False
+    )
+
+
 def _methods(results: list[Results], folder: Path) -> Figure:
     figure, [ax] = _panels(1, 5.0)
     labels = results[0].axes["correlation"]
@@ -124,7 +132,7 @@ def _scale(results: list[Results], folder: Path) -> Figure:
     for ax, names, title in ((left, small, "Small data sets"), (right, large, "Large data sets")):
         ax.set_xticks(range(len(names)), names)
         ax.set_title(title)
-    left.legend(frameon=False)
+    _legend_above(figure, left)
     return figure
 
 
@@ -134,9 +142,9 @@ def _quality(results: list[Results], folder: Path) -> Figure:
     for offset, method in enumerate(("krum", "softmax")):
         rates = [results[0].value(f"{method}.kept_{group}", {})[0] for group in groups]
         first.bar(np.arange(4) + (offset - 0.5) * 0.4, rates, 0.4, color=COLOURS[method], label=NAMES[method])
-    first.set_xticks(range(4), ["attackers", "novices", "interm.", "experts"])
+    first.set_xticks(range(4), ["attackers", "novices", "interm.", "experts"], fontsize=7)
     first.set(ylabel="selected, %", title="(A) Selection rates")
-    first.legend(frameon=False)
+    _legend_above(figure, first)
     _bars(second, results[0], ("krum", "softmax"), [{}])
     second.set(xticks=[], title="(B) Model error")
     ratios = [results[0].value(f"{method}.expert_novice", {})[0] for method in ("krum", "softmax")]

@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import polars as pl
 from anml.core.errors import InputError
 from anml.core.stats import mean_interval
 from anml.lab.claims import check
-from anml.lab.expressions import Results, interval
+from anml.lab.expressions import NoRowsError, Results, interval
 from anml.lab.judges import JUDGES
 from anml.lab.spec import Experiment, catalogue, label_of
 
@@ -20,28 +21,35 @@ CLOSE = 3.0
 
 
 def load_results(experiment: Experiment, folder: Path) -> Results | None:
-    """Rows of an experiment, or None where it has not been run."""
+    """Rows of an experiment, or None where it has not been run, or with other settings."""
     path = folder / "rows" / f"{experiment.name}.parquet"
-    if not path.exists():
+    if not path.exists() or is_stale(experiment, folder):
         return None
-    rows = pl.read_parquet(path)
-    if not {"trial", "method", *experiment.vary} <= set(rows.columns):
-        raise InputError(f"the rows of {experiment.name} in {folder} come from other settings; run it again")
-    return Results(experiment, rows)
+    return Results(experiment, pl.read_parquet(path))
+
+
+def is_stale(experiment: Experiment, folder: Path) -> bool:
+    """Whether the rows of an experiment were made with other settings than it has now."""
+    path = folder / "run.json"
+    record = json.loads(path.read_text())["experiments"] if path.exists() else {}
+    made_with = record.get(experiment.name, {}).get("fingerprint")
+    return made_with not in (None, experiment.fingerprint())
 
 
 def summarise(folder: Path, experiments: dict[str, Experiment] | None = None) -> dict[str, Any]:
     """Sum up every experiment that has rows in a folder of results."""
     entries = []
-    for experiment in (experiments or catalogue()).values():
+    known = experiments or catalogue()
+    for experiment in known.values():
         results = load_results(experiment, folder)
         if results is not None:
             entries.append(describe(results))
     if not entries:
-        raise InputError(f"there are no rows under {folder}; run `anml lab run` first")
+        raise InputError(f"there are no rows under {folder} made with today's settings; use `anml lab run`")
     verdicts = [claim for entry in entries for claim in entry["claims"]]
     return {
         "experiments": entries,
+        "stale": [name for name, experiment in known.items() if is_stale(experiment, folder)],
         "claims_total": len(verdicts),
         "claims_held": sum(claim["holds"] for claim in verdicts),
     }
@@ -49,13 +57,19 @@ def summarise(folder: Path, experiments: dict[str, Experiment] | None = None) ->
 
 def describe(results: Results) -> dict[str, Any]:
     """One experiment's rows, claims and closeness."""
-    rows = list(_rows(results))
+    rows, claims, unchecked = list(_rows(results)), [], []
+    for claim in results.experiment.claims:
+        try:
+            claims.append(check(claim, results)._asdict())
+        except NoRowsError:  # about a data set that was left out
+            unchecked.append(claim["text"])
     entry: dict[str, Any] = {
         "name": results.experiment.name,
         "title": results.experiment.title,
         "trials": results.rows["trial"].n_unique(),
         "rows": rows,
-        "claims": [check(claim, results)._asdict() for claim in results.experiment.claims],
+        "claims": claims,
+        "unchecked": unchecked,
     }
     if results.experiment.judge:
         entry["claims"] += [verdict._asdict() for verdict in JUDGES[results.experiment.judge](results)]
@@ -89,7 +103,8 @@ def _rows(results: Results) -> Iterator[dict[str, Any]]:
                     )
     for metric, expression in experiment.derived.items():
         if expression.get("once"):
-            yield _entry(experiment, {}, metric, *interval(results.value(expression, {})))
+            with suppress(NoRowsError):
+                yield _entry(experiment, {}, metric, *interval(results.value(expression, {})))
 
 
 def _entry(

@@ -69,6 +69,8 @@ def run_(
         return
     for name, datasets in missing.items():
         print(f"{name}: left out {', '.join(datasets)}, which is not here (set ANML_DATA to its folder)")
+    for name in summary["stale"]:
+        print(f"{name}: its rows in {out} were made with other settings; run it again")
     _print_claims(summary, [experiment.name for experiment in experiments])
     print(f"rows and summary.json are in {out}; `anml lab report {out}` makes the page and the figures")
 
