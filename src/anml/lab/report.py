@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +26,13 @@ CONTRADICTIONS = (
 )
 
 
-def write_report(folder: Path, page: Path) -> list[Path]:
-    """Write the summary, the figures and the page; return what was written."""
-    summary = write_summary(folder)
-    figures = draw_all(folder)
+def write_report(folder: Path, page: Path, more: Sequence[Experiment] = ()) -> list[Path]:
+    """Write the summary, the figures and the page; return what was written.
+
+    `more` are experiments of one's own, or that stand in for the paper's of the same name.
+    """
+    summary = write_summary(folder, more)
+    figures = draw_all(folder, more)
     run = folder / "run.json"
     record = json.loads(run.read_text()) if run.exists() else {}
     page.parent.mkdir(parents=True, exist_ok=True)
