@@ -53,7 +53,7 @@ def test_figures_and_page_come_from_the_rows(tmp_path):
     names = ("combination", "quality", "gradient-attack", "efficiency", "attack")
     experiments = [tiny(catalogue()[name]) for name in names]
     run(experiments, tmp_path)
-    written = {path.name for path in write_report(tmp_path, tmp_path / "docs" / "paper.md")}
+    written = {path.name for path in write_report(tmp_path, tmp_path / "docs" / "paper.md", experiments)}
     figures = {"methods.svg", "quality.svg", "attack-scatter.svg", "efficiency.svg"}
     assert written == {"summary.json", "paper.md", *figures}
     page = (tmp_path / "docs" / "paper.md").read_text()
@@ -61,5 +61,5 @@ def test_figures_and_page_come_from_the_rows(tmp_path):
         assert f"## {name}" in page
     assert "../figures/methods.svg" in page
     before = (tmp_path / "figures" / "methods.svg").read_bytes()
-    write_report(tmp_path, tmp_path / "docs" / "paper.md")
+    write_report(tmp_path, tmp_path / "docs" / "paper.md", experiments)
     assert (tmp_path / "figures" / "methods.svg").read_bytes() == before

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from anml.lab.expressions import Results, interval
-from anml.lab.spec import catalogue
+from anml.lab.spec import Experiment, catalogue
 from anml.lab.summary import load_results
 
 # One colour per method everywhere, apart in lightness too, so that they differ in grey.
@@ -29,9 +29,10 @@ COLOURS = {
 NAMES = {"softmax": "ANML (softmax)", "krum": "Krum", "uniform": "Uniform"}
 
 
-def draw_all(folder: Path) -> list[Path]:
+def draw_all(folder: Path, more: Sequence[Experiment] = ()) -> list[Path]:
     """Draw every figure whose experiments have rows; return the files written."""
-    results = {name: found for name, e in catalogue().items() if (found := load_results(e, folder))}
+    known = {**catalogue(), **{experiment.name: experiment for experiment in more}}
+    results = {name: found for name, e in known.items() if (found := load_results(e, folder))}
     out = folder / "figures"
     out.mkdir(parents=True, exist_ok=True)
     written = []
