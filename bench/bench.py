@@ -12,11 +12,14 @@ import numpy as np
 import torch
 
 from anml.core.domain import Signals
+from anml.core.signals.reputation import ColdStart
+from anml.core.signals.temporal import Decay
 from anml.core.weigh import RECIPES, weigh_signals
+from anml.gradients.assess import Known, Policy, assess
 from anml.gradients.krum import krum_scores
 from anml.gradients.mlp import Data, Shape, initialise, train
 from anml.gradients.modules import module_factors
-from anml.gradients.scoring import score
+from anml.gradients.scoring import PROFILES, score
 from anml.gradients.threads import threads
 from anml.intake.columns import choose_columns
 from anml.intake.prepare import prepare
@@ -110,13 +113,21 @@ def whole_cost() -> bool:
         with threads(1):
             train(networks, data, "classification", [0], epochs=epochs)
 
+    def evidence() -> None:
+        policy = Policy(RECIPES["evidence"], PROFILES["default"], Decay(0.0), ColdStart())
+        assess(x, noisy, "classification", 2, Known(verification=v, reputation=r), policy)
+
     # Every epoch costs the same, so a tenth of them is timed.
-    ours, theirs = best_of(2, anml), best_of(2, lambda: plain(EPOCHS // 10)) * 10
-    share = ours / theirs
-    return row(
-        f"whole cost of anml vs {EPOCHS} epochs of plain training, {name}",
-        f"{share:.1%} ({ours:.1f} s, {theirs:.0f} s)", "at most 15%", share <= 0.15,
-    )  # fmt: skip
+    theirs = best_of(2, lambda: plain(EPOCHS // 10)) * 10
+    met = True
+    for what, work, most in (("q and the gate", anml, 0.15), ("evidence, three rounds", evidence, 0.60)):
+        ours = best_of(2, work)
+        met &= row(
+            f"whole cost of anml ({what}) vs {EPOCHS} epochs, {name}",
+            f"{ours / theirs:.1%} ({ours:.1f} s, {theirs:.0f} s)", f"at most {most:.0%}",
+            ours / theirs <= most,
+        )  # fmt: skip
+    return met
 
 
 def combination() -> bool:
@@ -140,7 +151,7 @@ def peak_of_scoring(n: int) -> float:
     code = f"""
 import numpy as np, re
 from pathlib import Path
-from anml.gradients.scoring import score
+from anml.gradients.scoring import PROFILES, score
 
 def status(key):
     return int(re.search(key + r":\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) / 1024
