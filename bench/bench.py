@@ -133,7 +133,8 @@ def whole_cost() -> bool:
 def combination() -> bool:
     """Combination, gate and selection at n = 32,561."""
     rng = np.random.default_rng(0)
-    signals = Signals.of(*(rng.uniform(size=32_561) for _ in range(4)))
+    names = ("q", "v", "r", "t", "clean")
+    signals = Signals.of(**{name: rng.uniform(size=32_561) for name in names})
     slowest = max(
         best_of(20, lambda recipe=recipe: weigh_signals(signals, recipe))  # type: ignore[misc]
         for recipe in RECIPES.values()
