@@ -128,6 +128,15 @@ class TestContributors:
         assert clean[codes != 3].mean() > 0.9
 
 
+def test_a_handful_of_rows_does_not_condemn_everybody():
+    """Six labels, each contradicted by a model that saw only the other five."""
+    against = np.log(np.array([[0.2, 0.8], [0.8, 0.2]]))[[0, 1, 0, 1, 0, 1]]
+    labels = np.array([0, 1, 0, 1, 0, 1])
+    found = evidence(against, labels, codes=np.array([0, 1, 0, 1, 0, 0]))
+    assert found.base >= 0
+    assert found.expected.min() > 0.2
+
+
 @given(st.integers(2, 60), st.integers(2, 5), st.integers(0, 99))
 def test_is_always_a_probability_and_follows_the_rows(n, classes, seed):
     rng = np.random.default_rng(seed)

@@ -23,6 +23,8 @@ from anml.core.noise import GRID_ROWS, TEMPERATURES, Noise, spread_rows, tempere
 # Spread of what a credential (in standard units) can be worth, and of contributors, in log-odds.
 CREDENTIAL_SPREAD = 1.0
 CONTRIBUTOR_SPREAD = (0.3, 3.0)
+# Before anything is seen most labels are taken to be right: mean and spread of the base, in log-odds.
+USUALLY_RIGHT = (2.0, 2.0)
 STEPS = 60
 LONGEST_STEP = 1.0
 
@@ -105,9 +107,11 @@ def weigh_evidence(
     n = len(likelihoods.right)
     features = np.ones((n, 1)) if signals is None else np.c_[np.ones(n), _expanded(signals)]
     penalty = np.full(features.shape[1], 1 / CREDENTIAL_SPREAD**2)
-    penalty[0] = 0.01
+    usual = np.zeros(features.shape[1])
+    usual[0], spread = USUALLY_RIGHT
+    penalty[0] = 1 / spread**2
     weights = np.zeros(features.shape[1])
-    weights[0] = special.logit(np.clip(1 - rate, 0.02, 0.98))
+    weights[0] = special.logit(np.clip(1 - rate, 0.5, 0.98))
     groups = 0 if codes is None else int(codes.max()) + 1
     effect: Floats = np.zeros(groups)
     precision: Floats = np.ones(groups)
@@ -119,7 +123,10 @@ def weigh_evidence(
         expected, residual = _expectation(features @ weights + contributor, odds)
         information = expected * (1 - expected)
         hessian = (features * information[:, None]).T @ features + np.diag(penalty)
-        weights = weights + _bounded(np.linalg.solve(hessian, features.T @ residual - penalty * weights))
+        slope = features.T @ residual - penalty * (weights - usual)
+        weights = weights + _bounded(np.linalg.solve(hessian, slope))
+        # That most labels are wrong cannot be told from a model that is wrong itself.
+        weights[0] = max(weights[0], 0.0)
         if codes is not None:
             # Credentials often belong to the contributor, so the two are never moved at once.
             expected, residual = _expectation(features @ weights + contributor, odds)

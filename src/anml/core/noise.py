@@ -56,10 +56,12 @@ def label_noise(log_probabilities: Floats, labels: Ints) -> Noise:
         return Noise(0.0, np.ones(n), np.ones(n), np.ones(n))
     # Some rows settle the rate; only the last step needs every row.
     some = spread_rows(n, GRID_ROWS)
-    likelihood = np.empty((len(TEMPERATURES), len(RATES)))
+    # Beyond chance, wrong labels cannot be told from a model that is wrong itself.
+    rates = RATES[1 - 1 / classes > RATES]
+    likelihood = np.empty((len(TEMPERATURES), len(rates)))
     for i, temperature in enumerate(TEMPERATURES):
         right = tempered(log_probabilities[some], labels[some], temperature)
-        mixed = _mixed(right, RATES[:, None], classes)
+        mixed = _mixed(right, rates[:, None], classes)
         likelihood[i] = np.log(mixed + 1e-300).sum(axis=1) * (n / len(some))
     belief = np.exp(likelihood - likelihood.max())
     belief[belief < 1e-3] = 0.0
@@ -69,10 +71,10 @@ def label_noise(log_probabilities: Floats, labels: Ints) -> Noise:
         right = tempered(log_probabilities, labels, TEMPERATURES[i])
         likely += belief[i].sum() * right
         for j in np.flatnonzero(belief[i]).tolist():
-            total = _mixed(right, RATES[j], classes)
-            posterior = np.divide((1 - RATES[j]) * right, total, out=np.full(n, 0.5), where=total > 0)
+            total = _mixed(right, rates[j], classes)
+            posterior = np.divide((1 - rates[j]) * right, total, out=np.full(n, 0.5), where=total > 0)
             clean += belief[i, j] * posterior
-    rate = float((belief.sum(axis=0) * RATES).sum())
+    rate = float((belief.sum(axis=0) * rates).sum())
     return Noise(rate, clean, likely, (1 - likely) / (classes - 1))
 
 
