@@ -328,7 +328,7 @@ class TestWhatIsMissing:
         assert "No contributor column was given" in page.words
 
     def test_one_row_and_nothing_known(self):
-        Page(render_report(audited(n=1, people=1, given="")))
+        assert Page(render_report(audited(n=1, people=1, given=""))).sections == ORDER
 
     def test_every_label_as_predicted(self, result):
         same = result.confusion.filter(pl.col("given") == pl.col("predicted"))
