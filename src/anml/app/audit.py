@@ -127,7 +127,7 @@ def audit_table(
 ) -> tuple[Audited, Prepared, Assessment]:  # fmt: skip
     """Audit a table given by path or as a frame; `check_task` may refuse the task before the work."""
     policy = request.policy()
-    table = read_table(data)
+    table = data if isinstance(data, Table) else read_table(data)
     columns, notes = choose_columns(
         table.frame, label=request.label, contributor=request.contributor, item=request.item,
         verification=request.verification, reputation=request.reputation, time=request.time,

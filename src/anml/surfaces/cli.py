@@ -83,6 +83,10 @@ def audit(
     seed: Seed = 0, out: Out = None, json: Json = False,
 ) -> None:  # fmt: skip
     """Decide how far each row of a table can be trusted, and say why."""
+    from anml.intake.tables import read_table
+
+    # What is wrong with the file is said before the heavy imports.
+    table = read_table(data)
     request = _request(
         label, contributor, item, verification, reputation, time, half_life, domain, derived_from,
         features, ignore, task, recipe, keep, profile, score, now, r_min, newcomer, compare, seed,
@@ -95,7 +99,7 @@ def audit(
     if out is not None:
         check_folder(out)
     with progress_bar(not json) as progress:
-        result, _, _ = audit_table(data, request, test=test, progress=progress)
+        result, _, _ = audit_table(table, request, test=test, progress=progress)
     files = [] if out is None else write_run(out, result, "audit", lambda draft: write_report(result, draft))
     _show(result, "audit", out, files, json)
 
@@ -113,11 +117,15 @@ def train(
     out: Annotated[Path, typer.Option(help="Folder for the model, report and files.")] = Path("anml-run"),
 ) -> None:  # fmt: skip
     """Audit a table, then train a model on what was kept."""
+    from anml.intake.tables import read_table
+
+    # What is wrong with the file is said before the heavy imports.
+    table = read_table(data)
     request = _request(
         label, contributor, item, verification, reputation, time, half_life, domain, derived_from,
         features, ignore, task, recipe, keep, profile, score, now, r_min, newcomer, compare, seed,
     )  # fmt: skip
-    _train(data, request, model, test, out, json)
+    _train(table, request, model, test, out, json)
 
 
 @app.command()
@@ -166,7 +174,7 @@ def demo(
         _train(data, request, "mlp", test, run, json)
 
 
-def _train(data: Path, request: "Request", model: str, test: Path | None, out: Path, json: bool) -> None:
+def _train(data: Any, request: "Request", model: str, test: Path | None, out: Path, json: bool) -> None:
     from anml.app.output import check_folder, write_run
     from anml.app.train import train_table
     from anml.surfaces.console import progress_bar
