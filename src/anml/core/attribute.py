@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from anml.core.checks import Bools, Floats, Ints, as_unit
+from anml.core.checks import Floats, Ints, as_unit
 from anml.core.domain import Signals, Weighting
 from anml.core.errors import InputError
 from anml.core.stats import beta_interval, wilson
@@ -174,8 +174,3 @@ def _settle_chain(start: int, own: Floats, of: Mapping[int, Sequence[int]], fact
             factor[node] = float(own[node]) * min(
                 (factor[parent] for parent in of.get(node, ())), default=1.0
             )
-
-
-def flagged_contributors(v: Floats, codes: Ints, groups: int, threshold: float = 0.10) -> Bools:
-    """Contributors with at least one flagged or retracted sample."""
-    return np.bincount(codes, v <= threshold, groups) > 0
