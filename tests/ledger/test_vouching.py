@@ -8,12 +8,13 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from anml.app import attest, imports, reputation, run_scores
+from anml.app import attest, reputation, run_scores
 from anml.app import trust as trust_app
 from anml.app.imports import Import, import_file
 from anml.core.canonical import canonical, sha256
 from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError
 from anml.core.signals.policy import Policy
+from anml.intake.exports import FORMATS
 from anml.ledger import dsse, evidence, keys, people, registry
 from anml.ledger.standing import Score, add_scores, standings
 from anml.ledger.store import stamp
@@ -249,7 +250,7 @@ def test_import_with_retractions_and_croissant(place):
     ]
 
 
-@pytest.mark.parametrize("name", sorted(imports.FORMATS))
+@pytest.mark.parametrize("name", sorted(FORMATS))
 def test_every_format_imports(place, name):
     files = {
         "table": "papers.csv",

@@ -273,8 +273,10 @@ def test_every_v_in_the_evidence_report_links_to_its_entries(shell):
     for entry in links:
         assert f'href="#entry-{entry}"' in page
         assert f'<tr id="entry-{entry}">' in page
-    assert page.count("no evidence by anybody else") == rows.filter(pl.col("evidence") == "").height
+    bare = rows.filter(pl.col("evidence") == "")["contributor"].n_unique()
+    assert page.count("no evidence by anybody else") == bare
     assert "10 more contributions in settled runs" in page
+    assert page.count("none: the platform&#39;s own record") == len(links)
     assert "ann@lab.example" not in page
     assert "<script" not in page
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -24,6 +24,9 @@ from anml.intake.columns import Columns, choose_columns
 from anml.intake.labels import read_targets
 from anml.intake.prepare import Prepared, prepare
 from anml.intake.tables import Table, read_table
+
+if TYPE_CHECKING:
+    from anml.app.vouched import Vouched
 
 # That of the paper's fast-moving fields.
 DEFAULT_HALF_LIFE = "7y"
@@ -95,6 +98,8 @@ class Audited:
         One row per contributor, worst quality first.
     confusion
         contributor, given, predicted, rows: labels against held-out predictions.
+    vouched
+        What a ledger knows of the contributors and of each v, where one was asked.
     """
 
     samples: pl.DataFrame
@@ -114,6 +119,7 @@ class Audited:
     notes: list[str]
     warnings: list[str]
     versions: dict[str, str]
+    vouched: "Vouched | None" = None
 
     @property
     def kept(self) -> int:
@@ -295,4 +301,5 @@ def run_record(result: Audited, command: str) -> dict[str, Any]:
         "comparison": None if result.comparison is None else result.comparison.to_dict(),
         "notes": result.notes,
         "warnings": result.warnings,
+        "ledger": None if result.vouched is None else result.vouched.to_dict(),
     }

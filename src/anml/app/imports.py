@@ -4,7 +4,6 @@ The same file can be imported again: nothing is recorded twice, and the rows com
 they are by then.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,47 +13,15 @@ import polars as pl
 from anml.app.scores import agreement, score_batch
 from anml.app.signals import with_signals
 from anml.core.canonical import sha256
-from anml.core.checks import one_of
-from anml.core.errors import InputError
 from anml.core.settle import UNIT
 from anml.core.signals.policy import Policy
-from anml.intake.argilla import read_argilla
 from anml.intake.contributions import PLATFORMS, Contributions
-from anml.intake.croissant import read_croissant
-from anml.intake.crowd import PRESETS, read_crowd
-from anml.intake.label_studio import read_label_studio
-from anml.intake.mapped import read_mapped
+from anml.intake.exports import AUTO, Chosen, read_export
 from anml.intake.retractions import match_retractions, read_retractions
 from anml.ledger import evidence, people
 from anml.ledger.log import Writer, known_keys
 from anml.ledger.standing import Score, add_scores
 from anml.ledger.store import Ledger
-
-Columns = dict[str, str | None]
-
-
-def _croissant(path: Path, columns: Columns) -> Contributions:
-    about = read_croissant(path)
-    if about.file is None:
-        raise InputError(f"{path.name} does not say which local file holds the data")
-    return read_mapped(path.parent / about.file, {**about.columns, **_given(columns)})
-
-
-def _given(columns: Columns) -> Columns:
-    return {role: name for role, name in columns.items() if name is not None}
-
-
-# Readers by format; each takes the file and the columns that were named.
-FORMATS: dict[str, Callable[[Path, Columns], Contributions]] = {
-    "table": read_mapped,
-    "label-studio": lambda path, columns: read_label_studio(path, columns.get("label")),
-    "argilla": lambda path, columns: read_argilla(path, columns.get("label"), columns.get("time")),
-    "croissant": _croissant,
-    **{
-        name: lambda path, columns, name=name: read_crowd(path, name, **columns)  # type: ignore[misc]
-        for name in PRESETS
-    },
-}
 
 
 @dataclass(frozen=True)
@@ -67,10 +34,10 @@ class Import:
     """
 
     path: Path
-    format: str = "table"
+    format: str = AUTO
     source: str | None = None
     domain: str = "default"
-    columns: Columns = field(default_factory=dict)
+    columns: Chosen = field(default_factory=dict)
     retractions: Path | None = None
     agreement: bool = False
     policy: Policy | None = None
@@ -81,6 +48,7 @@ class Imported(NamedTuple):
     """What came in."""
 
     batch: str
+    format: str
     source: str
     rows: pl.DataFrame
     contributors: dict[str, str]
@@ -91,7 +59,7 @@ class Imported(NamedTuple):
 
 def import_file(ledger: Ledger, request: Import, *, dry_run: bool = False) -> Imported:
     """Read a file and record what it shows."""
-    found = FORMATS[one_of("format", request.format, FORMATS)](request.path, request.columns)
+    format, found = read_export(request.path, request.format, request.columns)
     source = request.source or found.source
     batch = sha256(request.path.read_bytes())
     if request.retractions is not None:
@@ -116,11 +84,12 @@ def import_file(ledger: Ledger, request: Import, *, dry_run: bool = False) -> Im
             ),
         )
         given = found.rows.with_columns(pl.col("contributor").replace_strict(pids, return_dtype=pl.String))
-        rows = with_signals(tx.connection, given, batch, tx.now, request.domain, request.policy)
+        given = given.with_columns(pl.lit(batch).alias("batch"))
+        rows = with_signals(tx.connection, given, tx.now, request.domain, request.policy)
         if request.names:
             rows = rows.with_columns(found.rows["contributor"])
         mine = {name: pids[name] for name in sorted(set(found.rows["contributor"]))}
-        return Imported(batch, source, rows, mine, new, scored, found.warnings)
+        return Imported(batch, format, source, rows, mine, new, scored, found.warnings)
 
     return ledger.rehearse(work) if dry_run else ledger.write(work)
 

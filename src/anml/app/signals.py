@@ -15,14 +15,14 @@ from anml.ledger.store import seconds
 def with_signals(
     connection: sa.Connection,
     rows: pl.DataFrame,
-    batch: str,
     at: str,
     domain: str = "default",
     policy: Policy | None = None,
     rule: TrackRule | None = None,
 ) -> pl.DataFrame:
-    """Add verification, reputation, level and evidence to rows whose contributors are identifiers.
+    """Add verification, reputation, level and evidence to rows of contributor, item and batch.
 
+    Contributors are identifiers; whom the ledger does not know starts where everybody starts.
     `evidence` lists the numbers of the log entries that v rests on.
     """
     policy = policy or Policy()
@@ -30,16 +30,23 @@ def with_signals(
     pids = rows["contributor"].unique().to_list()
     found = evidence.of(connection, pids)
     split = {pid: _by_scope(found.get(pid, [])) for pid in pids}
-    general = (evidence.EVERYTHING, evidence.batch_scope(batch))
-    base = {pid: [e for scope in general for e in split[pid].get(scope, [])] for pid in pids}
-    plain = {pid: policy.judge(base[pid], seconds(at)) for pid in pids}
+    now = seconds(at)
+    plain: dict[tuple[str, str], tuple[list[Evidence], Verdict]] = {}
     verdicts: list[Verdict] = []
-    for pid, item in rows.select("contributor", "item").iter_rows():
-        own = split[pid].get(evidence.item_scope(batch, item)) if split[pid] else None
-        verdicts.append(policy.judge([*base[pid], *own], seconds(at)) if own else plain[pid])
+    for pid, item, batch in rows.select("contributor", "item", "batch").iter_rows():
+        scopes = split[pid]
+        if (pid, batch) not in plain:
+            general = (evidence.EVERYTHING, evidence.batch_scope(batch))
+            base = [e for scope in general for e in scopes.get(scope, [])]
+            plain[pid, batch] = base, policy.judge(base, now)
+        base, verdict = plain[pid, batch]
+        own = scopes.get(evidence.item_scope(batch, item)) if scopes else None
+        verdicts.append(policy.judge([*base, *own], now) if own else verdict)
+    start = (rule or TrackRule()).r0
+    r = {pid: known[pid].r if pid in known else start for pid in pids}
     return rows.with_columns(
         pl.Series("verification", [verdict.v for verdict in verdicts], dtype=pl.Float64),
-        pl.Series("reputation", [known[pid].r for pid in rows["contributor"]], dtype=pl.Float64),
+        pl.Series("reputation", [r[pid] for pid in rows["contributor"]], dtype=pl.Float64),
         pl.Series("level", [verdict.level for verdict in verdicts]),
         pl.Series("evidence", [";".join(map(str, verdict.evidence)) for verdict in verdicts]),
     )

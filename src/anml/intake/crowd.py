@@ -37,8 +37,10 @@ def long_format(frame: pl.DataFrame, columns: dict[str, str | None]) -> Contribu
     item = _column(frame, columns, "item", ("task", "index", "item", "example", "id"))
     who = _column(frame, columns, "contributor", ("worker", "annotator", "performer", "contributor"))
     label = _column(frame, columns, "label", ("label", "output", "answer"))
+    others = [name for name in frame.columns if name not in (item, who, label)]
     rows = [
         {"item": str(row[item]), "contributor": _text(row[who]), "label": str(row[label])}
+        | scalars({name: row[name] for name in others})
         for row in frame.iter_rows(named=True)
         if row[label] is not None
     ]

@@ -132,6 +132,45 @@ def of(connection: sa.Connection, pids: Iterable[str] | None = None) -> dict[str
     return found
 
 
+class Entry(NamedTuple):
+    """A record as a report shows it: with the state of its signature, and the envelope's SHA-256."""
+
+    record: Evidence
+    recorded: str
+    signature: str
+    envelope: str
+
+
+def entries(ledger: Ledger, connection: sa.Connection, pids: Iterable[str]) -> dict[int, Entry]:
+    """All evidence about contributors by its number in the log; signatures are checked again, here."""
+    known = registry.registered(connection)
+    records = {e.id: e for found in of(connection, pids).values() for e in found}
+    return {
+        e.seq: Entry(records[e.seq], e.at, _signature(ledger, connection, e, known), e.body["paper"])
+        for e in events(connection, [KIND])
+        if e.seq in records
+    }
+
+
+def _signature(
+    ledger: Ledger, connection: sa.Connection, e: Event, known: dict[str, registry.TrustedKey]
+) -> str:
+    body = e.body
+    if not body["key"]:
+        return "none: the platform's own record" if body["vouched"] == "platform" else "none"
+    key = known[body["key"]]
+    if not key.stands(body["at"], e.at):
+        return f"key {key.id} is no longer trusted: counts for nothing"
+    envelope = people.attached(connection, ledger.keys, e.subject, body["paper"]) if ledger.keys else None
+    if envelope is None:
+        return f"verified with key {key.id} when it was recorded; the envelope is not at hand"
+    try:
+        dsse.unwrap(envelope, [key.public])
+    except (InputError, IntegrityError):
+        return f"DOES NOT VERIFY with key {key.id}"
+    return f"verified with key {key.id}"
+
+
 def _subjects(connection: sa.Connection, said: dsse.Attestation) -> list[tuple[str, str]]:
     """The contributors and scopes that an attestation is about."""
     found: list[tuple[str, str]] = []

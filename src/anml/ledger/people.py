@@ -44,8 +44,14 @@ def register(tx: Writer, ledger: Ledger, source: str, accounts: Iterable[str]) -
 
 def lookup(connection: sa.Connection, ring: KeyRing, source: str, name: str) -> str | None:
     """The identifier of one account, None where it is not known."""
-    pid = _known(connection, [handle := ring.handle(ACCOUNT, f"{source}\x00{name}")]).get(handle)
-    return None if pid is None else resolve(pid, merges(connection))
+    return lookup_all(connection, ring, source, [name]).get(name)
+
+
+def lookup_all(connection: sa.Connection, ring: KeyRing, source: str, names: Iterable[str]) -> dict[str, str]:
+    """The identifiers of those of these accounts that are known."""
+    handles = {name: ring.handle(ACCOUNT, f"{source}\x00{name}") for name in names}
+    known, merged = _known(connection, list(handles.values())), merges(connection)
+    return {name: resolve(known[handle], merged) for name, handle in handles.items() if handle in known}
 
 
 def map_account(tx: Writer, ledger: Ledger, source: str, name: str, pid: str) -> None:

@@ -9,9 +9,13 @@ import typer
 from anml.core.errors import AnmlError, InputError
 from anml.surfaces import import_cli, keys_cli, ledger_cli, reputation_cli, settle_cli, statement_cli
 from anml.surfaces.lab_cli import lab
+from anml.surfaces.ledger_common import Keys, LedgerUrl, PolicyFile
+from anml.surfaces.sources import Accounts, Format, Place, TrackDomain, finish, fit, read
 
 if TYPE_CHECKING:
-    from anml.app.audit import Request
+    from collections.abc import Callable
+
+    from anml.app.audit import Audited, Request
 
 app = typer.Typer(
     name="anml",
@@ -23,7 +27,13 @@ app = typer.Typer(
 )
 app.add_typer(lab)
 
-Data = Annotated[Path, typer.Argument(help="A table: .csv, .csv.gz, .tsv or .parquet.", show_default=False)]
+Data = Annotated[
+    Path,
+    typer.Argument(
+        help="A table (.csv, .csv.gz, .tsv, .parquet), or an export of a labelling tool.", show_default=False
+    ),
+]
+Table = Annotated[Path, typer.Argument(help="A table: .csv, .csv.gz, .tsv or .parquet.", show_default=False)]
 Label = Annotated[
     str | None, typer.Option(help="Column with the labels; guessed from its name when not given.")
 ]
@@ -81,12 +91,13 @@ def audit(
     keep: Keep = None, profile: ProfileName = "default", score: Score = "krum", test: Test = None,
     now: Now = None, r_min: RMin = 0.4, newcomer: Newcomer = 10, compare: Compare = True,
     seed: Seed = 0, out: Out = None, json: Json = False,
+    format: Format = "auto", ledger: LedgerUrl = None, keys: Keys = None, source: Accounts = None,
+    track_domain: TrackDomain = "default", policy: PolicyFile = None,
 ) -> None:  # fmt: skip
     """Decide how far each row of a table can be trusted, and say why."""
-    from anml.intake.tables import read_table
-
     # What is wrong with the file is said before the heavy imports.
-    table = read_table(data)
+    given = {"label": label, "contributor": contributor, "item": item, "time": time}
+    found = read(data, format, given, Place(ledger, keys, source, track_domain, policy))
     request = _request(
         label, contributor, item, verification, reputation, time, half_life, domain, derived_from,
         features, ignore, task, recipe, keep, profile, score, now, r_min, newcomer, compare, seed,
@@ -98,8 +109,10 @@ def audit(
 
     if out is not None:
         check_folder(out)
+    request = fit(request, found)
     with progress_bar(not json) as progress:
-        result, _, _ = audit_table(table, request, test=test, progress=progress)
+        result, _, _ = audit_table(found.source.table, request, test=test, progress=progress)
+    result = finish(found)(result)
     files = [] if out is None else write_run(out, result, "audit", lambda draft: write_report(result, draft))
     _show(result, "audit", out, files, json)
 
@@ -113,25 +126,26 @@ def train(
     keep: Keep = None, profile: ProfileName = "default", score: Score = "krum", test: Test = None,
     now: Now = None, r_min: RMin = 0.4, newcomer: Newcomer = 10, compare: Compare = True,
     seed: Seed = 0, json: Json = False,
+    format: Format = "auto", ledger: LedgerUrl = None, keys: Keys = None, source: Accounts = None,
+    track_domain: TrackDomain = "default", policy: PolicyFile = None,
     model: Annotated[str, typer.Option(help="mlp, logistic (classes) or ridge (numbers).")] = "mlp",
     out: Annotated[Path, typer.Option(help="Folder for the model, report and files.")] = Path("anml-run"),
 ) -> None:  # fmt: skip
     """Audit a table, then train a model on what was kept."""
-    from anml.intake.tables import read_table
-
     # What is wrong with the file is said before the heavy imports.
-    table = read_table(data)
+    given = {"label": label, "contributor": contributor, "item": item, "time": time}
+    found = read(data, format, given, Place(ledger, keys, source, track_domain, policy))
     request = _request(
         label, contributor, item, verification, reputation, time, half_life, domain, derived_from,
         features, ignore, task, recipe, keep, profile, score, now, r_min, newcomer, compare, seed,
     )  # fmt: skip
-    _train(table, request, model, test, out, json)
+    _train(found.source.table, fit(request, found), model, test, out, json, finish(found))
 
 
 @app.command()
 def predict(
     run: Annotated[Path, typer.Argument(help="Folder of a run of `anml train`.", show_default=False)],
-    data: Data,
+    data: Table,
     out: Annotated[
         Path | None, typer.Option(help="File to write, .csv or .parquet; default: print CSV.")
     ] = None,
@@ -174,7 +188,10 @@ def demo(
         _train(data, request, "mlp", test, run, json)
 
 
-def _train(data: Any, request: "Request", model: str, test: Path | None, out: Path, json: bool) -> None:
+def _train(
+    data: Any, request: "Request", model: str, test: Path | None, out: Path, json: bool,
+    complete: "Callable[[Audited], Audited]" = lambda result: result,
+) -> None:  # fmt: skip
     from anml.app.output import check_folder, write_run
     from anml.app.train import train_table
     from anml.surfaces.console import progress_bar
@@ -183,15 +200,16 @@ def _train(data: Any, request: "Request", model: str, test: Path | None, out: Pa
     check_folder(out)
     with progress_bar(not json) as progress:
         trained = train_table(data, request, model=model, test=test, progress=progress)
+    audited = complete(trained.audited)
 
     def extra(draft: Path) -> None:
-        write_report(trained.audited, draft)
+        write_report(audited, draft)
         trained.save(draft / "model")
 
-    files = write_run(out, trained.audited, "train", extra)
+    files = write_run(out, audited, "train", extra)
     error = trained.test_error
     more = {"model": model, "test_error": None if error is None else error.to_dict()}
-    _show(trained.audited, "train", out, files, json, more)
+    _show(audited, "train", out, files, json, more)
 
 
 def _show(

@@ -31,9 +31,9 @@ def import_(
     format: Annotated[
         str,
         typer.Option(
-            help="table, label-studio, argilla, croissant, crowd-long, crowd-wide, toloka or mturk."
+            help="auto, table, label-studio, argilla, croissant, crowd-long, crowd-wide, toloka or mturk."
         ),
-    ] = "table",
+    ] = "auto",
     out: Annotated[
         Path | None, typer.Option(help="Write the rows with v and r here (.parquet or .csv).")
     ] = None,
@@ -77,12 +77,13 @@ def import_(
         out.parent.mkdir(parents=True, exist_ok=True)
         found.rows.write_parquet(out) if out.suffix == ".parquet" else found.rows.write_csv(out)
     value = {
-        "batch": found.batch, "source": found.source, "rows": found.rows.height,
+        "batch": found.batch, "format": found.format, "source": found.source, "rows": found.rows.height,
         "contributors": found.contributors, "new_evidence": found.evidence, "new_scores": found.scores,
         "warnings": found.warnings, "out": None if out is None else str(out),
     }  # fmt: skip
     lines = [
-        f"{found.rows.height} rows by {len(found.contributors)} contributors, {file.name} ({found.source}).",
+        f"{found.rows.height} rows by {len(found.contributors)} contributors; {file.name} was read as "
+        f"{found.format}.",
         f"{found.evidence} new pieces of evidence, {found.scores} new scores. Batch {found.batch}",
     ]
     lines += [f"Rows with v and r: {out}"] if out else []
@@ -94,11 +95,13 @@ def _write_report(
 ) -> None:
     from anml.app.reputation import show as standings_now
     from anml.ledger import evidence
+    from anml.ledger.store import stamp
     from anml.surfaces.evidence_page import evidence_page
 
     with book.read() as connection:
-        records = evidence.of(connection, found.contributors.values())
+        entries = evidence.entries(book, connection, found.contributors.values())
     # The page names people by their identifiers even where the rows keep account names.
     rows = found.rows.with_columns(found.rows["contributor"].replace(found.contributors))
-    standings = standings_now(book, domain, policy=policy)
-    write_file(path, evidence_page(rows, standings, records, f"batch {found.batch[:16]}"))
+    at = stamp(book.clock())
+    standings = standings_now(book, domain, at, policy)
+    write_file(path, evidence_page(rows, standings, entries, at, f"batch {found.batch[:16]}"))

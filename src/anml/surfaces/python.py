@@ -12,6 +12,7 @@ from anml.core.domain import Gate, Recipe
 from anml.gradients.scoring import Profile
 from anml.intake.tables import to_native
 from anml.surfaces.report import render_report
+from anml.surfaces.sources import Place, finish, fit, read
 from anml.surfaces.verdict import verdict
 
 
@@ -83,13 +84,18 @@ def audit(
     test: Any = None,
     compare: bool = True,
     seed: int = 0,
+    format: str = "auto",
+    ledger: str | Path | None = None,
+    keys: str | Path | None = None,
+    source: str | None = None,
 ) -> Audit:
     """Decide how far each row of a table can be trusted, and say why.
 
     Parameters
     ----------
     data
-        Path of a CSV or Parquet file, or a pandas, polars or Arrow frame.
+        Path of a CSV or Parquet file or of an export (Label Studio, Argilla, Croissant, Toloka, MTurk),
+        or a pandas, polars or Arrow frame.
     label, contributor, item, verification, reputation, time, derived_from
         Names of columns; those not given are guessed from their names, and said in the notes.
     features, ignore
@@ -111,12 +117,20 @@ def audit(
         Whether to train with and without the weights to see what they change.
     seed
         The same seed gives the same result.
+    format
+        What kind of file it is, where that cannot be recognised.
+    ledger, keys, source
+        A ledger (a SQLite file or a PostgreSQL URL) that v and r are taken from, the folder of its keys,
+        and the place that contributors' names belong to; the report then links every v to its evidence.
     """
+    given = {"label": label, "contributor": contributor, "item": item, "time": time}
+    place = Place(None if ledger is None else str(ledger), None if keys is None else Path(keys), source)
+    found = read(data, format, given, place)
     request = Request(
         label=label, contributor=contributor, item=item, verification=verification, reputation=reputation,
         time=time, derived_from=derived_from, features=features, ignore=ignore, task=task, recipe=recipe,
         profile=profile, half_life=half_life, domain=domain, now=now, r_min=r_min, newcomer=newcomer,
         compare=compare, seed=seed,
     )  # fmt: skip
-    result, _, _ = audit_table(data, request, test=test)
-    return Audit(result, None if isinstance(data, str | Path) else data)
+    result, _, _ = audit_table(found.source.table, fit(request, found), test=test)
+    return Audit(finish(found)(result), None if isinstance(data, str | Path) else data)

@@ -37,6 +37,7 @@ from anml.surfaces.tables import (
     totals,
 )
 from anml.surfaces.verdict import advice, shown_error, verdict_parts
+from anml.surfaces.vouched_view import vouched_view
 
 TEMPLATES = Path(__file__).parent / "templates"
 WAYS = {"uniform": "without anml", "q only": "q alone", "chosen": "as chosen"}
@@ -73,6 +74,7 @@ def render_report(result: Audited) -> str:
         confusion=_confusion(result),
         samples=sample_table(result),
         evidence=evidence_table(result),
+        vouched=_vouched(result),
         doubtful=result.samples.filter(pl.col("kept") & (pl.col("p_clean") < 0.5)).height,
     )
     return page + "\n"
@@ -117,6 +119,15 @@ def _evidence(result: Audited) -> dict[str, Any]:
         "trusted": rho_c is not None and rho_c > recipe.tau_c,
         "reason": result.gate.reason,
     }
+
+
+def _vouched(result: Audited) -> dict[str, Any] | None:
+    """What v rests on and who is new, where a ledger was asked."""
+    found = result.vouched
+    if found is None:
+        return None
+    order = result.contributors["contributor"].to_list()
+    return vouched_view(result.samples, found.people, found.entries, found.at, order)
 
 
 def _people(result: Audited) -> dict[str, Any] | None:

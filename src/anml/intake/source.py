@@ -1,0 +1,95 @@
+"""What an audit reads: a table, the export of a labelling tool, or rows that the ledger gave out."""
+
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+
+from anml.core.canonical import sha256
+from anml.core.checks import one_of
+from anml.core.signals.policy import Evidence, Policy, Verdict
+from anml.intake.contributions import Contributions
+from anml.intake.exports import AUTO, FORMATS, JSON, MARKS, TABLE, Chosen, read_export, recognise
+from anml.intake.tables import Table, read_table
+
+# The columns by which rows written by `anml ledger import --out` are known.
+IMPORTED = ("item", "contributor", "label", "verification", "reputation", "level", "evidence", "batch")
+# Of these, what is neither a role nor a feature.
+BESIDE = ("level", "evidence", "batch", "truth")
+
+
+class Source(NamedTuple):
+    """A table with what its format says of its columns.
+
+    `roles` names columns that need no guessing, `beside` those that are no features. `accounts` is the
+    place that contributors' names belong to; "" where they are a ledger's identifiers already.
+    `about_v` says where v comes from as long as no ledger is asked.
+    """
+
+    table: Table
+    format: str
+    accounts: str
+    roles: dict[str, str]
+    beside: tuple[str, ...]
+    notes: list[str]
+    warnings: list[str]
+    about_v: str = ""
+
+
+def read_source(path: Path, format: str, given: Chosen) -> Source:
+    """Read a file as what it is; `given` are the columns, or the question, that were named."""
+    one_of("format", format, (AUTO, *FORMATS))
+    if format == AUTO and path.suffix.lower() not in JSON:
+        table = read_table(path)
+        if not any(marks <= set(table.frame.columns) for marks in MARKS.values()):
+            return plain_source(table)
+    elif format == TABLE:
+        return plain_source(read_table(path))
+    found = recognise(path) if format == AUTO else format
+    return _export(path, found, given)
+
+
+def plain_source(table: Table) -> Source:
+    """A table as it is, or as rows that a ledger gave out, by its columns."""
+    if not set(IMPORTED) <= set(table.frame.columns):
+        return Source(table, TABLE, TABLE, {}, (), [], [])
+    roles = {name: name for name in ("label", "contributor", "item", "verification", "reputation")}
+    beside = tuple(name for name in BESIDE if name in table.frame.columns)
+    note = f"{table.name} was read as rows of `anml ledger import`"
+    about_v = "v and r are those of the time of that import; with --ledger they are those of now"
+    return Source(table, "ledger rows", "", roles, beside, [note], [], about_v)
+
+
+def _export(path: Path, format: str, given: Chosen) -> Source:
+    _, found = read_export(path, format, given)
+    rows = found.rows
+    rows = rows.select(name for name in rows.columns if rows[name].null_count() < rows.height)
+    people = rows["contributor"].n_unique()
+    notes = [f"{path.name} was read as {format}: {rows.height} labels by {people} contributors"]
+    roles, about_v = {"label": "label", "contributor": "contributor", "item": "item"}, ""
+    if not found.evidence.is_empty():
+        verdicts = judged(found)
+        rows = rows.with_columns(pl.Series("verification", [verdict.v for verdict in verdicts]))
+        roles["verification"] = "verification"
+        about_v = (
+            f"v comes from the {found.evidence.height} reviews in this file, which nobody signed; "
+            "with --ledger it comes from evidence on record"
+        )
+    beside = tuple(name for name in BESIDE if name in rows.columns)
+    table = Table(rows, path.name, sha256(path.read_bytes()))
+    return Source(table, format, found.source, roles, beside, notes, found.warnings, about_v)
+
+
+def judged(found: Contributions, policy: Policy | None = None) -> list[Verdict]:
+    """The verdict on each row by the reviews in its own file."""
+    policy = policy or Policy()
+    records: dict[tuple[str, str], list[Evidence]] = {}
+    for number, row in enumerate(found.evidence.iter_rows(named=True)):
+        kind = "review-accepted" if row["kind"] == "fixed" else row["kind"]
+        at = datetime.fromisoformat(row["at"]).timestamp() if row["at"] else 0.0
+        who = row["contributor"], row["item"]
+        record = Evidence(number, kind, row["contributor"], row["issuer"], at, None, "platform", row["item"])
+        records.setdefault(who, []).append(record)
+    pairs = found.rows.select("contributor", "item").iter_rows()
+    return [policy.judge(records.get(pair, []), float("inf")) for pair in pairs]

@@ -1,0 +1,118 @@
+"""What `audit` and `train` read: the file as what it is, with v and r from a ledger where one is named."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from anml.core.errors import InputError
+from anml.surfaces.ledger_common import opened, read_policy
+
+if TYPE_CHECKING:
+    from anml.app.audit import Audited, Request
+    from anml.app.vouched import Vouched
+    from anml.intake.source import Source
+
+Format = Annotated[
+    str,
+    typer.Option(
+        help="auto, table, label-studio, argilla, croissant, crowd-long, crowd-wide, toloka or mturk."
+    ),
+]
+Accounts = Annotated[
+    str | None, typer.Option("--source", help="Place the contributors' names belong to, in the ledger.")
+]
+TrackDomain = Annotated[str, typer.Option(help="Domain of the track record in the ledger.")]
+
+
+class Place(NamedTuple):
+    """Where v and r come from: nowhere without a URL."""
+
+    url: str | None = None
+    keys: Path | None = None
+    accounts: str | None = None
+    domain: str = "default"
+    policy: Path | None = None
+
+
+class Read(NamedTuple):
+    """A file that was read, and what a ledger knows of it."""
+
+    source: "Source"
+    vouched: "Vouched | None"
+
+
+def read(data: Any, format: str, given: dict[str, str | None], place: Place) -> Read:
+    """Read a file or take a frame; what is wrong with it is said before anything heavy is loaded."""
+    from anml.intake.source import plain_source, read_source
+    from anml.intake.tables import read_table
+
+    is_file = isinstance(data, str | Path)
+    source = (
+        read_source(Path(data).expanduser(), format, given) if is_file else plain_source(read_table(data))
+    )
+    if not place.url:
+        return Read(source, None)
+    from anml.app.vouched import vouch
+    from anml.intake.columns import choose_columns
+
+    named = dict(source.roles) if _is_export(source) else {**source.roles, **_said(given)}
+    columns, _ = choose_columns(
+        source.table.frame, label=named.get("label"), contributor=named.get("contributor"),
+        item=named.get("item"),
+    )  # fmt: skip
+    with opened(place.url, place.keys) as ledger:
+        found = vouch(
+            ledger, source, columns.contributor, columns.item, accounts=place.accounts,
+            domain=place.domain, policy=read_policy(place.policy),
+        )  # fmt: skip
+    return Read(*found)
+
+
+def fit(request: "Request", found: Read) -> "Request":
+    """The request, with the columns that the source and the ledger fix."""
+    source, vouched = found
+    roles: dict[str, Any] = dict(source.roles)
+    if not _is_export(source):
+        # What the user named goes before what was recognised, but v and r are the ledger's where it has them.
+        asked = {role: getattr(request, role) for role in roles}
+        kept = ("verification", "reputation") if vouched else ()
+        roles |= {role: name for role, name in _said(asked).items() if role not in kept}
+    elif request.time is not None:
+        if "time" not in source.table.frame.columns:
+            raise InputError(f"{source.table.name} does not say when a label was given")
+        roles["time"] = "time"
+    used = {*roles.values(), *(request.features or ())}
+    replaced = [request.verification, request.reputation] if vouched else []
+    beside = [name for name in (*source.beside, *replaced) if name is not None and name not in used]
+    request = replace(request, **roles, ignore=tuple(dict.fromkeys((*request.ignore, *beside))))
+    # The ledger has its own floor for newcomers, which asks for age and knows flags.
+    return request if vouched is None else replace(request, newcomer=0)
+
+
+def finish(found: Read) -> "Callable[[Audited], Audited]":
+    """How a result is completed with what its source said."""
+
+    def complete(result: "Audited") -> "Audited":
+        source, vouched = found
+        samples = result.samples
+        if vouched is not None:
+            rows = vouched.rows[samples["row"].to_list()]
+            samples = samples.with_columns(rows["level"], rows["evidence"])
+        notes = [*source.notes, *([source.about_v] if source.about_v else []), *result.notes]
+        return replace(
+            result, samples=samples, notes=notes, warnings=[*source.warnings, *result.warnings],
+            vouched=vouched,
+        )  # fmt: skip
+
+    return complete
+
+
+def _is_export(source: "Source") -> bool:
+    return source.format not in ("table", "ledger rows")
+
+
+def _said(named: dict[str, str | None]) -> dict[str, str]:
+    return {role: name for role, name in named.items() if name is not None}

@@ -1,0 +1,162 @@
+"""What v rests on, as tables: rows by verdict, the log's entries behind them, and who is new.
+
+Shared by the report of a run and the page of an import. Sizes do not grow with the table: rows of one
+contributor with the same verdict are one line, and what is too long is counted.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from anml.core.signals.track_record import DAY, TrackRule
+from anml.surfaces.svg import shortened
+
+if TYPE_CHECKING:
+    from anml.ledger.evidence import Entry
+    from anml.ledger.standing import Standing
+
+# A page that a browser still opens; samples.parquet has the evidence of every row.
+MOST_LINES = 400
+MOST_LINKS = 1000
+MOST_NEW = 200
+
+
+def vouched_view(
+    rows: pl.DataFrame,
+    people: Mapping[str, "Standing"],
+    entries: Mapping[int, "Entry"],
+    at: str,
+    order: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Tables of text from rows with contributor, item (where there is one), v, level and evidence."""
+    names = list(dict.fromkeys([*order, *sorted(rows["contributor"].unique())]))
+    lines = _lines(rows, names)
+    shown = lines[:MOST_LINES]
+    anchors: dict[str, str] = {}
+    for number, line in enumerate(shown):
+        if line["contributor"] not in anchors:
+            anchors[line["contributor"]] = line["anchor"] = f"v-{number}"
+    cited = sorted({int(link["entry"]) for line in shown for link in line["links"]})
+    new = [_newcomer(name, people.get(name), at) for name in names if _is_new(people.get(name))]
+    return {
+        "at": f"{at[:10]} {at[11:16]} UTC",
+        "lines": shown,
+        "hidden": len(lines) - len(shown),
+        "anchors": anchors,
+        "entries": [_entry(entries[number]) for number in cited],
+        "other": len(entries) - len(cited),
+        "people": [_person(name, people.get(name)) for name in names[:MOST_NEW]],
+        "new": new[:MOST_NEW],
+        "more_new": max(len(new) - MOST_NEW, 0),
+        "newcomers": {line["contributor"] for line in new},
+        "floor": TrackRule().floor.r_min,
+    }
+
+
+def _lines(rows: pl.DataFrame, names: list[str]) -> list[dict[str, Any]]:
+    """Rows that share contributor and verdict, contributors in the given order, best v first."""
+    items = pl.col("item").cast(pl.String) if "item" in rows.columns else pl.lit("")
+    groups = (
+        rows.with_columns(items.alias("item"))
+        .group_by("contributor", "v", "level")
+        .agg(pl.len().alias("rows"), "evidence", "item")
+        .join(pl.DataFrame({"contributor": names}).with_row_index("place"), on="contributor")
+        .sort("place", "v", descending=[False, True])
+    )
+    room = MOST_LINKS
+    lines = []
+    for row in groups.iter_rows(named=True):
+        links = _links(row["evidence"], row["item"])
+        lines.append(
+            {
+                "anchor": "",
+                "contributor": shortened(row["contributor"], 80),
+                "rows": f"{row['rows']:,}",
+                "v": f"{row['v']:.2f}",
+                "level": row["level"],
+                "links": links[:room],
+                "more": max(len(links) - room, 0),
+            }
+        )
+        room = max(room - len(links), 0)
+    return lines
+
+
+def _links(evidence: list[str], items: list[str]) -> list[dict[str, str]]:
+    """Each entry once, with the first item it decides; items are named where an entry is about one."""
+    found: dict[str, list[str]] = {}
+    for entries, item in zip(evidence, items, strict=True):
+        for entry in entries.split(";") if entries else []:
+            found.setdefault(entry, []).append(item)
+    return [
+        {"entry": entry, "about": f"item {shortened(seen[0], 40)}" if len(seen) == 1 else f"{len(seen)} rows"}
+        for entry, seen in sorted(found.items(), key=lambda pair: int(pair[0]))
+    ]
+
+
+def _entry(entry: "Entry") -> dict[str, str]:
+    e = entry.record
+    return {
+        "id": str(e.id),
+        "about": _short(e.subject),
+        "about_full": e.subject,
+        "kind": e.kind,
+        "issuer": _short(e.issuer),
+        "issuer_full": e.issuer if _short(e.issuer) != e.issuer else "",
+        "at": datetime.fromtimestamp(e.at, UTC).strftime("%Y-%m-%d %H:%M"),
+        "until": datetime.fromtimestamp(e.until, UTC).strftime("until %Y-%m-%d") if e.until else "no end",
+        "signature": entry.signature,
+        "envelope": entry.envelope,
+        "scope": {"*": "all work", "b": "one file", "i": "one item"}[e.scope[0]],
+    }
+
+
+def _short(name: str) -> str:
+    """An identifier by its first digits; other names as they are."""
+    return f"{name[:11]}…" if re.fullmatch(r"c[0-9a-f]{32}", name) else shortened(name, 80)
+
+
+def _person(name: str, standing: "Standing | None") -> dict[str, str]:
+    if standing is None:
+        return {
+            "contributor": shortened(name, 80),
+            "r": "–",
+            "interval": "",
+            "events": "0",
+            "state": "not on record",
+        }
+    return {
+        "contributor": name,
+        "r": f"{standing.r:.2f}",
+        "interval": f"{standing.track.low:.2f}–{standing.track.high:.2f}",
+        "events": f"{standing.track.events:,}",
+        "state": "flagged" if standing.flagged else "new" if standing.newcomer else "",
+    }
+
+
+def _is_new(standing: "Standing | None") -> bool:
+    return standing is None or standing.newcomer
+
+
+def _newcomer(name: str, standing: "Standing | None", at: str) -> dict[str, str]:
+    """What somebody new has and what is missing; nobody on record has nothing yet."""
+    rule = TrackRule()
+    if standing is None:
+        prior, age, flags = 0, 0.0, "none"
+        needs = "an entry in the ledger: anml ledger import"
+    else:
+        moments = [datetime.fromisoformat(text).timestamp() for text in (standing.since, at)]
+        prior, age = standing.prior, max(moments[1] - moments[0], 0.0) / DAY
+        flags, needs = "open" if standing.flagged else "none", " ".join(standing.needs)
+    limit = rule.floor.contributions
+    return {
+        "contributor": shortened(name, 80),
+        "prior": f"{prior} of {limit}",
+        "missing": str(max(limit - prior, 0)),
+        "age": f"{age:.1f} of {rule.floor_age_days:g} days",
+        "flags": flags,
+        "needs": needs,
+    }
