@@ -8,7 +8,7 @@ import pytest
 
 from anml.app import erase, imports, payout, settle, statement
 from anml.core.errors import AnmlError
-from anml.ledger import book
+from anml.ledger import book, disputes
 from anml.ledger.log import events, leaves
 from anml.surfaces.exports import beancount, statements_csv
 from ledger.ledger_world import World, simple_rows
@@ -23,7 +23,7 @@ def live(world: World, seed: int) -> list[str]:
     batches = 0
     for number in range(25):
         step = pick.choice(
-            ["settle", "settle", "wait", "release", "dispute", "resolve", "reverse", "pay", "erase"]
+            ["settle", "settle", "wait", "release", "dispute", "answer", "resolve", "reverse", "pay", "erase"]
         )
         sid, pid = pick.choice(sids), pick.choice(pids)
         amount, days = pick.randrange(1, 5_000_000), pick.choice([1, 15])
@@ -38,13 +38,16 @@ def live(world: World, seed: int) -> list[str]:
                 settle.release(world.ledger, sid)
             elif step == "dispute":
                 world.ledger.write(
-                    lambda tx, a=(sid, pid, number): book.dispute(tx, a[0], a[1], "other", str(a[2]))
+                    lambda tx, a=(sid, pid, number): disputes.open_dispute(tx, a[0], a[1], "other", str(a[2]))
+                )
+            elif step == "answer":
+                given = disputes.Answer("upheld", "other", "cat", amount - 2_000_000)
+                world.ledger.write(
+                    lambda tx, a=(sid, pid, given, number): disputes.answer(tx, *a[:3], str(a[3]))
                 )
             elif step == "resolve":
                 world.ledger.write(
-                    lambda tx, a=(sid, pid, amount, number): book.resolve(
-                        tx, a[0], a[1], "upheld", a[2] - 2_000_000, "cat", str(a[3])
-                    )
+                    lambda tx, a=(sid, pid, number): disputes.resolve(tx, a[0], a[1], "dan", str(a[2]))
                 )
             elif step == "reverse":
                 world.ledger.write(

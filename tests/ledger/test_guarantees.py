@@ -17,7 +17,7 @@ from anml.app.verify import verify
 from anml.core.canonical import canonical
 from anml.core.errors import ConflictError, InputError, IntegrityError
 from anml.core.settle import UNIT, Rules
-from anml.ledger import audit, book, checkpoint, people, schema
+from anml.ledger import audit, book, checkpoint, disputes, people, schema
 from anml.ledger.log import Posting, events
 from ledger.ledger_world import World, simple_rows
 
@@ -39,10 +39,12 @@ def full_history(world: World) -> str:
     """Two known contributors and a newcomer, settled, disputed, released, partly paid and reversed."""
     pids = world.establish("ann", "ben")
     sid = world.post(world.run(simple_rows({"ann": 6, "ben": 3, "new": 2})), "1000.01")
-    world.ledger.write(lambda tx: book.dispute(tx, sid, pids["ben"], "wrong-count", "d1"))
+    world.ledger.write(lambda tx: disputes.open_dispute(tx, sid, pids["ben"], "wrong-count", "d1"))
     world.clock.pass_days(15)
     settle.release(world.ledger, sid)
-    world.ledger.write(lambda tx: book.resolve(tx, sid, pids["ben"], "upheld", 5_000_000, "cat", "d1"))
+    upheld = disputes.Answer("upheld", "count-corrected", "cat", 5_000_000)
+    world.ledger.write(lambda tx: disputes.answer(tx, sid, pids["ben"], upheld, "d1"))
+    world.ledger.write(lambda tx: disputes.resolve(tx, sid, pids["ben"], "dan", "d1"))
     settle.release(world.ledger, sid)
     payout.create(world.ledger, "p1", "EUR", "cat")
     payout.close(world.ledger, "p1", [pids["ann"]], paid=True)

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from anml.app import attest, multipliers, payout, settle, statement
-from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError
+from anml.core.errors import ConflictError, InputError, IntegrityError
 from anml.core.settle import UNIT, Rules
 from anml.ledger import book, evidence, keys, people, registry
 from anml.ledger.log import events
@@ -255,22 +255,6 @@ def test_an_open_flag_or_a_withdrawn_verification_stops_a_release(world, tmp_pat
 def held_of(world: World, sid: str) -> dict[str, int]:
     with world.ledger.read() as connection:
         return book.balances(connection, "held:", "EUR", sid)
-
-
-def test_a_dispute_freezes_only_its_own_amount(world):
-    pids = world.establish("ann", "ben")
-    sid = world.post(world.run(simple_rows({"ann": 1, "ben": 1})), "10")
-    world.ledger.write(lambda tx: book.dispute(tx, sid, pids["ann"], "wrong-count", "d1"))
-    with pytest.raises(AnmlError, match="unknown reason"):
-        world.ledger.write(lambda tx: book.dispute(tx, sid, pids["ben"], "because", "d2"))
-    world.clock.pass_days(15)
-    done = settle.release(world.ledger, sid)
-    assert done.released == {pids["ben"]: 5_000_000}
-    assert done.waiting == {pids["ann"]: "a dispute is open"}
-    with pytest.raises(InputError, match="only a dispute that is upheld"):
-        world.ledger.write(lambda tx: book.resolve(tx, sid, pids["ann"], "rejected", 1, "cat", "d1"))
-    world.ledger.write(lambda tx: book.resolve(tx, sid, pids["ann"], "rejected", 0, "cat", "d1"))
-    assert settle.release(world.ledger, sid).released == {pids["ann"]: 5_000_000}
 
 
 def test_an_approver_with_a_key_must_sign_with_it(world, tmp_path):

@@ -20,7 +20,7 @@ from hypothesis.stateful import (
 
 from anml.app import erase, payout, settle, statement
 from anml.core.errors import AnmlError, ConflictError
-from anml.ledger import audit, book, checkpoint, evidence, people
+from anml.ledger import audit, book, checkpoint, disputes, evidence, people
 from ledger.ledger_world import World, simple_rows
 from ledger.recompute_statement import amounts_of
 
@@ -35,7 +35,7 @@ class Crash(Exception):
 
 
 class Books(RuleBasedStateMachine):
-    """Accrue, approve, release, dispute, reverse, pay, crash, retry, erase."""
+    """Accrue, approve, release, dispute, answer, resolve, reverse, pay, crash, retry, erase."""
 
     def __init__(self, make):
         super().__init__()
@@ -52,7 +52,8 @@ class Books(RuleBasedStateMachine):
         self.sent: dict[str, dict[str, int]] = {}
         self.pool = 0
         self.posted_on: dict[str, int] = {}
-        self.frozen: set[tuple[str, str]] = set()
+        # Open disputes, with the correction that was answered or None before any answer.
+        self.frozen: dict[tuple[str, str], int | None] = {}
         self.erased: set[str] = set()
         self.day = 0
         self.count = 0
@@ -139,30 +140,56 @@ class Books(RuleBasedStateMachine):
         name = self._next("d")
 
         def step():
-            return self.ledger.write(lambda tx: book.dispute(tx, sid, pid, "wrong-weight", name))
+            write = disputes.open_dispute
+            return self.ledger.write(lambda tx: write(tx, sid, pid, "wrong-weight", name, "ann"))
 
-        if (sid, pid) in self.frozen:
+        if (sid, pid) in self.frozen or self.day - self.posted_on[sid] >= 14:
             self._refused(step)
         else:
             step()
             step()  # retry
-            self.frozen.add((sid, pid))
+            self.frozen[sid, pid] = None
 
     @precondition(lambda self: self.frozen)
-    @rule(which=index, change=st.integers(-3_000_000, 3_000_000))
-    def resolve(self, which, change):
+    @rule(which=index, upheld=st.booleans(), change=st.integers(-3_000_000, 3_000_000))
+    def answer(self, which, upheld, change):
         sid, pid = sorted(self.frozen)[which % len(self.frozen)]
-        name = self._next("r")
+        name = self._next("a")
+        outcome, change = ("upheld", change) if upheld else ("rejected", 0)
 
-        def step():
-            return self.ledger.write(lambda tx: book.resolve(tx, sid, pid, "upheld", change, "cat", name))
+        def step(by="cat"):
+            given = disputes.Answer(outcome, "other", by, change)
+            return self.ledger.write(lambda tx: disputes.answer(tx, sid, pid, given, name))
 
+        self._refused(lambda: step("ann"))  # who opened it
         if self.held[sid, pid] + change < 0:
             self._refused(step)
             return
         step()
         step()  # retry
-        self.frozen.discard((sid, pid))
+        if change:
+            self.frozen[sid, pid] = change
+        else:
+            del self.frozen[sid, pid]
+
+    @precondition(lambda self: self.frozen)
+    @rule(which=index)
+    def resolve(self, which):
+        sid, pid = sorted(self.frozen)[which % len(self.frozen)]
+        name, change = self._next("r"), self.frozen[sid, pid]
+
+        def step(by="bob"):
+            return self.ledger.write(lambda tx: disputes.resolve(tx, sid, pid, by, name))
+
+        self._refused(lambda: step("cat"))  # who answered it
+        self._refused(lambda: step("ann"))  # who opened it
+        # Between answer and second word, a reversal may have taken what was held.
+        if change is None or self.held[sid, pid] + change < 0:
+            self._refused(step)
+            return
+        step()
+        step()  # retry
+        del self.frozen[sid, pid]
         self.held[sid, pid] += change
         self.net[sid, pid] += change
         self.pool -= change
@@ -247,6 +274,7 @@ class Books(RuleBasedStateMachine):
             for sid in self.posted_on:
                 held = {pid: amount for (s, pid), amount in self.held.items() if s == sid}
                 assert _live(book.balances(connection, "held:", "EUR", sid)) == _live(held)
+                assert book.disputed(connection, sid) == {pid for s, pid in self.frozen if s == sid}
 
     def teardown(self):
         public = self.ledger.ring.public

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from anml.core.canonical import canonical
 from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError, UnsupportedError
-from anml.ledger import audit, book, checkpoint, keys, payouts, people, registry, schema, store
+from anml.ledger import audit, book, checkpoint, disputes, keys, payouts, people, registry, schema, store
 from anml.ledger.engine import connect, ledger_url
 from anml.ledger.log import decode, encode, events
 from ledger.ledger_world import simple_rows
@@ -198,7 +198,7 @@ def test_release_keeps_a_frozen_amount_whoever_asks(world):
     """The rule lives in the book itself, not only in the use case above it."""
     pids = world.establish("ann", "ben")
     sid = world.post(world.run(simple_rows({"ann": 1, "ben": 1})), "10")
-    world.ledger.write(lambda tx: book.dispute(tx, sid, pids["ann"], "other", "d"))
+    world.ledger.write(lambda tx: disputes.open_dispute(tx, sid, pids["ann"], "other", "d"))
     everybody = dict.fromkeys(pids.values(), (0, {}))
     made = world.ledger.write(lambda tx: book.release(tx, sid, everybody))
     assert [e.subject for e in made] == [pids["ben"]]

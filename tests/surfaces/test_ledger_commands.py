@@ -5,11 +5,13 @@ import os
 import resource
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import polars as pl
 import pytest
 
+from anml.ledger.store import random_id
 from anml.surfaces import cli
 
 DATA = Path(__file__).parents[1] / "data"
@@ -76,7 +78,7 @@ def test_every_command_has_help_and_the_ledgers_all_have_json():
 
     for name in ours:
         walk(name, command.commands[name])
-    assert len(seen) == 22
+    assert len(seen) == 23
     money = [command.commands["settle"], command.commands["payout"]]
     assert all(any(option.name == "dry_run" for option in node.params) for node in money)
 
@@ -160,20 +162,37 @@ def test_from_run_to_payout(shell):
     assert shell.json("ledger", "verify")["sound"]
 
 
-def test_bank_file_and_disputes(shell):
+def test_bank_file_and_disputes(shell, monkeypatch):
     run = run_folder(shell.folder / "run", {"ann": 1})
-    shell.json("settle", run, "--pool", "10", "--currency", "EUR", "--by", "fin-1", "--window-days", "0")
+    shell.json("settle", run, "--pool", "10", "--currency", "EUR", "--by", "fin-1", "--window-days", "1")
     shell.json("settle", "--approve", "latest", "--by", "fin-2")
     sid = shell.json("settle")["settlements"][0]["id"]
     ann = shell.json("ledger", "contributors", "--find", "run:ann")["contributor"]
     shell.json("dispute", "open", sid, ann, "--reason", "wrong-count")
-    closed = shell.json("dispute", "resolve", sid, ann, "--outcome", "upheld", "--by", "fin-2", "--add", "2")
-    assert closed["correction"] == 2_000_000
+    answered = ("--outcome", "upheld", "--reason", "count-corrected", "--by", "fin-2", "--add", "2")
+    assert shell.json("dispute", "answer", sid, ann, *answered)["correction"] == 2_000_000
+    code, _, err = shell("dispute", "resolve", sid, ann, "--by", "fin-2")
+    assert (code, err) == (2, "error: 'fin-2' answered this dispute; a second person must resolve it\n")
+    assert shell.json("dispute", "resolve", sid, ann, "--by", "fin-1", "--dry-run")["correction"] == 2_000_000
+    for _ in range(2):  # a repeat has no effect
+        assert shell.json("dispute", "resolve", sid, ann, "--by", "fin-1")["correction"] == 2_000_000
+    shown = shell.json("statement", sid, "--out", "papers")["statements"][0]
+    assert shown["amounts"]["held"] == 12_000_000
+    (asked,) = shown["disputes"]
+    assert (asked["reason"], asked["answer"], asked["state"]) == ("wrong-count", "count-corrected", "closed")
+    page = (shell.folder / "papers" / f"{ann}.html").read_text()
+    assert "upheld by fin-2, reason: count-corrected, correction 2.000000 EUR" in page
+    assert "posted by fin-1" in page
     public = shell.json("ledger", "keys", "new", "lab.pem")["public_key"]
     shell.json("ledger", "keys", "trust", public, "--owner", "lab")
     about = ("--property", "ANML_REPRODUCED", "--about", ann, "--out", "a.json")
     shell.json("ledger", "attest", "--sign", "lab.pem", "--verifier", "lab", *about)
     shell.json("ledger", "attest", "a.json")
+    # The window has a day to run: from here on it is over.
+    later = datetime.now(UTC) + timedelta(days=2)
+    monkeypatch.setattr("anml.ledger.store.open_ledger.__defaults__", (None, lambda: later, random_id))
+    code, _, err = shell("dispute", "open", sid, ann, "--reason", "wrong-weight")
+    assert (code, "the dispute window of settlement" in err) == (2, True)
     shell.json("settle", "--release", sid)
     shell.json("ledger", "contributors", ann, "--name", "Ann", "--iban", "DE89 3704 0044 0532 0130 00")
     (shell.folder / "us.toml").write_text('name = "Payer"\niban = "GB29NWBK60161331926819"\n')

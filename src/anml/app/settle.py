@@ -14,8 +14,8 @@ from anml.core.errors import InputError, IntegrityError
 from anml.core.money import check_currency
 from anml.core.settle import UNIT, Rules
 from anml.core.signals.policy import Policy
-from anml.core.signals.track_record import DAY
 from anml.ledger import book, dsse, people, registry
+from anml.ledger.disputes import window_end
 from anml.ledger.log import Event, Writer, events
 from anml.ledger.schema import document
 from anml.ledger.standing import CREDITED, Standing, standings
@@ -160,7 +160,7 @@ def release(
         frozen = book.disputed(tx.connection, sid)
         known = standings(tx.connection, tx.now, domain, policy, without=sid)
         merged = people.merges(tx.connection)
-        ends = seconds(found.posted or tx.now) + found.window_days * DAY
+        ends = window_end(found) if found.posted else seconds(tx.now)
         decisions: dict[str, tuple[int, dict[str, Any]]] = {}
         waiting: dict[str, str] = {}
         for e in credits:

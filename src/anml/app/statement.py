@@ -19,20 +19,19 @@ from anml.core.errors import InputError, IntegrityError
 from anml.core.merkle import Tree, leaf_hash, verify_inclusion
 from anml.core.settle import UNIT
 from anml.core.signals.policy import Policy
-from anml.core.signals.track_record import DAY
-from anml.ledger import book, checkpoint, dsse, evidence, people
+from anml.ledger import book, checkpoint, disputes, dsse, evidence, people
 from anml.ledger.log import Event, encode, events
 from anml.ledger.standing import CREDITED, Standing, standings
-from anml.ledger.store import Ledger, seconds, stamp
+from anml.ledger.store import Ledger, stamp
 
 FORMAT = "anml-statement/1"
 PAYLOAD = "application/vnd.anml.statement+json"
 APPEAL = (
     "You may dispute this statement before {until} by giving the settlement and contributor above and one "
-    "of these reasons: {reasons}. Only your own held amount waits while a dispute is open, and you get a "
-    "statement again when it is resolved."
+    "of these reasons: {reasons}. Somebody else answers with a reason. Only your own held amount waits "
+    "while a dispute is open, and your next statement shows the answer."
 )
-_KINDS = (CREDITED, "credit.released", "credit.reversed", "dispute.opened", "dispute.resolved")
+_KINDS = (CREDITED, "credit.released", "credit.reversed", disputes.RESOLVED)
 
 
 class _Scene(NamedTuple):
@@ -49,6 +48,7 @@ class _Scene(NamedTuple):
     note: str
     tree: Tree
     merged: dict[str, str]
+    disputes: dict[str, list[disputes.Dispute]]
 
 
 def build(
@@ -124,6 +124,7 @@ def _scene(ledger: Ledger, connection: sa.Connection, sid: str, domain: str, pol
         note=note,
         tree=tree,
         merged=people.merges(connection),
+        disputes=disputes.disputes(connection, sid),
     )
 
 
@@ -132,7 +133,7 @@ def _statement(scene: _Scene, pid: str, line: dict[str, Any]) -> dict[str, Any]:
     credit = own[0]
     standing = scene.known[people.resolve(pid, scene.merged)]
     amounts = _amounts(scene, pid, own)
-    until = seconds(scene.settlement.posted or "") + scene.settlement.window_days * DAY
+    until = disputes.window_end(scene.settlement)
     return {
         "format": FORMAT,
         "contributor": pid,
@@ -151,6 +152,7 @@ def _statement(scene: _Scene, pid: str, line: dict[str, Any]) -> dict[str, Any]:
             {"entry": e.id, "kind": e.kind, "vouched": e.vouched}
             for e in scene.vouched.get(people.resolve(pid, scene.merged), [])
         ],
+        "disputes": [_dispute(found) for found in scene.disputes.get(pid, [])],
         "appeal": APPEAL.format(until=_date(until), reasons=", ".join(book.REASONS)),
         "proof": {
             "entry": encode(credit).decode(),
@@ -176,7 +178,7 @@ def _amounts(scene: _Scene, pid: str, own: list[Event]) -> dict[str, int]:
             sums["returned"] += moved["source"]
         elif e.kind == "credit.reversed":
             sums["reversed"] += moved["source"]
-        elif e.kind == "dispute.resolved":
+        elif e.kind == disputes.RESOLVED:
             sums["corrected"] += moved["held"]
     return sums | {
         "payable": scene.payable.get(pid, 0),
@@ -201,12 +203,32 @@ def _reasons(
             found.append(f"Held because the account is new; it needs {' '.join(standing.needs)}.")
     if amounts["returned"]:
         found.append("Held as a newcomer, and released at the reputation reached since.")
-    last = [e for e in own if e.kind.startswith("dispute.")][-1:]
-    found += ["A dispute is open; the held amount waits." for e in last if e.kind == "dispute.opened"]
-    found += [f"A dispute was {e.body['outcome']}." for e in last if e.kind == "dispute.resolved"]
+    mine = scene.disputes.get(line["pid"], [])
+    if mine and not mine[-1].closed:
+        found.append("A dispute is open; the held amount waits.")
+    elif mine and mine[-1].answer:
+        found.append(f"A dispute was {mine[-1].answer.outcome}.")
     if amounts["reversed"]:
         found.append("An amount was reversed; a balance below zero is carried to later settlements.")
     return found
+
+
+def _dispute(found: disputes.Dispute) -> dict[str, Any]:
+    """What was asked, what was answered and by whom, and what it changed."""
+    said = found.answer
+    return {
+        "opened": found.opened,
+        "reason": found.reason,
+        "opened_by": found.by,
+        "answered": found.answered,
+        "outcome": said and said.outcome,
+        "answer": said and said.reason,
+        "answered_by": said and said.by,
+        "correction": said.correction if said else 0,
+        "resolved": found.resolved,
+        "resolved_by": found.resolved_by,
+        "state": "closed" if found.closed else "waits for a second person" if said else "waits for an answer",
+    }
 
 
 def _date(timestamp: float) -> str:

@@ -18,7 +18,6 @@ from anml.ledger.schema import posting
 
 POOL = "source:pool"
 REASONS = ("wrong-count", "wrong-weight", "wrong-evidence", "wrong-reputation", "duplicate", "fraud", "other")
-OUTCOMES = ("upheld", "rejected")
 
 
 class Settlement(NamedTuple):
@@ -116,7 +115,7 @@ def draft(tx: Writer, proposal: Settlement) -> Event:
 
 def withdraw(tx: Writer, sid: str, by: str, superseded_by: str | None = None) -> None:
     """Take back a draft; it can never be approved again."""
-    _expect(settlement(tx.connection, sid), "drafted")
+    expect(settlement(tx.connection, sid), "drafted")
     body = {"by": check_name(by), "superseded_by": superseded_by}
     tx.append("settlement.withdrawn", f"settlement/{sid}/withdrawn", sid, body)
 
@@ -134,7 +133,7 @@ def approve(
     if repeated := tx.repeated("settlement.approved", key, sid, body):
         return repeated
     found = settlement(tx.connection, sid)
-    _expect(found, "drafted")
+    expect(found, "drafted")
     if by == found.by:
         raise ConflictError(f"{by!r} drafted this settlement; a second person must approve it")
     if found.supersedes and settlement(tx.connection, found.supersedes).state == "posted":
@@ -163,40 +162,13 @@ def held_since(connection: sa.Connection, sid: str, pid: str) -> Event:
 
 
 def disputed(connection: sa.Connection, sid: str) -> set[str]:
-    """Contributors with an open dispute in a settlement."""
+    """Contributors with an open dispute in a settlement; an answer that moves money closes none by itself."""
     open_: dict[str, bool] = {}
-    for e in events(connection, ["dispute.opened", "dispute.resolved"]):
+    for e in events(connection, ["dispute.opened", "dispute.answered", "dispute.resolved"]):
         if e.settlement == sid:
-            open_[e.subject] = e.kind == "dispute.opened"
+            waits = e.kind == "dispute.answered" and e.body["correction"] != 0
+            open_[e.subject] = e.kind == "dispute.opened" or waits
     return {pid for pid, is_open in open_.items() if is_open}
-
-
-def dispute(tx: Writer, sid: str, pid: str, reason: str, key: str) -> Event:
-    """Open a dispute: freezes this contributor's held amount, nobody else's."""
-    body = {"reason": one_of("reason", reason, REASONS)}
-    if repeated := tx.repeated("dispute.opened", f"dispute/{key}", pid, body):
-        return repeated
-    _expect(settlement(tx.connection, sid), "posted")
-    held_since(tx.connection, sid, pid)
-    if pid in disputed(tx.connection, sid):
-        raise ConflictError(f"contributor {pid} has an open dispute in {sid} already")
-    return tx.append("dispute.opened", f"dispute/{key}", pid, body, (), sid)
-
-
-def resolve(tx: Writer, sid: str, pid: str, outcome: str, correction: int, by: str, key: str) -> Event:
-    """Close a dispute. Upheld, it may add to what is held (from the pool) or take from it (to the pool)."""
-    body = {"outcome": one_of("outcome", outcome, OUTCOMES), "by": check_name(by), "correction": correction}
-    if repeated := tx.repeated("dispute.resolved", f"dispute/{key}/resolved", pid, body):
-        return repeated
-    if pid not in disputed(tx.connection, sid):
-        raise ConflictError(f"contributor {pid} has no open dispute in {sid}")
-    if correction and outcome != "upheld":
-        raise InputError("only a dispute that is upheld can change an amount")
-    currency, held = settlement(tx.connection, sid).currency, f"held:{pid}"
-    if balance(tx.connection, held, currency, sid) + correction < 0:
-        raise ConflictError(f"the correction {correction} is more than what is held in {sid}")
-    move = (Posting(POOL, currency, -correction), Posting(held, currency, correction)) if correction else ()
-    return tx.append("dispute.resolved", f"dispute/{key}/resolved", pid, body, move, sid)
 
 
 def release(tx: Writer, sid: str, decisions: Mapping[str, tuple[int, dict[str, Any]]]) -> list[Event]:
@@ -206,7 +178,7 @@ def release(tx: Writer, sid: str, decisions: Mapping[str, tuple[int, dict[str, A
     open stays held.
     """
     found = settlement(tx.connection, sid)
-    _expect(found, "posted")
+    expect(found, "posted")
     held = balances(tx.connection, "held:", found.currency, sid)
     frozen = disputed(tx.connection, sid)
     made = []
@@ -238,7 +210,7 @@ def reverse(tx: Writer, sid: str, pid: str, amount: int, reason: str, by: str, k
     if repeated := tx.repeated("credit.reversed", f"reverse/{key}", pid, body):
         return repeated
     found = settlement(tx.connection, sid)
-    _expect(found, "posted")
+    expect(found, "posted")
     left = _net(tx.connection, sid, pid, found.currency)
     if not 0 < amount <= left:
         raise ConflictError(f"1 to {left} micro-units of {pid} in {sid} can be reversed, got {amount}")
@@ -248,7 +220,7 @@ def reverse(tx: Writer, sid: str, pid: str, amount: int, reason: str, by: str, k
 def reverse_all(tx: Writer, sid: str, by: str, superseded_by: str | None = None) -> None:
     """Take back a whole posted settlement, contributor by contributor."""
     found = settlement(tx.connection, sid)
-    _expect(found, "posted")
+    expect(found, "posted")
     pids = [e.subject for e in events(tx.connection, ["credit.held"]) if e.settlement == sid]
     for pid in pids:
         if left := _net(tx.connection, sid, pid, found.currency):
@@ -276,7 +248,8 @@ def _net(connection: sa.Connection, sid: str, pid: str, currency: str) -> int:
     return sum(balance(connection, account, currency, sid) for account in accounts)
 
 
-def _expect(found: Settlement, state: str) -> None:
+def expect(found: Settlement, state: str) -> None:
+    """An error unless the settlement is in this state."""
     if found.state != state:
         raise ConflictError(f"settlement {found.id} is {found.state}; this step needs it to be {state}")
 

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from anml.core.errors import AnmlError, InputError
-from anml.surfaces import import_cli, keys_cli, ledger_cli, reputation_cli, settle_cli, statement_cli
+from anml.surfaces import (
+    dispute_cli,
+    import_cli,
+    keys_cli,
+    ledger_cli,
+    reputation_cli,
+    settle_cli,
+    statement_cli,
+)
 from anml.surfaces.lab_cli import lab
 from anml.surfaces.ledger_common import Keys, LedgerUrl, PolicyFile
 from anml.surfaces.sources import Accounts, Format, Place, TrackDomain, finish, fit, read
@@ -280,7 +288,7 @@ ledger_cli.app.add_typer(keys_cli.app, name="keys")
 app.add_typer(ledger_cli.app, name="ledger")
 app.add_typer(reputation_cli.app, name="reputation")
 app.command()(settle_cli.settle)
-app.add_typer(settle_cli.disputes, name="dispute")
+app.add_typer(dispute_cli.disputes, name="dispute")
 app.command()(statement_cli.statement)
 app.command()(statement_cli.payout)
 

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from anml.app.settle import Terms
     from anml.ledger.store import Ledger
 
-disputes = typer.Typer(help="Open and resolve disputes about a settlement.", no_args_is_help=True)
 By = Annotated[str | None, typer.Option(help="Who you are: a staff identifier, not an address.")]
 
 
@@ -194,80 +193,3 @@ def _multipliers(path: Path | None) -> dict[str, int] | None:
     from anml.app.multipliers import read_multipliers
 
     return read_multipliers(path)
-
-
-@disputes.command("open")
-def open_(
-    settlement: Annotated[str, typer.Argument(help="The settlement.", show_default=False)],
-    contributor: Annotated[str, typer.Argument(help="The contributor.", show_default=False)],
-    reason: Annotated[str, typer.Option(help="wrong-count, wrong-weight, wrong-evidence, … or other.")],
-    key: Annotated[str | None, typer.Option(help="Name of this dispute; the same one twice is one.")] = None,
-    ledger: LedgerUrl = None,
-    keys: Keys = None,
-    json: Json = False,
-) -> None:
-    """Freeze one contributor's held amount and ask for an answer."""
-    from anml.ledger import book as steps
-
-    name = key or f"{settlement}/{contributor}/{reason}"
-    with opened(ledger, keys) as book:
-        made = book.write(lambda tx: steps.dispute(tx, settlement, contributor, reason, name))
-    show(json, {"dispute": name, "entry": made.seq}, [f"Opened dispute {name}."])
-
-
-@disputes.command("resolve")
-def resolve(
-    settlement: Annotated[str, typer.Argument(help="The settlement.", show_default=False)],
-    contributor: Annotated[str, typer.Argument(help="The contributor.", show_default=False)],
-    outcome: Annotated[str, typer.Option(help="upheld or rejected.")],
-    by: Annotated[str, typer.Option(help="Who decides: a staff identifier.")],
-    add: Annotated[str, typer.Option(help="Amount added to what is held, from the pool.")] = "0",
-    take: Annotated[str, typer.Option(help="Amount taken from what is held, to the pool.")] = "0",
-    key: Annotated[str | None, typer.Option(help="Name of the dispute, as opened.")] = None,
-    ledger: LedgerUrl = None,
-    keys: Keys = None,
-    dry_run: DryRun = False,
-    json: Json = False,
-) -> None:
-    """Close a dispute; upheld, it may change what is held."""
-    from anml.core.money import parse_amount
-    from anml.ledger import book as steps
-
-    name = key or f"{settlement}/{contributor}/{outcome}"
-    change = parse_amount(add) - parse_amount(take)
-
-    def work(tx: Any) -> Any:
-        return steps.resolve(tx, settlement, contributor, outcome, change, by, name)
-
-    with opened(ledger, keys) as book:
-        made = book.rehearse(work) if dry_run else book.write(work)
-    value = {"entry": made.seq, "outcome": outcome, "correction": change, "dry_run": dry_run}
-    show(json, value, [f"The dispute of {contributor} is {outcome}."])
-
-
-@disputes.command("reverse")
-def reverse(
-    settlement: Annotated[str, typer.Argument(help="The settlement.", show_default=False)],
-    contributor: Annotated[str, typer.Argument(help="The contributor.", show_default=False)],
-    amount: Annotated[str, typer.Option(help="What to take back.")],
-    reason: Annotated[str, typer.Option(help="duplicate, fraud, wrong-count, … or other.")],
-    by: Annotated[str, typer.Option(help="Who decides: a staff identifier.")],
-    key: Annotated[str, typer.Option(help="Name of this reversal; the same one twice is one.")],
-    ledger: LedgerUrl = None,
-    keys: Keys = None,
-    dry_run: DryRun = False,
-    json: Json = False,
-) -> None:
-    """Take back an amount by a new entry: held money first, then payable, which may go below zero."""
-    from anml.core.money import parse_amount
-    from anml.ledger import book as steps
-
-    micro = parse_amount(amount)
-
-    def work(tx: Any) -> Any:
-        return steps.reverse(tx, settlement, contributor, micro, reason, by, key)
-
-    with opened(ledger, keys) as book:
-        made = book.rehearse(work) if dry_run else book.write(work)
-    done = "Would take" if dry_run else "Took"
-    show(json, {"entry": made.seq, "amount": micro, "dry_run": dry_run}, [f"{done} back {amount}."])

@@ -31,4 +31,5 @@ def statement_html(statement: Mapping[str, Any]) -> str:
         for name, counts in statement["bands"].items()
     }
     share = f"{statement['share'] / UNIT:.6%}"
-    return pages.get_template("statement.html").render(s=statement, amounts=amounts, bands=bands, share=share)
+    page = pages.get_template("statement.html")
+    return page.render(s=statement, amounts=amounts, bands=bands, share=share, money=show_amount)
