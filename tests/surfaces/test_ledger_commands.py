@@ -196,8 +196,14 @@ def test_bank_file_and_disputes(shell, monkeypatch):
     shell.json("settle", "--release", sid)
     shell.json("ledger", "contributors", ann, "--name", "Ann", "--iban", "DE89 3704 0044 0532 0130 00")
     (shell.folder / "us.toml").write_text('name = "Payer"\niban = "GB29NWBK60161331926819"\n')
+    pay = ("payout", "--currency", "EUR", "--by", "f", "--batch", "b1")
+    (shell.folder / "bad.toml").write_text('name = "Payer"\niban = "GB00NWBK60161331926819"\n')
     bank = ("--rail", "pain001", "--debtor", "us.toml", "--out", "bank")
-    made = shell.json("payout", "--currency", "EUR", "--by", "f", "--batch", "b1", *bank)
+    for wrong, said in (("bad.toml", "check digits"), ("no.toml", "cannot be read")):
+        code, _, err = shell(*pay, *bank[:2], "--debtor", wrong, "--out", "bank")
+        assert (code, said in err) == (2, True)
+    assert shell.json("payout")["batches"] == []  # and no money has moved
+    made = shell.json(*pay, *bank)
     assert any(name.endswith("pain001.xml") for name in made["files"])
     rehearsed = shell.json("payout", "--paid", "b1", "--dry-run")
     assert rehearsed["payments"][0]["state"] == "paid"

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from anml.core.checks import one_of
-from anml.core.payee import check_bic, check_iban
+from anml.core.payee import bank_name, check_bic, check_iban
 from anml.ledger import payouts, people
 from anml.ledger.log import Writer
 from anml.ledger.payouts import Batch
@@ -91,4 +91,6 @@ def _missing(known: dict[str, Any], needed: tuple[str, ...], small: bool) -> str
     if small:
         return "below the threshold: carried"
     lacking = [name for name in needed if name not in known]
-    return f"no {lacking[0]} given" if lacking else ""
+    if lacking:
+        return f"no {lacking[0]} given"
+    return "no name in Latin letters given" if "name" in needed and not bank_name(known["name"]) else ""

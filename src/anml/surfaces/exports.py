@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 
 from anml.core.errors import InputError
 from anml.core.money import show_amount, show_minor
+from anml.core.payee import bank_name, check_bic, check_iban
 from anml.core.settle import UNIT
 from anml.ledger.log import Event
 from anml.ledger.payouts import Batch, Payment
@@ -61,9 +62,7 @@ def payment_id(batch: Batch, payment: Payment) -> str:
 
 def pain001(batch: Batch, payees: Mapping[str, Mapping[str, Any]], debtor: Mapping[str, str]) -> str:
     """A credit transfer initiation by ISO 20022, pain.001.001.09."""
-    for name in ("name", "iban"):
-        if not debtor.get(name):
-            raise InputError(f"a bank file needs the {name} of the account that pays")
+    payer = check_payer(debtor)
     root = ElementTree.Element("Document", {"xmlns": PAIN})
     initiation = ElementTree.SubElement(root, "CstmrCdtTrfInitn")
     count, total = str(len(batch.payments)), show_minor(batch.total, batch.currency)
@@ -72,29 +71,45 @@ def pain001(batch: Batch, payees: Mapping[str, Mapping[str, Any]], debtor: Mappi
     _leaf(head, "CreDtTm", datetime.fromisoformat(batch.at).strftime("%Y-%m-%dT%H:%M:%SZ"))
     _leaf(head, "NbOfTxs", count)
     _leaf(head, "CtrlSum", total)
-    _leaf(head, "InitgPty/Nm", _latin(debtor["name"]))
+    _leaf(head, "InitgPty/Nm", payer["name"])
     info = ElementTree.SubElement(initiation, "PmtInf")
     _leaf(info, "PmtInfId", batch.id[:35])
     _leaf(info, "PmtMtd", "TRF")
     _leaf(info, "NbOfTxs", count)
     _leaf(info, "CtrlSum", total)
     _leaf(info, "ReqdExctnDt/Dt", batch.at[:10])
-    _leaf(info, "Dbtr/Nm", _latin(debtor["name"]))
-    _leaf(info, "DbtrAcct/Id/IBAN", debtor["iban"])
-    _agent(info, "DbtrAgt", debtor.get("bic"))
+    _leaf(info, "Dbtr/Nm", payer["name"])
+    _leaf(info, "DbtrAcct/Id/IBAN", payer["iban"])
+    _agent(info, "DbtrAgt", payer.get("bic"))
     for item in batch.payments:
         _transfer(info, batch, item, payees[item.pid])
     ElementTree.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 
 
+def check_payer(debtor: Mapping[str, str]) -> dict[str, str]:
+    """The account that pays, checked: name and IBAN are needed, the BIC may be left out."""
+    known = {
+        "name": bank_name(str(debtor.get("name", ""))),
+        "iban": check_iban(str(debtor["iban"])) if debtor.get("iban") else "",
+    }
+    for name, value in known.items():
+        if not value:
+            raise InputError(f"a bank file needs the {name} of the account that pays")
+    return known | ({"bic": check_bic(str(debtor["bic"]))} if debtor.get("bic") else {})
+
+
 def _transfer(info: ElementTree.Element, batch: Batch, payment: Payment, known: Mapping[str, Any]) -> None:
+    if not known.get("iban") or not bank_name(known.get("name", "")):
+        raise InputError(
+            f"contributor {payment.pid} lacks an IBAN or a name in Latin letters"
+        )
     transfer = ElementTree.SubElement(info, "CdtTrfTxInf")
     _leaf(transfer, "PmtId/EndToEndId", payment_id(batch, payment))
     instructed = _leaf(transfer, "Amt/InstdAmt", show_minor(payment.amount, batch.currency))
     instructed.set("Ccy", batch.currency)
     _agent(transfer, "CdtrAgt", known.get("bic"))
-    _leaf(transfer, "Cdtr/Nm", _latin(known["name"]))
+    _leaf(transfer, "Cdtr/Nm", bank_name(known["name"]))
     _leaf(transfer, "CdtrAcct/Id/IBAN", known["iban"])
     _leaf(transfer, "RmtInf/Ustrd", f"Data contributions, batch {batch.id}")
 
@@ -112,11 +127,6 @@ def _leaf(parent: ElementTree.Element, path: str, text: str) -> ElementTree.Elem
         parent = ElementTree.SubElement(parent, tag)
     parent.text = text
     return parent
-
-
-def _latin(text: str) -> str:
-    """Names as banks take them: at most 70 characters, nothing that could break a field."""
-    return re.sub(r"[^\w .,'()/?:+-]", " ", text).strip()[:70]
 
 
 _ACCOUNTS = {

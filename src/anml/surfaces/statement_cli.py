@@ -132,24 +132,34 @@ def payout(
         if not (currency and by and batch):
             _list_batches(book, json)
             return
+        # What is wrong with the payer's details is said before any money moves.
+        payer = _read_debtor(debtor) if rail == "pain001" and out is not None else None
         made = create(book, batch, currency, by, parse_amount(threshold), rail, dry_run=dry_run)
-        files = _write_batch(book, made, rail, debtor, out) if out is not None and not dry_run else []
+        files = _write_batch(book, made, payer, out) if out is not None and not dry_run else []
     value = made.batch._asdict() | {"total": made.batch.total, "left_out": made.left_out, "dry_run": dry_run}
     _show_batch(value | {"files": files}, made.batch.payments, currency, json, made.left_out)
 
 
-def _write_batch(book: "Ledger", made: "Payouts", rail: str, debtor: Path | None, out: Path) -> list[str]:
+def _read_debtor(path: Path | None) -> dict[str, str]:
     import tomllib
 
+    from anml.surfaces.exports import check_payer
+
+    if path is None:
+        raise InputError("a bank file needs --debtor, a TOML file with name and iban")
+    try:
+        return check_payer(tomllib.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError) as error:
+        raise InputError(f"the payer's file {path} cannot be read: {error}") from None
+
+
+def _write_batch(book: "Ledger", made: "Payouts", payer: dict[str, str] | None, out: Path) -> list[str]:
     from anml.ledger.log import events
     from anml.surfaces.exports import beancount, pain001, payout_csv
 
     files = {f"{made.batch.id}.csv": payout_csv(made.batch, made.payees)}
-    if rail == "pain001":
-        if debtor is None:
-            raise InputError("a bank file needs --debtor, a TOML file with name and iban")
-        account = tomllib.loads(debtor.read_text(encoding="utf-8"))
-        files[f"{made.batch.id}.pain001.xml"] = pain001(made.batch, made.payees, account)
+    if payer is not None:
+        files[f"{made.batch.id}.pain001.xml"] = pain001(made.batch, made.payees, payer)
     with book.read() as connection:
         files["books.beancount"] = beancount(events(connection))
     for name, text in files.items():
