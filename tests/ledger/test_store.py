@@ -12,10 +12,23 @@ from hypothesis import strategies as st
 
 from anml.core.canonical import canonical
 from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError, UnsupportedError
-from anml.ledger import audit, book, checkpoint, disputes, keys, payouts, people, registry, schema, store
+from anml.ledger import (
+    audit,
+    book,
+    checkpoint,
+    disputes,
+    evidence,
+    keys,
+    payouts,
+    people,
+    registry,
+    schema,
+    standing,
+    store,
+)
 from anml.ledger.engine import connect, ledger_url
 from anml.ledger.log import decode, encode, events
-from ledger.ledger_world import simple_rows
+from ledger.ledger_world import START, simple_rows
 
 plain = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**100), 2**100) | st.text(),
@@ -39,6 +52,17 @@ def test_canonical_refuses_what_two_programs_could_spell_differently(value):
         canonical(value)
 
 
+VIEWS = {
+    "balances",
+    "contributors_readable",
+    "events_readable",
+    "evidence_readable",
+    "postings_readable",
+    "scores_readable",
+    "settlements_readable",
+}
+
+
 def test_an_older_schema_is_brought_up_to_date(tmp_path):
     """A ledger of version 1, with entries, opens in this version; entries and root stay as they were."""
     url = str(tmp_path / "old.db")
@@ -56,7 +80,7 @@ def test_an_older_schema_is_brought_up_to_date(tmp_path):
     ledger = store.open_ledger(url)
     with ledger.read() as connection:
         assert schema.version(connection) == len(schema.MIGRATIONS)
-        assert set(sa.inspect(connection).get_view_names()) == {"events_readable", "balances"}
+        assert set(sa.inspect(connection).get_view_names()) == VIEWS
         assert audit.verify(connection) == before
     ledger.close()
 
@@ -70,13 +94,41 @@ def test_a_newer_schema_is_refused(make_world):
 
 
 def test_views_for_people(world):
-    world.establish("ann")
+    pid = world.establish("ann")["ann"]
+    vouched = [evidence.Record("affiliation", pid, "https://lab.example", "")]
+    world.ledger.write(lambda tx: evidence.add(tx, vouched))
+    scored = [standing.Score(pid, "default", "gold", "b", store.stamp(START), 750_000_000_000, 4)]
+    world.ledger.write(lambda tx: standing.add_scores(tx, scored))
     with world.ledger.read() as connection:
-        rows = connection.exec_driver_sql("SELECT account, micro_units FROM balances").all()
-        assert sum(int(row.micro_units) for row in rows) == 0
-        kinds = connection.exec_driver_sql("SELECT kind, body FROM events_readable ORDER BY seq").all()
-    assert kinds[0].kind == "ledger.created"
-    assert "test-ledger" in str(kinds[0].body)
+
+        def rows(query: str) -> list:
+            return [tuple(row) for row in connection.exec_driver_sql(query)]
+
+        money = rows("SELECT kind, currency, amount, micro_units FROM balances ORDER BY kind")
+        assert [(kind, currency, amount, int(micro)) for kind, currency, amount, micro in money] == [
+            ("funding", "EUR", "0.000000", 0),
+            ("held", "EUR", "0.000001", 1),
+            ("source", "EUR", "-0.000001", -1),
+        ]
+        assert rows("SELECT DISTINCT holder FROM balances WHERE kind = 'held'") == [(pid,)]
+        assert len(rows("SELECT entry, step, amount FROM postings_readable")) == 4
+        assert rows("SELECT contributor, kind, issuer, vouched FROM evidence_readable") == [
+            (pid, "affiliation", "https://lab.example", "platform")
+        ]
+        assert rows("SELECT contributor, source, quality, rows_scored FROM scores_readable") == [
+            (pid, "gold", 0.75, 4)
+        ]
+        ((state, pool),) = rows("SELECT approved, pool FROM settlements_readable")
+        assert (state is None, pool) == (False, "0.000001")
+        assert [
+            tuple(map(int, row[1:]))
+            for row in rows(
+                "SELECT contributor, evidence, scores, credits, erased FROM contributors_readable"
+            )
+        ] == [(1, 1, 1, 0)]
+        kinds = rows("SELECT kind, body FROM events_readable ORDER BY seq")
+    assert kinds[0][0] == "ledger.created"
+    assert "test-ledger" in str(kinds[0][1])
 
 
 def test_the_file_opens_in_any_sqlite_tool_and_tables_are_strict(make_world):

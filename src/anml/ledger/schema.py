@@ -10,6 +10,7 @@ from collections.abc import Callable
 import sqlalchemy as sa
 
 from anml.core.errors import UnsupportedError
+from anml.ledger.views import first_views, money_views
 
 Big = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 metadata = sa.MetaData()
@@ -37,7 +38,7 @@ event = _table(
 )
 posting = _table(
     "posting",
-    sa.Column("seq", Big, primary_key=True, autoincrement=False),
+    sa.Column("seq", Big, sa.ForeignKey("event.seq"), primary_key=True, autoincrement=False),
     sa.Column("line", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("account", sa.Text, nullable=False),
     sa.Column("currency", sa.Text, nullable=False),
@@ -98,17 +99,6 @@ def _guards(dialect: str) -> list[str]:
     ]
 
 
-def _views(dialect: str) -> list[str]:
-    """Readable views, for Datasette and for people with a SQL prompt."""
-    text = "CAST(entry AS TEXT)" if dialect == "sqlite" else "convert_from(entry, 'UTF8')"
-    body = f"json_extract({text}, '$.body')" if dialect == "sqlite" else f"({text}::jsonb -> 'body')"
-    return [
-        f"CREATE VIEW events_readable AS SELECT seq, at, kind, subject, {body} AS body FROM event",
-        "CREATE VIEW balances AS SELECT account, currency, SUM(amount) AS micro_units "
-        "FROM posting GROUP BY account, currency",
-    ]
-
-
 def _first(connection: sa.Connection) -> None:
     metadata.create_all(connection)
     for statement in _guards(connection.dialect.name):
@@ -116,12 +106,21 @@ def _first(connection: sa.Connection) -> None:
 
 
 def _second(connection: sa.Connection) -> None:
-    for statement in _views(connection.dialect.name):
-        connection.exec_driver_sql(statement)
+    _run(connection, first_views(connection.dialect.name))
+
+
+def _third(connection: sa.Connection) -> None:
+    _run(connection, money_views(connection.dialect.name))
+
+
+def _run(connection: sa.Connection, statements: list[str]) -> None:
+    for statement in statements:
+        # Text with a per cent sign in it is no template for the driver.
+        connection.execute(sa.text(statement.replace(":", "\\:")))
 
 
 # Each step is run once, in order, inside one transaction; a step that is out is never changed.
-MIGRATIONS: tuple[Callable[[sa.Connection], None], ...] = (_first, _second)
+MIGRATIONS: tuple[Callable[[sa.Connection], None], ...] = (_first, _second, _third)
 
 
 def version(connection: sa.Connection) -> int:

@@ -189,5 +189,14 @@ def _upgrade(engine: sa.Engine, place: sa.URL) -> str:
     if found != len(schema.MIGRATIONS):
         with engine.begin() as connection:
             schema.migrate(connection)
+    return _origin(engine)
+
+
+def origin_of(ledger: Ledger) -> str:
+    """The name under which a ledger signs."""
+    return _origin(ledger.engine)
+
+
+def _origin(engine: sa.Engine) -> str:
     with reading(engine) as connection:
         return str(connection.scalar(sa.select(schema.meta.c.value).where(schema.meta.c.name == "origin")))

@@ -8,6 +8,7 @@ import typer
 
 from anml.core.errors import AnmlError, InputError
 from anml.surfaces import (
+    datasette_cli,
     dispute_cli,
     import_cli,
     keys_cli,
@@ -284,6 +285,7 @@ def _listed(text: str | None) -> list[str] | None:
 
 
 ledger_cli.app.command("import")(import_cli.import_)
+ledger_cli.app.command()(datasette_cli.datasette)
 ledger_cli.app.add_typer(keys_cli.app, name="keys")
 app.add_typer(ledger_cli.app, name="ledger")
 app.add_typer(reputation_cli.app, name="reputation")

@@ -101,9 +101,7 @@ def check_payer(debtor: Mapping[str, str]) -> dict[str, str]:
 
 def _transfer(info: ElementTree.Element, batch: Batch, payment: Payment, known: Mapping[str, Any]) -> None:
     if not known.get("iban") or not bank_name(known.get("name", "")):
-        raise InputError(
-            f"contributor {payment.pid} lacks an IBAN or a name in Latin letters"
-        )
+        raise InputError(f"contributor {payment.pid} lacks an IBAN or a name in Latin letters")
     transfer = ElementTree.SubElement(info, "CdtTrfTxInf")
     _leaf(transfer, "PmtId/EndToEndId", payment_id(batch, payment))
     instructed = _leaf(transfer, "Amt/InstdAmt", show_minor(payment.amount, batch.currency))

@@ -1,0 +1,88 @@
+"""Views for people: what Datasette or any SQL prompt shows. The program itself never reads them."""
+
+from collections.abc import Callable
+
+
+def _dialect(name: str) -> tuple[Callable[..., str], Callable[[str], str], tuple[str, str]]:
+    """How one engine reads a value of an entry, writes micro-units as money, and splits an account."""
+    if name == "sqlite":
+        text = "CAST(entry AS TEXT)"
+
+        def value(*path: str) -> str:
+            return f"json_extract({text}, '$.{'.'.join(path)}')"
+
+        last_six = "substr('000000' || (abs({m}) % 1000000), -6)"
+        account = ("substr(account, 1, instr(account, ':') - 1)", "substr(account, instr(account, ':') + 1)")
+    else:
+
+        def value(*path: str) -> str:
+            return f"(convert_from(entry, 'UTF8')::jsonb #>> '{{{','.join(path)}}}')"
+
+        last_six = "right('000000' || (abs({m}) % 1000000), 6)"
+        account = ("split_part(account, ':', 1)", "substr(account, position(':' in account) + 1)")
+
+    def money(micro: str) -> str:
+        m = f"CAST({micro} AS BIGINT)"
+        sign = f"CASE WHEN {m} < 0 THEN '-' ELSE '' END"
+        return f"{sign} || (abs({m}) / 1000000) || '.' || {last_six.format(m=m)}"
+
+    return value, money, account
+
+
+def first_views(dialect: str) -> list[str]:
+    """Those of the second version of the schema."""
+    text = "CAST(entry AS TEXT)" if dialect == "sqlite" else "convert_from(entry, 'UTF8')"
+    body = f"json_extract({text}, '$.body')" if dialect == "sqlite" else f"({text}::jsonb -> 'body')"
+    return [
+        f"CREATE VIEW events_readable AS SELECT seq, at, kind, subject, {body} AS body FROM event",
+        "CREATE VIEW balances AS SELECT account, currency, SUM(amount) AS micro_units "
+        "FROM posting GROUP BY account, currency",
+    ]
+
+
+def money_views(dialect: str) -> list[str]:
+    """Those of the third version: money as people write it, and one view for each thing people look for."""
+    value, money, (kind, holder) = _dialect(dialect)
+    return [
+        "DROP VIEW balances",
+        f"CREATE VIEW balances AS SELECT account, {kind} AS kind, {holder} AS holder, currency, "
+        f"{money('SUM(amount)')} AS amount, SUM(amount) AS micro_units "
+        "FROM posting GROUP BY account, currency",
+        "CREATE VIEW postings_readable AS SELECT posting.seq AS entry, event.at, event.kind AS step, "
+        f"{kind} AS kind, {holder} AS holder, currency, {money('amount')} AS amount, settlement "
+        "FROM posting JOIN event ON event.seq = posting.seq",
+        f"CREATE VIEW evidence_readable AS SELECT seq AS entry, subject AS contributor, "
+        f"{value('body', 'kind')} AS kind, {value('body', 'issuer')} AS issuer, {value('body', 'at')} AS at, "
+        f"{value('body', 'until')} AS until, {value('body', 'vouched')} AS vouched, "
+        f"{value('body', 'scope')} AS scope, {value('body', 'key')} AS signing_key, "
+        f"{value('body', 'paper')} AS envelope FROM event WHERE kind = 'evidence.added'",
+        f"CREATE VIEW scores_readable AS SELECT seq AS entry, subject AS contributor, "
+        f"{value('body', 'domain')} AS domain, {value('body', 'source')} AS source, "
+        f"{value('body', 'at')} AS at, CAST({value('body', 'quality')} AS REAL) / 1e12 AS quality, "
+        f"CAST({value('body', 'rows')} AS BIGINT) AS rows_scored, {value('body', 'batch')} AS batch "
+        "FROM event WHERE kind = 'reputation.scored'",
+        f"CREATE VIEW settlements_readable AS SELECT drafted.subject AS settlement, drafted.at AS drafted, "
+        f"{value('body', 'by')} AS drafted_by, {value('body', 'currency')} AS currency, "
+        f"{money(value('body', 'pool'))} AS pool, "
+        + ", ".join(
+            f"(SELECT MIN(e.at) FROM event e WHERE e.subject = drafted.subject AND e.kind = "
+            f"'settlement.{step}') AS {step}"
+            for step in ("approved", "withdrawn", "reversed")
+        )
+        + " FROM event drafted WHERE drafted.kind = 'settlement.drafted'",
+        "CREATE VIEW contributors_readable AS SELECT subject AS contributor, "
+        "MIN(CASE WHEN kind = 'contributor.registered' THEN at END) AS since, "
+        + ", ".join(
+            f"SUM(CASE WHEN kind = '{name}' THEN 1 ELSE 0 END) AS {column}"
+            for name, column in (
+                ("contribution", "files"),
+                ("evidence.added", "evidence"),
+                ("reputation.scored", "scores"),
+                ("credit.held", "credits"),
+                ("dispute.opened", "disputes"),
+                ("contributor.erased", "erased"),
+            )
+        )
+        + " FROM event GROUP BY subject HAVING MIN(CASE WHEN kind = 'contributor.registered' THEN at END) "
+        "IS NOT NULL",
+    ]
