@@ -146,3 +146,15 @@ def test_eigentrust_says_what_is_wrong():
         eigentrust({("a", "b"): 1.0}, [])
     with pytest.raises(AnmlError, match="not negative"):
         eigentrust({("a", "b"): -1.0}, ["a"])
+
+
+def test_the_policies_in_the_docs_are_read_as_written():
+    import re
+    import tomllib
+    from pathlib import Path
+
+    page = (Path(__file__).parents[2] / "docs" / "ledger.md").read_text(encoding="utf-8")
+    tables = re.findall(r"^```toml\n(.*?)^```$", page, re.S | re.M)
+    first, second = (Policy.from_dict(tomllib.loads(text)) for text in tables)
+    assert (first.concern_cap, first.levels["reviewed"], first.kinds["agreement"]) == (0.15, 0.75, "reviewed")
+    assert second.trust.roots == ("https://lab.example/qa",)

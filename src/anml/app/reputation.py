@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from anml.core.signals.policy import Policy
 from anml.core.signals.track_record import Scored, Track, TrackRule, in_order, replay
+from anml.ledger import evidence, trust
 from anml.ledger.standing import Standing, scores, standings
 from anml.ledger.store import Ledger, seconds, stamp
 
@@ -23,12 +24,34 @@ class Step(NamedTuple):
     track: Track
 
 
+class History(NamedTuple):
+    """A track record step by step, and as it is at the moment of asking."""
+
+    steps: list[Step]
+    now: Track
+
+
 def replay_history(
-    ledger: Ledger, pid: str, domain: str = "default", at: str | None = None, rule: TrackRule | None = None
-) -> list[Step]:
-    """Recompute a contributor's r from scratch, event by event, from what the log holds."""
+    ledger: Ledger,
+    pid: str,
+    domain: str = "default",
+    at: str | None = None,
+    rule: TrackRule | None = None,
+    policy: Policy | None = None,
+) -> History:
+    """Recompute a contributor's r from scratch, event by event, from what the log holds.
+
+    Each step follows the graph of who verified whom as it was then, where the policy names roots.
+    """
+    following = (policy or Policy()).trust
     with ledger.read() as connection:
         history = scores(connection).get((pid, domain), [])
+        vouched = evidence.of(connection) if following.roots else {}
         limit = seconds(at or stamp(ledger.clock()))
     known = sorted((e for e in history if e.at <= limit), key=in_order)
-    return [Step(e, replay(known[: i + 1], e.at, rule)) for i, e in enumerate(known)]
+
+    def after(count: int, when: float) -> Track:
+        return replay(known[:count], when, rule, trust.endorsed(vouched, when, following).get(pid, 0.0))
+
+    steps = [Step(e, after(i + 1, e.at)) for i, e in enumerate(known)]
+    return History(steps, after(len(known), limit))

@@ -1,19 +1,31 @@
 """Trust that follows who verified whom."""
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 from anml.core.errors import InputError
 from anml.core.signals.eigentrust import eigentrust
-from anml.ledger import evidence
-from anml.ledger.store import Ledger
+from anml.core.signals.policy import TrustRule
+from anml.ledger import evidence, trust
+from anml.ledger.store import Ledger, seconds, stamp
 
 
-def trust_graph(ledger: Ledger, trusted: list[str]) -> dict[str, float]:
-    """EigenTrust over who accepted or reproduced whose work; needs people trusted beforehand."""
-    votes: dict[tuple[str, str], float] = {}
+class Trusted(NamedTuple):
+    """Trust by name, summing to one, and what it counts for in r at most, in good events."""
+
+    trust: dict[str, float]
+    endorsed: dict[str, float]
+
+
+def trust_graph(ledger: Ledger, roots: Sequence[str], rule: TrustRule | None = None) -> Trusted:
+    """EigenTrust over who verified whose work; needs people trusted beforehand."""
+    rule = TrustRule(tuple(roots)) if rule is None else rule
+    if not rule.roots:
+        raise InputError("name who is trusted beforehand, here or as roots under [trust] in the policy")
+    at = seconds(stamp(ledger.clock()))
     with ledger.read() as connection:
-        for pid, records in evidence.of(connection).items():
-            for e in records:
-                if e.kind in ("review-accepted", "reproduced") and e.vouched != "nobody":
-                    votes[e.issuer, pid] = votes.get((e.issuer, pid), 0.0) + 1.0
-    if not votes:
+        found = evidence.of(connection)
+    graph = trust.votes(found, at)
+    if not graph:
         raise InputError("nobody has verified anybody in this ledger, so there is no graph to follow")
-    return eigentrust(votes, trusted)
+    return Trusted(eigentrust(graph, rule.roots, rule.restart), trust.endorsed(found, at, rule))

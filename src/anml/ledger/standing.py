@@ -10,7 +10,7 @@ from anml.core.errors import InputError
 from anml.core.settle import UNIT
 from anml.core.signals.policy import Evidence, Policy, Verdict
 from anml.core.signals.track_record import DAY, SOURCES, Scored, Track, TrackRule, replay, with_floor
-from anml.ledger import evidence, people
+from anml.ledger import evidence, people, trust
 from anml.ledger.log import Writer, events, known_keys
 from anml.ledger.store import seconds
 
@@ -84,6 +84,7 @@ def standings(
     policy, rule = policy or Policy(), rule or TrackRule()
     merged = people.merges(connection)
     scored, vouched = scores(connection), evidence.of(connection)
+    endorsed = trust.endorsed(vouched, seconds(at), policy.trust)
     since: dict[str, str] = {}
     prior: dict[str, int] = defaultdict(int)
     void = {without} | {e.subject for e in events(connection, ["settlement.reversed"])}
@@ -99,7 +100,7 @@ def standings(
             pid,
             start,
             prior[pid],
-            replay(scored.get((pid, domain), []), seconds(at), rule),
+            replay(scored.get((pid, domain), []), seconds(at), rule, endorsed.get(pid, 0.0)),
             _verdict(policy, vouched.get(pid, []), seconds(at)),
             (seconds(at) - seconds(start)) / DAY,
             rule,

@@ -61,6 +61,7 @@ def show_(
 def replay(
     pid: Annotated[str, typer.Argument(help="The contributor.", show_default=False)],
     domain: Domain = "default",
+    policy: PolicyFile = None,
     ledger: LedgerUrl = None,
     keys: Keys = None,
     json: Json = False,
@@ -72,7 +73,7 @@ def replay(
     from anml.ledger.store import stamp
 
     with opened(ledger, keys) as book:
-        steps = replay_history(book, pid, domain)
+        steps, now = replay_history(book, pid, domain, policy=read_policy(policy))
     times = [stamp(datetime.fromtimestamp(step.event.at, UTC)) for step in steps]
     value = [
         {
@@ -80,6 +81,7 @@ def replay(
             "source": s.event.source,
             "batch": s.event.batch,
             "quality": s.event.quality,
+            "endorsed": s.track.endorsed,
             "r": s.track.r,
         }
         for when, s in zip(times, steps, strict=True)
@@ -88,9 +90,10 @@ def replay(
         (when[:19], s.event.source, s.event.batch, f"{s.event.quality:.3f}", f"{s.track.r:.3f}")
         for when, s in zip(times, steps, strict=True)
     ]
+    rows.append(("now", "", "", "", f"{now.r:.3f}"))
     show(
         json,
-        {"contributor": pid, "domain": domain, "steps": value},
+        {"contributor": pid, "domain": domain, "steps": value, "now": now._asdict()},
         columns(("at", "source", "batch", "quality", "r"), rows),
     )
 
@@ -114,15 +117,25 @@ def add(
 
 @app.command("trust")
 def trust(
-    trusted: Annotated[list[str], typer.Argument(help="Contributors or verifiers trusted beforehand.")],
+    trusted: Annotated[
+        list[str] | None,
+        typer.Argument(help="Contributors or verifiers trusted beforehand; else the policy's roots."),
+    ] = None,
+    policy: PolicyFile = None,
     ledger: LedgerUrl = None,
     keys: Keys = None,
     json: Json = False,
 ) -> None:
-    """Follow who verified whom from a trusted set (EigenTrust)."""
+    """Follow who verified whom from a trusted set (EigenTrust), and show what it counts for in r."""
+    from dataclasses import replace
+
     from anml.app.trust import trust_graph
 
+    rule = read_policy(policy).trust
+    roots = tuple(trusted or rule.roots)
     with opened(ledger, keys) as book:
-        found = trust_graph(book, trusted)
-    rows = sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))
-    show(json, {"trust": found}, columns(("who", "trust"), [(who, f"{value:.4f}") for who, value in rows]))
+        found = trust_graph(book, roots, replace(rule, roots=roots))
+    rows = sorted(found.trust.items(), key=lambda pair: (-pair[1], pair[0]))
+    header = ("who", "trust", "good events at most")
+    shown = [(who, f"{value:.4f}", f"{found.endorsed.get(who, 0.0):.2f}") for who, value in rows]
+    show(json, found._asdict(), columns(header, shown))

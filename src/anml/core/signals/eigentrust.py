@@ -50,6 +50,27 @@ def eigentrust(
     return dict(zip(names, after.tolist(), strict=True))
 
 
+def endorsements(
+    votes: Mapping[tuple[str, str], float], roots: Iterable[str], events: float, restart: float = 0.15
+) -> dict[str, float]:
+    """How many good events the trust in each contributor stands for: `events` for trust like a root's.
+
+    Trust is compared with that of the pre-trusted set, on average, and does not count beyond it.
+
+    Examples
+    --------
+    >>> found = endorsements({("root", "ann"): 1.0, ("ann", "ben"): 1.0}, ["root"], 3.0)
+    >>> {name: round(value, 2) for name, value in found.items()}
+    {'ann': 2.55, 'ben': 2.17, 'root': 3.0}
+    """
+    known = sorted(set(roots))
+    if not votes or not known or not events:
+        return {}
+    trust = eigentrust(votes, known, restart)
+    like = sum(trust[name] for name in known) / len(known)
+    return {name: events * min(value / like, 1.0) for name, value in trust.items() if value > 0}
+
+
 def _normalised(
     votes: Mapping[tuple[str, str], float], index: Mapping[str, int]
 ) -> tuple[sparse.csr_array, np.ndarray[tuple[int], np.dtype[np.bool_]]]:

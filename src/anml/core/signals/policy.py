@@ -74,6 +74,41 @@ class Verdict(NamedTuple):
 
 
 @dataclass(frozen=True)
+class TrustRule:
+    """How far r follows who verified whom; not at all without people trusted beforehand.
+
+    Parameters
+    ----------
+    roots
+        The pre-trusted set: contributors, or verifiers by the name their key is registered for.
+    events
+        What the endorsement of a contributor trusted as far as a root counts for, in good events; never
+        more than the contributor's own record, so somebody without one stays where everybody starts.
+    restart
+        The part of trust that flows from the roots in every round.
+    """
+
+    roots: tuple[str, ...] = ()
+    events: float = 3.0
+    restart: float = 0.15
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "TrustRule":
+        """Change the defaults by a table with `roots`, `events` and `restart`."""
+        for name in values:
+            one_of("trust setting", name, ("roots", "events", "restart"))
+        roots = values.get("roots", [])
+        if not isinstance(roots, list) or not all(isinstance(name, str) and name for name in roots):
+            raise InputError(f"roots is a list of contributors or verifiers, got {roots!r}")
+        return cls(
+            roots=tuple(sorted(set(roots))),
+            # At most as much as the doubt that everybody starts with.
+            events=in_range("events", values.get("events", cls.events), 0, 4),
+            restart=in_range("restart", values.get("restart", cls.restart), 0, 1, open_low=True),
+        )
+
+
+@dataclass(frozen=True)
 class Policy:
     """Levels by kind of evidence and v by level; defaults lie inside the paper's ranges.
 
@@ -88,12 +123,13 @@ class Policy:
     )
     kinds: Mapping[str, str | None] = field(default_factory=lambda: dict(KINDS))
     concern_cap: float = 0.20
+    trust: TrustRule = field(default_factory=TrustRule)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Policy":
-        """Change the defaults by a table with `levels`, `kinds` and `concern_cap`."""
+        """Change the defaults by a table with `levels`, `kinds`, `concern_cap` and `trust`."""
         for name in values:
-            one_of("policy setting", name, ("levels", "kinds", "concern_cap"))
+            one_of("policy setting", name, ("levels", "kinds", "concern_cap", "trust"))
         base = cls()
         for name, value in values.get("levels", {}).items():
             band = LEVELS[one_of("verification level", name, LEVELS)]
@@ -107,6 +143,7 @@ class Policy:
             levels={**base.levels, **values.get("levels", {})},
             kinds={**base.kinds, **values.get("kinds", {})},
             concern_cap=in_range("concern_cap", values.get("concern_cap", base.concern_cap), 0, 1),
+            trust=TrustRule.from_dict(values.get("trust", {})),
         )
 
     def judge(self, evidence: Iterable[Evidence], at: float, own: frozenset[str] = frozenset()) -> Verdict:

@@ -65,7 +65,10 @@ class TrackRule:
 
 
 class Track(NamedTuple):
-    """The state after some events: evidence for and against, and what r follows from it."""
+    """The state after some events: evidence for and against, and what r follows from it.
+
+    `endorsed` is what the trust of others was counted for, in good events.
+    """
 
     r: float
     low: float
@@ -73,6 +76,7 @@ class Track(NamedTuple):
     good: float
     bad: float
     events: int
+    endorsed: float = 0.0
 
 
 class _State(NamedTuple):
@@ -82,8 +86,13 @@ class _State(NamedTuple):
     recent: tuple[float, ...] = ()
 
 
-def replay(events: Iterable[Scored], at: float, rule: TrackRule | None = None) -> Track:
+def replay(
+    events: Iterable[Scored], at: float, rule: TrackRule | None = None, endorsed: float = 0.0
+) -> Track:
     """Recompute r at time `at` from all events up to then; equal events give the same value, bit for bit.
+
+    `endorsed` good events are added for the trust of others, but never more than the contributor's own
+    record weighs: trust can double a record, and does nothing for somebody without one.
 
     Examples
     --------
@@ -105,9 +114,12 @@ def replay(events: Iterable[Scored], at: float, rule: TrackRule | None = None) -
         used[event.batch] = used.get(event.batch, 0.0) + weight
         state = _add(state, event, weight, rule)
     state = _forget(state, at, rule)
-    good, bad = state.good + rule.kappa * rule.r0, state.bad + rule.kappa * (1 - rule.r0)
+    added = min(max(endorsed, 0.0), state.good + state.bad)
+    believed = state._replace(good=state.good + added)
+    good, bad = believed.good + rule.kappa * rule.r0, believed.bad + rule.kappa * (1 - rule.r0)
     low, high = beta_interval(good, bad, 0.9)  # type: ignore[arg-type]
-    return Track(_estimate(state, rule), float(low), float(high), state.good, state.bad, len(known))
+    r = _estimate(believed, rule)
+    return Track(r, float(low), float(high), state.good, state.bad, len(known), added)
 
 
 def with_floor(
