@@ -38,10 +38,14 @@ def test_every_command_of_the_walkthrough_works(tmp_path):
         "micro-units, as stated",
         "every hash, link and sum holds",
         "Erased the personal data",
+        "export.json was read as label-studio",
+        "datasette books.db --metadata metadata.json",
     ):
         assert text in done.stdout
     (folder,) = [path for path in tmp_path.iterdir() if (path / "books.db").is_file()]
-    assert (folder / "run" / "report.html").is_file()
+    report = (folder / "run" / "report.html").read_text(encoding="utf-8")
+    for text in ("What v rests on", "https://lab.example/qa", "verified with key", "New contributors"):
+        assert text in report
     assert b"dot@crowd.example" not in (folder / "books.db").read_bytes()
 
 
