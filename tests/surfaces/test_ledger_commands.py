@@ -168,6 +168,7 @@ def test_bank_file_and_disputes(shell, monkeypatch):
     shell.json("settle", "--approve", "latest", "--by", "fin-2")
     sid = shell.json("settle")["settlements"][0]["id"]
     ann = shell.json("ledger", "contributors", "--find", "run:ann")["contributor"]
+    assert shell.json("dispute", "open", sid, ann, "--reason", "wrong-count", "--dry-run")["dry_run"]
     shell.json("dispute", "open", sid, ann, "--reason", "wrong-count")
     answered = ("--outcome", "upheld", "--reason", "count-corrected", "--by", "fin-2", "--add", "2")
     assert shell.json("dispute", "answer", sid, ann, *answered)["correction"] == 2_000_000
@@ -328,6 +329,15 @@ def test_names_in_rows_settle_by_source(shell):
             "amounts"
         ]
     )
+
+
+def test_a_dry_run_withdraws_nothing(shell):
+    run = run_folder(shell.folder / "run", {"ann": 1})
+    shell.json("settle", run, "--pool", "10", "--currency", "EUR", "--by", "fin-1")
+    assert shell.json("settle", "--withdraw", "latest", "--by", "fin-1", "--dry-run")["dry_run"]
+    assert shell.json("settle")["settlements"][0]["state"] == "drafted"
+    shell.json("settle", "--withdraw", "latest", "--by", "fin-1")
+    assert shell.json("settle")["settlements"][0]["state"] == "withdrawn"
 
 
 def test_policies_are_toml_files(shell):

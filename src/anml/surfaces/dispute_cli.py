@@ -22,15 +22,21 @@ def open_(
     key: Annotated[str | None, typer.Option(help="Name of this dispute; the same one twice is one.")] = None,
     ledger: LedgerUrl = None,
     keys: Keys = None,
+    dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
     """Freeze one contributor's held amount and ask for an answer; only before the window ends."""
     from anml.ledger.disputes import open_dispute
 
     name = key or f"{settlement}/{contributor}/{reason}"
+
+    def work(tx: Any) -> Any:
+        return open_dispute(tx, settlement, contributor, reason, name, by)
+
     with opened(ledger, keys) as book:
-        made = book.write(lambda tx: open_dispute(tx, settlement, contributor, reason, name, by))
-    show(json, {"dispute": name, "entry": made.seq}, [f"Opened dispute {name}."])
+        made = book.rehearse(work) if dry_run else book.write(work)
+    done = "Would open" if dry_run else "Opened"
+    show(json, {"dispute": name, "entry": made.seq, "dry_run": dry_run}, [f"{done} dispute {name}."])
 
 
 @disputes.command("answer")

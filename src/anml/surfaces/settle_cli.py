@@ -80,7 +80,7 @@ def settle(
             _approve(book, named_settlement(book, approve, "drafted"), by, sign, dry_run, json)
             return
         if withdraw is not None:
-            _withdraw(book, named_settlement(book, withdraw, "drafted"), by, json)
+            _withdraw(book, named_settlement(book, withdraw, "drafted"), by, dry_run, json)
             return
         if pool is None or currency is None or run is None:
             raise InputError("give the run with --pool and --currency")
@@ -168,11 +168,12 @@ def _release(book: "Ledger", sid: str, domain: str, policy: Any, dry_run: bool, 
     show(json, {"settlement": sid, "dry_run": dry_run, **done._asdict()}, lines or ["Nothing is held."])
 
 
-def _withdraw(book: "Ledger", sid: str, by: str, json: bool) -> None:
+def _withdraw(book: "Ledger", sid: str, by: str, dry_run: bool, json: bool) -> None:
     from anml.ledger import book as steps
 
-    book.write(lambda tx: steps.withdraw(tx, sid, by))
-    show(json, {"settlement": sid, "state": "withdrawn"}, [f"Withdrew {sid}."])
+    (book.rehearse if dry_run else book.write)(lambda tx: steps.withdraw(tx, sid, by))
+    done = "Would withdraw" if dry_run else "Withdrew"
+    show(json, {"settlement": sid, "state": "withdrawn", "dry_run": dry_run}, [f"{done} {sid}."])
 
 
 def _list(book: "Ledger", json: bool) -> None:
