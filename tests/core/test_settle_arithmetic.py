@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from anml.core.errors import InputError
 from anml.core.money import floor_minor, minor_unit, parse_amount, show_amount
 from anml.core.settle import UNIT, Claim, Rules, allocate, parts, row_units, shares, weigh_claims
+from ledger.recompute_statement import amounts_of
 
 units = st.integers(0, 10**15)
 claims = st.dictionaries(
@@ -71,6 +72,19 @@ def test_newcomers_together_get_at_most_their_cap():
     assert shares(everybody_new, Rules())["a"] == Fraction(3, 4)
 
 
+def test_a_maximum_for_others_gives_newcomers_no_more_than_their_cap():
+    # One old account at its maximum of 1/4; the newcomers' 1/5 is theirs, and the rest stays in the pool.
+    mixed = {"new1": Claim(30, 1, True), "new2": Claim(10, 1, True), "old": Claim(960, 1)}
+    assert shares(mixed, Rules(max_share=UNIT // 4)) == {
+        "new1": Fraction(3, 20),
+        "new2": Fraction(1, 20),
+        "old": Fraction(1, 4),
+    }
+    # Another old account has room for what the first may not have.
+    more = mixed | {"small": Claim(5, 1)}
+    assert shares(more, Rules(max_share=UNIT // 4))["small"] == Fraction(1, 4)
+
+
 def test_square_root_volume_by_hand():
     # 100 rows of weight 1 count as 10, 4 rows as 2.
     found = shares({"a": Claim(100 * UNIT, 100), "b": Claim(4 * UNIT, 4)}, Rules(volume="0.5"))
@@ -130,10 +144,13 @@ def test_bounded_shares_stay_in_their_bounds(found, low, high):
     weights = weigh_claims(found, rules)
     live = [name for name in found if weights[name]]
     assert sum(got.values()) <= 1
+    new = [name for name in live if found[name].newcomer]
+    if len(new) < len(live):
+        assert sum(got[name] for name in new) <= Fraction(rules.newcomer_cap, UNIT)
     for name in live:
         assert got[name] <= Fraction(high, UNIT)
         assert got[name] >= (0 if found[name].newcomer else Fraction(low, UNIT))
-    if live and len(live) * high >= UNIT:
+    if live and (len(live) - len(new)) * high >= UNIT:
         assert sum(got.values()) == 1
 
 
@@ -181,3 +198,25 @@ def test_money_by_hand():
 @given(st.integers(0, 2**62))
 def test_amounts_read_back(micro):
     assert parse_amount(show_amount(micro)) == micro
+
+
+@given(
+    pool=st.integers(0, 10**12),
+    found=claims,
+    low=st.integers(0, UNIT // 12),
+    high=st.integers(UNIT // 8, UNIT),
+    cap=st.integers(0, UNIT),
+    volume=st.sampled_from(["1", "0.75", "0.5"]),
+)
+def test_a_second_program_comes_to_the_same_amounts(pool, found, low, high, cap, volume):
+    """The one in tests/ledger that shares no code with us, over every rule at once."""
+    rules = Rules(volume=volume, min_share=low, max_share=high, newcomer_cap=cap)
+    lines = [
+        {"pid": name, "units": c.units, "multiplier": c.multiplier, "counted": c.kept, "newcomer": c.newcomer}
+        for name, c in found.items()
+    ]
+    manifest = {"unit": UNIT, "rules": rules.to_dict(), "pool": pool, "contributors": lines}
+    ours = shares(found, rules)
+    amounts, theirs = amounts_of(manifest)
+    assert theirs == ours
+    assert amounts == allocate(pool, ours)

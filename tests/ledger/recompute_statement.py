@@ -15,10 +15,9 @@ from pathlib import Path
 
 
 def volume_factor(rows, exponent, unit):
-    power = Decimal(exponent) - 1
+    power, context = Decimal(exponent) - 1, Context(prec=60)
     if power == 0 or rows <= 1:
         return unit
-    context = Context(prec=60)
     return int(context.multiply(context.power(Decimal(rows), power), Decimal(unit)))
 
 
@@ -29,8 +28,7 @@ def weights_of(manifest):
         factor = volume_factor(line["counted"], rules["volume"], unit)
         raw[line["pid"]] = line["units"] * line["multiplier"] * factor
     new = {line["pid"] for line in manifest["contributors"] if line["newcomer"]}
-    of_new = sum(raw[pid] for pid in new)
-    of_old = sum(raw.values()) - of_new
+    of_new, of_old = (sum(w for pid, w in raw.items() if (pid in new) == which) for which in (True, False))
     cap = Fraction(rules["newcomer_cap"], unit)
     if of_old and Fraction(of_new, of_new + of_old) > cap:
         return {
@@ -40,15 +38,10 @@ def weights_of(manifest):
     return {pid: Fraction(w) for pid, w in raw.items()}, new
 
 
-def shares_of(manifest):
-    """Proportional within bounds, found by bisection over the exact break points."""
-    weights, new = weights_of(manifest)
-    unit, rules = manifest["unit"], manifest["rules"]
-    live = {pid: w for pid, w in weights.items() if w > 0}
-    high = Fraction(rules["max_share"], unit)
-    low = {pid: Fraction(0 if pid in new else rules["min_share"], unit) for pid in live}
-    if not live or high * len(live) <= 1:
-        return {pid: high if pid in live else Fraction(0) for pid in weights}
+def bounded(live, low, high, whole):
+    """Proportional shares of `whole` within bounds, found by bisection over the exact break points."""
+    if high * len(live) <= whole:
+        return dict.fromkeys(live, high)
 
     def total(scale):
         return sum(min(max(scale * w, low[pid]), high) for pid, w in live.items())
@@ -57,13 +50,25 @@ def shares_of(manifest):
     below, above = 0, len(points) - 1
     while above - below > 1:
         middle = (below + above) // 2
-        below, above = (middle, above) if total(points[middle]) <= 1 else (below, middle)
+        below, above = (middle, above) if total(points[middle]) <= whole else (below, middle)
     start, end = points[below], points[above]
     first, last = total(start), total(end)
-    scale = start if first == last else start + (1 - first) * (end - start) / (last - first)
-    return {
-        pid: min(max(scale * live[pid], low[pid]), high) if pid in live else Fraction(0) for pid in weights
-    }
+    scale = start if first == last else start + (whole - first) * (end - start) / (last - first)
+    return {pid: min(max(scale * w, low[pid]), high) for pid, w in live.items()}
+
+
+def shares_of(manifest):
+    weights, new = weights_of(manifest)
+    unit, rules = manifest["unit"], manifest["rules"]
+    high, cap = Fraction(rules["max_share"], unit), Fraction(rules["newcomer_cap"], unit)
+    low = {pid: Fraction(0 if pid in new else rules["min_share"], unit) for pid in weights}
+    live = {pid: w for pid, w in weights.items() if w > 0}
+    old = {pid: w for pid, w in live.items() if pid not in new}
+    found = bounded(live, low, high, Fraction(1))
+    if old and sum(share for pid, share in found.items() if pid in new) > cap:
+        fresh = {pid: w for pid, w in live.items() if pid in new}
+        found = bounded(old, low, high, 1 - cap) | bounded(fresh, low, high, cap)
+    return {pid: found.get(pid, Fraction(0)) for pid in weights}
 
 
 def amounts_of(manifest):
@@ -76,9 +81,8 @@ def amounts_of(manifest):
 
 def main(manifest_file, statement_file):
     data = Path(manifest_file).read_bytes()
-    manifest = json.loads(data)
     envelope = json.loads(Path(statement_file).read_text())
-    statement = json.loads(base64.b64decode(envelope["payload"]))
+    manifest, statement = json.loads(data), json.loads(base64.b64decode(envelope["payload"]))
     amounts, shares = amounts_of(manifest)
     pid = statement["contributor"]
     checks = {

@@ -130,7 +130,8 @@ def weigh_claims(claims: Mapping[str, Claim], rules: Rules) -> dict[str, int]:
 def shares(claims: Mapping[str, Claim], rules: Rules) -> dict[str, Fraction]:
     """Exact share of the pool for each contributor; they sum to at most one.
 
-    The sum is below one only where nobody has any weight, or where every share is at its maximum.
+    The sum is below one only where nobody has any weight, or where everybody, or everybody who is not
+    new, is at the maximum: newcomers together never pass their cap while there are others.
 
     Examples
     --------
@@ -145,18 +146,29 @@ def shares(claims: Mapping[str, Claim], rules: Rules) -> dict[str, Fraction]:
         raise InputError(
             f"a minimum share of {rules.min_share / UNIT:g} for {len(live)} contributors exceeds the pool"
         )
-    if rules.max_share * len(live) <= UNIT:
-        return {name: Fraction(rules.max_share if name in live else 0, UNIT) for name in claims}
-    fixed = _bounded({name: weights[name] for name in live}, low, rules.max_share)
+    high, cap = rules.max_share, Fraction(rules.newcomer_cap, UNIT)
+    new = {name: weights[name] for name in live if claims[name].newcomer}
+    old = {name: weights[name] for name in live if not claims[name].newcomer}
+    fixed = _bounded(old | new, low, high, Fraction(1))
+    if old and sum((fixed[name] for name in new), Fraction(0)) > cap:
+        # What a maximum takes from the others is not for newcomers: it stays in the pool.
+        fixed = _bounded(old, low, high, 1 - cap) | _bounded(new, low, high, cap)
     return {name: fixed.get(name, Fraction(0)) for name in claims}
 
 
-def _bounded(weights: dict[str, int], low: Mapping[str, int], high: int) -> dict[str, Fraction]:
-    """Proportional shares within bounds: freeze the side that is violated more, and share the rest again."""
+def _bounded(
+    weights: dict[str, int], low: Mapping[str, int], high: int, whole: Fraction
+) -> dict[str, Fraction]:
+    """Proportional shares of `whole` within bounds; all at the maximum where they cannot fill it.
+
+    Freeze the side that is violated more, and share the rest again.
+    """
+    if Fraction(high * len(weights), UNIT) <= whole:
+        return dict.fromkeys(weights, Fraction(high, UNIT))
     fixed: dict[str, Fraction] = {}
     free = dict(weights)
     while free:
-        scale = (1 - sum(fixed.values(), Fraction(0))) / sum(free.values())
+        scale = (whole - sum(fixed.values(), Fraction(0))) / sum(free.values())
         bounds = {name: (Fraction(low[name], UNIT), Fraction(high, UNIT)) for name in free}
         wanted = {name: scale * weight for name, weight in free.items()}
         below = {name: bounds[name][0] for name in free if wanted[name] < bounds[name][0]}

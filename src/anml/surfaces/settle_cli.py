@@ -45,7 +45,7 @@ def settle(
     ] = None,
     weight: Annotated[str | None, typer.Option(help="product, p_clean, equal or blend.")] = None,
     volume: Annotated[str, typer.Option(help="Pay grows with rows to this power, 0.5 to 1.")] = "1",
-    min_share: Annotated[str, typer.Option(help="Smallest share of one contributor.")] = "0",
+    min_share: Annotated[str, typer.Option(help="Smallest share of a contributor who is not new.")] = "0",
     max_share: Annotated[str, typer.Option(help="Largest share of one contributor.")] = "1",
     newcomers: Annotated[str, typer.Option(help="Largest share of all newcomers together.")] = "0.2",
     multiplier: Annotated[
