@@ -58,7 +58,8 @@ def money_views(dialect: str) -> list[str]:
         f"{value('body', 'paper')} AS envelope FROM event WHERE kind = 'evidence.added'",
         f"CREATE VIEW scores_readable AS SELECT seq AS entry, subject AS contributor, "
         f"{value('body', 'domain')} AS domain, {value('body', 'source')} AS source, "
-        f"{value('body', 'at')} AS at, CAST({value('body', 'quality')} AS DOUBLE PRECISION) / 1e12 AS quality, "
+        f"{value('body', 'at')} AS at, "
+        f"CAST({value('body', 'quality')} AS DOUBLE PRECISION) / 1e12 AS quality, "
         f"CAST({value('body', 'rows')} AS BIGINT) AS rows_scored, {value('body', 'batch')} AS batch "
         "FROM event WHERE kind = 'reputation.scored'",
         f"CREATE VIEW settlements_readable AS SELECT drafted.subject AS settlement, drafted.at AS drafted, "
