@@ -27,6 +27,9 @@ CONTRIBUTOR_SPREAD = (0.3, 3.0)
 USUALLY_RIGHT = (2.0, 2.0)
 STEPS = 60
 LONGEST_STEP = 1.0
+# Labels of one item are asked about each other some times; no label alone settles an item.
+SAID_AGAIN = 4
+MOST_TRUSTED = 0.99
 
 
 class Likelihoods(NamedTuple):
@@ -63,22 +66,74 @@ class Evidence:
 
 
 def classify(
-    log_probabilities: Floats, labels: Ints, noise: Noise, signals: Floats | None, codes: Ints | None
+    log_probabilities: Floats,
+    labels: Ints,
+    noise: Noise,
+    signals: Floats | None,
+    codes: Ints | None,
+    items: Ints | None = None,
 ) -> Evidence:
     """Evidence on class labels, from held-out log-probabilities (n, classes).
 
-    `signals` are the credentials (n, p) in [0, 1], `codes` the contributors; None where not known.
+    `signals` are the credentials (n, p) in [0, 1], `codes` the contributors, `items` what is labelled;
+    None where not known. Where an item has several labels, the others count too, each as far as its
+    contributor and credentials are trusted.
     """
     classes = log_probabilities.shape[1]
     likelihoods = Likelihoods(noise.right, noise.wrong)
     found = weigh_evidence(likelihoods, signals, codes, noise.rate)
     rows = spread_rows(len(labels), 4 * GRID_ROWS)
+    shared = items is not None and bool(np.bincount(items).max() > 1)
     for _ in range(2):
         temperature = _temperature(log_probabilities[rows], labels[rows], found.expected[rows])
-        right = tempered(log_probabilities, labels, temperature)
-        likelihoods = Likelihoods(right, (1 - right) / (classes - 1))
-        found = weigh_evidence(likelihoods, signals, codes, float(1 - found.clean.mean()))
+        seen = special.log_softmax(log_probabilities / temperature, axis=1)
+        for _ in range(SAID_AGAIN if shared else 1):
+            told = others_said(seen, labels, found.expected, items) if shared and items is not None else seen
+            right = np.exp(told[np.arange(len(labels)), labels])
+            likelihoods = Likelihoods(right, (1 - right) / (classes - 1))
+            found = weigh_evidence(likelihoods, signals, codes, float(1 - found.clean.mean()))
     return found
+
+
+def others_said(log_probabilities: Floats, labels: Ints, expected: Floats, items: Ints) -> Floats:
+    """Log-probabilities of the classes of each row's item, given every other label of the item.
+
+    A label is right as often as `expected` of it, else any other class alike; one no better than chance
+    says nothing.
+
+    Examples
+    --------
+    >>> even = np.log(np.full((3, 2), 0.5))
+    >>> np.exp(others_said(even, np.array([0, 0, 1]), np.array([0.9, 0.5, 0.9]), np.zeros(3, int))).round(2)
+    array([[0.1 , 0.9 ],
+           [0.5 , 0.5 ],
+           [0.9 , 0.1 ]])
+    """
+    n, classes = log_probabilities.shape
+    accuracy = np.clip(expected, 1 / classes, MOST_TRUSTED)
+    wrong = np.log((1 - accuracy) / (classes - 1))
+    say = np.repeat(wrong[:, None], classes, axis=1)
+    say[np.arange(n), labels] = np.log(accuracy)
+    together = np.stack([np.bincount(items, say[:, k]) for k in range(classes)], axis=1)
+    return np.asarray(special.log_softmax(log_probabilities + together[items] - say, axis=1))
+
+
+def weigh_view(
+    odds: Floats, rate: float, signals: Floats | None, codes: Ints | None
+) -> tuple[float, Evidence]:
+    """Evidence from one view's log-odds, and how far credentials and contributors support the view.
+
+    The support is the log-likelihood of the view's own beliefs given credentials and contributors,
+    above that of beliefs that have nothing to do with them. It needs no truth, and two views of the
+    same rows can be compared by it: wrong labels that are really wrong cluster in some credentials or
+    contributors, samples that are merely hard do not.
+    """
+    belief = np.clip(special.expit(special.logit(1 - rate) + odds), 1e-9, 1 - 1e-9)
+    usual = float(belief.mean())
+    likelihoods = Likelihoods(belief / usual, (1 - belief) / (1 - usual))
+    found = weigh_evidence(likelihoods, signals, codes, rate)
+    mixed = found.expected * likelihoods.right + (1 - found.expected) * likelihoods.wrong
+    return float(np.log(mixed).sum()), found
 
 
 def _temperature(log_probabilities: Floats, labels: Ints, expected: Floats) -> float:

@@ -13,19 +13,17 @@ from anml.core.attribute import Contributors, attribute, chain_factor
 from anml.core.checks import Array, Floats, Ints, as_ages, as_codes
 from anml.core.domain import Recipe, Signals, Task, Weighting
 from anml.core.errors import InputError
-from anml.core.evidence import Evidence, Likelihoods, classify, weigh_evidence
-from anml.core.noise import Noise, label_noise, residual_noise
+from anml.core.evidence import Evidence
+from anml.core.noise import Noise
 from anml.core.signals.levels import level_values
 from anml.core.signals.reputation import REPUTATION, ColdStart, prior_counts
 from anml.core.signals.temporal import ContextDecay, Decay
 from anml.core.signals.verification import VERIFICATION
 from anml.core.weigh import weigh_signals
-from anml.gradients.crossfit import Progress, as_tensors, cross_fit
+from anml.gradients.believe import Told, believe, estimate_noise, networks_say
+from anml.gradients.crossfit import Progress, as_tensors, cross_fit, standardise
 from anml.gradients.factors import Factors
 from anml.gradients.scoring import Profile, Scores, held_out_predictions, score
-
-# How often networks are trained on what the evidence believes: once on everything, then on that.
-ROUNDS = 3
 
 # What numpy, torch and scikit-learn all take as a seed.
 MOST_SEED = 2**32 - 1
@@ -107,13 +105,19 @@ def assess(
     signals = _signals(scores, noise, known, policy, codes, n)
     # A signal that the recipe does not use is no evidence either.
     used = signals.only(policy.recipe.use) if policy.recipe.combine == "evidence" else signals
-    found = _evidence(scores.held_out, y, task, noise, used, codes)
+    told = Told(_credentials(used), codes, groups)
     if policy.recipe.combine == "evidence":
-        for turn in range(1, ROUNDS):
-            held_out = refit(x, y, task, classes, groups, policy, found.clean, turn, progress)
-            scores = replace(scores, held_out=held_out)
-            noise = estimate_noise(held_out, y, task)
-            found = _evidence(held_out, y, task, noise, used, codes)
+        features = standardise(np.asarray(x, dtype=np.float64))
+
+        def refit(weight: Floats, turn: int) -> Floats:
+            return _refit(x, y, task, classes, groups, policy, weight, turn, progress)
+
+        view, held_out = believe(features, y, task, classes, scores.held_out, told, refit)
+        found = view.found
+        scores = replace(scores, held_out=held_out)
+        noise = estimate_noise(held_out, y, task)
+    else:
+        found = networks_say(scores.held_out, y, task, noise, told)
     signals = replace(signals, clean=found.clean, noise=float(1 - found.clean.mean()))
     weighting = weigh_signals(signals, policy.recipe)
     contributors = None
@@ -131,7 +135,7 @@ def _items(item: Array, n: int) -> Ints:
     return codes
 
 
-def refit(
+def _refit(
     x: Array, y: Array, task: Task, classes: int, groups: Ints | None, policy: Policy,
     clean: Floats, turn: int, progress: Progress | None,
 ) -> Floats:  # fmt: skip
@@ -145,23 +149,11 @@ def refit(
     return held_out_predictions(fit, task, unscale)
 
 
-def _evidence(
-    held_out: Floats, y: Array, task: Task, noise: Noise, signals: Signals, codes: Ints | None
-) -> Evidence:
+def _credentials(signals: Signals) -> Floats | None:
+    """Credentials that were given and differ between rows."""
     named = [getattr(signals, name) for name in ("v", "r", "t") if name in signals.given]
     columns = [column for column in named if np.ptp(column) > 1e-9]
-    credentials = np.column_stack(columns) if columns else None
-    if task == "classification":
-        return classify(held_out, np.asarray(y, dtype=np.int64), noise, credentials, codes)
-    return weigh_evidence(Likelihoods(noise.right, noise.wrong), credentials, codes, noise.rate)
-
-
-def estimate_noise(held_out: Floats, y: Array, task: Task) -> Noise:
-    """Share of wrong labels, and each label's probability of being right, from held-out predictions."""
-    if task == "classification":
-        return label_noise(held_out, np.asarray(y, dtype=np.int64))
-    values = np.asarray(y, dtype=np.float64)
-    return residual_noise(values - held_out)
+    return np.column_stack(columns) if columns else None
 
 
 def _signals(
