@@ -38,7 +38,6 @@ CHOICES = (
     "failed at two; four two-sided windows around printed benefits became one-sided (two had failed).",
     "Some claims state the same failure twice, and thresholds such as 'at least 25%' are ours where the "
     "paper gives a figure and no tolerance.",
-    "Blocks were run in several commands while other work used the same two cores.",
 )
 
 
@@ -87,15 +86,15 @@ def _conditions(summary: dict[str, Any], record: dict[str, Any]) -> Iterator[str
         "profile `default` show the early-stopped q. Intervals are 95%: of the mean over trials (t), or over "
         "resampled trials for derived figures. A tilde marks a value that the paper implies, not prints.\n"
     )
-    for run in record.get("runs", ()):
-        seconds = run["wall_seconds"]
-        took = "time not recorded" if seconds is None else f"{seconds / 60:.1f} minutes by the clock"
-        note = f" ({run['note']})" if "note" in run else ""
+    runs = record.get("runs", ())
+    for run in runs:
+        took = f"{run['wall_seconds'] / 60:.1f} minutes by the clock"
+        what = f"`{run['command']}`" if run["command"] else ", ".join(run["experiments"])
         yield (
-            f"- {run['experiments']} experiments, {run['blocks']} blocks of trials, --jobs {run['jobs']}, "
-            f"{run['cores']} {run['machine']} cores, device {run['device']}: {took}{note}"
+            f"- {what}: {run['blocks']} blocks of trials, {run['jobs']} processes, "
+            f"{run['cores']} {run['machine']} cores, device {run['device']}: {took}"
         )
-    if record.get("experiments"):
+    if runs:
         yield ""
     close = [entry for entry in summary["experiments"] if "closeness" in entry]
     if close:

@@ -7,7 +7,7 @@ gate's answer is always one of its branches.
 
 import hashlib
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -28,6 +28,7 @@ from anml.gradients.scoring import PROFILES, score
 from anml.gradients.threads import threads
 from anml.lab.belief import believed
 from anml.lab.cases import Case, make_case
+from anml.lab.cells import cells_of
 from anml.lab.spec import Experiment, Key, Setting
 
 Row = dict[str, Any]
@@ -68,33 +69,46 @@ class Scored:
     loss: Floats
 
 
-def run_block(experiment: Experiment, trials: Iterable[int], dataset: str, device: str = "cpu") -> list[Row]:
-    """Rows of some trials of an experiment, for the conditions on one data set."""
-    conditions = [(key, setting) for key, setting in experiment.conditions() if setting.dataset == dataset]
+def run_block(
+    experiment: Experiment,
+    trials: Iterable[int],
+    dataset: str,
+    device: str = "cpu",
+    *,
+    cells: Collection[str] | None = None,
+) -> list[Row]:
+    """Rows of some trials of an experiment, for the conditions on one data set, or some `cells` of them."""
+    wanted: dict[Key, tuple[Setting, dict[str, str]]] = {}
+    for cell, key, setting, method in cells_of(experiment, dataset):
+        if cells is None or cell in cells:
+            wanted.setdefault(key, (setting, {}))[1][method] = cell
     keyed = [
-        (trial, key, setting, make_case(setting, trial, experiment.seed))
+        (trial, key, setting, make_case(setting, trial, experiment.seed), methods)
         for trial in trials
-        for key, setting in conditions
+        for key, (setting, methods) in wanted.items()
     ]
     with threads(1):
         clock = _Clock(experiment.timed)
-        scored = score_cases([(setting, case) for _, _, setting, case in keyed], device, clock)
-        entries = []
-        for (trial, key, setting, case), seen in zip(keyed, scored, strict=True):
+        scored = score_cases([(setting, case) for _, _, setting, case, _ in keyed], device, clock)
+        entries, names = [], []
+        for (trial, key, setting, case, methods), seen in zip(keyed, scored, strict=True):
             signals = _signals(case, seen)
-            if any(recipe.combine == "evidence" for recipe in experiment.methods.values()):
+            if any(experiment.methods[method].combine == "evidence" for method in methods):
                 signals = replace(signals, clean=believed(setting, case))
-            for method, recipe in experiment.methods.items():
-                chosen = _best(recipe, setting.best)
+            for method, cell in methods.items():
+                chosen = _best(experiment.methods[method], setting.best)
                 weighting = clock("combine_ms", partial(weigh_signals, signals, chosen))
                 entries.append((trial, key, setting, method, case, seen, weighting))
+                names.append(cell)
         jobs = [
             Job(case, np.flatnonzero(w.kept), s.epochs, s.batch, s.hidden)
             for _, _, s, _, case, _, w in entries
         ]
         errors = train_jobs(jobs, device, clock)
     rows = [_row(entry, error) for entry, error in zip(entries, errors, strict=True)]
-    return [{**row, **clock.of(job.name)} for row, job in zip(rows, jobs, strict=True)]
+    return [
+        {**row, **clock.of(job.name), "cell": cell} for row, job, cell in zip(rows, jobs, names, strict=True)
+    ]
 
 
 def _best(recipe: Recipe, share: float) -> Recipe:

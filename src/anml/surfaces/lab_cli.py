@@ -46,10 +46,11 @@ def run_(
     trials: Annotated[int | None, typer.Option(help="Trials instead of the paper's own number.")] = None,
     jobs: Annotated[int, typer.Option(help="Processes; 0 takes one per core.")] = 0,
     device: Annotated[str, typer.Option(help="cpu, cuda, or auto: a GPU when there is one.")] = "auto",
+    fresh: Annotated[bool, typer.Option("--fresh", help="Throw away earlier rows first.")] = False,
     out: Annotated[Path, typer.Option(help="Folder of results.")] = Path("results"),
     as_json: AsJson = False,
 ) -> None:
-    """Run experiments; what has finished before is not run again."""
+    """Run experiments; rows that are in the folder of results are not run again."""
     from anml.lab.runner import available, cores, run
     from anml.lab.spec import catalogue, find
     from anml.lab.summary import write_summary
@@ -59,7 +60,14 @@ def run_(
     experiments = list(catalogue().values()) if everything else find(names or [])
     with _bar(quiet=as_json) as progress:
         missing = run(
-            experiments, out, trials=trials, jobs=jobs or cores(), device=available(device), progress=progress
+            experiments,
+            out,
+            trials=trials,
+            jobs=jobs or cores(),
+            device=available(device),
+            fresh=fresh,
+            command=" ".join(["anml", *sys.argv[1:]]),
+            progress=progress,
         )
     summary = write_summary(out, experiments)
     if as_json:
