@@ -81,8 +81,8 @@ def test_unknown_names_are_errors(field):
 def test_a_network_depends_on_its_own_rows_alone():
     cases = [make_case(Setting(dataset="breast-cancer"), trial, 0) for trial in range(3)]
     jobs = [Job(case, np.arange(250), 5, 100, (8,)) for case in cases]
-    together = trained(jobs, "cpu", _Clock(False), "x")
-    alone = trained(jobs[1:2], "cpu", _Clock(False), "x")[0]
+    together = trained(jobs, "cpu", _Clock(), "x")
+    alone = trained(jobs[1:2], "cpu", _Clock(), "x")[0]
     assert (together[1].flat == alone.flat).all()
 
 

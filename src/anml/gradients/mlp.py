@@ -73,7 +73,7 @@ def layer_views(shape: Shape, flat: Tensor) -> list[tuple[Tensor, Tensor]]:
     return views
 
 
-def initialise(shape: Shape, seeds: Sequence[int], device: str = "cpu") -> Networks:
+def initialise(shape: Shape, seeds: Sequence[int], device: str | torch.device = "cpu") -> Networks:
     """Start networks with Glorot-uniform weights and biases, each from its own seed."""
     rows = []
     for seed in seeds:

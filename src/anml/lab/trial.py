@@ -33,8 +33,8 @@ from anml.lab.spec import Experiment, Key, Setting
 
 Row = dict[str, Any]
 
-# Networks trained together: enough to keep the processor busy, few enough to stay in its cache.
-PROGRAM = 48
+# Networks trained together: enough to keep the device busy, few enough to stay in a processor's cache.
+PROGRAM = {"cpu": 48, "cuda": 1024}
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def run_block(
         for key, (setting, methods) in wanted.items()
     ]
     with threads(1):
-        clock = _Clock(experiment.timed)
+        clock = _Clock(experiment.timed, device)
         scored = score_cases([(setting, case) for _, _, setting, case, _ in keyed], device, clock)
         entries, names = [], []
         for (trial, key, setting, case, methods), seen in zip(keyed, scored, strict=True):
@@ -158,13 +158,13 @@ def score_cases(cases: Sequence[tuple[Setting, Case]], device: str, clock: "_Clo
         known[name] = clock("krum_s", partial(_krum, job, network, name[2], device))
     for name, position in first.items():
         if name not in known:
-            known[name] = _early_stopped(cases[position][1], name[2])
+            known[name] = _early_stopped(cases[position][1], name[2], device)
     return [known[name] for name in names]
 
 
 def score_alone(setting: Setting, case: Case) -> Scored:
     """Q of one case."""
-    return score_cases([(setting, case)], "cpu", _Clock(False))[0]
+    return score_cases([(setting, case)], "cpu", _Clock())[0]
 
 
 def _krum(job: Job, network: Networks, profile: str, device: str) -> Scored:
@@ -174,8 +174,10 @@ def _krum(job: Job, network: Networks, profile: str, device: str) -> Scored:
     return Scored(quality(raw), factors.loss.double().cpu().numpy())
 
 
-def _early_stopped(case: Case, profile: str) -> Scored:
-    scores = score(case.x, case.y, case.task, classes=case.classes, profile=profile, seed=case.seed)
+def _early_stopped(case: Case, profile: str, device: str) -> Scored:
+    scores = score(
+        case.x, case.y, case.task, classes=case.classes, profile=profile, seed=case.seed, device=device
+    )
     if case.classes > 1:
         loss = -scores.held_out[np.arange(len(case.y)), case.y]
     else:
@@ -200,7 +202,7 @@ def trained(jobs: Sequence[Job], device: str, clock: "_Clock", step: str) -> lis
         key = (job.shape, len(job.rows), job.epochs, job.batch, job.case.task, len(job.case.y))
         groups.setdefault(key, []).append(position)
     networks: list[Networks | None] = [None] * len(jobs)
-    size = 1 if clock.on else PROGRAM
+    size = 1 if clock.on else PROGRAM[device]
     for positions in groups.values():
         for start in range(0, len(positions), size):
             some = positions[start : start + size]
@@ -245,8 +247,8 @@ def measured_error(network: Networks, case: Case, device: str) -> float:
 class _Clock:
     """Times steps where the experiment is about time; otherwise just runs them."""
 
-    def __init__(self, on: bool) -> None:
-        self.on = on
+    def __init__(self, on: bool = False, device: str = "cpu") -> None:
+        self.on, self.device = on, device
         self.spent: dict[str, list[float]] = {}
         self.of_job: dict[str, float] = {}
 
@@ -255,6 +257,8 @@ class _Clock:
             return work()
         start = time.perf_counter()
         result = work()
+        if self.device == "cuda":
+            torch.cuda.synchronize()  # work there goes on after the call returns
         seconds = time.perf_counter() - start
         self.spent.setdefault(step, []).append(1000 * seconds if step.endswith("_ms") else seconds)
         self.of_job[job] = seconds
