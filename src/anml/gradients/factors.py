@@ -51,7 +51,7 @@ class Factors:
         return total
 
     def products(self, others: "Factors", room: Tensor | None = None) -> Tensor:
-        """Inner products of these samples' gradients with others', (n, m), in given `room` for three tiles."""
+        """Inner products of these samples' gradients with others', (n, m), in `room` for three if given."""
         shape = (len(self), len(others))
         total, inputs, outputs = _room(self.loss, shape) if room is None else _cut(room, shape)
         for depth, (mine, theirs) in enumerate(zip(self.layers, others.layers, strict=True)):
