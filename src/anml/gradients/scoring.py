@@ -24,6 +24,8 @@ from anml.gradients.threads import threads
 # Above this many samples neighbours are sought among random references.
 EXACT_UP_TO = 10_000
 REFERENCES = 2_048
+# Above this many pairs distances are worth all threads.
+MANY_PAIRS = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,8 @@ def _krum(factors: Factors, held_out_loss: Floats, profile: Profile, seed: int) 
     if references is None:
         references = REFERENCES if n > EXACT_UP_TO else 0
     pool = min(n, references) if references else n
-    with threads(0):
+    # Waking a second thread costs more than the distances of a few thousand samples.
+    with threads(0 if n * pool > MANY_PAIRS else 1):
         return krum_scores(factors, neighbours(pool, profile.k, profile.malicious), references or None, seed)
 
 
