@@ -51,6 +51,11 @@ def cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
+def processes(device: str) -> int:
+    """How many at a time, where nobody says: one per core, or a few that share a GPU."""
+    return cores() if device == "cpu" else min(cores(), 4)
+
+
 def available(device: str) -> str:
     """Resolve `auto` to a GPU where there is one."""
     import torch

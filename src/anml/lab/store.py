@@ -36,6 +36,8 @@ def read_record(folder: Path) -> dict[str, Any]:
 
 def keep_part(experiment: Experiment, folder: Path, name: str, rows: list[dict[str, Any]]) -> None:
     """Keep the rows of a block; they are there whole or not at all, however the run ends."""
+    cells = {(*dict(key).values(), method): cell for cell, key, _, method in cells_of(experiment)}
+    rows = [{**row, "cell": cells[*(row[axis] for axis in experiment.axes), row["method"]]} for row in rows]
     place = folder / PARTS / experiment.name
     place.mkdir(parents=True, exist_ok=True)
     half = place / f"{name}.{os.getpid()}.half"

@@ -11,7 +11,7 @@ from anml.core.errors import InputError
 from anml.core.stats import mean_interval
 from anml.lab.claims import check
 from anml.lab.expressions import NoRowsError, Results, interval
-from anml.lab.judges import JUDGES
+from anml.lab.judges import JUDGES, ROWS
 from anml.lab.spec import Experiment, catalogue, label_of
 from anml.lab.store import complete_rows, rows_file
 
@@ -35,8 +35,8 @@ def summarise(folder: Path, experiments: dict[str, Experiment] | None = None) ->
             entries.append(describe(results))
         elif rows_file(experiment, folder).exists():
             stale.append(experiment.name)
-    if not entries:
-        raise InputError(f"there are no rows under {folder} made with today's settings; use `anml lab run`")
+    if not entries and not stale:
+        raise InputError(f"there are no rows under {folder}; use `anml lab run`")
     verdicts = [claim for entry in entries for claim in entry["claims"]]
     return {
         "experiments": entries,
@@ -48,7 +48,8 @@ def summarise(folder: Path, experiments: dict[str, Experiment] | None = None) ->
 
 def describe(results: Results) -> dict[str, Any]:
     """One experiment's rows, claims and closeness."""
-    rows, claims, unchecked = list(_rows(results)), [], []
+    rows = list(ROWS.get(results.experiment.judge, _rows)(results))
+    claims, unchecked = [], []
     for claim in results.experiment.claims:
         try:
             claims.append(check(claim, results)._asdict())
@@ -69,9 +70,14 @@ def describe(results: Results) -> dict[str, Any]:
     return entry
 
 
-def write_summary(folder: Path, more: Sequence[Experiment] = ()) -> dict[str, Any]:
+def known_experiments(room: str = "paper", more: Sequence[Experiment] = ()) -> dict[str, Experiment]:
+    """The experiments of a room; `more` are one's own, or stand in for those of the same name."""
+    return {**catalogue(room), **{experiment.name: experiment for experiment in more}}
+
+
+def write_summary(folder: Path, more: Sequence[Experiment] = (), room: str = "paper") -> dict[str, Any]:
     """Write `summary.json` into a folder of results, and return it; `more` are experiments of one's own."""
-    summary = summarise(folder, {**catalogue(), **{experiment.name: experiment for experiment in more}})
+    summary = summarise(folder, known_experiments(room, more))
     (folder / "summary.json").write_text(json.dumps(summary, indent=1, allow_nan=False) + "\n")
     return summary
 

@@ -78,10 +78,10 @@ def run_block(
     cells: Collection[str] | None = None,
 ) -> list[Row]:
     """Rows of some trials of an experiment, for the conditions on one data set, or some `cells` of them."""
-    wanted: dict[Key, tuple[Setting, dict[str, str]]] = {}
+    wanted: dict[Key, tuple[Setting, list[str]]] = {}
     for cell, key, setting, method in cells_of(experiment, dataset):
         if cells is None or cell in cells:
-            wanted.setdefault(key, (setting, {}))[1][method] = cell
+            wanted.setdefault(key, (setting, []))[1].append(method)
     keyed = [
         (trial, key, setting, make_case(setting, trial, experiment.seed), methods)
         for trial in trials
@@ -90,25 +90,22 @@ def run_block(
     with threads(1):
         clock = _Clock(experiment.timed, device)
         scored = score_cases([(setting, case) for _, _, setting, case, _ in keyed], device, clock)
-        entries, names = [], []
+        entries = []
         for (trial, key, setting, case, methods), seen in zip(keyed, scored, strict=True):
             signals = _signals(case, seen)
             if any(experiment.methods[method].combine == "evidence" for method in methods):
                 signals = replace(signals, clean=believed(setting, case))
-            for method, cell in methods.items():
+            for method in methods:
                 chosen = _best(experiment.methods[method], setting.best)
                 weighting = clock("combine_ms", partial(weigh_signals, signals, chosen))
                 entries.append((trial, key, setting, method, case, seen, weighting))
-                names.append(cell)
         jobs = [
             Job(case, np.flatnonzero(w.kept), s.epochs, s.batch, s.hidden)
             for _, _, s, _, case, _, w in entries
         ]
         errors = train_jobs(jobs, device, clock)
     rows = [_row(entry, error) for entry, error in zip(entries, errors, strict=True)]
-    return [
-        {**row, **clock.of(job.name), "cell": cell} for row, job, cell in zip(rows, jobs, names, strict=True)
-    ]
+    return [{**row, **clock.of(job.name)} for row, job in zip(rows, jobs, strict=True)]
 
 
 def _best(recipe: Recipe, share: float) -> Recipe:
