@@ -55,7 +55,9 @@ def known_rows(experiment: Experiment, folder: Path) -> pl.DataFrame | None:
         [{"cell": cell, **dict(key), "method": m} for cell, key, _, m in cells_of(experiment)]
     )
     today = today.with_row_index("order")
-    rows = pl.concat(frames, how="diagonal").unique(["cell", "trial"], keep="last", maintain_order=True)
+    rows = pl.concat(frames, how="diagonal_relaxed").unique(
+        ["cell", "trial"], keep="last", maintain_order=True
+    )
     labels = [name for name in rows.columns if name in {*experiment.axes, "method"}]
     # Two conditions may be one setting under two labels: each has the rows.
     found = today.join(rows.drop(labels), on="cell", how="inner").sort("trial", "order").drop("order")

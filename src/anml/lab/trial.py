@@ -199,7 +199,7 @@ def trained(jobs: Sequence[Job], device: str, clock: "_Clock", step: str) -> lis
         key = (job.shape, len(job.rows), job.epochs, job.batch, job.case.task, len(job.case.y))
         groups.setdefault(key, []).append(position)
     networks: list[Networks | None] = [None] * len(jobs)
-    size = 1 if clock.on else PROGRAM[device]
+    size = 1 if clock.on else PROGRAM[torch.device(device).type]
     for positions in groups.values():
         for start in range(0, len(positions), size):
             some = positions[start : start + size]
@@ -254,7 +254,7 @@ class _Clock:
             return work()
         start = time.perf_counter()
         result = work()
-        if self.device == "cuda":
+        if torch.device(self.device).type == "cuda":
             torch.cuda.synchronize()  # work there goes on after the call returns
         seconds = time.perf_counter() - start
         self.spent.setdefault(step, []).append(1000 * seconds if step.endswith("_ms") else seconds)
