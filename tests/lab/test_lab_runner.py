@@ -139,6 +139,27 @@ def test_a_fresh_run_throws_rows_away_and_starts_the_record_anew(small, tmp_path
     assert [how["command"] for how in record["runs"]] == ["second", "third"]
 
 
+def test_a_method_that_does_not_apply_somewhere_is_not_asked_again(small, tmp_path, monkeypatch):
+    whole = trial.run_block
+
+    def partly(*arguments, **options):
+        found = whole(*arguments, **options)
+        return [row for row in found if (row["method"], row["bad"]) != ("softmax", "0")]
+
+    monkeypatch.setattr(trial, "run_block", partly)
+    run([small], tmp_path)
+    assert seen_by(small, tmp_path) == [(2, 2)]
+    found = load_results(small, tmp_path).rows
+    assert len(found) == 4 * 5
+    assert found.columns == load_columns(small, tmp_path / "whole", whole, monkeypatch)
+
+
+def load_columns(experiment, folder, body, monkeypatch):
+    monkeypatch.setattr(trial, "run_block", body)
+    run([experiment], folder)
+    return load_results(experiment, folder).rows.columns
+
+
 def test_times_are_measured_together(small, tmp_path):
     timed = replace(small, timed=True, trials=1, vary={})
     run([timed], tmp_path)

@@ -186,7 +186,8 @@ def run_part(block: Block, out: Path, device: str) -> float:
     rows = run_block(
         block.experiment, range(block.start, block.stop), block.dataset, device, cells=block.cells
     )
-    keep_part(block.experiment, out, block.name, rows)
+    asked = {(cell, trial) for cell in block.cells for trial in range(block.start, block.stop)}
+    keep_part(block.experiment, out, block.name, rows, asked)
     return time.perf_counter() - start
 
 

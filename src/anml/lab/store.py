@@ -34,14 +34,22 @@ def read_record(folder: Path) -> dict[str, Any]:
     return record
 
 
-def keep_part(experiment: Experiment, folder: Path, name: str, rows: list[dict[str, Any]]) -> None:
-    """Keep the rows of a block; they are there whole or not at all, however the run ends."""
+def keep_part(
+    experiment: Experiment, folder: Path, name: str, rows: list[dict[str, Any]], asked: Done
+) -> None:
+    """Keep the rows of a block; they are there whole or not at all, however the run ends.
+
+    Of the cells and trials `asked` for, those without a row are kept as absent: a method that does not apply
+    somewhere is not run there again.
+    """
     cells = {(*dict(key).values(), method): cell for cell, key, _, method in cells_of(experiment)}
-    rows = [{**row, "cell": cells[*(row[axis] for axis in experiment.axes), row["method"]]} for row in rows]
+    named = [{**row, "cell": cells[*(row[axis] for axis in experiment.axes), row["method"]]} for row in rows]
+    absent = asked - {(row["cell"], row["trial"]) for row in named}
+    named += [{"trial": trial, "cell": cell, "absent": True} for cell, trial in sorted(absent)]
     place = folder / PARTS / experiment.name
     place.mkdir(parents=True, exist_ok=True)
     half = place / f"{name}.{os.getpid()}.half"
-    pl.DataFrame(rows).write_parquet(half)
+    pl.DataFrame(named, infer_schema_length=None).write_parquet(half)
     half.rename(place / f"{name}.parquet")
 
 
@@ -51,13 +59,10 @@ def known_rows(experiment: Experiment, folder: Path) -> pl.DataFrame | None:
     frames = [frame for path in files if path.exists() and "cell" in (frame := pl.read_parquet(path)).columns]
     if not frames:
         return None
-    today = pl.DataFrame(
-        [{"cell": cell, **dict(key), "method": m} for cell, key, _, m in cells_of(experiment)]
-    )
-    today = today.with_row_index("order")
-    rows = pl.concat(frames, how="diagonal_relaxed").unique(
-        ["cell", "trial"], keep="last", maintain_order=True
-    )
+    named = [{"cell": cell, **dict(key), "method": method} for cell, key, _, method in cells_of(experiment)]
+    today = pl.DataFrame(named).with_row_index("order")
+    rows = pl.concat(frames, how="diagonal_relaxed")
+    rows = rows.unique(["cell", "trial"], keep="last", maintain_order=True)
     labels = [name for name in rows.columns if name in {*experiment.axes, "method"}]
     # Two conditions may be one setting under two labels: each has the rows.
     found = today.join(rows.drop(labels), on="cell", how="inner").sort("trial", "order").drop("order")
@@ -99,4 +104,6 @@ def complete_rows(experiment: Experiment, folder: Path) -> pl.DataFrame | None:
     per_trial = rows.group_by("trial").len().filter(pl.col("len") == cells)["trial"]
     limit = entry.get("trials", experiment.trials)
     whole = rows.filter(pl.col("trial").is_in(per_trial.implode()) & (pl.col("trial") < limit))
+    if "absent" in whole.columns:
+        whole = whole.filter(pl.col("absent").is_null()).drop("absent")
     return whole.drop("cell") if len(whole) else None

@@ -6,8 +6,7 @@ gate's answer is always one of its branches.
 """
 
 import hashlib
-import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -29,6 +28,7 @@ from anml.gradients.threads import threads
 from anml.lab.belief import believed
 from anml.lab.cases import Case, make_case
 from anml.lab.cells import cells_of
+from anml.lab.clock import Clock
 from anml.lab.spec import Experiment, Key, Setting
 
 Row = dict[str, Any]
@@ -88,7 +88,7 @@ def run_block(
         for key, (setting, methods) in wanted.items()
     ]
     with threads(1):
-        clock = _Clock(experiment.timed, device)
+        clock = Clock(experiment.timed, device)
         scored = score_cases([(setting, case) for _, _, setting, case, _ in keyed], device, clock)
         entries = []
         for (trial, key, setting, case, methods), seen in zip(keyed, scored, strict=True):
@@ -136,7 +136,7 @@ def _row(entry: tuple[int, Key, Setting, str, Case, Scored, Weighting], error: f
     return row
 
 
-def score_cases(cases: Sequence[tuple[Setting, Case]], device: str, clock: "_Clock") -> list[Scored]:
+def score_cases(cases: Sequence[tuple[Setting, Case]], device: str, clock: Clock) -> list[Scored]:
     """Q of every case; cases with the same data are scored once."""
     names: list[tuple[str, int, str]] = []
     first: dict[tuple[str, int, str], int] = {}
@@ -161,7 +161,7 @@ def score_cases(cases: Sequence[tuple[Setting, Case]], device: str, clock: "_Clo
 
 def score_alone(setting: Setting, case: Case) -> Scored:
     """Q of one case."""
-    return score_cases([(setting, case)], "cpu", _Clock())[0]
+    return score_cases([(setting, case)], "cpu", Clock())[0]
 
 
 def _krum(job: Job, network: Networks, profile: str, device: str) -> Scored:
@@ -182,7 +182,7 @@ def _early_stopped(case: Case, profile: str, device: str) -> Scored:
     return Scored(scores.q, loss)
 
 
-def train_jobs(jobs: Sequence[Job], device: str, clock: "_Clock") -> list[float]:
+def train_jobs(jobs: Sequence[Job], device: str, clock: Clock) -> list[float]:
     """Test error of every job, in percent (mean absolute error for regression); the same network once."""
     if not any(job.epochs for job in jobs):
         return [float("nan")] * len(jobs)  # an experiment about selection alone
@@ -192,7 +192,7 @@ def train_jobs(jobs: Sequence[Job], device: str, clock: "_Clock") -> list[float]
     return [measured_error(networks[name], job.case, device) for name, job in zip(names, jobs, strict=True)]
 
 
-def trained(jobs: Sequence[Job], device: str, clock: "_Clock", step: str) -> list[Networks]:
+def trained(jobs: Sequence[Job], device: str, clock: Clock, step: str) -> list[Networks]:
     """Train networks of the same shape and number of rows together, some at a time."""
     groups: dict[Any, list[int]] = {}
     for position, job in enumerate(jobs):
@@ -239,29 +239,3 @@ def measured_error(network: Networks, case: Case, device: str) -> float:
     if case.classes > 1:
         return 100 * float((outputs.argmax(dim=1).cpu().numpy() != case.y_test).mean())
     return case.unit * float(np.abs(outputs[:, 0].double().cpu().numpy() - case.y_test).mean())
-
-
-class _Clock:
-    """Times steps where the experiment is about time; otherwise just runs them."""
-
-    def __init__(self, on: bool = False, device: str = "cpu") -> None:
-        self.on, self.device = on, device
-        self.spent: dict[str, list[float]] = {}
-        self.of_job: dict[str, float] = {}
-
-    def __call__(self, step: str, work: Callable[[], Any], job: str = "") -> Any:
-        if not self.on:
-            return work()
-        start = time.perf_counter()
-        result = work()
-        if torch.device(self.device).type == "cuda":
-            torch.cuda.synchronize()  # work there goes on after the call returns
-        seconds = time.perf_counter() - start
-        self.spent.setdefault(step, []).append(1000 * seconds if step.endswith("_ms") else seconds)
-        self.of_job[job] = seconds
-        return result
-
-    def of(self, job: str) -> dict[str, float]:
-        """Mean time of each step, and the time of training this job; nothing where nothing is timed."""
-        times = {step: float(np.mean(seconds)) for step, seconds in self.spent.items()}
-        return {**times, "train_s": self.of_job[job]} if times else {}
