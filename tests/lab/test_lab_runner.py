@@ -61,6 +61,13 @@ def test_a_run_that_was_interrupted_goes_on_where_it_stopped(small, tmp_path):
     assert seen_by(small, tmp_path / "half") == [(2, 2)]
 
 
+def test_a_run_that_ended_before_its_blocks_were_joined_joins_them(small, tmp_path):
+    for block in blocks_of(small):
+        run_part(block, tmp_path, "cpu")
+    assert seen_by(small, tmp_path) == [(2, 2)]
+    assert len(rows(tmp_path)) == 4 * 2 * 3
+
+
 def test_another_setting_is_another_run(small, tmp_path):
     run([small], tmp_path)
     changed = replace(small, setting=replace(small.setting, epochs=2))

@@ -5,7 +5,6 @@ A block is some trials of an experiment on one data set. Of each block only cell
 """
 
 import hashlib
-import json
 import multiprocessing
 import os
 import platform
@@ -24,7 +23,17 @@ from anml.lab.cases import make_case
 from anml.lab.cells import cells_of
 from anml.lab.data import DataMissingError, load_dataset
 from anml.lab.spec import Experiment
-from anml.lab.store import Done, done, forget, join_parts, keep_part, known_rows, read_record
+from anml.lab.store import (
+    Done,
+    done,
+    forget,
+    has_parts,
+    join_parts,
+    keep_part,
+    known_rows,
+    read_record,
+    write_record,
+)
 
 Progress = Callable[[str, int, int], None]
 
@@ -126,10 +135,10 @@ def run(
         _timed(block, out, device, spent)
         tick(block.experiment.name, len(blocks) - len(alone) + position + 1, len(blocks))
     for experiment in experiments:
-        if any(block.experiment.name == experiment.name for block in waiting):
+        if has_parts(experiment, out):
             _collect(experiment, out)
     how = {"command": command, "jobs": jobs, "device": device, "blocks": len(waiting)}
-    _record(experiments, out, spent, missing, how, start, fresh)
+    _record(experiments, out, spent, missing, how, start)
     return {name: datasets for name, datasets in missing.items() if datasets}
 
 
@@ -218,24 +227,18 @@ def _record(
     missing: dict[str, list[str]],
     how: dict[str, Any],
     start: float,
-    fresh: bool,
 ) -> None:
     """Write down what ran, for how long and on what, beside the rows."""
     record, names = read_record(out), [experiment.name for experiment in experiments]
     for experiment in experiments:
         entry = record["experiments"].setdefault(experiment.name, {})
-        before = 0.0 if fresh else entry.get("seconds", 0.0)
         entry.update(
             trials=experiment.trials,
-            seconds=round(before + spent.get(experiment.name, 0.0), 1),
+            seconds=round(entry.get("seconds", 0.0) + spent.get(experiment.name, 0.0), 1),
             left_out=missing[experiment.name],
         )
-    if fresh:
-        # Runs whose rows are all thrown away say nothing about the rows that are here.
-        record["runs"] = [run for run in record["runs"] if not set(run["experiments"]) <= set(names)]
     if how["blocks"]:
         seconds = round(time.perf_counter() - start, 1)
         machine = {"cores": cores(), "machine": platform.machine()}
         record["runs"].append({**how, **machine, "experiments": names, "wall_seconds": seconds})
-    out.mkdir(parents=True, exist_ok=True)
-    (out / "run.json").write_text(json.dumps(record, indent=1) + "\n")
+    write_record(out, record)

@@ -7,7 +7,7 @@ file they came from and whatever the labels were called then.
 import json
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,12 @@ def read_record(folder: Path) -> dict[str, Any]:
         json.loads(path.read_text()) if path.exists() else {"experiments": {}, "runs": []}
     )
     return record
+
+
+def write_record(folder: Path, record: dict[str, Any]) -> None:
+    """Write down what was run, beside the rows."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "run.json").write_text(json.dumps(record, indent=1) + "\n")
 
 
 def keep_part(
@@ -86,11 +92,20 @@ def join_parts(experiment: Experiment, folder: Path) -> None:
     shutil.rmtree(folder / PARTS / experiment.name, ignore_errors=True)
 
 
-def forget(experiments: Iterable[Experiment], folder: Path) -> None:
-    """Throw away the rows of experiments, finished or not."""
+def has_parts(experiment: Experiment, folder: Path) -> bool:
+    """Whether finished blocks wait to be joined."""
+    return (folder / PARTS / experiment.name).exists()
+
+
+def forget(experiments: Sequence[Experiment], folder: Path) -> None:
+    """Throw away the rows of experiments, finished or not, and what is recorded of them alone."""
+    record, names = read_record(folder), {experiment.name for experiment in experiments}
     for experiment in experiments:
         rows_file(experiment, folder).unlink(missing_ok=True)
         shutil.rmtree(folder / PARTS / experiment.name, ignore_errors=True)
+        record["experiments"].pop(experiment.name, None)
+    record["runs"] = [run for run in record["runs"] if not set(run["experiments"]) <= names]
+    write_record(folder, record)
 
 
 def complete_rows(experiment: Experiment, folder: Path) -> pl.DataFrame | None:
