@@ -1,8 +1,8 @@
 """Run experiments: blocks of trials, on some processes, kept as they finish, so that a run can go on.
 
 A block is some trials of an experiment on one data set. Of each block only cells without rows are run
-(`anml.lab.store`). What is in a row does not depend on the number of processes; which other cells its networks
-are trained with can change their last bit, and with it now and then a prediction.
+(`anml.lab.store`). What is in a row does not depend on the number of processes; which other cells its
+networks are trained with can change their last bit, and with it now and then a prediction.
 """
 
 import hashlib
