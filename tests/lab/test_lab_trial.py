@@ -7,8 +7,9 @@ import pytest
 
 from anml.core.errors import UnknownNameError
 from anml.lab.cases import make_case
+from anml.lab.clock import Clock
 from anml.lab.spec import Setting, catalogue, parse
-from anml.lab.trial import Job, _Clock, run_block, trained
+from anml.lab.trial import Job, run_block, trained
 
 
 def test_scenarios_of_a_trial_share_split_and_flips():
@@ -81,8 +82,8 @@ def test_unknown_names_are_errors(field):
 def test_a_network_depends_on_its_own_rows_alone():
     cases = [make_case(Setting(dataset="breast-cancer"), trial, 0) for trial in range(3)]
     jobs = [Job(case, np.arange(250), 5, 100, (8,)) for case in cases]
-    together = trained(jobs, "cpu", _Clock(False), "x")
-    alone = trained(jobs[1:2], "cpu", _Clock(False), "x")[0]
+    together = trained(jobs, "cpu", Clock(), "x")
+    alone = trained(jobs[1:2], "cpu", Clock(), "x")[0]
     assert (together[1].flat == alone.flat).all()
 
 

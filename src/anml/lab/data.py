@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import polars as pl
 
 from anml.core.checks import Floats
 from anml.core.errors import InputError, UnknownNameError
@@ -39,6 +38,8 @@ def _embedded(name: str) -> Dataset:
 
 def _adult() -> Dataset:
     """14 features as the paper counts them: categories become codes, in order of name."""
+    import polars as pl
+
     path = _file("adult.csv.gz")
     if path is not None:
         frame = pl.read_csv(path)
@@ -59,6 +60,8 @@ def _adult() -> Dataset:
 def _covertype() -> Dataset:
     path = _file("covtype.csv.gz")
     if path is not None:
+        import polars as pl
+
         frame = pl.read_csv(path)
         y = frame["Cover_Type"].to_numpy()
         x = frame.drop("Cover_Type").to_numpy()

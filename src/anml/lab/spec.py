@@ -1,11 +1,9 @@
 """Experiments as data: a TOML file holds what differs from the defaults; unknown keys are an error."""
 
-import hashlib
 import itertools
-import json
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -110,12 +108,6 @@ class Experiment:
                 setting = replace(setting, **{k: v for k, v in table.items() if k != "label"})
                 key.append((axis, label_of(value)))
             yield tuple(key), setting
-
-    def fingerprint(self) -> str:
-        """Name of everything that decides the rows: settings, axes, methods and seed."""
-        parts = [asdict(self.setting), self.vary, {k: r.to_dict() for k, r in self.methods.items()}]
-        text = json.dumps([*parts, self.seed, self.timed, self.samples], sort_keys=True, default=str)
-        return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def label_of(value: Any) -> str:

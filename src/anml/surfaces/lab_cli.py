@@ -44,22 +44,31 @@ def run_(
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Run every experiment.")] = False,
     trials: Annotated[int | None, typer.Option(help="Trials instead of the paper's own number.")] = None,
-    jobs: Annotated[int, typer.Option(help="Processes; 0 takes one per core.")] = 0,
+    jobs: Annotated[int, typer.Option(help="Processes; 0 takes one per core, or a few on a GPU.")] = 0,
     device: Annotated[str, typer.Option(help="cpu, cuda, or auto: a GPU when there is one.")] = "auto",
+    fresh: Annotated[bool, typer.Option("--fresh", help="Throw away earlier rows first.")] = False,
     out: Annotated[Path, typer.Option(help="Folder of results.")] = Path("results"),
     as_json: AsJson = False,
 ) -> None:
-    """Run experiments; what has finished before is not run again."""
-    from anml.lab.runner import available, cores, run
+    """Run experiments; rows that are in the folder of results are not run again."""
+    from anml.lab.runner import available, processes, run
     from anml.lab.spec import catalogue, find
     from anml.lab.summary import write_summary
 
     if bool(names) == everything:
         raise InputError("name experiments (see `anml lab list`), or give --all")
     experiments = list(catalogue().values()) if everything else find(names or [])
+    place = available(device)
     with _bar(quiet=as_json) as progress:
         missing = run(
-            experiments, out, trials=trials, jobs=jobs or cores(), device=available(device), progress=progress
+            experiments,
+            out,
+            trials=trials,
+            jobs=jobs or processes(place),
+            device=place,
+            fresh=fresh,
+            command=" ".join(["anml", *sys.argv[1:]]),
+            progress=progress,
         )
     summary = write_summary(out, experiments)
     if as_json:
@@ -84,12 +93,20 @@ def report_(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write figures, summary.json and a page from the rows of earlier runs."""
+    """Write figures, summary.json and a page from the rows of earlier runs.
+
+    Rows of experiments beyond the paper, in the folder `beyond`, get a page of their own, beyond.md.
+    """
     from anml.lab.report import write_report
+    from anml.lab.spec import catalogue
+    from anml.lab.store import rows_file
 
     if page is None:
         page = Path("docs/paper.md") if folder == Path("results") else folder / "paper.md"
     written = write_report(folder, page)
+    beyond = folder / "beyond"
+    if any(rows_file(experiment, beyond).exists() for experiment in catalogue("beyond").values()):
+        written += write_report(beyond, page.with_name("beyond.md"), room="beyond")
     if as_json:
         print(json.dumps({"written": [str(path) for path in written]}, indent=1))
     else:
