@@ -39,7 +39,7 @@ def _embedded(name: str) -> Dataset:
 
 def _adult() -> Dataset:
     """14 features as the paper counts them: categories become codes, in order of name."""
-    path = _file("adult.csv.gz")
+    path = file_of("adult.csv.gz")
     if path is not None:
         frame = pl.read_csv(path)
     else:
@@ -57,7 +57,7 @@ def _adult() -> Dataset:
 
 
 def _covertype() -> Dataset:
-    path = _file("covtype.csv.gz")
+    path = file_of("covtype.csv.gz")
     if path is not None:
         frame = pl.read_csv(path)
         y = frame["Cover_Type"].to_numpy()
@@ -91,7 +91,8 @@ def load_dataset(name: str) -> Dataset:
     return DATASETS[name]()
 
 
-def _file(name: str) -> Path | None:
+def file_of(name: str) -> Path | None:
+    """Where a file of the folder of data sets is; None where there is none."""
     folder = os.environ.get(FOLDER)
     path = Path(folder) / name if folder else None
     return path if path is not None and path.exists() else None

@@ -4,6 +4,7 @@ A block is some trials of an experiment on one data set; what is in it does not 
 processes, and each finished block is a file named after everything that decides its rows.
 """
 
+import importlib
 import json
 import multiprocessing
 import os
@@ -19,12 +20,16 @@ import polars as pl
 
 from anml.core.checks import one_of
 from anml.core.errors import InputError
-from anml.lab.cases import make_case
+from anml.lab.cases import make_case, stream
+from anml.lab.contributed import CONTRIBUTED, load_contributed
 from anml.lab.data import DataMissingError, load_dataset
 from anml.lab.spec import Experiment
 
 Progress = Callable[[str, int, int], None]
 PARTS = ".parts"
+
+# What makes the rows of an experiment: a module with `run_block`, loaded when needed (torch is slow to load).
+KINDS = {"simulated": "anml.lab.trial", "real": "anml.lab.real"}
 
 
 @dataclass(frozen=True)
@@ -82,6 +87,8 @@ def run(
         if trials < 1:
             raise InputError(f"the number of trials must be at least 1, got {trials}")
         experiments = [replace(experiment, trials=trials) for experiment in experiments]
+    for experiment in experiments:
+        one_of(f"kind of experiment {experiment.name!r}", experiment.kind, KINDS)
     if jobs < 1:
         raise InputError(f"the number of processes must be at least 1, got {jobs}")
     if out.exists() and not out.is_dir():
@@ -113,7 +120,10 @@ def _missing(experiment: Experiment) -> list[str]:
     missing = []
     for dataset in dict.fromkeys(setting.dataset for _, setting in experiment.conditions()):
         try:
-            load_dataset(dataset)
+            if dataset in CONTRIBUTED:
+                load_contributed(dataset, stream(0, 0, "labels", dataset))
+            else:
+                load_dataset(dataset)
         except DataMissingError:
             missing.append(dataset)
     return missing
@@ -121,7 +131,7 @@ def _missing(experiment: Experiment) -> list[str]:
 
 def _cost(block: Block) -> int:
     """Rough cost, so that long blocks start first and no core waits at the end."""
-    rows = {"covertype": 20_000, "adult": 32_000, "digits": 1_797}.get(block.dataset, 500)
+    rows = {"covertype": 20_000, "adult": 32_000, "cifar10n": 50_000, "digits": 1_797}.get(block.dataset, 500)
     return rows * (block.stop - block.start)
 
 
@@ -156,8 +166,7 @@ def _timed(block: Block, out: Path, device: str, spent: dict[str, float]) -> Non
 
 def run_part(block: Block, out: Path, device: str) -> float:
     """Run one block and keep its rows; return the seconds it took."""
-    from anml.lab.trial import run_block
-
+    run_block = importlib.import_module(KINDS[block.experiment.kind]).run_block
     start = time.perf_counter()
     rows = run_block(block.experiment, range(block.start, block.stop), block.dataset, device)
     path = block.path(out)
@@ -201,6 +210,7 @@ def _record(
 ) -> None:
     """Write down what ran, for how long and on what, beside the rows."""
     path = out / "run.json"
+    out.mkdir(parents=True, exist_ok=True)
     record: dict[str, Any] = (
         json.loads(path.read_text()) if path.exists() else {"experiments": {}, "runs": []}
     )

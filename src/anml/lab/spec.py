@@ -74,7 +74,9 @@ class Experiment:
     `vary` maps an axis to its values: plain values for an axis that is a field of `Setting`, tables with a
     `label` and several fields for any other. `derived` and `claims` are expressions as data (see
     `anml.lab.expressions`). `closeness` names the metric that must lie within three points of the paper's,
-    `judge` a function in `anml.lab.judges` that makes claims of its own from the rows.
+    `judge` a function in `anml.lab.judges` that makes claims of its own from the rows. `kind` names what
+    makes the rows, in `anml.lab.runner.KINDS`; `peers` are methods beside the recipes, in `anml.lab.peers`.
+    `tabled` experiments print a table of each metric when they are run.
     """
 
     name: str
@@ -95,6 +97,14 @@ class Experiment:
     notes: tuple[str, ...] = ()
     closeness: str = ""
     judge: str = ""
+    kind: str = "simulated"
+    peers: tuple[str, ...] = ()
+    tabled: bool = False
+
+    @property
+    def compared(self) -> list[str]:
+        """Names of all methods, recipes first."""
+        return [*self.methods, *self.peers]
 
     @property
     def axes(self) -> list[str]:
@@ -114,7 +124,9 @@ class Experiment:
     def fingerprint(self) -> str:
         """Name of everything that decides the rows: settings, axes, methods and seed."""
         parts = [asdict(self.setting), self.vary, {k: r.to_dict() for k, r in self.methods.items()}]
-        text = json.dumps([*parts, self.seed, self.timed, self.samples], sort_keys=True, default=str)
+        # What experiments had no need to say stays unsaid, so that their rows keep their name.
+        more = [] if self.kind == "simulated" else [self.kind, self.peers]
+        text = json.dumps([*parts, self.seed, self.timed, self.samples, *more], sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
@@ -141,7 +153,7 @@ def parse(name: str, table: Mapping[str, Any]) -> Experiment:
         raise InputError(f"experiment {name!r} has no title")
     values["setting"] = _setting(name, values.get("setting", {}))
     values["methods"] = _methods(values.get("methods", ["uniform", "krum", "softmax"]))
-    for key in ("metrics", "paper", "claims", "notes"):
+    for key in ("metrics", "paper", "claims", "notes", "peers"):
         if key in values:
             values[key] = tuple(values[key])
     experiment = Experiment(name=name, **values)
