@@ -35,13 +35,10 @@ def test_by_hand():
 
 
 def test_marks_say_nothing_of_wrong_labels():
-    found = check_gold(
-        gold([True, False], [True, False], "marks"), np.array([0.9, 0.1]), np.array([True, False])
-    )
+    marks = gold([True, True, False], [True, True, False], "marks")
+    found = check_gold(marks, np.array([0.9, 0.7, 0.1]), np.array([True, True, False]))
     assert (found.right, found.wrong, found.kept_wrong, found.ranking) == (2, 0, None, None)
-    assert (
-        "1 labels are known to be right: they are believed with 90% on average, and 100%" in found.sentence()
-    )
+    assert found.sentence() == "2 labels are known to be right: believed with 80% on average, and 100% kept."
 
 
 def test_nothing_known_is_nothing_checked():

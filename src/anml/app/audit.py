@@ -254,9 +254,9 @@ def _samples(prepared: Prepared, found: Assessment) -> pl.DataFrame:
 
 
 def _contributors(samples: pl.DataFrame, found: Assessment) -> pl.DataFrame:
-    if found.contributors is None:
+    frame = contributor_frame(found)
+    if frame is None:
         return pl.DataFrame(schema={"contributor": pl.String, "rows": pl.Int64, "kept": pl.Int64})
-    frame = contributor_frame(found.contributors)
     agreement = samples.group_by("contributor").agg(agreement=(pl.col("label") == pl.col("predicted")).mean())
     return frame.join(agreement, on="contributor", how="left").sort("quality", "contributor")
 

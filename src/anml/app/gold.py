@@ -57,9 +57,10 @@ class GoldCheck:
         """One sentence for the terminal and the report."""
         if not self.wrong:
             believed = float(np.nansum(self.reliability.believed * self.reliability.count) / self.rows)
+            labels = "label is" if self.right == 1 else "labels are"
             return (
-                f"{self.right:,} label{'s are' if self.right != 1 else ' is'} known to be right: believed with "
-                f"{believed:.0%} on average, and {self.kept_right:.0%} kept."
+                f"{self.right:,} {labels} known to be right: believed with {believed:.0%} on average, "
+                f"and {self.kept_right:.0%} kept."
             )
         gap = self.reliability.gap
         lean = f"{'too trusting' if gap > 0 else 'too doubtful'} by {abs(gap):.0%} on average"

@@ -12,6 +12,7 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from anml.core.calibration import from_columns, pooled
 from anml.lab.expressions import Results, interval
 from anml.lab.spec import Experiment, catalogue
 from anml.lab.summary import load_results
@@ -26,6 +27,7 @@ COLOURS = {
     "sample": "#2b5c8a",
     "contributor": "#2e8b57",
 }
+LINES = ("#2b5c8a", "#c0392b", "#2e8b57", "#7a4fa3", "#8c8c8c")
 NAMES = {"softmax": "ANML (softmax)", "krum": "Krum", "uniform": "Uniform"}
 
 
@@ -192,6 +194,30 @@ def _attack_scatter(results: list[Results], folder: Path) -> Figure:
     return figure
 
 
+def _calibration(results: list[Results], folder: Path) -> Figure:
+    """Belief against truth: simulated flips by data set, and real contributors where they were run."""
+    parts = {"Simulated flips": results[0].rows.filter(pl.col("bad") != "0")}
+    real = folder / "rows" / "real.parquet"
+    if real.exists():
+        rows = pl.read_parquet(real).filter(pl.col("method") == "evidence")
+        parts["Real contributors"] = rows.filter(
+            pl.col("count_0").is_not_nan() & pl.col("count_0").is_not_null()
+        )
+    figure, axes = _panels(len(parts), 4.2)
+    for ax, (title, rows) in zip(axes, parts.items(), strict=True):
+        ax.plot([0, 1], [0, 1], color="black", linewidth=0.8, linestyle="--")
+        for colour, (name, some) in zip(
+            LINES, rows.partition_by("dataset", as_dict=True).items(), strict=False
+        ):
+            found = pooled([from_columns(row) for row in some.iter_rows(named=True)])
+            used = found.count > 0
+            label = f"{name[0]} ({found.error:.2f})"
+            ax.plot(found.believed[used], found.right[used], "o-", markersize=3, color=colour, label=label)
+        ax.set(xlabel="P(right)", ylabel="share that is right", title=title, xlim=(0, 1), ylim=(0, 1.02))
+        ax.legend(frameon=False, title="expected error", fontsize=7, title_fontsize=7)
+    return figure
+
+
 Draw = Callable[[list[Results], Path], Figure]
 FIGURES: dict[str, tuple[tuple[str, ...], Draw]] = {
     "methods": (("combination",), _methods),
@@ -200,6 +226,7 @@ FIGURES: dict[str, tuple[tuple[str, ...], Draw]] = {
     "quality": (("quality",), _quality),
     "detectability": (("detectability",), _detectability),
     "attack-scatter": (("gradient-attack",), _attack_scatter),
+    "calibration": (("calibration",), _calibration),
 }
 
 # Below which table a figure stands, and what it shows.

@@ -29,7 +29,11 @@ Progress = Callable[[str, int, int], None]
 PARTS = ".parts"
 
 # What makes the rows of an experiment: a module with `run_block`, loaded when needed (torch is slow to load).
-KINDS = {"simulated": "anml.lab.trial", "real": "anml.lab.real"}
+KINDS = {
+    "simulated": "anml.lab.trial",
+    "real": "anml.lab.real",
+    "calibration": "anml.lab.calibration",
+}
 
 
 @dataclass(frozen=True)

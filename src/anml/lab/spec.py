@@ -17,6 +17,9 @@ from anml.core.weigh import RECIPES, recipe_of
 
 Key = tuple[tuple[str, str], ...]
 
+# Settings that came after rows were made: at these values they change nothing.
+LATER: dict[str, Any] = {"sybils": 1, "honest_first": 0.0}
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -33,8 +36,9 @@ class Setting:
     scenario, correlation, faked
         Credentials: a name in `anml.lab.cases.CREDENTIALS`; the correlation of `correlated`; the share of
         bad contributors who fake theirs on top.
-    contributors
-        How many contributors hold the samples; 0 makes every sample its own.
+    contributors, sybils, honest_first
+        How many contributors hold the samples (0 makes every sample its own); over how many identities
+        each attacker is split; share of its samples that an attacker labels honestly before it turns.
     periods, oldest, decay, drift, drift_rate
         Time periods (1: no time), the age of the oldest, lambda_T per unit of age; `none`, `label` or
         `feature` drift, and its rate.
@@ -56,6 +60,8 @@ class Setting:
     correlation: float = 0.0
     faked: float = 0.0
     contributors: int = 0
+    sybils: int = 1
+    honest_first: float = 0.0
     periods: int = 1
     oldest: float = 1.0
     decay: float = 0.1
@@ -123,8 +129,9 @@ class Experiment:
 
     def fingerprint(self) -> str:
         """Name of everything that decides the rows: settings, axes, methods and seed."""
-        parts = [asdict(self.setting), self.vary, {k: r.to_dict() for k, r in self.methods.items()}]
         # What experiments had no need to say stays unsaid, so that their rows keep their name.
+        said = {k: v for k, v in asdict(self.setting).items() if k not in LATER or v != LATER[k]}
+        parts = [said, self.vary, {k: r.to_dict() for k, r in self.methods.items()}]
         more = [] if self.kind == "simulated" else [self.kind, self.peers]
         text = json.dumps([*parts, self.seed, self.timed, self.samples, *more], sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -69,11 +69,13 @@ def filled(text: str, folder: Path) -> str:
 
 
 def fill_page(page: Path, folder: Path) -> list[Path]:
-    """Put fresh tables into a page; return what was written."""
+    """Put fresh tables into a page and draw the figures of the same rows; return what was written."""
     if not page.is_file():
         raise InputError(f"there is no page {page}")
     text = page.read_text(encoding="utf-8")
     if not MARKED.search(text):
         raise InputError(f"{page} has no place for tables: <!-- rows: NAME METRIC --> to <!-- end -->")
     page.write_text(filled(text, folder), encoding="utf-8")
-    return [page]
+    from anml.lab.figures import draw_all
+
+    return [*draw_all(folder, list(catalogue("beyond").values())), page]

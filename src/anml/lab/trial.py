@@ -118,6 +118,7 @@ def _row(entry: tuple[int, Key, Setting, str, Case, Scored, Weighting], error: f
     both = 0 < case.bad.sum() < len(case.bad)
     row["rho_d"] = float(spearmanr(seen.loss, case.bad).statistic) if both else float("nan")
     row["uniform_branch"] = 100 * float(weighting.gate.branch == "uniform")
+    row["doubtful"] = 100 * float(weighting.gate.branch == "doubtful")
     row["krum_branch"] = 100 * float(weighting.gate.branch == "krum")
     if case.tier is not None:
         for code, name in enumerate(("attacker", "novice", "intermediate", "expert")):
