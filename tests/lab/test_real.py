@@ -165,10 +165,18 @@ def test_the_experiment_end_to_end(tmp_path):
     assert again[1]["accuracy"] == pytest.approx(found["heart_disease-cleveland", "evidence", "accuracy"])
 
 
-def test_the_page_shows_the_committed_rows():
-    page = (ROOT / "docs" / "real.md").read_text(encoding="utf-8")
-    assert "<!-- rows: real accuracy -->" in page
-    assert filled(page, ROOT / "results" / "beyond") == page
+@pytest.mark.parametrize(
+    ("page", "place"),
+    [
+        ("real.md", "<!-- rows: real accuracy -->"),
+        ("evidence.md", "<!-- rows: attacks error -->"),
+        ("evidence.md", "<!-- rows: calibration calibration gap -->"),
+    ],
+)
+def test_pages_show_the_committed_rows(page, place):
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    assert place in text
+    assert filled(text, ROOT / "results" / "beyond") == text
 
 
 def test_a_page_without_place_or_rows_is_said(tmp_path):

@@ -200,9 +200,7 @@ def _calibration(results: list[Results], folder: Path) -> Figure:
     real = folder / "rows" / "real.parquet"
     if real.exists():
         rows = pl.read_parquet(real).filter(pl.col("method") == "evidence")
-        parts["Real contributors"] = rows.filter(
-            pl.col("count_0").is_not_nan() & pl.col("count_0").is_not_null()
-        )
+        parts["Real contributors"] = rows.filter(pl.col("count_0").is_not_null())
     figure, axes = _panels(len(parts), 4.2)
     for ax, (title, rows) in zip(axes, parts.items(), strict=True):
         ax.plot([0, 1], [0, 1], color="black", linewidth=0.8, linestyle="--")

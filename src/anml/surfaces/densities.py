@@ -77,7 +77,7 @@ def reliability_figure(found: Reliability) -> str:
         axes.plot([0, 1], [0, 1], color=QUIET, linewidth=1, linestyle=(0, (4, 3)))
         for x, below, above in zip(believed, low[some], high[some], strict=True):
             axes.plot([x, x], [below, above], color=MAIN, linewidth=4, alpha=0.35)
-        axes.plot(believed, right, "o-", color=MAIN, markersize=7, linewidth=1, clip_on=False)
+        axes.plot(believed, right, "o", color=MAIN, markersize=7, clip_on=False)
         axes.set_xlim(0, 1)
         axes.set_ylim(0, 1.01)
         axes.set_xlabel("p_clean, how far labels were believed")
