@@ -170,7 +170,7 @@ def test_the_experiment_end_to_end(tmp_path):
     [
         ("real.md", "<!-- rows: real accuracy -->"),
         ("evidence.md", "<!-- rows: attacks error -->"),
-        ("evidence.md", "<!-- rows: calibration calibration gap -->"),
+        ("evidence.md", "<!-- rows: calibration calibration -->"),
     ],
 )
 def test_pages_show_the_committed_rows(page, place):
