@@ -187,7 +187,7 @@ def test_a_page_without_place_or_rows_is_said(tmp_path):
     with pytest.raises(InputError, match="has no place for tables"):
         fill_page(page, tmp_path)
     page.write_text("<!-- rows: real accuracy -->\n<!-- end -->\n")
-    with pytest.raises(InputError, match="has no rows of 'real'"):
+    with pytest.raises(InputError, match="no rows of 'real'"):
         fill_page(page, tmp_path)
 
 
