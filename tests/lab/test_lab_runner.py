@@ -6,7 +6,7 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from anml.core.errors import InputError
+from anml.core.errors import InputError, UnknownNameError
 from anml.core.weigh import RECIPES
 from anml.lab import cells, data, trial
 from anml.lab.runner import blocks_of, run, run_part
@@ -123,6 +123,30 @@ def test_a_new_version_of_a_recipe_runs_again_alone(small, tmp_path, monkeypatch
     run([small], tmp_path)
     assert {method for method, _ in ran} == {"softmax"}
     assert summarise_or_stale(small, tmp_path) == "summed up"
+
+
+def test_what_applies_nowhere_is_not_asked_again(small, tmp_path):
+    experiment = replace(small, kind="calibration", methods={n: RECIPES[n] for n in ("evidence", "krum")})
+    assert run([experiment], tmp_path, trials=1) == {}
+    assert load_results(replace(experiment, trials=1), tmp_path).rows["method"].unique().to_list() == [
+        "evidence"
+    ]
+    assert seen_by(experiment, tmp_path, trials=1) == [(1, 1)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"kind": "reel"}, "did you mean 'real'"),
+        ({"kind": "real", "peers": ("majority votes",)}, "did you mean 'majority vote'"),
+        ({"peers": ("truth",)}, "'small' has peers, which the kind 'simulated' does not run"),
+    ],
+    ids=["kind", "peer", "peers elsewhere"],
+)
+def test_a_kind_that_cannot_be_run_is_said(small, tmp_path, changes, says):
+    with pytest.raises((InputError, UnknownNameError), match=says):
+        run([replace(small, **changes)], tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
 def summarise_or_stale(experiment, folder):

@@ -52,6 +52,14 @@ def test_the_name_of_a_cell_is_the_same_for_ever():
     ]
 
 
+def test_kinds_and_peers_are_in_the_name_of_a_cell():
+    table = {"methods": ["uniform"], "peers": ["majority vote", "truth"]}
+    simulated, real = names(table), names({**table, "kind": "real"})
+    assert simulated[0] == names({"methods": ["uniform"]})[0]
+    assert len({*simulated, *real}) == 6
+    assert names({**table, "kind": "real", "peers": ["truth", "majority vote"]}) == [real[0], *real[:0:-1]]
+
+
 def test_only_the_changed_method_has_a_new_name():
     one = names({"methods": {"a": {"like": "krum"}, "b": {"like": "softmax"}}})
     two = names({"methods": {"a": {"like": "krum"}, "b": {"like": "softmax", "alpha": 0.4}}})

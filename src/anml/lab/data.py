@@ -40,7 +40,7 @@ def _adult() -> Dataset:
     """14 features as the paper counts them: categories become codes, in order of name."""
     import polars as pl
 
-    path = _file("adult.csv.gz")
+    path = file_of("adult.csv.gz")
     if path is not None:
         frame = pl.read_csv(path)
     else:
@@ -58,7 +58,7 @@ def _adult() -> Dataset:
 
 
 def _covertype() -> Dataset:
-    path = _file("covtype.csv.gz")
+    path = file_of("covtype.csv.gz")
     if path is not None:
         import polars as pl
 
@@ -94,7 +94,8 @@ def load_dataset(name: str) -> Dataset:
     return DATASETS[name]()
 
 
-def _file(name: str) -> Path | None:
+def file_of(name: str) -> Path | None:
+    """Where a file of the folder of data sets is; None where there is none."""
     folder = os.environ.get(FOLDER)
     path = Path(folder) / name if folder else None
     return path if path is not None and path.exists() else None

@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Polygon
 
+from anml.core.calibration import from_columns, pooled
 from anml.lab.expressions import Results, interval
 from anml.lab.judges import cells, clearly_worse
 from anml.lab.spec import Experiment
@@ -28,6 +29,7 @@ COLOURS = {
     "sample": "#2b5c8a",
     "contributor": "#2e8b57",
 }
+LINES = ("#2b5c8a", "#c0392b", "#2e8b57", "#7a4fa3", "#8c8c8c")
 NAMES = {"softmax": "ANML (softmax)", "krum": "Krum", "uniform": "Uniform"}
 
 
@@ -230,6 +232,28 @@ def _regret(results: list[Results], folder: Path) -> Figure:
     return figure
 
 
+def _calibration(results: list[Results], folder: Path) -> Figure:
+    """Belief against truth: simulated flips by data set, and real contributors where they were run."""
+    parts = {"Simulated flips": results[0].rows.filter(pl.col("bad") != "0")}
+    real = load_results(known_experiments("beyond")["real"], folder)
+    if real is not None:
+        rows = real.rows.filter(pl.col("method") == "evidence")
+        parts["Real contributors"] = rows.filter(pl.col("count_0").is_not_null())
+    figure, axes = _panels(len(parts), 4.2)
+    for ax, (title, rows) in zip(axes, parts.items(), strict=True):
+        ax.plot([0, 1], [0, 1], color="black", linewidth=0.8, linestyle="--")
+        for colour, (name, some) in zip(
+            LINES, rows.partition_by("dataset", as_dict=True).items(), strict=False
+        ):
+            found = pooled([from_columns(row) for row in some.iter_rows(named=True)])
+            used = found.count > 0
+            label = f"{name[0]} ({found.error:.2f})"
+            ax.plot(found.believed[used], found.right[used], "o-", markersize=3, color=colour, label=label)
+        ax.set(xlabel="P(right)", ylabel="share that is right", title=title, xlim=(0, 1), ylim=(0, 1.02))
+        ax.legend(frameon=False, title="expected error", fontsize=7, title_fontsize=7)
+    return figure
+
+
 Draw = Callable[[list[Results], Path], Figure]
 FIGURES: dict[str, tuple[tuple[str, ...], Draw]] = {
     "methods": (("combination",), _methods),
@@ -239,6 +263,7 @@ FIGURES: dict[str, tuple[tuple[str, ...], Draw]] = {
     "detectability": (("detectability",), _detectability),
     "attack-scatter": (("gradient-attack",), _attack_scatter),
     "regret": (("regret",), _regret),
+    "calibration": (("calibration",), _calibration),
 }
 
 # Below which table a figure stands, and what it shows.
@@ -254,4 +279,5 @@ CAPTIONS: dict[str, tuple[str, str]] = {
         "Regret in every cell: blue where evidence is ahead of the best other method, red where it is "
         "behind; a black corner where it is more than half a point behind beyond its 95% interval.",
     ),
+    "calibration": ("calibration", "P(right) against the share that is right, and the error expected of it."),
 }

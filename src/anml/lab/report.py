@@ -10,6 +10,7 @@ from anml.lab.judges import ROWS
 from anml.lab.spec import Experiment, catalogue
 from anml.lab.store import read_record
 from anml.lab.summary import write_summary
+from anml.lab.tables import tables
 
 # Figures that are proportions of something and read best in percent.
 PERCENT = {"error", "precision", "improvement", "each_trial", "gain", "kept", "degradation", "overhead"}
@@ -56,8 +57,8 @@ def write_report(
     link = Path(os.path.relpath(folder / "figures", page.parent))
     specs = catalogue(room)
     start = _paper(summary, record, specs) if room == "paper" else _beyond(summary, record)
-    tables = _experiments(summary, specs, {path.stem for path in figures}, link)
-    page.write_text("\n".join([*start, *tables]) + "\n")
+    body = _experiments(summary, specs, {path.stem for path in figures}, link)
+    page.write_text("\n".join([*start, *body]) + "\n")
     return [folder / "summary.json", *figures, page]
 
 
@@ -94,7 +95,9 @@ def _experiments(
         if spec is not None and spec.about:
             yield spec.about + "\n"
         # Of a grid the figure shows every cell, and the summary has the numbers.
-        if spec is None or spec.judge not in ROWS:
+        if spec is not None and spec.tabled:
+            yield from tables(entry)
+        elif spec is None or spec.judge not in ROWS:
             yield from _table(entry)
         for name, (under, caption) in CAPTIONS.items():
             if under == entry["name"] and name in figures:

@@ -6,6 +6,7 @@ networks are trained with can change their last bit, and with it now and then a 
 """
 
 import hashlib
+import importlib
 import multiprocessing
 import os
 import platform
@@ -20,9 +21,11 @@ import polars as pl
 
 from anml.core.checks import one_of
 from anml.core.errors import InputError
-from anml.lab.cases import make_case
+from anml.lab.cases import make_case, stream
 from anml.lab.cells import cells_of
+from anml.lab.contributed import CONTRIBUTED, load_contributed
 from anml.lab.data import DataMissingError, load_dataset
+from anml.lab.peers import PEERS
 from anml.lab.spec import Experiment
 from anml.lab.store import (
     Done,
@@ -37,6 +40,13 @@ from anml.lab.store import (
 )
 
 Progress = Callable[[str, int, int], None]
+
+# What makes the rows of an experiment: a module with `run_block`, loaded when needed (torch is slow to load).
+KINDS = {
+    "simulated": "anml.lab.trial",
+    "real": "anml.lab.real",
+    "calibration": "anml.lab.calibration",
+}
 
 
 @dataclass(frozen=True)
@@ -111,6 +121,8 @@ def run(
         if trials < 1:
             raise InputError(f"the number of trials must be at least 1, got {trials}")
         experiments = [replace(experiment, trials=trials) for experiment in experiments]
+    for experiment in experiments:
+        _check_kind(experiment)
     if jobs < 1:
         raise InputError(f"the number of processes must be at least 1, got {jobs}")
     if out.exists() and not out.is_dir():
@@ -143,11 +155,25 @@ def run(
     return {name: datasets for name, datasets in missing.items() if datasets}
 
 
+def _check_kind(experiment: Experiment) -> None:
+    one_of(f"kind of experiment {experiment.name!r}", experiment.kind, KINDS)
+    for peer in experiment.peers:
+        one_of(f"peer in experiment {experiment.name!r}", peer, PEERS)
+    if experiment.peers and experiment.kind != "real":
+        raise InputError(
+            f"experiment {experiment.name!r} has peers, which the kind {experiment.kind!r} does not run; "
+            "the kind 'real' does"
+        )
+
+
 def _missing(experiment: Experiment) -> list[str]:
     missing = []
     for dataset in dict.fromkeys(setting.dataset for _, setting in experiment.conditions()):
         try:
-            load_dataset(dataset)
+            if dataset in CONTRIBUTED:
+                load_contributed(dataset, stream(0, 0, "labels", dataset))
+            else:
+                load_dataset(dataset)
         except DataMissingError:
             missing.append(dataset)
     return missing
@@ -155,7 +181,7 @@ def _missing(experiment: Experiment) -> list[str]:
 
 def _cost(block: Block) -> int:
     """Rough cost, so that long blocks start first and no core waits at the end."""
-    rows = {"covertype": 20_000, "adult": 32_000, "digits": 1_797}.get(block.dataset, 500)
+    rows = {"covertype": 20_000, "adult": 32_000, "cifar10n": 50_000, "digits": 1_797}.get(block.dataset, 500)
     return rows * (block.stop - block.start)
 
 
@@ -190,8 +216,7 @@ def _timed(block: Block, out: Path, device: str, spent: dict[str, float]) -> Non
 
 def run_part(block: Block, out: Path, device: str) -> float:
     """Run one block and keep its rows; return the seconds it took."""
-    from anml.lab.trial import run_block
-
+    run_block = importlib.import_module(KINDS[block.experiment.kind]).run_block
     start = time.perf_counter()
     rows = run_block(
         block.experiment, range(block.start, block.stop), block.dataset, device, cells=block.cells

@@ -88,8 +88,10 @@ def _rows(results: Results) -> Iterator[dict[str, Any]]:
         place = dict(labels)
         if any(value not in results.axes[axis] for axis, value in place.items()):
             continue
-        for method in experiment.methods:
+        for method in experiment.compared:
             key = {**place, "method": method}
+            if not results.has(method, place):
+                continue
             for metric in experiment.metrics:
                 estimate = mean_interval(results.trials(f"{method}.{metric}", place))
                 yield _entry(experiment, key, metric, *estimate)

@@ -27,7 +27,7 @@ from anml.gradients.scoring import PROFILES, score
 from anml.gradients.threads import threads
 from anml.lab.belief import believed
 from anml.lab.cases import Case, make_case
-from anml.lab.cells import cells_of
+from anml.lab.cells import wanted
 from anml.lab.clock import Clock
 from anml.lab.spec import Experiment, Key, Setting
 
@@ -78,14 +78,10 @@ def run_block(
     cells: Collection[str] | None = None,
 ) -> list[Row]:
     """Rows of some trials of an experiment, for the conditions on one data set, or some `cells` of them."""
-    wanted: dict[Key, tuple[Setting, list[str]]] = {}
-    for cell, key, setting, method in cells_of(experiment, dataset):
-        if cells is None or cell in cells:
-            wanted.setdefault(key, (setting, []))[1].append(method)
     keyed = [
         (trial, key, setting, make_case(setting, trial, experiment.seed), methods)
         for trial in trials
-        for key, (setting, methods) in wanted.items()
+        for key, (setting, methods) in wanted(experiment, dataset, cells).items()
     ]
     with threads(1):
         clock = Clock(experiment.timed, device)
@@ -129,6 +125,7 @@ def _row(entry: tuple[int, Key, Setting, str, Case, Scored, Weighting], error: f
     both = 0 < case.bad.sum() < len(case.bad)
     row["rho_d"] = float(spearmanr(seen.loss, case.bad).statistic) if both else float("nan")
     row["uniform_branch"] = 100 * float(weighting.gate.branch == "uniform")
+    row["doubtful"] = 100 * float(weighting.gate.branch == "doubtful")
     row["krum_branch"] = 100 * float(weighting.gate.branch == "krum")
     if case.tier is not None:
         for code, name in enumerate(("attacker", "novice", "intermediate", "expert")):
