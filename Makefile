@@ -37,6 +37,8 @@ format: $(STAMP)
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	# Only its Dawid-Skene is used, which needs none of the language models that it asks for.
+	$(BIN)/python -m pip install --quiet --no-deps 'crowd-kit>=1.4'
 	touch $@
 
 clean:

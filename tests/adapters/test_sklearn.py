@@ -295,3 +295,21 @@ class TestBadInput:
     def test_all_weights_zero(self):
         with pytest.raises(ValueError, match="at least one non-zero"):
             MLPClassifier().fit(np.eye(4), [0, 1, 0, 1], sample_weight=np.zeros(4))
+
+
+def test_reputation_is_learned_from_a_run():
+    rng = np.random.default_rng(0)
+    X, y = load_wine(return_X_y=True)
+    who = rng.choice(["ann", "bob", "eve"], len(y))
+    wrong = (who == "eve") & (rng.uniform(size=len(y)) < 0.8)
+    given = np.where(wrong, (y + 1) % 3, y)
+    model = AnmlClassifier(random_state=0).fit(X, given, contributor=who)
+    found = {row["contributor"]: row for row in model.reputation_.iter_rows(named=True)}
+    assert model.reputation_.columns == ["contributor", "r", "low", "high", "good", "bad"]
+    assert found["eve"]["high"] < found["ann"]["low"]
+    rows = {name: int((who == name).sum()) for name in found}
+    for name, row in found.items():
+        assert row["low"] < row["r"] < row["high"]
+        assert 0 < row["good"] + row["bad"] <= rows[name]
+    assert model.contributors_["r_learned"].to_list() == model.reputation_["r"].to_list()
+    assert AnmlClassifier(random_state=0).fit(X, given).reputation_ is None

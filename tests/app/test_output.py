@@ -4,7 +4,8 @@ import polars as pl
 import pytest
 
 from anml.app.audit import Request, audit_table
-from anml.app.output import check_folder, removed_on_error, safe_for_spreadsheets, write_frame, write_run
+from anml.app.output import check_folder, removed_on_error, write_frame, write_run
+from anml.app.spreadsheets import safe_for_spreadsheets
 from anml.core.errors import InputError
 from made_up import consortium
 

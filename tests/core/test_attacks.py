@@ -112,9 +112,36 @@ def test_feature_drift_leaves_the_newest_and_moves_the_oldest_by_the_rate():
     assert np.allclose(moved[age == 2], moved[age == 4][0] / 2)
 
 
+def test_colluders_tell_the_same_lie():
+    assert attacks.collude_labels([0, 1, 2, 2], [True, True, True, False], 3).tolist() == [1, 2, 0, 2]
+
+
+def test_sybils_split_attackers_and_nobody_else():
+    contributor = np.repeat([0, 1, 2], 100)
+    which = contributor == 1
+    split = attacks.split_identity(contributor, which, 10, np.random.default_rng(0))
+    assert (split[~which] == contributor[~which]).all()
+    assert set(split[which]) == set(range(3, 13))
+    two = attacks.split_identity(contributor, contributor > 0, 4, np.random.default_rng(0))
+    # Two attackers never share an identity.
+    assert set(two[contributor == 1]) == {3, 4, 5, 6}
+    assert set(two[contributor == 2]) == {7, 8, 9, 10}
+
+
+def test_turncoats_are_honest_first():
+    contributor = np.array([0, 1, 0, 1, 0, 1, 0])
+    which = contributor == 0
+    assert attacks.honest_first(contributor, which, 0.5).tolist() == [False] * 4 + [True, False, True]
+    assert (attacks.honest_first(contributor, which, 0.0) == which).all()
+    assert not attacks.honest_first(contributor, which, 1.0).any()
+
+
 @pytest.mark.parametrize(
     ("call", "says"),
     [
+        (lambda: attacks.split_identity([0], [True], 0, np.random.default_rng(0)), "at least 1 identity"),
+        (lambda: attacks.split_identity([0], [1], 2, np.random.default_rng(0)), "one True or False"),
+        (lambda: attacks.honest_first([0], [True], 1.5), "share must lie in"),
         (lambda: attacks.flip_labels([0, 1], [True], 2, np.random.default_rng(0)), "one True or False"),
         (lambda: attacks.flip_labels([0, 2], [True, True], 2, np.random.default_rng(0)), "from 0 to 1"),
         (lambda: attacks.flip_labels([0], [True], 1, np.random.default_rng(0)), "two classes"),

@@ -1,6 +1,7 @@
 """Krum scores against a direct computation, by blocks, by references, and in linear memory."""
 
 import tracemalloc
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from anml.core.errors import InputError
 from anml.gradients import krum
-from anml.gradients.factors import explicit
+from anml.gradients.factors import Factors, LayerFactor, explicit
 from anml.gradients.krum import krum_scores
 
 
@@ -38,11 +39,38 @@ def test_equals_the_direct_sum(n, d, k, seed):
     np.testing.assert_allclose(krum_scores(as_factors(points), k), directly(points, k), rtol=1e-9)
 
 
-def test_blocks_give_the_same(monkeypatch):
+def test_stripes_of_rows_give_the_same(monkeypatch):
     points = np.random.default_rng(0).normal(size=(100, 4))
     whole = krum_scores(as_factors(points), 10)
     monkeypatch.setattr(krum, "TILE_BYTES", 100 * 8 * 7)
+    monkeypatch.setattr(krum, "FEW", 0)
     np.testing.assert_allclose(krum_scores(as_factors(points), 10), whole, rtol=1e-12)
+
+
+@given(
+    st.integers(12, 200), st.integers(1, 11), st.sampled_from([8, 16, 24, 33, 64]), st.booleans(),
+    st.integers(0, 99),
+)  # fmt: skip
+def test_each_pair_once_gives_the_same(n, k, side, repeated, seed):
+    """Tiles above the diagonal serve rows and columns; ragged last tiles, ties and groups lose nothing."""
+    rng = np.random.default_rng(seed)
+    points = rng.integers(0, 3, size=(n, 2)).astype(float) if repeated else rng.normal(size=(n, 3))
+    with mock.patch.multiple(krum, TILE_BYTES=1, SIDE={"cpu": side}, GROUP=4):
+        scores = krum_scores(as_factors(points), k)
+    np.testing.assert_allclose(scores, directly(points, k), rtol=1e-9, atol=1e-9)
+
+
+def test_each_pair_once_with_the_factors_of_a_network():
+    generator = torch.Generator().manual_seed(0)
+    shapes = ((5, 7), (7, 3))
+    layers = [
+        LayerFactor(torch.randn(2_000, a, generator=generator), torch.randn(2_000, d, generator=generator))
+        for a, d in shapes
+    ]
+    factors = Factors(layers, torch.zeros(2_000))
+    tiles = krum_scores(factors, 10)
+    with mock.patch.object(krum, "FEW", 0):
+        np.testing.assert_allclose(tiles, krum_scores(factors, 10), rtol=2e-5)
 
 
 def test_all_samples_as_references_is_exact():

@@ -2,10 +2,12 @@
 
 import json
 import os
+from dataclasses import replace
 
 import pytest
 from lab_tiny import tiny
 
+from anml.lab.cells import VERSIONS
 from anml.lab.report import write_report
 from anml.lab.runner import run
 from anml.lab.spec import catalogue
@@ -63,3 +65,36 @@ def test_figures_and_page_come_from_the_rows(tmp_path):
     before = (tmp_path / "figures" / "methods.svg").read_bytes()
     write_report(tmp_path, tmp_path / "docs" / "paper.md", experiments)
     assert (tmp_path / "figures" / "methods.svg").read_bytes() == before
+
+
+def small_grid():
+    regret = catalogue("beyond")["regret"]
+    credentials = [value for value in regret.vary["credentials"] if value["label"] in ("high", "none")]
+    vary = {**regret.vary, "dataset": ["wine"], "bad": [0.0, 0.3], "credentials": credentials}
+    return tiny(replace(regret, vary=vary))
+
+
+def test_the_grid_beyond_the_paper_is_summed_up_drawn_and_judged(tmp_path):
+    grid = small_grid()
+    run([grid], tmp_path)
+    page = tmp_path / "docs" / "beyond.md"
+    written = write_report(tmp_path, page, [grid], "beyond")
+    assert [path.name for path in written] == ["summary.json", "regret.svg", "beyond.md"]
+    [entry] = json.loads((tmp_path / "summary.json").read_text())["experiments"]
+    # One row for each of 1 x 2 x 2 x 2 cells, profiles being among the others to beat.
+    assert [row["metric"] for row in entry["rows"]] == ["regret"] * 8
+    assert all(row["low"] <= row["ours"] <= row["high"] for row in entry["rows"])
+    assert len(entry["claims"]) == 4
+    text = page.read_text()
+    assert "../figures/regret.svg" in text
+    assert "| Mean regret is below -1 point |" in text
+
+
+def test_rows_of_an_older_version_are_named_and_left_out(tmp_path, monkeypatch):
+    grid = small_grid()
+    run([grid], tmp_path)
+    monkeypatch.setitem(VERSIONS["combine"], "evidence", VERSIONS["combine"]["evidence"] + 1)
+    write_report(tmp_path, tmp_path / "beyond.md", [grid], "beyond")
+    text = (tmp_path / "beyond.md").read_text()
+    assert "Left out: the rows of regret" in text
+    assert "## regret" not in text

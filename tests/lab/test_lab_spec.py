@@ -1,6 +1,7 @@
 import pytest
 
 from anml.core.errors import InputError, UnknownNameError
+from anml.lab.cells import cells_of
 from anml.lab.spec import find, load, parse
 
 
@@ -29,11 +30,40 @@ def test_methods_are_recipes_with_what_differs():
     assert (methods["half"].use, methods["half"].keep) == (("q",), 0.5)
 
 
-def test_the_fingerprint_follows_what_decides_the_rows():
-    plain = parse("x", {"title": "x"})
-    assert parse("x", {"title": "another title"}).fingerprint() == plain.fingerprint()
-    assert parse("x", {"title": "x", "seed": 1}).fingerprint() != plain.fingerprint()
-    assert parse("x", {"title": "x", "setting": {"bad": 0.2}}).fingerprint() != plain.fingerprint()
+def names(table):
+    return [cell for cell, _, _, _ in cells_of(parse("x", {"title": "x", **table}))]
+
+
+def test_the_name_of_a_cell_follows_what_decides_its_rows():
+    plain = names({})
+    assert names({"title": "another title", "trials": 3, "claims": []}) == plain
+    # What is written out and is the default anyway changes nothing.
+    assert names({"setting": {"bad": 0.3}, "vary": {"dataset": ["wine"]}}) == plain
+    assert not set(names({"seed": 1})) & set(plain)
+    assert not set(names({"setting": {"bad": 0.2}})) & set(plain)
+    assert not set(names({"timed": True})) & set(plain)
+
+
+def test_the_name_of_a_cell_is_the_same_for_ever():
+    """Committed rows are found by these names: a change here throws all of them away."""
+    assert names({"methods": ["krum", "adaptive"], "setting": {"bad": 0.2}}) == [
+        "a38dfa479689",
+        "192af52aeaa5",
+    ]
+
+
+def test_kinds_and_peers_are_in_the_name_of_a_cell():
+    table = {"methods": ["uniform"], "peers": ["majority vote", "truth"]}
+    simulated, real = names(table), names({**table, "kind": "real"})
+    assert simulated[0] == names({"methods": ["uniform"]})[0]
+    assert len({*simulated, *real}) == 6
+    assert names({**table, "kind": "real", "peers": ["truth", "majority vote"]}) == [real[0], *real[:0:-1]]
+
+
+def test_only_the_changed_method_has_a_new_name():
+    one = names({"methods": {"a": {"like": "krum"}, "b": {"like": "softmax"}}})
+    two = names({"methods": {"a": {"like": "krum"}, "b": {"like": "softmax", "alpha": 0.4}}})
+    assert (one[0] == two[0], one[1] == two[1]) == (True, False)
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,9 @@ import pytest
 
 from anml.core.errors import UnknownNameError
 from anml.lab.cases import make_case
+from anml.lab.clock import Clock
 from anml.lab.spec import Setting, catalogue, parse
-from anml.lab.trial import Job, _Clock, run_block, trained
+from anml.lab.trial import Job, run_block, trained
 
 
 def test_scenarios_of_a_trial_share_split_and_flips():
@@ -52,6 +53,28 @@ def test_obvious_flips_add_five_and_subtle_ones_do_not():
     assert (subtle.y[subtle.bad] != (truth[subtle.bad] + 5) % 10).mean() > 0.8
 
 
+def test_sybils_and_turncoats():
+    plain = make_case(Setting(contributors=10), 0, 0)
+    sybils = make_case(Setting(contributors=10, sybils=10), 0, 0)
+    assert (sybils.y == plain.y).all()
+    assert (sybils.contributor[~plain.bad] == plain.contributor[~plain.bad]).all()
+    assert len(set(sybils.contributor[plain.bad])) > 3 == len(set(plain.contributor[plain.bad]))
+    turned = make_case(Setting(contributors=10, honest_first=0.5), 0, 0)
+    truth = make_case(Setting(contributors=10, bad=0.0), 0, 0).y
+    assert (turned.bad == plain.bad).all()
+    assert (turned.wrong == (turned.y != truth)).all()
+    assert 0.4 < turned.wrong.sum() / plain.wrong.sum() < 0.6
+    for attacker in set(turned.contributor[turned.bad]):
+        wrong = turned.wrong[turned.contributor == attacker]
+        assert (np.diff(wrong.astype(int)) >= 0).all()  # never honest again
+
+
+def test_a_majority_that_colludes_tells_one_lie():
+    case = make_case(Setting(contributors=10, bad=0.6, attack="collude"), 0, 0)
+    truth = make_case(Setting(contributors=10, bad=0.0), 0, 0).y
+    assert (case.y[case.bad] == (truth[case.bad] + 1) % 3).all()
+
+
 def test_ages_run_from_new_to_oldest():
     case = make_case(Setting(periods=5, oldest=4.0, decay=0.1), 0, 0)
     assert sorted(set(np.round(-np.log(case.t) / 0.1, 6))) == [0, 1, 2, 3, 4]
@@ -81,8 +104,8 @@ def test_unknown_names_are_errors(field):
 def test_a_network_depends_on_its_own_rows_alone():
     cases = [make_case(Setting(dataset="breast-cancer"), trial, 0) for trial in range(3)]
     jobs = [Job(case, np.arange(250), 5, 100, (8,)) for case in cases]
-    together = trained(jobs, "cpu", _Clock(False), "x")
-    alone = trained(jobs[1:2], "cpu", _Clock(False), "x")[0]
+    together = trained(jobs, "cpu", Clock(), "x")
+    alone = trained(jobs[1:2], "cpu", Clock(), "x")[0]
     assert (together[1].flat == alone.flat).all()
 
 

@@ -315,6 +315,53 @@ def test_held_out_quality_of_a_run_counts_once_and_never_by_weight(place, tmp_pa
         run_scores.add_run(place.ledger, tmp_path / "blind")
 
 
+def test_what_a_run_learned_of_contributors_is_taken_before_its_confidence(place, tmp_path):
+    rows = simple_rows({"a": 4, "=b": 4, "c": 4}).with_columns(confidence=pl.Series([0.5] * 12))
+    write_run(tmp_path / "run", rows)
+    learned = {"r_learned_good": [3.0, 0.5, 0.4], "r_learned_bad": [0.75, 1.5, 0.4]}
+    # As it is written: a name that a spreadsheet would run has a quote before it.
+    table = pl.DataFrame({"contributor": ["a", "'=b", "c"], **learned})
+    table.write_csv(tmp_path / "run" / "contributors.csv")
+    assert run_scores.add_run(place.ledger, tmp_path / "run") == 2
+    with place.ledger.read() as connection:
+        pids = {who: people.lookup(connection, place.ledger.ring, "run", who) for who in ("a", "=b", "c")}
+    found = {who: reputation.replay_history(place.ledger, pid).steps for who, pid in pids.items() if pid}
+    assert {who: step.event.quality for who, (step,) in found.items()} == {"a": 0.8, "=b": 0.25}
+    assert pids["c"] is None  # evidence worth less than one label
+    assert run_scores.add_run(place.ledger, tmp_path / "run") == 0
+
+
+def test_without_learned_columns_the_confidence_counts(place, tmp_path):
+    write_run(tmp_path / "run", simple_rows({"007": 2}).with_columns(confidence=pl.Series([1.0, 0.8])))
+    pl.DataFrame({"contributor": ["007"], "rows": [2]}).write_csv(tmp_path / "run" / "contributors.csv")
+    assert run_scores.add_run(place.ledger, tmp_path / "run") == 1
+    with place.ledger.read() as connection:
+        pid = people.lookup(connection, place.ledger.ring, "run", "007")
+    (step,) = reputation.replay_history(place.ledger, pid).steps
+    assert step.event.quality == 0.9
+
+
+@pytest.mark.parametrize(
+    ("names", "good", "says"),
+    [
+        (["a", "x"], [1.0, 1.0], "contributor 'b'|contributor 'x'"),
+        (["a"], [1.0], "contributor 'b'"),
+        (["a", "b", "b"], [1.0, 1.0, 1.0], "does not fit the samples"),
+        (["a", "b"], [1.0, 9.0], "contributor 'b'"),
+        (["a", "b"], [1.0, -1.0], "contributor 'b'"),
+        (["a", "b"], [1.0, float("nan")], "contributor 'b'"),
+        (["a", "b"], ["1", "many"], "contributor 'b'"),
+    ],
+    ids=["other", "fewer", "twice", "too much", "negative", "not a number", "text"],
+)
+def test_contributors_that_do_not_fit_the_samples_are_refused(place, tmp_path, names, good, says):
+    write_run(tmp_path / "run", simple_rows({"a": 2, "b": 2}).with_columns(confidence=pl.lit(0.5)))
+    table = pl.DataFrame({"contributor": names, "r_learned_good": good, "r_learned_bad": [0.5] * len(names)})
+    table.write_csv(tmp_path / "run" / "contributors.csv")
+    with pytest.raises(InputError, match=says):
+        run_scores.add_run(place.ledger, tmp_path / "run")
+
+
 def test_replay_gives_the_shown_value_to_the_last_bit(world):
     pid = register(world, "ann")["ann"]
     for day, quality in enumerate((10**12, 3 * 10**11, 0, 9 * 10**11)):

@@ -12,6 +12,7 @@ import polars as pl
 
 from anml.adapters.sklearn.estimators import contributor_frame
 from anml.app.compare import Comparison, compare
+from anml.app.gold import GoldCheck, check_gold
 from anml.core.domain import Gate, Recipe, Weighting
 from anml.core.errors import InputError
 from anml.core.signals.reputation import ColdStart
@@ -43,6 +44,7 @@ class Request:
     reputation: str | None = None
     time: str | None = None
     derived_from: str | None = None
+    gold: str | None = None
     features: Sequence[str] | None = None
     ignore: Sequence[str] = ()
     task: str = "auto"
@@ -93,13 +95,15 @@ class Audited:
     samples
         One row per row used: row, contributor, item, label, q, score, v, r, t, age, weight, kept,
         predicted, confidence, p_clean; with the evidence recipe also the log-odds of p_clean that came
-        from the model, the credentials and the contributor.
+        from the model, the credentials and the contributor; with gold, whether the label is known right.
     contributors
         One row per contributor, worst quality first.
     confusion
         contributor, given, predicted, rows: labels against held-out predictions.
     vouched
         What a ledger knows of the contributors and of each v, where one was asked.
+    gold
+        What rows with a known label say about the beliefs; None where there are none.
     """
 
     samples: pl.DataFrame
@@ -120,6 +124,7 @@ class Audited:
     warnings: list[str]
     versions: dict[str, str]
     vouched: "Vouched | None" = None
+    gold: GoldCheck | None = None
 
     @property
     def kept(self) -> int:
@@ -137,7 +142,8 @@ def audit_table(
     columns, notes = choose_columns(
         table.frame, label=request.label, contributor=request.contributor, item=request.item,
         verification=request.verification, reputation=request.reputation, time=request.time,
-        derived_from=request.derived_from, features=request.features, ignore=request.ignore,
+        derived_from=request.derived_from, gold=request.gold, features=request.features,
+        ignore=request.ignore,
     )  # fmt: skip
     prepared = prepare(table, columns, task=request.task, now=request.now, seed=request.seed)
     if check_task is not None:
@@ -214,7 +220,14 @@ def _result(
         notes=notes + prepared.notes,
         warnings=prepared.warnings,
         versions=versions(),
+        gold=_gold(prepared, found),
     )
+
+
+def _gold(prepared: Prepared, found: Assessment) -> GoldCheck | None:
+    if prepared.gold is None:
+        return None
+    return check_gold(prepared.gold, found.evidence.clean, found.weighting.kept)
 
 
 def _samples(prepared: Prepared, found: Assessment) -> pl.DataFrame:
@@ -240,13 +253,16 @@ def _samples(prepared: Prepared, found: Assessment) -> pl.DataFrame:
     if found.weighting.recipe.combine == "evidence":
         for part in ("model", "credentials", "contributor"):
             frame[f"from_{part}"] = getattr(found.evidence, part)
+    if prepared.gold is not None:
+        known, right, _ = prepared.gold
+        frame["gold_right"] = pl.Series([bool(r) if k else None for k, r in zip(known, right, strict=True)])
     return pl.DataFrame(frame)
 
 
 def _contributors(samples: pl.DataFrame, found: Assessment) -> pl.DataFrame:
-    if found.contributors is None:
+    frame = contributor_frame(found)
+    if frame is None:
         return pl.DataFrame(schema={"contributor": pl.String, "rows": pl.Int64, "kept": pl.Int64})
-    frame = contributor_frame(found.contributors)
     agreement = samples.group_by("contributor").agg(agreement=(pl.col("label") == pl.col("predicted")).mean())
     return frame.join(agreement, on="contributor", how="left").sort("quality", "contributor")
 
@@ -298,6 +314,7 @@ def run_record(result: Audited, command: str) -> dict[str, Any]:
         "kept": result.kept,
         "noise": result.noise,
         "gate": result.gate.to_dict(),
+        "gold": None if result.gold is None else result.gold.to_dict(),
         "comparison": None if result.comparison is None else result.comparison.to_dict(),
         "notes": result.notes,
         "warnings": result.warnings,

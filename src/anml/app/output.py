@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 
 from anml.app.audit import Audited, run_record
+from anml.app.spreadsheets import safe_for_spreadsheets
 from anml.core.errors import InputError
 
 RECORD = "run.json"
@@ -104,19 +105,6 @@ def write_frame(frame: pl.DataFrame, file: Path) -> None:
             draft.replace(file)
     except OSError as error:
         raise InputError(f"the output {file} cannot be written: {error.strerror or error}") from None
-
-
-def safe_for_spreadsheets(frame: pl.DataFrame) -> pl.DataFrame:
-    """Put a quote before text that a spreadsheet would run as a formula.
-
-    Examples
-    --------
-    >>> safe_for_spreadsheets(pl.DataFrame({"who": ["=1+1", "ann"]}))["who"].to_list()
-    ["'=1+1", 'ann']
-    """
-    risky = pl.selectors.string().str.contains(r"^[=+\-@\t\r\x00]")
-    text = pl.selectors.string()
-    return frame.with_columns(pl.when(risky).then(pl.lit("'") + text).otherwise(text).name.keep())
 
 
 def as_json(value: dict[str, Any]) -> str:

@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-from anml.app.manifest import read_run
+import polars as pl
+
+from anml.app.manifest import read_learned, read_run
 from anml.app.scores import score_run
 from anml.app.settle import resolve_names
 from anml.core.settle import UNIT
@@ -14,7 +16,8 @@ from anml.ledger.store import Ledger
 def add_run(ledger: Ledger, folder: Path, source: str = "run", domain: str = "default") -> int:
     """Record the held-out quality of a run; the same run counts once."""
     run = read_run(folder)
-    found = score_run(run.samples.with_columns(run.samples["contributor"].cast(str)))
+    samples = run.samples.with_columns(pl.col("contributor").cast(pl.String))
+    found = score_run(samples, read_learned(folder, samples))
 
     def work(tx: Writer) -> int:
         pids = resolve_names(tx, ledger, source, found["contributor"].to_list())

@@ -19,11 +19,22 @@ def score_batch(found: Contributions) -> pl.DataFrame:
     return pl.concat(parts).sort("contributor", "source")
 
 
-def score_run(samples: pl.DataFrame) -> pl.DataFrame:
-    """Held-out quality by contributor, from a run: the probability its model gave labels it had not seen.
+def score_run(samples: pl.DataFrame, learned: pl.DataFrame | None = None) -> pl.DataFrame:
+    """Held-out quality by contributor, from a run.
 
+    The share of labels `learned` to be right (contributor, good, bad), where the run says it; else the
+    probability that its model gave labels it had not seen, which is low also where the model is unsure.
     P(clean) and weights are not used: they know v and r, and r would feed itself.
     """
+    if learned is not None:
+        # Evidence worth less than one label says nothing of a contributor.
+        worth = pl.col("good") + pl.col("bad")
+        return learned.filter(worth >= 1).select(
+            "contributor",
+            pl.lit("held-out").alias("source"),
+            (pl.col("good") / worth).alias("quality"),
+            worth.floor().cast(pl.Int64).alias("rows"),
+        )
     if "confidence" not in samples.columns or samples["confidence"].null_count() == samples.height:
         raise InputError("the run has no held-out confidence; reputation takes nothing else from a run")
     known = samples.filter(pl.col("confidence").is_not_null())

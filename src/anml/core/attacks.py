@@ -113,6 +113,58 @@ def shift_targets(
     return np.asarray(np.where(marked, values + sign * deviations * values.std(), values))
 
 
+def collude_labels(y: Any, which: Any, classes: int) -> Ints:
+    """Give marked samples the next class round the circle: all attackers tell the same lie.
+
+    Examples
+    --------
+    >>> collude_labels([0, 1, 2], [True, False, True], 3)
+    array([1, 1, 0])
+    """
+    return offset_labels(y, which, classes, offset=1)
+
+
+def split_identity(contributor: Any, which: Any, identities: int, rng: np.random.Generator) -> Ints:
+    """Split every contributor of marked samples over many identities: sybils.
+
+    New identities count on from the highest code; who has no marked sample keeps its own.
+
+    Examples
+    --------
+    >>> split_identity([0, 0, 1], [True, True, False], 1, np.random.default_rng(0))
+    array([2, 2, 1])
+    """
+    codes = np.array(contributor, dtype=np.int64)
+    marked = _marks(which, len(codes))
+    if identities < 1:
+        raise InputError(f"an attacker has at least 1 identity, got {identities}")
+    attackers = np.unique(codes[marked])
+    split = np.isin(codes, attackers)
+    place = np.searchsorted(attackers, codes[split])
+    first = int(codes.max(initial=-1)) + 1
+    codes[split] = first + place * identities + rng.integers(0, identities, int(split.sum()))
+    return codes
+
+
+def honest_first(contributor: Any, which: Any, share: float) -> Bools:
+    """Marks without each contributor's first `share` of marked samples: honest for a while, then turning.
+
+    Samples come in order of time.
+
+    Examples
+    --------
+    >>> honest_first([0, 0, 0, 0, 1], [True, True, True, True, False], 0.5)
+    array([False, False,  True,  True, False])
+    """
+    codes = np.asarray(contributor, dtype=np.int64)
+    marked = _marks(which, len(codes)).copy()
+    in_range("share", share, 0, 1)
+    for attacker in np.unique(codes[marked]):
+        rows = np.flatnonzero(marked & (codes == attacker))
+        marked[rows[: round(share * len(rows))]] = False
+    return marked
+
+
 def stale_labels(age: Any, rate: float, rng: np.random.Generator) -> Bools:
     """Mark labels gone stale: never for the newest, with probability `rate` for the oldest."""
     ages = as_ages("age", age)

@@ -62,12 +62,14 @@ def cross_fit(
     n = len(x)
     fold = _folds(as_numpy(y), task, groups, training, n, seed)
     k = int(fold.max()) + 1
-    held = torch.as_tensor(fold) == torch.arange(k).unsqueeze(1)
+    device = x.device
+    held = torch.as_tensor(fold, device=device) == torch.arange(k, device=device).unsqueeze(1)
     counts = torch.ones(n) if weight is None else torch.as_tensor(weight, dtype=torch.float32)
-    weights = torch.cat([(~held).float(), torch.ones(1, n)]) * counts
+    counts = counts.to(device)
+    weights = torch.cat([(~held).float(), torch.ones(1, n, device=device)]) * counts
     shape = Shape(x.shape[1], training.hidden, classes if task == "classification" else 1)
     # One seed for all: what differs between the networks is their data.
-    networks = initialise(shape, [seed] * (k + 1))
+    networks = initialise(shape, [seed] * (k + 1), device)
     best = _Best(networks, x, y, held, task, k, counts)
     tick = ticker(progress, "early stopping", training.max_epochs)
 
@@ -106,7 +108,7 @@ class _Best:
         return epoch >= self.epoch + max(5, self.epoch // 2)
 
     def _outputs(self) -> Tensor:
-        outputs = torch.empty(len(self.x), self.networks.shape.outputs)
+        outputs = self.x.new_empty(len(self.x), self.networks.shape.outputs)
         for i, rows in enumerate(self.held):
             one = Networks(self.networks.shape, self.networks.flat[i : i + 1])
             outputs[rows] = predict(one, self.x[rows])[0]
@@ -138,16 +140,18 @@ def standardise(x: Floats) -> Floats:
     return np.asarray((x - x.mean(axis=0)) / np.where(spread > 1e-12, spread, 1.0))
 
 
-def as_tensors(x: Array, y: Array, task: Task) -> tuple[Tensor, Tensor, Callable[[Floats], Floats]]:
+def as_tensors(
+    x: Array, y: Array, task: Task, device: str = "cpu"
+) -> tuple[Tensor, Tensor, Callable[[Floats], Floats]]:
     """Scaled features and targets, and how to put predictions back into the units of the labels."""
-    inputs = torch.as_tensor(standardise(np.asarray(x, dtype=np.float64)), dtype=torch.float32)
+    inputs = torch.as_tensor(standardise(np.asarray(x, dtype=np.float64)), dtype=torch.float32, device=device)
     if task == "classification":
-        return inputs, torch.as_tensor(np.asarray(y), dtype=torch.long), lambda z: z
+        return inputs, torch.as_tensor(np.asarray(y), dtype=torch.long, device=device), lambda z: z
     values = np.asarray(y, dtype=np.float64)
     centre, spread = float(values.mean()), float(values.std()) or 1.0
     return (
         inputs,
-        torch.as_tensor((values - centre) / spread, dtype=torch.float32),
+        torch.as_tensor((values - centre) / spread, dtype=torch.float32, device=device),
         lambda z: z * spread + centre,
     )
 

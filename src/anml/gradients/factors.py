@@ -50,17 +50,27 @@ class Factors:
             total += (layer.a.square().sum(1) + float(layer.bias)) * layer.d.square().sum(1)
         return total
 
-    def products(self, others: "Factors") -> Tensor:
-        """Inner products of these samples' gradients with others', (n, m)."""
-        total: Tensor | None = None
-        for mine, theirs in zip(self.layers, others.layers, strict=True):
-            inputs = mine.a @ theirs.a.T
+    def products(self, others: "Factors", room: Tensor | None = None) -> Tensor:
+        """Inner products of these samples' gradients with others', (n, m), in `room` for three if given."""
+        shape = (len(self), len(others))
+        total, inputs, outputs = _room(self.loss, shape) if room is None else _cut(room, shape)
+        for depth, (mine, theirs) in enumerate(zip(self.layers, others.layers, strict=True)):
+            into = inputs if depth else total
+            torch.mm(mine.a, theirs.a.T, out=into)
             if mine.bias:
-                inputs += 1.0
-            inputs *= mine.d @ theirs.d.T
-            total = inputs if total is None else total.add_(inputs)
-        assert total is not None
+                into += 1.0
+            into *= torch.mm(mine.d, theirs.d.T, out=outputs)
+            if depth:
+                total += inputs
         return total
+
+
+def _room(like: Tensor, shape: tuple[int, int]) -> tuple[Tensor, ...]:
+    return tuple(like.new_empty(shape) for _ in range(3))
+
+
+def _cut(room: Tensor, shape: tuple[int, int]) -> tuple[Tensor, ...]:
+    return tuple(part[: shape[0] * shape[1]].view(shape) for part in room)
 
 
 def explicit(gradients: Tensor, loss: Tensor) -> Factors:

@@ -1,4 +1,4 @@
-"""Krum scores of samples, from gradient factors: exact, a block of rows at a time."""
+"""Krum scores of samples, from gradient factors: exact, a tile of pairs at a time."""
 
 import numpy as np
 import torch
@@ -9,7 +9,13 @@ from anml.core.errors import InputError
 from anml.gradients.factors import Factors
 
 # Size of one tile of distances. Small enough to stay near the processor, large enough to keep it busy.
-TILE_BYTES = 32 * 2**20
+TILE_BYTES = 8 * 2**20
+# Rows and columns of a tile where every pair is computed once, by kind of device, and the most neighbours
+# for which that pays: each sample's nearest so far are kept beside.
+SIDE = {"cpu": 1024, "cuda": 8192}
+FEW = 64
+# Values of a tile compared in groups of this many before any is sorted.
+GROUP = 8
 
 
 def krum_scores(factors: Factors, k: int, references: int | None = None, seed: int = 0) -> Floats:
@@ -17,7 +23,7 @@ def krum_scores(factors: Factors, k: int, references: int | None = None, seed: i
 
     With `references=m` the neighbours are sought among m samples drawn at random, and k shrinks in
     proportion only if m is smaller than k: cost n m instead of n n, each row on its own.
-    Memory is one tile beside the factors, whatever n.
+    Memory is a few tiles beside the factors, whatever n.
     """
     n = len(factors)
     if references is not None and references < 1:
@@ -29,6 +35,9 @@ def krum_scores(factors: Factors, k: int, references: int | None = None, seed: i
         chosen = np.sort(np.random.default_rng(seed).choice(n, references, replace=False))
         positions = torch.as_tensor(chosen, device=positions.device)
         others = factors.take(positions)
+    if others is factors and k <= FEW and n * n * factors.loss.element_size() > TILE_BYTES:
+        side = min(n, SIDE.get(factors.loss.device.type, SIDE["cpu"]))
+        return _once_per_pair(factors, k, side).double().cpu().numpy()
     norms, other_norms = factors.norms(), others.norms()
     rows = max(1, TILE_BYTES // (len(others) * norms.element_size()))
     scores = torch.empty_like(norms)
@@ -36,6 +45,51 @@ def krum_scores(factors: Factors, k: int, references: int | None = None, seed: i
         tile = _distances(factors, others, norms, other_norms, positions, slice(start, start + rows))
         scores[start : start + rows] = _nearest(tile, min(k, len(others) - 1) or 1)
     return scores.double().cpu().numpy()
+
+
+def _once_per_pair(factors: Factors, k: int, side: int) -> Tensor:
+    """Scores from the tiles on and above the diagonal: each serves its rows and its columns."""
+    n, norms = len(factors), factors.norms()
+    starts = range(0, n, side)
+    blocks = [factors.take(slice(start, start + side)) for start in starts]
+    best = norms.new_full((n, k), torch.inf)
+    # Fresh tiles would be new pages from the system each time, which costs more than filling them.
+    room = norms.new_empty(3, side * side)
+    for i, first in zip(starts, blocks, strict=True):
+        for j, second in zip(starts, blocks, strict=True):
+            if j < i:
+                continue
+            rows, columns = slice(i, i + side), slice(j, j + side)
+            tile = first.products(second, room)
+            tile.mul_(-2.0).add_(norms[rows].unsqueeze(1)).add_(norms[columns])
+            if i == j:
+                tile.fill_diagonal_(torch.inf)
+            else:
+                best[columns] = _still_nearest(best[columns], tile.T)
+            best[rows] = _still_nearest(best[rows], tile)
+    return best.clamp_min_(0.0).sort(dim=1).values.sum(dim=1)
+
+
+def _still_nearest(best: Tensor, tile: Tensor) -> Tensor:
+    """The k smallest of each row of `best` and `tile` together.
+
+    The k smallest lie in the k groups with the smallest minima, so only these are looked into. Values next
+    to each other in memory belong to different groups, whose minima are then found side by side.
+    """
+    (rows, columns), k = tile.shape, best.shape[1]
+    count = columns // GROUP
+    if columns % GROUP or count <= 2 * k:
+        return torch.topk(torch.cat([best, tile], dim=1), k, dim=1, largest=False, sorted=False).values
+    if tile.is_contiguous():
+        groups = tile.view(rows, GROUP, count)
+        among = torch.topk(groups.amin(dim=1), k, dim=1, largest=False, sorted=False).indices
+        near = groups.gather(2, among.unsqueeze(1).expand(rows, GROUP, k)).reshape(rows, GROUP * k)
+    else:  # a tile seen from its columns
+        groups = tile.T.view(GROUP, count, rows)
+        minima = groups.amin(dim=0).T.contiguous()
+        among = torch.topk(minima, k, dim=1, largest=False, sorted=False).indices.T
+        near = groups.gather(1, among.unsqueeze(0).expand(GROUP, k, rows)).reshape(GROUP * k, rows).T
+    return torch.topk(torch.cat([best, near], dim=1), k, dim=1, largest=False, sorted=False).values
 
 
 def _distances(

@@ -24,6 +24,8 @@ from anml.gradients.threads import threads
 # Above this many samples neighbours are sought among random references.
 EXACT_UP_TO = 10_000
 REFERENCES = 2_048
+# Above this many pairs distances are worth all threads.
+MANY_PAIRS = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,8 @@ def _krum(factors: Factors, held_out_loss: Floats, profile: Profile, seed: int) 
     if references is None:
         references = REFERENCES if n > EXACT_UP_TO else 0
     pool = min(n, references) if references else n
-    with threads(0):
+    # Waking a second thread costs more than the distances of a few thousand samples.
+    with threads(0 if n * pool > MANY_PAIRS else 1):
         return krum_scores(factors, neighbours(pool, profile.k, profile.malicious), references or None, seed)
 
 
@@ -156,6 +159,7 @@ def score(
     profile: str | Profile | dict[str, Any] = "default",
     seed: int = 0,
     factors_of: Callable[[], Factors] | None = None,
+    device: str = "cpu",
     progress: Progress | None = None,
 ) -> Scores:
     """Score samples by how well they agree with the others, as a small network sees them.
@@ -170,11 +174,13 @@ def score(
         How much each sample counts in training.
     factors_of
         Gives gradient factors of the user's own fitted model; they replace the scoring model's.
+    device
+        Where networks are trained and distances computed: `cpu` or `cuda`.
     progress
         Called with (what, done, of).
     """
     chosen = profile_of(profile)
-    inputs, targets, unscale = as_tensors(x, y, task)
+    inputs, targets, unscale = as_tensors(x, y, task, device)
     fit = cross_fit(
         inputs, targets, task, classes, groups, chosen.training(), seed, weight=weight, progress=progress
     )
@@ -199,8 +205,8 @@ def _scoring_factors(
 ) -> Factors:
     networks = fit.full
     if profile.epochs is not None:
-        networks = initialise(networks.shape, [seed])
-        data = Data.shared(x, y, torch.ones(1, len(x)))
+        networks = initialise(networks.shape, [seed], x.device)
+        data = Data.shared(x, y, torch.ones(1, len(x), device=x.device))
         with threads(1):
             train(
                 networks, data, task, [seed], epochs=profile.epochs, lr=profile.lr,

@@ -7,13 +7,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from anml.core.checks import Bools, Floats
+from anml.core.checks import Floats
 from anml.core.errors import AnmlError, InputError
 from anml.core.signals.levels import Level, level_values
 from anml.core.signals.reputation import REPUTATION
 from anml.core.signals.verification import VERIFICATION
 from anml.intake.plain import as_text, text_array
-from anml.intake.roles import FLAGS
 from anml.intake.times import ages, read_instants
 
 PARENT_SEPARATOR = ";"
@@ -83,16 +82,6 @@ def read_ages(series: pl.Series, now: datetime | None, notes: list[str], warning
             "which count as new"
         )
     return years
-
-
-def read_gold(series: pl.Series) -> Bools:
-    """Return which rows are gold; missing is no."""
-    texts = as_text(series).str.strip_chars().str.to_lowercase()
-    unknown = texts.drop_nulls().filter(~texts.drop_nulls().is_in(list(FLAGS)))
-    if len(unknown):
-        raise InputError(f"column {series.name!r} (gold) must be true or false, got {unknown[0]!r}")
-    flags = texts.replace_strict(FLAGS, return_dtype=pl.Boolean)
-    return flags.fill_null(False).to_numpy().astype(bool)
 
 
 def read_parents(derived: pl.Series, items: pl.Series | None) -> list[list[int]]:

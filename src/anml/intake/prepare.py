@@ -8,12 +8,13 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from anml.core.checks import Bools, Floats, Ints
+from anml.core.checks import Floats, Ints
 from anml.core.domain import Task
 from anml.core.errors import InputError
 from anml.intake.columns import Columns
 from anml.intake.encode.preparation import Preparation
-from anml.intake.evidence import read_ages, read_gold, read_identifiers, read_parents, read_signal
+from anml.intake.evidence import read_ages, read_identifiers, read_parents, read_signal
+from anml.intake.gold import Gold, read_gold
 from anml.intake.labels import read_labels
 from anml.intake.tables import Table
 
@@ -48,7 +49,7 @@ class Prepared:
     reputation: Floats | None
     age: Floats | None
     parents: list[list[int]] | None
-    gold: Bools | None
+    gold: Gold | None
     preparation: Preparation
     notes: list[str]
     warnings: list[str]
@@ -84,6 +85,7 @@ def prepare(
     warnings += _about_features(frame, columns)
     notes += _about_gaps(frame, columns)
     age = None if columns.time is None else read_ages(frame[columns.time], now, notes, warnings)
+    gold = None if columns.gold is None else _gold(frame, columns, labels.task, notes, warnings)
     derived = None if columns.derived_from is None else frame[columns.derived_from]
     items = None if columns.item is None else frame[columns.item]
     preparation = Preparation.fit(frame, columns.features, seed)
@@ -100,12 +102,26 @@ def prepare(
         reputation=reputation,
         age=age,
         parents=None if derived is None else read_parents(derived, items),
-        gold=None if columns.gold is None else read_gold(frame[columns.gold]),
+        gold=gold,
         preparation=preparation,
         notes=notes,
         warnings=warnings,
         rows=rows,
     )
+
+
+def _gold(frame: pl.DataFrame, columns: Columns, task: str, notes: list[str], warnings: list[str]) -> Gold:
+    assert columns.gold is not None
+    found = read_gold(frame[columns.gold], frame[columns.label], task)
+    known = int(found.known.sum())
+    if not known:
+        warnings.append(f"column {columns.gold!r} (gold) says of no label that it is known")
+        return found
+    what = "holds the right label of" if found.kind == "labels" else "marks as known to be right"
+    notes.append(
+        f"column {columns.gold!r} (gold) {what} {known:,} rows; they check the beliefs and train nothing"
+    )
+    return found
 
 
 def _labelled(table: Table, columns: Columns, warnings: list[str]) -> tuple[pl.DataFrame, Ints]:

@@ -68,12 +68,15 @@ def make_case(setting: Setting, trial: int, seed: int) -> Case:
     truth = data.y[train]
     n = len(truth)
     contributor, bad = _contributors(setting, n, rng("bad"))
+    if contributor is not None and setting.sybils > 1:
+        contributor = attacks.split_identity(contributor, bad, setting.sybils, rng("sybils"))
     age = rng("age").integers(0, setting.periods, n) * (setting.oldest / max(1, setting.periods - 1))
     if setting.drift == "feature":
         x = attacks.drift_features(x, age, setting.drift_rate, rng("drift"))
     if setting.attack not in ATTACKS:
         raise UnknownNameError("attack", setting.attack, ATTACKS)
-    x, y = ATTACKS[setting.attack](x, truth, bad, data.classes, setting, rng("attack"))
+    turned = bad if contributor is None else attacks.honest_first(contributor, bad, setting.honest_first)
+    x, y = ATTACKS[setting.attack](x, truth, turned, data.classes, setting, rng("attack"))
     if setting.drift == "label":
         y = attacks.drift_labels(y, age, setting.drift_rate, data.classes, rng("drift"))
     tier = None
@@ -85,7 +88,7 @@ def make_case(setting: Setting, trial: int, seed: int) -> Case:
     return Case(
         x=x, y=y, x_test=x_test, y_test=y_test, classes=data.classes, v=v, r=r,
         t=Decay(setting.decay)(age), contributor=contributor, credentials=setting.scenario != "none", bad=bad,
-        wrong=bad | (y != truth) if data.classes > 1 else bad, tier=tier, unit=unit,
+        wrong=turned | (y != truth) if data.classes > 1 else bad, tier=tier, unit=unit,
         seed=int(rng("network").integers(2**31)),
     )  # fmt: skip
 
@@ -149,8 +152,20 @@ def _shift(
     return x, attacks.shift_targets(y, bad, rng)
 
 
+def _collude(
+    x: Floats, y: Any, bad: Bools, classes: int, setting: Setting, rng: np.random.Generator
+) -> tuple[Floats, Any]:
+    return x, attacks.collude_labels(y, bad, classes)
+
+
 Attack = Callable[[Floats, Any, Bools, int, Setting, np.random.Generator], tuple[Floats, Any]]
-ATTACKS: dict[str, Attack] = {"flip": _flip, "mixed": _mixed, "aligned": _aligned, "shift": _shift}
+ATTACKS: dict[str, Attack] = {
+    "flip": _flip,
+    "mixed": _mixed,
+    "aligned": _aligned,
+    "collude": _collude,
+    "shift": _shift,
+}
 
 # Credentials that are not one of `anml.core.scenarios.SCENARIOS`.
 CREDENTIALS = (*scenarios.SCENARIOS, "tiers", "correlated", "none")

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import polars as pl
 
 from anml.core.checks import Floats
 from anml.core.errors import InputError, UnknownNameError
@@ -39,7 +38,9 @@ def _embedded(name: str) -> Dataset:
 
 def _adult() -> Dataset:
     """14 features as the paper counts them: categories become codes, in order of name."""
-    path = _file("adult.csv.gz")
+    import polars as pl
+
+    path = file_of("adult.csv.gz")
     if path is not None:
         frame = pl.read_csv(path)
     else:
@@ -57,8 +58,10 @@ def _adult() -> Dataset:
 
 
 def _covertype() -> Dataset:
-    path = _file("covtype.csv.gz")
+    path = file_of("covtype.csv.gz")
     if path is not None:
+        import polars as pl
+
         frame = pl.read_csv(path)
         y = frame["Cover_Type"].to_numpy()
         x = frame.drop("Cover_Type").to_numpy()
@@ -91,7 +94,8 @@ def load_dataset(name: str) -> Dataset:
     return DATASETS[name]()
 
 
-def _file(name: str) -> Path | None:
+def file_of(name: str) -> Path | None:
+    """Where a file of the folder of data sets is; None where there is none."""
     folder = os.environ.get(FOLDER)
     path = Path(folder) / name if folder else None
     return path if path is not None and path.exists() else None

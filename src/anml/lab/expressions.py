@@ -65,6 +65,10 @@ class Results:
             raise InputError(f"{self.experiment.name} has no metric {metric!r}")
         return frame[metric].cast(pl.Float64).fill_null(np.nan).to_numpy()
 
+    def has(self, method: str, at: Place) -> bool:
+        """Whether a method was run there: not every method applies everywhere."""
+        return (*(at[axis] for axis in self.axes), method) in self._vectors
+
     def value(self, expression: Any, at: Place) -> Floats:
         """Value of an expression on all trials (first) and on each resample."""
         if isinstance(expression, int | float):

@@ -1,4 +1,4 @@
-"""The paper's figures, drawn from the rows, as SVG."""
+"""The paper's figures and those beyond it, drawn from the rows, as SVG."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,10 +11,13 @@ import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Polygon
 
+from anml.core.calibration import from_columns, pooled
 from anml.lab.expressions import Results, interval
-from anml.lab.spec import Experiment, catalogue
-from anml.lab.summary import load_results
+from anml.lab.judges import cells, clearly_worse
+from anml.lab.spec import Experiment
+from anml.lab.summary import known_experiments, load_results
 
 # One colour per method everywhere, apart in lightness too, so that they differ in grey.
 COLOURS = {
@@ -26,12 +29,13 @@ COLOURS = {
     "sample": "#2b5c8a",
     "contributor": "#2e8b57",
 }
+LINES = ("#2b5c8a", "#c0392b", "#2e8b57", "#7a4fa3", "#8c8c8c")
 NAMES = {"softmax": "ANML (softmax)", "krum": "Krum", "uniform": "Uniform"}
 
 
-def draw_all(folder: Path, more: Sequence[Experiment] = ()) -> list[Path]:
+def draw_all(folder: Path, more: Sequence[Experiment] = (), room: str = "paper") -> list[Path]:
     """Draw every figure whose experiments have rows; return the files written."""
-    known = {**catalogue(), **{experiment.name: experiment for experiment in more}}
+    known = known_experiments(room, more)
     results = {name: found for name, e in known.items() if (found := load_results(e, folder))}
     out = folder / "figures"
     out.mkdir(parents=True, exist_ok=True)
@@ -192,6 +196,64 @@ def _attack_scatter(results: list[Results], folder: Path) -> Figure:
     return figure
 
 
+def _regret(results: list[Results], folder: Path) -> Figure:
+    """Every cell of the grid at a glance: blue where evidence is ahead, red where another is."""
+    axes, grid = results[0].axes, cells(results[0])
+    rows = [(dataset, bad) for dataset in axes["dataset"] for bad in axes["bad"]]
+    columns = [(attack, credentials) for attack in axes["attack"] for credentials in axes["credentials"]]
+    figure, ax = plt.subplots(figsize=(0.62 * len(columns), 0.36 * len(rows)))
+    values = np.full((len(rows), len(columns)), np.nan)
+    for cell in grid:
+        place = cell.place
+        down = rows.index((place["dataset"], place["bad"]))
+        across = columns.index((place["attack"], place["credentials"]))
+        mean = cell.regret.mean
+        values[down, across] = mean
+        colour = "white" if abs(mean) > 3.5 else "black"
+        ax.text(across + 0.5, down + 0.5, f"{mean:+.1f}", ha="center", va="center", fontsize=7, color=colour)
+        if clearly_worse(cell):
+            corner = [(across, down), (across + 0.34, down), (across, down + 0.5)]
+            ax.add_patch(Polygon(corner, facecolor="black", edgecolor="white", linewidth=0.8, zorder=3))
+    mesh = ax.pcolormesh(values, cmap="RdBu_r", vmin=-5, vmax=5, edgecolors="white", linewidth=0.5)
+    ax.invert_yaxis()
+    for line in range(len(axes["bad"]), len(rows), len(axes["bad"])):
+        ax.axhline(line, color="black", linewidth=1)
+    for line in range(len(axes["credentials"]), len(columns), len(axes["credentials"])):
+        ax.axvline(line, color="black", linewidth=1)
+    ax.set_xticks(np.arange(len(columns)) + 0.5, [name for _, name in columns], rotation=40, ha="right")
+    ax.set_yticks(
+        np.arange(len(rows)) + 0.5, [f"{dataset}, {100 * float(bad):.0f}% bad" for dataset, bad in rows]
+    )
+    ax.tick_params(length=0)
+    for position, attack in enumerate(axes["attack"]):
+        middle = (position + 0.5) * len(axes["credentials"])
+        ax.text(middle, -0.3, f"attack: {attack}", ha="center", va="bottom")
+    figure.colorbar(mesh, ax=ax, label="regret in points of error", extend="both", fraction=0.025, pad=0.01)
+    return figure
+
+
+def _calibration(results: list[Results], folder: Path) -> Figure:
+    """Belief against truth: simulated flips by data set, and real contributors where they were run."""
+    parts = {"Simulated flips": results[0].rows.filter(pl.col("bad") != "0")}
+    real = load_results(known_experiments("beyond")["real"], folder)
+    if real is not None:
+        rows = real.rows.filter(pl.col("method") == "evidence")
+        parts["Real contributors"] = rows.filter(pl.col("count_0").is_not_null())
+    figure, axes = _panels(len(parts), 4.2)
+    for ax, (title, rows) in zip(axes, parts.items(), strict=True):
+        ax.plot([0, 1], [0, 1], color="black", linewidth=0.8, linestyle="--")
+        for colour, (name, some) in zip(
+            LINES, rows.partition_by("dataset", as_dict=True).items(), strict=False
+        ):
+            found = pooled([from_columns(row) for row in some.iter_rows(named=True)])
+            used = found.count > 0
+            label = f"{name[0]} ({found.error:.2f})"
+            ax.plot(found.believed[used], found.right[used], "o-", markersize=3, color=colour, label=label)
+        ax.set(xlabel="P(right)", ylabel="share that is right", title=title, xlim=(0, 1), ylim=(0, 1.02))
+        ax.legend(frameon=False, title="expected error", fontsize=7, title_fontsize=7)
+    return figure
+
+
 Draw = Callable[[list[Results], Path], Figure]
 FIGURES: dict[str, tuple[tuple[str, ...], Draw]] = {
     "methods": (("combination",), _methods),
@@ -200,6 +262,8 @@ FIGURES: dict[str, tuple[tuple[str, ...], Draw]] = {
     "quality": (("quality",), _quality),
     "detectability": (("detectability",), _detectability),
     "attack-scatter": (("gradient-attack",), _attack_scatter),
+    "regret": (("regret",), _regret),
+    "calibration": (("calibration",), _calibration),
 }
 
 # Below which table a figure stands, and what it shows.
@@ -210,4 +274,10 @@ CAPTIONS: dict[str, tuple[str, str]] = {
     "quality": ("quality", "Quality, not only fraud."),
     "detectability": ("detectability", "Contributor level against sample level."),
     "attack-scatter": ("gradient-attack", "q and s of every sample of the first trial."),
+    "regret": (
+        "regret",
+        "Regret in every cell: blue where evidence is ahead of the best other method, red where it is "
+        "behind; a black corner where it is more than half a point behind beyond its 95% interval.",
+    ),
+    "calibration": ("calibration", "P(right) against the share that is right, and the error expected of it."),
 }

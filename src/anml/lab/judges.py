@@ -1,8 +1,8 @@
 """Verdicts that need more than an expression: they look at every cell of a grid at once."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -47,6 +47,14 @@ def _others(results: Results, place: Place) -> dict[str, Floats]:
     }
 
 
+def regret_rows(results: Results) -> Iterator[dict[str, Any]]:
+    """Sum the grid up: regret in every cell, and against which method."""
+    for cell in cells(results):
+        mean, low, high = (round(figure, 6) for figure in cell.regret)
+        entry = {"key": {**cell.place, "best other": cell.best}, "metric": "regret", "ours": mean}
+        yield {**entry, "low": low, "high": high, "paper": None}
+
+
 def regret(results: Results) -> list[Verdict]:
     """Judge the promise that evidence is never worse than the best of the others."""
     grid = cells(results)
@@ -66,12 +74,17 @@ def _mean_regret(grid: list[Cell]) -> Verdict:
 
 
 def _worst_cells(grid: list[Cell]) -> Verdict:
-    worse = [cell for cell in grid if cell.regret.low > 0.5]
+    worse = [cell for cell in grid if clearly_worse(cell)]
     worst = max(grid, key=lambda cell: cell.regret.mean)
     detail = f"{len(worse)} such cells; the largest regret is {_shown(worst)}"
     return Verdict(
         "In no cell is regret above +0.5 point beyond its paired 95% interval", not worse, detail, ""
     )
+
+
+def clearly_worse(cell: Cell) -> bool:
+    """Regret above half a point beyond its interval."""
+    return cell.regret.low > 0.5
 
 
 def _nothing_lost(results: Results, grid: list[Cell]) -> Verdict:
@@ -116,3 +129,5 @@ def _shown(cell: Cell) -> str:
 
 
 JUDGES: dict[str, Callable[[Results], list[Verdict]]] = {"regret": regret}
+# Rows of the summary in place of every method's metrics in every cell.
+ROWS: dict[str, Callable[[Results], Iterator[dict[str, Any]]]] = {"regret": regret_rows}

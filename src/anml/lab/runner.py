@@ -1,10 +1,12 @@
 """Run experiments: blocks of trials, on some processes, kept as they finish, so that a run can go on.
 
-A block is some trials of an experiment on one data set; what is in it does not depend on the number of
-processes, and each finished block is a file named after everything that decides its rows.
+A block is some trials of an experiment on one data set. Of each block only cells without rows are run
+(`anml.lab.store`). What is in a row does not depend on the number of processes; which other cells its
+networks are trained with can change their last bit, and with it now and then a prediction.
 """
 
-import json
+import hashlib
+import importlib
 import multiprocessing
 import os
 import platform
@@ -19,32 +21,59 @@ import polars as pl
 
 from anml.core.checks import one_of
 from anml.core.errors import InputError
-from anml.lab.cases import make_case
+from anml.lab.cases import make_case, stream
+from anml.lab.cells import cells_of
+from anml.lab.contributed import CONTRIBUTED, load_contributed
 from anml.lab.data import DataMissingError, load_dataset
+from anml.lab.peers import PEERS
 from anml.lab.spec import Experiment
+from anml.lab.store import (
+    Done,
+    done,
+    forget,
+    has_parts,
+    join_parts,
+    keep_part,
+    known_rows,
+    read_record,
+    write_record,
+)
 
 Progress = Callable[[str, int, int], None]
-PARTS = ".parts"
+
+# What makes the rows of an experiment: a module with `run_block`, loaded when needed (torch is slow to load).
+KINDS = {
+    "simulated": "anml.lab.trial",
+    "real": "anml.lab.real",
+    "calibration": "anml.lab.calibration",
+}
 
 
 @dataclass(frozen=True)
 class Block:
-    """Some trials of an experiment on one data set."""
+    """Some trials of an experiment on one data set; of these, the cells that have no rows yet."""
 
     experiment: Experiment
     dataset: str
     start: int
     stop: int
+    cells: frozenset[str]
 
-    def path(self, out: Path) -> Path:
-        """Where the rows are kept until the experiment is complete."""
-        name = f"{self.dataset}-{self.start}-{self.stop}.parquet"
-        return out / PARTS / f"{self.experiment.name}-{self.experiment.fingerprint()}" / name
+    @property
+    def name(self) -> str:
+        """Apart from every other block of the experiment."""
+        cells = hashlib.sha256(" ".join(sorted(self.cells)).encode()).hexdigest()[:12]
+        return f"{self.dataset}-{self.start}-{self.stop}-{cells}"
 
 
 def cores() -> int:
     """Cores this process may use."""
     return len(os.sched_getaffinity(0))
+
+
+def processes(device: str) -> int:
+    """How many at a time, where nobody says: one per core, or a few that share a GPU."""
+    return cores() if device == "cpu" else min(cores(), 4)
 
 
 def available(device: str) -> str:
@@ -58,14 +87,19 @@ def available(device: str) -> str:
     return "cuda" if there and device != "cpu" else "cpu"
 
 
-def blocks_of(experiment: Experiment) -> list[Block]:
-    """Cut an experiment into blocks."""
-    datasets = dict.fromkeys(setting.dataset for _, setting in experiment.conditions())
-    return [
-        Block(experiment, dataset, start, min(start + experiment.chunk, experiment.trials))
-        for dataset in datasets
-        for start in range(0, experiment.trials, experiment.chunk)
-    ]
+def blocks_of(experiment: Experiment, have: Done | None = None) -> list[Block]:
+    """Cut an experiment into blocks, and leave out of each the cells that have rows of all its trials."""
+    have = have or set()
+    blocks = []
+    for dataset in dict.fromkeys(setting.dataset for _, setting in experiment.conditions()):
+        cells = [cell for cell, _, _, _ in cells_of(experiment, dataset)]
+        for start in range(0, experiment.trials, experiment.chunk):
+            stop = min(start + experiment.chunk, experiment.trials)
+            open_ = {cell for cell in cells if any((cell, t) not in have for t in range(start, stop))}
+            # Times of methods are compared with each other, so they are measured together.
+            chosen = cells if open_ and experiment.timed else open_
+            blocks.append(Block(experiment, dataset, start, stop, frozenset(chosen)))
+    return blocks
 
 
 def run(
@@ -75,45 +109,71 @@ def run(
     trials: int | None = None,
     jobs: int = 1,
     device: str = "cpu",
+    fresh: bool = False,
+    command: str = "",
     progress: Progress | None = None,
 ) -> dict[str, list[str]]:
-    """Run experiments and write their rows under `out`; return the data sets each had to leave out."""
+    """Run experiments and write their rows under `out`; return the data sets each had to leave out.
+
+    Rows that are there are not run again, unless a `fresh` run throws them away first.
+    """
     if trials is not None:
         if trials < 1:
             raise InputError(f"the number of trials must be at least 1, got {trials}")
         experiments = [replace(experiment, trials=trials) for experiment in experiments]
+    for experiment in experiments:
+        _check_kind(experiment)
     if jobs < 1:
         raise InputError(f"the number of processes must be at least 1, got {jobs}")
     if out.exists() and not out.is_dir():
         raise InputError(f"the folder of results {out} is a file")
+    start = time.perf_counter()
     missing = {experiment.name: _missing(experiment) for experiment in experiments}
+    if fresh:
+        forget(experiments, out)
     blocks = [
         block
         for experiment in experiments
-        for block in blocks_of(experiment)
+        for block in blocks_of(experiment, done(known_rows(experiment, out)))
         if block.dataset not in missing[experiment.name]
     ]
-    waiting = [block for block in blocks if not block.path(out).exists()]
-    start = time.perf_counter()
+    waiting = [block for block in blocks if block.cells]
     tick = progress or (lambda what, done, of: None)
     tick("", len(blocks) - len(waiting), len(blocks))
     # Blocks about time run alone, at the end: nothing else may disturb them.
     together = sorted((b for b in waiting if not b.experiment.timed), key=_cost, reverse=True)
-    spent = _run_together(together, out, jobs, device, tick, len(blocks))
-    for block in (b for b in waiting if b.experiment.timed):
+    alone = [b for b in waiting if b.experiment.timed]
+    spent = _run_together(together, out, jobs, device, tick, (len(blocks) - len(waiting), len(blocks)))
+    for position, block in enumerate(alone):
         _timed(block, out, device, spent)
-        tick(block.experiment.name, sum(b.path(out).exists() for b in blocks), len(blocks))
+        tick(block.experiment.name, len(blocks) - len(alone) + position + 1, len(blocks))
     for experiment in experiments:
-        _collect(experiment, [b for b in blocks if b.experiment.name == experiment.name], out)
-    _record(experiments, out, spent, {"jobs": jobs, "device": device, "blocks": len(waiting)}, start)
+        if has_parts(experiment, out):
+            _collect(experiment, out)
+    how = {"command": command, "jobs": jobs, "device": device, "blocks": len(waiting)}
+    _record(experiments, out, spent, missing, how, start)
     return {name: datasets for name, datasets in missing.items() if datasets}
+
+
+def _check_kind(experiment: Experiment) -> None:
+    one_of(f"kind of experiment {experiment.name!r}", experiment.kind, KINDS)
+    for peer in experiment.peers:
+        one_of(f"peer in experiment {experiment.name!r}", peer, PEERS)
+    if experiment.peers and experiment.kind != "real":
+        raise InputError(
+            f"experiment {experiment.name!r} has peers, which the kind {experiment.kind!r} does not run; "
+            "the kind 'real' does"
+        )
 
 
 def _missing(experiment: Experiment) -> list[str]:
     missing = []
     for dataset in dict.fromkeys(setting.dataset for _, setting in experiment.conditions()):
         try:
-            load_dataset(dataset)
+            if dataset in CONTRIBUTED:
+                load_contributed(dataset, stream(0, 0, "labels", dataset))
+            else:
+                load_dataset(dataset)
         except DataMissingError:
             missing.append(dataset)
     return missing
@@ -121,15 +181,15 @@ def _missing(experiment: Experiment) -> list[str]:
 
 def _cost(block: Block) -> int:
     """Rough cost, so that long blocks start first and no core waits at the end."""
-    rows = {"covertype": 20_000, "adult": 32_000, "digits": 1_797}.get(block.dataset, 500)
+    rows = {"covertype": 20_000, "adult": 32_000, "cifar10n": 50_000, "digits": 1_797}.get(block.dataset, 500)
     return rows * (block.stop - block.start)
 
 
 def _run_together(
-    blocks: list[Block], out: Path, jobs: int, device: str, tick: Progress, total: int
+    blocks: list[Block], out: Path, jobs: int, device: str, tick: Progress, count: tuple[int, int]
 ) -> dict[str, float]:
     spent: dict[str, float] = {}
-    done = total - len(blocks)
+    done, total = count
     if jobs <= 1 or len(blocks) <= 1:
         for block in blocks:
             _timed(block, out, device, spent)
@@ -156,31 +216,21 @@ def _timed(block: Block, out: Path, device: str, spent: dict[str, float]) -> Non
 
 def run_part(block: Block, out: Path, device: str) -> float:
     """Run one block and keep its rows; return the seconds it took."""
-    from anml.lab.trial import run_block
-
+    run_block = importlib.import_module(KINDS[block.experiment.kind]).run_block
     start = time.perf_counter()
-    rows = run_block(block.experiment, range(block.start, block.stop), block.dataset, device)
-    path = block.path(out)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # A block is there whole or not at all, however the run ends.
-    half = path.with_suffix(f".{os.getpid()}.half")
-    pl.DataFrame(rows).write_parquet(half)
-    half.rename(path)
+    rows = run_block(
+        block.experiment, range(block.start, block.stop), block.dataset, device, cells=block.cells
+    )
+    asked = {(cell, trial) for cell in block.cells for trial in range(block.start, block.stop)}
+    keep_part(block.experiment, out, block.name, rows, asked)
     return time.perf_counter() - start
 
 
-def _collect(experiment: Experiment, blocks: list[Block], out: Path) -> None:
-    """Join the blocks of an experiment into one compact file of rows."""
-    if not blocks:
-        return
-    frame = pl.concat([pl.read_parquet(block.path(out)) for block in blocks], how="diagonal")
-    folder = out / "rows"
-    folder.mkdir(parents=True, exist_ok=True)
-    frame = frame.sort("trial", maintain_order=True)
-    frame.write_parquet(folder / f"{experiment.name}.parquet", compression="zstd", compression_level=19)
+def _collect(experiment: Experiment, out: Path) -> None:
+    join_parts(experiment, out)
     if experiment.samples:
         sample_rows(experiment).write_parquet(
-            folder / f"{experiment.name}.samples.parquet", compression="zstd"
+            out / "rows" / f"{experiment.name}.samples.parquet", compression="zstd"
         )
 
 
@@ -197,26 +247,24 @@ def sample_rows(experiment: Experiment) -> pl.DataFrame:
 
 
 def _record(
-    experiments: list[Experiment], out: Path, spent: dict[str, float], how: dict[str, Any], start: float
+    experiments: list[Experiment],
+    out: Path,
+    spent: dict[str, float],
+    missing: dict[str, list[str]],
+    how: dict[str, Any],
+    start: float,
 ) -> None:
     """Write down what ran, for how long and on what, beside the rows."""
-    path = out / "run.json"
-    record: dict[str, Any] = (
-        json.loads(path.read_text()) if path.exists() else {"experiments": {}, "runs": []}
-    )
+    record, names = read_record(out), [experiment.name for experiment in experiments]
     for experiment in experiments:
         entry = record["experiments"].setdefault(experiment.name, {})
-        same = (
-            entry.get("fingerprint") == experiment.fingerprint() and entry.get("trials") == experiment.trials
-        )
-        before = entry.get("seconds", 0.0) if same else 0.0
         entry.update(
             trials=experiment.trials,
-            fingerprint=experiment.fingerprint(),
-            seconds=round(before + spent.get(experiment.name, 0.0), 1),
+            seconds=round(entry.get("seconds", 0.0) + spent.get(experiment.name, 0.0), 1),
+            left_out=missing[experiment.name],
         )
     if how["blocks"]:
         seconds = round(time.perf_counter() - start, 1)
         machine = {"cores": cores(), "machine": platform.machine()}
-        record["runs"].append({**how, **machine, "experiments": len(experiments), "wall_seconds": seconds})
-    path.write_text(json.dumps(record, indent=1) + "\n")
+        record["runs"].append({**how, **machine, "experiments": names, "wall_seconds": seconds})
+    write_record(out, record)

@@ -1,11 +1,9 @@
 """Experiments as data: a TOML file holds what differs from the defaults; unknown keys are an error."""
 
-import hashlib
 import itertools
-import json
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -33,8 +31,9 @@ class Setting:
     scenario, correlation, faked
         Credentials: a name in `anml.lab.cases.CREDENTIALS`; the correlation of `correlated`; the share of
         bad contributors who fake theirs on top.
-    contributors
-        How many contributors hold the samples; 0 makes every sample its own.
+    contributors, sybils, honest_first
+        How many contributors hold the samples (0 makes every sample its own); over how many identities
+        each attacker is split; share of its samples that an attacker labels honestly before it turns.
     periods, oldest, decay, drift, drift_rate
         Time periods (1: no time), the age of the oldest, lambda_T per unit of age; `none`, `label` or
         `feature` drift, and its rate.
@@ -56,6 +55,8 @@ class Setting:
     correlation: float = 0.0
     faked: float = 0.0
     contributors: int = 0
+    sybils: int = 1
+    honest_first: float = 0.0
     periods: int = 1
     oldest: float = 1.0
     decay: float = 0.1
@@ -74,7 +75,9 @@ class Experiment:
     `vary` maps an axis to its values: plain values for an axis that is a field of `Setting`, tables with a
     `label` and several fields for any other. `derived` and `claims` are expressions as data (see
     `anml.lab.expressions`). `closeness` names the metric that must lie within three points of the paper's,
-    `judge` a function in `anml.lab.judges` that makes claims of its own from the rows.
+    `judge` a function in `anml.lab.judges` that makes claims of its own from the rows. `kind` names what
+    makes the rows, in `anml.lab.runner.KINDS`; `peers` are methods beside the recipes, in `anml.lab.peers`.
+    `tabled` experiments print a table of each metric when they are run.
     """
 
     name: str
@@ -95,6 +98,14 @@ class Experiment:
     notes: tuple[str, ...] = ()
     closeness: str = ""
     judge: str = ""
+    kind: str = "simulated"
+    peers: tuple[str, ...] = ()
+    tabled: bool = False
+
+    @property
+    def compared(self) -> list[str]:
+        """Names of all methods, recipes first."""
+        return [*self.methods, *self.peers]
 
     @property
     def axes(self) -> list[str]:
@@ -110,12 +121,6 @@ class Experiment:
                 setting = replace(setting, **{k: v for k, v in table.items() if k != "label"})
                 key.append((axis, label_of(value)))
             yield tuple(key), setting
-
-    def fingerprint(self) -> str:
-        """Name of everything that decides the rows: settings, axes, methods and seed."""
-        parts = [asdict(self.setting), self.vary, {k: r.to_dict() for k, r in self.methods.items()}]
-        text = json.dumps([*parts, self.seed, self.timed, self.samples], sort_keys=True, default=str)
-        return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def label_of(value: Any) -> str:
@@ -141,7 +146,7 @@ def parse(name: str, table: Mapping[str, Any]) -> Experiment:
         raise InputError(f"experiment {name!r} has no title")
     values["setting"] = _setting(name, values.get("setting", {}))
     values["methods"] = _methods(values.get("methods", ["uniform", "krum", "softmax"]))
-    for key in ("metrics", "paper", "claims", "notes"):
+    for key in ("metrics", "paper", "claims", "notes", "peers"):
         if key in values:
             values[key] = tuple(values[key])
     experiment = Experiment(name=name, **values)

@@ -7,14 +7,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from anml.core.errors import InputError
 from anml.core.stats import mean_interval
 from anml.lab.claims import check
 from anml.lab.expressions import NoRowsError, Results, interval
-from anml.lab.judges import JUDGES
+from anml.lab.judges import JUDGES, ROWS
 from anml.lab.spec import Experiment, catalogue, label_of
+from anml.lab.store import complete_rows, rows_file
 
 # How near a mean must be to the paper's to count as close, in points.
 CLOSE = 3.0
@@ -22,34 +21,26 @@ CLOSE = 3.0
 
 def load_results(experiment: Experiment, folder: Path) -> Results | None:
     """Rows of an experiment, or None where it has not been run, or with other settings."""
-    path = folder / "rows" / f"{experiment.name}.parquet"
-    if not path.exists() or is_stale(experiment, folder):
-        return None
-    return Results(experiment, pl.read_parquet(path))
-
-
-def is_stale(experiment: Experiment, folder: Path) -> bool:
-    """Whether the rows of an experiment were made with other settings than it has now."""
-    path = folder / "run.json"
-    record = json.loads(path.read_text())["experiments"] if path.exists() else {}
-    made_with = record.get(experiment.name, {}).get("fingerprint")
-    return made_with not in (None, experiment.fingerprint())
+    rows = complete_rows(experiment, folder)
+    return None if rows is None else Results(experiment, rows)
 
 
 def summarise(folder: Path, experiments: dict[str, Experiment] | None = None) -> dict[str, Any]:
     """Sum up every experiment that has rows in a folder of results."""
-    entries = []
+    entries, stale = [], []
     known = experiments or catalogue()
     for experiment in known.values():
         results = load_results(experiment, folder)
         if results is not None:
             entries.append(describe(results))
-    if not entries:
-        raise InputError(f"there are no rows under {folder} made with today's settings; use `anml lab run`")
+        elif rows_file(experiment, folder).exists():
+            stale.append(experiment.name)
+    if not entries and not stale:
+        raise InputError(f"there are no rows under {folder}; use `anml lab run`")
     verdicts = [claim for entry in entries for claim in entry["claims"]]
     return {
         "experiments": entries,
-        "stale": [name for name, experiment in known.items() if is_stale(experiment, folder)],
+        "stale": stale,
         "claims_total": len(verdicts),
         "claims_held": sum(claim["holds"] for claim in verdicts),
     }
@@ -57,7 +48,8 @@ def summarise(folder: Path, experiments: dict[str, Experiment] | None = None) ->
 
 def describe(results: Results) -> dict[str, Any]:
     """One experiment's rows, claims and closeness."""
-    rows, claims, unchecked = list(_rows(results)), [], []
+    rows = list(ROWS.get(results.experiment.judge, _rows)(results))
+    claims, unchecked = [], []
     for claim in results.experiment.claims:
         try:
             claims.append(check(claim, results)._asdict())
@@ -78,9 +70,14 @@ def describe(results: Results) -> dict[str, Any]:
     return entry
 
 
-def write_summary(folder: Path, more: Sequence[Experiment] = ()) -> dict[str, Any]:
+def known_experiments(room: str = "paper", more: Sequence[Experiment] = ()) -> dict[str, Experiment]:
+    """The experiments of a room; `more` are one's own, or stand in for those of the same name."""
+    return {**catalogue(room), **{experiment.name: experiment for experiment in more}}
+
+
+def write_summary(folder: Path, more: Sequence[Experiment] = (), room: str = "paper") -> dict[str, Any]:
     """Write `summary.json` into a folder of results, and return it; `more` are experiments of one's own."""
-    summary = summarise(folder, {**catalogue(), **{experiment.name: experiment for experiment in more}})
+    summary = summarise(folder, known_experiments(room, more))
     (folder / "summary.json").write_text(json.dumps(summary, indent=1, allow_nan=False) + "\n")
     return summary
 
@@ -91,8 +88,10 @@ def _rows(results: Results) -> Iterator[dict[str, Any]]:
         place = dict(labels)
         if any(value not in results.axes[axis] for axis, value in place.items()):
             continue
-        for method in experiment.methods:
+        for method in experiment.compared:
             key = {**place, "method": method}
+            if not results.has(method, place):
+                continue
             for metric in experiment.metrics:
                 estimate = mean_interval(results.trials(f"{method}.{metric}", place))
                 yield _entry(experiment, key, metric, *estimate)

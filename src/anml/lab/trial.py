@@ -6,8 +6,7 @@ gate's answer is always one of its branches.
 """
 
 import hashlib
-import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -28,12 +27,14 @@ from anml.gradients.scoring import PROFILES, score
 from anml.gradients.threads import threads
 from anml.lab.belief import believed
 from anml.lab.cases import Case, make_case
+from anml.lab.cells import wanted
+from anml.lab.clock import Clock
 from anml.lab.spec import Experiment, Key, Setting
 
 Row = dict[str, Any]
 
-# Networks trained together: enough to keep the processor busy, few enough to stay in its cache.
-PROGRAM = 48
+# Networks trained together: enough to keep the device busy, few enough to stay in a processor's cache.
+PROGRAM = {"cpu": 48, "cuda": 1024}
 
 
 @dataclass(frozen=True)
@@ -68,24 +69,30 @@ class Scored:
     loss: Floats
 
 
-def run_block(experiment: Experiment, trials: Iterable[int], dataset: str, device: str = "cpu") -> list[Row]:
-    """Rows of some trials of an experiment, for the conditions on one data set."""
-    conditions = [(key, setting) for key, setting in experiment.conditions() if setting.dataset == dataset]
+def run_block(
+    experiment: Experiment,
+    trials: Iterable[int],
+    dataset: str,
+    device: str = "cpu",
+    *,
+    cells: Collection[str] | None = None,
+) -> list[Row]:
+    """Rows of some trials of an experiment, for the conditions on one data set, or some `cells` of them."""
     keyed = [
-        (trial, key, setting, make_case(setting, trial, experiment.seed))
+        (trial, key, setting, make_case(setting, trial, experiment.seed), methods)
         for trial in trials
-        for key, setting in conditions
+        for key, (setting, methods) in wanted(experiment, dataset, cells).items()
     ]
     with threads(1):
-        clock = _Clock(experiment.timed)
-        scored = score_cases([(setting, case) for _, _, setting, case in keyed], device, clock)
+        clock = Clock(experiment.timed, device)
+        scored = score_cases([(setting, case) for _, _, setting, case, _ in keyed], device, clock)
         entries = []
-        for (trial, key, setting, case), seen in zip(keyed, scored, strict=True):
+        for (trial, key, setting, case, methods), seen in zip(keyed, scored, strict=True):
             signals = _signals(case, seen)
-            if any(recipe.combine == "evidence" for recipe in experiment.methods.values()):
+            if any(experiment.methods[method].combine == "evidence" for method in methods):
                 signals = replace(signals, clean=believed(setting, case))
-            for method, recipe in experiment.methods.items():
-                chosen = _best(recipe, setting.best)
+            for method in methods:
+                chosen = _best(experiment.methods[method], setting.best)
                 weighting = clock("combine_ms", partial(weigh_signals, signals, chosen))
                 entries.append((trial, key, setting, method, case, seen, weighting))
         jobs = [
@@ -118,6 +125,7 @@ def _row(entry: tuple[int, Key, Setting, str, Case, Scored, Weighting], error: f
     both = 0 < case.bad.sum() < len(case.bad)
     row["rho_d"] = float(spearmanr(seen.loss, case.bad).statistic) if both else float("nan")
     row["uniform_branch"] = 100 * float(weighting.gate.branch == "uniform")
+    row["doubtful"] = 100 * float(weighting.gate.branch == "doubtful")
     row["krum_branch"] = 100 * float(weighting.gate.branch == "krum")
     if case.tier is not None:
         for code, name in enumerate(("attacker", "novice", "intermediate", "expert")):
@@ -125,7 +133,7 @@ def _row(entry: tuple[int, Key, Setting, str, Case, Scored, Weighting], error: f
     return row
 
 
-def score_cases(cases: Sequence[tuple[Setting, Case]], device: str, clock: "_Clock") -> list[Scored]:
+def score_cases(cases: Sequence[tuple[Setting, Case]], device: str, clock: Clock) -> list[Scored]:
     """Q of every case; cases with the same data are scored once."""
     names: list[tuple[str, int, str]] = []
     first: dict[tuple[str, int, str], int] = {}
@@ -144,13 +152,13 @@ def score_cases(cases: Sequence[tuple[Setting, Case]], device: str, clock: "_Clo
         known[name] = clock("krum_s", partial(_krum, job, network, name[2], device))
     for name, position in first.items():
         if name not in known:
-            known[name] = _early_stopped(cases[position][1], name[2])
+            known[name] = _early_stopped(cases[position][1], name[2], device)
     return [known[name] for name in names]
 
 
 def score_alone(setting: Setting, case: Case) -> Scored:
     """Q of one case."""
-    return score_cases([(setting, case)], "cpu", _Clock(False))[0]
+    return score_cases([(setting, case)], "cpu", Clock())[0]
 
 
 def _krum(job: Job, network: Networks, profile: str, device: str) -> Scored:
@@ -160,8 +168,10 @@ def _krum(job: Job, network: Networks, profile: str, device: str) -> Scored:
     return Scored(quality(raw), factors.loss.double().cpu().numpy())
 
 
-def _early_stopped(case: Case, profile: str) -> Scored:
-    scores = score(case.x, case.y, case.task, classes=case.classes, profile=profile, seed=case.seed)
+def _early_stopped(case: Case, profile: str, device: str) -> Scored:
+    scores = score(
+        case.x, case.y, case.task, classes=case.classes, profile=profile, seed=case.seed, device=device
+    )
     if case.classes > 1:
         loss = -scores.held_out[np.arange(len(case.y)), case.y]
     else:
@@ -169,7 +179,7 @@ def _early_stopped(case: Case, profile: str) -> Scored:
     return Scored(scores.q, loss)
 
 
-def train_jobs(jobs: Sequence[Job], device: str, clock: "_Clock") -> list[float]:
+def train_jobs(jobs: Sequence[Job], device: str, clock: Clock) -> list[float]:
     """Test error of every job, in percent (mean absolute error for regression); the same network once."""
     if not any(job.epochs for job in jobs):
         return [float("nan")] * len(jobs)  # an experiment about selection alone
@@ -179,14 +189,14 @@ def train_jobs(jobs: Sequence[Job], device: str, clock: "_Clock") -> list[float]
     return [measured_error(networks[name], job.case, device) for name, job in zip(names, jobs, strict=True)]
 
 
-def trained(jobs: Sequence[Job], device: str, clock: "_Clock", step: str) -> list[Networks]:
+def trained(jobs: Sequence[Job], device: str, clock: Clock, step: str) -> list[Networks]:
     """Train networks of the same shape and number of rows together, some at a time."""
     groups: dict[Any, list[int]] = {}
     for position, job in enumerate(jobs):
         key = (job.shape, len(job.rows), job.epochs, job.batch, job.case.task, len(job.case.y))
         groups.setdefault(key, []).append(position)
     networks: list[Networks | None] = [None] * len(jobs)
-    size = 1 if clock.on else PROGRAM
+    size = 1 if clock.on else PROGRAM[torch.device(device).type]
     for positions in groups.values():
         for start in range(0, len(positions), size):
             some = positions[start : start + size]
@@ -226,27 +236,3 @@ def measured_error(network: Networks, case: Case, device: str) -> float:
     if case.classes > 1:
         return 100 * float((outputs.argmax(dim=1).cpu().numpy() != case.y_test).mean())
     return case.unit * float(np.abs(outputs[:, 0].double().cpu().numpy() - case.y_test).mean())
-
-
-class _Clock:
-    """Times steps where the experiment is about time; otherwise just runs them."""
-
-    def __init__(self, on: bool) -> None:
-        self.on = on
-        self.spent: dict[str, list[float]] = {}
-        self.of_job: dict[str, float] = {}
-
-    def __call__(self, step: str, work: Callable[[], Any], job: str = "") -> Any:
-        if not self.on:
-            return work()
-        start = time.perf_counter()
-        result = work()
-        seconds = time.perf_counter() - start
-        self.spent.setdefault(step, []).append(1000 * seconds if step.endswith("_ms") else seconds)
-        self.of_job[job] = seconds
-        return result
-
-    def of(self, job: str) -> dict[str, float]:
-        """Mean time of each step, and the time of training this job; nothing where nothing is timed."""
-        times = {step: float(np.mean(seconds)) for step, seconds in self.spent.items()}
-        return {**times, "train_s": self.of_job[job]} if times else {}

@@ -65,6 +65,10 @@ Domain = Annotated[
 DerivedFrom = Annotated[
     str | None, typer.Option(help="Column with the items a row was derived from, separated by ';'.")
 ]
+GoldColumn = Annotated[
+    str | None,
+    typer.Option("--gold", help="Column with right labels, or true for labels known right; only checks."),
+]
 Features = Annotated[str | None, typer.Option(help="Columns to use as features, separated by commas.")]
 Ignore = Annotated[str | None, typer.Option(help="Columns not to use as features, separated by commas.")]
 Task = Annotated[str, typer.Option(help="classification, regression or auto.")]
@@ -96,10 +100,10 @@ def audit(
     data: Data, label: Label = None, contributor: Contributor = None, item: Item = None,
     verification: Verification = None, reputation: Reputation = None, time: Time = None,
     half_life: HalfLife = None, domain: Domain = None, derived_from: DerivedFrom = None,
-    features: Features = None, ignore: Ignore = None, task: Task = "auto", recipe: RecipeName = "evidence",
-    keep: Keep = None, profile: ProfileName = "default", score: Score = "krum", test: Test = None,
-    now: Now = None, r_min: RMin = 0.4, newcomer: Newcomer = 10, compare: Compare = True,
-    seed: Seed = 0, out: Out = None, json: Json = False,
+    gold: GoldColumn = None, features: Features = None, ignore: Ignore = None, task: Task = "auto",
+    recipe: RecipeName = "evidence", keep: Keep = None, profile: ProfileName = "default",
+    score: Score = "krum", test: Test = None, now: Now = None, r_min: RMin = 0.4, newcomer: Newcomer = 10,
+    compare: Compare = True, seed: Seed = 0, out: Out = None, json: Json = False,
     format: Format = "auto", ledger: LedgerUrl = None, keys: Keys = None, source: Accounts = None,
     track_domain: TrackDomain = "default", policy: PolicyFile = None,
 ) -> None:  # fmt: skip
@@ -109,7 +113,7 @@ def audit(
     found = read(data, format, given, Place(ledger, keys, source, track_domain, policy))
     request = _request(
         label, contributor, item, verification, reputation, time, half_life, domain, derived_from,
-        features, ignore, task, recipe, keep, profile, score, now, r_min, newcomer, compare, seed,
+        gold, features, ignore, task, recipe, keep, profile, score, now, r_min, newcomer, compare, seed,
     )  # fmt: skip
     from anml.app.audit import audit_table
     from anml.app.output import check_folder, write_run
@@ -131,10 +135,10 @@ def train(
     data: Data, label: Label = None, contributor: Contributor = None, item: Item = None,
     verification: Verification = None, reputation: Reputation = None, time: Time = None,
     half_life: HalfLife = None, domain: Domain = None, derived_from: DerivedFrom = None,
-    features: Features = None, ignore: Ignore = None, task: Task = "auto", recipe: RecipeName = "evidence",
-    keep: Keep = None, profile: ProfileName = "default", score: Score = "krum", test: Test = None,
-    now: Now = None, r_min: RMin = 0.4, newcomer: Newcomer = 10, compare: Compare = True,
-    seed: Seed = 0, json: Json = False,
+    gold: GoldColumn = None, features: Features = None, ignore: Ignore = None, task: Task = "auto",
+    recipe: RecipeName = "evidence", keep: Keep = None, profile: ProfileName = "default",
+    score: Score = "krum", test: Test = None, now: Now = None, r_min: RMin = 0.4, newcomer: Newcomer = 10,
+    compare: Compare = True, seed: Seed = 0, json: Json = False,
     format: Format = "auto", ledger: LedgerUrl = None, keys: Keys = None, source: Accounts = None,
     track_domain: TrackDomain = "default", policy: PolicyFile = None,
     model: Annotated[str, typer.Option(help="mlp, logistic (classes) or ridge (numbers).")] = "mlp",
@@ -146,7 +150,7 @@ def train(
     found = read(data, format, given, Place(ledger, keys, source, track_domain, policy))
     request = _request(
         label, contributor, item, verification, reputation, time, half_life, domain, derived_from,
-        features, ignore, task, recipe, keep, profile, score, now, r_min, newcomer, compare, seed,
+        gold, features, ignore, task, recipe, keep, profile, score, now, r_min, newcomer, compare, seed,
     )  # fmt: skip
     _train(found.source.table, fit(request, found), model, test, out, json, finish(found))
 
@@ -160,7 +164,8 @@ def predict(
     ] = None,
 ) -> None:
     """Predict the rows of a table with a trained model."""
-    from anml.app.output import safe_for_spreadsheets, write_frame
+    from anml.app.output import write_frame
+    from anml.app.spreadsheets import safe_for_spreadsheets
     from anml.app.train import predict_table
 
     if out is not None and out.suffix not in (".csv", ".parquet"):
@@ -254,9 +259,10 @@ def _request(
     label: str | None = None, contributor: str | None = None, item: str | None = None,
     verification: str | None = None, reputation: str | None = None, time: str | None = None,
     half_life: str | None = None, domain: str | None = None, derived_from: str | None = None,
-    features: str | None = None, ignore: str | None = None, task: str = "auto", recipe: str = "evidence",
-    keep: float | None = None, profile: str = "default", score: str = "krum", now: str | None = None,
-    r_min: float = 0.4, newcomer: int = 10, compare: bool = True, seed: int = 0,
+    gold: str | None = None, features: str | None = None, ignore: str | None = None,
+    task: str = "auto", recipe: str = "evidence", keep: float | None = None, profile: str = "default",
+    score: str = "krum", now: str | None = None, r_min: float = 0.4, newcomer: int = 10,
+    compare: bool = True, seed: int = 0,
 ) -> "Request":  # fmt: skip
     """Turn options into a request; names are checked before any file is read."""
     from dataclasses import replace
@@ -271,10 +277,10 @@ def _request(
         raise InputError(f"--now must be a date or time such as 2026-01-31, got {now!r}") from None
     request = Request(
         label=label, contributor=contributor, item=item, verification=verification, reputation=reputation,
-        time=time, derived_from=derived_from, features=_listed(features), ignore=_listed(ignore) or (),
-        task=task, recipe=recipe, keep=keep, profile=replace(profile_of(profile), method=score),
-        half_life=half_life, domain=domain, now=moment, r_min=r_min, newcomer=newcomer, seed=seed,
-        compare=compare,
+        time=time, derived_from=derived_from, gold=gold, features=_listed(features),
+        ignore=_listed(ignore) or (), task=task, recipe=recipe, keep=keep,
+        profile=replace(profile_of(profile), method=score), half_life=half_life, domain=domain,
+        now=moment, r_min=r_min, newcomer=newcomer, seed=seed, compare=compare,
     )  # fmt: skip
     request.policy()
     return request

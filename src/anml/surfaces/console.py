@@ -45,6 +45,8 @@ def print_audit(result: Audited) -> None:
         hidden = result.contributors.height - MOST_LISTED
         if hidden > 0:
             console.print(f"{hidden:,} more contributors are in contributors.csv", highlight=False)
+    if result.gold is not None:
+        console.print(result.gold.sentence(), highlight=False, markup=False)
     for note in result.notes:
         console.print(f"note: {note}", style="dim", highlight=False, markup=False)
     for warning in result.warnings:

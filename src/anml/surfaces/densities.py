@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from anml.core.calibration import Reliability
 from anml.core.checks import Floats
 from anml.surfaces.svg import (
     INK,
@@ -63,6 +64,30 @@ def q_against_s_figure(q: Floats, s: Floats) -> str:
 
     text = f"{len(q):,} rows; mean q is {means[0]:.2f} at the lowest s, {means[-1]:.2f} at the highest."
     return draw("qs", "q against s", KEYED, (52, 14, 30, 44), paint, text)
+
+
+def reliability_figure(found: Reliability) -> str:
+    """Share of labels that are right against how far they were believed; on the line beliefs are true."""
+    some = found.count > 0
+    low, high = found.interval()
+    believed, right = found.believed[some], found.right[some]
+
+    def paint(figure: Figure, axes: Axes) -> None:
+        grid(axes, "both")
+        axes.plot([0, 1], [0, 1], color=QUIET, linewidth=1, linestyle=(0, (4, 3)))
+        for x, below, above in zip(believed, low[some], high[some], strict=True):
+            axes.plot([x, x], [below, above], color=MAIN, linewidth=4, alpha=0.35)
+        axes.plot(believed, right, "o", color=MAIN, markersize=7, clip_on=False)
+        axes.set_xlim(0, 1)
+        axes.set_ylim(0, 1.01)
+        axes.set_xlabel("p_clean, how far labels were believed")
+        axes.set_ylabel("share that is right, 95% interval")
+
+    text = "; ".join(
+        f"{count:,} rows believed with {b:.0%}: {r:.0%} right"
+        for count, b, r in zip(found.count[some], believed, right, strict=True)
+    )
+    return draw("gold", "Belief against truth", KEYED, (52, 14, 12, 44), paint, text)
 
 
 def _means(q: Floats, s: Floats, inside: Any, rows: Any) -> tuple[Floats, Floats]:

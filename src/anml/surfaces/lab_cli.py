@@ -44,34 +44,48 @@ def run_(
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Run every experiment.")] = False,
     trials: Annotated[int | None, typer.Option(help="Trials instead of the paper's own number.")] = None,
-    jobs: Annotated[int, typer.Option(help="Processes; 0 takes one per core.")] = 0,
+    jobs: Annotated[int, typer.Option(help="Processes; 0 takes one per core, or a few on a GPU.")] = 0,
     device: Annotated[str, typer.Option(help="cpu, cuda, or auto: a GPU when there is one.")] = "auto",
+    fresh: Annotated[bool, typer.Option("--fresh", help="Throw away earlier rows first.")] = False,
     out: Annotated[Path, typer.Option(help="Folder of results.")] = Path("results"),
     as_json: AsJson = False,
 ) -> None:
-    """Run experiments; what has finished before is not run again."""
-    from anml.lab.runner import available, cores, run
+    """Run experiments; rows that are in the folder of results are not run again."""
+    from anml.lab.runner import available, processes, run
     from anml.lab.spec import catalogue, find
+    from anml.lab.store import rows_file
     from anml.lab.summary import write_summary
 
     if bool(names) == everything:
         raise InputError("name experiments (see `anml lab list`), or give --all")
     experiments = list(catalogue().values()) if everything else find(names or [])
+    place = available(device)
     with _bar(quiet=as_json) as progress:
         missing = run(
-            experiments, out, trials=trials, jobs=jobs or cores(), device=available(device), progress=progress
+            experiments,
+            out,
+            trials=trials,
+            jobs=jobs or processes(place),
+            device=place,
+            fresh=fresh,
+            command=" ".join(["anml", *sys.argv[1:]]),
+            progress=progress,
         )
-    summary = write_summary(out, experiments)
+    if not any(rows_file(experiment, out).exists() for experiment in experiments):
+        wanted = ", ".join(dict.fromkeys(name for datasets in missing.values() for name in datasets))
+        raise InputError(f"none of the data sets is here (set ANML_DATA to their folder): {wanted}")
+    # Whatever else has rows in the folder stays in its summary, also what goes beyond the paper.
+    summary = write_summary(out, [*catalogue("beyond").values(), *experiments])
     if as_json:
-        wanted = {experiment.name for experiment in experiments}
-        chosen = [entry for entry in summary["experiments"] if entry["name"] in wanted]
+        own = {experiment.name for experiment in experiments}
+        chosen = [entry for entry in summary["experiments"] if entry["name"] in own]
         print(json.dumps({**summary, "experiments": chosen, "left_out": missing}, indent=1))
         return
     for name, datasets in missing.items():
         print(f"{name}: left out {', '.join(datasets)}, which is not here (set ANML_DATA to its folder)")
     for name in summary["stale"]:
         print(f"{name}: its rows in {out} were made with other settings; run it again")
-    _print_claims(summary, [experiment.name for experiment in experiments])
+    _print_claims(summary, [e.name for e in experiments], {e.name for e in experiments if e.tabled})
     print(f"rows and summary.json are in {out}; `anml lab report {out}` makes the page and the figures")
 
 
@@ -82,27 +96,46 @@ def report_(
         Path | None,
         typer.Option(help="The page to write; docs/paper.md for results, else paper.md in the folder."),
     ] = None,
+    fill: Annotated[
+        Path | None, typer.Option(help="Only put fresh tables into this page, between its markers.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write figures, summary.json and a page from the rows of earlier runs."""
-    from anml.lab.report import write_report
+    """Write figures, summary.json and a page from the rows of earlier runs.
 
-    if page is None:
-        page = Path("docs/paper.md") if folder == Path("results") else folder / "paper.md"
-    written = write_report(folder, page)
+    Rows of experiments beyond the paper, in the folder `beyond`, get a page of their own, beyond.md.
+    """
+    from anml.lab.report import write_report
+    from anml.lab.spec import catalogue
+    from anml.lab.store import rows_file
+    from anml.lab.tables import fill_page
+
+    if fill is not None:
+        written = fill_page(fill, folder)
+    else:
+        if page is None:
+            page = Path("docs/paper.md") if folder == Path("results") else folder / "paper.md"
+        written = write_report(folder, page)
+        beyond = folder / "beyond"
+        if any(rows_file(experiment, beyond).exists() for experiment in catalogue("beyond").values()):
+            written += write_report(beyond, page.with_name("beyond.md"), room="beyond")
     if as_json:
         print(json.dumps({"written": [str(path) for path in written]}, indent=1))
     else:
         print("\n".join(str(path) for path in written))
 
 
-def _print_claims(summary: dict[str, object], names: list[str]) -> None:
+def _print_claims(summary: dict[str, object], names: list[str], tabled: set[str]) -> None:
+    from anml.lab.tables import tables
+
     entries = summary["experiments"]
     assert isinstance(entries, list)
     for entry in entries:
         if entry["name"] not in names:
             continue
         print(f"\n{entry['name']} ({entry['trials']} trials): {entry['title']}")
+        if entry["name"] in tabled:
+            print("\n" + "\n".join(tables(entry)) + "\n")
         for claim in entry["claims"]:
             print(f"  {'holds' if claim['holds'] else 'FAILS'}  {claim['text']}\n         {claim['detail']}")
 

@@ -71,6 +71,7 @@ def audit(
     reputation: str | None = None,
     time: str | None = None,
     derived_from: str | None = None,
+    gold: str | None = None,
     features: Sequence[str] | None = None,
     ignore: Sequence[str] = (),
     task: str = "auto",
@@ -98,6 +99,9 @@ def audit(
         or a pandas, polars or Arrow frame.
     label, contributor, item, verification, reputation, time, derived_from
         Names of columns; those not given are guessed from their names, and said in the notes.
+    gold
+        Name of a column that checks the result and is used for nothing else: the right label of some
+        rows, or true for labels known to be right.
     features, ignore
         Columns to use, or not to use, as features.
     task
@@ -128,9 +132,9 @@ def audit(
     found = read(data, format, given, place)
     request = Request(
         label=label, contributor=contributor, item=item, verification=verification, reputation=reputation,
-        time=time, derived_from=derived_from, features=features, ignore=ignore, task=task, recipe=recipe,
-        profile=profile, half_life=half_life, domain=domain, now=now, r_min=r_min, newcomer=newcomer,
-        compare=compare, seed=seed,
+        time=time, derived_from=derived_from, gold=gold, features=features, ignore=ignore, task=task,
+        recipe=recipe, profile=profile, half_life=half_life, domain=domain, now=now, r_min=r_min,
+        newcomer=newcomer, compare=compare, seed=seed,
     )  # fmt: skip
     result, _, _ = audit_table(found.source.table, fit(request, found), test=test)
     return Audit(finish(found)(result), None if isinstance(data, str | Path) else data)

@@ -21,6 +21,7 @@ from anml.surfaces.densities import (
     confusion_figure,
     q_against_s_figure,
     q_histogram_figure,
+    reliability_figure,
 )
 from anml.surfaces.figures import ErrorOf, errors_figure, quality_figure, shares_figure, to_show
 from anml.surfaces.method import decay_words, method_facts
@@ -72,6 +73,7 @@ def render_report(result: Audited) -> str:
         people=_people(result),
         ages=_ages(result),
         confusion=_confusion(result),
+        gold=_gold(result),
         samples=sample_table(result),
         evidence=evidence_table(result),
         vouched=_vouched(result),
@@ -160,6 +162,19 @@ def _ages(result: Audited) -> dict[str, Any] | None:
 def _aged(age: float, decay: Decay | ContextDecay) -> str:
     years = f"{age:.2g} years" if age >= 1 else f"{age * DAYS_PER_YEAR:.0f} days"
     return f"{years} (T = {decay(np.array([age]))[0]:.2f})"
+
+
+def _gold(result: Audited) -> dict[str, Any] | None:
+    """Beliefs against the rows whose label is known."""
+    if result.gold is None:
+        return None
+    bins = result.gold.reliability
+    return {
+        "sentence": result.gold.sentence(),
+        "marks": result.gold.kind == "marks",
+        "error": bins.error,
+        "figure": _safe(reliability_figure(bins)) if result.gold.wrong else None,
+    }
 
 
 def _confusion(result: Audited) -> dict[str, Any]:

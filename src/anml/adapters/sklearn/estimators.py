@@ -13,17 +13,19 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 
 from anml.adapters.sklearn.mlp import MLPClassifier, MLPRegressor
 from anml.adapters.sklearn.sources import sklearn_factors
-from anml.core.attribute import Contributors
-from anml.core.checks import one_of
+from anml.core.checks import as_codes, one_of
 from anml.core.domain import Recipe, Task, Weighting
 from anml.core.errors import InputError, UnsupportedError
 from anml.core.selection import draw
+from anml.core.signals.learned import learned_reputation
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.temporal import ContextDecay, Decay
 from anml.core.weigh import recipe_of
 from anml.gradients.assess import Assessment, Known, Policy, assess
 from anml.gradients.scoring import Profile, profile_of
 
+# What columns of a reputation learned from one run are called.
+LEARNED = "r_learned"
 GRADIENTS = ("scoring", "estimator")
 # What `fit` takes beside X and y: one value per sample.
 CONTRIBUTED = ("contributor", "item", "verification", "reputation", "age", "derived_from")
@@ -103,7 +105,8 @@ class _Anml(MetaEstimatorMixin, BaseEstimator):
         self.weights_, self.kept_, self.gate_ = found.weighting.w, found.weighting.kept, found.weighting.gate
         self.quality_, self.clean_ = found.scores.q, found.evidence.clean
         self.noise_ = float(1 - found.evidence.clean.mean())
-        self.contributors_ = None if found.contributors is None else contributor_frame(found.contributors)
+        self.contributors_ = contributor_frame(found)
+        self.reputation_ = None if self.contributors_ is None else learned_frame(self.contributors_)
         learner = seeded(clone(self._learner()), seed)
         self.estimator_ = fit_weighted(learner, X, y, found.weighting, np.random.default_rng(seed))
 
@@ -129,9 +132,23 @@ def _known(n: int, **given: Any) -> Known:
     return Known(**columns)
 
 
-def contributor_frame(contributors: Contributors) -> pl.DataFrame:
-    """One row per contributor."""
-    return pl.DataFrame(contributors._asdict()).rename({"names": "contributor"})
+def contributor_frame(found: Assessment) -> pl.DataFrame | None:
+    """One row per contributor, with the reputation learned from this run; None where none are known."""
+    if found.contributors is None or found.signals.contributor is None:
+        return None
+    frame = pl.DataFrame(found.contributors._asdict()).rename({"names": "contributor"})
+    codes, _ = as_codes("contributor", found.signals.contributor, len(found.signals))
+    learned = learned_reputation(found.evidence.model, codes)._asdict()
+    return frame.with_columns(
+        **{f"{LEARNED}{'' if name == 'r' else f'_{name}'}": values for name, values in learned.items()}
+    )
+
+
+def learned_frame(contributors: pl.DataFrame) -> pl.DataFrame:
+    """The learned reputation alone: contributor, r, low, high, good, bad."""
+    columns = [name for name in contributors.columns if name.startswith(LEARNED)]
+    short = {name: name.removeprefix(f"{LEARNED}_") if name != LEARNED else "r" for name in columns}
+    return contributors.select("contributor", *columns).rename(short)
 
 
 def seeded(learner: Any, seed: int) -> Any:
@@ -190,6 +207,9 @@ class AnmlClassifier(ClassifierMixin, _Anml):
         Which branch decided, and the figures it decided on.
     contributors_
         Frame with one row per contributor; None when no contributors were given.
+    reputation_
+        Each contributor's share of right labels as learned from this run, without v, r and T: r, low,
+        high, and the evidence it rests on as labels seen right and wrong (good, bad).
     quality_, clean_, noise_
         q of each sample, the probability that its label is right, and the estimated share of wrong ones.
     estimator_

@@ -1,0 +1,92 @@
+"""Rows whose label is known: how far P(right) can be taken at its word, and what was kept of them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from anml.core.calibration import Reliability, ranking, reliability
+from anml.core.checks import Bools, Floats
+from anml.intake.gold import Gold
+
+
+@dataclass(frozen=True, eq=False)
+class GoldCheck:
+    """What rows with a known label say about the beliefs of a run.
+
+    Parameters
+    ----------
+    kind
+        "marks" (some labels are known to be right) or "labels" (the right label of some rows is known).
+    right, wrong
+        How many of the known labels are right, and wrong.
+    kept_right, kept_wrong
+        Share of them that was kept; None where there are none.
+    reliability
+        Belief against truth, in bins.
+    ranking
+        Chance that a right label is believed more than a wrong one; None where all are one or the other.
+    """
+
+    kind: str
+    right: int
+    wrong: int
+    kept_right: float | None
+    kept_wrong: float | None
+    reliability: Reliability
+    ranking: float | None
+
+    @property
+    def rows(self) -> int:
+        """How many labels are known."""
+        return self.right + self.wrong
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "kind": self.kind,
+            "right": self.right,
+            "wrong": self.wrong,
+            "kept_right": self.kept_right,
+            "kept_wrong": self.kept_wrong,
+            "ranking": self.ranking,
+            "calibration": self.reliability.to_dict(),
+        }
+
+    def sentence(self) -> str:
+        """One sentence for the terminal and the report."""
+        if not self.wrong:
+            believed = float(np.nansum(self.reliability.believed * self.reliability.count) / self.rows)
+            labels = "label is" if self.right == 1 else "labels are"
+            return (
+                f"{self.right:,} {labels} known to be right: believed with {believed:.0%} on average, "
+                f"and {self.kept_right:.0%} kept."
+            )
+        gap = self.reliability.gap
+        lean = f"{'too trusting' if gap > 0 else 'too doubtful'} by {abs(gap):.0%} on average"
+        kept = "" if self.kept_right is None else f"{self.kept_right:.0%} of the right ones and "
+        return (
+            f"Of {self.rows:,} labels that are known, {self.right:,} are right: beliefs are off by "
+            f"{self.reliability.error:.0%}, {lean}; {kept}{self.kept_wrong:.0%} of the wrong ones were kept."
+        )
+
+
+def check_gold(gold: Gold, clean: Floats, kept: Bools) -> GoldCheck | None:
+    """Compare beliefs with what is known; None where nothing is."""
+    if not gold.known.any():
+        return None
+    right, belief, was_kept = gold.right[gold.known], clean[gold.known], kept[gold.known]
+    order = ranking(belief, right)
+    return GoldCheck(
+        kind=gold.kind,
+        right=int(right.sum()),
+        wrong=int((~right).sum()),
+        kept_right=_share(was_kept[right]),
+        kept_wrong=_share(was_kept[~right]),
+        reliability=reliability(belief, right),
+        ranking=None if np.isnan(order) else order,
+    )
+
+
+def _share(kept: Bools) -> float | None:
+    return float(kept.mean()) if len(kept) else None

@@ -1,0 +1,139 @@
+"""Does P(right) mean what it says? Of labels believed with 80%, eight in ten should be right."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from anml.core.checks import Bools, Floats, Ints, as_unit
+from anml.core.errors import InputError
+from anml.core.stats import wilson
+
+BINS = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Reliability:
+    """Beliefs cut into bins of equal width, and what was true in each; NaN where a bin is empty.
+
+    Parameters
+    ----------
+    count
+        Labels in each bin.
+    believed, right
+        Mean belief, and share of labels that were right.
+    """
+
+    count: Ints
+    believed: Floats
+    right: Floats
+
+    @property
+    def error(self) -> float:
+        """Expected calibration error: the gap between belief and truth, averaged over labels."""
+        some = self.count > 0
+        gaps = np.abs(self.believed[some] - self.right[some])
+        return float(np.average(gaps, weights=self.count[some])) if some.any() else float("nan")
+
+    @property
+    def gap(self) -> float:
+        """Mean belief minus the share that is right: above zero is too trusting."""
+        some = self.count > 0
+        if not some.any():
+            return float("nan")
+        return float(np.average((self.believed - self.right)[some], weights=self.count[some]))
+
+    def interval(self) -> tuple[Floats, Floats]:
+        """95% interval of the share that is right, bin by bin."""
+        some = self.count > 0
+        low, high = np.full(len(self.count), np.nan), np.full(len(self.count), np.nan)
+        low[some], high[some] = wilson(self.right[some], self.count[some])
+        return low, high
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON: bins with nothing in them are left out."""
+        low, high = self.interval()
+        columns = zip(self.count, self.believed, self.right, low, high, strict=True)
+        names = ("count", "believed", "right", "low", "high")
+        bins = [dict(zip(names, map(_plain, bin_), strict=True)) for bin_ in columns if bin_[0]]
+        return {"rows": int(self.count.sum()), "error": self.error, "gap": self.gap, "bins": bins}
+
+
+def _plain(value: Any) -> int | float:
+    return int(value) if isinstance(value, np.integer) else round(float(value), 6)
+
+
+def reliability(belief: Any, right: Any, bins: int = BINS) -> Reliability:
+    """Compare beliefs in [0, 1] with what turned out to be right.
+
+    Examples
+    --------
+    >>> found = reliability([0.9, 0.9, 0.1, 0.1], [True, True, False, True], bins=2)
+    >>> found.count.tolist(), found.believed.tolist(), found.right.tolist()
+    ([2, 2], [0.1, 0.9], [0.5, 1.0])
+    >>> round(found.error, 6)  # (0.4 + 0.1) / 2
+    0.25
+    """
+    p, truth = as_unit("belief", belief), _marks(right)
+    if len(p) != len(truth):
+        raise InputError(f"right must be one True or False per belief: {len(p)} expected, got {len(truth)}")
+    if bins < 1:
+        raise InputError(f"bins must be at least 1, got {bins}")
+    place = np.minimum((p * bins).astype(np.int64), bins - 1)
+    count = np.bincount(place, minlength=bins)
+    with np.errstate(invalid="ignore"):
+        believed = np.bincount(place, p, bins) / count
+        share = np.bincount(place, truth, bins) / count
+    return Reliability(count, believed, share)
+
+
+def pooled(parts: list[Reliability]) -> Reliability:
+    """Join bins of several trials, label by label."""
+    count = np.sum([part.count for part in parts], axis=0)
+    believed = np.sum([np.nan_to_num(part.believed) * part.count for part in parts], axis=0)
+    right = np.sum([np.nan_to_num(part.right) * part.count for part in parts], axis=0)
+    with np.errstate(invalid="ignore"):
+        return Reliability(count, believed / count, right / count)
+
+
+def in_columns(found: Reliability) -> dict[str, float]:
+    """Bins as named figures, so that they fit into one row of a table."""
+    columns = {"count": found.count, "believed": found.believed, "right": found.right}
+    return {f"{name}_{place}": float(v) for name, of in columns.items() for place, v in enumerate(of)}
+
+
+def from_columns(row: Mapping[str, float]) -> Reliability:
+    """The reverse of `in_columns`; figures of other names are passed over."""
+    bins = sum(name.startswith("count_") for name in row)
+    count, believed, right = (
+        np.array([row[f"{name}_{place}"] for place in range(bins)], dtype=np.float64)
+        for name in ("count", "believed", "right")
+    )
+    return Reliability(count.astype(np.int64), believed, right)
+
+
+def ranking(belief: Any, right: Any) -> float:
+    """Chance that a right label is believed more than a wrong one (area under the ROC curve).
+
+    Examples
+    --------
+    >>> ranking([0.9, 0.6, 0.4], [True, False, True])
+    0.5
+    """
+    p, truth = as_unit("belief", belief), _marks(right)
+    good, bad = int(truth.sum()), int((~truth).sum())
+    if not good or not bad:
+        return float("nan")
+    _, place, counts = np.unique(p, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(counts) - (counts - 1) / 2)[place]
+    return float((ranks[truth].sum() - good * (good + 1) / 2) / (good * bad))
+
+
+def _marks(right: Any) -> Bools:
+    marks = np.asarray(right)
+    if marks.ndim != 1 or marks.dtype != np.bool_:
+        raise InputError(
+            f"right must be one True or False per label, got {marks.dtype} of shape {marks.shape}"
+        )
+    return marks

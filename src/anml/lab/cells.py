@@ -1,0 +1,79 @@
+"""What decides a row: the kind of experiment, setting, method, seed and the version of the algorithms in it.
+
+Only what differs from the defaults is hashed, so a new field of `Setting` or `Recipe` leaves rows valid; and
+each cell (one condition, one method) has a name of its own, so a changed or added method runs alone.
+"""
+
+import hashlib
+import json
+from collections.abc import Collection, Iterator
+from dataclasses import fields
+from typing import Any
+
+from anml.core.domain import Recipe
+from anml.lab.spec import Experiment, Key, Setting
+
+# Raise a number when an algorithm changes what it gives, and its rows are run again; 1 where none is named.
+VERSIONS: dict[str, dict[str, int]] = {
+    "combine": {"evidence": 3},
+    "profile": {"default": 1, "paper": 1},
+    "kind": {},
+    "peer": {},
+}
+
+
+def cell_name(experiment: Experiment, setting: Setting, method: str) -> str:
+    """Name of everything that decides the rows of one method, a recipe or a peer, in one condition."""
+    recipe = experiment.methods.get(method)
+    parts: dict[str, Any] = {
+        "setting": _differs(setting, Setting()),
+        "versions": _versions(experiment, setting, method),
+        "seed": experiment.seed,
+        "timed": experiment.timed,
+    }
+    # A recipe is named by what it does, so that it may be called otherwise; a peer has only its name.
+    if recipe is None:
+        parts["peer"] = method
+    else:
+        parts["recipe"] = _differs(recipe, Recipe())
+    if experiment.kind != Experiment.kind:
+        parts["kind"] = experiment.kind
+    text = json.dumps(parts, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def cells_of(experiment: Experiment, dataset: str | None = None) -> Iterator[tuple[str, Key, Setting, str]]:
+    """Every cell of an experiment, or of its conditions on one data set: name, labels, setting, method."""
+    for key, setting in experiment.conditions():
+        if dataset in (None, setting.dataset):
+            for method in experiment.compared:
+                yield cell_name(experiment, setting, method), key, setting, method
+
+
+def wanted(
+    experiment: Experiment, dataset: str, cells: Collection[str] | None
+) -> dict[Key, tuple[Setting, list[str]]]:
+    """Conditions on one data set, and the methods to run in each: all, or those of some `cells`."""
+    found: dict[Key, tuple[Setting, list[str]]] = {}
+    for cell, key, setting, method in cells_of(experiment, dataset):
+        if cells is None or cell in cells:
+            found.setdefault(key, (setting, []))[1].append(method)
+    return found
+
+
+def _versions(experiment: Experiment, setting: Setting, method: str) -> dict[str, int]:
+    recipe = experiment.methods.get(method)
+    named = {
+        "combine": "" if recipe is None else recipe.combine,
+        "profile": setting.profile,
+        "kind": experiment.kind,
+        "peer": method if recipe is None else "",
+    }
+    found = {kind: VERSIONS[kind].get(name, 1) for kind, name in named.items()}
+    return {kind: version for kind, version in found.items() if version != 1}
+
+
+def _differs(thing: Any, plain: Any) -> dict[str, Any]:
+    """Fields that do not have their default value."""
+    pairs = {f.name: (getattr(thing, f.name), getattr(plain, f.name)) for f in fields(thing)}
+    return {name: mine for name, (mine, default) in pairs.items() if mine != default}

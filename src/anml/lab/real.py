@@ -1,0 +1,95 @@
+"""Real contributors: every method sees features, labels and who gave them; truth is for scoring only."""
+
+import time
+from collections.abc import Collection, Iterable
+from typing import Any
+
+import numpy as np
+from scipy.stats import spearmanr
+
+from anml.core.calibration import in_columns, ranking, reliability
+from anml.core.combine import correlation
+from anml.core.domain import Recipe
+from anml.gradients.threads import threads
+from anml.lab.cases import stream
+from anml.lab.cells import wanted
+from anml.lab.contributed import Contributed, load_contributed
+from anml.lab.peers import PEERS, Answer, learner
+from anml.lab.spec import Experiment
+
+# How many labels a contributor must have given for its true accuracy to mean much.
+ENOUGH = 20
+MEASURES = ("accuracy", "correlation", "ranks", "calibration", "gap", "ranking")
+
+
+def run_block(
+    experiment: Experiment,
+    trials: Iterable[int],
+    dataset: str,
+    device: str = "cpu",
+    *,
+    cells: Collection[str] | None = None,
+) -> list[dict[str, Any]]:
+    """Rows of some trials on one data set: one per method that applies to it, or some `cells` of them."""
+    rows = []
+    chosen = [
+        (key, method) for key, (_, some) in wanted(experiment, dataset, cells).items() for method in some
+    ]
+    for trial in trials:
+        data = load_contributed(dataset, stream(experiment.seed, trial, "labels", dataset))
+        seed = int(stream(experiment.seed, trial, "network", dataset).integers(2**31))
+        for key, method in chosen:
+            # The process's own time: what else runs on the machine does not count.
+            start = time.process_time()
+            with threads(1):
+                answer = _answer(experiment, method, data, seed)
+            if answer is not None:
+                seconds = time.process_time() - start
+                found = {**measures(data, answer), "seconds": seconds}
+                rows.append({"trial": trial, **dict(key), "method": method, **found})
+    return rows
+
+
+def _answer(experiment: Experiment, method: str, data: Contributed, seed: int) -> Answer | None:
+    if method in experiment.methods:
+        return with_recipe(data, experiment.methods[method], seed)
+    return PEERS[method](data, seed)
+
+
+def with_recipe(data: Contributed, recipe: Recipe, seed: int) -> Answer:
+    """Train through the public estimator."""
+    from anml.adapters.sklearn.estimators import AnmlClassifier
+
+    model = AnmlClassifier(learner(), recipe=recipe, random_state=seed)
+    model.fit(data.x, data.label, contributor=data.contributor, item=data.item)
+    predicted, found = model.predict(data.x_test), model.contributors_
+    if recipe.combine != "evidence" or found is None:  # others make no claim about labels
+        return Answer(predicted)
+    return Answer(predicted, dict(found.select("contributor", "quality").iter_rows()), model.clean_)
+
+
+def measures(data: Contributed, answer: Answer) -> dict[str, float]:
+    """How good the model is, and how well contributors and labels were judged; NaN where not known."""
+    found = dict.fromkeys(MEASURES, float("nan"))
+    found["accuracy"] = 100 * float((answer.predicted == data.y_test).mean())
+    if data.truth is None:
+        return found
+    right = np.asarray(data.label == data.truth)
+    if answer.quality is not None:
+        found |= _judged(data.contributor, right, answer.quality)
+    if answer.clean is not None:
+        bins = reliability(answer.clean, right)
+        found |= {"calibration": bins.error, "gap": bins.gap, "ranking": ranking(answer.clean, right)}
+        found |= in_columns(bins)
+    return found
+
+
+def _judged(contributor: Any, right: Any, quality: dict[str, float]) -> dict[str, float]:
+    """Learned quality against true accuracy: correlation where labels are enough, and ranks of all."""
+    names, codes, counts = np.unique(contributor, return_inverse=True, return_counts=True)
+    true = np.bincount(codes, right) / counts
+    learned = np.array([quality[str(name)] for name in names])
+    enough = counts >= ENOUGH
+    linear = correlation(learned[enough], true[enough])
+    ranks = float(spearmanr(learned, true).statistic) if np.ptp(learned) > 0 else float("nan")
+    return {"correlation": float("nan") if linear is None else linear, "ranks": ranks}

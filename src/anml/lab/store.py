@@ -1,0 +1,124 @@
+"""Rows on disk: one file per experiment, and finished blocks beside it until they are joined.
+
+Every row carries the name of its cell (`anml.lab.cells`), so rows are found by what decided them, whatever
+file they came from and whatever the labels were called then.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from anml.lab.cells import cells_of
+from anml.lab.spec import Experiment
+
+PARTS = ".parts"
+Done = set[tuple[str, int]]
+
+
+def rows_file(experiment: Experiment, folder: Path) -> Path:
+    """Where the rows of an experiment lie."""
+    return folder / "rows" / f"{experiment.name}.parquet"
+
+
+def read_record(folder: Path) -> dict[str, Any]:
+    """What was run, for how long and on what."""
+    path = folder / "run.json"
+    record: dict[str, Any] = (
+        json.loads(path.read_text()) if path.exists() else {"experiments": {}, "runs": []}
+    )
+    return record
+
+
+def write_record(folder: Path, record: dict[str, Any]) -> None:
+    """Write down what was run, beside the rows."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "run.json").write_text(json.dumps(record, indent=1) + "\n")
+
+
+def keep_part(
+    experiment: Experiment, folder: Path, name: str, rows: list[dict[str, Any]], asked: Done
+) -> None:
+    """Keep the rows of a block; they are there whole or not at all, however the run ends.
+
+    Of the cells and trials `asked` for, those without a row are kept as absent: a method that does not apply
+    somewhere is not run there again.
+    """
+    cells = {(*dict(key).values(), method): cell for cell, key, _, method in cells_of(experiment)}
+    named = [{**row, "cell": cells[*(row[axis] for axis in experiment.axes), row["method"]]} for row in rows]
+    absent = asked - {(row["cell"], row["trial"]) for row in named}
+    named += [{"trial": trial, "cell": cell, "absent": True} for cell, trial in sorted(absent)]
+    place = folder / PARTS / experiment.name
+    place.mkdir(parents=True, exist_ok=True)
+    half = place / f"{name}.{os.getpid()}.half"
+    pl.DataFrame(named, infer_schema_length=None).write_parquet(half)
+    half.rename(place / f"{name}.parquet")
+
+
+def known_rows(experiment: Experiment, folder: Path) -> pl.DataFrame | None:
+    """Rows that today's settings would give again, under today's labels; None where there are none."""
+    files = [rows_file(experiment, folder), *sorted((folder / PARTS / experiment.name).glob("*.parquet"))]
+    frames = [frame for path in files if path.exists() and "cell" in (frame := pl.read_parquet(path)).columns]
+    if not frames:
+        return None
+    named = [{"cell": cell, **dict(key), "method": method} for cell, key, _, method in cells_of(experiment)]
+    today = pl.DataFrame(named).with_row_index("order")
+    rows = pl.concat(frames, how="diagonal_relaxed")
+    rows = rows.unique(["cell", "trial"], keep="last", maintain_order=True)
+    labels = [name for name in rows.columns if name in {*experiment.axes, "method"}]
+    # Two conditions may be one setting under two labels: each has the rows.
+    found = today.join(rows.drop(labels), on="cell", how="inner").sort("trial", "order").drop("order")
+    first = ["trial", *experiment.axes, "method"]
+    return found.select(*first, pl.exclude(*first, "cell"), "cell") if len(found) else None
+
+
+def done(rows: pl.DataFrame | None) -> Done:
+    """Cells and trials that have rows."""
+    return set() if rows is None else set(zip(rows["cell"], rows["trial"], strict=True))
+
+
+def join_parts(experiment: Experiment, folder: Path) -> None:
+    """Join finished blocks into one compact file of rows."""
+    rows = known_rows(experiment, folder)
+    if rows is None:
+        return
+    path = rows_file(experiment, folder)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    rows.write_parquet(path, compression="zstd", compression_level=19)
+    shutil.rmtree(folder / PARTS / experiment.name, ignore_errors=True)
+
+
+def has_parts(experiment: Experiment, folder: Path) -> bool:
+    """Whether finished blocks wait to be joined."""
+    return (folder / PARTS / experiment.name).exists()
+
+
+def forget(experiments: Sequence[Experiment], folder: Path) -> None:
+    """Throw away the rows of experiments, finished or not, and what is recorded of them alone."""
+    record, names = read_record(folder), {experiment.name for experiment in experiments}
+    for experiment in experiments:
+        rows_file(experiment, folder).unlink(missing_ok=True)
+        shutil.rmtree(folder / PARTS / experiment.name, ignore_errors=True)
+        record["experiments"].pop(experiment.name, None)
+    record["runs"] = [run for run in record["runs"] if not set(run["experiments"]) <= names]
+    write_record(folder, record)
+
+
+def complete_rows(experiment: Experiment, folder: Path) -> pl.DataFrame | None:
+    """Rows of the trials that every cell has, as many as were last asked for; None where none is complete."""
+    rows = known_rows(experiment, folder)
+    if rows is None:
+        return None
+    entry = read_record(folder)["experiments"].get(experiment.name, {})
+    left_out = entry.get("left_out", [])
+    cells = sum(setting.dataset not in left_out for _, _, setting, _ in cells_of(experiment))
+    per_trial = rows.group_by("trial").len().filter(pl.col("len") == cells)["trial"]
+    limit = entry.get("trials", experiment.trials)
+    whole = rows.filter(pl.col("trial").is_in(per_trial.implode()) & (pl.col("trial") < limit))
+    if "absent" in whole.columns:
+        whole = whole.filter(pl.col("absent").is_null()).drop("absent")
+    return whole.drop("cell") if len(whole) else None

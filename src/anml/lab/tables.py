@@ -1,0 +1,81 @@
+"""Tables for people: one per metric, a line for each place, a column for each method.
+
+A page holds them between `<!-- rows: NAME METRIC… -->` and `<!-- end -->`, and is filled from the rows.
+"""
+
+import re
+from pathlib import Path
+from typing import Any
+
+from anml.core.errors import InputError
+from anml.lab.spec import catalogue
+from anml.lab.summary import describe, load_results
+
+MARKED = re.compile(r"(<!-- rows: (?P<name>[\w-]+)(?P<metrics>[^>]*) -->\n).*?(?=<!-- end -->)", re.S)
+
+
+def tables(entry: dict[str, Any], metrics: list[str] | None = None) -> list[str]:
+    """Lines of Markdown for an experiment's entry in a summary: the mean, and half its 95% interval."""
+    known = list(dict.fromkeys(row["metric"] for row in entry["rows"]))
+    lines: list[str] = []
+    for metric in metrics or known:
+        if metric not in known:
+            raise InputError(f"{entry['name']} has no metric {metric!r}; it has {', '.join(known)}")
+        rows = [row for row in entry["rows"] if row["metric"] == metric and row["ours"] is not None]
+        if rows:
+            lines += ["", *_table(metric, rows)]
+    return lines[1:]
+
+
+def _table(metric: str, rows: list[dict[str, Any]]) -> list[str]:
+    cells: dict[tuple[str, ...], dict[str, str]] = {}
+    for row in rows:
+        place = tuple(value for axis, value in row["key"].items() if axis != "method")
+        cells.setdefault(place, {})[row["key"].get("method", metric)] = _shown(row)
+    methods = list(dict.fromkeys(method for line in cells.values() for method in line))
+    body = [
+        [", ".join(place), *(line.get(method, "") for method in methods)] for place, line in cells.items()
+    ]
+    header = [metric, *methods]
+    widths = [max(len(line[at]) for line in [header, *body]) for at in range(len(header))]
+    rule = ["-" * width for width in widths]
+    return [
+        "| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) + " |"
+        for line in [header, rule, *body]
+    ]
+
+
+def _shown(row: dict[str, Any]) -> str:
+    digits = 1 if abs(row["ours"]) >= 2 or row["metric"] in ("accuracy", "error") else 3
+    if row["low"] is None or row["high"] is None:
+        return f"{row['ours']:.{digits}f}"
+    return f"{row['ours']:.{digits}f} ± {(row['high'] - row['low']) / 2:.{digits}f}"
+
+
+def filled(text: str, folder: Path) -> str:
+    """A page's text with its tables made anew from the rows in a folder of results."""
+    known = {**catalogue(), **catalogue("beyond")}
+
+    def made(found: re.Match[str]) -> str:
+        experiment = known.get(found["name"])
+        results = None if experiment is None else load_results(experiment, folder)
+        if results is None:
+            raise InputError(
+                f"there are no rows of {found['name']!r} under {folder} made with today's settings"
+            )
+        return found[1] + "\n".join(tables(describe(results), found["metrics"].split())) + "\n"
+
+    return MARKED.sub(made, text)
+
+
+def fill_page(page: Path, folder: Path) -> list[Path]:
+    """Put fresh tables into a page and draw the figures of the same rows; return what was written."""
+    if not page.is_file():
+        raise InputError(f"there is no page {page}")
+    text = page.read_text(encoding="utf-8")
+    if not MARKED.search(text):
+        raise InputError(f"{page} has no place for tables: <!-- rows: NAME METRIC --> to <!-- end -->")
+    page.write_text(filled(text, folder), encoding="utf-8")
+    from anml.lab.figures import draw_all
+
+    return [*draw_all(folder, list(catalogue("beyond").values())), page]
