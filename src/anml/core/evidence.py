@@ -11,7 +11,7 @@ then credentials and contributors with the temperature held; then the temperatur
 All at once finds bad optima when credentials lie.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +25,8 @@ CREDENTIAL_SPREAD = 1.0
 CONTRIBUTOR_SPREAD = (0.3, 3.0)
 # Before anything is seen most labels are taken to be right: mean and spread of the base, in log-odds.
 USUALLY_RIGHT = (2.0, 2.0)
+# Log-odds of labels against which nothing speaks.
+SURELY_RIGHT = 10.0
 STEPS = 60
 LONGEST_STEP = 1.0
 # Labels of one item are asked about each other some times; no label alone settles an item.
@@ -93,6 +95,16 @@ def classify(
             likelihoods = Likelihoods(right, (1 - right) / (classes - 1))
             found = weigh_evidence(likelihoods, signals, codes, float(1 - found.clean.mean()))
     return found
+
+
+def nothing_wrong(found: Evidence) -> Evidence:
+    """Every label believed: what remains when nothing speaks clearly against any of them."""
+    none = np.zeros_like(found.clean)
+    surely = np.full_like(none, special.expit(SURELY_RIGHT))
+    return replace(
+        found, clean=surely, expected=surely, base=SURELY_RIGHT,
+        credentials=none, contributor=none, model=none, effect=np.zeros_like(found.effect),
+    )  # fmt: skip
 
 
 def others_said(log_probabilities: Floats, labels: Ints, expected: Floats, items: Ints) -> Floats:

@@ -28,12 +28,15 @@ class Noise(NamedTuple):
         Each label's probability of being right.
     right, wrong
         How likely each label is if it is right, and if it is wrong.
+    gain
+        Log-likelihood above that of no wrong labels at all.
     """
 
     rate: float
     clean: Floats
     right: Floats
     wrong: Floats
+    gain: float = 0.0
 
 
 def label_noise(log_probabilities: Floats, labels: Ints) -> Noise:
@@ -75,7 +78,8 @@ def label_noise(log_probabilities: Floats, labels: Ints) -> Noise:
             posterior = np.divide((1 - rates[j]) * right, total, out=np.full(n, 0.5), where=total > 0)
             clean += belief[i, j] * posterior
     rate = float((belief.sum(axis=0) * rates).sum())
-    return Noise(rate, clean, likely, (1 - likely) / (classes - 1))
+    gain = float(likelihood.max() - likelihood[:, 0].max())
+    return Noise(rate, clean, likely, (1 - likely) / (classes - 1), gain)
 
 
 def spread_rows(n: int, most: int) -> Ints:
@@ -114,7 +118,7 @@ def residual_noise(residuals: Floats) -> Noise:
     likelihood, found = max(
         (_two_parts(residuals, centre, spread, *start) for start in starts), key=lambda f: f[0]
     )
-    return found if likelihood - alone > 1.5 * np.log(n) else none
+    return found._replace(gain=likelihood - alone) if likelihood - alone > 1.5 * np.log(n) else none
 
 
 def _two_parts(x: Floats, centre: float, spread: float, other: float, width: float) -> tuple[float, Noise]:

@@ -14,7 +14,14 @@ import numpy as np
 from anml.core.checks import Array, Floats, Ints
 from anml.core.clusters import WIDEST_ODDS, at_rate, contradictions
 from anml.core.domain import Task
-from anml.core.evidence import Evidence, Likelihoods, classify, weigh_evidence, weigh_view
+from anml.core.evidence import (
+    Evidence,
+    Likelihoods,
+    classify,
+    nothing_wrong,
+    weigh_evidence,
+    weigh_view,
+)
 from anml.core.noise import Noise, label_noise, residual_noise
 
 # How often networks are trained on what the evidence believes: once on everything, then on that.
@@ -55,10 +62,16 @@ def believe(
     x: Floats, y: Array, task: Task, classes: int, held_out: Floats, told: Told, refit: Refit
 ) -> tuple[View, Floats]:
     """Evidence on every label, and the held-out predictions it ended with."""
-    found = networks_say(held_out, y, task, estimate_noise(held_out, y, task), told)
+    noise = estimate_noise(held_out, y, task)
+    found = networks_say(held_out, y, task, noise, told)
     view = View("networks", 0.0, found)
     if task == "classification":
         view = choose_view(x, np.asarray(y, dtype=np.int64), classes, told, found)
+        # The simplest answer first: a rate of wrong labels must explain more than it costs to assume one,
+        # or what is known of the rows must point at some. Else hard samples would pay for it.
+        clear = noise.gain > 0.5 * np.log(len(y)) or view.support > CLEARLY_MORE
+        if view.name == "networks" and not clear:
+            return view._replace(found=nothing_wrong(found)), held_out
     if view.name == "networks":
         for turn in range(1, ROUNDS):
             held_out = refit(view.found.clean, turn)

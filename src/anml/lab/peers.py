@@ -142,7 +142,11 @@ def _clean_learning(data: Contributed, seed: int) -> Answer:
     package = _needed("cleanlab.classification", "cleanlab")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = package.CleanLearning(learner(), seed=seed, cv_n_folds=FOLDS, verbose=False)
+        # In one process: its own pool hands rows over in globals, which a pool of trials does not share.
+        once = {"n_jobs": 1}
+        model = package.CleanLearning(
+            learner(), seed=seed, cv_n_folds=FOLDS, verbose=False, find_label_issues_kwargs=once
+        )
         model.fit(data.x, label)
     kept = ~model.label_issues_df["is_label_issue"].to_numpy()
     quality = {str(who): float(kept[data.contributor == who].mean()) for who in np.unique(data.contributor)}
