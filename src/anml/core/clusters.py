@@ -32,6 +32,8 @@ PRIOR = (2.0, 18.0)
 USUAL_MISFIT = 0.03
 # Clouds are apart when less than this share of the samples belongs to another than its nearest.
 MOST_OVERLAP = 0.05
+# A column of fewer different values is a category or a mark, no measurement.
+FEW_VALUES = 8
 # A cloud that holds less of the samples with its label is no picture of a class.
 LEAST_HELD = 0.25
 WIDEST_ODDS = 60.0
@@ -105,7 +107,8 @@ def contradictions(x: Floats, y: Ints, classes: int) -> Contradictions:
     # condemn honest samples of classes that are far apart along with the wrong ones of those nearby.
     odds = _odds(plain.clouds, features, y, plain.confusion, pull=0.0)[0]
     odds = np.clip(odds, -WIDEST_ODDS, WIDEST_ODDS)
-    separated = plain.rate >= USUAL_MISFIT and _fair(some, labels, plain, best, classes)
+    fair = _measured(x[rows]) and _fair(some, labels, plain, best, classes)
+    separated = plain.rate >= USUAL_MISFIT and fair
     return Contradictions(at_rate(odds, rate), rate, separated)
 
 
@@ -128,6 +131,13 @@ def _directions(x: Floats, rows: Ints) -> Floats:
         return np.asarray(centred)
     _, vectors = np.linalg.eigh(centred[rows].T @ centred[rows])
     return np.asarray(centred @ vectors[:, -DIRECTIONS:])
+
+
+def _measured(x: Floats) -> bool:
+    """Are most columns measurements? Categories make no clouds: their corners look far apart."""
+    values = [len(np.unique(column)) for column in x.T]
+    varying = [count for count in values if count > 1]
+    return sum(count > FEW_VALUES for count in varying) > len(varying) / 2
 
 
 def _fair(x: Floats, y: Ints, plain: _Fit, best: _Fit, classes: int) -> bool:

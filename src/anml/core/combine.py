@@ -88,6 +88,12 @@ def evidence(signals: Signals, recipe: Recipe) -> tuple[Floats, Gate]:
     if wrong > MAJORITY_WRONG:
         reason = "most labels contradict each other and nothing says which side is right: do not rely on this"
         return _normalised(signals.clean), Gate("doubtful", reason, *figures)
+    if (camp := rejected_camp(signals)) > LARGE_CAMP:
+        reason = (
+            f"contributors of {camp:.0%} of the rows contradict the others, and two camps of such size look "
+            "alike from inside the data: find out which is right before relying on this"
+        )
+        return _normalised(signals.clean), Gate("doubtful", reason, *figures)
     reason = "each label is weighed by the probability that it is right"
     return _normalised(signals.clean), Gate("evidence", reason, *figures)
 
@@ -103,6 +109,18 @@ COMBINERS: dict[str, Combiner] = {
 
 # Above this share of wrong labels the honest cannot be told from those who collude.
 MAJORITY_WRONG = 0.45
+# So it is where contributors who are mostly not believed hold more than this share of the rows.
+LARGE_CAMP = 1 / 3
+
+
+def rejected_camp(signals: Signals) -> float:
+    """Share of rows whose contributor is mostly not believed; 0 where contributors are not known."""
+    if signals.contributor is None or signals.clean is None:
+        return 0.0
+    codes = np.unique(signals.contributor, return_inverse=True)[1].ravel()
+    rows = np.bincount(codes)
+    rejected = np.bincount(codes, signals.clean) < 0.5 * rows
+    return float(rows[rejected].sum() / rows.sum())
 
 
 def softmax(x: Floats, temperature: float = 1.0) -> Floats:

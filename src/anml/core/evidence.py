@@ -117,9 +117,9 @@ def others_said(log_probabilities: Floats, labels: Ints, expected: Floats, items
     --------
     >>> even = np.log(np.full((3, 2), 0.5))
     >>> np.exp(others_said(even, np.array([0, 0, 1]), np.array([0.9, 0.5, 0.9]), np.zeros(3, int))).round(2)
-    array([[0.1 , 0.9 ],
-           [0.5 , 0.5 ],
-           [0.9 , 0.1 ]])
+    array([[0.1, 0.9],
+           [0.5, 0.5],
+           [0.9, 0.1]])
     """
     n, classes = log_probabilities.shape
     accuracy = np.clip(expected, 1 / classes, MOST_TRUSTED)

@@ -69,7 +69,8 @@ def believe(
         view = choose_view(x, np.asarray(y, dtype=np.int64), classes, told, found)
         # The simplest answer first: a rate of wrong labels must explain more than it costs to assume one,
         # or what is known of the rows must point at some. Else hard samples would pay for it.
-        clear = noise.gain > 0.5 * np.log(len(y)) or view.support > CLEARLY_MORE
+        support, _ = weigh_view(found.model, _rate(found.clean), told.credentials, told.contributor)
+        clear = noise.gain > 0.5 * np.log(len(y)) or support > CLEARLY_MORE
         if view.name == "networks" and not clear:
             return view._replace(found=nothing_wrong(found)), held_out
     if view.name == "networks":
@@ -109,9 +110,12 @@ def choose_view(x: Floats, labels: Ints, classes: int, told: Told, networks: Evi
     """Begin with the networks or with the clusters of the classes.
 
     Clusters where they are a fair picture of the classes, else networks; the other of the two where
-    credentials and contributors clearly support it more.
+    credentials and contributors clearly support it more. Contributors differ in what they send as well
+    as in how they label it: they speak for clusters only where those are a fair picture.
     """
     seen = contradictions(x, labels, classes)
+    if not seen.separated:
+        told = told._replace(contributor=None)
     support, _ = weigh_view(networks.model, _rate(networks.clean), told.credentials, told.contributor)
     views = [
         View("networks", support, networks),
