@@ -24,7 +24,7 @@ PULLS = (0.0, 0.1, 0.2, 0.3)
 # Share of the covariance that is replaced by a sphere, and steps at most: to find the clouds, then to judge.
 STAGES = ((0.5, 12), (0.25, 60))
 # Rows that settle the clouds, and directions of most spread that are looked at.
-FITTED_ROWS = 5_000
+FITTED_ROWS = 2_000
 DIRECTIONS = 64
 # Beforehand a tenth of the labels is taken to be wrong, with the weight of twenty rows.
 PRIOR = (2.0, 18.0)
