@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import special
 
-from anml.core.evidence import Likelihoods, classify, weigh_evidence
+from anml.core.evidence import Evidence, Likelihoods, by_contributor, classify, weigh_evidence
 from anml.core.noise import label_noise, residual_noise
 
 
@@ -171,3 +172,43 @@ class TestNumbers:
     @pytest.mark.parametrize("residuals", [[0.0] * 10, [1.0, 2.0], [3.0]])
     def test_degenerate_residuals(self, residuals):
         assert residual_noise(np.array(residuals)).rate == 0
+
+
+def judged(clean, codes, expected):
+    """Evidence of rows whose belief beforehand is `expected` and afterwards `clean`."""
+    logit, model = special.logit(expected), special.logit(clean) - special.logit(expected)
+    none = np.zeros(len(clean))
+    return Evidence(clean, expected, 0.0, none, logit, model, np.zeros(codes.max() + 1), none)
+
+
+class TestContributorsJudgedWhole:
+    def test_the_few_hard_samples_of_an_honest_contributor_are_believed(self):
+        """Two of a hundred contradicted: usual. All of Eve's but one: by accident."""
+        codes = np.repeat([0, 1], 100)
+        clean = np.r_[np.full(2, 0.1), np.full(98, 0.99), np.full(99, 0.01), 0.9]
+        found = by_contributor(judged(clean, codes, np.repeat([0.97, 0.03], 100)), codes)
+        assert (found.clean[:100] > 0.9).all()
+        np.testing.assert_allclose(found.clean[:2], 0.97)  # what is known of the contributor remains
+        assert (found.clean[100:] < 0.5).all()
+        assert found.clean[-1] == pytest.approx(0.03)
+
+    def test_more_than_usual_is_judged_one_by_one(self):
+        codes = np.zeros(100, int)
+        clean = np.r_[np.full(10, 0.1), np.full(90, 0.99)]
+        found = by_contributor(judged(clean, codes, np.full(100, 0.9)), codes)
+        np.testing.assert_allclose(found.clean, clean)
+
+    def test_many_small_contributors_do_not_hide_a_tenth_of_wrong_labels(self):
+        """One of six labels may be chance, but not for every other contributor."""
+        codes = np.repeat(np.arange(50), 6)
+        clean = np.full(300, 0.99)
+        clean[::12] = 0.05
+        found = by_contributor(judged(clean, codes, np.full(300, 0.9)), codes)
+        np.testing.assert_allclose(found.clean, clean)
+
+    def test_parts_still_add_up(self):
+        codes = np.repeat([0, 1], 100)
+        clean = np.r_[np.full(2, 0.1), np.full(98, 0.99), np.full(99, 0.01), 0.9]
+        found = by_contributor(judged(clean, codes, np.repeat([0.97, 0.03], 100)), codes)
+        logit = found.base + found.credentials + found.contributor + found.model
+        np.testing.assert_allclose(found.clean, special.expit(logit))

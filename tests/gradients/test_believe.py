@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
+from anml.core.agreement import alike, others_said
 from anml.core.attacks import align_poison, choose, flip_labels
 from anml.core.combine import rejected_camp
 from anml.core.domain import Signals
-from anml.core.evidence import others_said, weigh_view
+from anml.core.evidence import weigh_view
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.temporal import Decay
 from anml.core.weigh import RECIPES
@@ -66,7 +67,8 @@ def test_other_labels_of_an_item_settle_who_is_right():
 
 def test_a_label_no_better_than_chance_says_nothing():
     even = np.log(np.full((2, 3), 1 / 3))
-    told = others_said(even, np.array([0, 1]), np.array([0.1, 1 / 3]), np.zeros(2, int))
+    given = alike(np.array([0, 1]), 3, np.array([0.1, 1 / 3])).given
+    told = others_said(even, given, np.zeros(2, int))
     assert np.allclose(np.exp(told), 1 / 3)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from scipy import linalg, optimize, special
 
 from anml.core.checks import Floats, Ints
-from anml.core.noise import spread_rows
+from anml.core.noise import USUAL_MISFIT, spread_rows
 
 # How far wrong samples may have been moved towards the class they are labelled as.
 PULLS = (0.0, 0.1, 0.2, 0.3)
@@ -28,8 +28,6 @@ FITTED_ROWS = 2_000
 DIRECTIONS = 64
 # Beforehand a tenth of the labels is taken to be wrong, with the weight of twenty rows.
 PRIOR = (2.0, 18.0)
-# Any honest table contradicts its clouds a little; above this share it is more than that.
-USUAL_MISFIT = 0.03
 # Clouds are apart when less than this share of the samples belongs to another than its nearest.
 MOST_OVERLAP = 0.05
 # A column of fewer different values is a category or a mark, no measurement.

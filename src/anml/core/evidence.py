@@ -15,10 +15,11 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy import optimize, special
+from scipy import optimize, special, stats
 
-from anml.core.checks import Floats, Ints
-from anml.core.noise import GRID_ROWS, TEMPERATURES, Noise, spread_rows, tempered
+from anml.core.agreement import Habits, alike, habits, others_said
+from anml.core.checks import Bools, Floats, Ints
+from anml.core.noise import GRID_ROWS, TEMPERATURES, USUAL_MISFIT, Noise, spread_rows, tempered
 
 # Spread of what a credential (in standard units) can be worth, and of contributors, in log-odds.
 CREDENTIAL_SPREAD = 1.0
@@ -27,11 +28,15 @@ CONTRIBUTOR_SPREAD = (0.3, 3.0)
 USUALLY_RIGHT = (2.0, 2.0)
 # Log-odds of labels against which nothing speaks.
 SURELY_RIGHT = 10.0
+# Less likely than this is no chance.
+RARE = 0.05
 STEPS = 60
 LONGEST_STEP = 1.0
-# Labels of one item are asked about each other some times; no label alone settles an item.
-SAID_AGAIN = 4
-MOST_TRUSTED = 0.99
+# How often labels of one item are asked about each other: to find whom to trust, then what to believe.
+ASKED_FOR_TRUST, ASKED_FOR_BELIEF = 8, 10
+# Networks were taught by the very labels that speak beside them, shared mistakes included: their voice on
+# which class an item is counts half then.
+TAUGHT_BY_THEM = 2.0
 
 
 class Likelihoods(NamedTuple):
@@ -81,20 +86,58 @@ def classify(
     None where not known. Where an item has several labels, the others count too, each as far as its
     contributor and credentials are trusted.
     """
-    classes = log_probabilities.shape[1]
-    likelihoods = Likelihoods(noise.right, noise.wrong)
-    found = weigh_evidence(likelihoods, signals, codes, noise.rate)
-    rows = spread_rows(len(labels), 4 * GRID_ROWS)
-    shared = items is not None and bool(np.bincount(items).max() > 1)
+    n, classes = log_probabilities.shape
+    found = weigh_evidence(Likelihoods(noise.right, noise.wrong), signals, codes, noise.rate)
+    rows = spread_rows(n, 4 * GRID_ROWS)
     for _ in range(2):
         temperature = _temperature(log_probabilities[rows], labels[rows], found.expected[rows])
         seen = special.log_softmax(log_probabilities / temperature, axis=1)
-        for _ in range(SAID_AGAIN if shared else 1):
-            told = others_said(seen, labels, found.expected, items) if shared and items is not None else seen
-            right = np.exp(told[np.arange(len(labels)), labels])
-            likelihoods = Likelihoods(right, (1 - right) / (classes - 1))
-            found = weigh_evidence(likelihoods, signals, codes, float(1 - found.clean.mean()))
+        if items is not None and company(items).any():
+            found, said = _trust(seen, labels, signals, codes, items, found)
+            halved = special.log_softmax(log_probabilities / TAUGHT_BY_THEM, axis=1)
+            seen = np.where(company(items)[:, None], halved, seen)
+            found = _belief(seen, labels, codes, items, found, said)
+            continue
+        right = np.exp(seen[np.arange(n), labels])
+        likelihoods = Likelihoods(right, (1 - right) / (classes - 1))
+        found = weigh_evidence(likelihoods, signals, codes, float(1 - found.clean.mean()))
     return found
+
+
+def company(items: Ints) -> Bools:
+    """Whether each row's item has other labels."""
+    return np.asarray(np.bincount(items)[items] > 1)
+
+
+def _trust(
+    seen: Floats, labels: Ints, signals: Floats | None, codes: Ints | None, items: Ints, found: Evidence
+) -> tuple[Evidence, Habits]:
+    """Whom to trust, by what the model sees of an item and by its other labels."""
+    rows = np.arange(len(labels))
+    said = alike(labels, seen.shape[1], found.expected)
+    for _ in range(ASKED_FOR_TRUST):
+        joint = np.exp(others_said(seen, said.given, items)) * said.given
+        # Relative to how often the label is right anyway, which credentials and contributor say.
+        expected = np.clip(found.expected, 1e-6, 1 - 1e-6)
+        right = joint[rows, labels] / expected
+        wrong = (joint.sum(axis=1) - joint[rows, labels]) / (1 - expected)
+        found = weigh_evidence(Likelihoods(right, wrong), signals, codes, float(1 - found.clean.mean()))
+        said = habits(labels, joint / joint.sum(axis=1, keepdims=True), found.expected, codes)
+    return found, said
+
+
+def _belief(
+    seen: Floats, labels: Ints, codes: Ints | None, items: Ints, found: Evidence, said: Habits
+) -> Evidence:
+    """What to believe of each label, given whom to trust."""
+    rows = np.arange(len(labels))
+    for _ in range(ASKED_FOR_BELIEF):
+        joint = np.exp(others_said(seen, said.given, items)) * said.given
+        belief = joint / joint.sum(axis=1, keepdims=True)
+        said = habits(labels, belief, found.expected, codes)
+    clean = np.clip(belief[rows, labels], 1e-12, 1 - 1e-12)
+    beforehand = found.base + found.credentials + found.contributor
+    return replace(found, clean=clean, model=special.logit(clean) - beforehand)
 
 
 def nothing_wrong(found: Evidence) -> Evidence:
@@ -107,27 +150,34 @@ def nothing_wrong(found: Evidence) -> Evidence:
     )  # fmt: skip
 
 
-def others_said(log_probabilities: Floats, labels: Ints, expected: Floats, items: Ints) -> Floats:
-    """Log-probabilities of the classes of each row's item, given every other label of the item.
+def by_contributor(found: Evidence, codes: Ints) -> Evidence:
+    """Judge contributors whole where all but the usual few of their labels point the same way.
 
-    A label is right as often as `expected` of it, else any other class alike; one no better than chance
-    says nothing.
-
-    Examples
-    --------
-    >>> even = np.log(np.full((3, 2), 0.5))
-    >>> np.exp(others_said(even, np.array([0, 0, 1]), np.array([0.9, 0.5, 0.9]), np.zeros(3, int))).round(2)
-    array([[0.1, 0.9],
-           [0.5, 0.5],
-           [0.9, 0.1]])
+    The model is wrong about some samples of every honest table. Where a contributor's labels are
+    contradicted no more than that, nothing is wrong with it: what the model holds against single ones does
+    not count, or hard samples would be thrown away. And where no more than that are not contradicted, they
+    are so by accident.
     """
-    n, classes = log_probabilities.shape
-    accuracy = np.clip(expected, 1 / classes, MOST_TRUSTED)
-    wrong = np.log((1 - accuracy) / (classes - 1))
-    say = np.repeat(wrong[:, None], classes, axis=1)
-    say[np.arange(n), labels] = np.log(accuracy)
-    together = np.stack([np.bincount(items, say[:, k]) for k in range(classes)], axis=1)
-    return np.asarray(special.log_softmax(log_probabilities + together[items] - say, axis=1))
+    contradicted = found.clean < 0.5
+    trusted = np.bincount(codes, found.expected) > np.bincount(codes) / 2
+    hard = _unusual(contradicted, codes, trusted)
+    accident = _unusual(~contradicted, codes, ~trusted)
+    model = np.where(hard, np.maximum(found.model, 0.0), found.model)
+    model = np.where(accident, np.minimum(model, 0.0), model)
+    beforehand = found.base + found.credentials + found.contributor
+    return replace(found, model=model, clean=special.expit(beforehand + model))
+
+
+def _unusual(marked: Bools, codes: Ints, groups: Bools) -> Bools:
+    """Rows of those groups in which no more are marked than is usual.
+
+    A share within chance will do for each group alone, which for few rows is a large one; so that all
+    groups that pass must be within it together, too.
+    """
+    by_chance = stats.binom.sf(np.bincount(codes, marked) - 1, np.bincount(codes), USUAL_MISFIT)
+    rows = (groups & (by_chance > RARE))[codes]
+    fits = rows.any() and marked[rows].mean() <= USUAL_MISFIT
+    return rows if fits else np.zeros_like(rows)
 
 
 def weigh_view(

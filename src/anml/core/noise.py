@@ -15,6 +15,8 @@ from anml.core.checks import Floats, Ints
 TEMPERATURES = np.geomspace(0.1, 4.0, 24)
 RATES = np.linspace(0.0, 0.75, 76)
 GRID_ROWS = 5_000
+# Any honest table contradicts a model a little; above this share it is more than that.
+USUAL_MISFIT = 0.03
 
 
 class Noise(NamedTuple):

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from scipy import special
 
 from anml.core.checks import Array, Floats, Ints
 from anml.core.clusters import WIDEST_ODDS, at_rate, contradictions
@@ -17,7 +18,9 @@ from anml.core.domain import Task
 from anml.core.evidence import (
     Evidence,
     Likelihoods,
+    by_contributor,
     classify,
+    company,
     nothing_wrong,
     weigh_evidence,
     weigh_view,
@@ -26,6 +29,8 @@ from anml.core.noise import Noise, label_noise, residual_noise
 
 # How often networks are trained on what the evidence believes: once on everything, then on that.
 ROUNDS = 3
+# Where more rows than this have other labels of their item, these are asked rather than more networks.
+MOSTLY = 0.5
 
 # How sharp and how severe a view may be taken, and by how much (in nats) another must be better supported.
 CLUSTER_TEMPERATURES = (1.0, 3.0)
@@ -73,7 +78,14 @@ def believe(
         clear = noise.gain > 0.5 * np.log(len(y)) or support > CLEARLY_MORE
         if view.name == "networks" and not clear:
             return view._replace(found=nothing_wrong(found)), held_out
-    if view.name == "networks":
+    if view.name == "networks" and told.item is not None and company(told.item).mean() > MOSTLY:
+        # Other labels tell more than networks trained on what is believed, which only confirm it:
+        # the same networks from other starts, so that no single one decides.
+        starts = [held_out, *(refit(np.ones(len(y)), turn) for turn in range(1, ROUNDS))]
+        held_out = _together(starts) if task == "classification" else np.mean(starts, axis=0)
+        found = networks_say(held_out, y, task, estimate_noise(held_out, y, task), told)
+        view = view._replace(found=found)
+    elif view.name == "networks":
         for turn in range(1, ROUNDS):
             held_out = refit(view.found.clean, turn)
             found = networks_say(held_out, y, task, estimate_noise(held_out, y, task), told)
@@ -86,6 +98,8 @@ def believe(
             odds = _margin(held_out, np.asarray(y, dtype=np.int64))
             trained = _supported("clusters", odds, _rate(view.found.clean), told, NETWORK_TEMPERATURES)
             view = _clearly_best([view, trained])
+    if told.contributor is not None:
+        view = view._replace(found=by_contributor(view.found, told.contributor))
     return view, held_out
 
 
@@ -139,6 +153,11 @@ def _clearly_best(views: Sequence[View]) -> View:
     """The first view, or another that is clearly better supported; without a clear reason nothing changes."""
     best = max(views, key=lambda view: view.support)
     return best if best.support > views[0].support + CLEARLY_MORE else views[0]
+
+
+def _together(log_probabilities: Sequence[Floats]) -> Floats:
+    """The mean of what several networks predict."""
+    return np.asarray(special.logsumexp(log_probabilities, axis=0) - np.log(len(log_probabilities)))
 
 
 def _rate(clean: Floats) -> float:
