@@ -93,7 +93,8 @@ def contradictions(x: Floats, y: Ints, classes: int) -> Contradictions:
     counts = np.bincount(y, minlength=classes)
     rows = spread_rows(n, FITTED_ROWS)
     features = _directions(x, rows)
-    if classes < 2 or features.shape[1] == 0 or np.count_nonzero(counts) < 2 or counts[counts > 0].min() < 3:
+    few = np.count_nonzero(counts) < 2 or counts[counts > 0].min() < 3
+    if classes < 2 or features.shape[1] == 0 or few or not _measured(x[rows]):
         return nothing
     seen = np.flatnonzero(counts)
     y, classes = np.searchsorted(seen, y), len(seen)
@@ -105,8 +106,7 @@ def contradictions(x: Floats, y: Ints, classes: int) -> Contradictions:
     # condemn honest samples of classes that are far apart along with the wrong ones of those nearby.
     odds = _odds(plain.clouds, features, y, plain.confusion, pull=0.0)[0]
     odds = np.clip(odds, -WIDEST_ODDS, WIDEST_ODDS)
-    fair = _measured(x[rows]) and _fair(some, labels, plain, best, classes)
-    separated = plain.rate >= USUAL_MISFIT and fair
+    separated = plain.rate >= USUAL_MISFIT and _fair(some, labels, plain, best, classes)
     return Contradictions(at_rate(odds, rate), rate, separated)
 
 

@@ -24,6 +24,7 @@ from anml.gradients.believe import Told, believe, estimate_noise, networks_say
 from anml.gradients.crossfit import Progress, as_tensors, cross_fit, standardise
 from anml.gradients.factors import Factors
 from anml.gradients.scoring import Profile, Scores, held_out_predictions, score
+from anml.gradients.threads import one_thread_for_tables
 
 # What numpy, torch and scikit-learn all take as a seed.
 MOST_SEED = 2**32 - 1
@@ -112,7 +113,8 @@ def assess(
         def refit(weight: Floats, turn: int) -> Floats:
             return _refit(x, y, task, classes, groups, policy, weight, turn, progress)
 
-        view, held_out = believe(features, y, task, classes, scores.held_out, told, refit)
+        with one_thread_for_tables():
+            view, held_out = believe(features, y, task, classes, scores.held_out, told, refit)
         found = view.found
         scores = replace(scores, held_out=held_out)
         noise = estimate_noise(held_out, y, task)

@@ -128,6 +128,8 @@ def choose_view(x: Floats, labels: Ints, classes: int, told: Told, networks: Evi
     as in how they label it: they speak for clusters only where those are a fair picture.
     """
     seen = contradictions(x, labels, classes)
+    if not seen.rate:
+        return View("networks", 0.0, networks)
     if not seen.separated:
         told = told._replace(contributor=None)
     support, _ = weigh_view(networks.model, _rate(networks.clean), told.credentials, told.contributor)

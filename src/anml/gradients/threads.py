@@ -1,10 +1,11 @@
-"""How many threads torch uses: small networks are fastest on one, large products on all."""
+"""How many threads torch and numpy use: small networks and tables want one, large products all."""
 
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
+from threadpoolctl import threadpool_limits
 
 
 @contextmanager
@@ -16,3 +17,11 @@ def threads(count: int) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+def one_thread_for_tables() -> threadpool_limits:
+    """Products of small tables on one thread inside the block.
+
+    Waking a second one costs more than it saves, and where other programs run many times as much.
+    """
+    return threadpool_limits(limits=1, user_api="blas")
