@@ -112,3 +112,17 @@ def test_many_rows_are_judged_by_clouds_of_some():
     found = contradictions(x, flip_labels(y, wrong, 3, np.random.default_rng(12)), 3)
     assert found.separated
     assert np.mean(believed(found) == ~wrong) > 0.98
+
+
+def test_a_wide_table_is_seen_as_its_narrow_part_is():
+    rng = np.random.default_rng(5)
+    y = np.arange(300) % 3
+    narrow = rng.normal(size=(300, 4)) + 8 * np.eye(3, 4)[y]
+    labels = y.copy()
+    labels[:30] = (labels[:30] + 1) % 3
+    wide = np.c_[narrow, 0.05 * rng.normal(size=(300, 700))]
+    found = contradictions(wide, labels, 3)
+    assert found.separated
+    assert ((found.odds < 0) == (np.arange(300) < 30)).mean() > 0.98
+    again = contradictions(wide, labels, 3)
+    np.testing.assert_array_equal(found.odds, again.odds)

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg, optimize, special
+from scipy.sparse import linalg as sparse_linalg
 
 from anml.core.checks import Floats, Ints
 from anml.core.noise import USUAL_MISFIT, spread_rows
@@ -26,6 +27,7 @@ STAGES = ((0.5, 12), (0.25, 60))
 # Rows that settle the clouds, and directions of most spread that are looked at.
 FITTED_ROWS = 2_000
 DIRECTIONS = 64
+WIDE = 512
 # Beforehand a tenth of the labels is taken to be wrong, with the weight of twenty rows.
 PRIOR = (2.0, 18.0)
 # Clouds are apart when less than this share of the samples belongs to another than its nearest.
@@ -127,8 +129,13 @@ def _directions(x: Floats, rows: Ints) -> Floats:
     centred = centred[:, centred[rows].std(axis=0) > 1e-9]
     if centred.shape[1] <= DIRECTIONS:
         return np.asarray(centred)
-    _, vectors = np.linalg.eigh(centred[rows].T @ centred[rows])
-    return np.asarray(centred @ vectors[:, -DIRECTIONS:])
+    if centred.shape[1] <= WIDE:
+        _, vectors = np.linalg.eigh(centred[rows].T @ centred[rows])
+        return np.asarray(centred @ vectors[:, -DIRECTIONS:])
+    # The few directions of a wide table are found without a product of all its columns.
+    width = min(DIRECTIONS, len(rows) - 1)
+    _, _, across = sparse_linalg.svds(centred[rows], k=width, v0=np.ones(min(centred[rows].shape)))
+    return np.asarray(centred @ across.T)
 
 
 def _measured(x: Floats) -> bool:

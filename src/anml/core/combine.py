@@ -88,7 +88,7 @@ def evidence(signals: Signals, recipe: Recipe) -> tuple[Floats, Gate]:
     if wrong > MAJORITY_WRONG:
         reason = "most labels contradict each other and nothing says which side is right: do not rely on this"
         return _normalised(signals.clean), Gate("doubtful", reason, *figures)
-    if (camp := rejected_camp(signals)) > LARGE_CAMP:
+    if (camp := max(rejected_camp(signals), signals.opposed)) > LARGE_CAMP:
         reason = (
             f"contributors of {camp:.0%} of the rows contradict the others, and two camps of such size look "
             "alike from inside the data: find out which is right before relying on this"
@@ -109,7 +109,7 @@ COMBINERS: dict[str, Combiner] = {
 
 # Above this share of wrong labels the honest cannot be told from those who collude.
 MAJORITY_WRONG = 0.45
-# So it is where contributors who are mostly not believed hold more than this share of the rows.
+# So it is where contributors who are mostly not believed, or the smaller of two camps, hold more of the rows.
 LARGE_CAMP = 1 / 3
 
 

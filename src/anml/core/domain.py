@@ -31,6 +31,9 @@ class Signals:
         Estimated share of wrong labels, where the caller has one (see `anml.core.noise`).
     clean
         Probability that each label is right, all evidence counted (see `anml.core.evidence`).
+    opposed
+        Share of rows held by the smaller of two camps of contributors who contradict each other (see
+        `anml.core.camps`).
 
     Examples
     --------
@@ -45,6 +48,7 @@ class Signals:
     contributor: np.ndarray[Any, Any] | None = None
     noise: float | None = None
     clean: Floats | None = None
+    opposed: float = 0.0
     given: frozenset[str] = frozenset({"q"})
 
     @classmethod

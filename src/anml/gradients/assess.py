@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from anml.core.attribute import Contributors, attribute, chain_factor
+from anml.core.camps import opposed_camp
 from anml.core.checks import Array, Floats, Ints, as_ages, as_codes
 from anml.core.domain import Recipe, Signals, Task, Weighting
 from anml.core.errors import InputError
@@ -108,24 +109,29 @@ def assess(
     used = signals.only(policy.recipe.use) if policy.recipe.combine == "evidence" else signals
     told = Told(_credentials(used), codes, groups)
     if policy.recipe.combine == "evidence":
-        features = standardise(np.asarray(x, dtype=np.float64))
 
         def refit(weight: Floats, turn: int) -> Floats:
             return _refit(x, y, task, classes, groups, policy, weight, turn, progress)
 
         with one_thread_for_tables():
-            view, held_out = believe(features, y, task, classes, scores.held_out, told, refit)
+            view, held_out = believe(_scaled(x), y, task, classes, scores.held_out, told, refit)
         found = view.found
         scores = replace(scores, held_out=held_out)
         noise = estimate_noise(held_out, y, task)
     else:
         found = networks_say(scores.held_out, y, task, noise, told)
     signals = replace(signals, clean=found.clean, noise=float(1 - found.clean.mean()))
+    if codes is not None and task == "classification":
+        signals = replace(signals, opposed=opposed_camp(_scaled(x), np.asarray(y), codes, classes))
     weighting = weigh_signals(signals, policy.recipe)
     contributors = None
     if codes is not None and names is not None:
         contributors = attribute(signals, weighting, codes, names, found.clean)
     return Assessment(scores, noise, found, signals, weighting, contributors)
+
+
+def _scaled(x: Array) -> Floats:
+    return standardise(np.asarray(x, dtype=np.float64))
 
 
 def _items(item: Array, n: int) -> Ints:

@@ -4,7 +4,7 @@
 `same = [a, b]`          within noise: the 95% interval of the difference holds 0, or they are equal
 `no_worse = [a, b]`      a is not above b beyond noise
 `at_most = [a, x]`, `at_least = [a, x]`, `between = [a, low, high]`
-`why` says what is known about a failure.
+`why` says what is known about a failure; `ours = true` marks a promise that is not the paper's.
 `over = {axis = […]}` asks for every combination; `where = {axis = value}` puts an axis elsewhere.
 """
 
@@ -28,6 +28,7 @@ class Verdict(NamedTuple):
     holds: bool
     detail: str
     why: str = ""
+    ours: bool = False
 
 
 def check(claim: Mapping[str, Any], results: Results) -> Verdict:
@@ -36,14 +37,16 @@ def check(claim: Mapping[str, Any], results: Results) -> Verdict:
     if "text" not in claim or len(forms) != 1:
         raise InputError(f"a claim has a text and one of {', '.join(CHECKS)}, got {sorted(claim)}")
     for name in claim:
-        one_of("key in a claim", name, ("text", "over", "where", "p", "why", *CHECKS))
+        one_of("key in a claim", name, ("text", "over", "where", "p", "why", "ours", *CHECKS))
     form, held, details = forms[0], [], []
     for place in _places(claim, results):
         holds, detail = CHECKS[form](results, claim[form], place, claim.get("p"))
         label = ", ".join(str(place[axis]) for axis in claim.get("over", {}))
         held.append(holds)
         details.append(f"{label}: {detail}" if label else detail)
-    return Verdict(claim["text"], all(held), "; ".join(details), claim.get("why", ""))
+    return Verdict(
+        claim["text"], all(held), "; ".join(details), claim.get("why", ""), claim.get("ours", False)
+    )
 
 
 def _places(claim: Mapping[str, Any], results: Results) -> list[Place]:

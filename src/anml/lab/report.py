@@ -179,7 +179,8 @@ def _claims(entry: dict[str, Any]) -> Iterator[str]:
         return
     yield "\n| claim | verdict | figures |\n|---|---|---|"
     for claim in entry["claims"]:
-        yield f"| {claim['text']} | {'holds' if claim['holds'] else '**fails**'} | {claim['detail']} |"
+        whose = "ours, not the paper's: " if claim["ours"] else ""
+        yield f"| {whose}{claim['text']} | {'holds' if claim['holds'] else '**fails**'} | {claim['detail']} |"
 
 
 def _number(row: dict[str, Any], value: float | None) -> str:

@@ -37,7 +37,7 @@ def summarise(folder: Path, experiments: dict[str, Experiment] | None = None) ->
             stale.append(experiment.name)
     if not entries and not stale:
         raise InputError(f"there are no rows under {folder}; use `anml lab run`")
-    verdicts = [claim for entry in entries for claim in entry["claims"]]
+    verdicts = [claim for entry in entries for claim in entry["claims"] if not claim["ours"]]
     return {
         "experiments": entries,
         "stale": stale,

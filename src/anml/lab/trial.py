@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from scipy.stats import spearmanr
 
+from anml.core.camps import opposed_camp
 from anml.core.checks import Floats
 from anml.core.combine import correlation
 from anml.core.domain import Recipe, Signals, Weighting
@@ -90,7 +91,7 @@ def run_block(
         for (trial, key, setting, case, methods), seen in zip(keyed, scored, strict=True):
             signals = _signals(case, seen)
             if any(experiment.methods[method].combine == "evidence" for method in methods):
-                signals = replace(signals, clean=believed(setting, case))
+                signals = replace(signals, clean=believed(setting, case), opposed=_opposed(case))
             for method in methods:
                 chosen = _best(experiment.methods[method], setting.best)
                 weighting = clock("combine_ms", partial(weigh_signals, signals, chosen))
@@ -111,6 +112,12 @@ def _best(recipe: Recipe, share: float) -> Recipe:
 def _signals(case: Case, seen: Scored) -> Signals:
     v, r = (case.v, case.r) if case.credentials else (None, None)
     return Signals.of(seen.q, v, r, case.t, case.contributor)
+
+
+def _opposed(case: Case) -> float:
+    if case.contributor is None or case.classes < 2:
+        return 0.0
+    return opposed_camp(case.x, case.y, case.contributor, case.classes)
 
 
 def _row(entry: tuple[int, Key, Setting, str, Case, Scored, Weighting], error: float) -> Row:
