@@ -9,12 +9,17 @@ wrong labels are two normal distributions.
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import stats
 
 from anml.core.checks import Floats, Ints
 
 TEMPERATURES = np.geomspace(0.1, 4.0, 24)
 RATES = np.linspace(0.0, 0.75, 76)
 GRID_ROWS = 5_000
+# Degrees of freedom of residuals: from heavy tails to the normal.
+TAILS = (3.0, 6.0, 100.0)
+# How much wider one side of residuals may be than their middle: the square is the ratio of both sides.
+LOPSIDED = (0.5, 0.7, 0.85, 1.0, 1.18, 1.43, 2.0)
 
 
 class Noise(NamedTuple):
@@ -100,40 +105,78 @@ def tempered(log_probabilities: Floats, labels: Ints, temperature: float) -> Flo
     return np.asarray(raised[np.arange(len(labels)), labels] / raised.sum(axis=1))
 
 
-def residual_noise(residuals: Floats) -> Noise:
+def residual_noise(residuals: Floats, trust: Floats | None = None) -> Noise:
     """Estimate wrong numeric labels from held-out residuals, by a mixture of two normal parts.
 
     Wrong labels may be shifted to either side or merely scattered, and pull the model, so neither
-    part is centred at 0; at most half of the labels are taken to be wrong. A single normal part is
-    preferred unless two explain the residuals much better (by the Bayesian information criterion).
+    part is centred at 0; at most half of the labels are taken to be wrong. One part, however heavy
+    its tails and lopsided, is preferred unless two explain the residuals much better (by the Bayesian
+    information criterion). `trust` says how much each residual counts.
     """
     n = len(residuals)
-    centre = float(np.median(residuals))
-    spread = float(np.median(np.abs(residuals - centre))) * 1.4826
+    weight = np.ones(n) if trust is None else trust
+    count = float(weight.sum())
     none = Noise(0.0, np.ones(n), np.ones(n), np.full(n, 1e-6))
-    if n < 4 or spread < 1e-12:
+    if count < 4:
         return none
-    alone = float(np.log(_normal(residuals, residuals.mean(), residuals.std()) + 1e-300).sum())
+    centre = _middle(residuals, weight)
+    spread = _middle(np.abs(residuals - centre), weight) * 1.4826
+    if spread < 1e-12:
+        return none
+    alone = _one_part(residuals, weight, centre, spread)
     starts = ((centre + 3 * spread, spread), (centre - 3 * spread, spread), (centre, 4 * spread))
     likelihood, found = max(
-        (_two_parts(residuals, centre, spread, *start) for start in starts), key=lambda f: f[0]
+        (_two_parts(residuals, weight, centre, spread, *start) for start in starts), key=lambda f: f[0]
     )
-    return found._replace(gain=likelihood - alone) if likelihood - alone > 1.5 * np.log(n) else none
+    # Two parts have three numbers more than one: a rate, a centre and a spread.
+    enough = 1.5 * np.log(max(count, 2.0))
+    return found._replace(gain=likelihood - alone) if likelihood - alone > enough else none
 
 
-def _two_parts(x: Floats, centre: float, spread: float, other: float, width: float) -> tuple[float, Noise]:
+def _middle(x: Floats, weight: Floats) -> float:
+    """Weighted median."""
+    order = np.argsort(x)
+    running = np.cumsum(weight[order])
+    return float(x[order[int(np.searchsorted(running, 0.5 * running[-1]))]])
+
+
+def _one_part(x: Floats, weight: Floats, centre: float, spread: float) -> float:
+    """Log-likelihood of one part: of any tails, and as lopsided as it likes.
+
+    Two halves of t distributions, one on each side of the mode, found from the median by some steps.
+    """
+    best = -np.inf
+    for tails in TAILS:
+        for lopsided in LOPSIDED:
+            middle, scale = centre, spread
+            for _ in range(30):
+                side = scale * np.where(x < middle, 1 / lopsided, lopsided)
+                z = np.square((x - middle) / side)
+                pull = weight * (tails + 1) / (tails + z)
+                middle = float((pull * x / side**2).sum() / (pull / side**2).sum())
+                scale = max(scale * float(np.sqrt((pull * z).sum() / weight.sum())), 1e-12)
+            side = scale * np.where(x < middle, 1 / lopsided, lopsided)
+            share = 2 / (lopsided + 1 / lopsided)
+            density = stats.t.logpdf((x - middle) / side, tails) + np.log(share / scale)
+            best = max(best, float((weight * density).sum()))
+    return best
+
+
+def _two_parts(
+    x: Floats, weight: Floats, centre: float, spread: float, other: float, width: float
+) -> tuple[float, Noise]:
     """Expectation-maximisation from one start: log-likelihood, and who belongs to the first part."""
     rate, least = 0.1, 0.2 * spread
     clean, likelihood = np.ones(len(x)), -np.inf
     for _ in range(300):
         right, wrong = (1 - rate) * _normal(x, centre, spread), rate * _normal(x, other, width)
         clean = right / (right + wrong + 1e-300)
-        before, likelihood = likelihood, float(np.log(right + wrong + 1e-300).sum())
+        before, likelihood = likelihood, float((weight * np.log(right + wrong + 1e-300)).sum())
         if likelihood - before < 1e-6:
             break
-        rate = float(np.clip(1 - clean.mean(), 1e-6, 0.5))
-        centre, spread = _moments(x, clean, least)
-        other, width = _moments(x, 1 - clean, least)
+        rate = float(np.clip(1 - np.average(clean, weights=weight), 1e-6, 0.5))
+        centre, spread = _moments(x, weight * clean, least)
+        other, width = _moments(x, weight * (1 - clean), least)
     return likelihood, Noise(rate, clean, _normal(x, centre, spread), _normal(x, other, width))
 
 

@@ -16,13 +16,12 @@ from anml.core.clusters import WIDEST_ODDS, at_rate, contradictions
 from anml.core.domain import Task
 from anml.core.evidence import (
     Evidence,
-    Likelihoods,
     classify,
     nothing_wrong,
-    weigh_evidence,
     weigh_view,
 )
 from anml.core.noise import Noise, label_noise, residual_noise
+from anml.core.numbers import weigh_numbers
 
 # How often networks are trained on what the evidence believes: once on everything, then on that.
 ROUNDS = 3
@@ -94,8 +93,8 @@ def networks_say(held_out: Floats, y: Array, task: Task, noise: Noise, told: Tol
     if task == "classification":
         labels = np.asarray(y, dtype=np.int64)
         return classify(held_out, labels, noise, told.credentials, told.contributor, told.item)
-    likelihoods = Likelihoods(noise.right, noise.wrong)
-    return weigh_evidence(likelihoods, told.credentials, told.contributor, noise.rate)
+    values = np.asarray(y, dtype=np.float64)
+    return weigh_numbers(values, held_out, told.credentials, told.contributor, told.item)
 
 
 def estimate_noise(held_out: Floats, y: Array, task: Task) -> Noise:
