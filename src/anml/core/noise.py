@@ -17,7 +17,7 @@ TEMPERATURES = np.geomspace(0.1, 4.0, 24)
 RATES = np.linspace(0.0, 0.75, 76)
 GRID_ROWS = 5_000
 # Degrees of freedom of residuals: from heavy tails to the normal.
-TAILS = (3.0, 6.0, 100.0)
+TAILS = (6.0, 100.0)
 # How much wider one side of residuals may be than their middle: the square is the ratio of both sides.
 LOPSIDED = (0.5, 0.7, 0.85, 1.0, 1.18, 1.43, 2.0)
 
@@ -105,32 +105,47 @@ def tempered(log_probabilities: Floats, labels: Ints, temperature: float) -> Flo
     return np.asarray(raised[np.arange(len(labels)), labels] / raised.sum(axis=1))
 
 
-def residual_noise(residuals: Floats, trust: Floats | None = None) -> Noise:
+def residual_noise(residuals: Floats) -> Noise:
     """Estimate wrong numeric labels from held-out residuals, by a mixture of two normal parts.
 
+    One part, whatever its tails and however lopsided, is preferred unless two explain the residuals
+    much better (by the Bayesian information criterion).
+    """
+    found = two_parts(residuals)
+    return found if found.gain > enough(len(residuals)) else nothing_seen(len(residuals))
+
+
+def nothing_seen(n: int) -> Noise:
+    """No wrong labels."""
+    return Noise(0.0, np.ones(n), np.ones(n), np.full(n, 1e-6))
+
+
+def enough(count: float) -> float:
+    """How much two parts must gain: they have three numbers more, a rate, a centre and a spread."""
+    return float(1.5 * np.log(max(count, 2.0)))
+
+
+def two_parts(residuals: Floats, trust: Floats | None = None) -> Noise:
+    """Residuals of right and of wrong labels as two normal parts; the gain is above the best single part.
+
     Wrong labels may be shifted to either side or merely scattered, and pull the model, so neither
-    part is centred at 0; at most half of the labels are taken to be wrong. One part, however heavy
-    its tails and lopsided, is preferred unless two explain the residuals much better (by the Bayesian
-    information criterion). `trust` says how much each residual counts.
+    part is centred at 0; at most half of the labels are taken to be wrong. `trust` says how much each
+    residual counts.
     """
     n = len(residuals)
     weight = np.ones(n) if trust is None else trust
-    count = float(weight.sum())
-    none = Noise(0.0, np.ones(n), np.ones(n), np.full(n, 1e-6))
-    if count < 4:
-        return none
+    if weight.sum() < 4:
+        return nothing_seen(n)
     centre = _middle(residuals, weight)
     spread = _middle(np.abs(residuals - centre), weight) * 1.4826
     if spread < 1e-12:
-        return none
+        return nothing_seen(n)
     alone = _one_part(residuals, weight, centre, spread)
     starts = ((centre + 3 * spread, spread), (centre - 3 * spread, spread), (centre, 4 * spread))
     likelihood, found = max(
-        (_two_parts(residuals, weight, centre, spread, *start) for start in starts), key=lambda f: f[0]
+        (_from_start(residuals, weight, centre, spread, *start) for start in starts), key=lambda f: f[0]
     )
-    # Two parts have three numbers more than one: a rate, a centre and a spread.
-    enough = 1.5 * np.log(max(count, 2.0))
-    return found._replace(gain=likelihood - alone) if likelihood - alone > enough else none
+    return found._replace(gain=likelihood - alone)
 
 
 def _middle(x: Floats, weight: Floats) -> float:
@@ -162,7 +177,7 @@ def _one_part(x: Floats, weight: Floats, centre: float, spread: float) -> float:
     return best
 
 
-def _two_parts(
+def _from_start(
     x: Floats, weight: Floats, centre: float, spread: float, other: float, width: float
 ) -> tuple[float, Noise]:
     """Expectation-maximisation from one start: log-likelihood, and who belongs to the first part."""

@@ -23,7 +23,7 @@ from anml.core.evidence import (
     weigh_evidence,
     weigh_view,
 )
-from anml.core.noise import Noise, residual_noise
+from anml.core.noise import Noise, enough, nothing_seen, two_parts
 from anml.core.ways import Ways, contributor_ways
 
 # Scale, contributors and single labels are asked in turn: each needs to know whom the others believe.
@@ -35,8 +35,6 @@ LINE_TAILS = 4.0
 LEANING, GROWING = 0.5, 0.3
 # Variance of the logarithm of the size of a normal error.
 LOG_SIZE = np.pi**2 / 8
-# By how much, in nats, what is known of the rows must support that something is wrong.
-CLEARLY_MORE = 4.0
 # The share of what is unknown of an item that no number of labels can be taken to remove.
 LEAST_SHARE = 0.05
 
@@ -71,12 +69,32 @@ def weigh_numbers(
         ways = None if codes is None else contributor_ways(off, codes, signals)
         # Single labels far off are left to robustness: without them the rest would look ever narrower.
         trust = trust if ways is None or codes is None else ways.honest[codes]
-        noise = residual_noise(off, trust)
+        noise = _odd_labels(off, trust, signals)
         found = _weighed(noise, ways, signals, codes)
         believed = found.clean
-    support, _ = weigh_view(found.model, float(np.clip(1 - believed.mean(), 1e-3, 0.5)), signals, codes)
-    clear = noise.gain > 0 or (ways is not None and ways.gain > CLEARLY_MORE) or support > CLEARLY_MORE
+    clear = noise.rate > 0 or (ways is not None and ways.clear)
     return found if clear else nothing_wrong(found)
+
+
+def _odd_labels(off: Floats, trust: Floats, signals: Floats | None) -> Noise:
+    """Single labels far from the rest, where they clearly are a part of their own.
+
+    So they are if that explains the numbers much better than one part of any shape, or if credentials
+    point at them: wrong labels gather in some of those, honest tails do not. Contributors are not asked
+    again: who sends many such labels has a way of his own.
+    """
+    found = two_parts(off, trust)
+    count = float(trust.sum())
+    if found.gain > enough(count):
+        return found
+    rows = trust > 0.5
+    if signals is None or found.rate <= 0 or not rows.any():
+        return nothing_seen(len(off))
+    odds = np.log(found.right[rows] + 1e-12) - np.log(found.wrong[rows] + 1e-12)
+    support, _ = weigh_view(odds, float(np.clip(found.rate, 1e-3, 0.5)), signals[rows], None)
+    # Credentials, their squares and their products may each find something by chance.
+    chances = signals.shape[1] * (signals.shape[1] + 3) / 2
+    return found if support > 0.5 * chances * np.log(count) else nothing_seen(len(off))
 
 
 def measured(values: Floats, predicted: Floats, trust: Floats) -> Measure:

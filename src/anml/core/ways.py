@@ -1,23 +1,24 @@
 """Who makes numbers otherwise than the others: a bias and a spread per contributor, on a grid.
 
-Each contributor's numbers, in honest spreads, have a bias b and a spread s of their own. Honest
-contributors differ a little: their b and s are near the pool's. Others have any bias, and a spread no
-smaller than the honest one: nobody is convicted for being more precise. Which is likelier is weighed with
-b and s averaged over, so few rows do not convict, and how far honest contributors differ is what
-explains all contributors best: where everybody differs, nobody is convicted for it.
+Each contributor's numbers, in honest spreads, have a bias and a spread of their own. Honest contributors
+differ a little: theirs are near the pool's. Others have any bias, and a spread no smaller than the honest
+one: nobody is convicted for being more precise. Which is likelier is weighed with bias and spread averaged
+over, so few rows do not convict. How far honest contributors differ is whatever explains all contributors
+best: where everybody differs, nobody is convicted for it.
 """
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse, special
 
 from anml.core.checks import Floats, Ints
-from anml.core.evidence import Likelihoods, weigh_evidence
+from anml.core.evidence import Evidence, Likelihoods, weigh_evidence
 from anml.core.noise import spread_rows
 
-_POSITIVE = (0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 8.0, 16.0, 32.0)
-BIASES = np.array([-b for b in reversed(_POSITIVE)] + [0.0, *_POSITIVE])
+_SOME_BIASES = (0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 8.0, 16.0, 32.0)
+BIASES = np.array([-b for b in reversed(_SOME_BIASES)] + [0.0, *_SOME_BIASES])
 SPREADS = np.r_[2.0 ** np.arange(-1.5, 1.01, 0.25), 2.0 ** np.arange(1.5, 5.01, 0.5)]
 # What honest contributors may be like: where their middle lies, and how far they differ among themselves.
 CENTRES = BIASES[np.abs(BIASES) <= 1.5]
@@ -26,16 +27,20 @@ BIAS_DIFFERS = (0.1, 0.2, 0.4, 0.8)
 SPREAD_DIFFERS = (0.1, 0.3)
 # What the others may be like: shifted one way or either way, noisier, or both; a tenth are like nobody else.
 SHIFTED = (1.0, 1.5, 2.0, 3.0, 4.0, 8.0, 16.0)
-NOISIER = (1.0, 1.5, 2.0, 3.0, 4.0, 8.0, 16.0)
+NOISIER = (1.5, 2.0, 3.0, 4.0, 8.0, 16.0)
 UNLIKE = 0.1
 # Shares of contributors who are not honest; a majority of them could not be told from the honest.
-SHARES = np.r_[0.01, np.arange(0.05, 0.51, 0.05)]
+SHARES = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
 # Tails of labels, as degrees of freedom: one wild label does not make a contributor noisy.
 TAILS = (3.0, 6.0, 30.0)
 # Numbers are counted in so many bins, finer near 0; beyond the last all are equally far off.
 FARTHEST, BINS = 64.0, 400
 # So many contributors settle what honest ones are like, and so many rows are weighed at a time.
-SOME, ROWS = 500, 20_000
+SOME, ROWS = 200, 20_000
+# Not everybody is honest: clear at odds of twenty to one, or, where credentials must help, at more nats.
+TWENTY_TO_ONE, CLEARLY_MORE = float(np.log(20)), 4.0
+# Log-odds beyond which nothing changes, within the limits of `weigh_evidence`.
+WIDEST_ODDS = 25.0
 
 
 class Ways(NamedTuple):
@@ -54,8 +59,8 @@ class Ways(NamedTuple):
     ratio
         For each label, the log-ratio of its likelihood if its contributor is honest to that if not, given
         the contributor's other labels.
-    gain
-        Log-likelihood of all above that of nobody but honest contributors.
+    clear
+        Whether it is beyond doubt that somebody is not honest.
     """
 
     honest: Floats
@@ -64,66 +69,96 @@ class Ways(NamedTuple):
     credentials: Floats
     doubt: Floats
     ratio: Floats
-    gain: float
+    clear: bool
 
 
-class _Pool(NamedTuple):
-    """An account of all contributors: its log-likelihood, the best one without anybody who is not honest,
-    the share of those who are not, and the log-priors of honest and of other ways."""
+class Account(NamedTuple):
+    """One account of all contributors.
+
+    Its log-likelihood and the best without anybody who is not honest, the share of those who are not, and
+    the log-probabilities of every bias and spread among the honest and among the others.
+    """
 
     likelihood: float
     without: float
     share: float
     honest: Floats
     other: Floats
-    table: Floats
+    tails: float
+
+
+class _Judged(NamedTuple):
+    """An account, the log-odds it gives each contributor, and these joined with credentials."""
+
+    account: Account
+    total: Floats
+    odds: Floats
+    found: Evidence
+    likelihood: float
 
 
 def contributor_ways(off: Floats, codes: Ints, signals: Floats | None = None) -> Ways:
-    """Judge contributors by numbers that are measured in honest spreads."""
+    """Judge contributors by numbers that are measured in honest spreads, and by their credentials."""
     groups = int(codes.max()) + 1
     place = _bins(off)
-    counts = sparse.csr_array(
-        (np.ones(len(off)), (codes, place)), shape=(groups, BINS)
-    )
-    pools = [_pool(counts, _table(tails)) for tails in TAILS]
-    pool = max(pools, key=lambda pool: pool.likelihood)
-    total = counts @ pool.table
-    honest = special.logsumexp(total + pool.honest, axis=1)
-    other = special.logsumexp(total + pool.other, axis=1)
-    odds = honest - other
+    counts = sparse.csr_array((np.ones(len(off)), (codes, place)), shape=(groups, BINS))
     known = None if signals is None else _means(signals, codes, groups)
-    if known is not None and np.ptp(known, axis=0).max() < 1e-9:
-        known = None
-    # The logarithm's limits in `weigh_evidence`.
-    bounded = np.clip(odds, -25.0, 25.0)
-    found = weigh_evidence(Likelihoods(np.exp(bounded), np.ones(groups)), known, None, pool.share)
-    ratio = _ratios(place, codes, total, pool, odds)
+    accounts = [account for tails in TAILS for account in _accounts(counts, tails)]
+    without = max(account.without for account in accounts)
+    plain = max(accounts, key=lambda account: account.likelihood)
+    chosen = _judged(plain, counts, known)
+    clear = plain.likelihood - without > TWENTY_TO_ONE
+    if known is not None:
+        # Credentials may tell which account is right, if they are worth more than what chance finds in them,
+        # their squares and their products.
+        chances = known.shape[1] * (known.shape[1] + 3) / 2
+        cost = CLEARLY_MORE + 0.5 * chances * np.log(groups)
+        others = [_judged(a, counts, known) for a in accounts if a.tails == plain.tails and a is not plain]
+        helped = max([chosen, *others], key=lambda judged: judged.likelihood)
+        if helped.likelihood - cost > max(without, plain.likelihood - TWENTY_TO_ONE):
+            chosen, clear = helped, True
+    ratio = _ratios(place, codes, chosen)
+    found = chosen.found
     return Ways(
-        honest=found.clean,
-        odds=found.base + found.credentials + odds,
+        honest=special.expit(found.base + found.credentials + chosen.odds),
+        odds=found.base + found.credentials + chosen.odds,
         base=found.base,
         credentials=found.credentials,
         doubt=np.sqrt(np.bincount(codes, ratio**2, groups)),
         ratio=ratio,
-        gain=pool.likelihood - max(pool.without for pool in pools),
+        clear=clear,
     )
 
 
-def _ratios(place: Ints, codes: Ints, total: Floats, pool: _Pool, odds: Floats) -> Floats:
+def _judged(account: Account, counts: sparse.csr_array, known: Floats | None) -> _Judged:
+    """Log-odds of being honest by an account, and what credentials are worth for it."""
+    total = counts @ _table(account.tails)
+    honest = special.logsumexp(total + account.honest, axis=1)
+    odds = honest - special.logsumexp(total + account.other, axis=1)
+    bounded = np.clip(odds, -WIDEST_ODDS, WIDEST_ODDS)
+    found = weigh_evidence(Likelihoods(np.exp(bounded), np.ones(len(odds))), known, None, account.share)
+    mixed = np.log(found.expected + (1 - found.expected) * np.exp(-bounded))
+    # Of as many contributors as the account itself rests on.
+    some = spread_rows(len(odds), SOME)
+    return _Judged(account, total, odds, found, float((mixed + honest)[some].sum()))
+
+
+def _ratios(place: Ints, codes: Ints, judged: _Judged) -> Floats:
     """Log-ratio of each label's likelihood in honest and other ways, given the contributor's other labels."""
-    ratio = np.empty(len(place))
+    ratio, table, account = np.empty(len(place)), _table(judged.account.tails), judged.account
     for start in range(0, len(place), ROWS):
         rows = slice(start, start + ROWS)
-        rest = total[codes[rows]] - pool.table[place[rows]]
-        without = special.logsumexp(rest + pool.honest, axis=1) - special.logsumexp(rest + pool.other, axis=1)
-        ratio[rows] = odds[codes[rows]] - without
+        rest = judged.total[codes[rows]] - table[place[rows]]
+        honest = special.logsumexp(rest + account.honest, axis=1)
+        ratio[rows] = judged.odds[codes[rows]] - honest + special.logsumexp(rest + account.other, axis=1)
     return ratio
 
 
-def _means(signals: Floats, codes: Ints, groups: int) -> Floats:
+def _means(signals: Floats, codes: Ints, groups: int) -> Floats | None:
+    """Each contributor's mean credentials; None where all have the same."""
     rows = np.maximum(np.bincount(codes, minlength=groups), 1)
-    return np.stack([np.bincount(codes, column, groups) / rows for column in signals.T], axis=1)
+    means = np.stack([np.bincount(codes, column, groups) / rows for column in signals.T], axis=1)
+    return means if np.ptp(means, axis=0).max() > 1e-9 else None
 
 
 def _bins(off: Floats) -> Ints:
@@ -132,8 +167,9 @@ def _bins(off: Floats) -> Ints:
     return np.minimum(place.astype(np.int64), BINS - 1)
 
 
+@cache
 def _table(tails: float) -> Floats:
-    """Log-density of every bin's middle for every bias and spread, (bins, ways)."""
+    """Log-density of every bin's middle for every bias and spread, (bins, points)."""
     end = np.arcsinh(2 * FARTHEST)
     middles = np.sinh((np.arange(BINS) + 0.5) / BINS * 2 * end - end) / 2
     bias, spread = _grid()
@@ -147,78 +183,71 @@ def _grid() -> tuple[Floats, Floats]:
     return bias.ravel(), spread.ravel()
 
 
-def _pool(counts: sparse.csr_array, table: Floats) -> _Pool:
-    """What honest contributors are like, what the others, and how many: what explains all of them best.
-
-    From every degree to which honest contributors may differ the three are improved in turn.
-    """
-    total = counts[spread_rows(counts.shape[0], SOME)] @ table
+def _accounts(counts: sparse.csr_array, tails: float) -> list[Account]:
+    """The likeliest account for every degree to which honest contributors may differ."""
+    total = counts[spread_rows(counts.shape[0], SOME)] @ _table(tails)
     top = total.max(axis=1, keepdims=True)
     likely = np.exp(total - top)
-    honest, other = likely @ HONEST + 1e-300, likely @ OTHER + 1e-300
-    without = float(np.log(honest).sum(axis=0).max() + top.sum())
-    found = [_improved(honest, other, start) for start in np.split(np.arange(HONEST.shape[1]), STARTS)]
-    likelihood, share, kind, way = max(found)
-    return _Pool(
-        likelihood + float(top.sum()), without, share,
-        np.log(HONEST[:, kind] + 1e-300), np.log(OTHER[:, way] + 1e-300), table,
-    )  # fmt: skip
+    found: list[Account] = []
+    for biased in BIAS_DIFFERS:
+        for uneven in SPREAD_DIFFERS:
+            tried = [_improved(likely, float(top.sum()), biased, uneven, float(s), tails) for s in SCALES]
+            best = max(tried, key=lambda account: account.likelihood)
+            found.append(best._replace(without=max(account.without for account in tried)))
+    return found
 
 
-def _improved(honest: Floats, other: Floats, start: Ints) -> tuple[float, float, int, int]:
-    """Improve share, honest kind and other way in turn, from the best of some kinds."""
-    best = (-np.inf, 0.0, 0, 0)
+def _improved(
+    likely: Floats, top: float, biased: float, uneven: float, scale: float, tails: float
+) -> Account:
+    """Improve the share, the honest middle and the others' way in turn."""
+    kinds, ways = _kinds(biased, uneven, scale), _others(scale)
+    honest, other = likely @ kinds + 1e-300, likely @ ways + 1e-300
     # First against what is like nobody else: the last of the ways.
-    apart = other[:, -1:]
-    kind = int(start[np.argmax(np.log(0.8 * honest[:, start] + 0.2 * apart).sum(axis=0))])
+    kind = int(np.argmax(np.log(0.8 * honest + 0.2 * other[:, -1:]).sum(axis=0)))
+    best, found = -np.inf, (0.0, 0, 0)
     for _ in range(10):
-        mixed = [np.log((1 - s) * honest[:, [kind]] + s * other).sum(axis=0) for s in SHARES]
-        at, way = np.unravel_index(int(np.argmax(mixed)), np.shape(mixed))
-        share = float(SHARES[at])
-        again = np.log((1 - share) * honest[:, start] + share * other[:, [way]]).sum(axis=0)
-        kind = int(start[np.argmax(again)])
-        likelihood = float(again.max())
-        if likelihood <= best[0] + 1e-6:
+        mixed = np.stack([np.log((1 - s) * honest[:, [kind]] + s * other).sum(axis=0) for s in SHARES])
+        at, way = (int(place) for place in np.unravel_index(int(mixed.argmax()), mixed.shape))
+        again = np.log((1 - SHARES[at]) * honest + SHARES[at] * other[:, [way]]).sum(axis=0)
+        kind = int(np.argmax(again))
+        if float(again[kind]) <= best + 1e-6:
             break
-        best = (likelihood, share, kind, int(way))
-    return best
+        best, found = float(again[kind]), (SHARES[at], kind, way)
+    share, kind, way = found
+    without = float(np.log(honest).sum(axis=0).max())
+    log_honest, log_other = np.log(kinds[:, kind] + 1e-300), np.log(ways[:, way] + 1e-300)
+    return Account(best + top, without + top, share, log_honest, log_other, tails)
 
 
-def _honest_kinds() -> Floats:
-    """Probabilities of every bias and spread among the honest, one column for each kind of pool."""
-    columns = [
-        _near(centre, biased, scale, uneven)
-        for biased in BIAS_DIFFERS
-        for uneven in SPREAD_DIFFERS
-        for centre in CENTRES
-        for scale in SCALES
-    ]
-    return np.stack(columns, axis=1)
+@cache
+def _kinds(biased: float, uneven: float, scale: float) -> Floats:
+    """Probabilities of every bias and spread among the honest, a column for each middle."""
+    return np.stack([_near(float(centre), biased, scale, uneven) for centre in CENTRES], axis=1)
 
 
-def _other_ways() -> Floats:
-    """The same among the others; the last column holds every bias and spread alike."""
-    alike = np.full(len(BIASES) * len(SPREADS), 1 / (len(BIASES) * len(SPREADS)))
-    ways = [(0.0, shift, noise) for shift in SHIFTED for noise in (1.0, 2.0, 4.0)]
-    ways += [
+@cache
+def _others(scale: float) -> Floats:
+    """The same among the others, a column for each way; the last holds every bias and spread alike."""
+    wider = _grid()[1] >= 0.99 * scale
+    alike = wider / wider.sum()
+    either = [(0.0, shift, noise) for shift in SHIFTED for noise in (1.0, 2.0, 4.0)]
+    one_way = [
         (sign * shift, 0.25 * shift, noise)
         for shift in SHIFTED for sign in (-1, 1) for noise in (1.0, 1.5, 3.0)
     ]  # fmt: skip
-    ways += [(0.0, 0.3, noise) for noise in NOISIER[1:]]
-    near = [_near(shift, biased, noise, 0.3) for shift, biased, noise in ways]
-    return np.stack([*((1 - UNLIKE) * column + UNLIKE * alike for column in near), alike], axis=1)
+    noisy = [(0.0, 0.3, noise) for noise in NOISIER]
+    columns = []
+    for shift, biased, noise in (*either, *one_way, *noisy):
+        near = _near(shift, biased, noise * scale, 0.3) * wider
+        columns.append((1 - UNLIKE) * near / near.sum() + UNLIKE * alike)
+    return np.stack([*columns, alike], axis=1)
 
 
 def _near(bias: float, biased: float, spread: float, uneven: float) -> Floats:
     """Probabilities on the grid, normal in the bias and in the logarithm of the spread."""
     at, wide = _grid()
-    likely = np.exp(
-        -0.5 * np.square((at - bias) / biased) - 0.5 * np.square(np.log(wide / spread) / uneven)
-    )
+    odds = -0.5 * np.square((at - bias) / biased) - 0.5 * np.square(np.log(wide / spread) / uneven)
     # Each point stands for as much of the plane as lies about it.
-    likely *= np.outer(np.gradient(np.log(SPREADS)), np.gradient(BIASES)).ravel()
+    likely = np.exp(odds) * np.outer(np.gradient(np.log(SPREADS)), np.gradient(BIASES)).ravel()
     return np.asarray(likely / likely.sum())
-
-
-HONEST, OTHER = _honest_kinds(), _other_ways()
-STARTS = len(BIAS_DIFFERS) * len(SPREAD_DIFFERS)
