@@ -66,7 +66,8 @@ def weigh_numbers(
         if shared and items is not None and turn:
             measure = among_others(values, measure, believed, codes, items)
         off = (values - measure.centre) / measure.spread
-        ways = None if codes is None else contributor_ways(off, codes, signals)
+        apart = (values - np.average(values, weights=trust)) / measure.spread
+        ways = None if codes is None else contributor_ways(off, apart, codes, signals)
         # Single labels far off are left to robustness: without them the rest would look ever narrower.
         trust = trust if ways is None or codes is None else ways.honest[codes]
         noise = _odd_labels(off, trust, signals)

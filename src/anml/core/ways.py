@@ -97,11 +97,16 @@ class _Judged(NamedTuple):
     likelihood: float
 
 
-def contributor_ways(off: Floats, codes: Ints, signals: Floats | None = None) -> Ways:
-    """Judge contributors by numbers that are measured in honest spreads, and by their credentials."""
+def contributor_ways(off: Floats, apart: Floats, codes: Ints, signals: Floats | None = None) -> Ways:
+    """Judge contributors by their numbers and credentials.
+
+    Both in honest spreads: `off` is how far each number lies from where it is expected, `apart` how far
+    from the middle of all numbers, for those who do not look at the item at all.
+    """
     groups = int(codes.max()) + 1
-    place = _bins(off)
-    counts = sparse.csr_array((np.ones(len(off)), (codes, place)), shape=(groups, BINS))
+    place = np.stack([_bins(off), BINS + _bins(apart)], axis=1)
+    rows = np.repeat(codes, 2)
+    counts = sparse.csr_array((np.ones(len(rows)), (rows, place.ravel())), shape=(groups, 2 * BINS))
     known = None if signals is None else _means(signals, codes, groups)
     accounts = [account for tails in TAILS for account in _accounts(counts, tails)]
     without = max(account.without for account in accounts)
@@ -148,7 +153,7 @@ def _ratios(place: Ints, codes: Ints, judged: _Judged) -> Floats:
     ratio, table, account = np.empty(len(place)), _table(judged.account.tails), judged.account
     for start in range(0, len(place), ROWS):
         rows = slice(start, start + ROWS)
-        rest = judged.total[codes[rows]] - table[place[rows]]
+        rest = judged.total[codes[rows]] - table[place[rows, 0]] - table[place[rows, 1]]
         honest = special.logsumexp(rest + account.honest, axis=1)
         ratio[rows] = judged.odds[codes[rows]] - honest + special.logsumexp(rest + account.other, axis=1)
     return ratio
@@ -169,13 +174,18 @@ def _bins(off: Floats) -> Ints:
 
 @cache
 def _table(tails: float) -> Floats:
-    """Log-density of every bin's middle for every bias and spread, (bins, points)."""
+    """Log-density of every bin's middle for every bias and spread, (bins, points).
+
+    A number has a bin of how far it is off, and one of how far from the middle; of the points the first
+    half look at the one and the second half at the other.
+    """
     end = np.arcsinh(2 * FARTHEST)
     middles = np.sinh((np.arange(BINS) + 0.5) / BINS * 2 * end - end) / 2
     bias, spread = _grid()
     z = (middles[:, None] - bias) / spread
     constant = special.gammaln((tails + 1) / 2) - special.gammaln(tails / 2) - 0.5 * np.log(tails * np.pi)
-    return np.asarray(constant - np.log(spread) - (tails + 1) / 2 * np.log1p(z * z / tails))
+    density = constant - np.log(spread) - (tails + 1) / 2 * np.log1p(z * z / tails)
+    return np.kron(np.eye(2), density)
 
 
 def _grid() -> tuple[Floats, Floats]:
@@ -223,12 +233,16 @@ def _improved(
 @cache
 def _kinds(biased: float, uneven: float, scale: float) -> Floats:
     """Probabilities of every bias and spread among the honest, a column for each middle."""
-    return np.stack([_near(float(centre), biased, scale, uneven) for centre in CENTRES], axis=1)
+    near = np.stack([_near(float(centre), biased, scale, uneven) for centre in CENTRES], axis=1)
+    return np.vstack([near, np.zeros_like(near)])
 
 
 @cache
 def _others(scale: float) -> Floats:
-    """The same among the others, a column for each way; the last holds every bias and spread alike."""
+    """The same among the others, a column for each way; the last holds every bias and spread alike.
+
+    A half of the points is for those who do not look at the item: numbers about the middle of all.
+    """
     wider = _grid()[1] >= 0.99 * scale
     alike = wider / wider.sum()
     either = [(0.0, shift, noise) for shift in SHIFTED for noise in (1.0, 2.0, 4.0)]
@@ -237,11 +251,15 @@ def _others(scale: float) -> Floats:
         for shift in SHIFTED for sign in (-1, 1) for noise in (1.0, 1.5, 3.0)
     ]  # fmt: skip
     noisy = [(0.0, 0.3, noise) for noise in NOISIER]
+    none = np.zeros(len(wider))
     columns = []
     for shift, biased, noise in (*either, *one_way, *noisy):
         near = _near(shift, biased, noise * scale, 0.3) * wider
-        columns.append((1 - UNLIKE) * near / near.sum() + UNLIKE * alike)
-    return np.stack([*columns, alike], axis=1)
+        columns.append(np.r_[(1 - UNLIKE) * near / near.sum() + UNLIKE * alike, none])
+    for noise in (1.0, *NOISIER):
+        near = _near(0.0, 0.5, noise * scale, 0.3) * wider
+        columns.append(np.r_[UNLIKE * alike, (1 - UNLIKE) * near / near.sum()])
+    return np.stack([*columns, np.r_[alike, none]], axis=1)
 
 
 def _near(bias: float, biased: float, spread: float, uneven: float) -> Floats:
