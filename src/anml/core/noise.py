@@ -17,7 +17,9 @@ TEMPERATURES = np.geomspace(0.1, 4.0, 24)
 RATES = np.linspace(0.0, 0.75, 76)
 GRID_ROWS = 5_000
 # Degrees of freedom of residuals: from heavy tails to the normal.
-TAILS = (6.0, 100.0)
+TAILS = (4.0, 8.0, 100.0)
+# What a label that is called wrong must give at least, in nats.
+LEAST_EACH = 0.1
 # How much wider one side of residuals may be than their middle: the square is the ratio of both sides.
 LOPSIDED = (0.5, 0.7, 0.85, 1.0, 1.18, 1.43, 2.0)
 
@@ -112,7 +114,7 @@ def residual_noise(residuals: Floats) -> Noise:
     much better (by the Bayesian information criterion).
     """
     found = two_parts(residuals)
-    return found if found.gain > enough(len(residuals)) else nothing_seen(len(residuals))
+    return found if clear_parts(found, len(residuals)) else nothing_seen(len(residuals))
 
 
 def nothing_seen(n: int) -> Noise:
@@ -120,9 +122,15 @@ def nothing_seen(n: int) -> Noise:
     return Noise(0.0, np.ones(n), np.ones(n), np.full(n, 1e-6))
 
 
-def enough(count: float) -> float:
-    """How much two parts must gain: they have three numbers more, a rate, a centre and a spread."""
-    return float(1.5 * np.log(max(count, 2.0)))
+def clear_parts(found: Noise, count: float) -> bool:
+    """Whether two parts are clearly there, among `count` residuals.
+
+    They have three numbers more than one part (a rate, a centre, a spread) and must be worth them by twenty
+    to one; and each label that is called wrong must give something to it, because among very many
+    residuals any small oddity of their shape would.
+    """
+    needed = 1.5 * np.log(max(count, 2.0)) + np.log(20) + LEAST_EACH * found.rate * count
+    return bool(found.gain > needed)
 
 
 def two_parts(residuals: Floats, trust: Floats | None = None) -> Noise:

@@ -23,11 +23,13 @@ from anml.core.evidence import (
     weigh_evidence,
     weigh_view,
 )
-from anml.core.noise import Noise, enough, nothing_seen, two_parts
-from anml.core.ways import Ways, contributor_ways
+from anml.core.noise import Noise, clear_parts, nothing_seen, two_parts
+from anml.core.ways import Ways, beyond_chance, contributor_ways, label_ratios
 
 # Scale, contributors and single labels are asked in turn: each needs to know whom the others believe.
 TURNS = 4
+# A change of trust that changes nothing.
+SETTLED = 0.01
 # Steps of the robust line; tails of its errors, heavy enough that nothing far off moves it.
 LINE_STEPS = 20
 LINE_TAILS = 4.0
@@ -61,20 +63,33 @@ def weigh_numbers(
     trust: Floats = np.ones(len(values))
     believed = trust
     shared = items is not None and bool(np.bincount(items).max() > 1)
+    ways, ratio = None, np.zeros(len(values))
     for turn in range(TURNS):
         measure = measured(values, predicted, trust)
         if shared and items is not None and turn:
             measure = among_others(values, measure, believed, codes, items)
         off = (values - measure.centre) / measure.spread
         apart = (values - np.average(values, weights=trust)) / measure.spread
-        ways = None if codes is None else contributor_ways(off, apart, codes, signals)
-        # Single labels far off are left to robustness: without them the rest would look ever narrower.
-        trust = trust if ways is None or codes is None else ways.honest[codes]
+        before = trust
+        if codes is not None:
+            ways = contributor_ways(off, apart, codes, signals)
+            # Single labels far off are left to robustness: without them the rest would look ever narrower.
+            trust = np.maximum(ways.honest[codes], 1e-6)
         noise = _odd_labels(off, trust, signals)
-        found = _weighed(noise, ways, signals, codes)
-        believed = found.clean
-    clear = noise.rate > 0 or (ways is not None and ways.clear)
-    return found if clear else nothing_wrong(found)
+        believed = trust * noise.clean
+        if np.abs(trust - before).max() < SETTLED and not (shared and turn == 0):
+            break
+    if ways is not None and codes is not None:
+        if beyond_chance(ways, off, apart, codes):
+            ratio = label_ratios(ways, off, apart, codes)
+        else:
+            ways, even = None, np.ones(len(values))
+            measure = measured(values, predicted, even)
+            if shared and items is not None:
+                measure = among_others(values, measure, even, codes, items)
+            noise = _odd_labels((values - measure.centre) / measure.spread, even, signals)
+    found = _weighed(noise, ways, ratio, signals, codes)
+    return nothing_wrong(found) if ways is None and noise.rate == 0 else found
 
 
 def _odd_labels(off: Floats, trust: Floats, signals: Floats | None) -> Noise:
@@ -86,7 +101,7 @@ def _odd_labels(off: Floats, trust: Floats, signals: Floats | None) -> Noise:
     """
     found = two_parts(off, trust)
     count = float(trust.sum())
-    if found.gain > enough(count):
+    if clear_parts(found, count):
         return found
     rows = trust > 0.5
     if signals is None or found.rate <= 0 or not rows.any():
@@ -117,13 +132,11 @@ def measured(values: Floats, predicted: Floats, trust: Floats) -> Measure:
         error = (off - centre - lean * along) / grown
         weight = trust * (LINE_TAILS + 1) / (LINE_TAILS + np.square(error / spread))
         spread = float(np.sqrt((weight * error**2).sum() / trust.sum()))
-        total = (weight / grown**2).sum()
-        centre = float((weight / grown**2 * (off - lean * along)).sum() / total)
+        even = weight / grown**2
+        centre = float((even * (off - lean * along)).sum() / even.sum())
         # A normal prior on the slope, in units of the predictions.
         prior = (spread / (LEANING * width)) ** 2 if width > 0 else 1.0
-        lean = float(
-            (weight / grown**2 * along * (off - centre)).sum() / ((weight / grown**2 * along**2).sum() + prior)
-        )
+        lean = float((even * along * (off - centre)).sum() / ((even * along**2).sum() + prior))
         size = np.log(np.abs(off - centre - lean * along) + 1e-3 * spread)
         size -= np.average(size, weights=weight)
         growth = float((weight * along * size).sum() / ((weight * along**2).sum() + LOG_SIZE / GROWING**2))
@@ -131,9 +144,7 @@ def measured(values: Floats, predicted: Floats, trust: Floats) -> Measure:
     return Measure(predicted + centre + lean * along, spread * grown)
 
 
-def among_others(
-    values: Floats, measure: Measure, trust: Floats, codes: Ints | None, items: Ints
-) -> Measure:
+def among_others(values: Floats, measure: Measure, trust: Floats, codes: Ints | None, items: Ints) -> Measure:
     """What the other labels of its item say of each label, joined with the prediction by their precisions.
 
     Labels count as far as they are trusted, and nobody confirms himself: labels of the same contributor
@@ -166,17 +177,19 @@ def _spreads(off: Floats, weight: Floats, items: Ints) -> tuple[float, float]:
     return total, float(np.clip(within, LEAST_SHARE * total, total))
 
 
-def _weighed(noise: Noise, ways: Ways | None, signals: Floats | None, codes: Ints | None) -> Evidence:
+def _weighed(
+    noise: Noise, ways: Ways | None, ratio: Floats, signals: Floats | None, codes: Ints | None
+) -> Evidence:
     """Join what single labels show with what their contributors' ways do."""
     single = weigh_evidence(Likelihoods(noise.right, noise.wrong), signals, codes, noise.rate)
     if ways is None or codes is None:
         return single
     odd = np.log(noise.wrong + 1e-300) - np.log(noise.right + 1e-300)
     # What is said of the contributor without this label, and how likely the label is in either way.
-    otherwise = special.expit(-(ways.odds[codes] - ways.ratio))
+    otherwise = special.expit(-(ways.odds[codes] - ratio))
     usual = special.expit(ways.base + ways.credentials)[codes]
     expected = (1 - otherwise) * single.expected
-    wrong = otherwise * np.exp(-ways.ratio) + (1 - otherwise) * (1 - single.expected) * np.exp(odd)
+    wrong = otherwise * np.exp(-ratio) + (1 - otherwise) * (1 - single.expected) * np.exp(odd)
     model = np.log(1 - expected + 1e-12) - np.log(wrong + 1e-300)
     base = _logit(special.expit(ways.base) * special.expit(single.base))
     credentials = _logit(usual * special.expit(single.base + single.credentials)) - base
@@ -190,7 +203,7 @@ def _weighed(noise: Noise, ways: Ways | None, signals: Floats | None, codes: Int
         contributor=contributor,
         model=model,
         effect=np.bincount(codes, contributor) / rows,
-        doubt=np.sqrt(single.doubt**2 + ways.doubt**2),
+        doubt=np.sqrt(single.doubt**2 + np.bincount(codes, ratio**2)),
     )
 
 

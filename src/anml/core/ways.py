@@ -36,11 +36,13 @@ TAILS = (3.0, 6.0, 30.0)
 # Numbers are counted in so many bins, finer near 0; beyond the last all are equally far off.
 FARTHEST, BINS = 64.0, 400
 # So many contributors settle what honest ones are like, and so many rows are weighed at a time.
-SOME, ROWS = 200, 20_000
+SOME, ROWS = 200, 4_000
 # Not everybody is honest: clear at odds of twenty to one, or, where credentials must help, at more nats.
 TWENTY_TO_ONE, CLEARLY_MORE = float(np.log(20)), 4.0
 # Log-odds beyond which nothing changes, within the limits of `weigh_evidence`.
 WIDEST_ODDS = 25.0
+# Log-odds at which a point of the grid is left out.
+NEVER = 25.0
 
 
 class Ways(NamedTuple):
@@ -54,22 +56,18 @@ class Ways(NamedTuple):
         The same as log-odds: base, credentials and what the numbers say.
     base, credentials
         Log-odds before looking at the numbers: for all, and what the contributor's credentials add.
-    doubt
-        Standard error of what the numbers say, by how much of it each label gave.
-    ratio
-        For each label, the log-ratio of its likelihood if its contributor is honest to that if not, given
-        the contributor's other labels.
-    clear
-        Whether it is beyond doubt that somebody is not honest.
+    gain
+        Log-likelihood above that of honest contributors only, less what it must be to be clear.
+    judged
+        What `label_ratios` needs.
     """
 
     honest: Floats
     odds: Floats
     base: float
     credentials: Floats
-    doubt: Floats
-    ratio: Floats
-    clear: bool
+    gain: float
+    judged: "Judged"
 
 
 class Account(NamedTuple):
@@ -87,11 +85,11 @@ class Account(NamedTuple):
     tails: float
 
 
-class _Judged(NamedTuple):
+class Judged(NamedTuple):
     """An account, the log-odds it gives each contributor, and these joined with credentials."""
 
     account: Account
-    total: Floats
+    counts: sparse.csr_array
     odds: Floats
     found: Evidence
     likelihood: float
@@ -104,15 +102,13 @@ def contributor_ways(off: Floats, apart: Floats, codes: Ints, signals: Floats | 
     from the middle of all numbers, for those who do not look at the item at all.
     """
     groups = int(codes.max()) + 1
-    place = np.stack([_bins(off), BINS + _bins(apart)], axis=1)
-    rows = np.repeat(codes, 2)
-    counts = sparse.csr_array((np.ones(len(rows)), (rows, place.ravel())), shape=(groups, 2 * BINS))
+    counts = _counted(off, apart, codes)
     known = None if signals is None else _means(signals, codes, groups)
     accounts = [account for tails in TAILS for account in _accounts(counts, tails)]
     without = max(account.without for account in accounts)
     plain = max(accounts, key=lambda account: account.likelihood)
     chosen = _judged(plain, counts, known)
-    clear = plain.likelihood - without > TWENTY_TO_ONE
+    gain = plain.likelihood - without - TWENTY_TO_ONE
     if known is not None:
         # Credentials may tell which account is right, if they are worth more than what chance finds in them,
         # their squares and their products.
@@ -120,43 +116,79 @@ def contributor_ways(off: Floats, apart: Floats, codes: Ints, signals: Floats | 
         cost = CLEARLY_MORE + 0.5 * chances * np.log(groups)
         others = [_judged(a, counts, known) for a in accounts if a.tails == plain.tails and a is not plain]
         helped = max([chosen, *others], key=lambda judged: judged.likelihood)
-        if helped.likelihood - cost > max(without, plain.likelihood - TWENTY_TO_ONE):
-            chosen, clear = helped, True
-    ratio = _ratios(place, codes, chosen)
-    found = chosen.found
+        if helped.likelihood - without - cost > max(gain, 0.0):
+            chosen, gain = helped, helped.likelihood - without - cost
+    before = chosen.found.base + chosen.found.credentials
     return Ways(
-        honest=special.expit(found.base + found.credentials + chosen.odds),
-        odds=found.base + found.credentials + chosen.odds,
-        base=found.base,
-        credentials=found.credentials,
-        doubt=np.sqrt(np.bincount(codes, ratio**2, groups)),
-        ratio=ratio,
-        clear=clear,
+        honest=special.expit(before + chosen.odds),
+        odds=before + chosen.odds,
+        base=chosen.found.base,
+        credentials=chosen.found.credentials,
+        gain=gain,
+        judged=chosen,
     )
 
 
-def _judged(account: Account, counts: sparse.csr_array, known: Floats | None) -> _Judged:
+def beyond_chance(ways: Ways, off: Floats, apart: Floats, codes: Ints) -> bool:
+    """Whether it is clear that somebody is not honest.
+
+    Not if the same numbers, dealt to contributors at random, show as much: then it is their shape that
+    is unusual, not a contributor.
+    """
+    if ways.gain <= 0:
+        return False
+    dealt = np.random.default_rng(0).permutation(codes)
+    accounts = [a for tails in TAILS for a in _accounts(_counted(off, apart, dealt), tails)]
+    luck = max(a.likelihood for a in accounts) - max(a.without for a in accounts)
+    return ways.gain > luck
+
+
+def label_ratios(ways: Ways, off: Floats, apart: Floats, codes: Ints) -> Floats:
+    """For each label, the log-ratio of its likelihood if its contributor is honest to that if not.
+
+    Given the contributor's other labels: a label does not vouch for itself.
+    """
+    account, counts, odds, _, _ = ways.judged
+    ratio = np.empty(len(off))
+    order = np.argsort(codes, kind="stable")
+    for start in range(0, len(off), ROWS):
+        rows = order[start : start + ROWS]
+        present, who = np.unique(codes[rows], return_inverse=True)
+        first, second = _bins(off[rows]), BINS + _bins(apart[rows])
+        gone = []
+        for prior in (account.honest, account.other):
+            # Points that no contributor is near count for nothing.
+            total = counts[present] @ _table(account.tails) + prior
+            near = np.flatnonzero((total - total.max(axis=1, keepdims=True)).max(axis=0) > -NEVER)
+            table = _table(account.tails)[:, near]
+            gone.append(special.logsumexp(total[:, near][who] - table[first] - table[second], axis=1))
+        ratio[rows] = odds[codes[rows]] - gone[0] + gone[1]
+    return ratio
+
+
+def _counted(off: Floats, apart: Floats, codes: Ints) -> sparse.csr_array:
+    """How many numbers of each contributor lie in each bin."""
+    bins = np.stack([_bins(off), BINS + _bins(apart)], axis=1).ravel()
+    shape = (int(codes.max()) + 1, 2 * BINS)
+    return sparse.csr_array((np.ones(len(bins)), (np.repeat(codes, 2), bins)), shape=shape)
+
+
+def _judged(account: Account, counts: sparse.csr_array, known: Floats | None) -> Judged:
     """Log-odds of being honest by an account, and what credentials are worth for it."""
-    total = counts @ _table(account.tails)
-    honest = special.logsumexp(total + account.honest, axis=1)
-    odds = honest - special.logsumexp(total + account.other, axis=1)
+    groups = counts.shape[0]
+    honest, other = np.empty(groups), np.empty(groups)
+    for start in range(0, groups, ROWS):
+        some = slice(start, start + ROWS)
+        total = counts[some] @ _table(account.tails)
+        honest[some] = special.logsumexp(total + account.honest, axis=1)
+        other[some] = special.logsumexp(total + account.other, axis=1)
+    odds = honest - other
     bounded = np.clip(odds, -WIDEST_ODDS, WIDEST_ODDS)
     found = weigh_evidence(Likelihoods(np.exp(bounded), np.ones(len(odds))), known, None, account.share)
     mixed = np.log(found.expected + (1 - found.expected) * np.exp(-bounded))
     # Of as many contributors as the account itself rests on.
-    some = spread_rows(len(odds), SOME)
-    return _Judged(account, total, odds, found, float((mixed + honest)[some].sum()))
-
-
-def _ratios(place: Ints, codes: Ints, judged: _Judged) -> Floats:
-    """Log-ratio of each label's likelihood in honest and other ways, given the contributor's other labels."""
-    ratio, table, account = np.empty(len(place)), _table(judged.account.tails), judged.account
-    for start in range(0, len(place), ROWS):
-        rows = slice(start, start + ROWS)
-        rest = judged.total[codes[rows]] - table[place[rows, 0]] - table[place[rows, 1]]
-        honest = special.logsumexp(rest + account.honest, axis=1)
-        ratio[rows] = judged.odds[codes[rows]] - honest + special.logsumexp(rest + account.other, axis=1)
-    return ratio
+    few = spread_rows(len(odds), SOME)
+    return Judged(account, counts, odds, found, float((mixed + honest)[few].sum()))
 
 
 def _means(signals: Floats, codes: Ints, groups: int) -> Floats | None:
@@ -169,7 +201,7 @@ def _means(signals: Floats, codes: Ints, groups: int) -> Floats | None:
 def _bins(off: Floats) -> Ints:
     end = np.arcsinh(2 * FARTHEST)
     place = (np.arcsinh(2 * np.clip(off, -FARTHEST, FARTHEST)) + end) / (2 * end) * BINS
-    return np.minimum(place.astype(np.int64), BINS - 1)
+    return np.asarray(np.minimum(place.astype(np.int64), BINS - 1))
 
 
 @cache

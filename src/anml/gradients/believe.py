@@ -15,6 +15,7 @@ from anml.core.checks import Array, Floats, Ints
 from anml.core.clusters import WIDEST_ODDS, at_rate, contradictions
 from anml.core.domain import Task
 from anml.core.evidence import (
+    SURELY_RIGHT,
     Evidence,
     classify,
     nothing_wrong,
@@ -72,6 +73,8 @@ def believe(
         clear = noise.gain > 0.5 * np.log(len(y)) or support > CLEARLY_MORE
         if view.name == "networks" and not clear:
             return view._replace(found=nothing_wrong(found)), held_out
+    elif found.base >= SURELY_RIGHT:
+        return view, held_out  # nothing speaks against any of the numbers
     if view.name == "networks":
         for turn in range(1, ROUNDS):
             held_out = refit(view.found.clean, turn)

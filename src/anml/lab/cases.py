@@ -90,8 +90,9 @@ def make_case(setting: Setting, trial: int, seed: int) -> Case:
     y, y_test, unit = _units(y, data.y[test], data.classes)
     return Case(
         x=x, y=y, x_test=x_test, y_test=y_test, classes=data.classes, v=v, r=r,
-        t=Decay(setting.decay)(age), contributor=contributor, item=item, credentials=setting.scenario != "none", bad=bad,
-        wrong=turned | (y != truth) if data.classes > 1 else bad, tier=tier, unit=unit,
+        t=Decay(setting.decay)(age), contributor=contributor, item=item,
+        credentials=setting.scenario != "none", bad=bad,
+        wrong=turned | (y != truth) if data.classes > 1 else turned, tier=tier, unit=unit,
         seed=int(rng("network").integers(2**31)),
     )  # fmt: skip
 
