@@ -33,6 +33,7 @@ SETTLED = 0.01
 # Steps of the robust line; tails of its errors, heavy enough that nothing far off moves it.
 LINE_STEPS = 20
 LINE_TAILS = 4.0
+WIDEST = 1.5
 # How far the line may lean from the predictions, and the spread grow along them, before there is evidence.
 LEANING, GROWING = 0.5, 0.3
 # Variance of the logarithm of the size of a normal error.
@@ -126,12 +127,14 @@ def measured(values: Floats, predicted: Floats, trust: Floats) -> Measure:
         return Measure(predicted + centre, np.full(len(values), max(float(off.std()), 1e-9)))
     width = float(predicted.std())
     along = (predicted - predicted.mean()) / width if width > 1e-9 * spread else np.zeros(len(values))
-    lean, growth = 0.0, 0.0
+    # However many are far off, most are not: the spread stays near that of the shortest half.
+    widest = WIDEST * spread
+    lean = 0.0
     grown: Floats = np.ones(len(values))
     for _ in range(LINE_STEPS):
         error = (off - centre - lean * along) / grown
         weight = trust * (LINE_TAILS + 1) / (LINE_TAILS + np.square(error / spread))
-        spread = float(np.sqrt((weight * error**2).sum() / trust.sum()))
+        spread = min(float(np.sqrt((weight * error**2).sum() / trust.sum())), widest)
         even = weight / grown**2
         centre = float((even * (off - lean * along)).sum() / even.sum())
         # A normal prior on the slope, in units of the predictions.
