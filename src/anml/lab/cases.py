@@ -68,6 +68,8 @@ def make_case(setting: Setting, trial: int, seed: int) -> Case:
     item = np.repeat(np.arange(len(train)), setting.labels) if setting.labels > 1 else None
     train = np.repeat(train, setting.labels)
     x, x_test = _scaled(data.x[train], data.x[test])
+    if setting.scatter and data.classes > 1:
+        raise InputError(f"classes cannot scatter, only numbers can; got scatter = {setting.scatter}")
     truth = _scattered(data.y[train], setting, rng("scatter"))
     n = len(truth)
     contributor, bad = _contributors(setting, n, rng("bad"))
