@@ -11,7 +11,7 @@ from anml.core.calibration import reliability
 from anml.core.noise import clear_parts, residual_noise, two_parts
 from anml.core.numbers import Measure, among_others, measured, weigh_numbers
 from anml.core.signals.learned import learned_reputation
-from anml.core.ways import beyond_chance, contributor_ways, label_ratios
+from anml.core.ways import beyond_chance, contributor_ways, label_ratios, vouched_for
 
 CONTRIBUTORS, EACH = 20, 20
 
@@ -143,6 +143,11 @@ class TestWays:
         alone, told = (contributor_ways(off, apart, codes, known).honest for known in (None, credentials))
         assert told[:20].mean() < alone[:20].mean() - 0.1
         assert told[20:].mean() > alone[20:].mean()
+
+    def test_credentials_accuse_only_those_who_have_the_worse(self):
+        credentials = np.array([[0.9, 0.5], [0.2, 0.5]])
+        assert vouched_for(credentials, np.array([0.9, 0.1]))
+        assert not vouched_for(credentials, np.array([0.1, 0.9]))
 
     def test_more_precise_is_not_otherwise(self):
         predicted, values, codes, _ = contributed()

@@ -24,7 +24,7 @@ from anml.core.evidence import (
     weigh_view,
 )
 from anml.core.noise import Noise, clear_parts, nothing_seen, two_parts
-from anml.core.ways import Ways, beyond_chance, contributor_ways, label_ratios
+from anml.core.ways import Ways, beyond_chance, contributor_ways, label_ratios, vouched_for
 
 # Scale, contributors and single labels are asked in turn: each needs to know whom the others believe.
 TURNS = 4
@@ -111,7 +111,8 @@ def _odd_labels(off: Floats, trust: Floats, signals: Floats | None) -> Noise:
     support, _ = weigh_view(odds, float(np.clip(found.rate, 1e-3, 0.5)), signals[rows], None)
     # Credentials, their squares and their products may each find something by chance.
     chances = signals.shape[1] * (signals.shape[1] + 3) / 2
-    return found if support > 0.5 * chances * np.log(count) else nothing_seen(len(off))
+    accused = support > 0.5 * chances * np.log(count) and vouched_for(signals[rows], found.clean[rows])
+    return found if accused else nothing_seen(len(off))
 
 
 def measured(values: Floats, predicted: Floats, trust: Floats) -> Measure:

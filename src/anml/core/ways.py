@@ -111,11 +111,12 @@ def contributor_ways(off: Floats, apart: Floats, codes: Ints, signals: Floats | 
     gain = plain.likelihood - without - TWENTY_TO_ONE
     if known is not None:
         # Credentials may tell which account is right, if they are worth more than what chance finds in them,
-        # their squares and their products.
+        # their squares and their products: half a nat in each.
         chances = known.shape[1] * (known.shape[1] + 3) / 2
-        cost = CLEARLY_MORE + 0.5 * chances * np.log(groups)
+        cost = CLEARLY_MORE + 0.5 * chances
         others = [_judged(a, counts, known) for a in accounts if a.tails == plain.tails and a is not plain]
-        helped = max([chosen, *others], key=lambda judged: judged.likelihood)
+        right_way = [judged for judged in (chosen, *others) if vouched_for(known, judged.found.clean)]
+        helped = max(right_way, key=lambda judged: judged.likelihood, default=chosen)
         if helped.likelihood - without - cost > max(gain, 0.0):
             chosen, gain = helped, helped.likelihood - without - cost
     before = chosen.found.base + chosen.found.credentials
@@ -171,6 +172,17 @@ def _counted(off: Floats, apart: Floats, codes: Ints) -> sparse.csr_array:
     bins = np.stack([_bins(off), BINS + _bins(apart)], axis=1).ravel()
     shape = (int(codes.max()) + 1, 2 * BINS)
     return sparse.csr_array((np.ones(len(bins)), (np.repeat(codes, 2), bins)), shape=shape)
+
+
+def vouched_for(credentials: Floats, believed: Floats) -> bool:
+    """Whether those who are believed have the better credentials.
+
+    Credentials count in whichever direction the data supports, but of two camps they may only accuse the one
+    that has the worse: else which camp is honest would be a toss.
+    """
+    right = believed @ credentials / max(float(believed.sum()), 1e-9)
+    wrong = (1 - believed) @ credentials / max(float((1 - believed).sum()), 1e-9)
+    return bool(right.sum() >= wrong.sum())
 
 
 def _judged(account: Account, counts: sparse.csr_array, known: Floats | None) -> Judged:
