@@ -153,3 +153,32 @@ def test_turncoats_are_honest_first():
 def test_bad_input_is_one_sentence(call, says):
     with pytest.raises(InputError, match=says):
         call()
+
+
+def test_numbers_are_changed_only_where_marked_and_as_named():
+    rng = np.random.default_rng(0)
+    y = rng.normal(10, 2, 4_000)
+    which = np.arange(4_000) < 2_000
+    noisy, unit, any_of = (
+        attacks.noisy_targets(y, which, rng),
+        attacks.rescale_targets(y, which),
+        attacks.random_targets(y, which, rng),
+    )
+    for changed in (noisy, unit, any_of):
+        np.testing.assert_array_equal(changed[2_000:], y[2_000:])
+    assert (noisy - y)[which].std() == pytest.approx(2 * y.std(), rel=0.05)
+    np.testing.assert_allclose(unit[which], 2.54 * y[which])
+    assert set(any_of) <= set(y)
+    assert abs(np.corrcoef(any_of[which], y[which])[0, 1]) < 0.1
+
+
+@pytest.mark.parametrize("factor", [1.0, np.nan, np.inf])
+def test_a_factor_that_is_no_other_unit_is_refused(factor):
+    with pytest.raises(InputError, match="factor between units"):
+        attacks.rescale_targets([1.0, 2.0], np.array([True, False]), factor)
+
+
+@pytest.mark.parametrize("y", [[1.0, np.nan], [[1.0], [2.0]]])
+def test_what_are_no_numbers_is_refused(y):
+    with pytest.raises(InputError, match="one finite value per sample"):
+        attacks.random_targets(y, np.array([True, False]), np.random.default_rng(0))

@@ -86,3 +86,31 @@ def test_two_large_camps_are_doubtful():
     found = assess(x, labels, "classification", 3, Known(contributor=who), POLICY)
     assert found.weighting.gate.branch == "doubtful"
     assert "40%" in found.weighting.gate.reason
+
+
+def numbers(seed, bad):
+    """Numbers of twenty contributors, and the mask of those whose labels are shifted."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(400, 3))
+    who = np.arange(400) % 20
+    wrong = who < bad
+    return x, x[:, 0] + np.sin(x[:, 1]) + rng.normal(0, 0.5, 400) + 1.5 * wrong, who, wrong
+
+
+def test_shifted_numbers_are_not_believed():
+    x, y, who, wrong = numbers(0, 5)
+    found = assess(x, y, "regression", 1, Known(contributor=who), POLICY)
+    assert (found.evidence.clean > 0.5).tolist() == (~wrong).tolist()
+    each = zip(found.contributors.names, found.contributors.quality, strict=True)
+    poor = {int(name) for name, quality in each if quality < 0.5}
+    assert poor == set(range(5))
+    assert found.weighting.gate.branch == "evidence"
+
+
+def test_honest_numbers_are_believed_without_training_again():
+    x, y, who, _ = numbers(1, 0)
+    said = []
+    known = Known(contributor=who)
+    found = assess(x, y, "regression", 1, known, POLICY, progress=lambda what, *_: said.append(what))
+    assert found.evidence.clean.min() > 0.999
+    assert not any("round" in what for what in said)

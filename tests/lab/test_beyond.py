@@ -1,4 +1,4 @@
-"""Experiments beyond the paper: calibration and attacks, small but whole."""
+"""Experiments beyond the paper: calibration, attacks and numbers, small but whole."""
 
 from dataclasses import replace
 
@@ -8,9 +8,11 @@ import pytest
 from lab_tiny import tiny
 
 from anml.core.calibration import from_columns
+from anml.core.errors import InputError
+from anml.lab.cases import make_case
 from anml.lab.figures import draw_all
 from anml.lab.runner import run
-from anml.lab.spec import catalogue
+from anml.lab.spec import Setting, catalogue
 from anml.lab.summary import describe, load_results
 from anml.lab.tables import tables
 
@@ -47,6 +49,38 @@ def test_attacks(tmp_path):
     clean = rows.filter(pl.col("attack") == "none")
     assert clean["precision"].to_list() == [100.0] * 4
     assert clean["doubtful"].to_list() == [0.0] * 4
+
+
+def test_numbers(tmp_path):
+    whole = catalogue("beyond")["numbers"]
+    chosen = [value for value in whole.vary["attack"] if value["label"] in ("none", "40% other unit")]
+    sets = [{**value, "epochs": 3} for value in whole.vary["dataset"] if value["label"] == "diabetes"]
+    small = replace(whole, trials=1, vary={"dataset": sets, "told": whole.vary["told"][1:], "attack": chosen})
+    assert run([small], tmp_path) == {}
+    rows = load_results(small, tmp_path).rows.filter(pl.col("method") == "evidence")
+    assert rows["told"].to_list() == ["ids only", "ids only", "overlap", "overlap"]
+    # All of the honest labels are kept, and none of the others.
+    assert rows["precision"].to_list() == [100.0] * 4
+    assert rows["kept"].to_list() == pytest.approx([100, 60, 100, 60], abs=3)
+    assert rows["calibration"].max() < 0.02
+    for value in sets:
+        case = make_case(replace(whole.setting, dataset=value["dataset"], **OVERLAP), 0, 0)
+        assert np.bincount(case.item).tolist() == [3] * 309
+        pairs = set(zip(case.item.tolist(), case.contributor.tolist(), strict=True))
+        assert len(pairs) == len(case.y)
+
+
+OVERLAP = {"attack": "bias", "labels": 3, "scatter": 0.3}
+
+
+def test_more_labels_of_a_thing_than_contributors_are_refused():
+    with pytest.raises(InputError, match="21 labels of one thing need as many contributors, got 20"):
+        make_case(Setting(dataset="diabetes", attack="bias", contributors=20, labels=21), 0, 0)
+
+
+def test_classes_do_not_scatter():
+    with pytest.raises(InputError, match="classes cannot scatter"):
+        make_case(Setting(dataset="wine", scatter=0.3), 0, 0)
 
 
 def test_claims_name_every_attack():

@@ -107,10 +107,37 @@ def shift_targets(
     >>> shift_targets([0.0, 2.0], [False, True])
     array([0., 4.])
     """
-    values = np.array(y, dtype=np.float64)
-    marked = _marks(which, len(values))
+    values, marked = _numbers(y, which)
     sign = np.ones(len(values)) if rng is None else rng.choice([-1.0, 1.0], len(values))
     return np.asarray(np.where(marked, values + sign * deviations * values.std(), values))
+
+
+def noisy_targets(y: Any, which: Any, rng: np.random.Generator, deviations: float = 2.0) -> Floats:
+    """Add noise to marked numbers: right on average, but scattered by some standard deviations."""
+    values, marked = _numbers(y, which)
+    in_range("deviations", deviations, 0, np.inf, open_high=True)
+    noise = rng.normal(0.0, deviations * values.std(), len(values))
+    return np.asarray(np.where(marked, values + noise, values))
+
+
+def rescale_targets(y: Any, which: Any, factor: float = 2.54) -> Floats:
+    """Give marked numbers in another unit: a factor, as between inches and centimetres.
+
+    Examples
+    --------
+    >>> rescale_targets([1.0, 2.0], [False, True])
+    array([1.  , 5.08])
+    """
+    values, marked = _numbers(y, which)
+    if not np.isfinite(factor) or factor == 1:
+        raise InputError(f"the factor between units must be a finite number other than 1, got {factor}")
+    return np.asarray(np.where(marked, factor * values, values))
+
+
+def random_targets(y: Any, which: Any, rng: np.random.Generator) -> Floats:
+    """Give marked samples the number of any sample: plausible values that have nothing to do with them."""
+    values, marked = _numbers(y, which)
+    return np.asarray(np.where(marked, rng.choice(values, len(values)), values))
 
 
 def collude_labels(y: Any, which: Any, classes: int) -> Ints:
@@ -201,6 +228,13 @@ def _labels(y: Any, which: Any, classes: int) -> tuple[Ints, Bools]:
     if labels.ndim != 1 or (len(labels) and not 0 <= labels.min() <= labels.max() < classes):
         raise InputError(f"labels must be one class code per sample, from 0 to {classes - 1}")
     return labels, _marks(which, len(labels))
+
+
+def _numbers(y: Any, which: Any) -> tuple[Floats, Bools]:
+    values = np.array(y, dtype=np.float64)
+    if values.ndim != 1 or not np.isfinite(values).all():
+        raise InputError("numbers must be one finite value per sample")
+    return values, _marks(which, len(values))
 
 
 def _marks(which: Any, n: int) -> Bools:

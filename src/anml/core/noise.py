@@ -9,6 +9,7 @@ wrong labels are two normal distributions.
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import stats
 
 from anml.core.checks import Floats, Ints
 
@@ -17,6 +18,12 @@ RATES = np.linspace(0.0, 0.75, 76)
 GRID_ROWS = 5_000
 # Any honest table contradicts a model a little; above this share it is more than that.
 USUAL_MISFIT = 0.03
+# Degrees of freedom of residuals: from heavy tails to the normal.
+TAILS = (4.0, 8.0, 100.0)
+# What a label that is called wrong must give at least, in nats.
+LEAST_EACH = 0.1
+# How much wider one side of residuals may be than their middle: the square is the ratio of both sides.
+LOPSIDED = (0.5, 0.7, 0.85, 1.0, 1.18, 1.43, 2.0)
 
 
 class Noise(NamedTuple):
@@ -105,37 +112,96 @@ def tempered(log_probabilities: Floats, labels: Ints, temperature: float) -> Flo
 def residual_noise(residuals: Floats) -> Noise:
     """Estimate wrong numeric labels from held-out residuals, by a mixture of two normal parts.
 
+    One part, whatever its tails and however lopsided, is preferred unless two explain the residuals
+    much better (by the Bayesian information criterion).
+    """
+    found = two_parts(residuals)
+    return found if clear_parts(found, len(residuals)) else nothing_seen(len(residuals))
+
+
+def nothing_seen(n: int) -> Noise:
+    """No wrong labels."""
+    return Noise(0.0, np.ones(n), np.ones(n), np.full(n, 1e-6))
+
+
+def clear_parts(found: Noise, count: float) -> bool:
+    """Whether two parts are clearly there, among `count` residuals.
+
+    They have three numbers more than one part (a rate, a centre, a spread) and must be worth them by twenty
+    to one; and each label that is called wrong must give something to it, because among very many
+    residuals any small oddity of their shape would.
+    """
+    needed = 1.5 * np.log(max(count, 2.0)) + np.log(20) + LEAST_EACH * found.rate * count
+    return bool(found.gain > needed)
+
+
+def two_parts(residuals: Floats, trust: Floats | None = None) -> Noise:
+    """Residuals of right and of wrong labels as two normal parts; the gain is above the best single part.
+
     Wrong labels may be shifted to either side or merely scattered, and pull the model, so neither
-    part is centred at 0; at most half of the labels are taken to be wrong. A single normal part is
-    preferred unless two explain the residuals much better (by the Bayesian information criterion).
+    part is centred at 0; at most half of the labels are taken to be wrong. `trust` says how much each
+    residual counts.
     """
     n = len(residuals)
-    centre = float(np.median(residuals))
-    spread = float(np.median(np.abs(residuals - centre))) * 1.4826
-    none = Noise(0.0, np.ones(n), np.ones(n), np.full(n, 1e-6))
-    if n < 4 or spread < 1e-12:
-        return none
-    alone = float(np.log(_normal(residuals, residuals.mean(), residuals.std()) + 1e-300).sum())
+    weight = np.ones(n) if trust is None else trust
+    if weight.sum() < 4:
+        return nothing_seen(n)
+    centre = _middle(residuals, weight)
+    spread = _middle(np.abs(residuals - centre), weight) * 1.4826
+    if spread < 1e-12:
+        return nothing_seen(n)
+    alone = _one_part(residuals, weight, centre, spread)
     starts = ((centre + 3 * spread, spread), (centre - 3 * spread, spread), (centre, 4 * spread))
     likelihood, found = max(
-        (_two_parts(residuals, centre, spread, *start) for start in starts), key=lambda f: f[0]
+        (_from_start(residuals, weight, centre, spread, *start) for start in starts), key=lambda f: f[0]
     )
-    return found._replace(gain=likelihood - alone) if likelihood - alone > 1.5 * np.log(n) else none
+    return found._replace(gain=likelihood - alone)
 
 
-def _two_parts(x: Floats, centre: float, spread: float, other: float, width: float) -> tuple[float, Noise]:
+def _middle(x: Floats, weight: Floats) -> float:
+    """Weighted median."""
+    order = np.argsort(x)
+    running = np.cumsum(weight[order])
+    return float(x[order[int(np.searchsorted(running, 0.5 * running[-1]))]])
+
+
+def _one_part(x: Floats, weight: Floats, centre: float, spread: float) -> float:
+    """Log-likelihood of one part: of any tails, and as lopsided as it likes.
+
+    Two halves of t distributions, one on each side of the mode, found from the median by some steps.
+    """
+    best = -np.inf
+    for tails in TAILS:
+        for lopsided in LOPSIDED:
+            middle, scale = centre, spread
+            for _ in range(30):
+                side = scale * np.where(x < middle, 1 / lopsided, lopsided)
+                z = np.square((x - middle) / side)
+                pull = weight * (tails + 1) / (tails + z)
+                middle = float((pull * x / side**2).sum() / (pull / side**2).sum())
+                scale = max(scale * float(np.sqrt((pull * z).sum() / weight.sum())), 1e-12)
+            side = scale * np.where(x < middle, 1 / lopsided, lopsided)
+            share = 2 / (lopsided + 1 / lopsided)
+            density = stats.t.logpdf((x - middle) / side, tails) + np.log(share / scale)
+            best = max(best, float((weight * density).sum()))
+    return best
+
+
+def _from_start(
+    x: Floats, weight: Floats, centre: float, spread: float, other: float, width: float
+) -> tuple[float, Noise]:
     """Expectation-maximisation from one start: log-likelihood, and who belongs to the first part."""
     rate, least = 0.1, 0.2 * spread
     clean, likelihood = np.ones(len(x)), -np.inf
     for _ in range(300):
         right, wrong = (1 - rate) * _normal(x, centre, spread), rate * _normal(x, other, width)
         clean = right / (right + wrong + 1e-300)
-        before, likelihood = likelihood, float(np.log(right + wrong + 1e-300).sum())
+        before, likelihood = likelihood, float((weight * np.log(right + wrong + 1e-300)).sum())
         if likelihood - before < 1e-6:
             break
-        rate = float(np.clip(1 - clean.mean(), 1e-6, 0.5))
-        centre, spread = _moments(x, clean, least)
-        other, width = _moments(x, 1 - clean, least)
+        rate = float(np.clip(1 - np.average(clean, weights=weight), 1e-6, 0.5))
+        centre, spread = _moments(x, weight * clean, least)
+        other, width = _moments(x, weight * (1 - clean), least)
     return likelihood, Noise(rate, clean, _normal(x, centre, spread), _normal(x, other, width))
 
 

@@ -16,16 +16,16 @@ from anml.core.checks import Array, Floats, Ints
 from anml.core.clusters import WIDEST_ODDS, at_rate, contradictions
 from anml.core.domain import Task
 from anml.core.evidence import (
+    SURELY_RIGHT,
     Evidence,
-    Likelihoods,
     by_contributor,
     classify,
     company,
     nothing_wrong,
-    weigh_evidence,
     weigh_view,
 )
 from anml.core.noise import Noise, label_noise, residual_noise
+from anml.core.numbers import weigh_numbers
 
 # How often networks are trained on what the evidence believes: once on everything, then on that.
 ROUNDS = 3
@@ -69,37 +69,63 @@ def believe(
     """Evidence on every label, and the held-out predictions it ended with."""
     noise = estimate_noise(held_out, y, task)
     found = networks_say(held_out, y, task, noise, told)
-    view = View("networks", 0.0, found)
-    if task == "classification":
-        view = choose_view(x, np.asarray(y, dtype=np.int64), classes, told, found)
-        # The simplest answer first: a rate of wrong labels must explain more than it costs to assume one,
-        # or what is known of the rows must point at some. Else hard samples would pay for it.
-        support, _ = weigh_view(found.model, _rate(found.clean), told.credentials, told.contributor)
-        clear = noise.gain > 0.5 * np.log(len(y)) or support > CLEARLY_MORE
-        if view.name == "networks" and not clear:
-            return view._replace(found=nothing_wrong(found)), held_out
-    if view.name == "networks" and told.item is not None and company(told.item).mean() > MOSTLY:
-        # Other labels tell more than networks trained on what is believed, which only confirm it:
-        # the same networks from other starts, so that no single one decides.
-        starts = [held_out, *(refit(np.ones(len(y)), turn) for turn in range(1, ROUNDS))]
-        held_out = _together(starts) if task == "classification" else np.mean(starts, axis=0)
-        found = networks_say(held_out, y, task, estimate_noise(held_out, y, task), told)
-        view = view._replace(found=found)
-    elif view.name == "networks":
-        for turn in range(1, ROUNDS):
-            held_out = refit(view.found.clean, turn)
-            found = networks_say(held_out, y, task, estimate_noise(held_out, y, task), told)
-            view = view._replace(found=found)
-    elif told.anything:
-        # Networks take over only as far as they are supported more: left alone they would learn again
-        # what the clusters saw through.
-        for turn in range(1, ROUNDS):
-            held_out = refit(view.found.clean, turn)
-            odds = _margin(held_out, np.asarray(y, dtype=np.int64))
-            trained = _supported("clusters", odds, _rate(view.found.clean), told, NETWORK_TEMPERATURES)
-            view = _clearly_best([view, trained])
+    if task == "regression":
+        plain = View("networks", 0.0, found), held_out
+        # Nothing speaks against any of the numbers: the simplest answer.
+        return plain if found.base >= SURELY_RIGHT else _in_rounds(found, y, task, held_out, told, refit)
+    labels = np.asarray(y, dtype=np.int64)
+    view = choose_view(x, labels, classes, told, found)
+    # The simplest answer first: a rate of wrong labels must explain more than it costs to assume one,
+    # or what is known of the rows must point at some. Else hard samples would pay for it.
+    support, _ = weigh_view(found.model, _rate(found.clean), told.credentials, told.contributor)
+    clear = noise.gain > 0.5 * np.log(len(y)) or support > CLEARLY_MORE
+    if view.name == "networks" and not clear:
+        return view._replace(found=nothing_wrong(found)), held_out
+    if view.name != "networks":
+        view, held_out = _supported_rounds(view, labels, held_out, told, refit)
+    elif told.item is not None and company(told.item).mean() > MOSTLY:
+        view, held_out = _from_other_starts(labels, held_out, told, refit)
+    else:
+        view, held_out = _in_rounds(found, y, task, held_out, told, refit)
     if told.contributor is not None:
         view = view._replace(found=by_contributor(view.found, told.contributor))
+    return view, held_out
+
+
+def _in_rounds(
+    found: Evidence, y: Array, task: Task, held_out: Floats, told: Told, refit: Refit
+) -> tuple[View, Floats]:
+    """Train networks on what is believed, and believe what they predict, in turn."""
+    for turn in range(1, ROUNDS):
+        held_out = refit(found.clean, turn)
+        found = networks_say(held_out, y, task, estimate_noise(held_out, y, task), told)
+    return View("networks", 0.0, found), held_out
+
+
+def _from_other_starts(labels: Ints, held_out: Floats, told: Told, refit: Refit) -> tuple[View, Floats]:
+    """Train the same networks from other starts, so that no single one decides.
+
+    Where most items have several labels, these tell more than networks trained on what is believed, which
+    only confirm it.
+    """
+    starts = [held_out, *(refit(np.ones(len(labels)), turn) for turn in range(1, ROUNDS))]
+    together = np.asarray(special.logsumexp(starts, axis=0) - np.log(len(starts)))
+    noise = estimate_noise(together, labels, "classification")
+    return View("networks", 0.0, networks_say(together, labels, "classification", noise, told)), together
+
+
+def _supported_rounds(
+    view: View, labels: Ints, held_out: Floats, told: Told, refit: Refit
+) -> tuple[View, Floats]:
+    """Train networks on what the clusters believe; they take over only as far as they are supported more.
+
+    Left alone they would learn again what the clusters saw through.
+    """
+    for turn in range(1, ROUNDS if told.anything else 1):
+        held_out = refit(view.found.clean, turn)
+        odds = _margin(held_out, labels)
+        trained = _supported("clusters", odds, _rate(view.found.clean), told, NETWORK_TEMPERATURES)
+        view = _clearly_best([view, trained])
     return view, held_out
 
 
@@ -108,8 +134,8 @@ def networks_say(held_out: Floats, y: Array, task: Task, noise: Noise, told: Tol
     if task == "classification":
         labels = np.asarray(y, dtype=np.int64)
         return classify(held_out, labels, noise, told.credentials, told.contributor, told.item)
-    likelihoods = Likelihoods(noise.right, noise.wrong)
-    return weigh_evidence(likelihoods, told.credentials, told.contributor, noise.rate)
+    values = np.asarray(y, dtype=np.float64)
+    return weigh_numbers(values, held_out, told.credentials, told.contributor, told.item)
 
 
 def estimate_noise(held_out: Floats, y: Array, task: Task) -> Noise:
@@ -155,11 +181,6 @@ def _clearly_best(views: Sequence[View]) -> View:
     """The first view, or another that is clearly better supported; without a clear reason nothing changes."""
     best = max(views, key=lambda view: view.support)
     return best if best.support > views[0].support + CLEARLY_MORE else views[0]
-
-
-def _together(log_probabilities: Sequence[Floats]) -> Floats:
-    """The mean of what several networks predict."""
-    return np.asarray(special.logsumexp(log_probabilities, axis=0) - np.log(len(log_probabilities)))
 
 
 def _rate(clean: Floats) -> float:

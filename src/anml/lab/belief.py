@@ -21,7 +21,7 @@ class _Told:
     def __init__(self, setting: Setting, case: Case) -> None:
         self.setting, self.case = setting, case
         digest = hashlib.sha256(repr((case.seed, case.credentials, setting.decay)).encode())
-        for part in (case.x, case.y, case.v, case.r, case.t, case.contributor):
+        for part in (case.x, case.y, case.v, case.r, case.t, case.contributor, case.item):
             digest.update(b"-" if part is None else np.ascontiguousarray(part).tobytes())
         self.name = digest.hexdigest()
 
@@ -42,6 +42,7 @@ def _believed(told: _Told) -> Floats:
     case, setting = told.case, told.setting
     known = Known(
         contributor=case.contributor,
+        item=case.item,
         verification=case.v if case.credentials else None,
         reputation=case.r if case.credentials else None,
         age=-np.log(case.t) / setting.decay if np.ptp(case.t) > 0 else None,

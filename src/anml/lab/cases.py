@@ -13,7 +13,7 @@ import numpy as np
 
 from anml.core import attacks, scenarios
 from anml.core.checks import Bools, Floats, Ints
-from anml.core.errors import UnknownNameError
+from anml.core.errors import InputError, UnknownNameError
 from anml.core.signals.temporal import Decay
 from anml.gradients.crossfit import standardise
 from anml.lab.data import Dataset, load_dataset
@@ -22,7 +22,7 @@ from anml.lab.spec import Setting
 
 @dataclass(frozen=True)
 class Case:
-    """What a method sees (x, y, v, r, t, contributor), and what only the scoring of methods sees.
+    """What a method sees (x, y, v, r, t, contributor, item), and what only the scoring of methods sees.
 
     `bad` marks samples of bad contributors, `wrong` labels that are not the true ones, `tier` the group
     of the contributor where there are tiers. Without `credentials` v and r are not known, and are 1.
@@ -38,6 +38,7 @@ class Case:
     r: Floats
     t: Floats
     contributor: Ints | None
+    item: Ints | None
     credentials: bool
     bad: Bools
     wrong: Bools
@@ -64,8 +65,12 @@ def make_case(setting: Setting, trial: int, seed: int) -> Case:
 
     data = load_dataset(setting.dataset)
     train, test = _split(data, setting, rng("split"))
+    item = np.repeat(np.arange(len(train)), setting.labels) if setting.labels > 1 else None
+    train = np.repeat(train, setting.labels)
     x, x_test = _scaled(data.x[train], data.x[test])
-    truth = data.y[train]
+    if setting.scatter and data.classes > 1:
+        raise InputError(f"classes cannot scatter, only numbers can; got scatter = {setting.scatter}")
+    truth = _scattered(data.y[train], setting, rng("scatter"))
     n = len(truth)
     contributor, bad = _contributors(setting, n, rng("bad"))
     if contributor is not None and setting.sybils > 1:
@@ -87,8 +92,9 @@ def make_case(setting: Setting, trial: int, seed: int) -> Case:
     y, y_test, unit = _units(y, data.y[test], data.classes)
     return Case(
         x=x, y=y, x_test=x_test, y_test=y_test, classes=data.classes, v=v, r=r,
-        t=Decay(setting.decay)(age), contributor=contributor, credentials=setting.scenario != "none", bad=bad,
-        wrong=turned | (y != truth) if data.classes > 1 else bad, tier=tier, unit=unit,
+        t=Decay(setting.decay)(age), contributor=contributor, item=item,
+        credentials=setting.scenario != "none", bad=bad,
+        wrong=turned | (y != truth) if data.classes > 1 else turned, tier=tier, unit=unit,
         seed=int(rng("network").integers(2**31)),
     )  # fmt: skip
 
@@ -121,8 +127,22 @@ def _scaled(x: Floats, x_test: Floats) -> tuple[Floats, Floats]:
 def _contributors(setting: Setting, n: int, rng: np.random.Generator) -> tuple[Ints | None, Bools]:
     if not setting.contributors:
         return None, attacks.choose(n, setting.bad, rng)
-    holder = rng.permutation(n) % setting.contributors
+    if setting.labels > setting.contributors:
+        raise InputError(
+            f"{setting.labels} labels of one thing need as many contributors, got {setting.contributors}"
+        )
+    if setting.labels > 1:
+        # Nobody labels a thing twice.
+        order = rng.permuted(np.tile(np.arange(setting.contributors), (n // setting.labels, 1)), axis=1)
+        holder = order[:, : setting.labels].ravel()
+    else:
+        holder = rng.permutation(n) % setting.contributors
     return holder, attacks.choose(setting.contributors, setting.bad, rng)[holder]
+
+
+def _scattered(y: Any, setting: Setting, rng: np.random.Generator) -> Any:
+    """Honest labels of one thing are not quite the same number."""
+    return y + rng.normal(0.0, setting.scatter * y.std(), len(y)) if setting.scatter else y
 
 
 def _flip(
@@ -152,6 +172,30 @@ def _shift(
     return x, attacks.shift_targets(y, bad, rng)
 
 
+def _bias(
+    x: Floats, y: Any, bad: Bools, classes: int, setting: Setting, rng: np.random.Generator
+) -> tuple[Floats, Any]:
+    return x, attacks.shift_targets(y, bad, deviations=1.0)
+
+
+def _noisy(
+    x: Floats, y: Any, bad: Bools, classes: int, setting: Setting, rng: np.random.Generator
+) -> tuple[Floats, Any]:
+    return x, attacks.noisy_targets(y, bad, rng)
+
+
+def _unit(
+    x: Floats, y: Any, bad: Bools, classes: int, setting: Setting, rng: np.random.Generator
+) -> tuple[Floats, Any]:
+    return x, attacks.rescale_targets(y, bad)
+
+
+def _random(
+    x: Floats, y: Any, bad: Bools, classes: int, setting: Setting, rng: np.random.Generator
+) -> tuple[Floats, Any]:
+    return x, attacks.random_targets(y, bad, rng)
+
+
 def _collude(
     x: Floats, y: Any, bad: Bools, classes: int, setting: Setting, rng: np.random.Generator
 ) -> tuple[Floats, Any]:
@@ -165,6 +209,10 @@ ATTACKS: dict[str, Attack] = {
     "aligned": _aligned,
     "collude": _collude,
     "shift": _shift,
+    "bias": _bias,
+    "noisy": _noisy,
+    "unit": _unit,
+    "random": _random,
 }
 
 # Credentials that are not one of `anml.core.scenarios.SCENARIOS`.

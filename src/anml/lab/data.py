@@ -36,6 +36,14 @@ def _embedded(name: str) -> Dataset:
     return Dataset(x.astype(np.float64), y.astype(np.int64), int(y.max()) + 1)
 
 
+def _friedman() -> Dataset:
+    """Friedman's first function of ten features, five of which count, with normal noise."""
+    from sklearn.datasets import make_friedman1
+
+    x, y = make_friedman1(800, noise=1.0, random_state=0)
+    return Dataset(x, y, 1)
+
+
 def _adult() -> Dataset:
     """14 features as the paper counts them: categories become codes, in order of name."""
     import polars as pl
@@ -75,6 +83,7 @@ DATASETS: dict[str, Callable[[], Dataset]] = {
     "breast-cancer": lambda: _embedded("breast_cancer"),
     "digits": lambda: _embedded("digits"),
     "diabetes": lambda: _embedded("diabetes"),
+    "friedman": _friedman,
     "adult": _adult,
     "covertype": _covertype,
 }

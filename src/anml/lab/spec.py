@@ -34,6 +34,9 @@ class Setting:
     contributors, sybils, honest_first
         How many contributors hold the samples (0 makes every sample its own); over how many identities
         each attacker is split; share of its samples that an attacker labels honestly before it turns.
+    labels, scatter
+        How many labels each thing has, of as many contributors; for numbers, by how many standard deviations
+        labels of one thing scatter.
     periods, oldest, decay, drift, drift_rate
         Time periods (1: no time), the age of the oldest, lambda_T per unit of age; `none`, `label` or
         `feature` drift, and its rate.
@@ -57,6 +60,8 @@ class Setting:
     contributors: int = 0
     sybils: int = 1
     honest_first: float = 0.0
+    labels: int = 1
+    scatter: float = 0.0
     periods: int = 1
     oldest: float = 1.0
     decay: float = 0.1

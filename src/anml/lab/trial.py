@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from scipy.stats import spearmanr
 
+from anml.core.calibration import reliability
 from anml.core.camps import opposed_camp
 from anml.core.checks import Floats
 from anml.core.combine import correlation
@@ -121,7 +122,7 @@ def _opposed(case: Case) -> float:
 
 
 def _row(entry: tuple[int, Key, Setting, str, Case, Scored, Weighting], error: float) -> Row:
-    trial, key, _, method, case, seen, weighting = entry
+    trial, key, setting, method, case, seen, weighting = entry
     kept = weighting.kept
     row: Row = {"trial": trial, **dict(key), "method": method, "error": error}
     row["precision"] = 100 * float(1 - case.wrong[kept].mean())
@@ -134,6 +135,8 @@ def _row(entry: tuple[int, Key, Setting, str, Case, Scored, Weighting], error: f
     row["uniform_branch"] = 100 * float(weighting.gate.branch == "uniform")
     row["doubtful"] = 100 * float(weighting.gate.branch == "doubtful")
     row["krum_branch"] = 100 * float(weighting.gate.branch == "krum")
+    if weighting.recipe.combine == "evidence":
+        row["calibration"] = reliability(believed(setting, case), ~case.wrong).error
     if case.tier is not None:
         for code, name in enumerate(("attacker", "novice", "intermediate", "expert")):
             row[f"kept_{name}"] = 100 * float(kept[case.tier == code].mean())
