@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from anml.app.files import read_bytes, read_text
 from anml.app.spreadsheets import safe_for_spreadsheets
 from anml.core.canonical import canonical, sha256
 from anml.core.errors import InputError
@@ -48,16 +49,39 @@ def read_run(folder: Path) -> Run:
     for path in (file, about):
         if not path.is_file():
             raise InputError(f"{folder} is not a run folder: it has no {path.name}")
-    data = file.read_bytes()
-    samples = pl.read_parquet(data)
+    data = read_bytes(file, "run's table")
+    try:
+        samples = pl.read_parquet(data)
+    except pl.exceptions.PolarsError:
+        raise InputError(f"{file} is damaged or truncated; write the run again") from None
     for name in ("contributor", "kept"):
         if name not in samples.columns:
             raise InputError(f"samples.parquet has no column {name!r}")
+    _check_kinds(samples)
     if samples.is_empty():
         raise InputError("samples.parquet has no rows; there is nothing to settle")
     if samples["contributor"].null_count():
         raise InputError(f"contributor is missing in {samples['contributor'].null_count()} rows of the run")
-    return Run(samples, json.loads(about.read_text()), sha256(data))
+    return Run(samples, _read_info(about), sha256(data))
+
+
+def _check_kinds(samples: pl.DataFrame) -> None:
+    """Say which column does not hold what the arithmetic needs."""
+    kinds = {name: pl.selectors.numeric() for name in (*_SIGNALS, "p_clean", "weight", "confidence")}
+    kinds |= {"kept": pl.selectors.boolean(), "contributor": ~pl.selectors.nested()}
+    for name, kind in kinds.items():
+        if name in samples.columns and not pl.selectors.expand_selector(samples.select(name), kind):
+            raise InputError(f"column {name!r} of samples.parquet cannot hold {samples.schema[name]}")
+
+
+def _read_info(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(read_text(path, "run's record"))
+    except json.JSONDecodeError as error:
+        raise InputError(f"{path} is not JSON: {error}") from None
+    if not isinstance(found, dict) or not isinstance(found.get("recipe") or {}, dict):
+        raise InputError(f"{path} is not the record of a run: an object with a recipe was expected")
+    return found
 
 
 def read_learned(folder: Path, samples: pl.DataFrame) -> pl.DataFrame | None:
@@ -70,8 +94,9 @@ def read_learned(folder: Path, samples: pl.DataFrame) -> pl.DataFrame | None:
         return None
     try:
         table = pl.read_csv(path, schema_overrides={"contributor": pl.String}, infer_schema_length=None)
-    except pl.exceptions.PolarsError as error:
-        raise InputError(f"{path} is not a table of contributors: {error}") from None
+    except (pl.exceptions.PolarsError, OSError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f"{path} is not a table of contributors: {reason}") from None
     if not {"contributor", *LEARNED} <= set(table.columns):
         return None
     known = samples.group_by(pl.col("contributor").cast(pl.String)).agg(pl.len().alias("rows"))

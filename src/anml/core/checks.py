@@ -74,6 +74,8 @@ def in_range(
     Traceback (most recent call last):
     anml.core.errors.InputError: keep must lie in (0, 1], got 0
     """
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise InputError(f"{name} must be a number, got {_shown(value)}")
     below = value <= low if open_low else value < low
     above = value >= high if open_high else value > high
     if not np.isfinite(value) or below or above:

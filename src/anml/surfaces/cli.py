@@ -308,6 +308,11 @@ def main() -> None:
     except AnmlError as error:
         print(f"error: {error}", file=sys.stderr)
         raise SystemExit(2) from None
+    except OSError as error:
+        # A full disk, a folder without rights: no fault of the program, and no door saw it coming.
+        place = "" if error.filename is None else f": {error.filename}"
+        print(f"error: {error.strerror or error}{place}", file=sys.stderr)
+        raise SystemExit(2) from None
 
 
 if __name__ == "__main__":

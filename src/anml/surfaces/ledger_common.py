@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from anml.app.files import read_text
 from anml.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -61,8 +62,8 @@ def read_policy(path: Path | None) -> "Policy":
     if path is None:
         return Policy()
     try:
-        return Policy.from_dict(tomllib.loads(path.read_text(encoding="utf-8")))
-    except (OSError, tomllib.TOMLDecodeError) as error:
+        return Policy.from_dict(tomllib.loads(read_text(path, "policy")))
+    except tomllib.TOMLDecodeError as error:
         raise InputError(f"the policy {path} cannot be read: {error}") from None
 
 
@@ -95,15 +96,6 @@ def columns(header: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in table
     ]
-
-
-def write_file(path: Path, data: bytes | str) -> None:
-    """Write a file, making its folder."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if isinstance(data, bytes):
-        path.write_bytes(data)
-    else:
-        path.write_text(data, encoding="utf-8", newline="")
 
 
 def named_settlement(book: "Ledger", name: str, state: str | None = None) -> str:
