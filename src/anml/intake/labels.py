@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from anml.core.checks import one_of
+from anml.core.checks import LARGEST, one_of
 from anml.core.domain import Task
 from anml.core.errors import InputError
 from anml.intake.plain import as_text, codes_in, is_nested
@@ -93,6 +93,11 @@ def _values(series: pl.Series) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     values = numbers.to_numpy().astype(np.float64)
     if not np.isfinite(values).all():
         raise InputError(f"column {series.name!r} has {(~np.isfinite(values)).sum()} infinite labels")
+    if np.abs(values).max(initial=0) > LARGEST:
+        worst = values[np.abs(values).argmax()]
+        raise InputError(
+            f"column {series.name!r} has labels beyond {LARGEST:g}, such as {worst:g}; scale them"
+        )
     return values
 
 
