@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from anml.app.audit import Audited
+from anml.app.result import Audited
 from anml.core.stats import mean_interval, wilson
 from anml.surfaces.svg import shortened
 
