@@ -13,7 +13,7 @@ import polars as pl
 from anml.app.files import read_bytes, read_text
 from anml.app.spreadsheets import safe_for_spreadsheets
 from anml.core.canonical import canonical, sha256
-from anml.core.errors import InputError
+from anml.core.errors import InputError, IntegrityError
 from anml.core.settle import ROW_WEIGHTS, UNIT, Claim, Rules, allocate, row_units, shares
 
 FORMAT = "anml-manifest/1"
@@ -62,7 +62,21 @@ def read_run(folder: Path) -> Run:
         raise InputError("samples.parquet has no rows; there is nothing to settle")
     if samples["contributor"].null_count():
         raise InputError(f"contributor is missing in {samples['contributor'].null_count()} rows of the run")
-    return Run(samples, _read_info(about), sha256(data))
+    info = _read_info(about)
+    check_unchanged(file, data, info)
+    return Run(samples, info, sha256(data))
+
+
+def check_unchanged(path: Path, data: bytes, info: Mapping[str, Any]) -> None:
+    """Refuse a file that is not the one the run wrote; a run that keeps no hashes is taken as it is."""
+    wanted = _hashes(info).get(path.name)
+    if wanted is not None and wanted != sha256(data):
+        raise IntegrityError(f"{path} was changed after the run was written; write the run again")
+
+
+def _hashes(info: Mapping[str, Any]) -> dict[str, Any]:
+    files = info.get("files")
+    return files if isinstance(files, dict) else {}
 
 
 def _check_kinds(samples: pl.DataFrame) -> None:
@@ -84,17 +98,19 @@ def _read_info(path: Path) -> dict[str, Any]:
     return found
 
 
-def read_learned(folder: Path, samples: pl.DataFrame) -> pl.DataFrame | None:
+def read_learned(folder: Path, run: Run) -> pl.DataFrame | None:
     """Reputation learned in a run, from its `contributors.csv`: contributor, good, bad.
 
     None where the run has none. Names are those of the samples: in the file some have a quote before them.
     """
     path = folder / "contributors.csv"
-    if not path.is_file():
+    if not path.is_file() and path.name not in _hashes(run.info):
         return None
+    samples, data = run.samples, read_bytes(path, "table of contributors")
+    check_unchanged(path, data, run.info)
     try:
-        table = pl.read_csv(path, schema_overrides={"contributor": pl.String}, infer_schema_length=None)
-    except (pl.exceptions.PolarsError, OSError) as error:
+        table = pl.read_csv(data, schema_overrides={"contributor": pl.String}, infer_schema_length=None)
+    except pl.exceptions.PolarsError as error:
         reason = str(error).splitlines()[0]
         raise InputError(f"{path} is not a table of contributors: {reason}") from None
     if not {"contributor", *LEARNED} <= set(table.columns):
