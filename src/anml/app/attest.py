@@ -37,4 +37,4 @@ def take(ledger: Ledger, envelope: bytes, until: str | None = None, *, dry_run: 
     def work(tx: Writer) -> list[Event]:
         return evidence.add_envelope(tx, ledger, envelope, until)
 
-    return ledger.rehearse(work) if dry_run else ledger.write(work)
+    return ledger.carry_out(work, dry_run=dry_run)

@@ -88,7 +88,7 @@ def draft(ledger: Ledger, folder: Path, terms: Terms, *, dry_run: bool = False) 
         book.draft(tx, proposal)
         return Draft(proposal.id, made, name, manifest.amounts(made))
 
-    return ledger.rehearse(work) if dry_run else ledger.write(work)
+    return ledger.carry_out(work, dry_run=dry_run)
 
 
 def resolve_names(tx: Writer, ledger: Ledger, source: str, names: list[str]) -> dict[str, str]:
@@ -127,7 +127,7 @@ def approve(
         facts = {line["pid"]: _facts(line, given[line["pid"]][1], by_r) for line in made["contributors"]}
         return book.approve(tx, sid, by, {pid: (given[pid][0], facts[pid]) for pid in facts}, signature)
 
-    return ledger.rehearse(work) if dry_run else ledger.write(work)
+    return ledger.carry_out(work, dry_run=dry_run)
 
 
 class Releases(NamedTuple):
@@ -181,7 +181,7 @@ def release(
             waiting,
         )
 
-    return ledger.rehearse(work) if dry_run else ledger.write(work)
+    return ledger.carry_out(work, dry_run=dry_run)
 
 
 def _waits(e: Event, standing: Standing, frozen: set[str], early: bool) -> str:

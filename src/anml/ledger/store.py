@@ -118,6 +118,10 @@ class Ledger:
             transaction.rollback()
             return result
 
+    def carry_out(self, work: Callable[[Writer], T], *, dry_run: bool) -> T:
+        """Write, or only rehearse."""
+        return self.rehearse(work) if dry_run else self.write(work)
+
     @contextmanager
     def read(self) -> Iterator[sa.Connection]:
         """A consistent view of the ledger."""

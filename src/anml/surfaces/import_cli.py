@@ -20,6 +20,7 @@ from anml.surfaces.ledger_common import (
     show,
     warn,
 )  # fmt: skip
+from anml.surfaces.sources import Format
 
 if TYPE_CHECKING:
     from anml.app.imports import Imported
@@ -29,12 +30,7 @@ if TYPE_CHECKING:
 
 def import_(
     file: Annotated[Path, typer.Argument(help="The export to read.", show_default=False)],
-    format: Annotated[
-        str,
-        typer.Option(
-            help="auto, table, label-studio, argilla, croissant, crowd-long, crowd-wide, toloka or mturk."
-        ),
-    ] = "auto",
+    format: Format = "auto",
     out: Annotated[
         Path | None, typer.Option(help="Write the rows with v and r here (.parquet or .csv).")
     ] = None,

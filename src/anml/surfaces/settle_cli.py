@@ -175,7 +175,7 @@ def _release(book: "Ledger", sid: str, domain: str, policy: Any, dry_run: bool, 
 def _withdraw(book: "Ledger", sid: str, by: str, dry_run: bool, json: bool) -> None:
     from anml.ledger import book as steps
 
-    (book.rehearse if dry_run else book.write)(lambda tx: steps.withdraw(tx, sid, by))
+    book.carry_out(lambda tx: steps.withdraw(tx, sid, by), dry_run=dry_run)
     done = "Would withdraw" if dry_run else "Withdrew"
     show(json, {"settlement": sid, "state": "withdrawn", "dry_run": dry_run}, [f"{done} {sid}."])
 
