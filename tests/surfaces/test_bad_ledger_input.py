@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+import sqlalchemy as sa
 
 from anml.app import settle
 from anml.core.money import parse_amount
@@ -99,10 +100,10 @@ REFUSED = {
     "ledger init --ledger new.db --keys table.csv": "the folder of keys table.csv cannot be made",
     "ledger verify --ledger table.csv": "table.csv is not a ledger: it is no SQLite file",
     "ledger verify --ledger empty.db": "empty.db is not a ledger: it is no SQLite file",
-    "ledger verify --ledger cut.db": "the ledger at sqlite:///cut.db cannot be opened: database disk image",
+    "ledger verify --ledger cut.db": "the ledger at sqlite:///cut.db cannot be used: database disk image",
     "ledger verify --ledger other.db": "a table meta that is no ledger's",
     "ledger verify --ledger ://": "a ledger is a SQLite file or a PostgreSQL URL, got '://'",
-    "ledger verify --ledger postgresql://127.0.0.1:1/x": "cannot be opened: connection",
+    "ledger verify --ledger postgresql://127.0.0.1:1/x": "cannot be used: connection",
     "ledger contributors --keys none": "there is no folder of keys none",
     "ledger contributors --keys table.csv": "there is no folder of keys table.csv",
     "ledger contributors --keys half-keys": "master.key is not a master key: 32 bytes in base64",
@@ -277,3 +278,12 @@ def test_what_no_door_foresaw_on_the_disk_is_one_sentence_too(refused, monkeypat
 
     monkeypatch.setattr("anml.ledger.store.open_ledger", full)
     assert refused("reputation show") == "No space left on device: books.db"
+
+
+def test_a_database_that_fails_half_way_is_one_sentence(refused, monkeypatch):
+    def fails(*_, **__):
+        raise sa.exc.OperationalError("INSERT", {}, sqlite3.OperationalError("database or disk is full"))
+
+    monkeypatch.setattr("anml.app.reputation.show", fails)
+    said = refused("reputation show")
+    assert said == "the ledger at sqlite:///books.db cannot be used: database or disk is full"

@@ -61,7 +61,7 @@ def refused(url: sa.URL) -> Iterator[None]:
         yield
     except DBAPIError as error:
         reason = " ".join(str(error.orig).split())
-        raise InputError(f"the ledger at {url.render_as_string()} cannot be opened: {reason}") from None
+        raise InputError(f"the ledger at {url.render_as_string()} cannot be used: {reason}") from None
 
 
 def check_file(path: Path, *, may_be_empty: bool = False) -> None:

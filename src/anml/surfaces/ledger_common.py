@@ -44,11 +44,14 @@ def place(url: str | None) -> str:
 @contextmanager
 def opened(url: str | None, keys: Path | None) -> Iterator["Ledger"]:
     """An open ledger, closed at the end."""
+    from anml.ledger.engine import refused
     from anml.ledger.store import open_ledger
 
     ledger = open_ledger(place(url), keys)
     try:
-        yield ledger
+        # A full disk, a lost connection: the transaction was taken back, and the reason is said.
+        with refused(ledger.engine.url):
+            yield ledger
     finally:
         ledger.close()
 
