@@ -46,7 +46,7 @@ def print_audit(result: Audited) -> None:
         console.print(_contributor_table(result.contributors, console.width))
         hidden = result.contributors.height - MOST_LISTED
         if hidden > 0:
-            console.print(f"{hidden:,} more contributors are in contributors.csv", highlight=False)
+            console.print(f"{hidden:,} more contributors; contributors.csv has all of them", highlight=False)
     if result.gold is not None:
         console.print(result.gold.sentence(), highlight=False, markup=False)
     for note in result.notes:
