@@ -281,3 +281,12 @@ def test_a_comma_is_a_decimal_sign_where_semicolons_separate(tmp_path):
     assert frame["code"].to_list() == ["1,1", "1,10", "1,2", "1,3"]
     path.write_text('size,label\n"1,5",a\n"2,5",b\n', encoding="utf-8")
     assert read_table(path).frame["size"].to_list() == ["1,5", "2,5"]
+
+
+@pytest.mark.parametrize("first", [2**63 + 5, 2**64 + 5, 10**30], ids=["unsigned", "65 bits", "30 digits"])
+def test_identifiers_too_large_for_a_number_stay_different(first, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(f"who,label\n{first},a\n{first + 1},b\n")
+    assert read_table(path).frame["who"].to_list() == [str(first), str(first + 1)]
+    made = pl.Series("who", [first, first + 1], dtype=pl.Int128).to_frame()
+    assert read_table(made).frame["who"].to_list() == [str(first), str(first + 1)]
