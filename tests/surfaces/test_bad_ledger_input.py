@@ -168,9 +168,13 @@ def test_a_time_that_nobody_can_read_never_gets_into_the_log(made, refused, anml
     sign = ["--sign", "qa.pem", "--verifier", "https://lab.example", "--property", "ANML_REPRODUCED"]
     assert anml("ledger", "attest", *sign, "--about", about, "--out", "a.json").code == 0
     assert refused("ledger attest a.json --until soon").endswith("2026-10-31T00:00:00Z, got 'soon'")
-    # The good one is not recorded either when another beside it is not there.
+    # The good one is not recorded either when another beside it is not there, or is none.
     assert "cannot be read" in refused("ledger attest a.json none.json")
-    assert anml("ledger", "attest", "a.json", "--until", "2999-01-01T00:00:00Z").code == 0
+    assert refused("ledger attest a.json list.json").startswith("list.json: this is not a DSSE envelope")
+    # The same one twice in one breath is one.
+    ran = anml("ledger", "attest", "a.json", "a.json", "--until", "2999-01-01T00:00:00Z", "--json")
+    assert (ran.code, ran.err) == (0, "")
+    assert len(json.loads(ran.out)["evidence"]) == 1
     assert anml("statement", made[1]).code == 0
 
 

@@ -1,7 +1,7 @@
 """`anml ledger`: make one, take things in, look, verify, forget."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -117,7 +117,7 @@ def attest(
     json: Json = False,
 ) -> None:
     """Make a signed attestation, or verify some and record what they say."""
-    from anml.app.attest import make, take
+    from anml.app.attest import make, take_files
     from anml.ledger.store import is_id, utc_now
 
     if sign is not None:
@@ -134,13 +134,9 @@ def attest(
         return
     if not envelopes:
         raise InputError("give attestations to take in, or --sign KEY to make one")
-    # All are read before the first is recorded.
-    read = [read_bytes(path, "attestation") for path in envelopes]
-    taken: list[dict[str, Any]] = []
     with opened(ledger, keys) as book:
-        for data in read:
-            for e in take(book, data, until, dry_run=dry_run):
-                taken.append({"entry": e.seq, "contributor": e.subject, "kind": e.body["kind"]})
+        made = take_files(book, envelopes, until, dry_run=dry_run)
+    taken = [{"entry": e.seq, "contributor": e.subject, "kind": e.body["kind"]} for e in made]
     lines = [f"entry {e['entry']}: {e['kind']} for {e['contributor']}" for e in taken]
     show(json, {"evidence": taken}, lines or ["Nothing new: it was recorded before."])
 
