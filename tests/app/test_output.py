@@ -155,7 +155,7 @@ def test_files_stay_when_the_work_succeeds(tmp_path):
 
 @pytest.mark.parametrize("name", ["samples.parquet", "contributors.csv"])
 def test_a_file_that_was_changed_after_the_run_is_found_out(name, audited, tmp_path):
-    from anml.app.manifest import read_learned, read_run
+    from anml.app.runs import read_learned, read_run
 
     def read():
         return read_learned(folder, read_run(folder))
@@ -179,7 +179,7 @@ def test_a_file_that_was_changed_after_the_run_is_found_out(name, audited, tmp_p
 def test_a_run_that_keeps_no_hashes_is_still_read(audited, tmp_path):
     import json
 
-    from anml.app.manifest import read_learned, read_run
+    from anml.app.runs import read_learned, read_run
 
     folder = tmp_path / "run"
     write_run(folder, audited, "audit", nothing)

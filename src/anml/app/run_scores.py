@@ -4,7 +4,7 @@ from pathlib import Path
 
 import polars as pl
 
-from anml.app.manifest import read_learned, read_run
+from anml.app.runs import read_learned, read_run
 from anml.app.scores import score_run
 from anml.app.settle import resolve_names
 from anml.core.settle import UNIT

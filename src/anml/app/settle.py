@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from anml.app import manifest
+from anml.app.runs import read_run
 from anml.core.canonical import canonical, sha256
 from anml.core.errors import InputError, IntegrityError
 from anml.core.money import check_currency
@@ -58,7 +59,7 @@ class Draft(NamedTuple):
 def draft(ledger: Ledger, folder: Path, terms: Terms, *, dry_run: bool = False) -> Draft:
     """Freeze a run's weights into a manifest and propose a settlement on it."""
     check_currency(terms.currency)
-    run = manifest.read_run(folder)
+    run = read_run(folder)
     rules = replace(terms.rules, weight=terms.weight or manifest.default_weight(run))
 
     def work(tx: Writer) -> Draft:
