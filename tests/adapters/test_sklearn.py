@@ -313,3 +313,29 @@ def test_reputation_is_learned_from_a_run():
         assert 0 < row["good"] + row["bad"] <= rows[name]
     assert model.contributors_["r_learned"].to_list() == model.reputation_["r"].to_list()
     assert AnmlClassifier(random_state=0).fit(X, given).reputation_ is None
+
+
+@pytest.mark.parametrize("parents", [["x"] * 20, [1] * 20, [[0.5]] * 20], ids=["text", "numbers", "halves"])
+def test_parents_that_are_no_positions_are_refused(parents):
+    x = np.arange(40.0).reshape(20, 2)
+    with pytest.raises(InputError, match="derived_from"):
+        AnmlClassifier(LogisticRegression()).fit(x, [0, 1] * 10, derived_from=parents)
+
+
+def test_quantities_too_large_to_tell_a_spread_are_refused():
+    x = np.arange(40.0).reshape(20, 2)
+    with pytest.raises(InputError, match=r"y has values beyond 1e\+150, such as -1e\+308; scale them"):
+        AnmlRegressor(Ridge()).fit(x, np.r_[-1e308, np.arange(19.0)])
+
+
+def test_one_class_is_named_as_the_user_wrote_it():
+    with pytest.raises(InputError, match=r"only one class is present, '0.0'; at least two"):
+        AnmlClassifier().fit(np.arange(8.0).reshape(4, 2), np.zeros(4))
+
+
+def test_a_model_that_was_not_fitted_is_not_saved(tmp_path):
+    from sklearn.exceptions import NotFittedError
+
+    with pytest.raises(NotFittedError):
+        save_model(AnmlClassifier(), tmp_path / "m")
+    assert not (tmp_path / "m").exists()

@@ -72,3 +72,25 @@ class TestLoss:
     def test_reduced_loss_is_refused(self):
         with pytest.raises(InputError, match='reduction="none"'):
             weighted_loss(torch.tensor(1.0), [1.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "said"),
+    [
+        (torch.ones(4, 3), torch.zeros(3).long(), "of the same length, at least 1, got 4 and 3"),
+        (torch.ones(0, 3), torch.zeros(0).long(), "of the same length, at least 1, got 0 and 0"),
+        (torch.ones(4, 3), torch.zeros(4), "y must hold classes as whole numbers for the softmax loss"),
+    ],
+    ids=["lengths", "nothing", "numbers"],
+)
+def test_samples_that_do_not_fit_are_refused(x, y, said):
+    with pytest.raises(InputError, match=said):
+        module_quality(nn.Linear(3, 2), x, y)
+
+
+def test_a_sampler_takes_a_weighting_and_a_seed():
+    with pytest.raises(InputError, match=r"weighting must be what anml\.weigh returns, got list"):
+        WeightedSampler([1.0, 2.0])
+    for seed in (-1, 0.5):
+        with pytest.raises(InputError, match="seed must"):
+            WeightedSampler(TestSampler.weighting, seed=seed)

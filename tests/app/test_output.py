@@ -6,7 +6,7 @@ import pytest
 from anml.app.audit import Request, audit_table
 from anml.app.output import check_folder, removed_on_error, write_frame, write_run
 from anml.app.spreadsheets import safe_for_spreadsheets
-from anml.core.errors import InputError
+from anml.core.errors import InputError, IntegrityError
 from made_up import consortium
 
 
@@ -151,3 +151,41 @@ def test_files_stay_when_the_work_succeeds(tmp_path):
     with removed_on_error(tmp_path / "a"):
         (tmp_path / "a").touch()
     assert (tmp_path / "a").is_file()
+
+
+@pytest.mark.parametrize("name", ["samples.parquet", "contributors.csv"])
+def test_a_file_that_was_changed_after_the_run_is_found_out(name, audited, tmp_path):
+    from anml.app.runs import read_learned, read_run
+
+    def read():
+        return read_learned(folder, read_run(folder))
+
+    folder = tmp_path / "run"
+    write_run(folder, audited, "audit", nothing)
+    good = (folder / name).read_bytes()
+    assert read().height == 4
+    # A change that leaves both tables readable: somebody's evidence, or somebody's row.
+    if name == "samples.parquet":
+        pl.read_parquet(good).with_columns(p_clean=pl.lit(1.0)).write_parquet(folder / name)
+    else:
+        (folder / name).write_bytes(good.replace(b"dan", b"eve"))
+    with pytest.raises(IntegrityError, match=f"{name} was changed after the run was written"):
+        read()
+    (folder / name).unlink()
+    with pytest.raises(InputError, match=name):
+        read()
+
+
+def test_a_run_that_keeps_no_hashes_is_still_read(audited, tmp_path):
+    import json
+
+    from anml.app.runs import read_learned, read_run
+
+    folder = tmp_path / "run"
+    write_run(folder, audited, "audit", nothing)
+    record = json.loads((folder / "run.json").read_text())
+    assert set(record.pop("files")) == {"samples.parquet", "contributors.csv"}
+    (folder / "run.json").write_text(json.dumps(record))
+    text = (folder / "contributors.csv").read_text()
+    (folder / "contributors.csv").write_text(text.replace("\n", "\r\n"))
+    assert read_learned(folder, read_run(folder)).height == 4

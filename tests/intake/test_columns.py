@@ -189,3 +189,11 @@ def test_a_long_list_of_columns_is_shortened() -> None:
     frame = pl.DataFrame({f"c{at}": [1, 2] for at in range(100)})
     with pytest.raises(InputError, match=r"c10, c11 and 88 more$"):
         choose_columns(frame)
+
+
+@pytest.mark.parametrize("role", ["contributor", "item", "verification", "reputation", "gold"])
+@pytest.mark.parametrize("value", [["a"], {"a": 1}], ids=["list", "record"])
+def test_a_nested_column_plays_no_part(role, value):
+    frame = pl.DataFrame({"size": [1.5, 2.0], "label": ["a", "b"], "odd": [value, value]})
+    with pytest.raises(InputError, match=f"column 'odd' holds .*, which cannot be a {role}"):
+        choose_columns(frame, **{role: "odd"})

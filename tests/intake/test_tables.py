@@ -270,3 +270,23 @@ def test_a_file_changed_at_random_is_read_or_refused_in_one_sentence(
         said = str(error)
     assert "'changed.csv'" in said
     assert "\n" not in said
+
+
+def test_a_comma_is_a_decimal_sign_where_semicolons_separate(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("size;code;label\n1,5;1,1;a\n-2,25e3;1,10;b\n;1,2;c\n7;1,3;d\n", encoding="utf-8")
+    frame = read_table(path).frame
+    assert frame["size"].to_list() == [1.5, -2250.0, None, 7.0]
+    # As numbers 1,1 and 1,10 would be the same: those are names.
+    assert frame["code"].to_list() == ["1,1", "1,10", "1,2", "1,3"]
+    path.write_text('size,label\n"1,5",a\n"2,5",b\n', encoding="utf-8")
+    assert read_table(path).frame["size"].to_list() == ["1,5", "2,5"]
+
+
+@pytest.mark.parametrize("first", [2**63 + 5, 2**64 + 5, 10**30], ids=["unsigned", "65 bits", "30 digits"])
+def test_identifiers_too_large_for_a_number_stay_different(first, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(f"who,label\n{first},a\n{first + 1},b\n")
+    assert read_table(path).frame["who"].to_list() == [str(first), str(first + 1)]
+    made = pl.Series("who", [first, first + 1], dtype=pl.Int128).to_frame()
+    assert read_table(made).frame["who"].to_list() == [str(first), str(first + 1)]

@@ -166,7 +166,7 @@ BAD_OPTIONS = {
     "--keep 0": "keep must lie in (0, 1], got 0",
     "--keep 1.5": "keep must lie in (0, 1], got 1.5",
     "--keep nan": "keep must lie in (0, 1], got nan",
-    "--now yesterday": "--now must be a date or time such as 2026-01-31, got 'yesterday'",
+    "--now yesterday": "now must be a date or time such as 2026-01-31, got 'yesterday'",
     "--seed -1": "seed must be a whole number from 0 to 4294967295, got -1",
     "--seed 99999999999999999999": "seed must be a whole number from 0 to 4294967295",
     "--label label --derived-from contributor": "refers to items, but there is no item column",
@@ -246,6 +246,24 @@ def test_model_for_the_wrong_task_is_refused_before_the_work(refused, table, tmp
     assert "unknown model 'forest'; allowed: logistic, mlp, ridge" in refused(
         "train", table(), "--model", "forest", *out
     )
+
+
+def test_a_folder_that_no_disk_takes(refused, table):
+    assert "cannot be made: File name too long" in refused("audit", table(), "--out", "x" * 300)
+
+
+def test_what_counts_only_with_a_ledger_is_refused_without(refused, table, monkeypatch):
+    monkeypatch.delenv("ANML_LEDGER", raising=False)
+    for option in (("--policy", "nothing.toml"), ("--source", "shop")):
+        assert refused("audit", table(), *option) == (
+            "a policy or a source of accounts counts only with a ledger; name one"
+        )
+
+
+def test_labels_too_large_to_tell_a_spread(refused, table):
+    numbers = measurements().with_columns(dose=pl.when(FIRST).then(-1e308).otherwise("dose"))
+    said = refused("audit", table(numbers), "--label", "dose")
+    assert said == "column 'dose' has labels beyond 1e+150, such as -1e+308; scale them"
 
 
 BAD_TESTS = {

@@ -41,7 +41,12 @@ def test_the_schema_is_the_one_of_our_version(schema):
 @pytest.mark.parametrize("bic", [None, "NWBKGB2L"], ids=["no bic", "bic"])
 def test_a_plain_file_is_valid(schema, bic):
     made = batch([66_660_000, 33_330_000])
-    schema.validate(pain001(made, payees(made, bic=bic), PAYER))
+    text = pain001(made, payees(made, bic=bic), PAYER)
+    assert list(schema.iter_errors(text)) == []
+    assert [text.count(f">{amount}</InstdAmt>") for amount in ("66.66", "33.33")] == [1, 1]
+    # That of the group and that of its one payment.
+    assert text.count("<CtrlSum>99.99</CtrlSum>") == 2
+    assert text.count("<BICFI>NWBKGB2L</BICFI>") == (2 if bic else 0)
 
 
 def test_the_schema_does_refuse(schema):
@@ -75,7 +80,8 @@ def test_whatever_people_are_called_the_file_is_valid(schema, amounts, currency,
             pain001(made, payees(made), PAYER | {"name": payer})
         payer = "Payer"
     name = name if bank_name(name) else "Ann"
-    schema.validate(pain001(made, payees(made, name), PAYER | {"name": payer}))
+    text = pain001(made, payees(made, name), PAYER | {"name": payer})
+    assert list(schema.iter_errors(text)) == []
 
 
 @pytest.mark.parametrize(

@@ -136,11 +136,11 @@ def test_demo_finds_the_bad_contributors_and_its_model_predicts(anml, tmp_path):
 
 
 def test_demo_runs_again_over_itself_and_over_nothing_else(anml, tmp_path, monkeypatch):
-    monkeypatch.setattr("anml.surfaces.cli._train", lambda *arguments: (tmp_path / "d" / "run").mkdir())
+    monkeypatch.setattr("anml.surfaces.audit_cli._train", lambda *arguments: (tmp_path / "d" / "run").mkdir())
     assert anml("demo", "--out", tmp_path / "d").code == 0
     assert anml("demo", "--out", tmp_path / "d").code == 2
     (tmp_path / "d" / "run" / "run.json").write_text("{}")
-    monkeypatch.setattr("anml.surfaces.cli._train", lambda *arguments: None)
+    monkeypatch.setattr("anml.surfaces.audit_cli._train", lambda *arguments: None)
     assert anml("demo", "--out", tmp_path / "d").code == 0
 
 
@@ -148,7 +148,7 @@ def test_demo_that_fails_leaves_no_tables(anml, tmp_path, monkeypatch):
     def fail(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("anml.surfaces.cli._train", fail)
+    monkeypatch.setattr("anml.surfaces.audit_cli._train", fail)
     assert anml("demo", "--out", tmp_path / "d").code == 130
     assert list((tmp_path / "d").iterdir()) == []
 
@@ -282,3 +282,20 @@ def test_names_that_look_like_markup_or_formulas_are_shown_as_they_are(anml, tmp
     assert "=cmd|'[bold]<script>" in ran.out
     assert "<script" not in (tmp_path / "o" / "report.html").read_text()
     assert pl.read_csv(tmp_path / "o" / "contributors.csv")["contributor"][0] == "'" + hostile
+
+
+@pytest.mark.parametrize("width", [80, 100, 120, 200])
+def test_figures_of_contributors_are_never_cut(width, anml, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(width))
+    names = {name: f"c{name}{'0123456789abcdef' * 2}"[:33] for name in ("ann", "bob", "cat", "dan")}
+    frame = consortium().with_columns(pl.col("contributor").replace(names))
+    frame.write_csv(tmp_path / "data.csv")
+    out = anml("audit", tmp_path / "data.csv", "--no-compare", "--recipe", "krum").out
+    rows = [line.strip("│┃ ").replace("┃", "│").split("│") for line in out.splitlines() if line[:1] in "│┃"]
+    assert len(rows) == 5
+    header, *people = [[cell.strip() for cell in row] for row in rows]
+    assert header[:5] == ["contributor", "rows", "kept", "quality", "95% interval"]
+    assert ("mean q" in header) == (width >= 120)
+    assert not any("…" in cell for row in people for cell in row[1:])
+    assert all(row[0].removesuffix("…") in "".join(names.values()) for row in people)
+    assert max(len(line) for line in out.splitlines() if line[:1] in "┏│") <= width

@@ -1,5 +1,7 @@
 """The Python surface: any kind of frame in, the same kind out."""
 
+from datetime import date, datetime
+
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -105,3 +107,49 @@ def test_wrong_settings_are_one_sentence(wrong, said):
 def test_signals_that_are_none_are_refused(q):
     with pytest.raises(anml.AnmlError, match="q "):
         anml.weigh(q)
+
+
+BAD_ARGUMENTS = {
+    "seed": ([1.5, "x", None, True, -1], "seed must be a whole number"),
+    "newcomer": ([1.5, float("nan"), True], "contributions must be a whole number"),
+    "r_min": (["low", None, [1]], "r_min must be a number, got"),
+    "half_life": ([[1], True], "half-life must be a number, got"),
+    "now": (["soon", 3, []], "now must be a date or time such as 2026-01-31, got"),
+    "recipe": ([{"combine": "evidence", "keep": "half"}], "keep must be a number, got 'half'"),
+    "profile": ([{"epochs": "many"}, {"folds": 2.5}, {"hidden": [8.0]}], "must be a whole number, got"),
+    "format": (["toloka"], "a format is for files; a frame is read as it is, got format 'toloka'"),
+    "source": (["shop"], "counts only with a ledger"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_ARGUMENTS)
+def test_an_argument_of_the_wrong_kind_is_one_sentence(name, monkeypatch):
+    monkeypatch.delenv("ANML_LEDGER", raising=False)
+    values, said = BAD_ARGUMENTS[name]
+    for value in values:
+        with pytest.raises(InputError) as refused:
+            anml.audit(consortium(), compare=False, **{name: value})
+        assert said in str(refused.value)
+        assert "\n" not in str(refused.value)
+
+
+def test_now_as_a_date_or_text_is_that_moment():
+    ages = [
+        anml.audit(consortium(), time="labeled_at", now=now, recipe="uniform", compare=False).samples["age"]
+        for now in (datetime(2026, 1, 31), date(2026, 1, 31), "2026-01-31")
+    ]
+    assert ages[0].to_list() == ages[1].to_list() == ages[2].to_list()
+
+
+def test_one_column_may_be_named_without_a_list():
+    one = anml.audit(consortium(), features="width", recipe="uniform", compare=False)
+    assert one.result.columns.features == ("width",)
+    rest = anml.audit(consortium(), ignore="width", recipe="uniform", compare=False)
+    assert "width" not in rest.result.columns.features
+
+
+def test_a_report_that_cannot_be_written_says_where(tmp_path):
+    audit = anml.audit(consortium(), recipe="uniform", compare=False)
+    with pytest.raises(InputError, match="cannot be written: it is a folder"):
+        audit.report(tmp_path)
+    assert audit.report(tmp_path / "new" / "report.html").is_file()

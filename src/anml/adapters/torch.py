@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import Sampler
 
-from anml.core.checks import Floats
+from anml.core.checks import Floats, whole
 from anml.core.domain import Weighting
 from anml.core.errors import InputError
 from anml.core.selection import draw
@@ -40,6 +40,10 @@ def module_quality(
     >>> module_quality(nn.Linear(3, 2), x, y).shape
     (20,)
     """
+    if len(x) != len(y) or not len(x):
+        raise InputError(f"x and y must be of the same length, at least 1, got {len(x)} and {len(y)}")
+    if loss == "softmax" and (y.is_floating_point() or y.dtype == torch.bool):
+        raise InputError(f"y must hold classes as whole numbers for the softmax loss, got {y.dtype}")
     factors = module_factors(module, x, y, loss, limit_bytes)
     pool = len(factors) if references is None else min(references, len(factors))
     return quality(krum_scores(factors, neighbours(pool, k, malicious), references, seed))
@@ -70,6 +74,10 @@ class WeightedSampler(Sampler[int]):
     def __init__(
         self, weighting: Weighting, size: int | None = None, seed: int = 0, rank: int = 0, replicas: int = 1
     ) -> None:
+        if not isinstance(weighting, Weighting):
+            raise InputError(f"weighting must be what anml.weigh returns, got {type(weighting).__name__}")
+        if whole("seed", seed) < 0:
+            raise InputError(f"seed must not be negative, got {seed}")
         if not 0 <= rank < replicas:
             raise InputError(f"rank must lie in [0, {replicas - 1}], got {rank}")
         self.weights = weighting.w * weighting.kept

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
+from anml.app.files import read_bytes
 from anml.core.canonical import sha256
 from anml.core.checks import one_of
-from anml.core.errors import InputError
+from anml.core.errors import InputError, IntegrityError
 from anml.ledger import dsse, evidence
 from anml.ledger.keys import read_private
 from anml.ledger.log import Event, Writer
@@ -25,7 +26,7 @@ def make(
     for name in properties:
         one_of("property", name, evidence.PROPERTIES)
     subjects = [evidence.contributor_subject(pid) for pid in contributors]
-    subjects += [(path.name, sha256(path.read_bytes())) for path in batches]
+    subjects += [(path.name, sha256(read_bytes(path, "file"))) for path in batches]
     if not subjects or not properties:
         raise InputError("an attestation needs something to be about and something to say")
     return dsse.attest(subjects, verifier, properties, created, read_private(key))
@@ -37,4 +38,22 @@ def take(ledger: Ledger, envelope: bytes, until: str | None = None, *, dry_run: 
     def work(tx: Writer) -> list[Event]:
         return evidence.add_envelope(tx, ledger, envelope, until)
 
-    return ledger.rehearse(work) if dry_run else ledger.write(work)
+    return ledger.carry_out(work, dry_run=dry_run)
+
+
+def take_files(
+    ledger: Ledger, paths: Sequence[Path], until: str | None = None, *, dry_run: bool = False
+) -> list[Event]:
+    """Verify attestations and record them, all or none; what is wrong with one is said by its name."""
+    envelopes = [(path, read_bytes(path, "attestation")) for path in paths]
+
+    def work(tx: Writer) -> list[Event]:
+        made: list[Event] = []
+        for path, envelope in envelopes:
+            try:
+                made += evidence.add_envelope(tx, ledger, envelope, until)
+            except (InputError, IntegrityError) as error:
+                raise type(error)(f"{path}: {error}") from None
+        return made
+
+    return ledger.carry_out(work, dry_run=dry_run)

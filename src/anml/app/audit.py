@@ -1,135 +1,37 @@
 """The audit: from a table to weights, contributors, and what would change without them."""
 
-import platform
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
-from datetime import datetime
-from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from anml.adapters.sklearn.estimators import contributor_frame
+from anml.adapters.sklearn.contributors import contributor_frame
 from anml.app.compare import Comparison, compare
 from anml.app.gold import GoldCheck, check_gold
-from anml.core.domain import Gate, Recipe, Weighting
+from anml.app.request import DEFAULT_HALF_LIFE, Request
+from anml.app.result import Audited, run_record, versions
+from anml.core.domain import Gate, Weighting
 from anml.core.errors import InputError
-from anml.core.signals.reputation import ColdStart
-from anml.core.signals.temporal import Decay
-from anml.core.weigh import recipe_of, weigh_signals
+from anml.core.weigh import weigh_signals
 from anml.gradients.assess import Assessment, Known, Policy, assess
 from anml.gradients.crossfit import Progress
-from anml.gradients.scoring import Profile, profile_of
 from anml.intake.columns import Columns, choose_columns
 from anml.intake.labels import read_targets
 from anml.intake.prepare import Prepared, prepare
 from anml.intake.tables import Table, read_table
+from anml.intake.times import as_moment
 
-if TYPE_CHECKING:
-    from anml.app.vouched import Vouched
-
-# That of the paper's fast-moving fields.
-DEFAULT_HALF_LIFE = "7y"
-
-
-@dataclass(frozen=True)
-class Request:
-    """What the user asked for; everything but the data has a default."""
-
-    label: str | None = None
-    contributor: str | None = None
-    item: str | None = None
-    verification: str | None = None
-    reputation: str | None = None
-    time: str | None = None
-    derived_from: str | None = None
-    gold: str | None = None
-    features: Sequence[str] | None = None
-    ignore: Sequence[str] = ()
-    task: str = "auto"
-    recipe: str | Recipe | dict[str, Any] = "evidence"
-    keep: float | None = None
-    profile: str | Profile | dict[str, Any] = "default"
-    half_life: str | float | None = None
-    domain: str | None = None
-    r_min: float = 0.4
-    newcomer: int = 10
-    now: datetime | None = None
-    seed: int = 0
-    compare: bool = True
-
-    @property
-    def decay(self) -> Decay:
-        """Freshness by domain where one is named, else by half-life; none unless it was asked for.
-
-        Naming the column of times asks for it. A column that was merely guessed does not: on data
-        that does not go stale, freshness throws away good rows.
-        """
-        if self.domain is not None and self.half_life is not None:
-            raise InputError("freshness is given by a half-life or by a domain, not by both")
-        if self.domain is not None:
-            return Decay.domain(self.domain)
-        if self.half_life is not None:
-            return Decay.half_life(self.half_life)
-        return Decay.half_life(DEFAULT_HALF_LIFE) if self.time is not None else Decay(0.0)
-
-    def policy(self) -> Policy:
-        """How samples are judged, checked."""
-        recipe = recipe_of(self.recipe)
-        return Policy(
-            recipe=recipe if self.keep is None else replace(recipe, keep=self.keep),
-            profile=profile_of(self.profile),
-            decay=self.decay,
-            cold_start=ColdStart(self.r_min, self.newcomer),
-            seed=self.seed,
-        )
-
-
-@dataclass(frozen=True)
-class Audited:
-    """All that an audit found, as frames and plain values.
-
-    Parameters
-    ----------
-    samples
-        One row per row used: row, contributor, item, label, q, score, v, r, t, age, weight, kept,
-        predicted, confidence, p_clean; with the evidence recipe also the log-odds of p_clean that came
-        from the model, the credentials and the contributor; with gold, whether the label is known right.
-    contributors
-        One row per contributor, worst quality first.
-    confusion
-        contributor, given, predicted, rows: labels against held-out predictions.
-    vouched
-        What a ledger knows of the contributors and of each v, where one was asked.
-    gold
-        What rows with a known label say about the beliefs; None where there are none.
-    """
-
-    samples: pl.DataFrame
-    contributors: pl.DataFrame
-    confusion: pl.DataFrame
-    gate: Gate
-    comparison: Comparison | None
-    noise: float
-    task: str
-    classes: list[str]
-    recipe_name: str
-    policy: Policy
-    columns: Columns
-    data: dict[str, Any]
-    signals_given: list[str]
-    scoring_epochs: int
-    notes: list[str]
-    warnings: list[str]
-    versions: dict[str, str]
-    vouched: "Vouched | None" = None
-    gold: GoldCheck | None = None
-
-    @property
-    def kept(self) -> int:
-        """How many rows are trained on."""
-        return int(self.samples["kept"].sum())
+__all__ = [
+    "DEFAULT_HALF_LIFE",
+    "Audited",
+    "Request",
+    "audit_table",
+    "run_record",
+    "testing_arrays",
+    "versions",
+]
 
 
 def audit_table(
@@ -145,7 +47,7 @@ def audit_table(
         derived_from=request.derived_from, gold=request.gold, features=request.features,
         ignore=request.ignore,
     )  # fmt: skip
-    prepared = prepare(table, columns, task=request.task, now=request.now, seed=request.seed)
+    prepared = prepare(table, columns, task=request.task, now=as_moment(request.now), seed=request.seed)
     if check_task is not None:
         check_task(prepared.task)
     if prepared.age is not None and request.decay.delta == 0:
@@ -277,46 +179,3 @@ def _confusion(samples: pl.DataFrame, task: str) -> pl.DataFrame:
         .agg(rows=pl.len())
         .sort("contributor", "given", "predicted")
     )
-
-
-def versions() -> dict[str, str]:
-    """Versions of what decides the numbers."""
-    names = {
-        "anml": "attribution-native-ml",
-        "numpy": "numpy",
-        "scikit-learn": "scikit-learn",
-        "torch": "torch",
-        "polars": "polars",
-    }
-    return {
-        "python": platform.python_version(),
-        **{name: version(package) for name, package in names.items()},
-    }
-
-
-def run_record(result: Audited, command: str) -> dict[str, Any]:
-    """What run.json holds: enough to repeat the run and to know what it was run on."""
-    return {
-        "anml": result.versions["anml"],
-        "command": command,
-        "recipe": {"name": result.recipe_name, **result.policy.recipe.to_dict()},
-        "profile": asdict(result.policy.profile),
-        "seed": result.policy.seed,
-        "decay_per_year": result.policy.decay.delta if isinstance(result.policy.decay, Decay) else None,
-        "cold_start": asdict(result.policy.cold_start),
-        "versions": result.versions,
-        "data": result.data,
-        "columns": result.columns.to_dict(),
-        "task": result.task,
-        "classes": result.classes,
-        "signals": result.signals_given,
-        "rows": result.samples.height,
-        "kept": result.kept,
-        "noise": result.noise,
-        "gate": result.gate.to_dict(),
-        "gold": None if result.gold is None else result.gold.to_dict(),
-        "comparison": None if result.comparison is None else result.comparison.to_dict(),
-        "notes": result.notes,
-        "warnings": result.warnings,
-        "ledger": None if result.vouched is None else result.vouched.to_dict(),
-    }

@@ -20,6 +20,9 @@ def read_identity_map(path: Path) -> list[tuple[str, str]]:
     missing = [name for name in NEEDED if name not in frame.columns]
     if missing:
         raise InputError(f"{path.name} has no column {missing[0]!r}; it needs {', '.join(NEEDED)}")
+    for name in NEEDED:
+        if gaps := frame[name].null_count():
+            raise InputError(f"{path.name}: column {name!r} is empty in {gaps} rows; every row needs one")
     rows = frame.select(*NEEDED).iter_rows()
     return [(f"{source}:{account}", contributor) for source, account, contributor in rows]
 

@@ -91,7 +91,7 @@ def import_file(ledger: Ledger, request: Import, *, dry_run: bool = False) -> Im
         mine = {name: pids[name] for name in sorted(set(found.rows["contributor"]))}
         return Imported(batch, format, source, rows, mine, new, scored, found.warnings)
 
-    return ledger.rehearse(work) if dry_run else ledger.write(work)
+    return ledger.carry_out(work, dry_run=dry_run)
 
 
 def _contributions(

@@ -5,18 +5,17 @@ Whoever has the manifest can repeat every amount without our code, our database 
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import polars as pl
 
-from anml.app.spreadsheets import safe_for_spreadsheets
+from anml.app.runs import Run
 from anml.core.canonical import canonical, sha256
+from anml.core.domain import SIGNALS
 from anml.core.errors import InputError
 from anml.core.settle import ROW_WEIGHTS, UNIT, Claim, Rules, allocate, row_units, shares
 
 FORMAT = "anml-manifest/1"
-LEARNED = ("r_learned_good", "r_learned_bad")
 
 # Upper ends of the bands shown on a statement; contributors see bands, never the figures themselves.
 BANDS: dict[str, tuple[tuple[str, float], ...]] = {
@@ -31,63 +30,6 @@ BANDS: dict[str, tuple[tuple[str, float], ...]] = {
     "r": (("poor", 0.3), ("new", 0.5), ("rising", 0.7), ("established", 0.9), ("top", 1.0)),
     "t": (("stale", 0.25), ("ageing", 0.75), ("fresh", 1.0)),
 }
-_SIGNALS = ("q", "v", "r", "t")
-
-
-class Run(NamedTuple):
-    """A finished run: its samples, what it says about itself, and the hash of the samples file."""
-
-    samples: pl.DataFrame
-    info: dict[str, Any]
-    sha256: str
-
-
-def read_run(folder: Path) -> Run:
-    """Read the folder that `anml audit` or `anml train` wrote."""
-    file, about = folder / "samples.parquet", folder / "run.json"
-    for path in (file, about):
-        if not path.is_file():
-            raise InputError(f"{folder} is not a run folder: it has no {path.name}")
-    data = file.read_bytes()
-    samples = pl.read_parquet(data)
-    for name in ("contributor", "kept"):
-        if name not in samples.columns:
-            raise InputError(f"samples.parquet has no column {name!r}")
-    if samples.is_empty():
-        raise InputError("samples.parquet has no rows; there is nothing to settle")
-    if samples["contributor"].null_count():
-        raise InputError(f"contributor is missing in {samples['contributor'].null_count()} rows of the run")
-    return Run(samples, json.loads(about.read_text()), sha256(data))
-
-
-def read_learned(folder: Path, samples: pl.DataFrame) -> pl.DataFrame | None:
-    """Reputation learned in a run, from its `contributors.csv`: contributor, good, bad.
-
-    None where the run has none. Names are those of the samples: in the file some have a quote before them.
-    """
-    path = folder / "contributors.csv"
-    if not path.is_file():
-        return None
-    try:
-        table = pl.read_csv(path, schema_overrides={"contributor": pl.String}, infer_schema_length=None)
-    except pl.exceptions.PolarsError as error:
-        raise InputError(f"{path} is not a table of contributors: {error}") from None
-    if not {"contributor", *LEARNED} <= set(table.columns):
-        return None
-    known = samples.group_by(pl.col("contributor").cast(pl.String)).agg(pl.len().alias("rows"))
-    written = safe_for_spreadsheets(known.select(written="contributor"))["written"]
-    good, bad = (pl.col(name).cast(pl.Float64, strict=False) for name in LEARNED)
-    found = known.with_columns(written).join(
-        table.select(written="contributor", good=good, bad=bad), on="written", how="full", coalesce=True
-    )
-    # Evidence of more labels than there are, or of nobody's, is not what the run wrote.
-    counts = [pl.col(name).is_finite() & (pl.col(name) >= 0) for name in ("good", "bad")]
-    fits = pl.all_horizontal(*counts, pl.col("good") + pl.col("bad") <= pl.col("rows") * (1 + 1e-6))
-    wrong = found.filter(~fits.fill_null(False))
-    if found.height != known.height or wrong.height:
-        who = wrong["written"][0] if wrong.height else found["written"][0]
-        raise InputError(f"{path} does not fit the samples of the run: see contributor {who!r}")
-    return found.select("contributor", "good", "bad")
 
 
 def default_weight(run: Run) -> str:
@@ -184,7 +126,7 @@ def _line(row: dict[str, Any]) -> dict[str, Any]:
 def _with_units(samples: pl.DataFrame, rules: Rules, pids: Mapping[str, str]) -> pl.DataFrame:
     """The columns that matter, with signals that the run did not have counting as 1."""
     needed = {*ROW_WEIGHTS[rules.weight][0], *BANDS} - {"kept"}
-    missing = [name for name in needed - set(_SIGNALS) if name not in samples.columns]
+    missing = [name for name in needed - set(SIGNALS) if name not in samples.columns]
     if missing or ("q" in needed and "q" not in samples.columns):
         raise InputError(f"settling by {rules.weight} needs the column {(missing or ['q'])[0]!r} in the run")
     signals = [

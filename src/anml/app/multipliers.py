@@ -20,6 +20,8 @@ def read_multipliers(path: Path) -> dict[str, int]:
     values = frame["value"].cast(pl.Float64, strict=False)
     if values.null_count() or not values.is_finite().all():
         raise InputError(f"{path.name} has values that are not numbers")
+    if frame["contributor"].null_count():
+        raise InputError(f"{path.name} has a value that belongs to no contributor")
     if frame["contributor"].n_unique() != frame.height:
         raise InputError(f"{path.name} names a contributor twice")
     positive = values.clip(lower_bound=0.0)

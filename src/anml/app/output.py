@@ -11,16 +11,22 @@ from typing import Any
 
 import polars as pl
 
-from anml.app.audit import Audited, run_record
+from anml.app.result import Audited, run_record
 from anml.app.spreadsheets import safe_for_spreadsheets
+from anml.core.canonical import sha256
 from anml.core.errors import InputError
 
 RECORD = "run.json"
+# What reputation and money rest on; the record holds the hash of each.
+HASHED = ("samples.parquet", "contributors.csv")
 
 
 def check_folder(folder: Path, record: str = RECORD) -> None:
     """Say before the work begins that a folder cannot be written; runs replace runs, and nothing else."""
-    first = next(path for path in (folder, *folder.resolve().parents) if path.exists())
+    try:
+        first = next(path for path in (folder, *folder.resolve().parents) if path.exists())
+    except OSError as error:
+        raise InputError(f"the output folder {folder} cannot be made: {error.strerror or error}") from None
     if not first.is_dir():
         raise InputError(f"the output folder {folder} cannot be made: {first} is a file")
     if folder.is_dir() and any(folder.iterdir()) and not (folder / record).is_file():
@@ -47,7 +53,8 @@ def _write_run(folder: Path, result: Audited, command: str, extra: Callable[[Pat
         result.samples.write_parquet(draft / "samples.parquet")
         safe_for_spreadsheets(result.contributors).write_csv(draft / "contributors.csv")
         extra(draft)
-        record = json.dumps(run_record(result, command), indent=2, ensure_ascii=False, allow_nan=False)
+        files = {name: sha256((draft / name).read_bytes()) for name in HASHED}
+        record = as_json({**run_record(result, command), "files": files})
         (draft / RECORD).write_text(record + "\n", encoding="utf-8")
         draft.chmod(0o755)
         _replace(draft, folder)

@@ -47,7 +47,7 @@ def create(
         left = {pid: reason for pid, reason in reasons.items() if reason}
         return Payouts(made, chosen, left)
 
-    return ledger.rehearse(work) if dry_run else ledger.write(work)
+    return ledger.carry_out(work, dry_run=dry_run)
 
 
 def load(ledger: Ledger, batch: str) -> Payouts:
@@ -67,7 +67,7 @@ def close(ledger: Ledger, batch: str, pids: list[str] | None, *, paid: bool, dry
         payouts.close(tx, batch, chosen, paid=paid)
         return payouts.get(tx.connection, batch)
 
-    return ledger.rehearse(work) if dry_run else ledger.write(work)
+    return ledger.carry_out(work, dry_run=dry_run)
 
 
 def payee(connection: sa.Connection, ledger: Ledger, pid: str) -> dict[str, Any]:

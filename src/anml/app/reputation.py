@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from anml.core.signals.policy import Policy
 from anml.core.signals.track_record import Scored, Track, TrackRule, in_order, replay
-from anml.ledger import evidence, trust
+from anml.ledger import evidence, people, trust
 from anml.ledger.standing import Standing, scores, standings
 from anml.ledger.store import Ledger, seconds, stamp
 
@@ -45,6 +45,7 @@ def replay_history(
     """
     following = (policy or Policy()).trust
     with ledger.read() as connection:
+        people.check_known(connection, pid)
         history = scores(connection).get((pid, domain), [])
         vouched = evidence.of(connection) if following.roots else {}
         limit = seconds(at or stamp(ledger.clock()))

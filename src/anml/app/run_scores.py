@@ -4,7 +4,7 @@ from pathlib import Path
 
 import polars as pl
 
-from anml.app.manifest import read_learned, read_run
+from anml.app.runs import read_learned, read_run
 from anml.app.scores import score_run
 from anml.app.settle import resolve_names
 from anml.core.settle import UNIT
@@ -17,7 +17,7 @@ def add_run(ledger: Ledger, folder: Path, source: str = "run", domain: str = "de
     """Record the held-out quality of a run; the same run counts once."""
     run = read_run(folder)
     samples = run.samples.with_columns(pl.col("contributor").cast(pl.String))
-    found = score_run(samples, read_learned(folder, samples))
+    found = score_run(samples, read_learned(folder, run._replace(samples=samples)))
 
     def work(tx: Writer) -> int:
         pids = resolve_names(tx, ledger, source, found["contributor"].to_list())

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from anml.app import manifest
+from anml.app.runs import read_run
 from anml.core.canonical import canonical, sha256
 from anml.core.errors import InputError, IntegrityError
 from anml.core.money import check_currency
@@ -58,7 +59,7 @@ class Draft(NamedTuple):
 def draft(ledger: Ledger, folder: Path, terms: Terms, *, dry_run: bool = False) -> Draft:
     """Freeze a run's weights into a manifest and propose a settlement on it."""
     check_currency(terms.currency)
-    run = manifest.read_run(folder)
+    run = read_run(folder)
     rules = replace(terms.rules, weight=terms.weight or manifest.default_weight(run))
 
     def work(tx: Writer) -> Draft:
@@ -88,7 +89,7 @@ def draft(ledger: Ledger, folder: Path, terms: Terms, *, dry_run: bool = False) 
         book.draft(tx, proposal)
         return Draft(proposal.id, made, name, manifest.amounts(made))
 
-    return ledger.rehearse(work) if dry_run else ledger.write(work)
+    return ledger.carry_out(work, dry_run=dry_run)
 
 
 def resolve_names(tx: Writer, ledger: Ledger, source: str, names: list[str]) -> dict[str, str]:
@@ -127,7 +128,7 @@ def approve(
         facts = {line["pid"]: _facts(line, given[line["pid"]][1], by_r) for line in made["contributors"]}
         return book.approve(tx, sid, by, {pid: (given[pid][0], facts[pid]) for pid in facts}, signature)
 
-    return ledger.rehearse(work) if dry_run else ledger.write(work)
+    return ledger.carry_out(work, dry_run=dry_run)
 
 
 class Releases(NamedTuple):
@@ -181,7 +182,7 @@ def release(
             waiting,
         )
 
-    return ledger.rehearse(work) if dry_run else ledger.write(work)
+    return ledger.carry_out(work, dry_run=dry_run)
 
 
 def _waits(e: Event, standing: Standing, frozen: set[str], early: bool) -> str:

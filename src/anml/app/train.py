@@ -12,10 +12,12 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from anml.adapters.sklearn.estimators import fit_weighted, seeded
+from anml.adapters.sklearn.fitting import fit_weighted, seeded
 from anml.adapters.sklearn.mlp import MLPClassifier, MLPRegressor
 from anml.adapters.sklearn.storage import load_model, missing_file, save_model
-from anml.app.audit import Audited, Request, audit_table, testing_arrays
+from anml.app.audit import audit_table, testing_arrays
+from anml.app.request import Request
+from anml.app.result import Audited
 from anml.core.checks import one_of
 from anml.core.errors import InputError
 from anml.core.stats import Estimate, mean_interval, wilson

@@ -8,6 +8,8 @@ import numpy.typing as npt
 
 from anml.core.errors import InputError, UnknownNameError
 
+# Quantities beyond this cannot be squared any more, and no spread could be told.
+LARGEST = 1e150
 # Any array of numbers, where precision does not matter.
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
@@ -74,12 +76,30 @@ def in_range(
     Traceback (most recent call last):
     anml.core.errors.InputError: keep must lie in (0, 1], got 0
     """
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise InputError(f"{name} must be a number, got {_shown(value)}")
     below = value <= low if open_low else value < low
     above = value >= high if open_high else value > high
     if not np.isfinite(value) or below or above:
         interval = f"{'(' if open_low else '['}{low:g}, {high:g}{')' if open_high else ']'}"
         raise InputError(f"{name} must lie in {interval}, got {value:g}")
     return value
+
+
+def whole(name: str, value: Any) -> int:
+    """Return `value` if it is a whole number, and not true or 3.0 by accident.
+
+    Examples
+    --------
+    >>> whole("seed", 7)
+    7
+    >>> whole("seed", 1.5)
+    Traceback (most recent call last):
+    anml.core.errors.InputError: seed must be a whole number, got 1.5
+    """
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise InputError(f"{name} must be a whole number, got {_shown(value)}")
+    return int(value)
 
 
 def one_of(kind: str, name: str, allowed: Collection[str]) -> str:

@@ -60,9 +60,10 @@ class Rules:
             raise InputError(f"volume must lie in (0, 1], got {self.volume}")
         for name in ("min_share", "max_share", "newcomer_cap"):
             if not 0 <= getattr(self, name) <= UNIT:
-                raise InputError(f"{name} must lie between 0 and {UNIT} parts, got {getattr(self, name)}")
+                raise InputError(f"{name} must lie between 0 and 1, got {getattr(self, name) / UNIT:g}")
         if self.min_share > self.max_share:
-            raise InputError(f"min_share {self.min_share} is above max_share {self.max_share}")
+            low, high = self.min_share / UNIT, self.max_share / UNIT
+            raise InputError(f"min_share {low:g} is above max_share {high:g}")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for the manifest."""

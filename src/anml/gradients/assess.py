@@ -11,7 +11,7 @@ import numpy as np
 
 from anml.core.attribute import Contributors, attribute, chain_factor
 from anml.core.camps import opposed_camp
-from anml.core.checks import Array, Floats, Ints, as_ages, as_codes
+from anml.core.checks import Array, Floats, Ints, as_ages, as_codes, whole
 from anml.core.domain import Recipe, Signals, Task, Weighting
 from anml.core.errors import InputError
 from anml.core.evidence import Evidence
@@ -66,7 +66,7 @@ class Policy:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if not 0 <= self.seed <= MOST_SEED:
+        if not 0 <= whole("seed", self.seed) <= MOST_SEED:
             raise InputError(f"seed must be a whole number from 0 to {MOST_SEED}, got {self.seed}")
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from anml.core.checks import Array, Floats, one_of
+from anml.core.checks import Array, Floats, one_of, whole
 from anml.core.domain import Task
 from anml.core.errors import InputError, UnknownNameError
 from anml.core.signals.quality import neighbours, quality
@@ -60,13 +60,13 @@ class Profile:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "hidden", tuple(self.hidden))
-        if any(width < 1 for width in self.hidden):
+        if any(whole("a width of hidden", width) < 1 for width in self.hidden):
             raise InputError(f"hidden layers must have at least one unit each, got {self.hidden}")
         for name in ("epochs", "max_epochs", "batch"):
             value = getattr(self, name)
-            if value is not None and value < 1:
+            if value is not None and whole(name, value) < 1:
                 raise InputError(f"{name} must be at least 1, got {value}")
-        if self.folds < 2:
+        if whole("folds", self.folds) < 2:
             raise InputError(f"folds must be at least 2, got {self.folds}")
         one_of("score", self.method, SCORERS)
 

@@ -9,7 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from anml.core.errors import InputError
-from anml.intake.contributions import Contributions, gather, label_text, read_json, scalars, utc_text
+from anml.intake.contributions import (
+    Contributions,
+    gather,
+    label_text,
+    read_json,
+    record,
+    records,
+    scalars,
+    utc_text,
+)
 
 SOURCE = "argilla"
 NO_STATUS = (
@@ -20,19 +29,19 @@ NO_STATUS = (
 
 def read_argilla(path: Path, question: str | None = None, time: str | None = None) -> Contributions:
     """Read an export; `question` names one of several, `time` a metadata field with the time."""
-    records = read_json(path)
-    records = records.get("records", [records]) if isinstance(records, dict) else records
-    if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
+    found = read_json(path)
+    found = found.get("records", [found]) if isinstance(found, dict) else found
+    if not isinstance(found, list) or not all(isinstance(entry, dict) for entry in found):
         raise InputError(f"{path.name} is not an Argilla export: a list of records was expected")
-    name = _question(records, question)
+    name = _question(found, question)
     rows: list[dict[str, Any]] = []
     statuses: set[bool] = set()
     dropped = 0
-    for number, record in enumerate(records):
-        item = str(record.get("id") or record.get("_server_id") or number)
-        meta = record.get("metadata") or {}
-        when = meta.get(time, record.get(f"metadata.{time}", record.get(time))) if time else None
-        for value, user, status in _responses(record, name):
+    for number, entry in enumerate(found):
+        item = str(entry.get("id") or entry.get("_server_id") or number)
+        meta = record(entry.get("metadata"), f"metadata of record {item} in {path.name}")
+        when = meta.get(time, entry.get(f"metadata.{time}", entry.get(time))) if time else None
+        for value, user, status in _responses(entry, name):
             statuses.add(status is not None)
             if status is not None and status != "submitted":
                 dropped += 1
@@ -40,7 +49,7 @@ def read_argilla(path: Path, question: str | None = None, time: str | None = Non
             label = label_text(value)
             if label is not None:
                 row = {"item": item, "contributor": user, "label": label, "time": utc_text(when)}
-                rows.append(row | _fields(record))
+                rows.append(row | _fields(entry))
     warnings = [NO_STATUS] if False in statuses else []
     warnings += [f"{dropped} responses that were not submitted were left out"] if dropped else []
     if time is None:
@@ -48,11 +57,9 @@ def read_argilla(path: Path, question: str | None = None, time: str | None = Non
     return gather(SOURCE, rows, (), warnings)
 
 
-def _question(records: list[dict[str, Any]], wanted: str | None) -> str:
-    nested = {name for record in records for name in (record.get("responses") or {})}
-    flat = {
-        key.removesuffix(".responses") for record in records for key in record if key.endswith(".responses")
-    }
+def _question(found: list[dict[str, Any]], wanted: str | None) -> str:
+    nested = {name for entry in found for name in record(entry.get("responses"), "responses of a record")}
+    flat = {key.removesuffix(".responses") for entry in found for key in entry if key.endswith(".responses")}
     names = sorted(nested | flat)
     if wanted is not None:
         if wanted not in names:
@@ -63,24 +70,26 @@ def _question(records: list[dict[str, Any]], wanted: str | None) -> str:
     return names[0]
 
 
-def _responses(record: dict[str, Any], name: str) -> Iterator[tuple[Any, str | None, str | None]]:
+def _responses(entry: dict[str, Any], name: str) -> Iterator[tuple[Any, str | None, str | None]]:
     """Value, user and status of each response."""
-    for response in (record.get("responses") or {}).get(name) or []:
+    for response in records(record(entry.get("responses"), "responses").get(name), f"responses to {name}"):
         user = response.get("user_id")
         yield response.get("value"), None if user is None else str(user), response.get("status")
-    values = record.get(f"{name}.responses") or []
-    users = record.get(f"{name}.responses.users") or [None] * len(values)
-    statuses = record.get(f"{name}.responses.status") or [None] * len(values)
+    values = entry.get(f"{name}.responses") or []
+    if not isinstance(values, list):
+        raise InputError(f"{name}.responses must be a list, got {str(values)[:40]!r}")
+    users = entry.get(f"{name}.responses.users") or [None] * len(values)
+    statuses = entry.get(f"{name}.responses.status") or [None] * len(values)
     if not len(values) == len(users) == len(statuses):
         raise InputError(f"{name}.responses, users and status of a record differ in length")
     for value, user, status in zip(values, users, statuses, strict=True):
         yield value, None if user is None else str(user), status
 
 
-def _fields(record: dict[str, Any]) -> dict[str, Any]:
-    nested = record.get("fields")
+def _fields(entry: dict[str, Any]) -> dict[str, Any]:
+    nested = entry.get("fields")
     if isinstance(nested, dict):
         return scalars(nested)
     return scalars(
-        {k: v for k, v in record.items() if "." not in k and k not in ("id", "status", "_server_id")}
+        {k: v for k, v in entry.items() if "." not in k and k not in ("id", "status", "_server_id")}
     )

@@ -28,6 +28,10 @@ MANY_ROWS = 20
 SAID_WHEN_UNFIT = ("verification", "reputation", "time")
 
 
+# Roles whose values are names or levels, one for each row.
+WRITTEN = ("contributor", "item", "verification", "reputation", "gold")
+
+
 @dataclass(frozen=True)
 class Columns:
     """The role of each column that is used."""
@@ -139,6 +143,8 @@ def _check_named(
     named += [("feature", name) for name in features] + [("ignored", name) for name in ignore]
     for role, name in named:
         _check_exists(frame, name)
+        if role in WRITTEN and is_nested(frame.schema[name]):
+            raise InputError(f"column {name!r} holds {frame.schema[name]}, which cannot be a {role}")
         uses.setdefault(name, []).append(role)
     for name, roles in uses.items():
         if len(set(roles)) > 1:

@@ -91,16 +91,54 @@ def read_json(path: Path) -> Any:
         raise InputError(f"there is no file {path}")
     if path.stat().st_size > LARGEST_FILE:
         raise InputError(f"{path.name} is larger than {LARGEST_FILE // 1024**3} GiB; split it first")
-    text = path.read_text(encoding="utf-8-sig")
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path.name} is not UTF-8 text (at byte {error.start}); save it as UTF-8") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
+    if not text.strip():
+        raise InputError(f"{path.name} is empty")
+    try:
+        return _parsed_json(text)
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}: {error.msg}"
+        raise InputError(f"{path.name} is neither JSON nor lines of JSON ({where})") from None
+    except RecursionError:
+        raise InputError(f"{path.name} is nested too deeply for an export") from None
+
+
+def _parsed_json(text: str) -> Any:
+    """One value, or one on each line; the error is that of the file read as one value."""
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        lines = [line for line in text.splitlines() if line.strip()]
         try:
-            return [json.loads(line) for line in lines]
+            return [json.loads(line) for line in text.splitlines() if line.strip()]
         except json.JSONDecodeError:
-            where = f"line {error.lineno}: {error.msg}"
-            raise InputError(f"{path.name} is neither JSON nor lines of JSON ({where})") from None
+            raise error from None
+
+
+def records(value: Any, what: str) -> list[dict[str, Any]]:
+    """A list of objects inside an export, none where there is nothing; `what` names it for the message.
+
+    Examples
+    --------
+    >>> records([{"a": 1}], "annotations"), records(None, "annotations")
+    ([{'a': 1}], [])
+    """
+    found = value or []
+    if not isinstance(found, list) or not all(isinstance(part, dict) for part in found):
+        raise InputError(f"{what} must be a list of objects, got {str(value)[:40]!r}")
+    return found
+
+
+def record(value: Any, what: str) -> dict[str, Any]:
+    """An object inside an export, empty where there is nothing."""
+    found = value or {}
+    if not isinstance(found, dict):
+        raise InputError(f"{what} must be an object, got {str(value)[:40]!r}")
+    return found
 
 
 def utc_text(value: Any, formats: Sequence[str] = ()) -> str | None:
@@ -108,21 +146,21 @@ def utc_text(value: Any, formats: Sequence[str] = ()) -> str | None:
 
     Examples
     --------
-    >>> utc_text("2021-03-09T22:16:08.728391Z"), utc_text("never")
-    ('2021-03-09T22:16:08.728391Z', None)
+    >>> utc_text("2021-03-09T22:16:08.728391Z"), utc_text("never"), utc_text(1e30)
+    ('2021-03-09T22:16:08.728391Z', None, None)
     """
     if value is None or value == "":
         return None
-    if isinstance(value, int | float):
-        moment = datetime.fromtimestamp(value, UTC)
-    elif isinstance(value, datetime):
-        moment = value
-    else:
-        found = _parsed(str(value).strip(), formats)
-        if found is None:
+    try:
+        if isinstance(value, int | float):
+            moment: datetime | None = datetime.fromtimestamp(value, UTC)
+        else:
+            moment = value if isinstance(value, datetime) else _parsed(str(value).strip(), formats)
+        if moment is None:
             return None
-        moment = found
-    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+        moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (OverflowError, OSError, ValueError):  # not a number, or far outside the calendar
+        return None
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 

@@ -37,6 +37,8 @@ def long_format(frame: pl.DataFrame, columns: dict[str, str | None]) -> Contribu
     item = _column(frame, columns, "item", ("task", "index", "item", "example", "id"))
     who = _column(frame, columns, "contributor", ("worker", "annotator", "performer", "contributor"))
     label = _column(frame, columns, "label", ("label", "output", "answer"))
+    if gaps := frame[item].null_count():
+        raise InputError(f"column {item!r} (item) is empty in {gaps} rows; every label is of some item")
     others = [name for name in frame.columns if name not in (item, who, label)]
     rows = [
         {"item": str(row[item]), "contributor": _text(row[who]), "label": str(row[label])}

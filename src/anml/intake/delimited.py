@@ -15,6 +15,7 @@ from anml.intake.plain import framed
 MISSING = ("", "NA", "N/A", "nan", "NaN", "NULL", "null", "?")
 GZIP_MAGIC = b"\x1f\x8b"
 FIRST_ROWS = 10_000
+DECIMAL_COMMA = r"^[-+]?\d+(,\d+)?([eE][-+]?\d+)?$"
 
 
 def read_delimited(data: bytes, shown: str, separator: str) -> pl.DataFrame:
@@ -34,7 +35,9 @@ def read_delimited(data: bytes, shown: str, separator: str) -> pl.DataFrame:
     if frame.width != len(names):  # a quote inside a name, which readers understand differently
         raise InputError(f"{shown} is not well-formed CSV: quotes are out of place in the header line")
     frame.columns = names
-    return framed([_tidied(series) for series in frame.get_columns()])
+    columns = [_tidied(series) for series in frame.get_columns()]
+    # Where a semicolon separates, a comma is often the decimal sign.
+    return framed([_with_points(series) for series in columns] if separator == ";" else columns)
 
 
 def _typed(data: bytes, separator: str) -> pl.DataFrame:
@@ -64,6 +67,16 @@ def _tidied(series: pl.Series) -> pl.Series:
         if read.null_count() == bare.null_count():
             return read
     return bare
+
+
+def _with_points(series: pl.Series) -> pl.Series:
+    """Numbers written with a decimal comma, unless two different texts would become one number."""
+    if series.dtype != pl.String or not series.str.contains(DECIMAL_COMMA).all():
+        return series
+    if not series.str.contains(",", literal=True).any():
+        return series
+    read = series.str.replace(",", ".", literal=True).cast(pl.Float64, strict=False)
+    return read if read.n_unique() == series.n_unique() else series
 
 
 def header_separator(header: str, separator: str) -> str:

@@ -11,6 +11,8 @@ from anml.intake.contributions import (
     gather,
     label_text,
     read_json,
+    record,
+    records,
     scalars,
     utc_text,
 )
@@ -35,7 +37,8 @@ def read_label_studio(path: Path, question: str | None = None) -> Contributions:
     skipped = {"cancelled": 0, "empty": 0}
     for number, task in enumerate(tasks):
         item = str(task.get("id", number))
-        annotations = task.get("annotations") or task.get("completions") or []
+        where = f"of task {item} in {path.name}"
+        annotations = records(task.get("annotations") or task.get("completions"), f"annotations {where}")
         truth = _truth(annotations, question)
         for annotation in annotations:
             if annotation.get("was_cancelled"):
@@ -46,7 +49,7 @@ def read_label_studio(path: Path, question: str | None = None) -> Contributions:
                 skipped["empty"] += 1
                 continue
             row = _row(item, annotation, label, truth)
-            rows.append(row | scalars(task.get("data") or {}))
+            rows.append(row | scalars(record(task.get("data"), f"data {where}")))
             evidence += _reviews(item, row["contributor"], annotation)
     warnings = [f"{count} {name} annotations were left out" for name, count in skipped.items() if count]
     return gather(SOURCE, rows, evidence, warnings)
@@ -83,7 +86,8 @@ def _truth(annotations: list[dict[str, Any]], question: str | None) -> str | Non
 
 
 def _label(annotation: dict[str, Any], question: str | None) -> str | None:
-    results = [r for r in annotation.get("result") or [] if isinstance(r.get("value"), dict)]
+    results = records(annotation.get("result"), "the result of an annotation")
+    results = [r for r in results if isinstance(r.get("value"), dict)]
     tags = sorted({str(r.get("from_name", "")) for r in results})
     if question is not None:
         results = [r for r in results if r.get("from_name") == question]
@@ -106,7 +110,7 @@ def _reviews(item: str, who: str | None, annotation: dict[str, Any]) -> Iterator
     if who is None:
         return
     base = {"item": item, "contributor": who}
-    reviews = annotation.get("reviews") or []
+    reviews = records(annotation.get("reviews"), "the reviews of an annotation")
     for review in reviews:
         kind = "review-accepted" if review.get("accepted") else "review-rejected"
         fixed = review.get("fixed_annotation_history") or review.get("fixed")

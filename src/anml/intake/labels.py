@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from anml.core.checks import one_of
+from anml.core.checks import LARGEST, one_of
 from anml.core.domain import Task
 from anml.core.errors import InputError
 from anml.intake.plain import as_text, codes_in, is_nested
@@ -91,8 +91,14 @@ def _values(series: pl.Series) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
             f"column {series.name!r} cannot be a quantity for regression: {str(bad)!r} is not a number"
         )
     values = numbers.to_numpy().astype(np.float64)
-    if not np.isfinite(values).all():
-        raise InputError(f"column {series.name!r} has {(~np.isfinite(values)).sum()} infinite labels")
+    bad = int((~np.isfinite(values)).sum())
+    if bad:
+        raise InputError(f"column {series.name!r} has {bad} infinite labels; empty ones are left out instead")
+    if np.abs(values).max(initial=0) > LARGEST:
+        worst = values[np.abs(values).argmax()]
+        raise InputError(
+            f"column {series.name!r} has labels beyond {LARGEST:g}, such as {worst:g}; scale them"
+        )
     return values
 
 

@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from anml.core.errors import InputError
 from anml.intake.contributions import UNKNOWN_REVIEWER, Contributions, gather, scalars, utc_text
 from anml.intake.plain import as_text
@@ -49,7 +51,22 @@ def read_mapped(path: Path, columns: dict[str, str | None] | None = None) -> Con
             at = utc_text(known.get("reviewed_at"))
             who = {"item": item, "contributor": known["contributor"]}
             evidence.append(who | {"kind": kind, "issuer": issuer, "at": at})
-    return gather("table", _aligned(rows), evidence)
+    return gather("table", _aligned(rows), evidence, _unread_times(frame, chosen))
+
+
+def _unread_times(frame: pl.DataFrame, chosen: dict[str, str]) -> list[str]:
+    """Say of which columns of times some values could not be read."""
+    said = []
+    for role in ("time", "reviewed_at"):
+        column = chosen.get(role)
+        values = [] if column is None else frame[column].drop_nulls().to_list()
+        unread = [value for value in values if value != "" and utc_text(value) is None]
+        if unread:
+            said.append(
+                f"column {column!r} ({role}) has {len(unread)} values that are not times, "
+                f"the first {str(unread[0])!r}; they count as not known"
+            )
+    return said
 
 
 def choose(names: list[str], given: dict[str, str | None]) -> dict[str, str]:

@@ -37,8 +37,11 @@ def _plain_series(series: pl.Series) -> pl.Series:
         return series.cast(pl.Float64).fill_nan(None)
     if dtype.is_integer():
         whole = series.cast(pl.Int64, strict=False)
-        # Whole numbers too large for 64 bits are kept as floats rather than lost.
-        return whole if whole.null_count() == series.null_count() else series.cast(pl.Float64)
+        if whole.null_count() == series.null_count():
+            return whole
+        # Too large for 64 bits: kept as floats, or as text where different ones would become the same.
+        floats = series.cast(pl.Float64)
+        return floats if floats.n_unique() == series.n_unique() else series.cast(pl.String)
     if isinstance(dtype, pl.Datetime):
         instants = series.cast(pl.Datetime("us", dtype.time_zone))
         return instants.dt.convert_time_zone("UTC") if dtype.time_zone else instants

@@ -1,6 +1,6 @@
 """Times in any of the usual forms become instants, and instants become ages in years."""
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 import numpy as np
@@ -69,6 +69,24 @@ def start_as_times(series: pl.Series) -> bool:
     """Say whether the first values of a column can be read as times."""
     first = series.drop_nulls().head(100)
     return not first.is_empty() and instants(first).null_count() == 0
+
+
+def as_moment(value: Any) -> datetime | None:
+    """Read the moment that ages count from: a date, a time, or either as text.
+
+    Examples
+    --------
+    >>> as_moment("2026-01-31")
+    datetime.datetime(2026, 1, 31, 0, 0)
+    """
+    if value is None or isinstance(value, datetime):
+        return value
+    if isinstance(value, date):
+        return datetime(value.year, value.month, value.day)
+    try:
+        return datetime.fromisoformat(value)
+    except (TypeError, ValueError):
+        raise InputError(f"now must be a date or time such as 2026-01-31, got {value!r}") from None
 
 
 def ages(times: pl.Series, now: datetime | None) -> tuple[Floats, datetime, int]:

@@ -17,6 +17,7 @@ from anml.ledger.log import Event, Posting, Writer, check_name, events, find
 from anml.ledger.schema import posting
 
 POOL = "source:pool"
+LONGEST_WINDOW = 3_650
 REASONS = ("wrong-count", "wrong-weight", "wrong-evidence", "wrong-reputation", "duplicate", "fraud", "other")
 
 
@@ -94,8 +95,10 @@ def draft(tx: Writer, proposal: Settlement) -> Event:
     A run is settled once. To settle it again, the new settlement names the one it supersedes: a draft
     is withdrawn at once, a posted one is reversed when the new one is approved.
     """
-    if proposal.pool <= 0 or proposal.window_days < 0:
-        raise InputError(f"a pool is more than 0 and a dispute window not negative, got {proposal}")
+    if proposal.pool <= 0:
+        raise InputError(f"a pool is more than 0, got {proposal.pool} micro-units")
+    if not 0 <= proposal.window_days <= LONGEST_WINDOW:
+        raise InputError(f"a dispute window has 0 to {LONGEST_WINDOW} days, got {proposal.window_days}")
     check_name(proposal.by)
     body = {
         name: value for name, value in proposal._asdict().items() if name not in ("id", "state", "posted")

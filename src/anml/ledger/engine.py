@@ -3,18 +3,20 @@
 import random
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
-from anml.core.errors import IntegrityError, UnsupportedError
+from anml.core.errors import InputError, IntegrityError, UnsupportedError
 from anml.ledger.schema import event
 
 T = TypeVar("T")
 RETRIES = 20
+SQLITE_MAGIC = b"SQLite format 3\x00"
 # PostgreSQL: serialisation failure, deadlock, lock not available.
 _RETRY_STATES = {"40001", "40P01", "55P03"}
 
@@ -29,7 +31,10 @@ def ledger_url(text: str) -> sa.URL:
     """
     if "://" not in text:
         return sa.URL.create("sqlite", database=text)
-    url = sa.make_url(text)
+    try:
+        url = sa.make_url(text)
+    except ArgumentError:
+        raise InputError(f"a ledger is a SQLite file or a PostgreSQL URL, got {text!r}") from None
     name = url.get_backend_name()
     if name not in ("sqlite", "postgresql"):
         raise UnsupportedError(f"a ledger lives in SQLite or PostgreSQL, got {name!r}")
@@ -47,6 +52,33 @@ def connect(url: sa.URL) -> sa.Engine:
         return sa.create_engine(url, isolation_level="SERIALIZABLE", pool_pre_ping=True)
     except ModuleNotFoundError as error:
         raise UnsupportedError(f"PostgreSQL needs the extra 'postgres' ({error.name} is missing)") from None
+
+
+@contextmanager
+def refused(url: sa.URL) -> Iterator[None]:
+    """A database that does not answer, or holds something else, as one sentence."""
+    try:
+        yield
+    except DBAPIError as error:
+        reason = " ".join(str(error.orig).split())
+        raise InputError(f"the ledger at {url.render_as_string()} cannot be used: {reason}") from None
+
+
+def check_file(path: Path, *, may_be_empty: bool = False) -> None:
+    """Refuse a file that is no SQLite database, before SQLite touches it."""
+    try:
+        if path.is_dir():
+            raise InputError(f"a ledger is a SQLite file or a PostgreSQL URL, got the folder {path}")
+        if not path.absolute().parent.is_dir():
+            raise InputError(f"a ledger cannot be made at {path}: there is no folder {path.parent}")
+        if not path.exists():
+            return
+        with path.open("rb") as file:
+            start = file.read(len(SQLITE_MAGIC))
+    except OSError as error:
+        raise InputError(f"the ledger {path} cannot be opened: {error.strerror or error}") from None
+    if start != SQLITE_MAGIC and (start or not may_be_empty):
+        raise InputError(f"{path} is not a ledger: it is no SQLite file")
 
 
 def transact(engine: sa.Engine, work: Callable[[sa.Connection], T]) -> T:

@@ -12,7 +12,7 @@ from anml.core.errors import InputError, IntegrityError
 from anml.core.signals.policy import KINDS, VOUCHED, Evidence
 from anml.ledger import dsse, people, registry
 from anml.ledger.log import Event, Writer, events, known_keys
-from anml.ledger.store import Ledger, seconds, stamp
+from anml.ledger.store import Ledger, moment, seconds, stamp
 
 KIND = "evidence.added"
 
@@ -73,6 +73,10 @@ def add(tx: Writer, records: Iterable[Record]) -> list[Event]:
     for record in records:
         one_of("kind of evidence", record.kind, KINDS)
         one_of("voucher", record.vouched, VOUCHED)
+        # What is in the log stays there: a time that nobody can read would stop every later reading.
+        for time in (record.at, record.until):
+            if time:
+                moment(time)
         body = {name: value for name, value in record._asdict().items() if name != "pid"}
         # The key is a hash of the record, so the same key is the same record.
         name = f"evidence/{digest(record._asdict())[:32]}"

@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from anml.core.errors import InputError, IntegrityError
 
 _NONCE = 12
+MASTER_BYTES = 32
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,11 @@ class KeyRing:
 
 def create_keys(folder: Path, origin: str) -> KeyRing:
     """Make a ledger's keys in `folder`, readable by the owner only; existing ones are never replaced."""
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    log, master = Ed25519PrivateKey.generate(), os.urandom(32)
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise InputError(f"the folder of keys {folder} cannot be made: {error.strerror or error}") from None
+    log, master = Ed25519PrivateKey.generate(), os.urandom(MASTER_BYTES)
     _write_secret(folder / "log.pem", private_pem(log))
     _write_secret(folder / "master.key", base64.b64encode(master) + b"\n")
     (folder / "log.pub").write_text(public_text(public_bytes(log.public_key())) + "\n")
@@ -59,7 +63,13 @@ def load_keys(folder: Path, origin: str) -> KeyRing:
         if not (folder / name).is_file():
             raise InputError(f"the ledger's key file {name} is not in {folder}")
     log = read_private(folder / "log.pem")
-    return KeyRing(origin, log, base64.b64decode((folder / "master.key").read_bytes()))
+    try:
+        master = base64.b64decode((folder / "master.key").read_bytes())
+    except (OSError, ValueError):
+        master = b""
+    if len(master) != MASTER_BYTES:
+        raise InputError(f"{folder / 'master.key'} is not a master key: {MASTER_BYTES} bytes in base64")
+    return KeyRing(origin, log, master)
 
 
 def create_signer(path: Path) -> str:
@@ -88,15 +98,18 @@ def read_public(text: str) -> bytes:
     >>> len(read_public("ed25519:" + "A" * 43 + "="))
     32
     """
-    if not text.startswith("ed25519:") and Path(text).is_file():
-        text = Path(text).read_text().strip()
+    # What a file holds is never shown: it may be the private key by mistake.
+    shown = repr(text) if len(text) <= 60 else f"{text[:20]!r}…"
+    if not text.startswith("ed25519:") and len(text) < 1000 and Path(text).is_file():
+        shown = f"the file {text}"
+        text = Path(text).read_bytes().decode("utf-8", errors="replace").strip()
     try:
         raw = base64.b64decode(text.removeprefix("ed25519:"), validate=True)
     except ValueError:
         raw = b""
     if not text.startswith("ed25519:") or len(raw) != 32:
         raise InputError(
-            f"a public key is 'ed25519:' and 32 bytes in base64, or a file with that, got {text!r}"
+            f"a public key is 'ed25519:' and 32 bytes in base64, or a file with that, got {shown}"
         )
     return raw
 
@@ -144,7 +157,10 @@ def unseal(key: bytes, sealed: bytes, context: str) -> bytes:
 def _write_secret(path: Path, data: bytes) -> None:
     if path.exists():
         raise InputError(f"{path} exists already; a key is never overwritten")
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as error:
+        raise InputError(f"the key {path} cannot be written: {error.strerror or error}") from None
     with os.fdopen(descriptor, "wb") as file:
         file.write(data)
         file.flush()

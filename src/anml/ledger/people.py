@@ -90,11 +90,16 @@ def resolve(pid: str, merged: dict[str, str]) -> str:
 
 def require(connection: sa.Connection, pid: str) -> None:
     """An error unless there is such a contributor, not erased."""
+    if "contributor.erased" in check_known(connection, pid):
+        raise ConflictError(f"contributor {pid} was erased")
+
+
+def check_known(connection: sa.Connection, pid: str) -> set[str]:
+    """The kinds of entries about a contributor, erased or not; an error where there never was one."""
     kinds = set(connection.scalars(sa.select(event.c.kind).where(event.c.subject == pid)))
     if "contributor.registered" not in kinds:
         raise InputError(f"there is no contributor {pid!r} in this ledger")
-    if "contributor.erased" in kinds:
-        raise ConflictError(f"contributor {pid} was erased")
+    return kinds
 
 
 def profile(connection: sa.Connection, ring: KeyRing, pid: str) -> dict[str, Any]:

@@ -53,17 +53,21 @@ def trust(
     """Register a key; the same key twice is one registration."""
     allowed = sorted({one_of("right of a key", name, [*KINDS, APPROVE]) for name in may})
     check_name(owner)
+    first = stamp(moment(since)) if since else tx.now
+    last = stamp(moment(until)) if until else None
+    if last is not None and last <= first:
+        raise InputError(f"a key is valid until a time after {first}, got {until!r}")
     body = {
         "owner": owner,
         "public": keys.public_text(public),
         "may": allowed,
-        "since": stamp(moment(since)) if since else tx.now,
-        "until": stamp(moment(until)) if until else None,
+        "since": first,
+        "until": last,
     }
     name = sha256(public)[:16]
     known = registered(tx.connection).get(name)
     if known is not None:
-        if (known.owner, known.may, known.until) != (owner, frozenset(allowed), body["until"]):
+        if (known.owner, known.may, known.until) != (owner, frozenset(allowed), last):
             raise ConflictError(f"the key {name} is registered for {known.owner!r} with other rights")
         return known
     tx.append("key.trusted", f"key/{name}", name, body)

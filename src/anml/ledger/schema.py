@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import sqlalchemy as sa
 
-from anml.core.errors import UnsupportedError
+from anml.core.errors import InputError, UnsupportedError
 from anml.ledger.views import first_views, money_views
 
 Big = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
@@ -127,6 +127,8 @@ def version(connection: sa.Connection) -> int:
     """The version of the schema in this database; 0 where there is none."""
     if not sa.inspect(connection).has_table("meta"):
         return 0
+    if not {"name", "value"} <= {column["name"] for column in sa.inspect(connection).get_columns("meta")}:
+        raise InputError("this database has a table meta that is no ledger's; choose another database")
     value = connection.scalar(sa.select(meta.c.value).where(meta.c.name == "schema"))
     return int(value or 0)
 

@@ -1,6 +1,7 @@
 """A ledger: a database, its keys, a clock and a source of identifiers, all handed in."""
 
 import os
+import re
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ import sqlalchemy as sa
 from anml.core.errors import ConflictError, InputError
 from anml.core.merkle import Tree
 from anml.ledger import checkpoint, schema
-from anml.ledger.engine import connect, ledger_url, reading, sqlite_path, transact
+from anml.ledger.engine import check_file, connect, ledger_url, reading, refused, sqlite_path, transact
 from anml.ledger.keys import KeyRing, create_keys, load_keys
 from anml.ledger.log import Writer, leaves
 
@@ -30,6 +31,17 @@ def utc_now() -> datetime:
 def random_id() -> str:
     """128 random bits: says nothing about who it stands for."""
     return "c" + secrets.token_hex(16)
+
+
+def is_id(text: str) -> bool:
+    """Whether a text has the shape of such an identifier.
+
+    Examples
+    --------
+    >>> is_id(random_id()), is_id("labels.csv")
+    (True, False)
+    """
+    return re.fullmatch(r"c[0-9a-f]{32}", text) is not None
 
 
 def stamp(moment: datetime) -> str:
@@ -59,7 +71,10 @@ def moment(text: str) -> datetime:
         raise InputError(f"a time is written like 2026-10-31T00:00:00Z, got {text!r}") from None
     if found.tzinfo is None:
         raise InputError(f"a time needs its zone, such as a Z at the end, got {text!r}")
-    return found.astimezone(UTC)
+    try:
+        return found.astimezone(UTC)
+    except OverflowError:
+        raise InputError(f"a time lies in the years 1 to 9999, got {text!r}") from None
 
 
 def seconds(text: str) -> float:
@@ -103,6 +118,10 @@ class Ledger:
             transaction.rollback()
             return result
 
+    def carry_out(self, work: Callable[[Writer], T], *, dry_run: bool) -> T:
+        """Write, or only rehearse."""
+        return self.rehearse(work) if dry_run else self.write(work)
+
     @contextmanager
     def read(self) -> Iterator[sa.Connection]:
         """A consistent view of the ledger."""
@@ -124,7 +143,7 @@ def keys_folder(url: sa.URL, given: str | Path | None = None) -> Path | None:
     if given or os.environ.get("ANML_KEYS"):
         return Path(given or os.environ["ANML_KEYS"])
     path = sqlite_path(url)
-    return path.with_name(path.name + ".keys") if path else None
+    return Path(f"{path}.keys") if path else None
 
 
 def create(
@@ -137,11 +156,18 @@ def create(
         raise InputError("a ledger on a server needs a folder for its keys; give --keys or ANML_KEYS")
     if not origin.strip() or any(char in origin for char in " +\n"):
         raise InputError(f"the name of a ledger has no spaces or plus signs, got {origin!r}")
+    path = sqlite_path(place)
+    is_new = path is not None and not path.exists()
+    if path is not None:
+        check_file(path, may_be_empty=True)
     engine = connect(place)
     try:
-        ring = _initialise(engine, place, folder, origin)
+        with refused(place):
+            ring = _initialise(engine, place, folder, origin)
     except BaseException:
         engine.dispose()
+        if is_new and path is not None:
+            path.unlink(missing_ok=True)
         raise
     ledger = Ledger(engine, ring, clock)
     ledger.write(lambda tx: tx.append("ledger.created", "ledger.created", "", {"origin": origin}))
@@ -169,10 +195,15 @@ def open_ledger(
     path = sqlite_path(place)
     if path is not None and not path.is_file():
         raise InputError(f"there is no ledger at {path}; make one with: anml ledger init")
+    folder = keys_folder(place, keys)
+    if folder is not None and not folder.is_dir() and (keys or os.environ.get("ANML_KEYS")):
+        raise InputError(f"there is no folder of keys {folder}")
+    if path is not None:
+        check_file(path)
     engine = connect(place)
     try:
-        origin = _upgrade(engine, place)
-        folder = keys_folder(place, keys)
+        with refused(place):
+            origin = _upgrade(engine, place)
         ring = load_keys(folder, origin) if folder and folder.is_dir() else None
     except BaseException:
         engine.dispose()

@@ -11,11 +11,13 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from anml.app.audit import Audited
+from anml.app.result import Audited
 from anml.gradients.crossfit import Progress as Report
 from anml.surfaces.verdict import verdict
 
 MOST_LISTED = 30
+# Characters of a name that say enough, and those that any name gets.
+FAIR_NAME, LEAST_NAME = 24, 12
 
 
 @contextmanager
@@ -44,7 +46,7 @@ def print_audit(result: Audited) -> None:
         console.print(_contributor_table(result.contributors, console.width))
         hidden = result.contributors.height - MOST_LISTED
         if hidden > 0:
-            console.print(f"{hidden:,} more contributors are in contributors.csv", highlight=False)
+            console.print(f"{hidden:,} more contributors; contributors.csv has all of them", highlight=False)
     if result.gold is not None:
         console.print(result.gold.sentence(), highlight=False, markup=False)
     for note in result.notes:
@@ -53,7 +55,7 @@ def print_audit(result: Audited) -> None:
         console.print(f"warning: {warning}", style="yellow", highlight=False, markup=False)
 
 
-# Columns of the contributor table, and whether a terminal of 80 characters still shows them.
+# Columns of the contributor table, and whether they are shown also where not all fit.
 _COLUMNS: dict[str, tuple[bool, Callable[[dict[str, Any]], str]]] = {
     "rows": (True, lambda row: f"{row['rows']:,}"),
     "kept": (True, lambda row: f"{row['kept'] / row['rows']:.0%}"),
@@ -69,11 +71,26 @@ _COLUMNS: dict[str, tuple[bool, Callable[[dict[str, Any]], str]]] = {
 
 
 def _contributor_table(contributors: pl.DataFrame, width: int) -> Table:
+    rows = contributors.head(MOST_LISTED).to_dicts()
+    figures = {name: [make(row) for row in rows] for name, (_, make) in _COLUMNS.items()}
+    longest = max(len(row["contributor"]) for row in rows)
+    # Figures are never cut: columns that leave names too little room are left out, then names shortened.
+    if _room(figures, width) < min(longest, FAIR_NAME):
+        figures = {name: cells for name, cells in figures.items() if _COLUMNS[name][0]}
+    room = max(min(longest, _room(figures, width)), LEAST_NAME)
     table = Table(title="Contributors, lowest quality first", title_justify="left")
-    table.add_column("contributor", no_wrap=True, max_width=28)
-    shown = {name: make for name, (narrow, make) in _COLUMNS.items() if narrow or width >= 110}
-    for name in shown:
-        table.add_column(name, justify="right", no_wrap=True)
-    for row in contributors.head(MOST_LISTED).iter_rows(named=True):
-        table.add_row(escape(row["contributor"]), *(make(row) for make in shown.values()))
+    table.add_column("contributor", no_wrap=True, width=max(room, len("contributor")))
+    for name, cells in figures.items():
+        table.add_column(name, justify="right", no_wrap=True, min_width=_width(name, cells))
+    for number, row in enumerate(rows):
+        table.add_row(escape(row["contributor"]), *(cells[number] for cells in figures.values()))
     return table
+
+
+def _width(name: str, cells: list[str]) -> int:
+    return max(len(text) for text in (name, *cells))
+
+
+def _room(figures: dict[str, list[str]], width: int) -> int:
+    """Characters left for names beside the figures; a cell has a line and two blanks around it."""
+    return width - sum(_width(name, cells) + 3 for name, cells in figures.items()) - 4

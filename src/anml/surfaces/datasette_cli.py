@@ -5,8 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
+from anml.app.files import write_file
 from anml.core.errors import InputError
-from anml.surfaces.ledger_common import Json, LedgerUrl, place, show, write_file
+from anml.surfaces.ledger_common import Json, LedgerUrl, place, show
 
 # What people look at, in words; the rest is encrypted, or is the program's own.
 TABLES: dict[str, dict[str, Any]] = {

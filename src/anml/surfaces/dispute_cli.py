@@ -34,7 +34,7 @@ def open_(
         return open_dispute(tx, settlement, contributor, reason, name, by)
 
     with opened(ledger, keys) as book:
-        made = book.rehearse(work) if dry_run else book.write(work)
+        made = book.carry_out(work, dry_run=dry_run)
     done = "Would open" if dry_run else "Opened"
     show(json, {"dispute": name, "entry": made.seq, "dry_run": dry_run}, [f"{done} dispute {name}."])
 
@@ -66,7 +66,7 @@ def answer(
         return answer_dispute(tx, settlement, contributor, given, name)
 
     with opened(ledger, keys) as book:
-        made = book.rehearse(work) if dry_run else book.write(work)
+        made = book.carry_out(work, dry_run=dry_run)
     value = {"entry": made.seq, **given._asdict(), "dry_run": dry_run}
     lines = [f"The dispute of {contributor} is {outcome}: {reason}."]
     if given.correction:
@@ -95,7 +95,7 @@ def resolve(
         return resolve_dispute(tx, settlement, contributor, by, name)
 
     with opened(ledger, keys) as book:
-        made = book.rehearse(work) if dry_run else book.write(work)
+        made = book.carry_out(work, dry_run=dry_run)
     correction = made.body["correction"]
     done = "Would post" if dry_run else "Posted"
     value = {"entry": made.seq, "correction": correction, "by": by, "dry_run": dry_run}
@@ -131,6 +131,6 @@ def reverse(
         return steps.reverse(tx, settlement, contributor, micro, reason, by, key)
 
     with opened(ledger, keys) as book:
-        made = book.rehearse(work) if dry_run else book.write(work)
+        made = book.carry_out(work, dry_run=dry_run)
     done = "Would take" if dry_run else "Took"
     show(json, {"entry": made.seq, "amount": micro, "dry_run": dry_run}, [f"{done} back {amount}."])

@@ -1,10 +1,12 @@
 """`anml ledger import`: take an export in, and give its rows v and r."""
 
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from anml.app.files import check_place, write_file
 from anml.core.errors import InputError
 from anml.surfaces.ledger_common import (
     Domain,
@@ -17,8 +19,8 @@ from anml.surfaces.ledger_common import (
     read_policy,
     show,
     warn,
-    write_file,
 )  # fmt: skip
+from anml.surfaces.sources import Format
 
 if TYPE_CHECKING:
     from anml.app.imports import Imported
@@ -28,12 +30,7 @@ if TYPE_CHECKING:
 
 def import_(
     file: Annotated[Path, typer.Argument(help="The export to read.", show_default=False)],
-    format: Annotated[
-        str,
-        typer.Option(
-            help="auto, table, label-studio, argilla, croissant, crowd-long, crowd-wide, toloka or mturk."
-        ),
-    ] = "auto",
+    format: Format = "auto",
     out: Annotated[
         Path | None, typer.Option(help="Write the rows with v and r here (.parquet or .csv).")
     ] = None,
@@ -66,16 +63,23 @@ def import_(
 
     if out is not None and out.suffix not in (".parquet", ".csv"):
         raise InputError(f"the rows go to a .parquet or .csv file, got {out.name!r}")
+    # What cannot be written is said before anything is recorded.
+    for path in (out, report):
+        if path is not None:
+            check_place(path)
     chosen = {"label": label, "contributor": contributor, "item": item, "time": time, "doi": doi}
     request = Import(file, format, source, domain, chosen, retractions, agreement, read_policy(policy), names)
     with opened(ledger, keys) as book:
         found = import_file(book, request, dry_run=dry_run)
-        if report is not None and not dry_run:
+        if dry_run:
+            out = report = None
+        if report is not None:
             _write_report(book, found, report, domain, request.policy)
     warn(found.warnings)
-    if out is not None and not dry_run:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        found.rows.write_parquet(out) if out.suffix == ".parquet" else found.rows.write_csv(out)
+    if out is not None:
+        data = io.BytesIO()
+        found.rows.write_parquet(data) if out.suffix == ".parquet" else found.rows.write_csv(data)
+        write_file(out, data.getvalue())
     value = {
         "batch": found.batch, "format": found.format, "source": found.source, "rows": found.rows.height,
         "contributors": found.contributors, "new_evidence": found.evidence, "new_scores": found.scores,

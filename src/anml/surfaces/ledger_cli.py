@@ -1,10 +1,11 @@
 """`anml ledger`: make one, take things in, look, verify, forget."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from anml.app.files import check_place, read_bytes, read_text, write_file
 from anml.core.errors import InputError
 from anml.surfaces.ledger_common import (
     Domain,
@@ -17,7 +18,6 @@ from anml.surfaces.ledger_common import (
     place,
     read_policy,
     show,
-    write_file,
 )  # fmt: skip
 
 app = typer.Typer(
@@ -117,24 +117,26 @@ def attest(
     json: Json = False,
 ) -> None:
     """Make a signed attestation, or verify some and record what they say."""
-    from anml.app.attest import make, take
-    from anml.ledger.store import utc_now
+    from anml.app.attest import make, take_files
+    from anml.ledger.store import is_id, utc_now
 
     if sign is not None:
         if not (verifier and property and about and out):
             raise InputError("to sign, give --verifier, --property, --about and --out")
         files = [Path(name) for name in about if Path(name).is_file()]
         people = [name for name in about if not Path(name).is_file()]
+        # Without a ledger at hand nobody can look a contributor up, but a slip in a file's name shows.
+        for name in people:
+            if not is_id(name):
+                raise InputError(f"--about names a contributor (c and 32 hex digits) or a file, got {name!r}")
         write_file(out, make(sign, verifier, property, utc_now(), people, files))
         show(json, {"out": str(out)}, [f"Signed {', '.join(property)} as {verifier}: {out}"])
         return
     if not envelopes:
         raise InputError("give attestations to take in, or --sign KEY to make one")
-    taken: list[dict[str, Any]] = []
     with opened(ledger, keys) as book:
-        for path in envelopes:
-            for e in take(book, path.read_bytes(), until, dry_run=dry_run):
-                taken.append({"entry": e.seq, "contributor": e.subject, "kind": e.body["kind"]})
+        made = take_files(book, envelopes, until, dry_run=dry_run)
+    taken = [{"entry": e.seq, "contributor": e.subject, "kind": e.body["kind"]} for e in made]
     lines = [f"entry {e['entry']}: {e['kind']} for {e['contributor']}" for e in taken]
     show(json, {"evidence": taken}, lines or ["Nothing new: it was recorded before."])
 
@@ -160,7 +162,7 @@ def verify(
         return
     with opened(ledger, keys) as book:
         public = read_public(public_key) if public_key else book.ring.public if checkpoint else b""
-        older = [notes.read(path.read_text(encoding="utf-8"), public) for path in checkpoint or []]
+        older = [notes.read(read_text(path, "checkpoint"), public) for path in checkpoint or []]
         found = check(book, tuple(older))
     value = {
         "entries": found.entries,
@@ -181,7 +183,7 @@ def _verify_growth(proof: Path, public_key: str | None, json: bool) -> None:
 
     if public_key is None:
         raise InputError("a proof is checked with the ledger's --public-key")
-    older, newer = check_growth(proof.read_bytes(), read_public(public_key))
+    older, newer = check_growth(read_bytes(proof, "proof"), read_public(public_key))
     line = f"Sound: the log grew from {older} to {newer} entries, and the first {older} are the same."
     show(json, {"verified": True, "older": older, "newer": newer}, [line])
 
@@ -200,11 +202,14 @@ def checkpoint(
 
     if (since is None) != (proof is None):
         raise InputError("a proof of growth needs both --since and --proof")
+    for path in (out, proof):
+        if path is not None:
+            check_place(path)
     with opened(ledger, keys) as book:
         with book.read() as connection:
             note, tree = book.checkpoint(connection)
         if since is not None and proof is not None:
-            write_file(proof, prove_growth(book, since.read_text(encoding="utf-8")))
+            write_file(proof, prove_growth(book, read_text(since, "checkpoint")))
     if out is not None:
         write_file(out, note)
     value = {

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from anml.app.files import read_text
 from anml.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -43,11 +44,14 @@ def place(url: str | None) -> str:
 @contextmanager
 def opened(url: str | None, keys: Path | None) -> Iterator["Ledger"]:
     """An open ledger, closed at the end."""
+    from anml.ledger.engine import refused
     from anml.ledger.store import open_ledger
 
     ledger = open_ledger(place(url), keys)
     try:
-        yield ledger
+        # A full disk, a lost connection: the transaction was taken back, and the reason is said.
+        with refused(ledger.engine.url):
+            yield ledger
     finally:
         ledger.close()
 
@@ -61,8 +65,8 @@ def read_policy(path: Path | None) -> "Policy":
     if path is None:
         return Policy()
     try:
-        return Policy.from_dict(tomllib.loads(path.read_text(encoding="utf-8")))
-    except (OSError, tomllib.TOMLDecodeError) as error:
+        return Policy.from_dict(tomllib.loads(read_text(path, "policy")))
+    except tomllib.TOMLDecodeError as error:
         raise InputError(f"the policy {path} cannot be read: {error}") from None
 
 
@@ -95,15 +99,6 @@ def columns(header: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in table
     ]
-
-
-def write_file(path: Path, data: bytes | str) -> None:
-    """Write a file, making its folder."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if isinstance(data, bytes):
-        path.write_bytes(data)
-    else:
-        path.write_text(data, encoding="utf-8", newline="")
 
 
 def named_settlement(book: "Ledger", name: str, state: str | None = None) -> str:

@@ -4,7 +4,7 @@ import math
 from dataclasses import fields
 from typing import Any, NamedTuple
 
-from anml.app.audit import Audited
+from anml.app.result import Audited
 from anml.core.signals.temporal import DAYS_PER_YEAR, ContextDecay, Decay
 from anml.gradients.scoring import PROFILES
 from anml.surfaces.svg import shortened

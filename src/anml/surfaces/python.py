@@ -1,13 +1,16 @@
 """The Python surface: `anml.audit` on a frame or a file, with results as the user's own kind of frame."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import date, datetime
 from html import escape
 from pathlib import Path
 from typing import Any
 
-from anml.app.audit import Audited, Request, audit_table
+from anml.app.audit import audit_table
+from anml.app.files import write_file
 from anml.app.output import write_run
+from anml.app.request import Request
+from anml.app.result import Audited
 from anml.core.domain import Gate, Recipe
 from anml.gradients.scoring import Profile
 from anml.intake.tables import to_native
@@ -42,7 +45,7 @@ class Audit:
     def report(self, path: str | Path = "report.html") -> Path:
         """Write the report as one self-contained HTML file."""
         path = Path(path)
-        path.write_text(render_report(self.result), encoding="utf-8")
+        write_file(path, render_report(self.result))
         return path
 
     def save(self, folder: str | Path) -> list[str]:
@@ -79,7 +82,7 @@ def audit(
     profile: str | Profile | dict[str, Any] = "default",
     half_life: str | float | None = None,
     domain: str | None = None,
-    now: datetime | None = None,
+    now: datetime | date | str | None = None,
     r_min: float = 0.4,
     newcomer: int = 10,
     test: Any = None,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from anml.app.files import check_place, write_file
 from anml.core.errors import InputError
 from anml.surfaces.ledger_common import (
     Domain,
@@ -19,7 +20,6 @@ from anml.surfaces.ledger_common import (
     opened,
     read_policy,
     show,
-    write_file,
 )  # fmt: skip
 
 if TYPE_CHECKING:
@@ -44,7 +44,9 @@ def settle(
         Path | None, typer.Option(help="Private key of the approver, where one is known.")
     ] = None,
     weight: Annotated[str | None, typer.Option(help="product, p_clean, equal or blend.")] = None,
-    volume: Annotated[str, typer.Option(help="Pay grows with rows to this power, 0.5 to 1.")] = "1",
+    volume: Annotated[
+        str, typer.Option(help="Pay grows with rows to this power, above 0 and up to 1.")
+    ] = "1",
     min_share: Annotated[str, typer.Option(help="Smallest share of a contributor who is not new.")] = "0",
     max_share: Annotated[str, typer.Option(help="Largest share of one contributor.")] = "1",
     newcomers: Annotated[str, typer.Option(help="Largest share of all newcomers together.")] = "0.2",
@@ -114,8 +116,10 @@ def _draft(
     from anml.core.money import show_amount
     from anml.core.settle import UNIT
 
-    made = draft(book, run, terms, dry_run=dry_run)
     if manifest is not None:
+        check_place(manifest)
+    made = draft(book, run, terms, dry_run=dry_run)
+    if manifest is not None and not dry_run:
         write_file(manifest, canonical(made.manifest))
     lines = {line["pid"]: line for line in made.manifest["contributors"]}
     order = sorted(made.amounts, key=lambda pid: (-made.amounts[pid][0], pid))
@@ -171,7 +175,7 @@ def _release(book: "Ledger", sid: str, domain: str, policy: Any, dry_run: bool, 
 def _withdraw(book: "Ledger", sid: str, by: str, dry_run: bool, json: bool) -> None:
     from anml.ledger import book as steps
 
-    (book.rehearse if dry_run else book.write)(lambda tx: steps.withdraw(tx, sid, by))
+    book.carry_out(lambda tx: steps.withdraw(tx, sid, by), dry_run=dry_run)
     done = "Would withdraw" if dry_run else "Withdrew"
     show(json, {"settlement": sid, "state": "withdrawn", "dry_run": dry_run}, [f"{done} {sid}."])
 

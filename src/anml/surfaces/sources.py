@@ -11,7 +11,8 @@ from anml.core.errors import InputError
 from anml.surfaces.ledger_common import opened, read_policy
 
 if TYPE_CHECKING:
-    from anml.app.audit import Audited, Request
+    from anml.app.request import Request
+    from anml.app.result import Audited
     from anml.app.vouched import Vouched
     from anml.intake.source import Source
 
@@ -50,6 +51,10 @@ def read(data: Any, format: str, given: dict[str, str | None], place: Place) -> 
     from anml.intake.tables import read_table
 
     is_file = isinstance(data, str | Path)
+    if not is_file and format not in ("auto", "table"):
+        raise InputError(f"a format is for files; a frame is read as it is, got format {format!r}")
+    if not place.url and (place.policy or place.accounts):
+        raise InputError("a policy or a source of accounts counts only with a ledger; name one")
     source = (
         read_source(Path(data).expanduser(), format, given) if is_file else plain_source(read_table(data))
     )

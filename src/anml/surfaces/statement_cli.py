@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from anml.app.files import check_place, read_bytes, read_text, write_file
 from anml.core.errors import InputError
 from anml.surfaces.ledger_common import (
     Domain,
@@ -18,7 +19,6 @@ from anml.surfaces.ledger_common import (
     opened,
     read_policy,
     show,
-    write_file,
 )  # fmt: skip
 
 if TYPE_CHECKING:
@@ -51,6 +51,8 @@ def statement(
         return
     if settlement is None:
         raise InputError("give the settlement, or a statement with --verify")
+    if out is not None:
+        check_place(out / "statements.csv")
     with opened(ledger, keys) as book:
         settlement = named_settlement(book, settlement, "posted")
         made = build(book, settlement, contributor, domain, read_policy(policy))
@@ -86,9 +88,7 @@ def _verify(path: Path, public_key: str | None, url: str | None, keys: Path | No
     else:
         with opened(url, keys) as book:
             public = book.ring.public
-    if not path.is_file():
-        raise InputError(f"there is no statement {path}")
-    found = verify(path.read_bytes(), public)
+    found = verify(read_bytes(path, "statement"), public)
     gross = show_amount(found["amounts"]["gross"])
     value = {
         "verified": True,
@@ -129,9 +129,15 @@ def payout(
             done = close(book, str(paid or failed), contributor, paid=bool(paid), dry_run=dry_run)
             _show_batch(done._asdict() | {"total": done.total}, done.payments, done.currency, json)
             return
-        if not (currency and by and batch):
+        if not (currency or by or batch):
             _list_batches(book, json)
             return
+        if not (currency and by and batch):
+            raise InputError(
+                "to pay, give --currency, --by and --batch; with none of them batches are listed"
+            )
+        if out is not None:
+            check_place(out / "books.beancount")
         # What is wrong with the payer's details is said before any money moves.
         payer = _read_debtor(debtor) if rail == "pain001" and out is not None else None
         made = create(book, batch, currency, by, parse_amount(threshold), rail, dry_run=dry_run)
@@ -147,9 +153,10 @@ def _read_debtor(path: Path | None) -> dict[str, str]:
 
     if path is None:
         raise InputError("a bank file needs --debtor, a TOML file with name and iban")
+    text = read_text(path, "payer's file")
     try:
-        return check_payer(tomllib.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError) as error:
+        return check_payer(tomllib.loads(text))
+    except ValueError as error:
         raise InputError(f"the payer's file {path} cannot be read: {error}") from None
 
 

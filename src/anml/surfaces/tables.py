@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from anml.app.audit import Audited
+from anml.app.result import Audited
 from anml.core.stats import mean_interval, wilson
 from anml.surfaces.svg import shortened
 
@@ -209,7 +209,14 @@ def evidence_table(result: Audited) -> Listing:
 
 
 def _log_odds(value: float) -> str:
-    return f"{value:+.1f}".replace("-", "−")
+    """With its sign, and nothing for what says nothing.
+
+    Examples
+    --------
+    >>> _log_odds(2.04), _log_odds(-0.25), _log_odds(-0.04)
+    ('+2.0', '−0.2', '0.0')
+    """
+    return f"{value:+.1f}".replace("-", "−") if abs(value) >= 0.05 else "0.0"
 
 
 def _value(value: Any) -> str:

@@ -3,8 +3,8 @@
 import math
 from typing import NamedTuple
 
-from anml.app.audit import Audited
 from anml.app.compare import Compared, Comparison
+from anml.app.result import Audited
 
 BRANCHES = {
     "uniform": "All rows count alike",

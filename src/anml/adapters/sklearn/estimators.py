@@ -3,29 +3,25 @@
 from typing import Any
 
 import numpy as np
-import polars as pl
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, RegressorMixin, clone
-from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
+from anml.adapters.sklearn.contributors import contributor_frame, learned_frame
+from anml.adapters.sklearn.fitting import fit_weighted, seeded
 from anml.adapters.sklearn.mlp import MLPClassifier, MLPRegressor
 from anml.adapters.sklearn.sources import sklearn_factors
-from anml.core.checks import as_codes, one_of
-from anml.core.domain import Recipe, Task, Weighting
-from anml.core.errors import InputError, UnsupportedError
-from anml.core.selection import draw
-from anml.core.signals.learned import learned_reputation
+from anml.core.checks import LARGEST, one_of, whole
+from anml.core.domain import Recipe, Task
+from anml.core.errors import InputError
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.temporal import ContextDecay, Decay
 from anml.core.weigh import recipe_of
 from anml.gradients.assess import Assessment, Known, Policy, assess
 from anml.gradients.scoring import Profile, profile_of
 
-# What columns of a reputation learned from one run are called.
-LEARNED = "r_learned"
 GRADIENTS = ("scoring", "estimator")
 # What `fit` takes beside X and y: one value per sample.
 CONTRIBUTED = ("contributor", "item", "verification", "reputation", "age", "derived_from")
@@ -129,54 +125,15 @@ def _known(n: int, **given: Any) -> Known:
         # Levels may mix names and numbers, and lists of parents differ in length: neither is a plain array.
         plain = name in ("contributor", "item", "age")
         columns[name] = np.asarray(values) if plain else list(values)
+    if "parents" in columns:
+        columns["parents"] = [_positions(parents) for parents in columns["parents"]]
     return Known(**columns)
 
 
-def contributor_frame(found: Assessment) -> pl.DataFrame | None:
-    """One row per contributor, with the reputation learned from this run; None where none are known."""
-    if found.contributors is None or found.signals.contributor is None:
-        return None
-    frame = pl.DataFrame(found.contributors._asdict()).rename({"names": "contributor"})
-    codes, _ = as_codes("contributor", found.signals.contributor, len(found.signals))
-    learned = learned_reputation(found.evidence.model, codes)._asdict()
-    return frame.with_columns(
-        **{f"{LEARNED}{'' if name == 'r' else f'_{name}'}": values for name, values in learned.items()}
-    )
-
-
-def learned_frame(contributors: pl.DataFrame) -> pl.DataFrame:
-    """The learned reputation alone: contributor, r, low, high, good, bad."""
-    columns = [name for name in contributors.columns if name.startswith(LEARNED)]
-    short = {name: name.removeprefix(f"{LEARNED}_") if name != LEARNED else "r" for name in columns}
-    return contributors.select("contributor", *columns).rename(short)
-
-
-def seeded(learner: Any, seed: int) -> Any:
-    """Give the learner a seed where it takes one and has none, so that a run can be repeated."""
-    if "random_state" in learner.get_params() and learner.get_params()["random_state"] is None:
-        learner.set_params(random_state=seed)
-    return learner
-
-
-def fit_weighted(learner: Any, X: Any, y: Any, weighting: Weighting, rng: np.random.Generator) -> Any:
-    """Fit on what was kept, on rows drawn by weight, or on everything with sample weights."""
-    if weighting.recipe.select == "weight":
-        return learner.fit(X, y, **_weight_argument(learner, weighting.sample_weight()))
-    if weighting.recipe.select == "draw":
-        rows = draw(weighting.w, len(y), rng)
-    else:
-        rows = np.flatnonzero(weighting.kept)
-    return learner.fit(_safe_indexing(X, rows), _safe_indexing(y, rows))
-
-
-def _weight_argument(learner: Any, weight: np.ndarray[Any, Any]) -> dict[str, Any]:
-    if has_fit_parameter(learner, "sample_weight"):
-        return {"sample_weight": weight}
-    if isinstance(learner, Pipeline) and has_fit_parameter(learner[-1], "sample_weight"):
-        return {f"{learner.steps[-1][0]}__sample_weight": weight}
-    raise UnsupportedError(
-        f"{type(learner).__name__} takes no sample_weight; use a recipe that selects by 'top' or 'draw'"
-    )
+def _positions(parents: Any) -> list[int]:
+    if isinstance(parents, str) or not hasattr(parents, "__iter__"):
+        raise InputError(f"derived_from must be a list of positions for each sample, got {parents!r}")
+    return [whole("a position in derived_from", position) for position in parents]
 
 
 class AnmlClassifier(ClassifierMixin, _Anml):
@@ -258,7 +215,7 @@ class AnmlClassifier(ClassifierMixin, _Anml):
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise InputError(
-                f"only one class is present, {self.classes_[0]!r}; at least two classes are needed"
+                f"only one class is present, {str(self.classes_[0])!r}; at least two classes are needed"
             )
         known = _known(
             len(y), contributor=contributor, item=item, verification=verification,
@@ -306,6 +263,10 @@ class AnmlRegressor(RegressorMixin, _Anml):
     ) -> "AnmlRegressor":
         """Weigh the samples, then fit the estimator; arguments as for `AnmlClassifier.fit`."""
         X, y = validate_data(self, X, y, y_numeric=True, ensure_min_samples=2)
+        if np.abs(y).max() > LARGEST:
+            raise InputError(
+                f"y has values beyond {LARGEST:g}, such as {y[np.abs(y).argmax()]:g}; scale them"
+            )
         known = _known(
             len(y), contributor=contributor, item=item, verification=verification,
             reputation=reputation, age=age, parents=derived_from,

@@ -9,6 +9,7 @@ import polars as pl
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.utils.validation import check_is_fitted
 
 from anml.adapters.sklearn.estimators import AnmlClassifier, AnmlRegressor
 from anml.adapters.sklearn.mlp import MLPClassifier, MLPRegressor
@@ -49,6 +50,7 @@ def save_model(model: Any, folder: str | Path) -> None:
             f"{type(model).__name__} cannot be saved without pickle; what can: "
             + ", ".join(kind.make.__name__ for kind in KINDS.values())
         )
+    check_is_fitted(model)
     folder, kind = Path(folder), KINDS[name]
     folder.mkdir(parents=True, exist_ok=True)
     about = {"format": FORMAT, "kind": name, **{key: _plain(getattr(model, key)) for key in kind.values}}

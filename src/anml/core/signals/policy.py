@@ -130,6 +130,8 @@ class Policy:
         """Change the defaults by a table with `levels`, `kinds`, `concern_cap` and `trust`."""
         for name in values:
             one_of("policy setting", name, ("levels", "kinds", "concern_cap", "trust"))
+            if name != "concern_cap" and not isinstance(values[name], Mapping):
+                raise InputError(f"{name} is a table in the policy, got {values[name]!r}")
         base = cls()
         for name, value in values.get("levels", {}).items():
             band = LEVELS[one_of("verification level", name, LEVELS)]

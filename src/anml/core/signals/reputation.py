@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from anml.core.checks import Bools, Floats, as_unit, as_vector, in_range
+from anml.core.checks import Bools, Floats, as_unit, as_vector, in_range, whole
 from anml.core.errors import InputError
 from anml.core.signals.levels import Level
 
@@ -34,7 +34,7 @@ class ColdStart:
 
     def __post_init__(self) -> None:
         in_range("r_min", self.r_min, 0, 1)
-        if self.contributions < 0:
+        if whole("contributions", self.contributions) < 0:
             raise InputError(f"contributions must not be negative, got {self.contributions}")
 
     def apply(self, r: Any, prior: Any, flagged: Bools | None = None) -> Floats:

@@ -65,7 +65,7 @@ class Decay:
     @classmethod
     def half_life(cls, duration: str | float) -> "Decay":
         """By the time in which T halves: text with a unit, or years."""
-        value = years(duration) if isinstance(duration, str) else float(duration)
+        value = years(duration) if isinstance(duration, str) else duration
         in_range("half-life", value, 0, np.inf, open_low=True)
         return cls(math.log(2) / value)
 

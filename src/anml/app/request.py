@@ -1,0 +1,78 @@
+"""What the user asks of an audit, and how samples are to be judged for it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from typing import Any
+
+from anml.core.domain import Recipe
+from anml.core.errors import InputError
+from anml.core.signals.reputation import ColdStart
+from anml.core.signals.temporal import Decay
+from anml.core.weigh import recipe_of
+from anml.gradients.assess import Policy
+from anml.gradients.scoring import Profile, profile_of
+from anml.intake.times import as_moment
+
+# That of the paper's fast-moving fields.
+DEFAULT_HALF_LIFE = "7y"
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the user asked for; everything but the data has a default."""
+
+    label: str | None = None
+    contributor: str | None = None
+    item: str | None = None
+    verification: str | None = None
+    reputation: str | None = None
+    time: str | None = None
+    derived_from: str | None = None
+    gold: str | None = None
+    features: Sequence[str] | None = None
+    ignore: Sequence[str] = ()
+    task: str = "auto"
+    recipe: str | Recipe | dict[str, Any] = "evidence"
+    keep: float | None = None
+    profile: str | Profile | dict[str, Any] = "default"
+    half_life: str | float | None = None
+    domain: str | None = None
+    r_min: float = 0.4
+    newcomer: int = 10
+    now: datetime | date | str | None = None
+    seed: int = 0
+    compare: bool = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "now", as_moment(self.now))
+        # One name is a list of one.
+        for name in ("features", "ignore"):
+            if isinstance(getattr(self, name), str):
+                object.__setattr__(self, name, (getattr(self, name),))
+
+    @property
+    def decay(self) -> Decay:
+        """Freshness by domain where one is named, else by half-life; none unless it was asked for.
+
+        Naming the column of times asks for it. A column that was merely guessed does not: on data
+        that does not go stale, freshness throws away good rows.
+        """
+        if self.domain is not None and self.half_life is not None:
+            raise InputError("freshness is given by a half-life or by a domain, not by both")
+        if self.domain is not None:
+            return Decay.domain(self.domain)
+        if self.half_life is not None:
+            return Decay.half_life(self.half_life)
+        return Decay.half_life(DEFAULT_HALF_LIFE) if self.time is not None else Decay(0.0)
+
+    def policy(self) -> Policy:
+        """How samples are judged, checked."""
+        recipe = recipe_of(self.recipe)
+        return Policy(
+            recipe=recipe if self.keep is None else replace(recipe, keep=self.keep),
+            profile=profile_of(self.profile),
+            decay=self.decay,
+            cold_start=ColdStart(self.r_min, self.newcomer),
+            seed=self.seed,
+        )

@@ -1,0 +1,107 @@
+"""What an audit found, and the record of it that is kept."""
+
+import platform
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from anml.app.compare import Comparison
+from anml.app.gold import GoldCheck
+from anml.core.domain import Gate
+from anml.core.signals.temporal import Decay
+from anml.gradients.assess import Policy
+from anml.intake.columns import Columns
+
+if TYPE_CHECKING:
+    from anml.app.vouched import Vouched
+
+
+@dataclass(frozen=True)
+class Audited:
+    """All that an audit found, as frames and plain values.
+
+    Parameters
+    ----------
+    samples
+        One row per row used: row, contributor, item, label, q, score, v, r, t, age, weight, kept,
+        predicted, confidence, p_clean; with the evidence recipe also the log-odds of p_clean that came
+        from the model, the credentials and the contributor; with gold, whether the label is known right.
+    contributors
+        One row per contributor, worst quality first.
+    confusion
+        contributor, given, predicted, rows: labels against held-out predictions.
+    vouched
+        What a ledger knows of the contributors and of each v, where one was asked.
+    gold
+        What rows with a known label say about the beliefs; None where there are none.
+    """
+
+    samples: pl.DataFrame
+    contributors: pl.DataFrame
+    confusion: pl.DataFrame
+    gate: Gate
+    comparison: Comparison | None
+    noise: float
+    task: str
+    classes: list[str]
+    recipe_name: str
+    policy: Policy
+    columns: Columns
+    data: dict[str, Any]
+    signals_given: list[str]
+    scoring_epochs: int
+    notes: list[str]
+    warnings: list[str]
+    versions: dict[str, str]
+    vouched: "Vouched | None" = None
+    gold: GoldCheck | None = None
+
+    @property
+    def kept(self) -> int:
+        """How many rows are trained on."""
+        return int(self.samples["kept"].sum())
+
+
+def versions() -> dict[str, str]:
+    """Versions of what decides the numbers."""
+    names = {
+        "anml": "attribution-native-ml",
+        "numpy": "numpy",
+        "scikit-learn": "scikit-learn",
+        "torch": "torch",
+        "polars": "polars",
+    }
+    return {
+        "python": platform.python_version(),
+        **{name: version(package) for name, package in names.items()},
+    }
+
+
+def run_record(result: Audited, command: str) -> dict[str, Any]:
+    """What run.json holds: enough to repeat the run and to know what it was run on."""
+    return {
+        "anml": result.versions["anml"],
+        "command": command,
+        "recipe": {"name": result.recipe_name, **result.policy.recipe.to_dict()},
+        "profile": asdict(result.policy.profile),
+        "seed": result.policy.seed,
+        "decay_per_year": result.policy.decay.delta if isinstance(result.policy.decay, Decay) else None,
+        "cold_start": asdict(result.policy.cold_start),
+        "versions": result.versions,
+        "data": result.data,
+        "columns": result.columns.to_dict(),
+        "task": result.task,
+        "classes": result.classes,
+        "signals": result.signals_given,
+        "rows": result.samples.height,
+        "kept": result.kept,
+        "noise": result.noise,
+        "gate": result.gate.to_dict(),
+        "gold": None if result.gold is None else result.gold.to_dict(),
+        "comparison": None if result.comparison is None else result.comparison.to_dict(),
+        "notes": result.notes,
+        "warnings": result.warnings,
+        "ledger": None if result.vouched is None else result.vouched.to_dict(),
+    }

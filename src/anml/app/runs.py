@@ -1,0 +1,112 @@
+"""A finished run read back from its folder, with what was changed in it since found out."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from anml.app.files import read_bytes, read_text
+from anml.app.spreadsheets import safe_for_spreadsheets
+from anml.core.canonical import sha256
+from anml.core.domain import SIGNALS
+from anml.core.errors import InputError, IntegrityError
+
+LEARNED = ("r_learned_good", "r_learned_bad")
+
+
+class Run(NamedTuple):
+    """A finished run: its samples, what it says about itself, and the hash of the samples file."""
+
+    samples: pl.DataFrame
+    info: dict[str, Any]
+    sha256: str
+
+
+def read_run(folder: Path) -> Run:
+    """Read the folder that `anml audit` or `anml train` wrote."""
+    file, about = folder / "samples.parquet", folder / "run.json"
+    for path in (file, about):
+        if not path.is_file():
+            raise InputError(f"{folder} is not a run folder: it has no {path.name}")
+    data = read_bytes(file, "run's table")
+    try:
+        samples = pl.read_parquet(data)
+    except pl.exceptions.PolarsError:
+        raise InputError(f"{file} is damaged or truncated; write the run again") from None
+    for name in ("contributor", "kept"):
+        if name not in samples.columns:
+            raise InputError(f"samples.parquet has no column {name!r}")
+    _check_kinds(samples)
+    if samples.is_empty():
+        raise InputError("samples.parquet has no rows; there is nothing to settle")
+    if samples["contributor"].null_count():
+        raise InputError(f"contributor is missing in {samples['contributor'].null_count()} rows of the run")
+    info = _read_info(about)
+    check_unchanged(file, data, info)
+    return Run(samples, info, sha256(data))
+
+
+def check_unchanged(path: Path, data: bytes, info: Mapping[str, Any]) -> None:
+    """Refuse a file that is not the one the run wrote; a run that keeps no hashes is taken as it is."""
+    wanted = _hashes(info).get(path.name)
+    if wanted is not None and wanted != sha256(data):
+        raise IntegrityError(f"{path} was changed after the run was written; write the run again")
+
+
+def _hashes(info: Mapping[str, Any]) -> dict[str, Any]:
+    files = info.get("files")
+    return files if isinstance(files, dict) else {}
+
+
+def _check_kinds(samples: pl.DataFrame) -> None:
+    """Say which column does not hold what the arithmetic needs."""
+    kinds = {name: pl.selectors.numeric() for name in (*SIGNALS, "p_clean", "weight", "confidence")}
+    kinds |= {"kept": pl.selectors.boolean(), "contributor": ~pl.selectors.nested()}
+    for name, kind in kinds.items():
+        if name in samples.columns and not pl.selectors.expand_selector(samples.select(name), kind):
+            raise InputError(f"column {name!r} of samples.parquet cannot hold {samples.schema[name]}")
+
+
+def _read_info(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(read_text(path, "run's record"))
+    except json.JSONDecodeError as error:
+        raise InputError(f"{path} is not JSON: {error}") from None
+    if not isinstance(found, dict) or not isinstance(found.get("recipe") or {}, dict):
+        raise InputError(f"{path} is not the record of a run: an object with a recipe was expected")
+    return found
+
+
+def read_learned(folder: Path, run: Run) -> pl.DataFrame | None:
+    """Reputation learned in a run, from its `contributors.csv`: contributor, good, bad.
+
+    None where the run has none. Names are those of the samples: in the file some have a quote before them.
+    """
+    path = folder / "contributors.csv"
+    if not path.is_file() and path.name not in _hashes(run.info):
+        return None
+    samples, data = run.samples, read_bytes(path, "table of contributors")
+    check_unchanged(path, data, run.info)
+    try:
+        table = pl.read_csv(data, schema_overrides={"contributor": pl.String}, infer_schema_length=None)
+    except pl.exceptions.PolarsError as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f"{path} is not a table of contributors: {reason}") from None
+    if not {"contributor", *LEARNED} <= set(table.columns):
+        return None
+    known = samples.group_by(pl.col("contributor").cast(pl.String)).agg(pl.len().alias("rows"))
+    written = safe_for_spreadsheets(known.select(written="contributor"))["written"]
+    good, bad = (pl.col(name).cast(pl.Float64, strict=False) for name in LEARNED)
+    found = known.with_columns(written).join(
+        table.select(written="contributor", good=good, bad=bad), on="written", how="full", coalesce=True
+    )
+    # Evidence of more labels than there are, or of nobody's, is not what the run wrote.
+    counts = [pl.col(name).is_finite() & (pl.col(name) >= 0) for name in ("good", "bad")]
+    fits = pl.all_horizontal(*counts, pl.col("good") + pl.col("bad") <= pl.col("rows") * (1 + 1e-6))
+    wrong = found.filter(~fits.fill_null(False))
+    if found.height != known.height or wrong.height:
+        who = wrong["written"][0] if wrong.height else found["written"][0]
+        raise InputError(f"{path} does not fit the samples of the run: see contributor {who!r}")
+    return found.select("contributor", "good", "bad")
