@@ -172,7 +172,8 @@ def among_others(values: Floats, measure: Measure, trust: Floats, codes: Ints | 
 
 def _spreads(off: Floats, weight: Floats, items: Ints) -> tuple[float, float]:
     """Variance of trusted labels over all, and within items."""
-    total = float(np.average(off**2, weights=weight))
+    # Never 0: labels that all agree to the last digit still say so only so far.
+    total = max(float(np.average(off**2, weights=weight)), 1e-9)
     sums = np.bincount(items, weight)
     mean = np.bincount(items, weight * off) / np.maximum(sums, 1e-12)
     left = float((weight * (off - mean[items]) ** 2).sum())
