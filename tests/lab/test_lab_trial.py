@@ -147,3 +147,14 @@ def test_contributor_level_finds_the_bad_workers_where_sample_level_cannot():
     one = replace(experiment, setting=setting, vary={"profile": ["paper"], "subtle": [1.0]})
     rows = {row["method"]: row for row in run_block(one, [0], "digits")}
     assert rows["contributor"]["precision"] > 90 > rows["sample"]["precision"]
+
+
+def test_everybody_confuses_the_same_classes_and_some_far_more():
+    setting = Setting(dataset="digits", attack="confused", contributors=20, often=0.6, seldom=0.1)
+    case = make_case(setting, 0, 0)
+    truth = make_case(replace(setting, often=0.0, seldom=0.0), 0, 0).y
+    np.testing.assert_array_equal(case.wrong, case.y != truth)
+    assert case.wrong[case.bad].mean() == pytest.approx(0.6, abs=0.06)
+    assert case.wrong[~case.bad].mean() == pytest.approx(0.1, abs=0.03)
+    pairs = {(int(a), int(b)) for a, b in zip(truth[case.wrong], case.y[case.wrong], strict=True)}
+    assert len(pairs) == 10  # each class has one look-alike

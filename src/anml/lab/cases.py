@@ -82,6 +82,7 @@ def make_case(setting: Setting, trial: int, seed: int) -> Case:
         raise UnknownNameError("attack", setting.attack, ATTACKS)
     turned = bad if contributor is None else attacks.honest_first(contributor, bad, setting.honest_first)
     x, y = ATTACKS[setting.attack](x, truth, turned, data.classes, setting, rng("attack"))
+    lies = turned & (y != truth)
     if setting.drift == "label":
         y = attacks.drift_labels(y, age, setting.drift_rate, data.classes, rng("drift"))
     tier = None
@@ -94,7 +95,7 @@ def make_case(setting: Setting, trial: int, seed: int) -> Case:
         x=x, y=y, x_test=x_test, y_test=y_test, classes=data.classes, v=v, r=r,
         t=Decay(setting.decay)(age), contributor=contributor, item=item,
         credentials=setting.scenario != "none", bad=bad,
-        wrong=turned | (y != truth) if data.classes > 1 else turned, tier=tier, unit=unit,
+        wrong=lies | (y != truth) if data.classes > 1 else turned, tier=tier, unit=unit,
         seed=int(rng("network").integers(2**31)),
     )  # fmt: skip
 
@@ -196,6 +197,14 @@ def _random(
     return x, attacks.random_targets(y, bad, rng)
 
 
+def _confused(
+    x: Floats, y: Any, bad: Bools, classes: int, setting: Setting, rng: np.random.Generator
+) -> tuple[Floats, Any]:
+    """Everybody takes classes for the same look-alikes, some far more often than others."""
+    slips = rng.uniform(size=len(y)) < np.where(bad, setting.often, setting.seldom)
+    return x, attacks.lookalike_labels(x, y, slips, classes)
+
+
 def _collude(
     x: Floats, y: Any, bad: Bools, classes: int, setting: Setting, rng: np.random.Generator
 ) -> tuple[Floats, Any]:
@@ -207,6 +216,7 @@ ATTACKS: dict[str, Attack] = {
     "flip": _flip,
     "mixed": _mixed,
     "aligned": _aligned,
+    "confused": _confused,
     "collude": _collude,
     "shift": _shift,
     "bias": _bias,

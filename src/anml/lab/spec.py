@@ -25,9 +25,10 @@ class Setting:
     dataset, size, fraction, best
         A name in `anml.lab.data.DATASETS`; rows drawn from it (0: all); share of the training part used;
         share of the selected samples trained on, those with the highest weights.
-    bad, attack, pull, subtle
+    bad, attack, pull, subtle, often, seldom
         Share of bad samples (or contributors); a name in `anml.lab.cases.ATTACKS`; how far aligned poison
-        is pulled to its target; share of look-alike flips in the attack `mixed`.
+        is pulled to its target; share of look-alike flips in the attack `mixed`; how often, in the attack
+        `confused`, bad contributors and all others take a class for its look-alike.
     scenario, correlation, faked
         Credentials: a name in `anml.lab.cases.CREDENTIALS`; the correlation of `correlated`; the share of
         bad contributors who fake theirs on top.
@@ -54,6 +55,8 @@ class Setting:
     attack: str = "flip"
     pull: float = 0.5
     subtle: float = 0.0
+    often: float = 0.6
+    seldom: float = 0.1
     scenario: str = "moderate"
     correlation: float = 0.0
     faked: float = 0.0
