@@ -21,6 +21,7 @@ from anml.core.evidence import (
     by_contributor,
     classify,
     company,
+    knowing,
     nothing_wrong,
     weigh_view,
 )
@@ -83,7 +84,7 @@ def believe(
         return view._replace(found=nothing_wrong(found)), held_out
     if view.name != "networks":
         view, held_out = _supported_rounds(view, labels, held_out, told, refit)
-    elif told.item is not None and company(told.item).mean() > MOSTLY:
+    elif _others_tell_more(labels, held_out, told, found):
         view, held_out = _from_other_starts(labels, held_out, told, refit)
     else:
         view, held_out = _in_rounds(found, y, task, held_out, told, refit)
@@ -102,12 +103,17 @@ def _in_rounds(
     return View("networks", 0.0, found), held_out
 
 
-def _from_other_starts(labels: Ints, held_out: Floats, told: Told, refit: Refit) -> tuple[View, Floats]:
-    """Train the same networks from other starts, so that no single one decides.
+def _others_tell_more(labels: Ints, held_out: Floats, told: Told, found: Evidence) -> bool:
+    """Whether most items have several labels, and networks do not know their classes well.
 
-    Where most items have several labels, these tell more than networks trained on what is believed, which
-    only confirm it.
+    Networks trained on what is believed would then only confirm it.
     """
+    shared = told.item is not None and company(told.item).mean() > MOSTLY
+    return bool(shared and not knowing(held_out, labels, found))
+
+
+def _from_other_starts(labels: Ints, held_out: Floats, told: Told, refit: Refit) -> tuple[View, Floats]:
+    """Train the same networks from other starts, so that no single one decides."""
     starts = [held_out, *(refit(np.ones(len(labels)), turn) for turn in range(1, ROUNDS))]
     together = np.asarray(special.logsumexp(starts, axis=0) - np.log(len(starts)))
     noise = estimate_noise(together, labels, "classification")
