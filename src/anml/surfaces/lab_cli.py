@@ -58,6 +58,8 @@ def run_(
 
     if bool(names) == everything:
         raise InputError("name experiments (see `anml lab list`), or give --all")
+    if jobs < 0:
+        raise InputError(f"--jobs must be 0 (one per core) or more, got {jobs}")
     experiments = list(catalogue().values()) if everything else find(names or [])
     place = available(device)
     with _bar(quiet=as_json) as progress:
