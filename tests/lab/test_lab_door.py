@@ -12,7 +12,7 @@ from anml.lab.data import DATASETS, DataMissingError, load_dataset
 from anml.lab.door import NUMERIC, check_experiment
 from anml.lab.fields import EXPERIMENT, SETTING
 from anml.lab.judges import JUDGES, NEEDED
-from anml.lab.kinds import DATA, KINDS, METRICS, metrics_of
+from anml.lab.kinds import DATA, KINDS, MEANING, METRICS, metrics_of
 from anml.lab.runner import run, run_part
 from anml.lab.spec import Experiment, Setting, catalogue, load, parse
 from anml.surfaces.cli import main
@@ -230,6 +230,7 @@ def test_what_is_right_is_taken(table):
 def test_every_experiment_of_ours_is_right(room):
     for experiment in catalogue(room).values():
         check_experiment(experiment)
+        assert set(experiment.metrics) <= set(MEANING)
 
 
 def test_every_key_is_checked():

@@ -139,7 +139,7 @@ def test_what_applies_nowhere_is_not_asked_again(small, tmp_path):
     [
         ({"kind": "reel"}, "did you mean 'real'"),
         ({"kind": "real", "peers": ("majority votes",)}, "did you mean 'majority vote'"),
-        ({"peers": ("truth",)}, "'small' has peers, which the kind 'simulated' does not run"),
+        ({"peers": ("truth",)}, "'small': it has peers, which the kind 'simulated' does not run"),
     ],
     ids=["kind", "peer", "peers elsewhere"],
 )
@@ -221,7 +221,7 @@ def test_the_run_is_written_down(small, tmp_path):
 def test_fewer_trials_on_request(small, tmp_path):
     run([small], tmp_path, trials=1)
     assert rows(tmp_path)["trial"].unique().to_list() == [0]
-    with pytest.raises(InputError, match="at least 1"):
+    with pytest.raises(InputError, match="must be a whole number from 1"):
         run([small], tmp_path, trials=0)
 
 

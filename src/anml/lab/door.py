@@ -23,7 +23,14 @@ RESERVED = ("trial", "method", "cell", "absent", "label", "implied")
 
 
 def check_experiment(experiment: Experiment) -> None:
-    """Say in one sentence what is wrong with an experiment, if anything is."""
+    """Say in one sentence what is wrong with an experiment, or with what it says about its rows."""
+    check_runnable(experiment)
+    with within(f"experiment {experiment.name!r}"):
+        check_statements(experiment, metrics_of(experiment))
+
+
+def check_runnable(experiment: Experiment) -> None:
+    """Can it be run? Also part of an experiment can, whose claims are about more than that part."""
     with within(f"experiment {experiment.name!r}"):
         _kind(experiment)
         _methods(experiment)
@@ -32,7 +39,6 @@ def check_experiment(experiment: Experiment) -> None:
             where = ", ".join(f"{axis} {label}" for axis, label in key)
             with within(f"at {where}" if where else "setting"):
                 _setting(experiment, setting)
-        check_statements(experiment, metrics_of(experiment))
 
 
 def _kind(experiment: Experiment) -> None:

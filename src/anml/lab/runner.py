@@ -25,7 +25,7 @@ from anml.lab.cases import make_case, split, stream
 from anml.lab.cells import cells_of
 from anml.lab.contributed import CONTRIBUTED, load_contributed
 from anml.lab.data import DataMissingError, load_dataset
-from anml.lab.door import check_experiment
+from anml.lab.door import check_runnable
 from anml.lab.fields import EXPERIMENT, within
 from anml.lab.kinds import KINDS
 from anml.lab.spec import Experiment
@@ -118,10 +118,10 @@ def run(
         EXPERIMENT["trials"]("the number of trials", trials)
         experiments = [replace(experiment, trials=trials) for experiment in experiments]
     for experiment in experiments:
-        check_experiment(experiment)
+        check_runnable(experiment)
     if jobs < 1:
         raise InputError(f"the number of processes must be at least 1, got {jobs}")
-    check_folder(out, leaving=experiments if fresh else ())
+    check_folder(out, experiments, fresh=fresh)
     start = time.perf_counter()
     missing = {experiment.name: _missing(experiment) for experiment in experiments}
     for experiment in experiments:

@@ -7,7 +7,7 @@ file they came from and whatever the labels were called then.
 import json
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,9 +15,11 @@ import polars as pl
 
 from anml.core.errors import InputError
 from anml.lab.cells import cells_of
-from anml.lab.spec import Experiment
+from anml.lab.fields import within
+from anml.lab.spec import Experiment, load
 
 PARTS = ".parts"
+OWN = "experiments"
 Done = set[tuple[str, int]]
 T = TypeVar("T")
 
@@ -64,16 +66,17 @@ def _is_record(record: Any) -> bool:
     )
 
 
-def check_folder(folder: Path, leaving: Sequence[Experiment] = ()) -> None:
-    """Can results be kept there, and can what is there be read? Rows that are `leaving` need not be."""
-    for place in (folder, folder / "rows", folder / PARTS):
+def check_folder(folder: Path, running: Sequence[Experiment], *, fresh: bool) -> None:
+    """Can results be kept there, and can what is there and stays be read?"""
+    for place in (folder, folder / "rows", folder / PARTS, folder / OWN):
         if place.exists() and not place.is_dir():
             raise InputError(f"the folder of results {place} is a file; name a folder")
     read_record(folder)
-    gone = {experiment.name for experiment in leaving}
+    names = {experiment.name for experiment in running}
     for path in sorted((folder / "rows").glob("*.parquet")):
-        if path.name.removesuffix(".parquet").removesuffix(".samples") not in gone:
+        if not fresh or path.name.removesuffix(".parquet").removesuffix(".samples") not in names:
             _read(path, pl.read_parquet_schema)
+    own_experiments(folder, but=names)
 
 
 def make_folder(folder: Path) -> None:
@@ -101,6 +104,29 @@ def write_record(folder: Path, record: dict[str, Any]) -> None:
     """Write down what was run, beside the rows."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "run.json").write_text(json.dumps(record, indent=1) + "\n")
+
+
+def own_experiments(folder: Path, but: Collection[str] = ()) -> list[Experiment]:
+    """Experiments that are no part of the lab and were run into a folder, from the files kept there."""
+    found = []
+    for path in sorted((folder / OWN).glob("*.toml")):
+        if path.stem not in but:
+            with within(f"kept in {path.parent}"):
+                found.append(load(path))
+    return found
+
+
+def keep_files(experiments: Sequence[Experiment], files: Sequence[Path], folder: Path) -> None:
+    """Keep files of one's own beside the rows, for reports; an experiment of the lab takes their place."""
+    mine = {path.stem: path for path in files}
+    for experiment in experiments:
+        kept = folder / OWN / f"{experiment.name}.toml"
+        if experiment.name not in mine:
+            kept.unlink(missing_ok=True)
+            continue
+        text = mine[experiment.name].read_text(encoding="utf-8")
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_text(text, encoding="utf-8")
 
 
 def keep_part(
