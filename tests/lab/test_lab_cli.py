@@ -114,7 +114,7 @@ def test_report_writes_a_page(tmp_path, monkeypatch, capsys):
         (["run", "main-10"], "did you mean 'main-100'"),
         (["run"], "or give --all"),
         (["run", "main-100", "--all"], "or give --all"),
-        (["run", "selection", "--trials", "0"], "must be a whole number from 1"),
+        (["run", "selection", "--trials", "0"], "at least 1"),
         (["report", "nowhere"], "there are no rows under nowhere"),
     ],
 )

@@ -221,7 +221,7 @@ def test_the_run_is_written_down(small, tmp_path):
 def test_fewer_trials_on_request(small, tmp_path):
     run([small], tmp_path, trials=1)
     assert rows(tmp_path)["trial"].unique().to_list() == [0]
-    with pytest.raises(InputError, match="must be a whole number from 1"):
+    with pytest.raises(InputError, match="at least 1"):
         run([small], tmp_path, trials=0)
 
 

@@ -47,8 +47,10 @@ def count(low: int, high: int = MOST) -> Check:
     """A whole number from `low` to `high`."""
 
     def check(name: str, value: Any) -> int:
-        if not low <= whole(name, value) <= high:
-            raise InputError(f"{name} must be a whole number from {low} to {high}, got {shown(value)}")
+        if whole(name, value) < low:
+            raise InputError(f"{name} must be at least {low}, got {shown(value)}")
+        if value > high:
+            raise InputError(f"{name} must be at most {high}, got {shown(value)}")
         return int(value)
 
     return check

@@ -196,7 +196,7 @@ def find(names: list[str]) -> list[Experiment]:
         elif name in known:
             found = known[name]
         else:
-            raise UnknownNameError("experiment (a file of your own ends in .toml)", name, known)
+            raise UnknownNameError("experiment", name, [*known, "or a file of your own that ends in .toml"])
         # Rows lie under the name of the experiment: two of one name would take each other's place.
         if found.name in chosen:
             raise InputError(f"two experiments are called {found.name!r}; name each once, or rename a file")
@@ -215,7 +215,7 @@ def _axis(axis: str, values: Any) -> list[Any]:
 def _value(axis: str, value: Any) -> Any:
     where = f"vary.{axis}"
     if not isinstance(value, dict):
-        one_of("axis (one of another name has tables with a label as values)", axis, SETTING)
+        one_of("axis", axis, [*SETTING, "or any name whose values are tables with a label"])
         return SETTING[axis](where, value)
     if "label" not in value:
         raise InputError(f"a value of {where} has no label: {shown(value)}")
