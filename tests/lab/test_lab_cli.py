@@ -47,6 +47,52 @@ def test_run_a_file_of_my_own_and_report(tmp_path):
     assert summary["left_out"] == {}
 
 
+def anml_here(monkeypatch, *arguments):
+    monkeypatch.setattr(sys, "argv", ["anml", "lab", *arguments])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    return stopped.value.code
+
+
+def test_five_lines_are_enough_for_a_table_and_a_page(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    lines = ['title = "Mine"', "trials = 1", 'methods = ["krum", "uniform"]', "[vary]", "bad = [0.1, 0.5]"]
+    (tmp_path / "mine.toml").write_text("\n".join([*lines, "[setting]", "epochs = 1"]))
+    assert anml_here(monkeypatch, "run", "mine.toml", "--out", "my", "--jobs", "1") == 0
+    printed = capsys.readouterr().out
+    assert "mine (1 trial): Mine" in printed
+    assert "lines are values of bad; columns are methods" in printed
+    assert "error: test error in percent" in printed
+    assert "| error | krum" in printed
+    assert "\n| 0.5 " in printed
+    # The file may go: the one that was run is kept beside the rows.
+    (tmp_path / "mine.toml").unlink()
+    assert anml_here(monkeypatch, "report", "my") == 0
+    assert capsys.readouterr().out.split() == ["my/summary.json", "my/report.md"]
+    page = (tmp_path / "my" / "report.md").read_text()
+    assert "## mine" in page
+    assert "| error | krum" in page
+    assert "the paper" not in page
+
+
+def test_what_was_run_before_stays_in_the_summary(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.toml").write_text(MINE)
+        assert anml_here(monkeypatch, "run", f"{name}.toml", "--out", "my", "--jobs", "1") == 0
+    entries = json.loads((tmp_path / "my" / "summary.json").read_text())["experiments"]
+    assert [entry["name"] for entry in entries] == ["one", "two"]
+    # A kept file that was spoilt is said before the next run.
+    (tmp_path / "my" / "experiments" / "one.toml").write_text("title = 3")
+    capsys.readouterr()
+    for command in (["run", "two.toml", "--out", "my"], ["report", "my"]):
+        assert anml_here(monkeypatch, *command) == 2
+        says = "kept in my/experiments: experiment 'one': title must be a text, got 3"
+        assert says in capsys.readouterr().err
+    # Running it anew mends it.
+    assert anml_here(monkeypatch, "run", "one.toml", "--out", "my", "--jobs", "1") == 0
+
+
 def test_report_writes_a_page(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for arguments in (

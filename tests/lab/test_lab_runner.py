@@ -139,7 +139,7 @@ def test_what_applies_nowhere_is_not_asked_again(small, tmp_path):
     [
         ({"kind": "reel"}, "did you mean 'real'"),
         ({"kind": "real", "peers": ("majority votes",)}, "did you mean 'majority vote'"),
-        ({"peers": ("truth",)}, "'small' has peers, which the kind 'simulated' does not run"),
+        ({"peers": ("truth",)}, "'small': it has peers, which the kind 'simulated' does not run"),
     ],
     ids=["kind", "peer", "peers elsewhere"],
 )

@@ -199,7 +199,7 @@ def test_lab_that_cannot_be_run(anml, tmp_path):
         "": "name experiments (see `anml lab list`), or give --all",
         "man-100": "unknown experiment 'man-100' (did you mean 'main-100'?); allowed: main-100",
         "main-100 --trials 0": "the number of trials must be at least 1, got 0",
-        "main-100 --jobs -1": "the number of processes must be at least 1, got -1",
+        "main-100 --jobs -1": "--jobs must be 0 (one per core) or more, got -1",
         "main-100 --device tpu": "unknown device 'tpu' (did you mean 'cpu'?); allowed: auto, cpu, cuda",
         f"main-100 --out {tmp_path / 'file'}": "is a file",
         str(tmp_path / "bad.toml"): "is not TOML",

@@ -64,7 +64,7 @@ def make_case(setting: Setting, trial: int, seed: int) -> Case:
         return stream(seed, trial, purpose, setting.dataset)
 
     data = load_dataset(setting.dataset)
-    train, test = _split(data, setting, rng("split"))
+    train, test = split(data, setting, rng("split"))
     item = np.repeat(np.arange(len(train)), setting.labels) if setting.labels > 1 else None
     train = np.repeat(train, setting.labels)
     x, x_test = _scaled(data.x[train], data.x[test])
@@ -100,8 +100,18 @@ def make_case(setting: Setting, trial: int, seed: int) -> Case:
     )  # fmt: skip
 
 
-def _split(data: Dataset, setting: Setting, rng: np.random.Generator) -> tuple[Ints, Ints]:
+def split(data: Dataset, setting: Setting, rng: np.random.Generator) -> tuple[Ints, Ints]:
     """70/30 stratified split of the rows used, then the share of the training part."""
+    try:
+        return _split(data, setting, rng)
+    except ValueError as error:  # scikit-learn's, where a class has too few rows
+        raise InputError(
+            f"{setting.dataset} has too few rows to be split at size = {setting.size} and "
+            f"fraction = {setting.fraction:g}: {str(error).rstrip('.')}"
+        ) from None
+
+
+def _split(data: Dataset, setting: Setting, rng: np.random.Generator) -> tuple[Ints, Ints]:
     from sklearn.model_selection import train_test_split
 
     rows = np.arange(len(data.y))

@@ -131,3 +131,5 @@ def _shown(cell: Cell) -> str:
 JUDGES: dict[str, Callable[[Results], list[Verdict]]] = {"regret": regret}
 # Rows of the summary in place of every method's metrics in every cell.
 ROWS: dict[str, Callable[[Results], Iterator[dict[str, Any]]]] = {"regret": regret_rows}
+# Methods that a judge speaks of.
+NEEDED: dict[str, tuple[str, ...]] = {"regret": (OURS, "uniform", "adaptive")}

@@ -21,32 +21,29 @@ import polars as pl
 
 from anml.core.checks import one_of
 from anml.core.errors import InputError
-from anml.lab.cases import make_case, stream
+from anml.lab.cases import make_case, split, stream
 from anml.lab.cells import cells_of
 from anml.lab.contributed import CONTRIBUTED, load_contributed
 from anml.lab.data import DataMissingError, load_dataset
-from anml.lab.peers import PEERS
+from anml.lab.door import check_runnable
+from anml.lab.fields import EXPERIMENT, within
+from anml.lab.kinds import KINDS
 from anml.lab.spec import Experiment
 from anml.lab.store import (
     Done,
+    check_folder,
     done,
     forget,
     has_parts,
     join_parts,
     keep_part,
     known_rows,
+    make_folder,
     read_record,
     write_record,
 )
 
 Progress = Callable[[str, int, int], None]
-
-# What makes the rows of an experiment: a module with `run_block`, loaded when needed (torch is slow to load).
-KINDS = {
-    "simulated": "anml.lab.trial",
-    "real": "anml.lab.real",
-    "calibration": "anml.lab.calibration",
-}
 
 
 @dataclass(frozen=True)
@@ -118,17 +115,18 @@ def run(
     Rows that are there are not run again, unless a `fresh` run throws them away first.
     """
     if trials is not None:
-        if trials < 1:
-            raise InputError(f"the number of trials must be at least 1, got {trials}")
+        EXPERIMENT["trials"]("the number of trials", trials)
         experiments = [replace(experiment, trials=trials) for experiment in experiments]
     for experiment in experiments:
-        _check_kind(experiment)
+        check_runnable(experiment)
     if jobs < 1:
         raise InputError(f"the number of processes must be at least 1, got {jobs}")
-    if out.exists() and not out.is_dir():
-        raise InputError(f"the folder of results {out} is a file")
+    check_folder(out, experiments, fresh=fresh)
     start = time.perf_counter()
     missing = {experiment.name: _missing(experiment) for experiment in experiments}
+    for experiment in experiments:
+        _check_splits(experiment, missing[experiment.name])
+    make_folder(out)
     if fresh:
         forget(experiments, out)
     blocks = [
@@ -155,15 +153,18 @@ def run(
     return {name: datasets for name, datasets in missing.items() if datasets}
 
 
-def _check_kind(experiment: Experiment) -> None:
-    one_of(f"kind of experiment {experiment.name!r}", experiment.kind, KINDS)
-    for peer in experiment.peers:
-        one_of(f"peer in experiment {experiment.name!r}", peer, PEERS)
-    if experiment.peers and experiment.kind != "real":
-        raise InputError(
-            f"experiment {experiment.name!r} has peers, which the kind {experiment.kind!r} does not run; "
-            "the kind 'real' does"
-        )
+def _check_splits(experiment: Experiment, missing: list[str]) -> None:
+    """Are there rows enough for a training and a test part, wherever not all rows are used?"""
+    if experiment.kind == "real":
+        return
+    parts = {
+        (s.dataset, s.size, s.fraction): s for _, s in experiment.conditions() if s.size or s.fraction < 1
+    }
+    for setting in parts.values():
+        if setting.dataset not in missing:
+            rng = stream(experiment.seed, 0, "split", setting.dataset)
+            with within(f"experiment {experiment.name!r}"):
+                split(load_dataset(setting.dataset), setting, rng)
 
 
 def _missing(experiment: Experiment) -> list[str]:

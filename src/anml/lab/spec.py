@@ -3,7 +3,7 @@
 import itertools
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,11 @@ from typing import Any
 from anml.core.checks import one_of
 from anml.core.domain import Recipe
 from anml.core.errors import InputError, UnknownNameError
-from anml.core.weigh import RECIPES, recipe_of
+from anml.lab.fields import EXPERIMENT, SETTING, listed, methods, settings, shown, text, unlike, within
 
 Key = tuple[tuple[str, str], ...]
+# What is reported where a file names no metrics and its kind of experiment measures no error.
+FIRST_METRIC = {"real": ("accuracy",), "calibration": ("calibration",)}
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ class Experiment:
     `label` and several fields for any other. `derived` and `claims` are expressions as data (see
     `anml.lab.expressions`). `closeness` names the metric that must lie within three points of the paper's,
     `judge` a function in `anml.lab.judges` that makes claims of its own from the rows. `kind` names what
-    makes the rows, in `anml.lab.runner.KINDS`; `peers` are methods beside the recipes, in `anml.lab.peers`.
+    makes the rows, in `anml.lab.kinds.KINDS`; `peers` are methods beside the recipes, in `anml.lab.peers`.
     `tabled` experiments print a table of each metric when they are run.
     """
 
@@ -136,30 +138,29 @@ def label_of(value: Any) -> str:
 
     Examples
     --------
-    >>> label_of(0.3), label_of(1.0), label_of({"label": "joint", "bad": 0.3})
-    ('0.3', '1', 'joint')
+    >>> label_of(0.3), label_of(1.0), label_of({"label": "joint", "bad": 0.3}), label_of((64, 32))
+    ('0.3', '1', 'joint', '64x32')
     """
     if isinstance(value, dict):
         return str(value["label"])
+    if isinstance(value, list | tuple):
+        return "x".join(str(each) for each in value)
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def parse(name: str, table: Mapping[str, Any]) -> Experiment:
-    """Build an experiment from the table of a TOML file."""
-    values = dict(table)
-    allowed = [f.name for f in fields(Experiment) if f.name != "name"]
-    for key in values:
-        one_of(f"key in experiment {name!r}", key, allowed)
-    if "title" not in values:
-        raise InputError(f"experiment {name!r} has no title")
-    values["setting"] = _setting(name, values.get("setting", {}))
-    values["methods"] = _methods(values.get("methods", ["uniform", "krum", "softmax"]))
-    for key in ("metrics", "paper", "claims", "notes", "peers"):
-        if key in values:
-            values[key] = tuple(values[key])
-    experiment = Experiment(name=name, **values)
-    _check_axes(experiment)
-    return experiment
+    """Build an experiment from the table of a TOML file; what is wrong in it is one sentence."""
+    with within(f"experiment {name!r}"):
+        for key in table:
+            one_of("key", key, EXPERIMENT)
+        if "title" not in table:
+            raise InputError("it has no title")
+        values = {key: EXPERIMENT[key](key, value) for key, value in table.items()}
+        values["setting"] = Setting(**settings("setting", values.get("setting", {})))
+        values["methods"] = methods(values.get("methods", ["uniform", "krum", "softmax"]))
+        values["vary"] = {axis: _axis(axis, given) for axis, given in values.get("vary", {}).items()}
+        values.setdefault("metrics", FIRST_METRIC.get(values.get("kind", ""), Experiment.metrics))
+        return Experiment(name=name, **values)
 
 
 def load(path: Path) -> Experiment:
@@ -168,8 +169,14 @@ def load(path: Path) -> Experiment:
         return parse(path.stem, tomllib.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
         raise InputError(f"there is no experiment file {path}") from None
+    except OSError as error:
+        raise InputError(f"the experiment file {path} cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is not TOML: it is not text in UTF-8") from None
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path} is not TOML: {error}") from None
+    except RecursionError:
+        raise InputError(f"{path} is nested too deeply to be read") from None
 
 
 def catalogue(room: str = "paper") -> dict[str, Experiment]:
@@ -185,46 +192,38 @@ def catalogue(room: str = "paper") -> dict[str, Experiment]:
 def find(names: list[str]) -> list[Experiment]:
     """Look up experiments by name, or by the path of a TOML file of your own."""
     known = {**catalogue(), **catalogue("beyond")}
-    chosen = []
+    chosen: dict[str, Experiment] = {}
     for name in names:
         if name.endswith(".toml"):
-            chosen.append(load(Path(name)))
+            found = load(Path(name))
         elif name in known:
-            chosen.append(known[name])
+            found = known[name]
         else:
-            raise UnknownNameError("experiment", name, known)
-    return chosen
+            raise UnknownNameError("experiment", name, [*known, "or a file of your own that ends in .toml"])
+        # Rows lie under the name of the experiment: two of one name would take each other's place.
+        if found.name in chosen:
+            raise InputError(f"two experiments are called {found.name!r}; name each once, or rename a file")
+        chosen[found.name] = found
+    return list(chosen.values())
 
 
-def _setting(name: str, table: Mapping[str, Any]) -> Setting:
-    allowed = [f.name for f in fields(Setting)]
-    for key in table:
-        one_of(f"setting in experiment {name!r}", key, allowed)
-    values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in table.items()}
-    return Setting(**values)
+def _axis(axis: str, values: Any) -> list[Any]:
+    """Values of an axis: of a setting, or tables of several settings with a label."""
+    where = f"vary.{axis}"
+    read = listed(lambda _, value: _value(axis, value), empty=False)(where, values)
+    unlike(f"{where}: labels must differ, but it", tuple(label_of(value) for value in read))
+    return list(read)
 
 
-def _methods(listed: list[str] | Mapping[str, Any]) -> dict[str, Recipe]:
-    """A list of recipe names, or a table of names with what differs from a recipe (`like`)."""
-    if isinstance(listed, list):
-        return {name: recipe_of(name) for name in listed}
-    methods = {}
-    for name, table in listed.items():
-        changes = dict(table)
-        like = changes.pop("like", "multiplicative")
-        one_of("recipe", like, RECIPES)
-        methods[name] = Recipe.from_dict({**RECIPES[like].to_dict(), **changes})
-    return methods
-
-
-def _check_axes(experiment: Experiment) -> None:
-    allowed = [f.name for f in fields(Setting)]
-    for axis, values in experiment.vary.items():
-        for value in values:
-            if isinstance(value, dict):
-                if "label" not in value:
-                    raise InputError(f"a value of axis {axis!r} in {experiment.name!r} has no label")
-                for key in value.keys() - {"label"}:
-                    one_of(f"setting in axis {axis!r}", key, allowed)
-            else:
-                one_of(f"axis in experiment {experiment.name!r}", axis, allowed)
+def _value(axis: str, value: Any) -> Any:
+    where = f"vary.{axis}"
+    if not isinstance(value, dict):
+        one_of("axis", axis, [*SETTING, "or any name whose values are tables with a label"])
+        return SETTING[axis](where, value)
+    if "label" not in value:
+        raise InputError(f"a value of {where} has no label: {shown(value)}")
+    label = value["label"]
+    if isinstance(label, bool) or not isinstance(label, int | float):
+        text(f"label in {where}", label)
+    changes = {key: each for key, each in value.items() if key != "label"}
+    return {"label": label, **settings(where, changes)}

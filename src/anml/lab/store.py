@@ -7,17 +7,21 @@ file they came from and whatever the labels were called then.
 import json
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import polars as pl
 
+from anml.core.errors import InputError
 from anml.lab.cells import cells_of
-from anml.lab.spec import Experiment
+from anml.lab.fields import within
+from anml.lab.spec import Experiment, load
 
 PARTS = ".parts"
+OWN = "experiments"
 Done = set[tuple[str, int]]
+T = TypeVar("T")
 
 
 def rows_file(experiment: Experiment, folder: Path) -> Path:
@@ -28,16 +32,101 @@ def rows_file(experiment: Experiment, folder: Path) -> Path:
 def read_record(folder: Path) -> dict[str, Any]:
     """What was run, for how long and on what."""
     path = folder / "run.json"
-    record: dict[str, Any] = (
-        json.loads(path.read_text()) if path.exists() else {"experiments": {}, "runs": []}
-    )
+    if not path.exists():
+        return {"experiments": {}, "runs": []}
+    try:
+        record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        sound = _is_record(record)
+    except (ValueError, RecursionError):  # no JSON, or no text
+        sound = False
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
+    if not sound:
+        raise InputError(
+            f"{path} is not the record of a run of the lab; move it away, or name another folder"
+        )
     return record
+
+
+def _is_record(record: Any) -> bool:
+    """Whether it has what is read of it: tables of experiments, and runs as they are written."""
+    if not isinstance(record, dict) or not isinstance(record.get("experiments"), dict):
+        return False
+    runs, entries = record.get("runs"), record["experiments"].values()
+    wanted = {"command", "jobs", "device", "blocks", "cores", "machine", "experiments", "wall_seconds"}
+    return (
+        isinstance(runs, list)
+        and all(isinstance(run, dict) and wanted <= run.keys() for run in runs)
+        and all(isinstance(run["experiments"], list) for run in runs)
+        and all(isinstance(run["wall_seconds"], int | float) for run in runs)
+        and all(isinstance(entry, dict) for entry in entries)
+        and all(isinstance(entry.get("left_out", []), list) for entry in entries)
+        and all(isinstance(entry.get("trials", 1), int) for entry in entries)
+        and all(isinstance(entry.get("seconds", 0), int | float) for entry in entries)
+    )
+
+
+def check_folder(folder: Path, running: Sequence[Experiment], *, fresh: bool) -> None:
+    """Can results be kept there, and can what is there and stays be read?"""
+    for place in (folder, folder / "rows", folder / PARTS, folder / OWN):
+        if place.exists() and not place.is_dir():
+            raise InputError(f"the folder of results {place} is a file; name a folder")
+    read_record(folder)
+    names = {experiment.name for experiment in running}
+    for path in sorted((folder / "rows").glob("*.parquet")):
+        if not fresh or path.name.removesuffix(".parquet").removesuffix(".samples") not in names:
+            _read(path, pl.read_parquet_schema)
+    own_experiments(folder, but=names)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder of results, or say why nothing can be kept there."""
+    try:
+        (folder / "rows").mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"the folder of results {folder} cannot be made ({error.strerror or error}); name another"
+        ) from None
+    if not os.access(folder / "rows", os.W_OK | os.X_OK) or not os.access(folder, os.W_OK | os.X_OK):
+        raise InputError(f"the folder of results {folder} cannot be written to; name another")
+
+
+def _read(path: Path, read: Callable[[Path], T]) -> T:
+    try:
+        return read(path)
+    except (OSError, pl.exceptions.PolarsError):
+        raise InputError(
+            f"the rows {path} are not a whole Parquet file; remove it, and `anml lab run` makes it anew"
+        ) from None
 
 
 def write_record(folder: Path, record: dict[str, Any]) -> None:
     """Write down what was run, beside the rows."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "run.json").write_text(json.dumps(record, indent=1) + "\n")
+
+
+def own_experiments(folder: Path, but: Collection[str] = ()) -> list[Experiment]:
+    """Experiments that are no part of the lab and were run into a folder, from the files kept there."""
+    found = []
+    for path in sorted((folder / OWN).glob("*.toml")):
+        if path.stem not in but:
+            with within(f"kept in {path.parent}"):
+                found.append(load(path))
+    return found
+
+
+def keep_files(experiments: Sequence[Experiment], files: Sequence[Path], folder: Path) -> None:
+    """Keep files of one's own beside the rows, for reports; an experiment of the lab takes their place."""
+    mine = {path.stem: path for path in files}
+    for experiment in experiments:
+        kept = folder / OWN / f"{experiment.name}.toml"
+        if experiment.name not in mine:
+            kept.unlink(missing_ok=True)
+            continue
+        text = mine[experiment.name].read_text(encoding="utf-8")
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_text(text, encoding="utf-8")
 
 
 def keep_part(
@@ -62,7 +151,7 @@ def keep_part(
 def known_rows(experiment: Experiment, folder: Path) -> pl.DataFrame | None:
     """Rows that today's settings would give again, under today's labels; None where there are none."""
     files = [rows_file(experiment, folder), *sorted((folder / PARTS / experiment.name).glob("*.parquet"))]
-    frames = [frame for path in files if path.exists() and "cell" in (frame := pl.read_parquet(path)).columns]
+    frames = [frame for path in files if path.exists() and _has_cells(frame := _read(path, pl.read_parquet))]
     if not frames:
         return None
     named = [{"cell": cell, **dict(key), "method": method} for cell, key, _, method in cells_of(experiment)]
@@ -74,6 +163,12 @@ def known_rows(experiment: Experiment, folder: Path) -> pl.DataFrame | None:
     found = today.join(rows.drop(labels), on="cell", how="inner").sort("trial", "order").drop("order")
     first = ["trial", *experiment.axes, "method"]
     return found.select(*first, pl.exclude(*first, "cell"), "cell") if len(found) else None
+
+
+def _has_cells(rows: pl.DataFrame) -> bool:
+    """Whether rows say what decided them; others are of no use."""
+    schema = rows.schema
+    return schema.get("cell") == pl.String and "trial" in schema and schema["trial"].is_integer()
 
 
 def done(rows: pl.DataFrame | None) -> Done:

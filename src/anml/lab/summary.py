@@ -28,7 +28,7 @@ def load_results(experiment: Experiment, folder: Path) -> Results | None:
 def summarise(folder: Path, experiments: dict[str, Experiment] | None = None) -> dict[str, Any]:
     """Sum up every experiment that has rows in a folder of results."""
     entries, stale = [], []
-    known = experiments or catalogue()
+    known = catalogue() if experiments is None else experiments
     for experiment in known.values():
         results = load_results(experiment, folder)
         if results is not None:
@@ -71,8 +71,12 @@ def describe(results: Results) -> dict[str, Any]:
 
 
 def known_experiments(room: str = "paper", more: Sequence[Experiment] = ()) -> dict[str, Experiment]:
-    """The experiments of a room; `more` are one's own, or stand in for those of the same name."""
-    return {**catalogue(room), **{experiment.name: experiment for experiment in more}}
+    """The experiments of a room; `more` are one's own, or stand in for those of the same name.
+
+    The room `own` has none but those.
+    """
+    known = {} if room == "own" else catalogue(room)
+    return {**known, **{experiment.name: experiment for experiment in more}}
 
 
 def write_summary(folder: Path, more: Sequence[Experiment] = (), room: str = "paper") -> dict[str, Any]:

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from anml.core.errors import InputError
-from anml.lab.spec import catalogue
+from anml.lab.kinds import MEANING
+from anml.lab.spec import Experiment, catalogue
 from anml.lab.summary import describe, load_results
 
 MARKED = re.compile(r"(<!-- rows: (?P<name>[\w-]+)(?P<metrics>[^>]*) -->\n).*?(?=<!-- end -->)", re.S)
@@ -25,6 +26,13 @@ def tables(entry: dict[str, Any], metrics: list[str] | None = None) -> list[str]
         if rows:
             lines += ["", *_table(metric, rows)]
     return lines[1:]
+
+
+def legend(experiment: Experiment) -> list[str]:
+    """How to read the tables of an experiment: its lines and columns, and each metric in words."""
+    lines = f"lines are values of {', '.join(experiment.axes)}; " if experiment.axes else ""
+    how = f"{lines}columns are methods; means over trials ± half of the 95% interval"
+    return [how, *(f"{name}: {MEANING[name]}" for name in experiment.metrics if name in MEANING)]
 
 
 def _table(metric: str, rows: list[dict[str, Any]]) -> list[str]:

@@ -4,12 +4,16 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from anml.core.errors import InputError
+
+if TYPE_CHECKING:
+    from anml.lab.spec import Experiment
 
 lab = typer.Typer(
     name="lab",
@@ -40,10 +44,10 @@ def list_(as_json: AsJson = False) -> None:
 @lab.command("run")
 def run_(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="NAME...", help="Experiments, or TOML files.")
+        list[str] | None, typer.Argument(metavar="NAME...", help="Experiments, or TOML files of your own.")
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Run every experiment.")] = False,
-    trials: Annotated[int | None, typer.Option(help="Trials instead of the paper's own number.")] = None,
+    trials: Annotated[int | None, typer.Option(help="Trials instead of the experiment's own number.")] = None,
     jobs: Annotated[int, typer.Option(help="Processes; 0 takes one per core, or a few on a GPU.")] = 0,
     device: Annotated[str, typer.Option(help="cpu, cuda, or auto: a GPU when there is one.")] = "auto",
     fresh: Annotated[bool, typer.Option("--fresh", help="Throw away earlier rows first.")] = False,
@@ -51,14 +55,19 @@ def run_(
     as_json: AsJson = False,
 ) -> None:
     """Run experiments; rows that are in the folder of results are not run again."""
+    from anml.lab.door import check_experiment
     from anml.lab.runner import available, processes, run
     from anml.lab.spec import catalogue, find
-    from anml.lab.store import rows_file
+    from anml.lab.store import keep_files, own_experiments, rows_file
     from anml.lab.summary import write_summary
 
     if bool(names) == everything:
         raise InputError("name experiments (see `anml lab list`), or give --all")
+    if jobs < 0:
+        raise InputError(f"--jobs must be 0 (one per core) or more, got {jobs}")
     experiments = list(catalogue().values()) if everything else find(names or [])
+    for experiment in experiments:
+        check_experiment(experiment)
     place = available(device)
     with _bar(quiet=as_json) as progress:
         missing = run(
@@ -74,8 +83,10 @@ def run_(
     if not any(rows_file(experiment, out).exists() for experiment in experiments):
         wanted = ", ".join(dict.fromkeys(name for datasets in missing.values() for name in datasets))
         raise InputError(f"none of the data sets is here (set ANML_DATA to their folder): {wanted}")
+    files = [Path(name) for name in names or [] if name.endswith(".toml")]
+    keep_files(experiments, files, out)
     # Whatever else has rows in the folder stays in its summary, also what goes beyond the paper.
-    summary = write_summary(out, [*catalogue("beyond").values(), *experiments])
+    summary = write_summary(out, [*catalogue("beyond").values(), *own_experiments(out), *experiments])
     if as_json:
         own = {experiment.name for experiment in experiments}
         chosen = [entry for entry in summary["experiments"] if entry["name"] in own]
@@ -85,7 +96,8 @@ def run_(
         print(f"{name}: left out {', '.join(datasets)}, which is not here (set ANML_DATA to its folder)")
     for name in summary["stale"]:
         print(f"{name}: its rows in {out} were made with other settings; run it again")
-    _print_claims(summary, [e.name for e in experiments], {e.name for e in experiments if e.tabled})
+    own = {path.stem for path in files}
+    _print_entries(summary, [replace(e, tabled=e.tabled or e.name in own) for e in experiments])
     print(f"rows and summary.json are in {out}; `anml lab report {out}` makes the page and the figures")
 
 
@@ -94,7 +106,7 @@ def report_(
     folder: Annotated[Path, typer.Argument(help="Folder of results.")] = Path("results"),
     page: Annotated[
         Path | None,
-        typer.Option(help="The page to write; docs/paper.md for results, else paper.md in the folder."),
+        typer.Option(help="The page to write; docs/paper.md for results, else a page in the folder."),
     ] = None,
     fill: Annotated[
         Path | None, typer.Option(help="Only put fresh tables into this page, between its markers.")
@@ -103,19 +115,28 @@ def report_(
 ) -> None:
     """Write figures, summary.json and a page from the rows of earlier runs.
 
-    Rows of experiments beyond the paper, in the folder `beyond`, get a page of their own, beyond.md.
+    Rows of experiments beyond the paper, in the folder `beyond`, get a page of their own, beyond.md. A folder
+    with nothing but experiments of your own gets report.md.
     """
+    from anml.lab.door import check_experiment
     from anml.lab.report import write_report
     from anml.lab.spec import catalogue
-    from anml.lab.store import rows_file
+    from anml.lab.store import own_experiments, rows_file
     from anml.lab.tables import fill_page
 
     if fill is not None:
         written = fill_page(fill, folder)
     else:
-        if page is None:
+        own = {experiment.name: experiment for experiment in own_experiments(folder)}
+        for experiment in own.values():
+            check_experiment(experiment)
+        paper = [e for e in catalogue().values() if e.name not in own and rows_file(e, folder).exists()]
+        room = "own" if own and not paper else "paper"
+        if page is None and room == "own":
+            page = folder / "report.md"
+        elif page is None:
             page = Path("docs/paper.md") if folder == Path("results") else folder / "paper.md"
-        written = write_report(folder, page)
+        written = write_report(folder, page, list(own.values()), room)
         beyond = folder / "beyond"
         if any(rows_file(experiment, beyond).exists() for experiment in catalogue("beyond").values()):
             written += write_report(beyond, page.with_name("beyond.md"), room="beyond")
@@ -125,17 +146,17 @@ def report_(
         print("\n".join(str(path) for path in written))
 
 
-def _print_claims(summary: dict[str, object], names: list[str], tabled: set[str]) -> None:
-    from anml.lab.tables import tables
+def _print_entries(summary: dict[str, Any], experiments: list["Experiment"]) -> None:
+    from anml.lab.tables import legend, tables
 
-    entries = summary["experiments"]
-    assert isinstance(entries, list)
-    for entry in entries:
-        if entry["name"] not in names:
+    chosen = {experiment.name: experiment for experiment in experiments}
+    for entry in summary["experiments"]:
+        if entry["name"] not in chosen:
             continue
-        print(f"\n{entry['name']} ({entry['trials']} trials): {entry['title']}")
-        if entry["name"] in tabled:
-            print("\n" + "\n".join(tables(entry)) + "\n")
+        trials = f"{entry['trials']} trial{'' if entry['trials'] == 1 else 's'}"
+        print(f"\n{entry['name']} ({trials}): {entry['title']}")
+        if chosen[entry["name"]].tabled:
+            print("\n".join(["", *legend(chosen[entry["name"]]), "", *tables(entry), ""]))
         for claim in entry["claims"]:
             print(f"  {'holds' if claim['holds'] else 'FAILS'}  {claim['text']}\n         {claim['detail']}")
 

@@ -1,0 +1,124 @@
+"""The door of the lab: an experiment is checked as a whole before anything runs, and trusted after it.
+
+Kinds and ranges of single values are checked when the file is read (`anml.lab.fields`); here the names that
+other modules know, what fits together, and what is said about the rows (`anml.lab.statements`).
+"""
+
+from anml.core.checks import one_of
+from anml.core.errors import InputError
+from anml.gradients.scoring import PROFILES
+from anml.lab.cases import ATTACKS, CREDENTIALS
+from anml.lab.fields import unlike, within
+from anml.lab.judges import JUDGES, NEEDED
+from anml.lab.kinds import DATA, KINDS, metrics_of
+from anml.lab.peers import PEERS
+from anml.lab.spec import Experiment, Setting
+from anml.lab.statements import check_statements
+
+# Data sets whose labels are numbers, and the attacks on such labels.
+NUMERIC = ("diabetes", "friedman")
+ON_NUMBERS = ("shift", "bias", "noisy", "unit", "random")
+# Columns of the rows that are no metric, and words that mean something else beside an axis.
+RESERVED = ("trial", "method", "cell", "absent", "label", "implied")
+
+
+def check_experiment(experiment: Experiment) -> None:
+    """Say in one sentence what is wrong with an experiment, or with what it says about its rows."""
+    check_runnable(experiment)
+    with within(f"experiment {experiment.name!r}"):
+        check_statements(experiment, metrics_of(experiment))
+
+
+def check_runnable(experiment: Experiment) -> None:
+    """Can it be run? Also part of an experiment can, whose claims are about more than that part."""
+    with within(f"experiment {experiment.name!r}"):
+        _kind(experiment)
+        _methods(experiment)
+        _axes(experiment)
+        for key, setting in experiment.conditions():
+            where = ", ".join(f"{axis} {label}" for axis, label in key)
+            with within(f"at {where}" if where else "setting"):
+                _setting(experiment, setting)
+
+
+def _kind(experiment: Experiment) -> None:
+    one_of("kind", experiment.kind, KINDS)
+    for peer in experiment.peers:
+        one_of("peer", peer, PEERS)
+    if experiment.peers and experiment.kind != "real":
+        raise InputError(
+            f"it has peers, which the kind {experiment.kind!r} does not run; the kind 'real' does"
+        )
+    if experiment.samples and experiment.kind == "real":
+        raise InputError("samples = true needs simulated data; the kind 'real' has none")
+    if experiment.judge:
+        for method in NEEDED[one_of("judge", experiment.judge, JUDGES)]:
+            if method not in experiment.methods:
+                raise InputError(f"the judge {experiment.judge!r} needs a method called {method!r}")
+
+
+def _methods(experiment: Experiment) -> None:
+    if not experiment.compared:
+        raise InputError("there is no method; name one or more under methods")
+    unlike("methods and peers", tuple(experiment.compared))
+    for name in experiment.compared:
+        # A reference is written method.metric@axis=value, with * for any method.
+        if not name or name != name.strip() or set(".@*") & set(name):
+            raise InputError(f"a method must have a name without '.', '@' and '*', got {name!r}")
+    if experiment.kind == "calibration" and not any(
+        recipe.combine == "evidence" for recipe in experiment.methods.values()
+    ):
+        raise InputError("the kind 'calibration' needs a method like 'evidence': others do not say P(right)")
+
+
+def _axes(experiment: Experiment) -> None:
+    taken = {*RESERVED, *metrics_of(experiment), *experiment.derived}
+    for axis in experiment.axes:
+        if axis in taken or not axis or set(",@=") & set(axis):
+            raise InputError(
+                f"an axis must have a name without ',', '@' and '=' that is no metric, no derived figure and "
+                f"none of {', '.join(RESERVED)}, got {axis!r}"
+            )
+
+
+def _setting(experiment: Experiment, setting: Setting) -> None:
+    one_of("data set", setting.dataset, DATA[experiment.kind])
+    one_of("attack", setting.attack, ATTACKS)
+    one_of("scenario", setting.scenario, CREDENTIALS)
+    one_of("profile", setting.profile, PROFILES)
+    if experiment.kind == "real":  # real contributors are as they are
+        return
+    if setting.contributors and setting.labels > setting.contributors:
+        raise InputError(
+            f"{setting.labels} labels of one thing need as many contributors, got {setting.contributors}"
+        )
+    _task(setting)
+    if setting.drift == "label" and setting.drift_rate > 1:
+        raise InputError(f"the drift_rate of label drift must lie in [0, 1], got {setting.drift_rate:g}")
+    for name, recipe in experiment.methods.items():
+        if recipe.level == "contributor" and not setting.contributors:
+            raise InputError(f"the method {name!r} is at contributor level and needs contributors, got 0")
+
+
+def _task(setting: Setting) -> None:
+    """Classes are flipped, numbers are shifted; neither can be done to the other."""
+    if setting.dataset in NUMERIC:
+        if setting.attack not in ON_NUMBERS:
+            raise InputError(
+                f"the attack {setting.attack!r} is on classes, and {setting.dataset} has numbers; allowed: "
+                f"{', '.join(ON_NUMBERS)}"
+            )
+        if setting.drift == "label" or setting.scenario == "tiers":
+            what = "label drift" if setting.drift == "label" else "the scenario 'tiers'"
+            raise InputError(f"{what} needs classes, and {setting.dataset} has numbers")
+        return
+    if setting.scatter:
+        raise InputError(
+            f"classes cannot scatter, only numbers can; got scatter = {setting.scatter:g} on "
+            f"{setting.dataset}"
+        )
+    if setting.attack in ON_NUMBERS and setting.bad:
+        raise InputError(
+            f"the attack {setting.attack!r} is on numbers, and {setting.dataset} has classes; allowed: "
+            f"{', '.join(name for name in ATTACKS if name not in ON_NUMBERS)}"
+        )

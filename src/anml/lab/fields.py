@@ -1,0 +1,198 @@
+"""What may stand in the file of an experiment: the kind and the range of every value, checked as it is read.
+
+Names that other modules know (data sets, attacks, metrics, ...) are checked in `anml.lab.door`.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from anml.core.checks import in_range, one_of, whole
+from anml.core.combine import COMBINERS
+from anml.core.domain import Recipe
+from anml.core.errors import AnmlError, InputError
+from anml.core.weigh import RECIPES, recipe_of
+
+# Says what is wrong with the value of a name, or returns it; lists of a setting come back as tuples.
+Check = Callable[[str, Any], Any]
+
+# Beyond these a run would not end, or not fit into memory.
+MOST_TRIALS = 100_000
+MOST = 1_000_000
+DRIFTS = ("none", "label", "feature")
+
+
+def text(name: str, value: Any) -> str:
+    """A text with something in it."""
+    if not isinstance(value, str) or not value.strip():
+        raise InputError(f"{name} must be a text, got {shown(value)}")
+    return value
+
+
+def any_text(name: str, value: Any) -> str:
+    """A text, which may be empty."""
+    return value if value == "" else text(name, value)
+
+
+def flag(name: str, value: Any) -> bool:
+    """True or false."""
+    if not isinstance(value, bool):
+        raise InputError(f"{name} must be true or false, got {shown(value)}")
+    return value
+
+
+def count(low: int, high: int = MOST) -> Check:
+    """A whole number from `low` to `high`."""
+
+    def check(name: str, value: Any) -> int:
+        if whole(name, value) < low:
+            raise InputError(f"{name} must be at least {low}, got {shown(value)}")
+        if value > high:
+            raise InputError(f"{name} must be at most {high}, got {shown(value)}")
+        return int(value)
+
+    return check
+
+
+def number(low: float, high: float, *, open_low: bool = False) -> Check:
+    """A number between `low` and `high`, as it was written: 0 and 0.0 are different names of cells."""
+
+    def check(name: str, value: Any) -> Any:
+        if isinstance(value, int) and abs(value) > 1e15:
+            raise InputError(f"{name} must be a number, got one of {len(str(abs(value)))} digits")
+        return in_range(name, value, low, high, open_low=open_low, open_high=high == np.inf)
+
+    return check
+
+
+def listed(of: Check, *, empty: bool = True) -> Check:
+    """A list of values of one kind."""
+
+    def check(name: str, value: Any) -> tuple[Any, ...]:
+        if not isinstance(value, list | tuple):
+            raise InputError(f"{name} must be a list, got {shown(value)}")
+        if not value and not empty:
+            raise InputError(f"{name} is an empty list; at least one value is needed")
+        return tuple(of(f"{name}[{place}]", each) for place, each in enumerate(value))
+
+    return check
+
+
+def table(name: str, value: Any) -> Mapping[str, Any]:
+    """A table."""
+    if not isinstance(value, Mapping):
+        raise InputError(f"{name} must be a table, got {shown(value)}")
+    return value
+
+
+def unlike(name: str, values: tuple[str, ...]) -> None:
+    """No value stands there twice."""
+    for value in values:
+        if values.count(value) > 1:
+            raise InputError(f"{name} has {value!r} more than once")
+
+
+def shown(value: Any) -> str:
+    """A value in a sentence, cut where it is long."""
+    written = repr(value)
+    return written if len(written) <= 60 else written[:57] + "..."
+
+
+def _drift(name: str, value: Any) -> str:
+    return one_of(name, text(name, value), DRIFTS)
+
+
+SETTING: dict[str, Check] = {
+    "dataset": text,
+    "size": count(0),
+    "fraction": number(0, 1, open_low=True),
+    "best": number(0, 1, open_low=True),
+    "bad": number(0, 1),
+    "attack": text,
+    "pull": number(0, 1),
+    "subtle": number(0, 1),
+    "scenario": text,
+    "correlation": number(-1, 1),
+    "faked": number(0, 1),
+    "contributors": count(0),
+    "sybils": count(1),
+    "honest_first": number(0, 1),
+    "labels": count(1),
+    "scatter": number(0, np.inf),
+    "periods": count(1),
+    "oldest": number(0, np.inf),
+    "decay": number(0, np.inf),
+    "drift": _drift,
+    "drift_rate": number(0, np.inf),
+    "profile": text,
+    "epochs": count(0),
+    "batch": count(1),
+    "hidden": listed(count(1), empty=False),
+}
+
+# Keys of an experiment; its tables `setting`, `vary` and `methods` are read further in `anml.lab.spec`.
+EXPERIMENT: dict[str, Check] = {
+    "title": text,
+    "about": any_text,
+    "trials": count(1, MOST_TRIALS),
+    "chunk": count(1, MOST_TRIALS),
+    "seed": count(0, 2**63 - 1),
+    "timed": flag,
+    "samples": flag,
+    "setting": table,
+    "vary": table,
+    "methods": lambda name, value: value,
+    "metrics": listed(text, empty=False),
+    "derived": table,
+    "paper": listed(table),
+    "claims": listed(table),
+    "notes": listed(text),
+    "closeness": any_text,
+    "judge": any_text,
+    "kind": text,
+    "peers": listed(text),
+    "tabled": flag,
+}
+
+
+@contextmanager
+def within(where: str) -> Iterator[None]:
+    """Say where it is that something is wrong."""
+    try:
+        yield
+    except AnmlError as error:
+        raise InputError(f"{where}: {error}") from None
+
+
+def settings(where: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Read some settings of a table called `where`."""
+    for key in given:
+        one_of(f"key in {where}", key, SETTING)
+    return {key: SETTING[key](f"{where}.{key}", value) for key, value in given.items()}
+
+
+def methods(given: Any) -> dict[str, Recipe]:
+    """A list of recipe names, or a table of names with what differs from a recipe (`like`)."""
+    if isinstance(given, list):
+        unlike("methods", listed(text)("methods", given))
+        return {name: recipe_of(name) for name in given}
+    if not isinstance(given, Mapping):
+        raise InputError(f"methods must be a list of recipes or a table of methods, got {shown(given)}")
+    return {name: _recipe(f"methods.{name}", table) for name, table in given.items()}
+
+
+def _recipe(where: str, given: Any) -> Recipe:
+    if not isinstance(given, Mapping):
+        raise InputError(f'{where} must be a table such as {{ like = "krum" }}, got {shown(given)}')
+    changes = dict(given)
+    with within(where):
+        like = one_of("recipe", text("like", changes.pop("like", "multiplicative")), RECIPES)
+        for key in ("combine", "level", "select"):
+            text(key, changes.get(key, "-"))
+        one_of("combine", changes.get("combine", RECIPES[like].combine), COMBINERS)
+        listed(text)("use", changes.get("use", []))
+        for key in ("alpha", "tau_s", "tau_h", "tau_c", "tau_n", "keep"):
+            number(-1e15, 1e15)(key, changes.get(key, 0))
+        return Recipe.from_dict({**RECIPES[like].to_dict(), **changes})

@@ -1,0 +1,219 @@
+"""Are derived figures, claims and the paper's numbers sound? Asked before anything runs, of names alone.
+
+Their forms are those of `anml.lab.expressions` and `anml.lab.claims`, which work them out on rows.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from anml.core.checks import one_of
+from anml.core.errors import InputError
+from anml.lab.claims import CHECKS
+from anml.lab.expressions import ACROSS, FORMS, TESTS
+from anml.lab.fields import flag, listed, number, shown, table, text, within
+from anml.lab.spec import Experiment, label_of
+
+a_number = number(-1e15, 1e15)
+
+
+@dataclass(frozen=True)
+class Known:
+    """What references may name: methods, metrics of the rows, derived figures, axes and their labels."""
+
+    methods: list[str]
+    metrics: list[str]
+    derived: Mapping[str, Any]
+    axes: dict[str, list[str]]
+
+
+def check_statements(experiment: Experiment, metrics: list[str]) -> None:
+    """Check everything that is said about the rows, whose `metrics` are given."""
+    axes = {axis: [label_of(value) for value in values] for axis, values in experiment.vary.items()}
+    known = Known(experiment.compared, metrics, experiment.derived, axes)
+    for name in experiment.metrics:
+        one_of("metric", name, metrics)
+    for name, expression in experiment.derived.items():
+        with within(f"derived.{name}"):
+            _derived(name, expression, known)
+    for name in experiment.derived:
+        _no_circle(name, experiment.derived, ())
+    for place, claim in enumerate(experiment.claims, start=1):
+        with within(f"claim {place}"):
+            check_claim(claim, known)
+    for place, printed in enumerate(experiment.paper, start=1):
+        with within(f"paper {place}"):
+            _printed(printed, known)
+    if experiment.closeness:
+        one_of("closeness", experiment.closeness, [*experiment.metrics, *experiment.derived])
+
+
+def _derived(name: str, expression: Any, known: Known) -> None:
+    if name in known.metrics or "@" in name:
+        raise InputError("a derived figure must not have the name of a metric, nor '@' in it")
+    if not isinstance(expression, Mapping):
+        raise InputError(
+            f'it must be a table such as {{ minus = ["a.error", "b.error"] }}, got {shown(expression)}'
+        )
+    once = flag("once", expression.get("once", False))
+    for method in listed(text)("methods", expression.get("methods", [])):
+        one_of("method", method, known.methods)
+    plain = {key: value for key, value in expression.items() if key not in ("once", "methods")}
+    _expression(plain, known, own=not once)
+
+
+def _no_circle(name: str, derived: Mapping[str, Any], above: tuple[str, ...]) -> None:
+    if name in above:
+        raise InputError(f"derived.{name} is defined by itself: {' -> '.join([*above, name])}")
+    for reference in _references(derived[name]):
+        metric = _split(reference)[1]
+        if metric in derived:
+            _no_circle(metric, derived, (*above, name))
+
+
+def _references(expression: Any) -> list[str]:
+    if isinstance(expression, str):
+        return [expression]
+    if isinstance(expression, Mapping):
+        terms = [value for key, value in expression.items() if key not in ("once", "methods", "over")]
+        return [found for term in terms for found in _references(term)]
+    return (
+        [found for term in expression for found in _references(term)] if isinstance(expression, list) else []
+    )
+
+
+def _expression(expression: Any, known: Known, *, own: bool) -> None:
+    """Check one; `own` where `*` has a method to stand for."""
+    if isinstance(expression, str):
+        _reference(expression, known, own=own)
+        return
+    if not isinstance(expression, Mapping):
+        a_number("a term that is no reference and no expression", expression)
+        return
+    over = expression.get("over")
+    operators = [key for key in expression if key != "over"]
+    if len(operators) != 1:
+        raise InputError(f"an expression has one operator, got {', '.join(operators) or 'none'}")
+    if over is not None:
+        one_of("axis in over", text("over", over), known.axes)
+    [operator] = operators
+    forms: Mapping[str, Callable[..., Any]] = ACROSS if over is not None else {**FORMS, **TESTS}
+    if over is None and operator in ACROSS:
+        raise InputError(
+            f"{operator} goes along an axis; say which with over, one of {', '.join(known.axes)}"
+        )
+    form = forms[one_of("operator" if over is None else "operator along an axis", operator, forms)]
+    terms = expression[operator]
+    if over is not None and not isinstance(terms, list):
+        terms = [terms]
+    _count(operator, form, listed(lambda _, term: term)(operator, terms))
+    for term in terms:
+        if operator in TESTS:
+            _plain(operator, term, known)
+        _expression(term, known, own=own)
+
+
+def _count(operator: str, form: Callable[..., Any], terms: tuple[Any, ...]) -> None:
+    parameters = inspect.signature(form).parameters.values()
+    several = any(each.kind is each.VAR_POSITIONAL for each in parameters)
+    if several and not terms:
+        raise InputError(f"{operator} has one term or more, got none")
+    if not several and len(terms) != len(parameters):
+        raise InputError(f"{operator} has {len(parameters)} terms, got {len(terms)}: {shown(list(terms))}")
+
+
+def _plain(operator: str, term: Any, known: Known) -> None:
+    """Tests look at single trials, which only metrics have."""
+    if not isinstance(term, str) or _split(term)[1] not in known.metrics:
+        raise InputError(f"{operator} takes metrics of methods such as 'krum.error', got {shown(term)}")
+
+
+def _split(reference: str) -> tuple[str, str, list[str]]:
+    name, _, conditions = reference.partition("@")
+    method, _, metric = name.strip().partition(".")
+    return method, metric, list(filter(None, conditions.split(",")))
+
+
+def _reference(reference: str, known: Known, *, own: bool) -> None:
+    method, metric, conditions = _split(reference)
+    with within(f"{reference!r}"):
+        if not metric:
+            raise InputError("a reference is written method.metric or method.metric@axis=value")
+        if method != "*":
+            one_of("method", method, known.methods)
+        elif not own:
+            raise InputError("'*' stands for a row's own method, and there is none here; name a method")
+        one_of("metric", metric, [*known.metrics, *known.derived])
+        for condition in conditions:
+            axis, _, value = (part.strip() for part in condition.partition("="))
+            one_of(f"value of {axis}", value, known.axes[one_of("axis", axis, known.axes)])
+
+
+# How many terms a claim has, and from which on they are plain numbers.
+_TERMS = {"same": (2, 2), "no_worse": (2, 2), "between": (3, 1), "at_most": (2, 1), "at_least": (2, 1)}
+
+
+def check_claim(claim: Mapping[str, Any], known: Known) -> None:
+    """Check the shape of one claim and the names in it."""
+    for key in claim:
+        one_of("key", key, ("text", "over", "where", "p", "why", "ours", *CHECKS))
+    forms = [key for key in claim if key in CHECKS]
+    if "text" not in claim or len(forms) != 1:
+        raise InputError(
+            f"a claim has a text and one of {', '.join(CHECKS)}, got {', '.join(claim) or 'none'}"
+        )
+    for key, check in (("text", text), ("why", text), ("ours", flag), ("over", table), ("where", table)):
+        if key in claim:
+            check(key, claim[key])
+    [form] = forms
+    terms = listed(lambda _, term: term)(form, claim[form])
+    many, first_number = _TERMS.get(form, (len(terms), len(terms)))
+    if len(terms) != many or many < 2:
+        raise InputError(
+            f"{form} has {many if form in _TERMS else '2 or more'} terms, got {shown(list(terms))}"
+        )
+    for place, term in enumerate(terms):
+        if place >= first_number:
+            a_number(f"{form}[{place}]", term)
+        else:
+            _expression(term, known, own=False)
+    if "p" in claim:
+        number(0, 1, open_low=True)("p", claim["p"])
+        if form != "less":
+            raise InputError(f"p goes with less alone, got {form}")
+        for term in terms:
+            _plain("less with p", term, known)
+    for axis, value in claim.get("where", {}).items():
+        _labels("where", axis, [value], known)
+    for axis, values in claim.get("over", {}).items():
+        _labels("over", axis, [] if values == "*" else values, known)
+        if values == []:
+            raise InputError(f"over.{axis} is an empty list; '*' takes every value")
+
+
+def _labels(where: str, axis: str, values: Any, known: Known) -> None:
+    allowed = known.axes[one_of(f"axis in {where}", axis, known.axes)]
+    if not isinstance(values, list):
+        raise InputError(f"{where}.{axis} must be a list of values or '*', got {shown(values)}")
+    for value in values:
+        one_of(
+            f"value in {where}.{axis}",
+            label_of(value) if not isinstance(value, dict) else shown(value),
+            allowed,
+        )
+
+
+def _printed(printed: Mapping[str, Any], known: Known) -> None:
+    for key, value in printed.items():
+        if key == "method":
+            one_of("method", text(key, value), known.methods)
+        elif key == "implied":
+            flag(key, value)
+        elif key in known.axes:
+            _labels("paper", key, [value], known)
+        else:
+            one_of("key", key, ["method", "implied", *known.axes, *known.metrics, *known.derived])
+            number(-np.inf, np.inf)(key, value)
