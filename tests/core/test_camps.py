@@ -95,3 +95,12 @@ def test_the_gate_says_so_even_when_every_label_is_believed():
     gate = weigh_signals(told, RECIPES["evidence"]).gate
     assert gate.branch == "doubtful"
     assert "45% of the rows" in gate.reason
+
+
+def test_a_smaller_camp_is_doubtful_only_where_it_is_not_seen_through():
+    """A fifth contradict the others: fine if they are not believed, doubtful if they are."""
+    who = np.repeat(np.arange(10), 10)
+    for clean, branch in ((np.where(who < 2, 0.1, 0.95), "evidence"), (np.full(100, 0.95), "doubtful")):
+        signals = Signals.of(np.ones(100), contributor=who, clean=clean)
+        told = Signals(**{**signals.__dict__, "opposed": 0.2})
+        assert weigh_signals(told, RECIPES["evidence"]).gate.branch == branch

@@ -206,6 +206,20 @@ class TestContributorsJudgedWhole:
         found = by_contributor(judged(clean, codes, np.full(300, 0.9)), codes)
         np.testing.assert_allclose(found.clean, clean)
 
+    def test_nobody_is_judged_whole_where_somebody_is_contradicted_a_little_more_than_usual(self):
+        """A hospital with harder patients: its hard ones alone would be thrown away."""
+        codes = np.repeat([0, 1], 200)
+        clean = np.r_[np.full(4, 0.1), np.full(196, 0.99), np.full(18, 0.1), np.full(182, 0.99)]
+        found = by_contributor(judged(clean, codes, np.full(400, 0.95)), codes)
+        np.testing.assert_allclose(found.clean, clean)
+
+    def test_one_who_turned_does_not_keep_the_others_from_being_believed(self):
+        codes = np.repeat([0, 1], 200)
+        clean = np.r_[np.full(4, 0.1), np.full(196, 0.99), np.full(90, 0.1), np.full(110, 0.99)]
+        found = by_contributor(judged(clean, codes, np.full(400, 0.8)), codes)
+        assert (found.clean[:200] > 0.5).all()
+        np.testing.assert_allclose(found.clean[200:], clean[200:])
+
     def test_parts_still_add_up(self):
         codes = np.repeat([0, 1], 100)
         clean = np.r_[np.full(2, 0.1), np.full(98, 0.99), np.full(99, 0.01), 0.9]

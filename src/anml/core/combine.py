@@ -88,10 +88,17 @@ def evidence(signals: Signals, recipe: Recipe) -> tuple[Floats, Gate]:
     if wrong > MAJORITY_WRONG:
         reason = "most labels contradict each other and nothing says which side is right: do not rely on this"
         return _normalised(signals.clean), Gate("doubtful", reason, *figures)
-    if (camp := max(rejected_camp(signals), signals.opposed)) > LARGE_CAMP:
+    rejected = rejected_camp(signals)
+    if (camp := max(rejected, signals.opposed)) > LARGE_CAMP:
         reason = (
             f"contributors of {camp:.0%} of the rows contradict the others, and two camps of such size look "
             "alike from inside the data: find out which is right before relying on this"
+        )
+        return _normalised(signals.clean), Gate("doubtful", reason, *figures)
+    if signals.opposed - rejected > UNEXPLAINED:
+        reason = (
+            f"contributors of {signals.opposed:.0%} of the rows contradict the others, and nothing says "
+            "which side is right: find out before relying on this"
         )
         return _normalised(signals.clean), Gate("doubtful", reason, *figures)
     reason = "each label is weighed by the probability that it is right"
@@ -111,6 +118,8 @@ COMBINERS: dict[str, Combiner] = {
 MAJORITY_WRONG = 0.45
 # So it is where contributors who are mostly not believed, or the smaller of two camps, hold more of the rows.
 LARGE_CAMP = 1 / 3
+# And where so many more contradict the others than are not believed.
+UNEXPLAINED = 0.1
 
 
 def rejected_camp(signals: Signals) -> float:

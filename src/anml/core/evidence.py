@@ -28,8 +28,9 @@ CONTRIBUTOR_SPREAD = (0.3, 3.0)
 USUALLY_RIGHT = (2.0, 2.0)
 # Log-odds of labels against which nothing speaks.
 SURELY_RIGHT = 10.0
-# Less likely than this is no chance.
-RARE = 0.05
+# Less likely than this is no chance; and a share of a contributor's labels that is many.
+RARE = 0.001
+MANY = 0.2
 STEPS = 60
 LONGEST_STEP = 1.0
 # How often labels of one item are asked about each other: to find whom to trust, then what to believe.
@@ -180,11 +181,14 @@ def _unusual(marked: Bools, codes: Ints, groups: Bools) -> Bools:
     """Rows of those groups in which no more are marked than is usual.
 
     A share within chance will do for each group alone, which for few rows is a large one; so that all
-    groups that pass must be within it together, too.
+    groups that pass must be within it together, too. And none where a group has more than usual but not
+    many: then the table may be a hard one, and hardest in what that group sent.
     """
-    by_chance = stats.binom.sf(np.bincount(codes, marked) - 1, np.bincount(codes), USUAL_MISFIT)
-    rows = (groups & (by_chance > RARE))[codes]
-    fits = rows.any() and marked[rows].mean() <= USUAL_MISFIT
+    count, size = np.bincount(codes, marked), np.bincount(codes)
+    usual = stats.binom.sf(count - 1, size, USUAL_MISFIT) > RARE
+    rows = (groups & usual)[codes]
+    between = (groups & ~usual & (count < MANY * size)).any()
+    fits = not between and rows.any() and marked[rows].mean() <= USUAL_MISFIT
     return rows if fits else np.zeros_like(rows)
 
 

@@ -113,6 +113,8 @@ SETTING: dict[str, Check] = {
     "attack": text,
     "pull": number(0, 1),
     "subtle": number(0, 1),
+    "often": number(0, 1),
+    "seldom": number(0, 1),
     "scenario": text,
     "correlation": number(-1, 1),
     "faked": number(0, 1),

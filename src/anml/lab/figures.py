@@ -165,8 +165,10 @@ def _detectability(results: list[Results], folder: Path) -> Figure:
     percent = [100 * float(label) for label in labels]
     _line(first, rows, "sample.rho_d", "subtle", percent, labels, "")
     first.set(xlabel="subtle flips, %", ylabel="detectability rho_d", title="(A) Detectability")
-    for method in ("sample", "contributor"):
-        _line(second, rows, f"{method}.gain", "subtle", percent, labels, f"{method} level")
+    for method, name in (
+        ("sample", "sample level"), ("contributor", "contributor level"), ("evidence", "evidence (ours)"),
+    ):  # fmt: skip
+        _line(second, rows, f"{method}.gain", "subtle", percent, labels, name)
     second.set(xlabel="subtle flips, %", ylabel="errors saved against uniform, %", title="(B) Gain")
     second.legend(frameon=False)
     at = [{"subtle": label} for label in labels]
