@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special
 
-from anml.core import ways as ways_module
+from anml.core.accounts import BINS, bins_of, densities
 from anml.core.calibration import reliability
 from anml.core.noise import clear_parts, residual_noise, two_parts
 from anml.core.numbers import Measure, among_others, measured, weigh_numbers
@@ -117,11 +117,11 @@ class TestWays:
         found = contributor_ways(off, apart, codes)
         ratio = label_ratios(found, off, apart, codes)
         account = found.judged.account
-        table = ways_module._table(account.tails)
+        table = densities(account.tails)
         for row in (0, 399):
             rest = np.flatnonzero((codes == codes[row]) & (np.arange(len(codes)) != row))
-            first, second = (ways_module._bins(part[rest]) for part in (off, apart))
-            total = table[first].sum(axis=0) + table[ways_module.BINS + second].sum(axis=0)
+            first, second = (bins_of(part[rest]) for part in (off, apart))
+            total = table[first].sum(axis=0) + table[BINS + second].sum(axis=0)
             odds = special.logsumexp(total + account.honest) - special.logsumexp(total + account.other)
             assert ratio[row] == pytest.approx(found.judged.odds[codes[row]] - odds, abs=1e-6)
 
