@@ -1,12 +1,14 @@
 """Evidence: wrong labels found from model, credentials and contributors, without any truth."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special
 
-from anml.core.evidence import Evidence, Likelihoods, by_contributor, classify, weigh_evidence
+from anml.core.evidence import Likelihoods, by_contributor, classify, weigh_evidence, wrong_among
 from anml.core.noise import label_noise, residual_noise
 
 
@@ -174,55 +176,58 @@ class TestNumbers:
         assert residual_noise(np.array(residuals)).rate == 0
 
 
-def judged(clean, codes, expected):
-    """Evidence of rows whose belief beforehand is `expected` and afterwards `clean`."""
-    logit, model = special.logit(expected), special.logit(clean) - special.logit(expected)
-    none = np.zeros(len(clean))
-    return Evidence(clean, expected, 0.0, none, logit, model, np.zeros(codes.max() + 1), none)
-
-
 class TestContributorsJudgedWhole:
-    def test_the_few_hard_samples_of_an_honest_contributor_are_believed(self):
-        """Two of a hundred contradicted: usual. All of Eve's but one: by accident."""
-        codes = np.repeat([0, 1], 100)
-        clean = np.r_[np.full(2, 0.1), np.full(98, 0.99), np.full(99, 0.01), 0.9]
-        found = by_contributor(judged(clean, codes, np.repeat([0.97, 0.03], 100)), codes)
-        assert (found.clean[:100] > 0.9).all()
-        np.testing.assert_allclose(found.clean[:2], 0.97)  # what is known of the contributor remains
-        assert (found.clean[100:] < 0.5).all()
-        assert found.clean[-1] == pytest.approx(0.03)
+    """Ann is honest, Eve is not, Tom turned half-way; two classes, of which the model is nearly sure."""
 
-    def test_more_than_usual_is_judged_one_by_one(self):
-        codes = np.zeros(100, int)
-        clean = np.r_[np.full(10, 0.1), np.full(90, 0.99)]
-        found = by_contributor(judged(clean, codes, np.full(100, 0.9)), codes)
-        np.testing.assert_allclose(found.clean, clean)
+    def rows(self, hard=2, flipped=0, varied=False):
+        sure = 0.9999 if varied else 0.98
+        codes = np.repeat([0, 1, 2], 200)
+        labels = np.zeros(600, int)
+        named = np.tile([sure, 1 - sure], (600, 1))
+        if varied:  # a model that is often less sure, and then right as often as it says
+            named[10:60], named[10:15] = [0.9, 0.1], [0.1, 0.9]
+        named[:hard] = [0.35, 0.65]  # hard: the model leans the other way
+        named[200 - flipped : 200] = [1 - sure, sure]  # wrong: it is sure of another class
+        named[200:398] = named[400:500] = [1 - sure, sure]
+        return np.log(named), labels, codes
 
-    def test_many_small_contributors_do_not_hide_a_tenth_of_wrong_labels(self):
-        """One of six labels may be chance, but not for every other contributor."""
-        codes = np.repeat(np.arange(50), 6)
-        clean = np.full(300, 0.99)
-        clean[::12] = 0.05
-        found = by_contributor(judged(clean, codes, np.full(300, 0.9)), codes)
-        np.testing.assert_allclose(found.clean, clean)
+    def judge(self, log_p, labels, codes):
+        right = np.exp(log_p[:, 0])
+        found = weigh_evidence(Likelihoods(right, 1 - right), None, codes, 0.3)
+        contradicted = np.exp(log_p[:, 0]) < 0.5
+        doubted = np.where(contradicted, 0.3, found.clean)  # as a harsher view would
+        beforehand = found.base + found.credentials + found.contributor
+        harsh = replace(found, clean=doubted, model=special.logit(doubted) - beforehand)
+        return harsh, by_contributor(harsh, log_p, labels, codes)
 
-    def test_nobody_is_judged_whole_where_somebody_is_contradicted_a_little_more_than_usual(self):
-        """A hospital with harder patients: its hard ones alone would be thrown away."""
-        codes = np.repeat([0, 1], 200)
-        clean = np.r_[np.full(4, 0.1), np.full(196, 0.99), np.full(18, 0.1), np.full(182, 0.99)]
-        found = by_contributor(judged(clean, codes, np.full(400, 0.95)), codes)
-        np.testing.assert_allclose(found.clean, clean)
+    def test_hard_samples_of_the_honest_are_believed(self):
+        before, after = self.judge(*self.rows())
+        assert (before.clean[:2] < 0.5).all()
+        assert (after.clean[:200] > 0.9).all()
 
-    def test_one_who_turned_does_not_keep_the_others_from_being_believed(self):
-        codes = np.repeat([0, 1], 200)
-        clean = np.r_[np.full(4, 0.1), np.full(196, 0.99), np.full(90, 0.1), np.full(110, 0.99)]
-        found = by_contributor(judged(clean, codes, np.full(400, 0.8)), codes)
-        assert (found.clean[:200] > 0.5).all()
-        np.testing.assert_allclose(found.clean[200:], clean[200:])
+    def test_wrong_labels_of_the_honest_are_not(self):
+        before, after = self.judge(*self.rows(flipped=6, varied=True))
+        np.testing.assert_allclose(after.clean[:200], before.clean[:200])
+        assert (after.clean[194:200] < 0.5).all()
+
+    def test_what_agrees_by_accident_is_not_believed(self):
+        _, after = self.judge(*self.rows())
+        assert (after.clean[200:400] < 0.5).all()
+
+    def test_one_who_turned_is_judged_label_by_label(self):
+        before, after = self.judge(*self.rows())
+        np.testing.assert_allclose(after.clean[400:], before.clean[400:])
+        assert (after.clean[400:500] < 0.5).all()
+        assert (after.clean[500:] > 0.5).all()
 
     def test_parts_still_add_up(self):
-        codes = np.repeat([0, 1], 100)
-        clean = np.r_[np.full(2, 0.1), np.full(98, 0.99), np.full(99, 0.01), 0.9]
-        found = by_contributor(judged(clean, codes, np.repeat([0.97, 0.03], 100)), codes)
+        _, found = self.judge(*self.rows())
         logit = found.base + found.credentials + found.contributor + found.model
         np.testing.assert_allclose(found.clean, special.expit(logit))
+
+
+def test_a_rate_of_wrong_labels_must_be_worth_assuming():
+    log_p, labels, _, _ = simulated(n=1_000, rate=0.0)
+    assert not wrong_among(log_p, labels)
+    log_p, labels, _, _ = simulated(n=1_000, rate=0.1)
+    assert wrong_among(log_p, labels)

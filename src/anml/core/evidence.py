@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy import optimize, special, stats
+from scipy import optimize, special
 
 from anml.core.agreement import Habits, alike, habits, others_said
 from anml.core.checks import Bools, Floats, Ints
-from anml.core.noise import GRID_ROWS, TEMPERATURES, USUAL_MISFIT, Noise, spread_rows, tempered
+from anml.core.noise import GRID_ROWS, TEMPERATURES, USUAL_MISFIT, Noise, label_noise, spread_rows, tempered
 
 # Spread of what a credential (in standard units) can be worth, and of contributors, in log-odds.
 CREDENTIAL_SPREAD = 1.0
@@ -28,8 +28,7 @@ CONTRIBUTOR_SPREAD = (0.3, 3.0)
 USUALLY_RIGHT = (2.0, 2.0)
 # Log-odds of labels against which nothing speaks.
 SURELY_RIGHT = 10.0
-# Less likely than this is no chance; and a share of a contributor's labels that is many.
-RARE = 0.001
+# A share of a contributor's labels that is many.
 MANY = 0.2
 STEPS = 60
 LONGEST_STEP = 1.0
@@ -159,37 +158,35 @@ def nothing_wrong(found: Evidence) -> Evidence:
     )  # fmt: skip
 
 
-def by_contributor(found: Evidence, codes: Ints) -> Evidence:
-    """Judge contributors whole where all but the usual few of their labels point the same way.
+def by_contributor(found: Evidence, log_probabilities: Floats, labels: Ints, codes: Ints) -> Evidence:
+    """Judge contributors whole where nothing speaks for judging their labels one by one.
 
-    The model is wrong about some samples of every honest table. Where a contributor's labels are
-    contradicted no more than that, nothing is wrong with it: what the model holds against single ones does
-    not count, or hard samples would be thrown away. And where no more than that are not contradicted, they
-    are so by accident.
+    Taken together, the labels of those who are mostly believed may hold no more wrong ones than none: a rate
+    of them explains the held-out predictions no better than it costs to assume one. What the model holds
+    against single labels then is that they are hard, and does not count. And where no more labels of
+    somebody who is not believed agree with the model than are contradicted of anybody, they do by accident.
     """
     contradicted = found.clean < 0.5
-    trusted = np.bincount(codes, found.expected) > np.bincount(codes) / 2
-    hard = _unusual(contradicted, codes, trusted)
-    accident = _unusual(~contradicted, codes, ~trusted)
+    size, against = np.bincount(codes), np.bincount(codes, contradicted)
+    trusted = np.bincount(codes, found.expected) > size / 2
+    hard = (trusted & (against < MANY * size))[codes]
+    if hard.any() and wrong_among(log_probabilities[hard], labels[hard]):
+        hard = np.zeros_like(hard)
+    accident = (~trusted & (size - against <= USUAL_MISFIT * size))[codes]
     model = np.where(hard, np.maximum(found.model, 0.0), found.model)
     model = np.where(accident, np.minimum(model, 0.0), model)
     beforehand = found.base + found.credentials + found.contributor
     return replace(found, model=model, clean=special.expit(beforehand + model))
 
 
-def _unusual(marked: Bools, codes: Ints, groups: Bools) -> Bools:
-    """Rows of those groups in which no more are marked than is usual.
+def wrong_among(log_probabilities: Floats, labels: Ints) -> bool:
+    """Whether a rate of wrong labels explains held-out predictions better than it costs to assume one."""
+    return clearly_noisy(label_noise(log_probabilities, labels), len(labels))
 
-    A share within chance will do for each group alone, which for few rows is a large one; so that all
-    groups that pass must be within it together, too. And none where a group has more than usual but not
-    many: then the table may be a hard one, and hardest in what that group sent.
-    """
-    count, size = np.bincount(codes, marked), np.bincount(codes)
-    usual = stats.binom.sf(count - 1, size, USUAL_MISFIT) > RARE
-    rows = (groups & usual)[codes]
-    between = (groups & ~usual & (count < MANY * size)).any()
-    fits = not between and rows.any() and marked[rows].mean() <= USUAL_MISFIT
-    return rows if fits else np.zeros_like(rows)
+
+def clearly_noisy(noise: Noise, n: int) -> bool:
+    """Whether the estimated rate of wrong labels is worth assuming: by the Bayesian information criterion."""
+    return bool(noise.gain > 0.5 * np.log(n))
 
 
 def weigh_view(

@@ -20,6 +20,7 @@ from anml.core.evidence import (
     Evidence,
     by_contributor,
     classify,
+    clearly_noisy,
     company,
     knowing,
     nothing_wrong,
@@ -79,7 +80,7 @@ def believe(
     # The simplest answer first: a rate of wrong labels must explain more than it costs to assume one,
     # or what is known of the rows must point at some. Else hard samples would pay for it.
     support, _ = weigh_view(found.model, _rate(found.clean), told.credentials, told.contributor)
-    clear = noise.gain > 0.5 * np.log(len(y)) or support > CLEARLY_MORE
+    clear = clearly_noisy(noise, len(y)) or support > CLEARLY_MORE
     if view.name == "networks" and not clear:
         return view._replace(found=nothing_wrong(found)), held_out
     if view.name != "networks":
@@ -89,7 +90,7 @@ def believe(
     else:
         view, held_out = _in_rounds(found, y, task, held_out, told, refit)
     if told.contributor is not None:
-        view = view._replace(found=by_contributor(view.found, told.contributor))
+        view = view._replace(found=by_contributor(view.found, held_out, labels, told.contributor))
     return view, held_out
 
 
