@@ -28,8 +28,8 @@ CONTRIBUTOR_SPREAD = (0.3, 3.0)
 USUALLY_RIGHT = (2.0, 2.0)
 # Log-odds of labels against which nothing speaks.
 SURELY_RIGHT = 10.0
-# A share of a contributor's labels that is many.
-MANY = 0.2
+# Shares of labels that are many, and hardly any.
+MANY, HARDLY_ANY = 0.2, 0.01
 STEPS = 60
 LONGEST_STEP = 1.0
 # How often labels of one item are asked about each other: to find whom to trust, then what to believe.
@@ -161,16 +161,18 @@ def nothing_wrong(found: Evidence) -> Evidence:
 def by_contributor(found: Evidence, log_probabilities: Floats, labels: Ints, codes: Ints) -> Evidence:
     """Judge contributors whole where nothing speaks for judging their labels one by one.
 
-    Taken together, the labels of those who are mostly believed may hold no more wrong ones than none: a rate
-    of them explains the held-out predictions no better than it costs to assume one. What the model holds
-    against single labels then is that they are hard, and does not count. And where no more labels of
-    somebody who is not believed agree with the model than are contradicted of anybody, they do by accident.
+    The model contradicts a few labels of any honest table. Of those who are mostly believed, taken together,
+    it may contradict no more than that, with a rate of wrong labels that explains its predictions no better
+    than it costs to assume one; or hardly any. What it holds against single labels then is that they are
+    hard, and does not count. And where no more labels than the usual few of somebody who is not believed
+    agree with the model, they do by accident.
     """
     contradicted = found.clean < 0.5
     size, against = np.bincount(codes), np.bincount(codes, contradicted)
     trusted = np.bincount(codes, found.expected) > size / 2
     hard = (trusted & (against < MANY * size))[codes]
-    if hard.any() and wrong_among(log_probabilities[hard], labels[hard]):
+    share = float(contradicted[hard].mean()) if hard.any() else 1.0
+    if share > HARDLY_ANY and (share > USUAL_MISFIT or wrong_among(log_probabilities[hard], labels[hard])):
         hard = np.zeros_like(hard)
     accident = (~trusted & (size - against <= USUAL_MISFIT * size))[codes]
     model = np.where(hard, np.maximum(found.model, 0.0), found.model)
