@@ -21,7 +21,9 @@ TWO = {"methods": ["uniform", "krum"], "vary": {"bad": [0.0, 0.3]}}
 
 
 def door(table):
-    check_experiment(parse("mine", {"title": "Mine", **table}))
+    experiment = parse("mine", {"title": "Mine", **table})
+    check_experiment(experiment)
+    return experiment
 
 
 def claim(**parts):
@@ -223,7 +225,12 @@ def test_what_is_wrong_is_one_sentence(table, says):
     ],
 )
 def test_what_is_right_is_taken(table):
-    door(table)
+    """As it was written: what is named in the file is what will run."""
+    taken = door(table)
+    assert taken.title == table.get("title", "Mine")
+    assert list(taken.vary) == list(table.get("vary", {}))
+    assert set(table.get("methods", ())) <= set(taken.methods)
+    assert len(taken.claims) == len(table.get("claims", ()))
 
 
 @pytest.mark.parametrize("room", ["paper", "beyond"])

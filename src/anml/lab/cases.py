@@ -7,7 +7,7 @@ the same in both: all scenarios of a trial share one split and one set of flips,
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -81,7 +81,7 @@ def make_case(setting: Setting, trial: int, seed: int) -> Case:
     if setting.attack not in ATTACKS:
         raise UnknownNameError("attack", setting.attack, ATTACKS)
     turned = bad if contributor is None else attacks.honest_first(contributor, bad, setting.honest_first)
-    x, y = ATTACKS[setting.attack](x, truth, turned, data.classes, setting, rng("attack"))
+    x, y = ATTACKS[setting.attack](Target(x, truth, turned, data.classes, setting, rng("attack")))
     lies = turned & (y != truth)
     if setting.drift == "label":
         y = attacks.drift_labels(y, age, setting.drift_rate, data.classes, rng("drift"))
@@ -156,83 +156,42 @@ def _scattered(y: Any, setting: Setting, rng: np.random.Generator) -> Any:
     return y + rng.normal(0.0, setting.scatter * y.std(), len(y)) if setting.scatter else y
 
 
-def _flip(
-    x: Floats, y: Any, bad: Bools, classes: int, setting: Setting, rng: np.random.Generator
-) -> tuple[Floats, Any]:
-    return x, attacks.flip_labels(y, bad, classes, rng)
+class Target(NamedTuple):
+    """What an attack is made on: samples, who is bad, and where randomness comes from."""
+
+    x: Floats
+    y: Any
+    bad: Bools
+    classes: int
+    setting: Setting
+    rng: np.random.Generator
 
 
-def _mixed(
-    x: Floats, y: Any, bad: Bools, classes: int, setting: Setting, rng: np.random.Generator
-) -> tuple[Floats, Any]:
+def _mixed(on: Target) -> tuple[Floats, Any]:
     """Obvious flips, a share of them replaced by subtle ones."""
-    subtle = bad & (rng.uniform(size=len(y)) < setting.subtle)
-    obvious = attacks.offset_labels(y, bad & ~subtle, classes)
-    return x, np.where(subtle, attacks.lookalike_labels(x, y, subtle, classes), obvious)
+    subtle = on.bad & (on.rng.uniform(size=len(on.y)) < on.setting.subtle)
+    obvious = attacks.offset_labels(on.y, on.bad & ~subtle, on.classes)
+    return on.x, np.where(subtle, attacks.lookalike_labels(on.x, on.y, subtle, on.classes), obvious)
 
 
-def _aligned(
-    x: Floats, y: Any, bad: Bools, classes: int, setting: Setting, rng: np.random.Generator
-) -> tuple[Floats, Any]:
-    return attacks.align_poison(x, y, bad, classes, setting.pull)
-
-
-def _shift(
-    x: Floats, y: Any, bad: Bools, classes: int, setting: Setting, rng: np.random.Generator
-) -> tuple[Floats, Any]:
-    return x, attacks.shift_targets(y, bad, rng)
-
-
-def _bias(
-    x: Floats, y: Any, bad: Bools, classes: int, setting: Setting, rng: np.random.Generator
-) -> tuple[Floats, Any]:
-    return x, attacks.shift_targets(y, bad, deviations=1.0)
-
-
-def _noisy(
-    x: Floats, y: Any, bad: Bools, classes: int, setting: Setting, rng: np.random.Generator
-) -> tuple[Floats, Any]:
-    return x, attacks.noisy_targets(y, bad, rng)
-
-
-def _unit(
-    x: Floats, y: Any, bad: Bools, classes: int, setting: Setting, rng: np.random.Generator
-) -> tuple[Floats, Any]:
-    return x, attacks.rescale_targets(y, bad)
-
-
-def _random(
-    x: Floats, y: Any, bad: Bools, classes: int, setting: Setting, rng: np.random.Generator
-) -> tuple[Floats, Any]:
-    return x, attacks.random_targets(y, bad, rng)
-
-
-def _confused(
-    x: Floats, y: Any, bad: Bools, classes: int, setting: Setting, rng: np.random.Generator
-) -> tuple[Floats, Any]:
+def _confused(on: Target) -> tuple[Floats, Any]:
     """Everybody takes classes for the same look-alikes, some far more often than others."""
-    slips = rng.uniform(size=len(y)) < np.where(bad, setting.often, setting.seldom)
-    return x, attacks.lookalike_labels(x, y, slips, classes)
+    slips = on.rng.uniform(size=len(on.y)) < np.where(on.bad, on.setting.often, on.setting.seldom)
+    return on.x, attacks.lookalike_labels(on.x, on.y, slips, on.classes)
 
 
-def _collude(
-    x: Floats, y: Any, bad: Bools, classes: int, setting: Setting, rng: np.random.Generator
-) -> tuple[Floats, Any]:
-    return x, attacks.collude_labels(y, bad, classes)
-
-
-Attack = Callable[[Floats, Any, Bools, int, Setting, np.random.Generator], tuple[Floats, Any]]
-ATTACKS: dict[str, Attack] = {
-    "flip": _flip,
+# Features and labels after each attack.
+ATTACKS: dict[str, Callable[[Target], tuple[Floats, Any]]] = {
+    "flip": lambda on: (on.x, attacks.flip_labels(on.y, on.bad, on.classes, on.rng)),
     "mixed": _mixed,
-    "aligned": _aligned,
+    "aligned": lambda on: attacks.align_poison(on.x, on.y, on.bad, on.classes, on.setting.pull),
     "confused": _confused,
-    "collude": _collude,
-    "shift": _shift,
-    "bias": _bias,
-    "noisy": _noisy,
-    "unit": _unit,
-    "random": _random,
+    "collude": lambda on: (on.x, attacks.collude_labels(on.y, on.bad, on.classes)),
+    "shift": lambda on: (on.x, attacks.shift_targets(on.y, on.bad, on.rng)),
+    "bias": lambda on: (on.x, attacks.shift_targets(on.y, on.bad, deviations=1.0)),
+    "noisy": lambda on: (on.x, attacks.noisy_targets(on.y, on.bad, on.rng)),
+    "unit": lambda on: (on.x, attacks.rescale_targets(on.y, on.bad)),
+    "random": lambda on: (on.x, attacks.random_targets(on.y, on.bad, on.rng)),
 }
 
 # Credentials that are not one of `anml.core.scenarios.SCENARIOS`.
