@@ -36,9 +36,22 @@ class Training:
 
 @dataclass(frozen=True)
 class CrossFit:
-    """Held-out outputs (n, outputs), and the network trained on everything, and for how long."""
+    """What networks that did not see a sample predict of it, and the networks.
+
+    Parameters
+    ----------
+    held_out
+        Held-out outputs (n, outputs), at the epoch that was best.
+    folds
+        The networks of the folds at that epoch, for rows beside these and to go on from.
+    full
+        The network trained on everything; that of the first fold where training went on from others.
+    epochs
+        How long they were trained.
+    """
 
     held_out: Tensor
+    folds: Networks
     full: Networks
     epochs: int
 
@@ -53,23 +66,26 @@ def cross_fit(
     seed: int,
     *,
     weight: Floats | None = None,
+    start: Networks | None = None,
     progress: Progress | None = None,
 ) -> CrossFit:
     """Train networks on folds and on everything until the held-out likelihood is best.
 
-    `weight` says how much each sample counts, in training and in what is called best.
+    `weight` says how much each sample counts, in training and in what is called best. `start` are the
+    networks of the folds of an earlier fit to the same rows: training goes on from them, on the folds alone.
     """
     n = len(x)
-    fold = _folds(as_numpy(y), task, groups, training, n, seed)
+    fold = network_folds(as_numpy(y), task, groups, training, n, seed)
     k = int(fold.max()) + 1
+    count = k + (start is None)
     device = x.device
     held = torch.as_tensor(fold, device=device) == torch.arange(k, device=device).unsqueeze(1)
     counts = torch.ones(n) if weight is None else torch.as_tensor(weight, dtype=torch.float32)
     counts = counts.to(device)
-    weights = torch.cat([(~held).float(), torch.ones(1, n, device=device)]) * counts
+    weights = torch.cat([(~held).float(), torch.ones(1, n, device=device)])[:count] * counts
     shape = Shape(x.shape[1], training.hidden, classes if task == "classification" else 1)
     # One seed for all: what differs between the networks is their data.
-    networks = initialise(shape, [seed] * (k + 1), device)
+    networks = initialise(shape, [seed] * count, device) if start is None else start.pick(range(k))
     best = _Best(networks, x, y, held, task, k, counts)
     tick = ticker(progress, "early stopping", training.max_epochs)
 
@@ -80,11 +96,12 @@ def cross_fit(
     batch = training.batch or (200 if n <= 10_000 else 1_000)
     with threads(1):
         train(
-            networks, Data.shared(x, y, weights), task, [seed] * (k + 1),
+            networks, Data.shared(x, y, weights), task, [seed] * count,
             epochs=training.max_epochs, batch=batch, lr=training.lr, on_epoch=watch,
         )  # fmt: skip
     assert best.held_out is not None
-    return CrossFit(best.held_out, networks.pick([k]), best.stopped)
+    assert best.flat is not None
+    return CrossFit(best.held_out, Networks(shape, best.flat), networks.pick([count - 1]), best.stopped)
 
 
 class _Best:
@@ -97,6 +114,7 @@ class _Best:
         self.held = [held[i].nonzero().squeeze(1) for i in range(k)]
         self.loss, self.epoch, self.stopped = float("inf"), 0, 0
         self.held_out: Tensor | None = None
+        self.flat: Tensor | None = None
 
     def look(self, epoch: int) -> bool:
         self.stopped = epoch
@@ -104,6 +122,7 @@ class _Best:
         loss = float((losses(outputs.unsqueeze(0), self.y, self.task)[0] * self.counts).sum())
         if loss < self.loss or self.held_out is None:
             self.loss, self.epoch, self.held_out = loss, epoch, outputs
+            self.flat = self.networks.flat[: len(self.held)].clone()
         # Half as long again without a better epoch settles it, and is as far as the full network goes.
         return epoch >= self.epoch + max(5, self.epoch // 2)
 
@@ -115,7 +134,7 @@ class _Best:
         return outputs
 
 
-def _folds(
+def network_folds(
     y: np.ndarray[Any, Any],
     task: Task,
     groups: np.ndarray[Any, Any] | None,
