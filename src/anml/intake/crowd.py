@@ -34,7 +34,7 @@ def read_crowd(path: Path, preset: str, **columns: str | None) -> Contributions:
 
 
 def long_format(frame: pl.DataFrame, columns: dict[str, str | None]) -> Contributions:
-    """One row for each label: task or index, worker or annotator, label; the right label where it is there."""
+    """One row for each label: task or index, worker or annotator, label, and the right label if known."""
     item = _column(frame, columns, "item", ("task", "index", "item", "example", "id"))
     who = _column(frame, columns, "contributor", ("worker", "annotator", "performer", "contributor"))
     label = _column(frame, columns, "label", ("label", "output", "answer"))
