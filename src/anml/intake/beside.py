@@ -71,6 +71,8 @@ def read_numbers(source: Any, what: str) -> Table | Floats:
                 f"{what} file {path.name!r} has an unknown ending; allowed: {', '.join(ENDINGS)}"
             )
         return read_table(path, name=what)
+    if hasattr(source, "to_frame"):  # a single column of pandas or polars
+        source = source.to_frame()
     if _is_frame(source):
         return read_table(source, name=what)
     return _as_array(source, what)
