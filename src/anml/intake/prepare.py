@@ -106,8 +106,6 @@ def prepare(
     notes += _about_gaps(frame, columns)
     age = None if columns.time is None else read_ages(frame[columns.time], now, notes, warnings)
     gold = None if columns.gold is None else _gold(frame, columns, labels.task, known, notes, warnings)
-    derived = None if columns.derived_from is None else frame[columns.derived_from]
-    items = None if columns.item is None else frame[columns.item]
     predictions, embeddings, about = _beside(beside, table, rows, labels)
     preparation = Preparation.fit(frame, columns.features, seed)
     _check_enough(table, frame, columns, preparation, predictions, embeddings)
@@ -121,7 +119,7 @@ def prepare(
         verification=verification,
         reputation=reputation,
         age=age,
-        parents=None if derived is None else read_parents(derived, items),
+        parents=_parents(frame, columns),
         gold=gold,
         known=known,
         predictions=predictions,
@@ -131,6 +129,12 @@ def prepare(
         warnings=warnings,
         rows=rows,
     )
+
+
+def _parents(frame: pl.DataFrame, columns: Columns) -> list[list[int]] | None:
+    if columns.derived_from is None:
+        return None
+    return read_parents(frame[columns.derived_from], None if columns.item is None else frame[columns.item])
 
 
 def _beside(
