@@ -34,6 +34,8 @@ def test_by_hand() -> None:
         "time": None,
         "derived_from": None,
         "gold": None,
+        "known": None,
+        "reviewed": None,
         "features": ["size", "text_length"],
     }
 
@@ -142,7 +144,8 @@ def test_constants_gaps_truth_and_lists_are_left_out() -> None:
     assert notes == [
         "left out column 'same': the same value in every row",
         "left out column 'none': no values",
-        "left out column 'truth': it looks like the true label; name it as a feature to use it",
+        "left out column 'truth': it looks like the true label; name it as known, as gold or as a feature "
+        "to use it",
         "left out column 'parts': a column of List(Int64) is not a feature",
     ]
     assert choose_columns(frame, label="label", features=["truth", "same"])[0].features == ("truth", "same")

@@ -43,10 +43,10 @@ def test_exports_come_as_labels_with_their_roles(name):
 
 def test_reviews_in_a_file_become_v_without_a_ledger():
     found = read_source(DATA / "toloka.tsv", "auto", {})
-    # One assignment was approved, one rejected, one only submitted.
-    assert found.table.frame["verification"].to_list() == [0.70, 0.07, 0.25]
+    # One assignment was approved, one rejected, one only submitted, which says nothing.
+    assert found.table.frame["verification"].to_list() == [0.70, 0.07, None]
     assert "2 reviews in this file, which nobody signed" in found.about_v
-    assert found.beside == ("truth",)
+    assert found.beside == ("truth", "known")
 
 
 def test_without_reviews_v_is_not_made_up():

@@ -12,8 +12,9 @@ from anml.app.compare import Comparison, compare
 from anml.app.gold import GoldCheck, check_gold
 from anml.app.request import DEFAULT_HALF_LIFE, Request
 from anml.app.result import Audited, run_record, versions
+from anml.core.checks import Bools
 from anml.core.domain import Gate, Weighting
-from anml.core.errors import InputError
+from anml.core.errors import InputError, UnsupportedError
 from anml.core.weigh import weigh_signals
 from anml.gradients.assess import Assessment, Known, Policy, assess
 from anml.gradients.crossfit import Progress
@@ -36,40 +37,72 @@ __all__ = [
 
 def audit_table(
     data: Any, request: Request, *, test: Any = None, progress: Progress | None = None,
-    check_task: Callable[[str], None] | None = None,
+    check_prepared: Callable[[Prepared], None] | None = None,
 ) -> tuple[Audited, Prepared, Assessment]:  # fmt: skip
-    """Audit a table given by path or as a frame; `check_task` may refuse the task before the work."""
+    """Audit a table given by path or as a frame; `check_prepared` may refuse it before the work."""
     policy = request.policy()
     table = data if isinstance(data, Table) else read_table(data)
     columns, notes = choose_columns(
         table.frame, label=request.label, contributor=request.contributor, item=request.item,
         verification=request.verification, reputation=request.reputation, time=request.time,
-        derived_from=request.derived_from, gold=request.gold, features=request.features,
-        ignore=request.ignore,
+        derived_from=request.derived_from, gold=request.gold, known=request.known,
+        reviewed=request.reviewed, features=request.features if request.embeddings is None else (),
+        ignore=request.ignore, key=request.key,
+        needs_features=request.predictions is None and request.embeddings is None,
     )  # fmt: skip
-    prepared = prepare(table, columns, task=request.task, now=as_moment(request.now), seed=request.seed)
-    if check_task is not None:
-        check_task(prepared.task)
-    if prepared.age is not None and request.decay.delta == 0:
-        notes.append("times are known but freshness does not count; name a half-life to weigh by it")
+    prepared = prepare(
+        table, columns, task=request.task, now=as_moment(request.now), seed=request.seed,
+        beside=request.beside,
+    )  # fmt: skip
+    if check_prepared is not None:
+        check_prepared(prepared)
+    notes += _about(prepared, request)
     tested = None if test is None else testing_arrays(test, prepared, columns)
-    known = Known(
+    known = _known(prepared, request)
+    classes = max(len(prepared.classes), 1)
+    found = assess(prepared.x, prepared.y, prepared.task, classes, known, policy, progress=progress)
+    comparing = request.compare and prepared.x.shape[1] > 0
+    comparison = _compared(prepared, found, request.seed, tested, progress) if comparing else None
+    result = _result(table, columns, prepared, found, comparison, request, policy, notes)
+    return result, prepared, found
+
+
+def _known(prepared: Prepared, request: Request) -> Known:
+    answers = prepared.known
+    return Known(
         contributor=prepared.contributor,
         item=prepared.item,
         verification=prepared.verification,
         reputation=prepared.reputation,
         age=prepared.age if request.decay.delta > 0 else None,
         parents=prepared.parents,
+        predictions=prepared.predictions,
+        truth=None if answers is None else answers.truth,
+        wrong=None if answers is None else answers.wrong,
     )
-    classes = max(len(prepared.classes), 1)
-    found = assess(prepared.x, prepared.y, prepared.task, classes, known, policy, progress=progress)
-    comparison = _compared(prepared, found, request.seed, tested, progress) if request.compare else None
-    result = _result(table, columns, prepared, found, comparison, request, policy, notes)
-    return result, prepared, found
+
+
+def _about(prepared: Prepared, request: Request) -> list[str]:
+    """What is said of the inputs before anything is judged."""
+    said = []
+    if prepared.age is not None and request.decay.delta == 0:
+        said.append("times are known but freshness does not count; name a half-life to weigh by it")
+    if request.embeddings is not None:
+        said.append(f"embeddings of {prepared.x.shape[1]} dimensions are used in place of feature columns")
+    if request.predictions is not None and prepared.task == "classification":
+        listed = ", ".join(prepared.classes[:12])
+        said.append(f"held-out predictions were given for {len(prepared.classes)} classes: {listed}")
+    if prepared.x.shape[1] == 0:
+        rest = "labels alone" if prepared.predictions is None else "labels and the predictions given"
+        said.append(f"there are no feature columns: {rest} are judged, and no model was compared")
+    return said
 
 
 def testing_arrays(test: Any, prepared: Prepared, columns: Columns) -> tuple[Any, Any]:
     """Features and targets of a test table, prepared as the training table was."""
+    if not prepared.preparation.columns:
+        what = "it has no embeddings" if prepared.x.shape[1] else "there are no features to train one on"
+        raise UnsupportedError(f"a test table measures a model, but {what}; leave the test table out")
     frame = read_table(test, name="test data").frame
     if columns.label not in frame.columns:
         raise InputError(f"the test data has no label column {columns.label!r}")
@@ -116,7 +149,7 @@ def _result(
         recipe_name=name,
         policy=policy,
         columns=columns,
-        data={"name": table.name, "sha256": table.sha256, "rows": table.frame.height},
+        data={"name": table.name, "sha256": table.sha256, "rows": table.frame.height, **prepared.beside},
         signals_given=sorted(found.signals.given),
         scoring_epochs=found.scores.epochs,
         notes=notes + prepared.notes,
@@ -157,8 +190,15 @@ def _samples(prepared: Prepared, found: Assessment) -> pl.DataFrame:
             frame[f"from_{part}"] = getattr(found.evidence, part)
     if prepared.gold is not None:
         known, right, _ = prepared.gold
-        frame["gold_right"] = pl.Series([bool(r) if k else None for k, r in zip(known, right, strict=True)])
+        frame["gold_right"] = _right(known, right)
+    if prepared.known is not None:
+        answers = prepared.known
+        frame["known_right"] = _right(answers.right | answers.wrong, answers.right)
     return pl.DataFrame(frame)
+
+
+def _right(known: Bools, right: Bools) -> pl.Series:
+    return pl.Series([bool(r) if k else None for k, r in zip(known, right, strict=True)], dtype=pl.Boolean)
 
 
 def _contributors(samples: pl.DataFrame, found: Assessment) -> pl.DataFrame:

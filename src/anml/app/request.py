@@ -1,7 +1,7 @@
 """What the user asks of an audit, and how samples are to be judged for it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import Any
 
@@ -12,6 +12,7 @@ from anml.core.signals.temporal import Decay
 from anml.core.weigh import recipe_of
 from anml.gradients.assess import Policy
 from anml.gradients.scoring import Profile, profile_of
+from anml.intake.beside import Beside
 from anml.intake.times import as_moment
 
 # That of the paper's fast-moving fields.
@@ -20,7 +21,12 @@ DEFAULT_HALF_LIFE = "7y"
 
 @dataclass(frozen=True)
 class Request:
-    """What the user asked for; everything but the data has a default."""
+    """What the user asked for; everything but the data has a default.
+
+    `known` is a column with right labels, or with true and false, that count as observed; `reviewed` one
+    with what reviewers of an export accepted and rejected, which counts likewise; `gold` only checks.
+    `predictions` and `embeddings` are arrays, frames or paths, aligned by position or by column `key`.
+    """
 
     label: str | None = None
     contributor: str | None = None
@@ -30,6 +36,8 @@ class Request:
     time: str | None = None
     derived_from: str | None = None
     gold: str | None = None
+    known: str | None = None
+    reviewed: str | None = None
     features: Sequence[str] | None = None
     ignore: Sequence[str] = ()
     task: str = "auto"
@@ -43,6 +51,9 @@ class Request:
     now: datetime | date | str | None = None
     seed: int = 0
     compare: bool = True
+    predictions: Any = field(default=None, compare=False, repr=False)
+    embeddings: Any = field(default=None, compare=False, repr=False)
+    key: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "now", as_moment(self.now))
@@ -50,6 +61,15 @@ class Request:
         for name in ("features", "ignore"):
             if isinstance(getattr(self, name), str):
                 object.__setattr__(self, name, (getattr(self, name),))
+        if self.key is not None and self.predictions is None and self.embeddings is None:
+            raise InputError(f"key {self.key!r} aligns predictions or embeddings, and neither was given")
+        if self.embeddings is not None and self.features:
+            raise InputError("embeddings take the place of feature columns; name the one or the other")
+
+    @property
+    def beside(self) -> Beside:
+        """What was given beside the table."""
+        return Beside(self.predictions, self.embeddings, self.key)
 
     @property
     def decay(self) -> Decay:

@@ -27,7 +27,8 @@ class Audited:
     samples
         One row per row used: row, contributor, item, label, q, score, v, r, t, age, weight, kept,
         predicted, confidence, p_clean; with the evidence recipe also the log-odds of p_clean that came
-        from the model, the credentials and the contributor; with gold, whether the label is known right.
+        from the model, the credentials and the contributor; with gold or with known labels, whether the
+        label is right (gold_right, known_right).
     contributors
         One row per contributor, worst quality first.
     confusion

@@ -19,9 +19,10 @@ from anml.app.audit import audit_table, testing_arrays
 from anml.app.request import Request
 from anml.app.result import Audited
 from anml.core.checks import one_of
-from anml.core.errors import InputError
+from anml.core.errors import InputError, UnsupportedError
 from anml.core.stats import Estimate, mean_interval, wilson
 from anml.gradients.crossfit import Progress
+from anml.intake.predictions import read_vectors
 from anml.intake.prepare import Preparation, Prepared
 from anml.intake.tables import read_table
 
@@ -50,6 +51,8 @@ class Trained:
             "task": self.audited.task,
             "classes": self.audited.classes,
             "preparation": about,
+            # The width of the embeddings that the model was trained on, where it was not on columns.
+            "embeddings": None if self.prepared.preparation.columns else int(self.prepared.x.shape[1]),
         }
         (folder / "preparation.json").write_text(
             json.dumps(about, ensure_ascii=False) + "\n", encoding="utf-8"
@@ -63,10 +66,14 @@ def train_table(
     """Audit a table, then train a model on what the audit kept."""
     one_of("model", model, sorted({name for models in MODELS.values() for name in models}))
 
-    def check_task(task: str) -> None:
-        one_of(f"model for {task}", model, MODELS[task])
+    def check(prepared: Prepared) -> None:
+        one_of(f"model for {prepared.task}", model, MODELS[prepared.task])
+        if prepared.x.shape[1] == 0:
+            raise UnsupportedError(
+                "there are no feature columns to train a model on; audit the table instead, or name features"
+            )
 
-    audited, prepared, found = audit_table(data, request, test=test, progress=progress, check_task=check_task)
+    audited, prepared, found = audit_table(data, request, test=test, progress=progress, check_prepared=check)
     learner = seeded(MODELS[prepared.task][model](), request.seed)
     if progress is not None:
         progress("final model", 0, 1)
@@ -91,7 +98,7 @@ def _error(predicted: Any, y: Any, task: str) -> Estimate:
 
 
 def predict_table(folder: Path, data: Any) -> pl.DataFrame:
-    """Predict every row of a table with a saved model."""
+    """Predict every row of a table, or of embeddings where it was trained on those, with a saved model."""
     folder = folder / "model" if (folder / "model").is_dir() else folder
     model = load_model(folder)
     try:
@@ -103,8 +110,8 @@ def predict_table(folder: Path, data: Any) -> pl.DataFrame:
         raise InputError(f"no model in {folder}: {missing_file(error)} is missing") from None
     except (ValueError, KeyError, TypeError, SafetensorError) as error:
         raise InputError(f"the preparation in {folder} cannot be read: {error}") from None
-    frame = read_table(data).frame
-    x = preparation.transform(frame)
+    width = about.get("embeddings")
+    x = preparation.transform(read_table(data).frame) if width is None else read_vectors(data, width)
     if about["task"] == "regression":
         return pl.DataFrame({"row": np.arange(len(x)), about["label"]: model.predict(x)})
     probabilities = model.predict_proba(x)

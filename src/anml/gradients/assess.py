@@ -11,7 +11,7 @@ import numpy as np
 
 from anml.core.attribute import Contributors, attribute, chain_factor
 from anml.core.camps import opposed_camp
-from anml.core.checks import Array, Floats, Ints, as_ages, as_codes, whole
+from anml.core.checks import Array, Bools, Floats, Ints, as_ages, as_codes, whole
 from anml.core.domain import Recipe, Signals, Task, Weighting
 from anml.core.errors import InputError
 from anml.core.evidence import Evidence
@@ -45,6 +45,13 @@ class Known:
         Years since the contribution.
     parents
         For each sample, the positions of the samples it was derived from.
+    predictions
+        Held-out predictions that were given: class probabilities (n, classes), columns in the order of
+        the class codes and rows that sum to 1; or predicted numbers (n,).
+    truth
+        The right label where it is known: class codes with -1 elsewhere, or numbers with NaN elsewhere.
+    wrong
+        Rows whose label is known to be wrong, also where the right one is not known.
     """
 
     contributor: np.ndarray[Any, Any] | None = None
@@ -53,6 +60,9 @@ class Known:
     reputation: Any = None
     age: Any = None
     parents: Sequence[Sequence[int]] | None = None
+    predictions: Floats | None = None
+    truth: Array | None = None
+    wrong: Bools | None = None
 
 
 @dataclass(frozen=True)

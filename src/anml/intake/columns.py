@@ -29,7 +29,15 @@ SAID_WHEN_UNFIT = ("verification", "reputation", "time")
 
 
 # Roles whose values are names or levels, one for each row.
-WRITTEN = ("contributor", "item", "verification", "reputation", "gold")
+WRITTEN = ("contributor", "item", "verification", "reputation", "gold", "known", "reviewed")
+# Roles that no feature plays anyway: ignoring such a column as a feature is no contradiction.
+NEVER_FEATURES = ("gold", "known", "reviewed")
+
+# What an audit can rest on.
+NEEDED = (
+    "needed are feature columns, predictions, embeddings, or an item and a contributor column with "
+    "several labels for an item"
+)
 
 
 @dataclass(frozen=True)
@@ -44,6 +52,8 @@ class Columns:
     time: str | None = None
     derived_from: str | None = None
     gold: str | None = None
+    known: str | None = None
+    reviewed: str | None = None
     features: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
@@ -62,13 +72,18 @@ def choose_columns(
     time: str | None = None,
     derived_from: str | None = None,
     gold: str | None = None,
+    known: str | None = None,
+    reviewed: str | None = None,
     features: Sequence[str] | None = None,
     ignore: Iterable[str] = (),
+    key: str | None = None,
+    needs_features: bool = True,
 ) -> tuple[Columns, list[str]]:
     """Find the role of every column.
 
     Columns that are not named are guessed from their names, where their values fit. Everything that
-    has no role is a feature, except constants, identifiers, nested columns and the true label.
+    has no role is a feature, except constants, identifiers, nested columns, the true label and `key`.
+    Where there are items and contributors, or where features are not needed, there may be none.
 
     Returns
     -------
@@ -92,6 +107,8 @@ def choose_columns(
         "time": time,
         "derived_from": derived_from,
         "gold": gold,
+        "known": known,
+        "reviewed": reviewed,
     }
     left_out = [ignore] if isinstance(ignore, str) else list(ignore)
     wanted = (
@@ -99,18 +116,21 @@ def choose_columns(
         if features is None
         else tuple(dict.fromkeys([features] if isinstance(features, str) else features))
     )
+    if key is not None:
+        _check_exists(frame, key)
     _check_named(frame, given, wanted or (), left_out)
     roles, notes = _guess(frame, given, (*left_out, *(wanted or ())))
     if roles["label"] is None:
         _check_label_not_empty(frame)
         raise InputError(f"no column could be taken for the label; name one of {_listed(frame.columns)}")
     if wanted is None:
-        rest = [name for name in frame.columns if name not in roles.values() and name not in left_out]
+        used = (*roles.values(), *left_out, key)
+        rest = [name for name in frame.columns if name not in used]
         wanted, dropped = _features(frame, rest)
         notes += dropped
-    if not wanted:
+    if not wanted and needs_features and (roles["item"] is None or roles["contributor"] is None):
         reasons = f" ({'; '.join(notes)})" if notes else ""
-        raise InputError(f"no feature column is left beside the label and the signals{reasons}")
+        raise InputError(f"no feature column is left beside the label and the signals{reasons}; {NEEDED}")
     return Columns(**roles, features=wanted), notes  # type: ignore[arg-type]  # label is set: checked above
 
 
@@ -147,6 +167,8 @@ def _check_named(
             raise InputError(f"column {name!r} holds {frame.schema[name]}, which cannot be a {role}")
         uses.setdefault(name, []).append(role)
     for name, roles in uses.items():
+        if set(roles) & set(NEVER_FEATURES):
+            roles = [role for role in roles if role != "ignored"]
         if len(set(roles)) > 1:
             raise InputError(
                 f"column {name!r} is named as {' and as '.join(roles)}; it can be only one of them"
@@ -210,8 +232,9 @@ def _why_not(series: pl.Series) -> str | None:
         return f"a column of {series.dtype} is not a feature"
     if series.head(1000).n_unique() == 1 and series.n_unique() == 1:
         return "the same value in every row"
-    if is_named(series.name, TRUTHS):
-        return "it looks like the true label; name it as a feature to use it"
+    # Where a name clashes with one of ours, exports put "data_" before it.
+    if is_named(series.name.removeprefix("data_"), TRUTHS):
+        return "it looks like the true label; name it as known, as gold or as a feature to use it"
     if not series.dtype.is_float() and is_all_distinct(series) and _is_identifier(series):
         return "an identifier, different in every row"
     return None

@@ -34,6 +34,8 @@ EVIDENCE: dict[str, type[pl.DataType]] = {
 # Issuers that are a platform's own, or nobody we know by name; everybody else is a person.
 UNKNOWN_REVIEWER = "unknown reviewer"
 PLATFORMS = (UNKNOWN_REVIEWER, "toloka requester", "mturk requester", "retraction-watch")
+# Columns that a table made of an export may have beside its rows: what is known of the labels.
+KNOWN, REVIEWED, IS_TRUTH = "known", "reviewed", "is_ground_truth"
 MOST_OF_ROWS = 0.5
 LARGEST_FILE = 2 * 1024**3
 
@@ -186,7 +188,8 @@ def read_typed(path: Path, texts: Sequence[str]) -> pl.DataFrame:
 def scalars(values: Mapping[str, Any]) -> dict[str, Any]:
     """The plain values of a record, under names that do not clash with ours."""
     plain = {key: value for key, value in values.items() if isinstance(value, str | int | float | bool)}
-    return {f"data_{key}" if key in ROWS else key: value for key, value in plain.items()}
+    ours = (*ROWS, KNOWN, REVIEWED, IS_TRUTH)
+    return {f"data_{key}" if key in ours else key: value for key, value in plain.items()}
 
 
 def label_text(value: Any) -> str | None:

@@ -9,6 +9,7 @@ import polars as pl
 from anml.core.checks import one_of
 from anml.core.errors import InputError
 from anml.intake.contributions import Contributions, gather, read_typed, scalars, utc_text
+from anml.intake.roles import TRUTHS, is_named
 from anml.intake.tables import read_table
 
 # MTurk writes times such as "Mon Mar 09 22:16:08 PST 2026"; the zone is turned into an offset first.
@@ -33,15 +34,17 @@ def read_crowd(path: Path, preset: str, **columns: str | None) -> Contributions:
 
 
 def long_format(frame: pl.DataFrame, columns: dict[str, str | None]) -> Contributions:
-    """One row for each label: task or index, worker or annotator, label."""
+    """One row for each label: task or index, worker or annotator, label, and the right label if known."""
     item = _column(frame, columns, "item", ("task", "index", "item", "example", "id"))
     who = _column(frame, columns, "contributor", ("worker", "annotator", "performer", "contributor"))
     label = _column(frame, columns, "label", ("label", "output", "answer"))
     if gaps := frame[item].null_count():
         raise InputError(f"column {item!r} (item) is empty in {gaps} rows; every label is of some item")
-    others = [name for name in frame.columns if name not in (item, who, label)]
+    truth = next((name for name in frame.columns if is_named(name, TRUTHS) and name != label), None)
+    others = [name for name in frame.columns if name not in (item, who, label, truth)]
     rows = [
         {"item": str(row[item]), "contributor": _text(row[who]), "label": str(row[label])}
+        | ({} if truth is None else {"truth": _text(row[truth])})
         | scalars({name: row[name] for name in others})
         for row in frame.iter_rows(named=True)
         if row[label] is not None

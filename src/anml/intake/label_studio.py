@@ -6,6 +6,7 @@ from typing import Any
 
 from anml.core.errors import InputError
 from anml.intake.contributions import (
+    IS_TRUTH,
     UNKNOWN_REVIEWER,
     Contributions,
     gather,
@@ -77,6 +78,7 @@ def _row(item: str, annotation: dict[str, Any], label: str, truth: str | None) -
         "time": utc_text(annotation.get("created_at")),
         # The ground truth itself is not scored against itself.
         "truth": None if is_truth else truth,
+        **({IS_TRUTH: True} if is_truth else {}),
     }
 
 

@@ -8,14 +8,18 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from anml.core.checks import Floats, Ints
+from anml.core.answers import Answers, earned
+from anml.core.checks import Array, Floats, Ints
 from anml.core.domain import Task
 from anml.core.errors import InputError
-from anml.intake.columns import Columns
+from anml.intake.beside import Beside
+from anml.intake.columns import NEEDED, Columns
 from anml.intake.encode.preparation import Preparation
 from anml.intake.evidence import read_ages, read_identifiers, read_parents, read_signal
 from anml.intake.gold import Gold, read_gold
-from anml.intake.labels import read_labels
+from anml.intake.known import read_known
+from anml.intake.labels import Labels, read_labels
+from anml.intake.predictions import read_embeddings, read_predictions
 from anml.intake.tables import Table
 
 __all__ = ["Preparation", "Prepared", "prepare"]
@@ -27,12 +31,20 @@ class Prepared:
 
     Parameters
     ----------
+    x
+        Features, or embeddings in their place; without any it has no columns.
     y
         Codes of `classes`, or values for regression.
     age
         Years.
     parents
         For each row the positions, in these arrays, of the rows it was derived from.
+    known
+        What is known of the labels and counts as observed; gold says nothing of such rows.
+    predictions
+        Held-out predictions that were given, as `anml.gradients.assess.Known` takes them.
+    beside
+        Name and hash of the predictions and embeddings that were given.
     notes, warnings
         What was done and what to look at, one sentence each.
     rows
@@ -50,6 +62,9 @@ class Prepared:
     age: Floats | None
     parents: list[list[int]] | None
     gold: Gold | None
+    known: Answers | None
+    predictions: Floats | None
+    beside: dict[str, dict[str, str]]
     preparation: Preparation
     notes: list[str]
     warnings: list[str]
@@ -57,8 +72,9 @@ class Prepared:
 
 
 def prepare(
-    table: Table, columns: Columns, *, task: str = "auto", now: datetime | None = None, seed: int = 0
-) -> Prepared:
+    table: Table, columns: Columns, *, task: str = "auto", now: datetime | None = None, seed: int = 0,
+    beside: Beside | None = None,
+) -> Prepared:  # fmt: skip
     """Turn a table into arrays.
 
     Rows without a label are left out, counted and said; `rows` says which were used.
@@ -71,28 +87,30 @@ def prepare(
         The moment ages are counted from; the newest time in the table by default.
     seed
         Starts the decomposition of text columns.
+    beside
+        Predictions and embeddings, given row by row.
     """
+    beside = beside or Beside()
     notes: list[str] = []
     warnings: list[str] = []
     frame, rows = _labelled(table, columns, warnings)
     labels = read_labels(frame[columns.label], task)
     notes += labels.notes
-    verification = _signal(frame, columns.verification, "verification", warnings)
-    reputation = _signal(frame, columns.reputation, "reputation", warnings)
     contributor = _identifiers(frame, columns.contributor, "contributor")
     item = _identifiers(frame, columns.item, "item")
+    known = read_known(frame, columns, labels, item, notes, warnings)
+    verification = _verification(frame, columns.verification, known, warnings)
+    reputation = _signal(frame, columns.reputation, "reputation", warnings)
     warnings += _about_contributors(frame, columns)
     warnings += _about_features(frame, columns)
     notes += _about_gaps(frame, columns)
     age = None if columns.time is None else read_ages(frame[columns.time], now, notes, warnings)
-    gold = None if columns.gold is None else _gold(frame, columns, labels.task, notes, warnings)
-    derived = None if columns.derived_from is None else frame[columns.derived_from]
-    items = None if columns.item is None else frame[columns.item]
+    gold = None if columns.gold is None else _gold(frame, columns, labels.task, known, notes, warnings)
+    predictions, embeddings, about = _beside(beside, table, rows, labels)
     preparation = Preparation.fit(frame, columns.features, seed)
-    if not preparation.feature_names:
-        raise InputError(f"the feature columns of {table.name} hold no word or number to learn from")
+    _check_enough(table, frame, columns, preparation, predictions, embeddings)
     return Prepared(
-        x=preparation.transform(frame),
+        x=preparation.transform(frame) if embeddings is None else embeddings,
         y=labels.y,
         task=labels.task,
         classes=labels.classes,
@@ -101,8 +119,11 @@ def prepare(
         verification=verification,
         reputation=reputation,
         age=age,
-        parents=None if derived is None else read_parents(derived, items),
+        parents=_parents(frame, columns),
         gold=gold,
+        known=known,
+        predictions=predictions,
+        beside=about,
         preparation=preparation,
         notes=notes,
         warnings=warnings,
@@ -110,9 +131,53 @@ def prepare(
     )
 
 
-def _gold(frame: pl.DataFrame, columns: Columns, task: str, notes: list[str], warnings: list[str]) -> Gold:
+def _parents(frame: pl.DataFrame, columns: Columns) -> list[list[int]] | None:
+    if columns.derived_from is None:
+        return None
+    return read_parents(frame[columns.derived_from], None if columns.item is None else frame[columns.item])
+
+
+def _beside(
+    beside: Beside, table: Table, rows: Ints, labels: Labels
+) -> tuple[Floats | None, npt.NDArray[np.float32] | None, dict[str, dict[str, str]]]:
+    predictions = embeddings = None
+    about: dict[str, dict[str, str]] = {}
+    if beside.predictions is not None:
+        predictions, about["predictions"] = read_predictions(
+            beside.predictions, table, rows, labels, beside.key
+        )
+    if beside.embeddings is not None:
+        embeddings, about["embeddings"] = read_embeddings(beside.embeddings, table, rows, beside.key)
+    return predictions, embeddings, about
+
+
+def _check_enough(
+    table: Table, frame: pl.DataFrame, columns: Columns, preparation: Preparation,
+    predictions: Array | None, embeddings: Array | None,
+) -> None:  # fmt: skip
+    """Refuse a table that nothing can be told from."""
+    if preparation.feature_names or embeddings is not None:
+        return
+    if columns.features:
+        raise InputError(f"the feature columns of {table.name} hold no word or number to learn from")
+    if predictions is None and frame[columns.item or columns.label].n_unique() == frame.height:
+        raise InputError(
+            f"there is no feature column, and every item of column {columns.item!r} has one label; {NEEDED}"
+        )
+
+
+def _gold(
+    frame: pl.DataFrame, columns: Columns, task: str, known_already: Answers | None,
+    notes: list[str], warnings: list[str],
+) -> Gold:  # fmt: skip
     assert columns.gold is not None
     found = read_gold(frame[columns.gold], frame[columns.label], task)
+    if known_already is not None and (both := found.known & known_already.known).any():
+        # What is used cannot check: a row is the one or the other.
+        found = found._replace(known=found.known & ~both, right=found.right & ~both)
+        notes.append(
+            f"{int(both.sum()):,} rows of column {columns.gold!r} (gold) are known already and check nothing"
+        )
     known = int(found.known.sum())
     if not known:
         warnings.append(f"column {columns.gold!r} (gold) says of no label that it is known")
@@ -136,6 +201,19 @@ def _labelled(table: Table, columns: Columns, warnings: list[str]) -> tuple[pl.D
     missing = table.frame.height - len(rows)
     warnings.append(f"column {columns.label!r} (label) is missing in {missing} rows, which are left out")
     return table.frame.filter(present), rows
+
+
+def _verification(
+    frame: pl.DataFrame, name: str | None, known: Answers | None, warnings: list[str]
+) -> Floats | None:
+    """Verification as given; where it is not, rows earn it by what is known of them."""
+    if known is None or not known.known.any():
+        return _signal(frame, name, "verification", warnings)
+    v = earned(known)
+    if name is not None:
+        given = frame[name].is_not_null().to_numpy() | ~(known.right | known.wrong)
+        v[given] = read_signal(frame[name].filter(given), "verification", warnings)
+    return v
 
 
 def _signal(frame: pl.DataFrame, name: str | None, role: str, warnings: list[str]) -> Floats | None:

@@ -35,6 +35,9 @@ ALIASES: dict[str, tuple[str, ...]] = {
     ),
     "derived_from": ("derived_from",),
     "gold": ("is_gold", "is_golden", "is_honeypot", "honeypot", "is_ground_truth"),
+    # Never guessed: what enters as known is named, or comes with an export.
+    "known": (),
+    "reviewed": (),
 }  # fmt: skip
 ROLES = tuple(ALIASES)
 # Names under which the true label travels with the data: as a feature it would give the answer away.
@@ -140,4 +143,6 @@ FITS: dict[str, Callable[[pl.Series], bool]] = {
     "time": _fits_time,
     "derived_from": lambda series: True,
     "gold": _fits_flag,
+    "known": lambda series: True,
+    "reviewed": _fits_flag,
 }

@@ -9,14 +9,14 @@ import polars as pl
 from anml.core.canonical import sha256
 from anml.core.checks import one_of
 from anml.core.signals.policy import Evidence, Policy, Verdict
-from anml.intake.contributions import Contributions
+from anml.intake.contributions import IS_TRUTH, KNOWN, PLATFORMS, REVIEWED, Contributions
 from anml.intake.exports import AUTO, FORMATS, JSON, MARKS, TABLE, Chosen, read_export, recognise
 from anml.intake.tables import Table, read_table
 
 # The columns by which rows written by `anml ledger import --out` are known.
 IMPORTED = ("item", "contributor", "label", "verification", "reputation", "level", "evidence", "batch")
 # Of these, what is neither a role nor a feature.
-BESIDE = ("level", "evidence", "batch", "truth")
+BESIDE = ("level", "evidence", "batch", "truth", KNOWN, REVIEWED)
 
 
 class Source(NamedTuple):
@@ -55,6 +55,8 @@ def plain_source(table: Table) -> Source:
     if not set(IMPORTED) <= set(table.frame.columns):
         return Source(table, TABLE, TABLE, {}, (), [], [])
     roles = {name: name for name in ("label", "contributor", "item", "verification", "reputation")}
+    if "truth" in table.frame.columns and table.frame["truth"].null_count() < table.frame.height:
+        roles[KNOWN] = "truth"
     beside = tuple(name for name in BESIDE if name in table.frame.columns)
     note = f"{table.name} was read as rows of `anml ledger import`"
     about_v = "v and r are those of the time of that import; with --ledger they are those of now"
@@ -68,9 +70,12 @@ def _export(path: Path, format: str, given: Chosen) -> Source:
     people = rows["contributor"].n_unique()
     notes = [f"{path.name} was read as {format}: {rows.height} labels by {people} contributors"]
     roles, about_v = {"label": "label", "contributor": "contributor", "item": "item"}, ""
+    rows, known = _with_known(rows, found)
+    roles |= known
     if not found.evidence.is_empty():
-        verdicts = judged(found)
-        rows = rows.with_columns(pl.Series("verification", [verdict.v for verdict in verdicts]))
+        # Rows that no review is about have no v of their own.
+        v = [verdict.v if verdict.evidence else None for verdict in judged(found)]
+        rows = rows.with_columns(pl.Series("verification", v, dtype=pl.Float64))
         roles["verification"] = "verification"
         about_v = (
             f"v comes from the {found.evidence.height} reviews in this file, which nobody signed; "
@@ -79,6 +84,46 @@ def _export(path: Path, format: str, given: Chosen) -> Source:
     beside = tuple(name for name in BESIDE if name in rows.columns)
     table = Table(rows, path.name, sha256(path.read_bytes()))
     return Source(table, format, found.source, roles, beside, notes, found.warnings, about_v)
+
+
+def _with_known(rows: pl.DataFrame, found: Contributions) -> tuple[pl.DataFrame, dict[str, str]]:
+    """Add what the file knows of its labels: gold answers, and what reviewers said of single labels."""
+    roles: dict[str, str] = {}
+    nothing = pl.lit(None, pl.String)
+    truth = pl.col("truth") if "truth" in rows.columns else nothing
+    if IS_TRUTH in rows.columns:
+        truth = truth.fill_null(pl.when(IS_TRUTH).then("label"))
+    rows = rows.with_columns(truth.alias(KNOWN))
+    # An item has one right label; where answers differ, each holds for its own row.
+    single = pl.col(KNOWN).drop_nulls().n_unique().over("item") == 1
+    shared = pl.when(single).then(pl.col(KNOWN).drop_nulls().first().over("item"))
+    rows = rows.with_columns(pl.col(KNOWN).fill_null(shared)).drop(IS_TRUTH, strict=False)
+    rows = rows.join(_reviewed(found), on=["item", "contributor"], how="left", maintain_order="left")
+    for name in (KNOWN, REVIEWED):
+        if rows[name].null_count() < rows.height:
+            roles[name] = name
+        else:
+            rows = rows.drop(name)
+    return rows, roles
+
+
+def _reviewed(found: Contributions) -> pl.DataFrame:
+    """The last word of a reviewer on a label: a person named in the file, and not its contributor.
+
+    A platform that accepts or rejects work as a whole pays for it, and says little of a single label; a
+    label that a reviewer had to mend is right now, but is not the contributor's.
+    """
+    kinds = {"review-accepted": True, "review-rejected": False, "fixed": None}
+    said = found.evidence.filter(
+        pl.col("kind").is_in(list(kinds))
+        & (pl.col("issuer") != pl.col("contributor"))
+        & ~pl.col("issuer").is_in(list(PLATFORMS))
+    )
+    last = said.sort("at", nulls_last=False, maintain_order=True).unique(
+        ["item", "contributor"], keep="last", maintain_order=True
+    )
+    accepted = pl.col("kind").replace_strict(kinds, return_dtype=pl.Boolean)
+    return last.select("item", "contributor", accepted.alias(REVIEWED))
 
 
 def judged(found: Contributions, policy: Policy | None = None) -> list[Verdict]:

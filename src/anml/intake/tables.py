@@ -9,6 +9,7 @@ from typing import Any
 import narwhals as nw
 import polars as pl
 
+from anml.core.checks import Ints
 from anml.core.errors import InputError
 from anml.intake.delimited import check_names, read_delimited
 from anml.intake.plain import fingerprint, framed, plain
@@ -66,10 +67,14 @@ def read_table(source: str | Path | Any, name: str = "data") -> Table:
     return Table(frame, "frame", fingerprint(frame), source)
 
 
-def to_native(frame: pl.DataFrame, like: Any | None) -> Any:
-    """Give a frame back in the kind the user passed in; polars for None and for kinds we cannot make."""
+def to_native(frame: pl.DataFrame, like: Any | None, rows: Ints | None = None) -> Any:
+    """Give a frame back in the kind the user passed in; polars for None and for kinds we cannot make.
+
+    `rows` are the positions in `like` of the frame's rows: pandas then finds them under their own index.
+    """
     if nw.dependencies.is_pandas_dataframe(like):
-        return _to_pandas(frame)
+        made = _to_pandas(frame)
+        return made if rows is None else made.set_axis(like.index.take(rows), axis=0)
     if nw.dependencies.is_pyarrow_table(like):
         return frame.to_arrow()
     return frame

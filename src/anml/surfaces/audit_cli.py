@@ -1,5 +1,6 @@
 """`anml audit`, `train`, `predict` and `demo`. Heavy imports happen inside the commands."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +13,7 @@ from anml.surfaces.audit_options import (
     Data,
     DerivedFrom,
     Domain,
+    Embeddings,
     Features,
     GoldColumn,
     HalfLife,
@@ -19,11 +21,15 @@ from anml.surfaces.audit_options import (
     Item,
     Json,
     Keep,
+    Key,
+    KnownColumn,
     Label,
     Newcomer,
     Now,
     Out,
+    Predictions,
     ProfileName,
+    Quiet,
     RecipeName,
     Reputation,
     RMin,
@@ -55,7 +61,8 @@ def audit(
     score: Score = "krum", test: Test = None, now: Now = None, r_min: RMin = 0.4, newcomer: Newcomer = 10,
     compare: Compare = True, seed: Seed = 0, out: Out = None, json: Json = False,
     format: Format = "auto", ledger: LedgerUrl = None, keys: Keys = None, source: Accounts = None,
-    track_domain: TrackDomain = "default", policy: PolicyFile = None,
+    track_domain: TrackDomain = "default", policy: PolicyFile = None, known: KnownColumn = None,
+    predictions: Predictions = None, embeddings: Embeddings = None, key: Key = None, quiet: Quiet = False,
 ) -> None:  # fmt: skip
     """Decide how far each row of a table can be trusted, and say why."""
     # What is wrong with the file is said before the heavy imports.
@@ -64,16 +71,17 @@ def audit(
     request = request_of(
         label, contributor, item, verification, reputation, time, half_life, domain, derived_from,
         gold, features, ignore, task, recipe, keep, profile, score, now, r_min, newcomer, compare, seed,
+        known, predictions, embeddings, key,
     )  # fmt: skip
     from anml.app.audit import audit_table
     from anml.app.output import check_folder, write_run
-    from anml.surfaces.console import progress_bar
+    from anml.surfaces.progress import progress_shown
     from anml.surfaces.report import write_report
 
     if out is not None:
         check_folder(out)
     request = fit(request, found)
-    with progress_bar(not json) as progress:
+    with progress_shown(**_patience(quiet or json)) as progress:
         result, _, _ = audit_table(found.source.table, request, test=test, progress=progress)
     result = finish(found)(result)
     files = [] if out is None else write_run(out, result, "audit", lambda draft: write_report(result, draft))
@@ -89,7 +97,8 @@ def train(
     score: Score = "krum", test: Test = None, now: Now = None, r_min: RMin = 0.4, newcomer: Newcomer = 10,
     compare: Compare = True, seed: Seed = 0, json: Json = False,
     format: Format = "auto", ledger: LedgerUrl = None, keys: Keys = None, source: Accounts = None,
-    track_domain: TrackDomain = "default", policy: PolicyFile = None,
+    track_domain: TrackDomain = "default", policy: PolicyFile = None, known: KnownColumn = None,
+    predictions: Predictions = None, embeddings: Embeddings = None, key: Key = None, quiet: Quiet = False,
     model: Annotated[str, typer.Option(help="mlp, logistic (classes) or ridge (numbers).")] = "mlp",
     out: Annotated[Path, typer.Option(help="Folder for the model, report and files.")] = Path("anml-run"),
 ) -> None:  # fmt: skip
@@ -100,8 +109,9 @@ def train(
     request = request_of(
         label, contributor, item, verification, reputation, time, half_life, domain, derived_from,
         gold, features, ignore, task, recipe, keep, profile, score, now, r_min, newcomer, compare, seed,
+        known, predictions, embeddings, key,
     )  # fmt: skip
-    _train(found.source.table, fit(request, found), model, test, out, json, finish(found))
+    _train(found.source.table, fit(request, found), model, test, out, json, quiet, finish(found))
 
 
 def predict(
@@ -146,20 +156,20 @@ def demo(
     with removed_on_error(data, test):
         write_frame(contributed, data)
         write_frame(right, test)
-        _train(data, request, "mlp", test, run, json)
+        _train(data, request, "mlp", test, run, json, not sys.stderr.isatty())
 
 
 def _train(
-    data: Any, request: "Request", model: str, test: Path | None, out: Path, json: bool,
+    data: Any, request: "Request", model: str, test: Path | None, out: Path, json: bool, quiet: bool,
     complete: "Callable[[Audited], Audited]" = lambda result: result,
 ) -> None:  # fmt: skip
     from anml.app.output import check_folder, write_run
     from anml.app.train import train_table
-    from anml.surfaces.console import progress_bar
+    from anml.surfaces.progress import progress_shown
     from anml.surfaces.report import write_report
 
     check_folder(out)
-    with progress_bar(not json) as progress:
+    with progress_shown(**_patience(quiet or json)) as progress:
         trained = train_table(data, request, model=model, test=test, progress=progress)
     audited = complete(trained.audited)
 
@@ -171,6 +181,11 @@ def _train(
     error = trained.test_error
     more = {"model": model, "test_error": None if error is None else error.to_dict()}
     _show(audited, "train", out, files, json, more)
+
+
+def _patience(quiet: bool) -> dict[str, Any]:
+    """A bar at once on a terminal; elsewhere lines, of what takes longer than people wait for."""
+    return {"wanted": False if quiet else None, "bar_after": 0.0, "lines_after": 10.0}
 
 
 def _show(

@@ -41,6 +41,23 @@ GoldColumn = Annotated[
     str | None,
     typer.Option("--gold", help="Column with right labels, or true for labels known right; only checks."),
 ]
+KnownColumn = Annotated[
+    str | None,
+    typer.Option("--known", help="Column with right labels, or true and false, that count as observed."),
+]
+Predictions = Annotated[
+    Path | None,
+    typer.Option(help="Held-out predictions: a .csv, .parquet or .npy file, one column for each class."),
+]
+Embeddings = Annotated[
+    Path | None,
+    typer.Option(help="Vectors in place of feature columns: a .npy, .parquet or .csv file."),
+]
+Key = Annotated[
+    str | None,
+    typer.Option(help="Column that aligns predictions and embeddings with the table; by position without."),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress on the error stream.")]
 Features = Annotated[str | None, typer.Option(help="Columns to use as features, separated by commas.")]
 Ignore = Annotated[str | None, typer.Option(help="Columns not to use as features, separated by commas.")]
 Task = Annotated[str, typer.Option(help="classification, regression or auto.")]
@@ -74,7 +91,8 @@ def request_of(
     gold: str | None = None, features: str | None = None, ignore: str | None = None,
     task: str = "auto", recipe: str = "evidence", keep: float | None = None, profile: str = "default",
     score: str = "krum", now: str | None = None, r_min: float = 0.4, newcomer: int = 10,
-    compare: bool = True, seed: int = 0,
+    compare: bool = True, seed: int = 0, known: str | None = None, predictions: Path | None = None,
+    embeddings: Path | None = None, key: str | None = None,
 ) -> "Request":  # fmt: skip
     """Turn options into a request; names are checked before any file is read."""
     from dataclasses import replace
@@ -87,7 +105,8 @@ def request_of(
         time=time, derived_from=derived_from, gold=gold, features=_listed(features),
         ignore=_listed(ignore) or (), task=task, recipe=recipe, keep=keep,
         profile=replace(profile_of(profile), method=score), half_life=half_life, domain=domain,
-        now=now, r_min=r_min, newcomer=newcomer, seed=seed, compare=compare,
+        now=now, r_min=r_min, newcomer=newcomer, seed=seed, compare=compare, known=known,
+        predictions=predictions, embeddings=embeddings, key=key,
     )  # fmt: skip
     request.policy()
     return request

@@ -1,41 +1,19 @@
-"""What the terminal shows: progress, tables, and plain JSON for programs."""
+"""What the terminal shows of a result: the verdict, the contributors, notes and warnings."""
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import polars as pl
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from anml.app.result import Audited
-from anml.gradients.crossfit import Progress as Report
 from anml.surfaces.verdict import verdict
 
 MOST_LISTED = 30
 # Characters of a name that say enough, and those that any name gets.
 FAIR_NAME, LEAST_NAME = 24, 12
-
-
-@contextmanager
-def progress_bar(shown: bool) -> Iterator[Report | None]:
-    """Bars on the error stream, gone when done; nothing when piped or not wanted."""
-    if not shown or not sys.stderr.isatty():
-        yield None
-        return
-    columns = (TextColumn("{task.description:<28}"), BarColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        tasks: dict[str, TaskID] = {}
-
-        def report(what: str, done: int, of: int) -> None:
-            if what not in tasks:
-                tasks[what] = bars.add_task(what, total=of)
-            bars.update(tasks[what], completed=done)
-
-        yield report
 
 
 def print_audit(result: Audited) -> None:

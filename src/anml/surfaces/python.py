@@ -1,6 +1,7 @@
 """The Python surface: `anml.audit` on a frame or a file, with results as the user's own kind of frame."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import date, datetime
 from html import escape
 from pathlib import Path
@@ -12,8 +13,9 @@ from anml.app.output import write_run
 from anml.app.request import Request
 from anml.app.result import Audited
 from anml.core.domain import Gate, Recipe
-from anml.gradients.scoring import Profile
+from anml.gradients.scoring import Profile, profile_of
 from anml.intake.tables import to_native
+from anml.surfaces.progress import progress_shown
 from anml.surfaces.report import render_report
 from anml.surfaces.sources import Place, finish, fit, read
 from anml.surfaces.verdict import verdict
@@ -25,7 +27,8 @@ class Audit:
     Attributes
     ----------
     samples, contributors
-        Frames of the kind that was audited (polars for a file): one row per sample, per contributor.
+        Frames of the kind that was audited (polars for a file): one row per sample, per contributor. Of
+        a pandas frame, `samples` keeps the index of the rows that were used.
     gate
         Which branch decided, and why.
     result
@@ -34,7 +37,7 @@ class Audit:
 
     def __init__(self, result: Audited, like: Any = None) -> None:
         self.result = result
-        self.samples: Any = to_native(result.samples, like)
+        self.samples: Any = to_native(result.samples, like, result.samples["row"].to_numpy())
         self.contributors: Any = to_native(result.contributors, like)
 
     @property
@@ -75,11 +78,14 @@ def audit(
     time: str | None = None,
     derived_from: str | None = None,
     gold: str | None = None,
+    known: str | None = None,
     features: Sequence[str] | None = None,
     ignore: Sequence[str] = (),
     task: str = "auto",
     recipe: str | Recipe | dict[str, Any] = "evidence",
+    keep: float | None = None,
     profile: str | Profile | dict[str, Any] = "default",
+    score: str | None = None,
     half_life: str | float | None = None,
     domain: str | None = None,
     now: datetime | date | str | None = None,
@@ -92,6 +98,12 @@ def audit(
     ledger: str | Path | None = None,
     keys: str | Path | None = None,
     source: str | None = None,
+    track_domain: str = "default",
+    policy: str | Path | None = None,
+    predictions: Any = None,
+    embeddings: Any = None,
+    key: str | None = None,
+    progress: bool | Callable[[str, int, int], None] | None = None,
 ) -> Audit:
     """Decide how far each row of a table can be trusted, and say why.
 
@@ -105,12 +117,17 @@ def audit(
     gold
         Name of a column that checks the result and is used for nothing else: the right label of some
         rows, or true for labels known to be right.
+    known
+        Name of a column whose content counts as observed: the right label of some rows, or true where
+        the label given is right and false where it is wrong.
     features, ignore
         Columns to use, or not to use, as features.
     task
         `"classification"`, `"regression"`, or `"auto"`.
-    recipe, profile
-        How signals become weights, and how q is scored.
+    recipe, keep
+        How signals become weights, and the share of rows to keep where it is not the recipe's.
+    profile, score
+        How q is scored, and what it is made of where that is not the profile's.
     half_life, domain
         Freshness: the time in which it halves, or one of the paper's domains; 7 years when `time` is
         named and neither is given.
@@ -129,15 +146,34 @@ def audit(
     ledger, keys, source
         A ledger (a SQLite file or a PostgreSQL URL) that v and r are taken from, the folder of its keys,
         and the place that contributors' names belong to; the report then links every v to its evidence.
+    track_domain, policy
+        Domain of the track record in the ledger, and a TOML file that changes how evidence becomes v.
+    predictions
+        Held-out predictions, as an array, a frame or the path of a file: class probabilities with one
+        column for each class, named by it or, in an array, in sorted order; or one column of numbers.
+    embeddings
+        Vectors in place of feature columns: an array (rows, dimensions), a frame or the path of a file.
+    key
+        A column that the table and the predictions or embeddings both have; without one, the rows of
+        both are in the same order.
+    progress
+        None shows a run that takes longer than two seconds, true shows any, false none; or a function
+        of (what, done, of). Where there is no terminal and no notebook, lines go to the logger "anml".
     """
     given = {"label": label, "contributor": contributor, "item": item, "time": time}
-    place = Place(None if ledger is None else str(ledger), None if keys is None else Path(keys), source)
+    place = Place(
+        None if ledger is None else str(ledger), None if keys is None else Path(keys), source, track_domain,
+        None if policy is None else Path(policy),
+    )  # fmt: skip
     found = read(data, format, given, place)
+    chosen = profile if score is None else replace(profile_of(profile), method=score)
     request = Request(
         label=label, contributor=contributor, item=item, verification=verification, reputation=reputation,
-        time=time, derived_from=derived_from, gold=gold, features=features, ignore=ignore, task=task,
-        recipe=recipe, profile=profile, half_life=half_life, domain=domain, now=now, r_min=r_min,
-        newcomer=newcomer, compare=compare, seed=seed,
+        time=time, derived_from=derived_from, gold=gold, known=known, features=features, ignore=ignore,
+        task=task, recipe=recipe, keep=keep, profile=chosen, half_life=half_life, domain=domain, now=now,
+        r_min=r_min, newcomer=newcomer, compare=compare, seed=seed, predictions=predictions,
+        embeddings=embeddings, key=key,
     )  # fmt: skip
-    result, _, _ = audit_table(found.source.table, fit(request, found), test=test)
+    with progress_shown(progress) as report:
+        result, _, _ = audit_table(found.source.table, fit(request, found), test=test, progress=report)
     return Audit(finish(found)(result), None if isinstance(data, str | Path) else data)

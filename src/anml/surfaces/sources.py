@@ -66,7 +66,7 @@ def read(data: Any, format: str, given: dict[str, str | None], place: Place) -> 
     named = dict(source.roles) if _is_export(source) else {**source.roles, **_said(given)}
     columns, _ = choose_columns(
         source.table.frame, label=named.get("label"), contributor=named.get("contributor"),
-        item=named.get("item"),
+        item=named.get("item"), needs_features=False,
     )  # fmt: skip
     with opened(place.url, place.keys) as ledger:
         found = vouch(
@@ -89,12 +89,24 @@ def fit(request: "Request", found: Read) -> "Request":
         if "time" not in source.table.frame.columns:
             raise InputError(f"{source.table.name} does not say when a label was given")
         roles["time"] = "time"
-    used = {*roles.values(), *(request.features or ())}
+    roles = _known_apart(roles, request)
+    used = {*roles.values(), *(request.features or ()), request.gold}
     replaced = [request.verification, request.reputation] if vouched else []
     beside = [name for name in (*source.beside, *replaced) if name is not None and name not in used]
     request = replace(request, **roles, ignore=tuple(dict.fromkeys((*request.ignore, *beside))))
     # The ledger has its own floor for newcomers, which asks for age and knows flags.
     return request if vouched is None else replace(request, newcomer=0)
+
+
+def _known_apart(roles: dict[str, Any], request: "Request") -> dict[str, Any]:
+    """What an export knows enters as known, unless the user names something else, or has it check."""
+    if request.known is not None:
+        return {**{role: name for role, name in roles.items() if role != "reviewed"}, "known": request.known}
+    if request.gold is not None and request.gold in ("truth", roles.get("known")):
+        roles = {role: name for role, name in roles.items() if role != "known"}
+    if request.gold is not None and request.gold == roles.get("reviewed"):
+        roles = {role: name for role, name in roles.items() if role != "reviewed"}
+    return roles
 
 
 def finish(found: Read) -> "Callable[[Audited], Audited]":

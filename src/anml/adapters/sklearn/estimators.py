@@ -1,19 +1,23 @@
 """AnmlClassifier and AnmlRegressor: weigh the samples, then train any scikit-learn estimator on that."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, RegressorMixin, clone
-from sklearn.utils import check_random_state
+from sklearn.utils import check_consistent_length, check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_y, _num_samples, check_is_fitted, validate_data
 
 from anml.adapters.sklearn.contributors import contributor_frame, learned_frame
-from anml.adapters.sklearn.fitting import fit_weighted, seeded
+from anml.adapters.sklearn.fitting import fit_weighted, over_all_classes, seeded
+from anml.adapters.sklearn.given import CONTRIBUTED, known_of
+from anml.adapters.sklearn.held_out import held_out, is_numeric
 from anml.adapters.sklearn.mlp import MLPClassifier, MLPRegressor
 from anml.adapters.sklearn.sources import sklearn_factors
-from anml.core.checks import LARGEST, one_of, whole
+from anml.core.checks import LARGEST, one_of
 from anml.core.domain import Recipe, Task
 from anml.core.errors import InputError
 from anml.core.signals.reputation import ColdStart
@@ -23,8 +27,8 @@ from anml.gradients.assess import Assessment, Known, Policy, assess
 from anml.gradients.scoring import Profile, profile_of
 
 GRADIENTS = ("scoring", "estimator")
-# What `fit` takes beside X and y: one value per sample.
-CONTRIBUTED = ("contributor", "item", "verification", "reputation", "age", "derived_from")
+# Whose held-out predictions labels are judged by.
+PREDICTORS = ("auto", "anml", "estimator")
 
 
 def _delegates(name: str) -> Any:
@@ -51,6 +55,7 @@ class _Anml(MetaEstimatorMixin, BaseEstimator):
         recipe: str | Recipe | dict[str, Any] = "evidence",
         profile: str | Profile | dict[str, Any] = "default",
         gradients: str = "scoring",
+        predictor: str = "auto",
         half_life: str | float = "7y",
         decay: Decay | ContextDecay | None = None,
         r_min: float = 0.4,
@@ -61,6 +66,7 @@ class _Anml(MetaEstimatorMixin, BaseEstimator):
         self.recipe = recipe
         self.profile = profile
         self.gradients = gradients
+        self.predictor = predictor
         self.half_life = half_life
         self.decay = decay
         self.r_min = r_min
@@ -72,7 +78,39 @@ class _Anml(MetaEstimatorMixin, BaseEstimator):
             return self.estimator
         return MLPClassifier() if self._task == "classification" else MLPRegressor()
 
-    def _assess(self, X: Any, y: Any, codes: Any, classes: int, known: Known, seed: int) -> Assessment:
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if self.predictor != "anml":
+            # What the estimator reads can be judged by its own predictions.
+            tags.input_tags = get_tags(self._learner()).input_tags
+        return tags
+
+    def _validated(self, X: Any, y: Any, **check: Any) -> tuple[Any, Any, Any]:
+        """X for the estimator, X as numbers for anml's networks (None where it predicts itself), and y."""
+        own = one_of("predictor", self.predictor, PREDICTORS) == "anml" or (
+            self.predictor == "auto" and is_numeric(X)
+        )
+        self.predictor_ = "anml" if own else "estimator"
+        # A frame reaches the estimator as it is: a pipeline may ask for columns by name.
+        self._as_given = not own or hasattr(X, "columns")
+        if own:
+            numbers, y = validate_data(self, X, y, ensure_min_samples=2, **check)
+            return X if self._as_given else numbers, np.asarray(numbers, dtype=np.float64), y
+        self._inputs(X, reset=True)
+        check_consistent_length(X, y)
+        if _num_samples(X) < 2:
+            raise InputError(f"at least two samples are needed, got n_samples = {_num_samples(X)}")
+        X = X.tocsr() if issparse(X) else X  # of which rows can be taken
+        return X, None, _check_y(y, estimator=self, **check)
+
+    def _inputs(self, X: Any, reset: bool = False) -> Any:
+        """X as the estimator takes it; names and number of features must be those of `fit`."""
+        if not getattr(self, "_as_given", False):
+            return validate_data(self, X, reset=reset)
+        flat = len(getattr(X, "shape", (0,))) < 2  # a list of texts has no columns
+        return validate_data(self, X, reset=reset, skip_check_array=True, ensure_2d=not flat)
+
+    def _assess(self, X: Any, x: Any, y: Any, codes: Any, known: Known, seed: int) -> Assessment:
         one_of("source of gradients", self.gradients, GRADIENTS)
         policy = Policy(
             recipe=recipe_of(self.recipe),
@@ -81,23 +119,22 @@ class _Anml(MetaEstimatorMixin, BaseEstimator):
             cold_start=ColdStart(self.r_min, self.newcomer),
             seed=seed,
         )
+        classes = getattr(self, "classes_", None)
+        if x is None:
+            x = np.zeros((len(codes), 0))
+            said = held_out(self._learner(), X, y, codes, classes, known.item, seed)
+            known = replace(known, predictions=said)
 
         def own_factors() -> Any:
             return sklearn_factors(seeded(clone(self._learner()), seed).fit(X, y), X, y)
 
-        return assess(
-            np.asarray(X, dtype=np.float64),
-            codes,
-            self._task,
-            classes,
-            known,
-            policy,
-            factors_of=own_factors if self.gradients == "estimator" else None,
-        )
+        factors_of = own_factors if self.gradients == "estimator" else None
+        count = 1 if classes is None else len(classes)
+        return assess(x, codes, self._task, count, known, policy, factors_of=factors_of)
 
-    def _fit(self, X: Any, y: Any, codes: Any, classes: int, known: Known) -> None:
+    def _fit(self, X: Any, x: Any, y: Any, codes: Any, known: Known) -> None:
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        found = self._assess(X, y, codes, classes, known, seed)
+        found = self._assess(X, x, y, codes, known, seed)
         self.weights_, self.kept_, self.gate_ = found.weighting.w, found.weighting.kept, found.weighting.gate
         self.quality_, self.clean_ = found.scores.q, found.evidence.clean
         self.noise_ = float(1 - found.evidence.clean.mean())
@@ -110,30 +147,7 @@ class _Anml(MetaEstimatorMixin, BaseEstimator):
     def predict(self, X: Any) -> Any:
         """Predict with the estimator trained on the weighted samples."""
         check_is_fitted(self, "estimator_")
-        return self.estimator_.predict(validate_data(self, X, reset=False))
-
-
-def _known(n: int, **given: Any) -> Known:
-    """Columns as arrays of the right length; a wrong length is said at the door."""
-    columns: dict[str, Any] = {}
-    for name, values in given.items():
-        if values is None:
-            continue
-        if len(values) != n:
-            name = "derived_from" if name == "parents" else name
-            raise InputError(f"{name} must be one value per sample: {n} expected, got {len(values)}")
-        # Levels may mix names and numbers, and lists of parents differ in length: neither is a plain array.
-        plain = name in ("contributor", "item", "age")
-        columns[name] = np.asarray(values) if plain else list(values)
-    if "parents" in columns:
-        columns["parents"] = [_positions(parents) for parents in columns["parents"]]
-    return Known(**columns)
-
-
-def _positions(parents: Any) -> list[int]:
-    if isinstance(parents, str) or not hasattr(parents, "__iter__"):
-        raise InputError(f"derived_from must be a list of positions for each sample, got {parents!r}")
-    return [whole("a position in derived_from", position) for position in parents]
+        return self.estimator_.predict(self._inputs(X))
 
 
 class AnmlClassifier(ClassifierMixin, _Anml):
@@ -149,6 +163,10 @@ class AnmlClassifier(ClassifierMixin, _Anml):
         How q is scored: `"default"` (early-stopped), `"paper"`, or a dict of settings.
     gradients
         Whose gradients q looks at: the `"scoring"` model's, or the `"estimator"`'s own.
+    predictor
+        Whose held-out predictions labels are judged by: `"anml"`'s own networks, the `"estimator"`'s, by
+        cross-validation, which works on all that it reads (text, gaps, sparse), or `"auto"`: the first
+        where X holds finite numbers only, else the second.
     half_life, decay
         Freshness of a sample of given age: the time in which it halves, or any `Decay`.
     r_min, newcomer
@@ -169,8 +187,8 @@ class AnmlClassifier(ClassifierMixin, _Anml):
         high, and the evidence it rests on as labels seen right and wrong (good, bad).
     quality_, clean_, noise_
         q of each sample, the probability that its label is right, and the estimated share of wrong ones.
-    estimator_
-        The fitted estimator.
+    estimator_, predictor_
+        The fitted estimator, and whose predictions labels were judged by.
 
     Examples
     --------
@@ -194,6 +212,7 @@ class AnmlClassifier(ClassifierMixin, _Anml):
         reputation: Any = None,
         age: Any = None,
         derived_from: Any = None,
+        known: Any = None,
     ) -> "AnmlClassifier":
         """Weigh the samples, then fit the estimator.
 
@@ -209,37 +228,41 @@ class AnmlClassifier(ClassifierMixin, _Anml):
             Years since each contribution.
         derived_from
             For each sample, positions of the samples it was derived from.
+        known
+            Right labels, None or NaN where they are not known, which count as observed; or true where the
+            label given is known to be right and false where it is known to be wrong.
         """
-        X, y = validate_data(self, X, y, ensure_min_samples=2)
+        X, x, y = self._validated(X, y)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise InputError(
                 f"only one class is present, {str(self.classes_[0])!r}; at least two classes are needed"
             )
-        known = _known(
-            len(y), contributor=contributor, item=item, verification=verification,
-            reputation=reputation, age=age, parents=derived_from,
+        given = known_of(
+            codes, self._task, self.classes_, contributor=contributor, item=item, verification=verification,
+            reputation=reputation, age=age, derived_from=derived_from, known=known,
         )  # fmt: skip
-        self._fit(X, y, codes, len(self.classes_), known)
+        self._fit(X, x, y, codes, given)
         return self
 
     @_delegates("predict_proba")
     def predict_proba(self, X: Any) -> Any:
         """Probability of each class in `classes_`; a class that was not kept at all gets 0."""
         check_is_fitted(self, "estimator_")
-        found = self.estimator_.predict_proba(validate_data(self, X, reset=False))
-        if found.shape[1] == len(self.classes_):
-            return found
-        full = np.zeros((len(found), len(self.classes_)))
-        full[:, np.searchsorted(self.classes_, self.estimator_.classes_)] = found
-        return full
+        found = self.estimator_.predict_proba(self._inputs(X))
+        return over_all_classes(found, self.estimator_.classes_, self.classes_, 0.0)
 
     @_delegates("decision_function")
     def decision_function(self, X: Any) -> Any:
-        """Decision values of the fitted estimator."""
+        """Decision values of the fitted estimator; a class that was not kept at all is below all others."""
         check_is_fitted(self, "estimator_")
-        return self.estimator_.decision_function(validate_data(self, X, reset=False))
+        found = self.estimator_.decision_function(self._inputs(X))
+        if found.ndim == 1 and len(self.classes_) > 2:
+            found = np.column_stack([-found, found])
+        if found.ndim == 1:
+            return found
+        return over_all_classes(found, self.estimator_.classes_, self.classes_, float(found.min()) - 1)
 
 
 class AnmlRegressor(RegressorMixin, _Anml):
@@ -260,16 +283,18 @@ class AnmlRegressor(RegressorMixin, _Anml):
         reputation: Any = None,
         age: Any = None,
         derived_from: Any = None,
+        known: Any = None,
     ) -> "AnmlRegressor":
         """Weigh the samples, then fit the estimator; arguments as for `AnmlClassifier.fit`."""
-        X, y = validate_data(self, X, y, y_numeric=True, ensure_min_samples=2)
+        X, x, y = self._validated(X, y, y_numeric=True)
         if np.abs(y).max() > LARGEST:
             raise InputError(
                 f"y has values beyond {LARGEST:g}, such as {y[np.abs(y).argmax()]:g}; scale them"
             )
-        known = _known(
-            len(y), contributor=contributor, item=item, verification=verification,
-            reputation=reputation, age=age, parents=derived_from,
+        values = np.asarray(y, dtype=np.float64)
+        given = known_of(
+            values, self._task, contributor=contributor, item=item, verification=verification,
+            reputation=reputation, age=age, derived_from=derived_from, known=known,
         )  # fmt: skip
-        self._fit(X, y, np.asarray(y, dtype=np.float64), 1, known)
+        self._fit(X, x, y, values, given)
         return self

@@ -1,8 +1,11 @@
 """Fit any estimator on what a weighting kept, drew or weighs."""
 
+import warnings
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
+from sklearn.dummy import DummyClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import has_fit_parameter
@@ -13,21 +16,41 @@ from anml.core.selection import draw
 
 
 def seeded(learner: Any, seed: int) -> Any:
-    """Give the learner a seed where it takes one and has none, so that a run can be repeated."""
-    if "random_state" in learner.get_params() and learner.get_params()["random_state"] is None:
-        learner.set_params(random_state=seed)
-    return learner
+    """Give a learner and its parts a seed where they take one and have none, so that runs can be repeated."""
+    parts = learner.get_params().items()
+    unset = {name: seed for name, value in parts if name.split("__")[-1] == "random_state" and value is None}
+    return learner.set_params(**unset) if unset else learner
 
 
 def fit_weighted(learner: Any, X: Any, y: Any, weighting: Weighting, rng: np.random.Generator) -> Any:
-    """Fit on what was kept, on rows drawn by weight, or on everything with sample weights."""
+    """Fit on what was kept, on rows drawn by weight, or on everything with sample weights.
+
+    Where one class only is left, and the learner needs two, that class is predicted for everything.
+    """
     if weighting.recipe.select == "weight":
         return learner.fit(X, y, **_weight_argument(learner, weighting.sample_weight()))
     if weighting.recipe.select == "draw":
         rows = draw(weighting.w, len(y), rng)
     else:
         rows = np.flatnonzero(weighting.kept)
-    return learner.fit(_safe_indexing(X, rows), _safe_indexing(y, rows))
+    X, y = _safe_indexing(X, rows), _safe_indexing(y, rows)
+    if not is_classifier(learner) or len(np.unique(y)) > 1:
+        return learner.fit(X, y)
+    try:
+        return learner.fit(X, y)
+    except ValueError:
+        said = f"only samples of class {str(y[0])!r} were kept, and {type(learner).__name__} needs two"
+        warnings.warn(f"{said}; that class is predicted for everything", stacklevel=2)
+        return DummyClassifier(strategy="most_frequent").fit(X, y)
+
+
+def over_all_classes(found: Any, seen: Any, classes: Any, absent: float) -> Any:
+    """Columns for all classes, where some were not seen in training."""
+    if len(seen) == len(classes):
+        return found
+    full = np.full((len(found), len(classes)), absent)
+    full[:, np.searchsorted(classes, seen)] = found
+    return full
 
 
 def _weight_argument(learner: Any, weight: np.ndarray[Any, Any]) -> dict[str, Any]:

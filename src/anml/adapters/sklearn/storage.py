@@ -11,6 +11,7 @@ from safetensors.numpy import load_file, save_file
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.utils.validation import check_is_fitted
 
+from anml.adapters.sklearn.contributors import learned_frame
 from anml.adapters.sklearn.estimators import AnmlClassifier, AnmlRegressor
 from anml.adapters.sklearn.mlp import MLPClassifier, MLPRegressor
 from anml.core.domain import Gate
@@ -56,7 +57,7 @@ def save_model(model: Any, folder: str | Path) -> None:
     about = {"format": FORMAT, "kind": name, **{key: _plain(getattr(model, key)) for key in kind.values}}
     if name.startswith("anml-"):
         save_model(model.estimator_, folder / "estimator")
-        about["gate_"] = model.gate_.to_dict()
+        about["gate_"], about["predictor_"] = model.gate_.to_dict(), model.predictor_
         about["contributors_"] = (
             None if model.contributors_ is None else model.contributors_.to_dict(as_series=False)
         )
@@ -92,6 +93,8 @@ def load_model(folder: str | Path) -> Any:
         model.estimator_, model.gate_ = load_model(folder / "estimator"), Gate(**about["gate_"])
         found = about["contributors_"]
         model.contributors_ = None if found is None else pl.DataFrame(found)
+        model.reputation_ = None if found is None else learned_frame(model.contributors_)
+        model.predictor_ = about.get("predictor_", "anml")
     return model
 
 

@@ -1,0 +1,187 @@
+"""Numbers given beside the rows of a table: read from an array, a frame or a file, and aligned."""
+
+import hashlib
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import narwhals as nw
+import numpy as np
+import polars as pl
+
+from anml.core.checks import Floats, Ints
+from anml.core.errors import InputError
+from anml.intake.plain import as_text
+from anml.intake.tables import PARQUET, SEPARATORS, Table, read_table
+
+NUMPY = ".npy"
+ENDINGS = (*SEPARATORS, *PARQUET, NUMPY)
+
+
+class Beside(NamedTuple):
+    """What a user gives beside a table; a key is a column that the table and what is beside it both have."""
+
+    predictions: Any = None
+    embeddings: Any = None
+    key: str | None = None
+
+
+class Given(NamedTuple):
+    """Numbers (rows, columns); `names` of the columns is None for an array, `about` says what was read."""
+
+    values: Floats
+    names: tuple[str, ...] | None
+    about: dict[str, str]
+
+
+def aligned(source: Any, what: str, table: Table, rows: Ints, key: str | None) -> Given:
+    """Read `source` and return what belongs to `rows` of the table, by position or by a key.
+
+    Parameters
+    ----------
+    source
+        An array, a pandas, polars or Arrow frame, or the path of a CSV, TSV, Parquet or NumPy file.
+    what
+        What it is, for messages: "predictions" or "embeddings".
+    rows
+        Positions in the table of the rows that are used.
+    """
+    read = read_numbers(source, what)
+    if isinstance(read, Table):
+        frame = read.frame
+        at = _by_key(frame, what, table, rows, key) if key else _by_position(frame.height, what, table, rows)
+        values, names = columns_of(frame.drop(key) if key else frame, what, table.frame.columns)
+        return Given(values[at], names, {"name": read.name, "sha256": read.sha256})
+    if key is not None:
+        raise InputError(f"the {what} are an array without named columns, so key {key!r} cannot align them")
+    at = _by_position(len(read), what, table, rows)
+    digest = hashlib.sha256(repr(read.shape).encode() + np.ascontiguousarray(read).tobytes()).hexdigest()
+    name = Path(source).name if isinstance(source, str | Path) else "array"
+    return Given(read[at], None, {"name": name, "sha256": digest})
+
+
+def read_numbers(source: Any, what: str) -> Table | Floats:
+    """Read a frame or a file with named columns as a table, and anything else as an array (rows, columns)."""
+    if isinstance(source, str | Path):
+        path = Path(source).expanduser()
+        if path.name.lower().endswith(NUMPY):
+            return _as_array(_load(path, what), what)
+        if not path.is_dir() and not path.name.lower().endswith(ENDINGS):
+            raise InputError(
+                f"{what} file {path.name!r} has an unknown ending; allowed: {', '.join(ENDINGS)}"
+            )
+        return read_table(path, name=what)
+    if hasattr(source, "to_frame"):  # a single column of pandas or polars
+        source = source.to_frame()
+    if _is_frame(source):
+        return read_table(source, name=what)
+    return _as_array(source, what)
+
+
+def _is_frame(source: Any) -> bool:
+    return (
+        isinstance(source, pl.DataFrame | pl.LazyFrame)
+        or nw.dependencies.is_pandas_dataframe(source)
+        or hasattr(source, "__arrow_c_stream__")
+    )
+
+
+def _load(path: Path, what: str) -> Any:
+    shown = f"{what} file {path.name!r}"
+    try:
+        return np.load(path, allow_pickle=False)
+    except FileNotFoundError:
+        raise InputError(f"{shown} does not exist in folder '{path.parent}'") from None
+    except (ValueError, EOFError):
+        raise InputError(f"{shown} is not a NumPy file with one array of numbers") from None
+    except OSError as error:
+        raise InputError(f"{shown} cannot be read: {error.strerror or error}") from None
+
+
+def _as_array(source: Any, what: str) -> Floats:
+    try:
+        array = np.asarray(source)
+        numbers = np.asarray(array, dtype=np.float64) if array.dtype.kind in "biuf" else None
+    except (TypeError, ValueError):  # rows of different lengths, or something that is no array
+        numbers = None
+    if numbers is None:
+        shown = repr(source) if isinstance(source, str | int | float) else type(source).__name__
+        raise InputError(f"{what} must be an array of numbers, a frame or the path of a file, got {shown}")
+    if numbers.ndim != 2 and (numbers.ndim != 1 or what == "embeddings"):
+        raise InputError(f"{what} must be an array (rows, columns), got one of shape {numbers.shape}")
+    return numbers[:, None] if numbers.ndim == 1 else numbers
+
+
+def _by_position(height: int, what: str, table: Table, rows: Ints) -> Ints:
+    if height != table.frame.height:
+        raise InputError(
+            f"the {what} have {height} rows and the table has {table.frame.height}; give one row for each, "
+            "or name a column that both have as key"
+        )
+    return rows
+
+
+def _by_key(frame: pl.DataFrame, what: str, table: Table, rows: Ints, key: str) -> Ints:
+    """For each row used, the position in `frame` of the row with the same key."""
+    if key not in frame.columns:
+        raise InputError(f"the {what} have no key column {key!r}; columns: {', '.join(frame.columns[:12])}")
+    theirs = as_text(frame[key])
+    if gaps := theirs.null_count():
+        raise InputError(f"key {key!r} is empty in {gaps} rows of the {what}; every row needs one")
+    if (twice := theirs.filter(theirs.is_duplicated())).len():
+        count = twice.n_unique()
+        raise InputError(
+            f"key {key!r} must name each row of the {what} once; {count} values occur more often, "
+            f"the first {twice[0]!r}"
+        )
+    ours = as_text(table.frame[key])[rows]
+    if gaps := ours.null_count():
+        raise InputError(f"key {key!r} is empty in {gaps} rows of the table; every row needs one")
+    positions = pl.DataFrame({"key": theirs}).with_row_index("at")
+    found = pl.DataFrame({"key": ours}).join(positions, on="key", how="left", maintain_order="left")
+    absent = found.filter(pl.col("at").is_null())["key"]
+    if len(absent):
+        raise InputError(
+            f"the {what} lack {absent.n_unique()} values of key {key!r} that the table has, "
+            f"the first {absent[0]!r}"
+        )
+    return found["at"].to_numpy().astype(np.int64)
+
+
+def columns_of(
+    frame: pl.DataFrame, what: str, taken: Collection[str] = ()
+) -> tuple[Floats, tuple[str, ...] | None]:
+    """The columns of a frame as numbers, and their names; one column of lists is many without names.
+
+    `taken` are the columns of the table beside it: a name that both have is a key that was not named.
+    """
+    if not frame.width:
+        raise InputError(f"the {what} have no column beside the key")
+    if frame.width == 1 and isinstance(frame.dtypes[0], pl.List | pl.Array):
+        return _unpacked(frame.to_series(), what), None
+    values = np.empty((frame.height, frame.width))
+    for column, series in enumerate(frame.get_columns()):
+        if series.name in taken and what == "embeddings":
+            raise InputError(
+                f"column {series.name!r} of the {what} is also in the table; name it as key, or leave it out"
+            )
+        values[:, column] = _numbers(series, what, series.name in taken)
+    return values, tuple(frame.columns)
+
+
+def _numbers(series: pl.Series, what: str, shared: bool) -> Floats:
+    if not (series.dtype.is_numeric() or series.dtype in (pl.Boolean, pl.Null)):
+        hint = "; it is also in the table, so name it as key to align by it" if shared else ""
+        raise InputError(f"column {series.name!r} of the {what} holds {series.dtype}, not numbers{hint}")
+    return series.cast(pl.Float64).fill_null(float("nan")).to_numpy()
+
+
+def _unpacked(series: pl.Series, what: str) -> Floats:
+    """A column of lists, as vectors are often kept."""
+    try:
+        found = np.array(series.to_list(), dtype=np.float64)
+    except (TypeError, ValueError):
+        found = np.empty(0)
+    if found.ndim != 2:
+        raise InputError(f"column {series.name!r} of the {what} must hold lists of numbers of one length")
+    return found

@@ -1,0 +1,102 @@
+"""What is known of some labels: a column with the right ones, or with true and false."""
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from anml.core.answers import Answers, answers, contradicted, unknown
+from anml.core.checks import Bools
+from anml.core.errors import InputError
+from anml.intake.columns import Columns
+from anml.intake.labels import Labels
+from anml.intake.plain import as_text, codes_in
+from anml.intake.roles import FLAGS
+
+
+def read_known(
+    frame: pl.DataFrame, columns: Columns, labels: Labels, item: np.ndarray[Any, Any] | None,
+    notes: list[str], warnings: list[str],
+) -> Answers | None:  # fmt: skip
+    """Read right labels and marks, from the column of what is known and from reviews; None for neither."""
+    if columns.known is None and columns.reviewed is None:
+        return None
+    truth, none = unknown(labels.y, labels.task), np.zeros(frame.height, dtype=bool)
+    right, wrong = none, none
+    if columns.known is not None:
+        truth, right, wrong = _answers(frame[columns.known], frame[columns.label], labels)
+        _say(columns.known, truth, right, wrong, labels.task, notes, warnings)
+    if columns.reviewed is not None:
+        accepted, rejected = _marks(frame[columns.reviewed], "reviewed")
+        right, wrong = right | (accepted & ~wrong), wrong | (rejected & ~right)
+        notes.append(
+            f"{int(accepted.sum()):,} labels that a reviewer accepted and {int(rejected.sum()):,} that one "
+            "rejected enter as known"
+        )
+    if item is not None and (double := contradicted(truth, item)):
+        warnings.append(
+            f"{len(double)} items have more than one right label in column {columns.known!r} (known), "
+            f"the first {double[0]!r}"
+        )
+    return answers(labels.y, truth, right, wrong, item)
+
+
+def _answers(series: pl.Series, labelled: pl.Series, labels: Labels) -> tuple[Any, Bools, Bools]:
+    said = as_text(series).str.strip_chars()
+    values = said.drop_nulls().unique(maintain_order=True)
+    flags = len(values) > 0 and bool(values.str.to_lowercase().is_in(list(FLAGS)).all())
+    truth, none = unknown(labels.y, labels.task), np.zeros(len(series), dtype=bool)
+    if labels.task == "regression":
+        if series.dtype == pl.Boolean or (flags and not series.dtype.is_numeric()):
+            return truth, *_marks(series, "known")
+        return _numbers(series), none, none
+    if flags and not values.is_in(labels.classes).all():
+        return truth, *_marks(series, "known")
+    if len(values) and not values.is_in(labels.classes).any():
+        raise InputError(
+            f"column {series.name!r} (known) must hold true or false, or labels of column "
+            f"{labelled.name!r}; got {values[0]!r}"
+        )
+    truth = codes_in(said, labels.classes)
+    # A right label that nobody gave: whatever was given is wrong.
+    return truth, none, said.is_not_null().to_numpy() & (truth < 0)
+
+
+def _numbers(series: pl.Series) -> Any:
+    numbers = series.cast(pl.Float64, strict=False)
+    if numbers.null_count() > series.null_count():
+        bad = series.filter(numbers.is_null() & series.is_not_null())[0]
+        raise InputError(
+            f"column {series.name!r} (known) must hold numbers, or true or false, where labels are numbers; "
+            f"got {str(bad)!r}"
+        )
+    found = numbers.fill_null(float("nan")).to_numpy().astype(np.float64)
+    if np.isinf(found).any():
+        raise InputError(f"column {series.name!r} (known) must hold finite numbers, got an infinite one")
+    return found
+
+
+def _marks(series: pl.Series, role: str) -> tuple[Bools, Bools]:
+    """Rows marked true, and rows marked false."""
+    lower = as_text(series).str.strip_chars().str.to_lowercase()
+    other = lower.drop_nulls().filter(~lower.drop_nulls().is_in(list(FLAGS)))
+    if len(other):
+        raise InputError(f"column {series.name!r} ({role}) must be true or false, got {other[0]!r}")
+    marked = lower.replace_strict(FLAGS, return_dtype=pl.Boolean)
+    return marked.fill_null(False).to_numpy(), (~marked).fill_null(False).to_numpy()
+
+
+def _say(
+    name: str, truth: Any, right: Bools, wrong: Bools, task: str, notes: list[str], warnings: list[str]
+) -> None:
+    told = int(np.isfinite(truth).sum() if task == "regression" else (truth >= 0).sum())
+    if right.any() or (wrong.any() and not told):
+        notes.append(
+            f"column {name!r} (known) marks {int(right.sum()):,} labels as right and {int(wrong.sum()):,} as "
+            "wrong, which enter as known"
+        )
+    elif told:
+        known = told + int(wrong.sum())
+        notes.append(f"column {name!r} (known) holds the right label of {known:,} rows, which enter as known")
+    else:
+        warnings.append(f"column {name!r} (known) says nothing of any label")

@@ -1,0 +1,116 @@
+"""How far a run is: a bar where somebody watches, lines in a log elsewhere, nothing while it is quick."""
+
+import logging
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from anml.core.errors import InputError
+from anml.gradients.crossfit import Progress as Report
+
+LOGGER = logging.getLogger("anml")
+# Seconds that a run may take before it is shown, and between two lines.
+PATIENCE = 2.0
+EVERY = 10.0
+
+Clock = Callable[[], float]
+
+
+@contextmanager
+def progress_shown(
+    wanted: bool | Report | None = None,
+    *,
+    bar_after: float = PATIENCE,
+    lines_after: float = PATIENCE,
+    clock: Clock = time.monotonic,
+) -> Iterator[Report | None]:
+    """Give what a run reports its progress to, as (what, done, of).
+
+    Parameters
+    ----------
+    wanted
+        None shows what takes long, true shows it from the start, false shows nothing; a function is
+        called with every step instead.
+    bar_after, lines_after
+        Seconds before a bar, or the first line where there is no terminal and no notebook, is shown.
+    """
+    if wanted is not None and not isinstance(wanted, bool):
+        if not callable(wanted):
+            raise InputError(
+                f"progress must be true, false, None or a function of (what, done, of), got {wanted!r}"
+            )
+        yield wanted
+    elif wanted is False:
+        yield None
+    elif _watched():
+        with _bar(0.0 if wanted else bar_after, clock) as report:
+            yield report
+    else:
+        with _heard(bool(wanted)):
+            yield _lines(0.0 if wanted else lines_after, clock)
+
+
+def _watched() -> bool:
+    """Whether a bar can be drawn: on a terminal, or in a notebook that has widgets."""
+    if Console(stderr=True).is_jupyter:
+        return find_spec("ipywidgets") is not None
+    return sys.stderr.isatty()
+
+
+@contextmanager
+def _bar(after: float, clock: Clock) -> Iterator[Report]:
+    """Bars on the error stream, gone when done."""
+    columns = (TextColumn("{task.description:<28}"), BarColumn(), TimeRemainingColumn())
+    bars = Progress(*columns, console=Console(stderr=True), transient=True)
+    tasks: dict[str, TaskID] = {}
+    start = clock()
+
+    def report(what: str, done: int, of: int) -> None:
+        if clock() - start < after:
+            return
+        bars.start()
+        if what not in tasks:
+            tasks[what] = bars.add_task(what, total=of)
+        bars.update(tasks[what], completed=done)
+
+    try:
+        yield report
+    finally:
+        bars.stop()
+
+
+def _lines(after: float, clock: Clock) -> Report:
+    """One line in the log each time enough seconds have passed."""
+    start = clock()
+    due = after
+
+    def report(what: str, done: int, of: int) -> None:
+        nonlocal due
+        passed = clock() - start
+        if passed >= due:
+            due = passed + EVERY
+            LOGGER.info("anml: %s, %d of %d, after %.0f s", what, done, of, passed)
+
+    return report
+
+
+@contextmanager
+def _heard(surely: bool) -> Iterator[None]:
+    """Let lines reach the error stream where nobody has set up logging; else that decides."""
+    level, handler = LOGGER.level, None
+    if not LOGGER.hasHandlers():
+        handler = logging.StreamHandler()
+        LOGGER.addHandler(handler)
+    if surely or handler is not None:
+        LOGGER.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        LOGGER.setLevel(level)
+        if handler is not None:
+            LOGGER.removeHandler(handler)

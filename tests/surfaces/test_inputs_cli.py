@@ -1,0 +1,160 @@
+"""Predictions, embeddings, known labels and labels alone, as people type them."""
+
+import inspect
+import json
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import typer
+
+import anml as package
+from anml.surfaces import cli
+from made_up import consortium
+
+
+@pytest.fixture
+def data(tmp_path):
+    path = tmp_path / "data.csv"
+    consortium().with_columns(id=pl.int_range(pl.len())).write_csv(path)
+    p = np.random.default_rng(0).uniform(size=120)
+    frame = pl.DataFrame({"yes": p, "no": 1 - p})
+    frame.write_csv(tmp_path / "p.csv")
+    frame.with_columns(id=pl.int_range(pl.len()))[::-1].write_parquet(tmp_path / "keyed.parquet")
+    np.save(tmp_path / "e.npy", consortium().select("width", "height", "depth").to_numpy())
+    return path
+
+
+@pytest.fixture
+def known(monkeypatch):
+    """What reaches `assess`, which then goes on without it."""
+    from dataclasses import replace
+
+    from anml.app import audit
+    from anml.gradients.assess import assess
+
+    calls = []
+
+    def record(x, y, task, classes, known, policy, **more):
+        calls.append(known)
+        plain = replace(known, predictions=None, truth=None, wrong=None)
+        return assess(x, y, task, classes, plain, policy, **more)
+
+    monkeypatch.setattr(audit, "assess", record)
+    return calls
+
+
+@pytest.mark.parametrize("command", ["audit", "train"])
+def test_predictions_by_position_and_by_key(command, anml, data, tmp_path, known):
+    rest = ["--no-compare", "--recipe", "uniform", "--json", "--out", tmp_path / "out"]
+    by_position = anml(command, data, "--predictions", tmp_path / "p.csv", *rest)
+    by_key = anml(command, data, "--predictions", tmp_path / "keyed.parquet", "--key", "id", *rest)
+    assert (by_position.code, by_key.code) == (0, 0)
+    np.testing.assert_allclose(known[0].predictions, known[1].predictions)
+    assert json.loads(by_key.out)["data"]["predictions"]["name"] == "keyed.parquet"
+
+
+def test_embeddings_and_known(anml, data, tmp_path, known):
+    frame = pl.read_csv(data).with_columns(right=pl.col("contributor") != "dan")
+    frame.write_csv(data)
+    options = ["--embeddings", tmp_path / "e.npy", "--known", "right", "--no-compare", "--json"]
+    ran = anml("audit", data, *options)
+    assert ran.code == 0
+    found = json.loads(ran.out)
+    assert found["columns"]["known"] == "right"
+    assert found["columns"]["features"] == []
+    assert known[0].wrong.sum() == 30
+
+
+def test_a_model_of_embeddings_in_the_terminal(anml, data, tmp_path):
+    ran = anml("train", data, "--embeddings", tmp_path / "e.npy", "--no-compare", "--model", "logistic",
+               "--out", tmp_path / "run")  # fmt: skip
+    assert ran.code == 0
+    assert anml("predict", tmp_path / "run", tmp_path / "e.npy").out.startswith("row,label,probability\n")
+
+
+REFUSED = {
+    "--predictions none.csv": "predictions file 'none.csv' does not exist in folder",
+    "--predictions {0}/keyed.parquet": "column 'id' is also in the table: name it as key to align by it",
+    "--predictions {0}/p.csv --key id": "the predictions have no key column 'id'; columns: yes, no",
+    "--predictions {0}/short.csv": "the predictions have 3 rows and the table has 120",
+    "--embeddings {0}/data.csv": "of the embeddings is also in the table; name it as key, or leave it out",
+    "--embeddings {0}/e.npy --features width": "embeddings take the place of feature columns",
+    "--embeddings {0}/e.npy --test {0}/data.csv": "a test table measures a model, but it has no embeddings",
+    "--key id": "key 'id' aligns predictions or embeddings, and neither was given",
+    "--known nothing": "there is no column 'nothing'",
+    "--known width": "column 'width' (known) must hold true or false, or labels of column 'label'",
+    "--known contributor --gold contributor": "is named as gold and as known; it can be only one of them",
+}
+
+
+@pytest.mark.parametrize("options", REFUSED)
+def test_what_is_refused_is_one_sentence_and_writes_nothing(options, anml, data, tmp_path):
+    pl.DataFrame({"yes": [0.5] * 3}).write_csv(tmp_path / "short.csv")
+    ran = anml("audit", data, "--out", tmp_path / "out", *options.format(tmp_path).split())
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.count("\n") == 1
+    assert REFUSED[options] in ran.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_labels_alone_that_are_not_enough(anml, tmp_path):
+    (tmp_path / "x.csv").write_text("worker,label\nw1,a\nw2,b\nw1,b\nw2,a\n")
+    ran = anml("audit", tmp_path / "x.csv")
+    assert ran.code == 2
+    assert ran.err.endswith(
+        "needed are feature columns, predictions, embeddings, or an item and a contributor column with "
+        "several labels for an item\n"
+    )
+
+
+def test_gold_of_an_export_is_not_refused_as_ignored(anml, tmp_path):
+    from pathlib import Path
+
+    export = Path(__file__).parents[1] / "data" / "toloka.tsv"
+    ran = anml("audit", export, "--gold", "truth", "--no-compare", "--recipe", "uniform", "--json")
+    assert ran.code == 0, ran.err
+    found = json.loads(ran.out)
+    assert (found["columns"]["gold"], found["columns"]["known"]) == ("truth", None)
+    assert found["gold"]["right"] == found["gold"]["wrong"] == 1
+    assert found["columns"]["features"] == ["text"]
+
+
+def test_python_has_every_option_of_the_command():
+    options = {
+        part.name
+        for part in typer.main.get_command(cli.app).commands["audit"].params
+        if part.name not in ("out", "json", "quiet", "help")
+    }
+    arguments = set(inspect.signature(package.audit).parameters) - {"progress"}
+    assert arguments == options
+
+
+def test_samples_of_a_pandas_frame_keep_its_index():
+    frame = consortium(60).to_pandas()
+    frame.index = [f"r{at}" for at in range(60)]
+    frame.loc["r3", "label"] = None
+    shuffled = frame.sample(frac=1.0, random_state=0)
+    samples = package.audit(shuffled, compare=False, recipe="uniform").samples
+    assert samples.index.tolist() == [name for name in shuffled.index if name != "r3"]
+    assert (shuffled.loc[samples.index, "label"] == samples["label"]).all()
+    assert (shuffled.loc[samples.index, "contributor"] == samples["contributor"]).all()
+    pairs = frame.set_index(["contributor", "width"], drop=False)
+    pairs.index.names = ["who", "how wide"]
+    assert isinstance(package.audit(pairs, compare=False, recipe="uniform").samples.index, pd.MultiIndex)
+
+
+def test_the_ledgers_policy_and_domain_reach_it_from_python(tmp_path, monkeypatch):
+    from anml.surfaces import python
+
+    places = []
+
+    def read(data, format, given, place):
+        places.append(place)
+        raise InterruptedError
+
+    monkeypatch.setattr(python, "read", read)
+    with pytest.raises(InterruptedError):
+        package.audit("x.csv", ledger="books.db", policy="p.toml", track_domain="law")
+    assert (places[0].domain, str(places[0].policy)) == ("law", "p.toml")
