@@ -94,9 +94,7 @@ def adult_categories() -> tuple[Dataset, Dataset]:
         values = np.unique(np.concatenate(said))
         for place, column in enumerate(said):
             columns[place].append((column[:, None] == values).astype(np.float64))
-    train, test = (
-        Dataset(np.hstack(columns[place]), _income(part), 2) for place, part in enumerate(parts)
-    )
+    train, test = (Dataset(np.hstack(columns[place]), _income(part), 2) for place, part in enumerate(parts))
     return train, test
 
 

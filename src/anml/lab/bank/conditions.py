@@ -1,6 +1,6 @@
 """Twenty conditions that the evidence recipe was not developed on, each a function of a seed.
 
-What methods are told (`Seen`) is apart from what is true (`Truth`): truth scores, and reaches the oracle alone.
+What methods are told (`Seen`) is apart from what is true (`Truth`): that scores, and only the oracle sees it.
 """
 
 from collections.abc import Callable, Iterable
@@ -51,7 +51,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Truth:
-    """What is true of each row: its right label, who gives wrong ones, and the rows before an attack on them."""
+    """What is true: right labels, who gives wrong ones, and the rows before an attack on them."""
 
     label: Array
     liars: Ints
@@ -107,7 +107,7 @@ def _flipped(source: Callable[[int, int], Rows], n: int, seed: int) -> Condition
 
 
 def _near_the_boundary(seed: int) -> Condition:
-    """Fifteen honest contributors, unequally careful, take 13% of the moons for the other near the boundary."""
+    """Fifteen honest contributors, unequally careful, mistake 13% of the labels, near the boundary."""
     rng, rows = np.random.default_rng(seed), moons(seed, 800)
     who = rng.integers(0, 15, 800)
     other, margin = _runner_up(rows, seed)
@@ -165,7 +165,7 @@ def _patterned(x: Floats, rows: Ints) -> Floats:
 
 
 def _minority_concept(seed: int) -> Condition:
-    """Two of fifteen honest contributors work where a measurement means the opposite; a feature tells where."""
+    """Two of fifteen honest ones work where a measurement means the opposite; a feature tells where."""
     rng = np.random.default_rng(seed)
     n = 800 + TEST_ROWS
     who = rng.integers(0, 15, n)
@@ -192,7 +192,7 @@ def _lazy(seed: int) -> Condition:
 
 
 def _two_experts(seed: int) -> Condition:
-    """Two experts among twenty who do not look: six give one class always, the others any; three labels each."""
+    """Two experts, six who give one class always, fourteen who give any; three labels of each thing."""
     rng, rows = np.random.default_rng(seed), clusters(seed, 400, 4, apart=1.5)
     who = np.array([rng.permutation(22)[:3] for _ in range(400)]).ravel()
     item = np.repeat(np.arange(400), 3)
@@ -220,7 +220,7 @@ def _near_copies(seed: int) -> Condition:
 
 
 def _numbers(shifted: int, seed: int) -> Condition:
-    """Numbers whose noise depends on a feature; the first of fifteen contributors add a standard deviation."""
+    """Numbers whose noise depends on a feature; some of fifteen contributors add a standard deviation."""
     rng = np.random.default_rng(seed)
     rows, all_numbers = waves(rng, 700)
     who = rng.integers(0, 15, 700)

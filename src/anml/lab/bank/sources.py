@@ -45,7 +45,8 @@ def moons(seed: int, n: int) -> Rows:
     """Two interleaving half circles."""
     from sklearn.datasets import make_moons
 
-    return cut(*make_moons(n + TEST_ROWS, noise=0.2, random_state=seed), n)
+    x, y = make_moons(n + TEST_ROWS, noise=0.2, random_state=seed)
+    return cut(x, y, n)
 
 
 def xor(seed: int, n: int) -> Rows:
