@@ -186,8 +186,7 @@ def test_numbers_are_shifted_by_their_spread_and_tested_without_noise():
     np.testing.assert_allclose(plain.y_test, mean)
 
 
-@pytest.mark.skipif(not os.environ.get("ANML_DATA"), reason="needs Covertype, in the folder named by ANML_DATA")
-def test_each_specialist_has_one_class_and_liars_call_it_the_next():
+def test_each_specialist_has_one_class_and_liars_call_it_the_next(real_data):
     condition = make_condition("specclass_30", 0)
     seen, truth = condition.seen, condition.truth
     assert (seen.contributor // 3 == truth.label).all()
