@@ -17,7 +17,7 @@ from anml.lab.bank.recipes import CONVICTING, assessed, believed, weighed
 from anml.lab.bank.run import decided, run_block
 from anml.lab.report import write_report
 from anml.lab.runner import run
-from anml.lab.spec import catalogue
+from anml.lab.spec import catalogue, load
 from anml.lab.summary import describe, load_results
 
 BANK = catalogue("beyond")["bank"]
@@ -271,6 +271,25 @@ def test_a_bank_of_one_method_has_a_page_too(tmp_path):
     write_report(tmp_path, tmp_path / "beyond.md", [bank], "beyond")
     assert "| clean_xor " in (tmp_path / "beyond.md").read_text()
     assert describe(load_results(bank, tmp_path))["claims"] == []
+
+
+def test_parts_that_were_run_apart_are_joined(tmp_path):
+    """By a file of one's own with other methods and conditions, in another folder."""
+    names = ["clean_xor", "lazy_bal4"]
+    for name in names:
+        (tmp_path / f"{name}.toml").write_text(
+            f'title = "x"\nkind = "bank"\ntrials = 1\nmethods = ["uniform"]\n[vary]\ndataset = ["{name}"]\n'
+        )
+        run([load(tmp_path / f"{name}.toml")], tmp_path / name)
+    bank = small(names, ["uniform"], derived={}, claims=())
+    parts = tmp_path / "whole" / ".parts" / "bank"
+    parts.mkdir(parents=True)
+    for name in names:
+        (tmp_path / name / "rows" / f"{name}.parquet").rename(parts / f"{name}.parquet")
+    seen = []
+    run([bank], tmp_path / "whole", progress=lambda what, done, of: seen.append((done, of)))
+    assert seen == [(2, 2)]
+    assert load_results(bank, tmp_path / "whole").rows["dataset"].to_list() == names
 
 
 def test_a_seed_of_its_own_gives_other_conditions():
