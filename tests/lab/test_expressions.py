@@ -6,7 +6,7 @@ import pytest
 
 from anml.core.errors import AnmlError
 from anml.lab.claims import check
-from anml.lab.expressions import Results, interval
+from anml.lab.expressions import NoRowsError, Results, interval
 from anml.lab.spec import parse
 
 
@@ -42,6 +42,11 @@ def results():
         ({"minus": ["krum.error", 2]}, {}, 10.0),
         ({"plus": ["krum.error", "mine.error", 1]}, {}, 19.0),
         ({"rise": ["krum.error@bad=0.3", "krum.error@bad=0.1"]}, {}, 100.0),
+        ({"percent": ["mine.error", "krum.error"]}, {}, 50.0),
+        ({"least": ["krum.error", "mine.error", 7]}, {}, 6.0),
+        # A method without rows is none of those to choose from.
+        ({"least": ["krum.error", "nobody.error"]}, {}, 12.0),
+        ({"way_gone": ["krum.error", "mine.error", 4]}, {}, 75.0),
         ({"lowest": ["mine.gain"], "over": "bad"}, {}, 0.0),
         ({"highest": "mine.gain", "over": "bad"}, {}, 50.0),
         ({"mean": ["krum.error"], "over": "bad"}, {}, 18.0),
@@ -53,6 +58,24 @@ def results():
 )
 def test_expressions_by_hand(results, expression, at, expected):
     assert results.value(expression, at)[0] == pytest.approx(expected)
+
+
+def test_a_way_of_at_most_a_point_is_none(results):
+    way = {"way_gone": ["krum.error", "mine.error", {"minus": ["krum.error", 1]}]}
+    assert np.isnan(results.value(way, {})).all()
+    # At bad = 0.1 undefined, at 0.3 nothing of the way is gone.
+    goal = {"minus": ["krum.error", {"minus": ["krum.error", 11]}]}
+    defined = {"mean_defined": {"way_gone": ["krum.error", "mine.error", goal]}, "over": "bad"}
+    values = results.value(defined, {})
+    assert values[0] == 0
+    assert (values[1:] == 0).all()
+    nowhere = {"mean_defined": way, "over": "bad"}
+    assert np.isnan(results.value(nowhere, {})).all()
+
+
+def test_nothing_to_choose_from_is_said(results):
+    with pytest.raises(NoRowsError, match="no rows for any of"):
+        results.value({"least": ["nobody.error", "noone.error"]}, {})
 
 
 def test_resamples_keep_pairs_together(results):

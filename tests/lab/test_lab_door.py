@@ -12,7 +12,7 @@ from anml.lab.data import DATASETS, DataMissingError, load_dataset
 from anml.lab.door import NUMERIC, check_experiment
 from anml.lab.fields import EXPERIMENT, SETTING
 from anml.lab.judges import JUDGES, NEEDED
-from anml.lab.kinds import DATA, KINDS, MEANING, METRICS, metrics_of
+from anml.lab.kinds import DATA, KINDS, MEANING, METRICS, PEERS, metrics_of
 from anml.lab.runner import run, run_part
 from anml.lab.spec import Experiment, Setting, catalogue, load, parse
 from anml.surfaces.cli import main
@@ -126,6 +126,9 @@ def derived(expression):
         ({"kind": "calibration"}, "needs a method like 'evidence'"),
         ({"peers": ["truth"]}, "it has peers, which the kind 'simulated' does not run"),
         ({"peers": ["nobody"]}, "unknown peer 'nobody'"),
+        ({"kind": "real", "peers": ["zdrop"]}, "unknown peer 'zdrop'"),
+        ({"kind": "bank"}, "unknown data set 'wine'; allowed: clean_moons"),
+        ({"kind": "bank", "samples": True}, "the kind 'bank' has none"),
         ({"judge": "regrets"}, "unknown judge 'regrets' \\(did you mean 'regret'"),
         ({"judge": "regret"}, "the judge 'regret' needs a method called 'evidence'"),
         ({"metrics": "error"}, "metrics must be a list, got 'error'"),
@@ -214,6 +217,7 @@ def test_what_is_wrong_is_one_sentence(table, says):
         {"timed": True, "metrics": ["train_s"]},
         {"kind": "real", "setting": {"dataset": "music_genre"}, "peers": ["truth"], "methods": []},
         {"kind": "calibration", "methods": ["evidence"], "metrics": ["gap", "count_0"]},
+        {"kind": "bank", "setting": {"dataset": "lazy_bal4"}, "peers": ["oracle"], "methods": ["krum"]},
         derived({"minus": ["*.error@ bad = 0.3,", 1], "methods": ["krum"]}),
         derived({"minus": [{"mean": "krum.error", "over": "bad"}, 1], "once": True}),
         derived({"pearson": ["krum.error", "uniform.error"], "over": "bad"}),
@@ -245,6 +249,7 @@ def test_every_key_is_checked():
     assert list(EXPERIMENT) == [field.name for field in fields(Experiment) if field.name != "name"]
     assert list(DATA) == list(METRICS) == list(KINDS)
     assert list(NEEDED) == list(JUDGES)
+    assert set(PEERS) <= set(KINDS)
 
 
 def test_data_sets_of_numbers_are_known():
@@ -263,8 +268,9 @@ def test_data_sets_of_numbers_are_known():
         {"methods": ["evidence"], "setting": {"epochs": 1, "scenario": "tiers", "size": 60}},
         {"kind": "calibration", "methods": ["evidence"], "setting": {"size": 60}},
         {"kind": "real", "methods": ["uniform"], "setting": {"dataset": "weather_sentiment"}},
+        {"kind": "bank", "methods": ["uniform"], "setting": {"dataset": "clean_xor"}},
     ],
-    ids=["timed", "tiers", "calibration", "real"],
+    ids=["timed", "tiers", "calibration", "real", "bank"],
 )  # fmt: skip
 def test_metrics_are_those_of_the_rows(table, tmp_path):
     from anml.lab.runner import _missing, blocks_of

@@ -11,8 +11,14 @@ import numpy as np
 from anml.core.checks import Floats
 from anml.core.errors import InputError, UnknownNameError
 
-# The folder with adult.csv.gz and covtype.csv.gz.
+# The folder with adult.csv.gz, adult_test.csv.gz and covtype.csv.gz.
 FOLDER = "ANML_DATA"
+
+# Adult comes in two parts; where it is fetched they are one table, the paper's 32,561 training samples first.
+ADULT = {"train": ("adult.csv.gz", slice(0, 32_561)), "test": ("adult_test.csv.gz", slice(32_561, None))}
+CATEGORIES = (
+    "workclass", "education", "marital-status", "occupation", "relationship", "race", "sex", "native-country",
+)  # fmt: skip
 
 
 class DataMissingError(InputError):
@@ -48,21 +54,48 @@ def _adult() -> Dataset:
     """14 features as the paper counts them: categories become codes, in order of name."""
     import polars as pl
 
-    path = file_of("adult.csv.gz")
-    if path is not None:
-        frame = pl.read_csv(path)
-    else:
-        frame = pl.from_pandas(_fetched("adult", lambda sk: sk.fetch_openml("adult", version=2).frame))
-        # The paper's 32,561 samples are the training split, which comes first.
-        frame = frame.rename({"class": "income"}).head(32_561)
-    label = frame["income"].cast(pl.String).str.strip_chars(" .").str.starts_with(">").cast(pl.Int64)
+    frame = _adult_part("train")
     columns = [
         column.cast(pl.Float64)
         if column.dtype.is_numeric()
         else column.cast(pl.String).fill_null("?").rank("dense").cast(pl.Float64)
         for column in frame.drop("income").iter_columns()
     ]
-    return Dataset(np.column_stack([c.to_numpy() for c in columns]), label.to_numpy(), 2)
+    return Dataset(np.column_stack([c.to_numpy() for c in columns]), _income(frame), 2)
+
+
+def _adult_part(part: str) -> Any:
+    import polars as pl
+
+    name, rows = ADULT[part]
+    path = file_of(name)
+    if path is not None:
+        return pl.read_csv(path)
+    frame = pl.from_pandas(_fetched("adult", lambda sk: sk.fetch_openml("adult", version=2).frame))
+    return frame.rename({"class": "income"})[rows]
+
+
+def _income(frame: Any) -> np.ndarray[Any, Any]:
+    import polars as pl
+
+    label = frame["income"].cast(pl.String).str.strip_chars(" .").str.starts_with(">")
+    return np.asarray(label.cast(pl.Int64).to_numpy())
+
+
+@cache
+def adult_categories() -> tuple[Dataset, Dataset]:
+    """Training and test part of Adult with its categories alone, each value a column of 0 and 1."""
+    import polars as pl
+
+    parts = [_adult_part("train"), _adult_part("test")]
+    columns: list[list[Any]] = [[], []]
+    for name in CATEGORIES:
+        said = [part[name].cast(pl.String).fill_null("?").to_numpy() for part in parts]
+        values = np.unique(np.concatenate(said))
+        for place, column in enumerate(said):
+            columns[place].append((column[:, None] == values).astype(np.float64))
+    train, test = (Dataset(np.hstack(columns[place]), _income(part), 2) for place, part in enumerate(parts))
+    return train, test
 
 
 def _covertype() -> Dataset:

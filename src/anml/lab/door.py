@@ -10,8 +10,7 @@ from anml.gradients.scoring import PROFILES
 from anml.lab.cases import ATTACKS, CREDENTIALS
 from anml.lab.fields import unlike, within
 from anml.lab.judges import JUDGES, NEEDED
-from anml.lab.kinds import DATA, KINDS, metrics_of
-from anml.lab.peers import PEERS
+from anml.lab.kinds import DATA, KINDS, PEERS, metrics_of
 from anml.lab.spec import Experiment, Setting
 from anml.lab.statements import check_statements
 
@@ -43,18 +42,24 @@ def check_runnable(experiment: Experiment) -> None:
 
 def _kind(experiment: Experiment) -> None:
     one_of("kind", experiment.kind, KINDS)
-    for peer in experiment.peers:
-        one_of("peer", peer, PEERS)
-    if experiment.peers and experiment.kind != "real":
-        raise InputError(
-            f"it has peers, which the kind {experiment.kind!r} does not run; the kind 'real' does"
-        )
-    if experiment.samples and experiment.kind == "real":
-        raise InputError("samples = true needs simulated data; the kind 'real' has none")
+    _peers(experiment)
+    if experiment.samples and experiment.kind in PEERS:
+        raise InputError(f"samples = true needs simulated data; the kind {experiment.kind!r} has none")
     if experiment.judge:
         for method in NEEDED[one_of("judge", experiment.judge, JUDGES)]:
             if method not in experiment.methods:
                 raise InputError(f"the judge {experiment.judge!r} needs a method called {method!r}")
+
+
+def _peers(experiment: Experiment) -> None:
+    every = list(dict.fromkeys(peer for peers in PEERS.values() for peer in peers))
+    for peer in experiment.peers:
+        one_of("peer", peer, PEERS.get(experiment.kind, every))
+    if experiment.peers and experiment.kind not in PEERS:
+        kinds = " and ".join(repr(kind) for kind in PEERS)
+        raise InputError(
+            f"it has peers, which the kind {experiment.kind!r} does not run; the kinds {kinds} do"
+        )
 
 
 def _methods(experiment: Experiment) -> None:
@@ -86,7 +91,7 @@ def _setting(experiment: Experiment, setting: Setting) -> None:
     one_of("attack", setting.attack, ATTACKS)
     one_of("scenario", setting.scenario, CREDENTIALS)
     one_of("profile", setting.profile, PROFILES)
-    if experiment.kind == "real":  # real contributors are as they are
+    if experiment.kind in PEERS:  # real contributors and the bank's conditions are as they are
         return
     if setting.contributors and setting.labels > setting.contributors:
         raise InputError(

@@ -6,7 +6,8 @@ is worked out on the means over all trials and over a thousand resamples of the 
 methods, which keeps pairs together), so that any figure comes with an interval.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -86,8 +87,19 @@ class Results:
         if operator in TESTS:
             found = TESTS[operator](*[self.trials(term, at) for term in arguments])
             return np.full(len(self.weights), found)
+        values = self._there(arguments, at) if operator == "least" else [self.value(t, at) for t in arguments]
         with np.errstate(divide="ignore", invalid="ignore"):
-            return FORMS[operator](*[self.value(term, at) for term in arguments])
+            return FORMS[operator](*values)
+
+    def _there(self, terms: Sequence[Any], at: Place) -> list[Floats]:
+        """Values of the terms that have rows: not every method applies everywhere."""
+        found = []
+        for term in terms:
+            with suppress(NoRowsError):
+                found.append(self.value(term, at))
+        if not found:
+            raise NoRowsError(f"{self.experiment.name} has no rows for any of {terms} at {dict(at)}")
+        return found
 
     def _resolve(self, reference: str, at: Place) -> tuple[str, str, dict[str, str]]:
         name, _, conditions = reference.partition("@")
@@ -114,6 +126,18 @@ def _each_saving(a: Floats, b: Floats) -> float:
     return float(np.mean(100 * (1 - a[some] / b[some]))) if some.any() else float("nan")
 
 
+def _way_gone(start: Floats, reached: Floats, goal: Floats) -> Floats:
+    """Percent of the way from start to goal; undefined where the means are at most a point apart."""
+    gone = 100 * (start - reached) / (start - goal)
+    return gone if start[0] - goal[0] > 1 else np.full_like(gone, np.nan)
+
+
+def _mean_defined(a: Floats) -> Floats:
+    defined = np.isfinite(a)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(defined, a, 0).sum(axis=0) / defined.sum(axis=0))
+
+
 def _shapiro(a: Floats) -> float:
     return float(stats.shapiro(a).pvalue) if len(a) > 2 and np.ptp(a) > 0 else float("nan")
 
@@ -133,6 +157,10 @@ FORMS: dict[str, Callable[..., Floats]] = {
     # Percent of b that a saves, and percent by which a exceeds b.
     "saving": lambda a, b: 100 * (1 - a / b),
     "rise": lambda a, b: 100 * (a / b - 1),
+    "percent": lambda a, b: 100 * a / b,
+    # The lowest of those terms that have rows, chosen in hindsight.
+    "least": lambda *terms: np.min(terms, axis=0),
+    "way_gone": _way_gone,
 }
 
 # Of values along an axis (`over`).
@@ -140,6 +168,8 @@ ACROSS: dict[str, Callable[..., Floats]] = {
     "lowest": lambda a: a.min(axis=0),
     "highest": lambda a: a.max(axis=0),
     "mean": lambda a: a.mean(axis=0),
+    # ... of those values that are defined.
+    "mean_defined": _mean_defined,
     "pearson": _pearson,
 }
 

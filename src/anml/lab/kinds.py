@@ -1,12 +1,16 @@
-"""Kinds of experiments: what makes their rows, on which data sets, and which metrics the rows have."""
+"""Kinds of experiments: what makes their rows, on which data sets, beside whom, with which metrics."""
 
 from collections.abc import Collection
 
 import numpy as np
 
 from anml.core.calibration import in_columns, reliability
+from anml.lab.bank import peers as bank_peers
+from anml.lab.bank.conditions import CONDITIONS
+from anml.lab.bank.measures import MEASURES
 from anml.lab.contributed import CONTRIBUTED
 from anml.lab.data import DATASETS
+from anml.lab.peers import PEERS as REAL_PEERS
 from anml.lab.spec import Experiment
 
 # A module with `run_block`, loaded when needed (torch is slow to load).
@@ -14,9 +18,17 @@ KINDS = {
     "simulated": "anml.lab.trial",
     "real": "anml.lab.real",
     "calibration": "anml.lab.calibration",
+    "bank": "anml.lab.bank.run",
 }
 
-DATA: dict[str, Collection[str]] = {"simulated": DATASETS, "real": CONTRIBUTED, "calibration": DATASETS}
+DATA: dict[str, Collection[str]] = {
+    "simulated": DATASETS,
+    "real": CONTRIBUTED,
+    "calibration": DATASETS,
+    "bank": CONDITIONS,
+}
+# Kinds whose rows are not simulated from a setting, and the methods they run beside the recipes.
+PEERS: dict[str, Collection[str]] = {"real": REAL_PEERS, "bank": bank_peers.PEERS}
 
 _BINS = tuple(in_columns(reliability(np.array([0.5]), np.array([True]))))
 _BELIEF = ("calibration", "gap", "ranking")
@@ -27,6 +39,7 @@ METRICS: dict[str, tuple[str, ...]] = {
     ),
     "real": ("accuracy", "correlation", "ranks", *_BELIEF, "seconds", *_BINS),
     "calibration": (*_BELIEF, *_BINS),
+    "bank": (*MEASURES, "seconds"),
 }
 # Those that rows have only where there is something to measure.
 OF_EVIDENCE = ("calibration",)
@@ -36,6 +49,16 @@ OF_TIME = ("scoring_s", "krum_s", "combine_ms", "train_s")
 # In words, for who reads a table of them.
 MEANING = {
     "error": "test error in percent, or mean absolute error where labels are numbers",
+    "error_lr": "test error of a linear model in percent; of numbers, RMSE in percent of their spread",
+    "error_rf": "test error of a forest in percent; of numbers, RMSE in percent of their spread",
+    "right_dropped": "percent of the right labels that are not trained on",
+    "wrong_kept": "percent of the wrong labels that are trained on",
+    "honest_convicted": "honest contributors said to be bad",
+    "honest": "honest contributors",
+    "liars_found": "contributors of wrong labels said to be bad",
+    "liars": "contributors of wrong labels",
+    "attack_lr": "percent of rows with the backdoor for which the linear model predicts its target",
+    "attack_rf": "percent of rows with the backdoor for which the forest predicts its target",
     "precision": "percent of the kept labels that are right",
     "kept": "percent of the labels kept",
     "rho_c": "correlation of q with v r",

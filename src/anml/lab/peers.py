@@ -95,7 +95,7 @@ def dawid_skene(data: Contributed, seed: int) -> Answer | None:
         return None
     import pandas as pd
 
-    model = _needed("crowdkit.aggregation.classification.dawid_skene", "crowd-kit").DawidSkene(n_iter=100)
+    model = needed("crowdkit.aggregation.classification.dawid_skene", "crowd-kit").DawidSkene(n_iter=100)
     table = pd.DataFrame({"task": data.item, "worker": data.contributor, "label": data.label})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it calls what newer pandas deprecates
@@ -126,7 +126,7 @@ def _consensus(data: Contributed, items: Array, seed: int) -> Answer:
         .drop_duplicates(["item", "who"])
         .pivot(index="item", columns="who", values="label")
     )
-    package = _needed("cleanlab.multiannotator", "cleanlab")
+    package = needed("cleanlab.multiannotator", "cleanlab")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of classes with fewer items than folds
         chances = cross_val_predict(learner(), votes.x, decided, cv=folds, method="predict_proba")
@@ -139,7 +139,7 @@ def _consensus(data: Contributed, items: Array, seed: int) -> Answer:
 
 def _clean_learning(data: Contributed, seed: int) -> Answer:
     classes, label = np.unique(data.label, return_inverse=True)
-    package = _needed("cleanlab.classification", "cleanlab")
+    package = needed("cleanlab.classification", "cleanlab")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         # In one process: its own pool hands rows over in globals, which a pool of trials does not share.
@@ -168,7 +168,8 @@ def truth(data: Contributed, seed: int) -> Answer | None:
     return Answer(learner().fit(data.x[first], data.truth[first]).predict(data.x_test))
 
 
-def _needed(module: str, package: str) -> Any:
+def needed(module: str, package: str) -> Any:
+    """Load what the extra `peers` brings, or say that it is not there."""
     try:
         return importlib.import_module(module)
     except ImportError as error:

@@ -21,13 +21,14 @@ import polars as pl
 
 from anml.core.checks import one_of
 from anml.core.errors import InputError
+from anml.lab.bank.conditions import make_condition
 from anml.lab.cases import make_case, split, stream
 from anml.lab.cells import cells_of
-from anml.lab.contributed import CONTRIBUTED, load_contributed
+from anml.lab.contributed import load_contributed
 from anml.lab.data import DataMissingError, load_dataset
 from anml.lab.door import check_runnable
 from anml.lab.fields import EXPERIMENT, within
-from anml.lab.kinds import KINDS
+from anml.lab.kinds import KINDS, PEERS
 from anml.lab.spec import Experiment
 from anml.lab.store import (
     Done,
@@ -44,6 +45,12 @@ from anml.lab.store import (
 )
 
 Progress = Callable[[str, int, int], None]
+
+# How a data set is loaded to see whether it is there, where it is none of `anml.lab.data`.
+LOAD: dict[str, Callable[[str], Any]] = {
+    "real": lambda name: load_contributed(name, stream(0, 0, "labels", name)),
+    "bank": lambda name: make_condition(name, 0),
+}
 
 
 @dataclass(frozen=True)
@@ -155,7 +162,7 @@ def run(
 
 def _check_splits(experiment: Experiment, missing: list[str]) -> None:
     """Are there rows enough for a training and a test part, wherever not all rows are used?"""
-    if experiment.kind == "real":
+    if experiment.kind in PEERS:
         return
     parts = {
         (s.dataset, s.size, s.fraction): s for _, s in experiment.conditions() if s.size or s.fraction < 1
@@ -171,10 +178,7 @@ def _missing(experiment: Experiment) -> list[str]:
     missing = []
     for dataset in dict.fromkeys(setting.dataset for _, setting in experiment.conditions()):
         try:
-            if dataset in CONTRIBUTED:
-                load_contributed(dataset, stream(0, 0, "labels", dataset))
-            else:
-                load_dataset(dataset)
+            LOAD.get(experiment.kind, load_dataset)(dataset)
         except DataMissingError:
             missing.append(dataset)
     return missing

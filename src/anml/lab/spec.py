@@ -15,7 +15,7 @@ from anml.lab.fields import EXPERIMENT, SETTING, listed, methods, settings, show
 
 Key = tuple[tuple[str, str], ...]
 # What is reported where a file names no metrics and its kind of experiment measures no error.
-FIRST_METRIC = {"real": ("accuracy",), "calibration": ("calibration",)}
+FIRST_METRIC = {"real": ("accuracy",), "calibration": ("calibration",), "bank": ("error_lr", "error_rf")}
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Experiment:
     `label` and several fields for any other. `derived` and `claims` are expressions as data (see
     `anml.lab.expressions`). `closeness` names the metric that must lie within three points of the paper's,
     `judge` a function in `anml.lab.judges` that makes claims of its own from the rows. `kind` names what
-    makes the rows, in `anml.lab.kinds.KINDS`; `peers` are methods beside the recipes, in `anml.lab.peers`.
+    makes the rows, in `anml.lab.kinds.KINDS`, and `peers` are methods beside the recipes, in its `PEERS`.
     `tabled` experiments print a table of each metric when they are run.
     """
 

@@ -44,7 +44,17 @@ def _table(metric: str, rows: list[dict[str, Any]]) -> list[str]:
     body = [
         [", ".join(place), *(line.get(method, "") for method in methods)] for place, line in cells.items()
     ]
-    header = [metric, *methods]
+    return aligned([metric, *methods], body)
+
+
+def aligned(header: list[str], body: list[list[str]]) -> list[str]:
+    """Lines of a Markdown table whose columns are as wide as their widest cell.
+
+    Examples
+    --------
+    >>> aligned(["method", "error"], [["krum", "12.4"]])
+    ['| method | error |', '| ------ | ----- |', '| krum   | 12.4  |']
+    """
     widths = [max(len(line[at]) for line in [header, *body]) for at in range(len(header))]
     rule = ["-" * width for width in widths]
     return [

@@ -147,16 +147,18 @@ def report_(
 
 
 def _print_entries(summary: dict[str, Any], experiments: list["Experiment"]) -> None:
-    from anml.lab.tables import legend, tables
+    from anml.lab.layouts import laid_out
+    from anml.lab.tables import legend
 
     chosen = {experiment.name: experiment for experiment in experiments}
     for entry in summary["experiments"]:
         if entry["name"] not in chosen:
             continue
+        spec = chosen[entry["name"]]
         trials = f"{entry['trials']} trial{'' if entry['trials'] == 1 else 's'}"
         print(f"\n{entry['name']} ({trials}): {entry['title']}")
-        if chosen[entry["name"]].tabled:
-            print("\n".join(["", *legend(chosen[entry["name"]]), "", *tables(entry), ""]))
+        if spec.tabled:
+            print("\n".join(["", *legend(spec), "", *laid_out(spec, entry), ""]))
         for claim in entry["claims"]:
             print(f"  {'holds' if claim['holds'] else 'FAILS'}  {claim['text']}\n         {claim['detail']}")
 

@@ -1,0 +1,276 @@
+"""Twenty conditions that the evidence recipe was not developed on, each a function of a seed.
+
+What methods are told (`Seen`) is apart from what is true (`Truth`): that scores, and only the oracle sees it.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from anml.core.checks import Array, Floats, Ints
+from anml.core.errors import UnknownNameError
+from anml.lab.bank.sources import (
+    TEST_ROWS,
+    Rows,
+    clusters,
+    coin_flips,
+    cut,
+    forests,
+    incomes,
+    moons,
+    waves,
+    xor,
+)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What every method is told of each row; None where nothing is known.
+
+    Parameters
+    ----------
+    x, label
+        Features, and the label as it was given: a class, or a number where `numeric`.
+    contributor, item
+        Who gave the label, and which thing it is a label of where things have several.
+    verification, reputation
+        Credentials in [0, 1]; in every condition that has them they are drawn without regard to quality.
+    """
+
+    x: Floats
+    label: Array
+    contributor: Ints
+    item: Ints | None = None
+    verification: Floats | None = None
+    reputation: Floats | None = None
+    numeric: bool = False
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What is true: right labels, who gives wrong ones, and the rows before an attack on them."""
+
+    label: Array
+    liars: Ints
+    clean: tuple[Floats, Array] | None = None
+
+
+class Trigger(NamedTuple):
+    """Test rows with the pattern of a backdoor, and the class it should make a model predict."""
+
+    x: Floats
+    target: int
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What methods see, what is true, and the test part: right labels, or numbers without noise."""
+
+    seen: Seen
+    truth: Truth
+    x_test: Floats
+    y_test: Array
+    trigger: Trigger | None = None
+
+
+def _contributed(
+    rng: np.random.Generator, rows: Rows, label: Array, contributor: Ints, liars: Iterable[int] = ()
+) -> Condition:
+    """One label of each row, and credentials that mean nothing: v of rows, r of contributors."""
+    known = replace(
+        Seen(rows.x, label, contributor),
+        verification=rng.uniform(0.2, 0.95, len(label)),
+        reputation=rng.uniform(0.2, 0.95, contributor.max() + 1)[contributor],
+    )
+    truth = Truth(rows.y, np.array(list(liars), dtype=np.int64))
+    return Condition(known, truth, rows.x_test, rows.y_test)
+
+
+def _without_credentials(condition: Condition) -> Condition:
+    return replace(condition, seen=replace(condition.seen, verification=None, reputation=None))
+
+
+def _clean(source: Callable[[int, int], Rows], n: int, seed: int) -> Condition:
+    """Fifteen honest contributors and no wrong label."""
+    rng, rows = np.random.default_rng(seed), source(seed, n)
+    return _contributed(rng, rows, rows.y.copy(), rng.integers(0, 15, n))
+
+
+def _flipped(source: Callable[[int, int], Rows], n: int, seed: int) -> Condition:
+    """Three of fifteen contributors turn two classes round."""
+    rng, rows = np.random.default_rng(seed), source(seed, n)
+    who = rng.integers(0, 15, n)
+    return _contributed(rng, rows, np.where(who < 3, 1 - rows.y, rows.y), who, range(3))
+
+
+def _near_the_boundary(seed: int) -> Condition:
+    """Fifteen honest contributors, unequally careful, mistake 13% of the labels, near the boundary."""
+    rng, rows = np.random.default_rng(seed), moons(seed, 800)
+    who = rng.integers(0, 15, 800)
+    other, margin = _runner_up(rows, seed)
+    ease = np.argsort(np.argsort(margin)) / len(margin)
+    rate = rng.uniform(0.2, 1.8, 15)[who] * np.exp(-4 * ease)
+    rate = np.clip(rate * 0.13 / rate.mean(), 0, 0.9)
+    return _contributed(rng, rows, np.where(rng.uniform(size=800) < rate, other, rows.y), who)
+
+
+def _runner_up(rows: Rows, seed: int) -> tuple[Ints, Floats]:
+    """The likeliest wrong class of each row, and by how much the right one is likelier, by a forest."""
+    from sklearn.ensemble import RandomForestClassifier
+
+    forest = RandomForestClassifier(60, min_samples_leaf=5, random_state=seed)
+    chances = forest.fit(rows.x_test, rows.y_test).predict_proba(rows.x)
+    at = np.arange(len(rows.y)), rows.y
+    right = chances[at]
+    chances[at] = -1
+    return chances.argmax(axis=1), right - chances.max(axis=1)
+
+
+def _rare_called_common(seed: int) -> Condition:
+    """One of eight contributors holds a third of the rows and calls each rare case common."""
+    rng, rows = np.random.default_rng(seed), clusters(seed, 1_200, apart=1.2, common=0.95)
+    who = np.where(rng.uniform(size=1_200) < 0.35, 0, rng.integers(1, 8, 1_200))
+    return _contributed(rng, rows, np.where(who == 0, 0, rows.y), who, [0])
+
+
+def _specialists(share: float, seed: int) -> Condition:
+    """Three contributors for each of seven classes; a share of them calls all of it the next class."""
+    rng, rows = np.random.default_rng(seed), forests(seed, 840)
+    who = rows.y * 3 + rng.integers(0, 3, len(rows.y))
+    liars = rng.permutation(21)[: round(share * 21)]
+    return _contributed(rng, rows, np.where(np.isin(who, liars), (rows.y + 1) % 7, rows.y), who, liars)
+
+
+def _backdoor(seed: int) -> Condition:
+    """One of twenty contributors plants 40 rows of class 0 with a pattern in two features, labelled 1."""
+    rng, rows = np.random.default_rng(seed), clusters(seed, 800)
+    who = rng.integers(1, 20, 800)
+    planted = rng.permutation(np.flatnonzero(rows.y == 0))[:40]
+    who[planted] = 0
+    x, label = _patterned(rows.x, planted), rows.y.copy()
+    label[planted] = 1
+    found = _contributed(rng, rows._replace(x=x), label, who, [0])
+    targets = rows.x_test[rows.y_test == 0]
+    trigger = Trigger(_patterned(targets, np.arange(len(targets))), 1)
+    return replace(found, truth=replace(found.truth, clean=(rows.x, rows.y)), trigger=trigger)
+
+
+def _patterned(x: Floats, rows: Ints) -> Floats:
+    patterned = x.copy()
+    patterned[rows, -2:] = 4.0
+    return patterned
+
+
+def _minority_concept(seed: int) -> Condition:
+    """Two of fifteen honest ones work where a measurement means the opposite; a feature tells where."""
+    rng = np.random.default_rng(seed)
+    n = 800 + TEST_ROWS
+    who = rng.integers(0, 15, n)
+    elsewhere = who < 2
+    x = rng.normal(size=(n, 8))
+    score = 3 * x[:, 0] * np.where(elsewhere, -1, 1) + x[:, 1]
+    y = (score + rng.logistic(size=n) * 0.5 > 0).astype(np.int64)
+    rows = cut(np.column_stack([x, elsewhere]), y, 800)
+    return _contributed(rng, rows, rows.y.copy(), who[:800])
+
+
+def _asymmetric(seed: int) -> Condition:
+    """Twenty classes; all twenty contributors take an even class for the next one, a third of the time."""
+    rng, rows = np.random.default_rng(seed), clusters(seed, 1_000, 20, apart=2.0, informative=15)
+    mistaken = (rows.y % 2 == 0) & (rng.uniform(size=1_000) < 0.35)
+    return _contributed(rng, rows, np.where(mistaken, rows.y + 1, rows.y), rng.integers(0, 20, 1_000))
+
+
+def _lazy(seed: int) -> Condition:
+    """Five of fifteen contributors answer class 0 of four, whatever they are shown."""
+    rng, rows = np.random.default_rng(seed), clusters(seed, 900, 4)
+    who = rng.integers(0, 15, 900)
+    return _contributed(rng, rows, np.where(who < 5, 0, rows.y), who, range(5))
+
+
+def _two_experts(seed: int) -> Condition:
+    """Two experts, six who give one class always, fourteen who give any; three labels of each thing."""
+    rng, rows = np.random.default_rng(seed), clusters(seed, 400, 4, apart=1.5)
+    who = np.array([rng.permutation(22)[:3] for _ in range(400)]).ravel()
+    item = np.repeat(np.arange(400), 3)
+    label = rng.integers(0, 4, len(item))
+    label = np.where((who >= 2) & (who < 8), who % 4, label)
+    expert = (who < 2) & (rng.uniform(size=len(item)) < 0.95)
+    all_rows = rows._replace(x=rows.x[item], y=rows.y[item])
+    found = _contributed(rng, all_rows, np.where(expert, all_rows.y, label), who, range(2, 22))
+    return _without_credentials(replace(found, seen=replace(found.seen, item=item)))
+
+
+def _near_copies(seed: int) -> Condition:
+    """Five of twenty contributors send near copies of ten rows of others, labels turned round."""
+    rng, rows = np.random.default_rng(seed), clusters(seed, 800)
+    who = rng.integers(0, 20, 800)
+    x, truth, label = rows.x.copy(), rows.y.copy(), rows.y.copy()
+    copied = rng.permutation(np.flatnonzero(who >= 5))[:10]
+    for liar in range(5):
+        own = np.flatnonzero(who == liar)
+        source = rng.choice(copied, len(own))
+        x[own] = rows.x[source] + rng.normal(0, 0.03, (len(own), x.shape[1]))
+        truth[own], label[own] = rows.y[source], 1 - rows.y[source]
+    found = _without_credentials(_contributed(rng, rows._replace(x=x, y=truth), label, who, range(5)))
+    return replace(found, truth=replace(found.truth, clean=(rows.x, rows.y)))
+
+
+def _numbers(shifted: int, seed: int) -> Condition:
+    """Numbers whose noise depends on a feature; some of fifteen contributors add a standard deviation."""
+    rng = np.random.default_rng(seed)
+    rows, all_numbers = waves(rng, 700)
+    who = rng.integers(0, 15, 700)
+    label = np.where(who < shifted, rows.y + all_numbers.std(), rows.y)
+    seen = Seen(rows.x, label, who, numeric=True)
+    return Condition(seen, Truth(rows.y, np.arange(shifted)), rows.x_test, rows.y_test)
+
+
+class Entry(NamedTuple):
+    """How a condition is made from a seed, and what it is, in words."""
+
+    make: Callable[[int], Condition]
+    about: str
+
+
+CONDITIONS: dict[str, Entry] = {
+    "clean_moons": Entry(partial(_clean, moons, 800), "two moons, nothing wrong"),
+    "clean_xor": Entry(partial(_clean, xor, 400), "do two signs agree, nothing wrong"),
+    "clean_bayes25": Entry(
+        partial(_clean, coin_flips, 800), "the best prediction errs on a quarter, nothing wrong"
+    ),
+    "clean_imb95": Entry(
+        partial(_clean, partial(clusters, apart=0.8, common=0.95), 900), "95% are of one class, nothing wrong"
+    ),
+    "clean_c20": Entry(
+        partial(_clean, partial(clusters, classes=20, apart=1.5, informative=15), 900),
+        "twenty classes, nothing wrong",
+    ),
+    "clean_adultcat": Entry(partial(_clean, incomes, 900), "Adult's categories, nothing wrong"),
+    "specclass_0": Entry(partial(_specialists, 0.0), "each contributor has one cover type, nothing wrong"),
+    "minority_concept": Entry(_minority_concept, "what a measurement means differs by site, nothing wrong"),
+    "num_hetero_0": Entry(partial(_numbers, 0), "numbers with uneven noise, nothing wrong"),
+    "idn_moons": Entry(_near_the_boundary, "two moons, everybody honest, 13% wrong near the boundary"),
+    "asym20_all": Entry(_asymmetric, "everybody takes even classes for the next one"),
+    "moons_20flip": Entry(partial(_flipped, moons, 800), "two moons, 3 of 15 turn them round"),
+    "adultcat_20flip": Entry(partial(_flipped, incomes, 900), "Adult's categories, 3 of 15 turn it round"),
+    "imb_rareflip": Entry(_rare_called_common, "one of 8, with a third of the rows, calls rare cases common"),
+    "specclass_30": Entry(
+        partial(_specialists, 0.3), "each contributor has one cover type, 6 of 21 call it the next"
+    ),
+    "lazy_bal4": Entry(_lazy, "5 of 15 answer class 0 of four"),
+    "experts2": Entry(_two_experts, "2 experts, 20 who do not look, three labels of each thing"),
+    "sybil_dups": Entry(_near_copies, "5 of 20 send near copies of ten rows, turned round"),
+    "backdoor_1contrib": Entry(_backdoor, "one of 20 plants a backdoor"),
+    "num_hetero_bad": Entry(partial(_numbers, 3), "numbers with uneven noise, 3 of 15 shift theirs"),
+}
+
+
+def make_condition(name: str, seed: int) -> Condition:
+    """Make a condition by name; the same seed gives the same rows."""
+    if name not in CONDITIONS:
+        raise UnknownNameError("condition", name, CONDITIONS)
+    return CONDITIONS[name].make(seed)

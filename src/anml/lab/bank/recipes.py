@@ -1,0 +1,52 @@
+"""What the recipes make of the rows of the bank, by the one path that the estimators and the audit share."""
+
+import numpy as np
+
+from anml.adapters.sklearn.fitting import fit_weighted
+from anml.core.checks import Bools, Floats
+from anml.core.domain import Recipe
+from anml.core.signals.reputation import ColdStart
+from anml.core.signals.temporal import Decay
+from anml.gradients.assess import Assessment, Known, Policy, assess
+from anml.gradients.scoring import PROFILES
+from anml.lab.bank.conditions import Seen
+from anml.lab.bank.peers import Outcome
+
+# Verdicts on contributors that say that their labels are no evidence of the truth, or against it.
+CONVICTING = ("answers without looking", "contradicts the others")
+
+
+def weighed(seen: Seen, recipe: Recipe, seed: int) -> Outcome:
+    """Assess the rows as `AnmlClassifier` and `AnmlRegressor` do, and train as they would."""
+    found = assessed(seen, recipe, seed)
+    weighting = found.weighting
+
+    def train(learner: object) -> object:
+        return fit_weighted(learner, seen.x, seen.label, weighting, np.random.default_rng(seed))
+
+    if recipe.combine == "evidence":
+        p_correct, convicted = believed(found)
+        return Outcome(train, weighting.kept, p_correct, p_correct, convicted)
+    score = None if recipe.combine == "uniform" else weighting.w
+    return Outcome(train, weighting.kept, score)
+
+
+def assessed(seen: Seen, recipe: Recipe, seed: int) -> Assessment:
+    """Everything that is found out about the rows, with the estimators' defaults."""
+    known = Known(seen.contributor, seen.item, seen.verification, seen.reputation)
+    policy = Policy(recipe, PROFILES["default"], Decay.half_life("7y"), ColdStart(0.4, 10), seed)
+    if seen.numeric:
+        return assess(seen.x, seen.label, "regression", 1, known, policy)
+    classes, codes = np.unique(seen.label, return_inverse=True)
+    return assess(seen.x, codes, "classification", len(classes), known, policy)
+
+
+def believed(found: Assessment) -> tuple[Floats, Bools]:
+    """P(correct) of each label, and whether each contributor is convicted."""
+    belief = getattr(found, "belief", None)
+    if belief is not None:
+        return belief.p_correct, np.isin(belief.verdict, CONVICTING)
+    # Until assessments state a verdict: who is wrong more often than right.
+    contributors = found.contributors
+    quality = np.ones(0) if contributors is None else contributors.quality
+    return found.evidence.clean, quality < 0.5

@@ -1,0 +1,102 @@
+"""Where the rows of the bank's conditions come from: features and right labels, to train and to test on."""
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from anml.core.checks import Array, Floats, Ints
+from anml.lab.data import adult_categories, load_dataset
+
+TEST_ROWS = 2_000
+# Cover types are drawn from so many rows of Covertype, and so many of each are tested on.
+FOREST_ROWS, FOREST_TEST = 120_000, 280
+
+
+class Rows(NamedTuple):
+    """Features and right labels of the training part and of the test part."""
+
+    x: Floats
+    y: Array
+    x_test: Floats
+    y_test: Array
+
+
+def cut(x: Floats, y: Array, n: int) -> Rows:
+    """Take the first `n` rows to train on, and the rest to test on."""
+    return Rows(x[:n], y[:n], x[n:], y[n:])
+
+
+def clusters(
+    seed: int, n: int, classes: int = 2, apart: float = 1.0, informative: int = 8, common: float | None = None
+) -> Rows:
+    """One Gaussian cluster per class in 20 features, of which some are informative; class 0 may be common."""
+    from sklearn.datasets import make_classification
+
+    x, y = make_classification(
+        n + TEST_ROWS, 20, n_informative=informative, n_redundant=0, n_classes=classes, class_sep=apart,
+        n_clusters_per_class=1, flip_y=0, weights=None if common is None else [common],
+        random_state=1_000 + seed,
+    )  # fmt: skip
+    return cut(x, y, n)
+
+
+def moons(seed: int, n: int) -> Rows:
+    """Two interleaving half circles."""
+    from sklearn.datasets import make_moons
+
+    x, y = make_moons(n + TEST_ROWS, noise=0.2, random_state=seed)
+    return cut(x, y, n)
+
+
+def xor(seed: int, n: int) -> Rows:
+    """Two features, and whether their signs agree."""
+    x = np.random.default_rng(seed).uniform(-1, 1, (n + TEST_ROWS, 2))
+    return cut(x, (x[:, 0] * x[:, 1] > 0).astype(np.int64), n)
+
+
+def coin_flips(seed: int, n: int) -> Rows:
+    """Ten features and a logistic model of them, whose best prediction errs on a quarter of the rows."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n + TEST_ROWS, 10))
+    direction = rng.normal(size=10)
+    logit = 1.75 * x @ direction / np.linalg.norm(direction)
+    return cut(x, (rng.uniform(size=len(x)) < 1 / (1 + np.exp(-logit))).astype(np.int64), n)
+
+
+def forests(seed: int, n: int) -> Rows:
+    """Cover types, as many rows of each of the seven."""
+    data, drawn = load_dataset("covertype"), _forest_rows()
+    rng, classes = np.random.default_rng(seed), data.classes
+    train, test = [], []
+    for code in range(classes):
+        rows = rng.permutation(drawn[data.y[drawn] == code])
+        train.append(rows[: n // classes])
+        test.append(rows[n // classes :][:FOREST_TEST])
+    chosen, held = rng.permutation(np.concatenate(train)), np.concatenate(test)
+    return Rows(data.x[chosen], data.y[chosen], data.x[held], data.y[held])
+
+
+@cache
+def _forest_rows() -> Ints:
+    return np.asarray(np.random.RandomState(0).permutation(len(load_dataset("covertype").y))[:FOREST_ROWS])
+
+
+def incomes(seed: int, n: int) -> Rows:
+    """Adult by its categories alone: rows of its training part, and of its test part."""
+    train, test = adult_categories()
+    rng = np.random.default_rng(seed)
+    chosen, held = rng.permutation(len(train.y))[:n], rng.permutation(len(test.y))[:TEST_ROWS]
+    return Rows(train.x[chosen], train.y[chosen], test.x[held], test.y[held])
+
+
+def waves(rng: np.random.Generator, n: int) -> tuple[Rows, Any]:
+    """Numbers that scatter twenty times as far at one end of a feature as at the other; tested without noise.
+
+    The second is the numbers of all rows, the test part's with their noise.
+    """
+    x = rng.uniform(-2, 2, (n + TEST_ROWS, 6))
+    mean = 3 * np.sin(x[:, 0]) + x[:, 1] ** 2 + 2 * x[:, 2]
+    spread = 0.2 * np.exp((x[:, 3] + 2) * 0.75)
+    y = mean + spread * rng.normal(size=len(x))
+    return Rows(x[:n], y[:n], x[n:], mean[n:]), y
