@@ -15,7 +15,7 @@ from anml.core.domain import Signals
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.temporal import Decay
 from anml.core.weigh import RECIPES, weigh_signals
-from anml.gradients.assess import Known, Policy, assess
+from anml.assess.assess import Known, Policy, assess
 from anml.gradients.krum import krum_scores
 from anml.gradients.mlp import Data, Shape, initialise, train
 from anml.gradients.modules import module_factors

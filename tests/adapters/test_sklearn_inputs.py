@@ -26,7 +26,7 @@ from anml.adapters.sklearn.held_out import PRIOR, folds_of, held_out, is_numeric
 from anml.adapters.sklearn.storage import load_model, save_model
 from anml.core.domain import Gate, Recipe, Weighting
 from anml.core.errors import AnmlError, InputError
-from anml.gradients.assess import assess
+from anml.assess.assess import assess
 
 
 @pytest.fixture

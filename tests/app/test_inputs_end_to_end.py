@@ -98,8 +98,8 @@ class TestPredictions:
         found = anml.audit(frame, predictions=said(right_labels()))
         assert found.contributors["contributor"][0] == "dan"
         wrong = frame["label"].to_numpy() != np.array(["no", "yes"])[right_labels()]
-        assert found.samples["p_clean"].to_numpy()[wrong].mean() < 0.3
-        assert found.samples["p_clean"].to_numpy()[~wrong].mean() > 0.8
+        assert found.samples["p_correct"].to_numpy()[wrong].mean() < 0.3
+        assert found.samples["p_correct"].to_numpy()[~wrong].mean() > 0.8
 
     @WAITS
     def test_beside_features_that_say_nothing_they_decide(self):
@@ -107,12 +107,12 @@ class TestPredictions:
         frame = consortium().select("label", "contributor").with_columns(noise=rng.normal(size=120))
         found = anml.audit(frame, predictions=said(right_labels()), compare=False)
         assert found.contributors["contributor"][0] == "dan"
-        assert found.samples["p_clean"].to_numpy()[frame["contributor"] == "dan"].mean() < 0.5
+        assert found.samples["p_correct"].to_numpy()[frame["contributor"] == "dan"].mean() < 0.5
 
     @WAITS
     def test_sure_ones_of_zero_and_one_are_no_trouble(self):
         found = anml.audit(consortium().select("label", "contributor"), predictions=said(right_labels(), 1.0))
-        assert np.isfinite(found.samples["p_clean"].to_numpy()).all()
+        assert np.isfinite(found.samples["p_correct"].to_numpy()).all()
 
     @WAITS
     def test_of_numbers(self):
@@ -148,10 +148,10 @@ class TestKnown:
         column = pl.Series([str(name) if at < 40 else None for at, name in enumerate(names)])
         found = anml.audit(self.frame(column), known="answer", compare=False).samples
         right, wrong = found.filter(known_right=True), found.filter(known_right=False)
-        assert right["p_clean"].min() > 0.99
+        assert right["p_correct"].min() > 0.99
         assert right["kept"].all()
         assert wrong.height > 3
-        assert wrong["p_clean"].max() < 0.01
+        assert wrong["p_correct"].max() < 0.01
         assert not wrong["kept"].any()
 
     @WAITS
@@ -171,7 +171,7 @@ class TestKnown:
             "contributor": who.tolist(), "answer": column,
         })  # fmt: skip
         rest = anml.audit(frame, known="answer", compare=False).samples[80:]
-        belief = rest.group_by("contributor").agg(pl.col("p_clean").mean())
+        belief = rest.group_by("contributor").agg(pl.col("p_correct").mean())
         belief = dict(belief.iter_rows())
         assert belief["dan"] < 0.5 < belief["ann"]
 
@@ -193,7 +193,7 @@ class TestKnown:
         model = anml.AnmlClassifier(LogisticRegression(), random_state=0).fit(
             X, y, contributor=frame["contributor"], known=known
         )
-        assert model.clean_[:40][y[:40] == right[:40]].min() > 0.99
+        assert model.p_correct_[:40][y[:40] == right[:40]].min() > 0.99
         assert not model.kept_[:40][y[:40] != right[:40]].any()
 
 

@@ -166,7 +166,7 @@ def test_a_file_that_was_changed_after_the_run_is_found_out(name, audited, tmp_p
     assert read().height == 4
     # A change that leaves both tables readable: somebody's evidence, or somebody's row.
     if name == "samples.parquet":
-        pl.read_parquet(good).with_columns(p_clean=pl.lit(1.0)).write_parquet(folder / name)
+        pl.read_parquet(good).with_columns(p_correct=pl.lit(1.0)).write_parquet(folder / name)
     else:
         (folder / name).write_bytes(good.replace(b"dan", b"eve"))
     with pytest.raises(IntegrityError, match=f"{name} was changed after the run was written"):

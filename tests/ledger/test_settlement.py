@@ -52,7 +52,7 @@ def test_pay_is_kept_times_q_v_r_t(place):
             "t": [1.0, 1.0, 0.5, 0.5],
             "kept": [True, False, True, True],
             "weight": [0.25] * 4,
-            "p_clean": [0.9, 0.9, 0.6, 0.6],
+            "p_correct": [0.9, 0.9, 0.6, 0.6],
         }
     )
     # ann: 0.4 once. ben: 0.1 + 0.2. Shares 4:3.
@@ -63,7 +63,7 @@ def test_pay_is_kept_times_q_v_r_t(place):
     ("recipe", "weight", "expected"),
     [
         ({"combine": "evidence"}, None, {"ann": 4_285_714, "ben": 5_714_286}),  # P(clean) 0.9 : 1.2
-        ({"combine": "guarded"}, "p_clean", {"ann": 4_285_714, "ben": 5_714_286}),
+        ({"combine": "guarded"}, "p_correct", {"ann": 4_285_714, "ben": 5_714_286}),
         ({"combine": "guarded"}, "equal", {"ann": 3_333_333, "ben": 6_666_667}),
         ({"combine": "guarded"}, "blend", {"ann": 5_000_000, "ben": 5_000_000}),
     ],
@@ -75,7 +75,7 @@ def test_other_weights_by_name(place, recipe, weight, expected):
             "q": [1.0, 0.2, 0.2],
             "kept": [True] * 3,
             "weight": [0.4, 0.1, 0.3],
-            "p_clean": [0.9, 0.6, 0.6],
+            "p_correct": [0.9, 0.6, 0.6],
         }
     )
     assert by_name(place, drafted(place, rows, recipe, pool="10", weight=weight)) == expected

@@ -21,7 +21,7 @@ PEOPLE = {"ann": 3, "bob": 2}
 def write_run(folder: Path, **columns) -> Path:
     folder.mkdir()
     people = [name for name, count in PEOPLE.items() for _ in range(count)]
-    signals = dict.fromkeys(("q", "v", "r", "t", "p_clean", "confidence"), 0.5)
+    signals = dict.fromkeys(("q", "v", "r", "t", "p_correct", "confidence"), 0.5)
     values = {"contributor": people, **signals, "kept": True, **columns}
     frame = pl.DataFrame({"row": range(len(people))}).with_columns(
         pl.Series(name, value) if isinstance(value, list) else pl.lit(value).alias(name)
@@ -196,7 +196,7 @@ def test_a_run_that_is_none(command, case, refused):
 
 
 @pytest.mark.parametrize(
-    ("column", "value"), [("p_clean", "high"), ("kept", "yes"), ("r", "top"), ("contributor", [["ann"]] * 5)]
+    ("column", "value"), [("p_correct", "high"), ("kept", "yes"), ("r", "top"), ("contributor", [["ann"]] * 5)]
 )
 @pytest.mark.parametrize("command", ["reputation add bad", "settle bad --pool 1 --currency EUR --by cat"])
 def test_a_run_with_something_else_in_a_column(command, column, value, refused):

@@ -32,7 +32,7 @@ def known(monkeypatch):
     from dataclasses import replace
 
     from anml.app import audit
-    from anml.gradients.assess import assess
+    from anml.assess.assess import assess
 
     calls = []
 

@@ -17,7 +17,7 @@ from anml.core.signals.reputation import ColdStart
 from anml.core.signals.temporal import ContextDecay, Decay
 from anml.core.stats import Estimate
 from anml.core.weigh import recipe_of, weigh_signals
-from anml.gradients.assess import Policy
+from anml.assess.assess import Policy
 from anml.gradients.scoring import profile_of
 from anml.intake.columns import Columns
 from anml.surfaces.figures import MOST_SHOWN, to_show
@@ -120,7 +120,7 @@ def audited(
     frame |= {"q": q, "v": signals.v, "r": signals.r, "t": signals.t}
     if "t" in given:
         frame["age"] = age
-    samples = pl.DataFrame({**frame, "weight": weighting.w, "kept": weighting.kept, "p_clean": clean})
+    samples = pl.DataFrame({**frame, "weight": weighting.w, "kept": weighting.kept, "p_correct": clean})
     text = {"given": pl.col("label").cast(pl.String), "predicted": pl.col("predicted").cast(pl.String)}
     confusion = samples.group_by("contributor", **text).agg(rows=pl.len())
     return Audited(
@@ -224,8 +224,8 @@ class TestNumbers:
 
     def test_rows_to_look_at_first(self, result, html):
         rows = Page(html).rows
-        start = next(i for i, row in enumerate(rows) if row[-1] == "p_clean")
-        worst = result.samples.filter(~pl.col("kept")).sort("p_clean", "row").head(MOST_SAMPLES)
+        start = next(i for i, row in enumerate(rows) if row[-1] == "p_correct")
+        worst = result.samples.filter(~pl.col("kept")).sort("p_correct", "row").head(MOST_SAMPLES)
         shown = [int(row[0]) for row in rows[start + 1 : start + 1 + MOST_SAMPLES]]
         assert shown == worst["row"].to_list()
 

@@ -12,11 +12,11 @@ from anml.app.compare import Comparison, compare
 from anml.app.gold import GoldCheck, check_gold
 from anml.app.request import DEFAULT_HALF_LIFE, Request
 from anml.app.result import Audited, run_record, versions
+from anml.assess.assess import Assessment, Known, Policy, assess
 from anml.core.checks import Bools
 from anml.core.domain import Gate, Weighting
 from anml.core.errors import InputError, UnsupportedError
 from anml.core.weigh import weigh_signals
-from anml.gradients.assess import Assessment, Known, Policy, assess
 from anml.gradients.crossfit import Progress
 from anml.intake.columns import Columns, choose_columns
 from anml.intake.labels import read_targets
@@ -143,7 +143,7 @@ def _result(
         confusion=_confusion(samples, prepared.task),
         gate=found.weighting.gate,
         comparison=comparison,
-        noise=float(1 - found.evidence.clean.mean()),
+        noise=found.belief.wrong.mean,
         task=prepared.task,
         classes=prepared.classes,
         recipe_name=name,
@@ -162,7 +162,7 @@ def _result(
 def _gold(prepared: Prepared, found: Assessment) -> GoldCheck | None:
     if prepared.gold is None:
         return None
-    return check_gold(prepared.gold, found.evidence.clean, found.weighting.kept)
+    return check_gold(prepared.gold, found.belief.p_correct, found.weighting.kept)
 
 
 def _samples(prepared: Prepared, found: Assessment) -> pl.DataFrame:
@@ -184,10 +184,10 @@ def _samples(prepared: Prepared, found: Assessment) -> pl.DataFrame:
     frame |= {"q": signals.q, "score": found.scores.raw, "v": signals.v, "r": signals.r, "t": signals.t}
     if prepared.age is not None:
         frame["age"] = prepared.age
-    frame |= {"weight": found.weighting.w, "kept": found.weighting.kept, "p_clean": found.evidence.clean}
+    frame |= {"weight": found.weighting.w, "kept": found.weighting.kept, "p_correct": found.belief.p_correct}
     if found.weighting.recipe.combine == "evidence":
         for part in ("model", "credentials", "contributor"):
-            frame[f"from_{part}"] = getattr(found.evidence, part)
+            frame[f"from_{part}"] = getattr(found.belief, part)
     if prepared.gold is not None:
         known, right, _ = prepared.gold
         frame["gold_right"] = _right(known, right)

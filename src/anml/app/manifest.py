@@ -35,8 +35,8 @@ BANDS: dict[str, tuple[tuple[str, float], ...]] = {
 def default_weight(run: Run) -> str:
     """P(clean) where the run estimated it by the evidence recipe, else the product of the signals."""
     combine = (run.info.get("recipe") or {}).get("combine")
-    known = "p_clean" in run.samples.columns and not run.samples["p_clean"].null_count()
-    return "p_clean" if combine == "evidence" and known else "product"
+    known = "p_correct" in run.samples.columns and not run.samples["p_correct"].null_count()
+    return "p_correct" if combine == "evidence" and known else "product"
 
 
 def build(

@@ -9,9 +9,9 @@ import polars as pl
 
 from anml.app.compare import Comparison
 from anml.app.gold import GoldCheck
+from anml.assess.assess import Policy
 from anml.core.domain import Gate
 from anml.core.signals.temporal import Decay
-from anml.gradients.assess import Policy
 from anml.intake.columns import Columns
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class Audited:
     ----------
     samples
         One row per row used: row, contributor, item, label, q, score, v, r, t, age, weight, kept,
-        predicted, confidence, p_clean; with the evidence recipe also the log-odds of p_clean that came
+        predicted, confidence, p_correct; with the evidence recipe also the log-odds of p_correct that came
         from the model, the credentials and the contributor; with gold or with known labels, whether the
         label is right (gold_right, known_right).
     contributors

@@ -62,7 +62,7 @@ def _hashes(info: Mapping[str, Any]) -> dict[str, Any]:
 
 def _check_kinds(samples: pl.DataFrame) -> None:
     """Say which column does not hold what the arithmetic needs."""
-    kinds = {name: pl.selectors.numeric() for name in (*SIGNALS, "p_clean", "weight", "confidence")}
+    kinds = {name: pl.selectors.numeric() for name in (*SIGNALS, "p_correct", "weight", "confidence")}
     kinds |= {"kept": pl.selectors.boolean(), "contributor": ~pl.selectors.nested()}
     for name, kind in kinds.items():
         if name in samples.columns and not pl.selectors.expand_selector(samples.select(name), kind):

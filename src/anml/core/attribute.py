@@ -8,6 +8,7 @@ import numpy as np
 from anml.core.checks import Floats, Ints, as_unit
 from anml.core.domain import Signals, Weighting
 from anml.core.errors import InputError
+from anml.core.evidence.belief import Contributor
 from anml.core.stats import beta_interval, wilson
 
 # How many samples' worth of doubt the pool adds to each contributor when the contributors do not
@@ -94,19 +95,22 @@ def _pool_strength(values: Floats, codes: Ints, counts: Floats, mean: Floats, po
 
 
 def attribute(
-    signals: Signals, weighting: Weighting, codes: Ints, names: list[str], agreement: Floats | None = None
+    signals: Signals, weighting: Weighting, codes: Ints, names: list[str], believed: Contributor | None = None
 ) -> Contributors:
     """Sum up samples by contributor.
 
-    `agreement` is the per-sample evidence that a label is right (held-out, in [0, 1]); the shrunk
-    quality rests on it, or on q where there is none.
+    `believed` is what one fit of the contributor model believes of them; the shrunk quality is its own, or
+    that of q where there is none.
     """
     groups = len(names)
     rows = np.bincount(codes, minlength=groups)
     trained = np.where(weighting.kept, weighting.w, 0.0)
     q = group_mean(signals.q, codes, groups)
     q_low, q_high = wilson(q, rows)
-    quality = shrunk_by_group(signals.q if agreement is None else agreement, codes)
+    if believed is None:
+        quality, low, high, _ = shrunk_by_group(signals.q, codes)
+    else:
+        quality, low, high = believed.quality, believed.low, believed.high
     return Contributors(
         names=names,
         rows=rows,
@@ -119,9 +123,9 @@ def attribute(
         t=group_mean(signals.t, codes, groups),
         row_share=rows / rows.sum(),
         weight_share=_shares(np.bincount(codes, trained, groups)),
-        quality=quality.mean,
-        quality_low=quality.low,
-        quality_high=quality.high,
+        quality=quality,
+        quality_low=low,
+        quality_high=high,
     )
 
 

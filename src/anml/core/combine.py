@@ -68,41 +68,27 @@ def guarded(signals: Signals, recipe: Recipe) -> tuple[Floats, Gate]:
 
 
 def evidence(signals: Signals, recipe: Recipe) -> tuple[Floats, Gate]:
-    """Weigh by the probability that the label is right, all evidence counted.
+    """Weigh each label by the probability that it is right, all evidence counted.
 
     The probabilities come with the signals: they need held-out predictions, which `anml.audit` and
     the estimators make.
     """
-    if signals.clean is None:
+    if signals.p_correct is None:
         raise InputError(
             "the evidence recipe needs the probability that each label is right; use anml.audit or an "
             "Anml estimator, which estimate it, or a recipe that works from q, v, r and t alone"
         )
     s_min = float(signals.s.min()) if signals.given & {"v", "r"} else None
-    wrong = 1 - float(signals.clean.mean())
-    figures = (correlation(signals.clean, signals.s), s_min, wrong)
-    if signals.clean.sum() <= 0:
-        return _equal(len(signals)), Gate(
-            "uniform", "every label is surely wrong, so none can be ranked", *figures
-        )
-    if wrong > MAJORITY_WRONG:
-        reason = "most labels contradict each other and nothing says which side is right: do not rely on this"
-        return _normalised(signals.clean), Gate("doubtful", reason, *figures)
-    rejected = rejected_camp(signals)
-    if (camp := max(rejected, signals.opposed)) > LARGE_CAMP:
-        reason = (
-            f"contributors of {camp:.0%} of the rows contradict the others, and two camps of such size look "
-            "alike from inside the data: find out which is right before relying on this"
-        )
-        return _normalised(signals.clean), Gate("doubtful", reason, *figures)
-    if signals.opposed - rejected > UNEXPLAINED:
-        reason = (
-            f"contributors of {signals.opposed:.0%} of the rows contradict the others, and nothing says "
-            "which side is right: find out before relying on this"
-        )
-        return _normalised(signals.clean), Gate("doubtful", reason, *figures)
+    wrong = 1 - float(signals.p_correct.mean())
+    figures = (correlation(signals.p_correct, signals.s), s_min, wrong)
+    n = len(signals)
+    if signals.evenly or signals.p_correct.sum() <= 0:
+        reason = signals.doubtful or "no label is believed at all, so all weigh the same"
+        return _equal(n), Gate("doubtful", reason, *figures)
+    if signals.doubtful is not None:
+        return _normalised(signals.p_correct), Gate("doubtful", signals.doubtful, *figures)
     reason = "each label is weighed by the probability that it is right"
-    return _normalised(signals.clean), Gate("evidence", reason, *figures)
+    return _normalised(signals.p_correct), Gate("evidence", reason, *figures)
 
 
 COMBINERS: dict[str, Combiner] = {
@@ -113,23 +99,6 @@ COMBINERS: dict[str, Combiner] = {
     "guarded": guarded,
     "evidence": evidence,
 }
-
-# Above this share of wrong labels the honest cannot be told from those who collude.
-MAJORITY_WRONG = 0.45
-# So it is where contributors who are mostly not believed, or the smaller of two camps, hold more of the rows.
-LARGE_CAMP = 1 / 3
-# And where so many more contradict the others than are not believed.
-UNEXPLAINED = 0.1
-
-
-def rejected_camp(signals: Signals) -> float:
-    """Share of rows whose contributor is mostly not believed; 0 where contributors are not known."""
-    if signals.contributor is None or signals.clean is None:
-        return 0.0
-    codes = np.unique(signals.contributor, return_inverse=True)[1].ravel()
-    rows = np.bincount(codes)
-    rejected = np.bincount(codes, signals.clean) < 0.5 * rows
-    return float(rows[rejected].sum() / rows.sum())
 
 
 def softmax(x: Floats, temperature: float = 1.0) -> Floats:

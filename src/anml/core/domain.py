@@ -28,12 +28,13 @@ class Signals:
     contributor
         One identifier per sample.
     noise
-        Estimated share of wrong labels, where the caller has one (see `anml.core.noise`).
-    clean
+        Estimated share of wrong labels, where the caller has one.
+    p_correct
         Probability that each label is right, all evidence counted (see `anml.core.evidence`).
-    opposed
-        Share of rows held by the smaller of two camps of contributors who contradict each other (see
-        `anml.core.camps`).
+    doubtful
+        Why p_correct must not be relied on; None where it may.
+    evenly
+        Whether it must not even be weighed by: those who contradict the others hold most of the rows.
 
     Examples
     --------
@@ -47,8 +48,9 @@ class Signals:
     t: Floats
     contributor: np.ndarray[Any, Any] | None = None
     noise: float | None = None
-    clean: Floats | None = None
-    opposed: float = 0.0
+    p_correct: Floats | None = None
+    doubtful: str | None = None
+    evenly: bool = False
     given: frozenset[str] = frozenset({"q"})
 
     @classmethod
@@ -60,7 +62,7 @@ class Signals:
         t: Any = None,
         contributor: Any = None,
         noise: float | None = None,
-        clean: Any = None,
+        p_correct: Any = None,
     ) -> "Signals":
         """Check and align the signals; what is None counts as 1."""
         checked_q = as_unit("q", q)
@@ -80,7 +82,7 @@ class Signals:
             t=ones if t is None else as_unit("t", t, n),
             contributor=contributor,
             noise=None if noise is None else in_range("noise", noise, 0, 1),
-            clean=None if clean is None else as_unit("clean", clean, n),
+            p_correct=None if p_correct is None else as_unit("p_correct", p_correct, n),
             given=given,
         )
 

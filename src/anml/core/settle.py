@@ -25,7 +25,7 @@ _EXACT = Context(prec=60)
 # Row weight by name, from the columns of a run; every one is 0 for what was not kept.
 ROW_WEIGHTS: dict[str, tuple[tuple[str, ...], Callable[..., Floats]]] = {
     "product": (("kept", "q", "v", "r", "t"), lambda kept, q, v, r, t: kept * q * v * r * t),
-    "p_clean": (("kept", "p_clean"), lambda kept, p_clean: kept * p_clean),
+    "p_correct": (("kept", "p_correct"), lambda kept, p_correct: kept * p_correct),
     "blend": (("kept", "weight"), lambda kept, weight: kept * weight),
     "equal": (("kept",), lambda kept: kept * 1.0),
 }

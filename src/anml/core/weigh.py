@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from anml.core.attribute import shrunk_by_group
-from anml.core.checks import Bools, Floats, as_codes
+from anml.core.checks import Bools, Floats, Ints, as_codes
 from anml.core.combine import COMBINERS
 from anml.core.domain import Recipe, Signals, Weighting
 from anml.core.errors import InputError, UnknownNameError
@@ -93,11 +93,22 @@ def _kept(w: Floats, branch: str, signals: Signals, recipe: Recipe) -> Bools:
         return np.ones(len(w), dtype=bool)
     if recipe.keep is not None:
         return keep_top(w, recipe.keep)
-    if recipe.combine == "evidence" and signals.clean is not None:
+    if recipe.combine == "evidence" and signals.p_correct is not None:
+        if signals.evenly:
+            return np.ones(len(w), dtype=bool)
         # What is more likely right than wrong; if nothing is, the likeliest.
-        return signals.clean >= min(0.5, float(signals.clean.max()))
+        return signals.p_correct >= min(0.5, float(signals.p_correct.max()))
     noise = signals.noise
     return keep_top(w, PAPER_KEEP if noise is None else max(1.0 - noise, 1.0 / len(w)))
+
+
+def with_every_class(weighting: Weighting, y: Ints, p_correct: Floats) -> Weighting:
+    """Keep the likeliest label of every class that would have none left: no class is dropped."""
+    kept = weighting.kept.copy()
+    for label in np.setdiff1d(y, y[kept]):
+        rows = np.flatnonzero(y == label)
+        kept[rows[p_correct[rows] >= p_correct[rows].max()]] = True
+    return replace(weighting, kept=kept)
 
 
 def _contributor_quality(signals: Signals) -> np.ndarray[Any, Any]:

@@ -184,13 +184,28 @@ def score(
     fit = cross_fit(
         inputs, targets, task, classes, groups, chosen.training(), seed, weight=weight, progress=progress
     )
+    held_out_loss = as_numpy(losses(fit.held_out.unsqueeze(0), targets, task)[0])
+    raw = raw_scores(fit, inputs, targets, task, held_out_loss, chosen, seed, factors_of, progress)
+    return Scores(raw, quality(raw), held_out_predictions(fit, task, unscale), chosen.epochs or fit.epochs)
+
+
+def raw_scores(
+    fit: CrossFit,
+    x: Tensor,
+    y: Tensor,
+    task: Task,
+    held_out_loss: Floats,
+    profile: Profile,
+    seed: int,
+    factors_of: Callable[[], Factors] | None,
+    progress: Progress | None,
+) -> Floats:
+    """Raw scores of samples by networks that are there already; low is consistent."""
     if factors_of is not None:
         factors = factors_of()
     else:
-        factors = _scoring_factors(fit, inputs, targets, task, chosen, seed, progress)
-    held_out_loss = as_numpy(losses(fit.held_out.unsqueeze(0), targets, task)[0])
-    raw = SCORERS[chosen.method](factors, held_out_loss, chosen, seed)
-    return Scores(raw, quality(raw), held_out_predictions(fit, task, unscale), chosen.epochs or fit.epochs)
+        factors = _scoring_factors(fit, x, y, task, profile, seed, progress)
+    return SCORERS[profile.method](factors, held_out_loss, profile, seed)
 
 
 def held_out_predictions(fit: CrossFit, task: Task, unscale: Callable[[Floats], Floats]) -> Floats:

@@ -1,18 +1,20 @@
 """How many threads torch and numpy use: small networks and tables want one, large products all."""
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
 from threadpoolctl import threadpool_limits
 
+# What torch was told to use when it was loaded: all cores, or as many as OMP_NUM_THREADS allows.
+ALLOWED = torch.get_num_threads()
+
 
 @contextmanager
 def threads(count: int) -> Iterator[None]:
-    """Use `count` threads inside the block (0: all of this process's cores), and put it back after."""
+    """Use `count` threads inside the block (0: as many as this process may), and put it back after."""
     before = torch.get_num_threads()
-    torch.set_num_threads(count or len(os.sched_getaffinity(0)))
+    torch.set_num_threads(count or ALLOWED)
     try:
         yield
     finally:

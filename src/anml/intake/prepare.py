@@ -42,7 +42,7 @@ class Prepared:
     known
         What is known of the labels and counts as observed; gold says nothing of such rows.
     predictions
-        Held-out predictions that were given, as `anml.gradients.assess.Known` takes them.
+        Held-out predictions that were given, as `anml.assess.assess.Known` takes them.
     beside
         Name and hash of the predictions and embeddings that were given.
     notes, warnings

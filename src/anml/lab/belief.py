@@ -5,11 +5,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from anml.core.checks import Floats
+from anml.assess.assess import Known, Policy, assess
+from anml.core.evidence.belief import Belief
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.temporal import Decay
 from anml.core.weigh import RECIPES
-from anml.gradients.assess import Known, Policy, assess
 from anml.gradients.scoring import PROFILES
 from anml.lab.cases import Case
 from anml.lab.spec import Setting
@@ -32,13 +32,13 @@ class _Told:
         return hash(self.name)
 
 
-def believed(setting: Setting, case: Case) -> Floats:
-    """Probability that each label is right; the same case is assessed once."""
+def believed(setting: Setting, case: Case) -> Belief:
+    """What is believed of the labels; the same case is assessed once."""
     return _believed(_Told(setting, case))
 
 
 @lru_cache(maxsize=256)
-def _believed(told: _Told) -> Floats:
+def _believed(told: _Told) -> Belief:
     case, setting = told.case, told.setting
     known = Known(
         contributor=case.contributor,
@@ -50,4 +50,4 @@ def _believed(told: _Told) -> Floats:
     policy = Policy(
         RECIPES["evidence"], PROFILES["default"], Decay(setting.decay), ColdStart(contributions=0), case.seed
     )
-    return assess(case.x, case.y, case.task, case.classes, known, policy).evidence.clean
+    return assess(case.x, case.y, case.task, case.classes, known, policy).belief

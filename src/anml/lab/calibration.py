@@ -26,12 +26,12 @@ def run_block(
         for key, (setting, methods) in chosen.items():
             case = make_case(setting, trial, experiment.seed)
             with threads(1):
-                clean = believed(setting, case)
-            bins = reliability(clean, ~case.wrong)
+                p_correct = believed(setting, case).p_correct
+            bins = reliability(p_correct, ~case.wrong)
             found: dict[str, Any] = {
                 "calibration": bins.error,
                 "gap": bins.gap,
-                "ranking": ranking(clean, ~case.wrong),
+                "ranking": ranking(p_correct, ~case.wrong),
             }
             found |= in_columns(bins)
             # The other recipes make no claim about labels.

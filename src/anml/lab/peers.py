@@ -26,13 +26,13 @@ class Answer(NamedTuple):
         Labels it predicts for the test part.
     quality
         How good it takes each contributor to be; None where it does not say.
-    clean
+    p_correct
         How likely it takes each label to be right; None where it does not say.
     """
 
     predicted: Array
     quality: dict[str, float] | None = None
-    clean: Floats | None = None
+    p_correct: Floats | None = None
 
 
 def learner() -> Any:

@@ -65,7 +65,7 @@ def with_recipe(data: Contributed, recipe: Recipe, seed: int) -> Answer:
     predicted, found = model.predict(data.x_test), model.contributors_
     if recipe.combine != "evidence" or found is None:  # others make no claim about labels
         return Answer(predicted)
-    return Answer(predicted, dict(found.select("contributor", "quality").iter_rows()), model.clean_)
+    return Answer(predicted, dict(found.select("contributor", "quality").iter_rows()), model.p_correct_)
 
 
 def measures(data: Contributed, answer: Answer) -> dict[str, float]:
@@ -77,9 +77,9 @@ def measures(data: Contributed, answer: Answer) -> dict[str, float]:
     right = np.asarray(data.label == data.truth)
     if answer.quality is not None:
         found |= _judged(data.contributor, right, answer.quality)
-    if answer.clean is not None:
-        bins = reliability(answer.clean, right)
-        found |= {"calibration": bins.error, "gap": bins.gap, "ranking": ranking(answer.clean, right)}
+    if answer.p_correct is not None:
+        bins = reliability(answer.p_correct, right)
+        found |= {"calibration": bins.error, "gap": bins.gap, "ranking": ranking(answer.p_correct, right)}
         found |= in_columns(bins)
     return found
 

@@ -16,7 +16,6 @@ import torch
 from scipy.stats import spearmanr
 
 from anml.core.calibration import reliability
-from anml.core.camps import opposed_camp
 from anml.core.checks import Floats
 from anml.core.combine import correlation
 from anml.core.domain import Recipe, Signals, Weighting
@@ -92,7 +91,10 @@ def run_block(
         for (trial, key, setting, case, methods), seen in zip(keyed, scored, strict=True):
             signals = _signals(case, seen)
             if any(experiment.methods[method].combine == "evidence" for method in methods):
-                signals = replace(signals, clean=believed(setting, case), opposed=_opposed(case))
+                belief = believed(setting, case)
+                signals = replace(
+                    signals, p_correct=belief.p_correct, doubtful=belief.doubtful, evenly=belief.opposed > 0.5
+                )
             for method in methods:
                 chosen = _best(experiment.methods[method], setting.best)
                 weighting = clock("combine_ms", partial(weigh_signals, signals, chosen))
@@ -115,12 +117,6 @@ def _signals(case: Case, seen: Scored) -> Signals:
     return Signals.of(seen.q, v, r, case.t, case.contributor)
 
 
-def _opposed(case: Case) -> float:
-    if case.contributor is None or case.classes < 2:
-        return 0.0
-    return opposed_camp(case.x, case.y, case.contributor, case.classes)
-
-
 def _row(entry: tuple[int, Key, Setting, str, Case, Scored, Weighting], error: float) -> Row:
     trial, key, setting, method, case, seen, weighting = entry
     kept = weighting.kept
@@ -136,7 +132,7 @@ def _row(entry: tuple[int, Key, Setting, str, Case, Scored, Weighting], error: f
     row["doubtful"] = 100 * float(weighting.gate.branch == "doubtful")
     row["krum_branch"] = 100 * float(weighting.gate.branch == "krum")
     if weighting.recipe.combine == "evidence":
-        row["calibration"] = reliability(believed(setting, case), ~case.wrong).error
+        row["calibration"] = reliability(believed(setting, case).p_correct, ~case.wrong).error
     if case.tier is not None:
         for code, name in enumerate(("attacker", "novice", "intermediate", "expert")):
             row[f"kept_{name}"] = 100 * float(kept[case.tier == code].mean())

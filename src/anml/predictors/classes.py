@@ -23,6 +23,8 @@ TREES = 40
 UNSURE = 0.02
 # Directions of most spread that the Gaussians look at.
 DIRECTIONS = 128
+# Steps of the clouds at most, and the rows that the prior of their rate of wrong labels counts for.
+CLOUD_STEPS, MATCH = 15, 5.0
 
 Predictions = dict[str, Floats]
 
@@ -51,9 +53,7 @@ class Rows:
         return np.bincount(self.y, minlength=self.classes) / len(self.y)
 
 
-def rows_of(
-    x: Floats, y: Ints, classes: int, groups: Ints | None, training: Training, seed: int
-) -> Rows:
+def rows_of(x: Floats, y: Ints, classes: int, groups: Ints | None, training: Training, seed: int) -> Rows:
     """Deal rows to folds; of a large table, choose the rows that are learned from."""
     n = len(y)
     rng = np.random.default_rng(seed)
@@ -123,26 +123,49 @@ PREDICTORS: dict[str, Callable[[Rows, Floats | None], Floats]] = {
 
 
 class ClassGaussians:
-    """Linear discriminant analysis with weights; the covariance is shrunk as Ledoit and Wolf do."""
+    """One normal cloud per class with a shared covariance, shrunk as Ledoit and Wolf do; labels may be wrong.
+
+    Linear discriminant analysis, except that the class of a row is latent: a label is right with a rate that is
+    found with the clouds, by expectation-maximisation. Where classes lie apart, the clouds show which labels
+    are wrong, however many there are. What is predicted is the class, not the label.
+    """
 
     def fit(self, x: Floats, y: Ints, sample_weight: Floats | None = None) -> "ClassGaussians":
-        """Means of the classes, and the covariance that they share."""
-        from sklearn.covariance import ledoit_wolf
-
+        """Find clouds, covariance and the rate of wrong labels together."""
         weight = np.ones(len(y)) if sample_weight is None else sample_weight
         self.classes_, code = np.unique(y, return_inverse=True)
-        belonging = np.zeros((len(y), len(self.classes_)))
-        belonging[np.arange(len(y)), code] = weight
-        totals = belonging.sum(axis=0)
+        count, rows = len(self.classes_), np.arange(len(y))
         self.centre, self.across = _directions(x)
         z = (x - self.centre) @ self.across
+        wrong, before = 0.2, np.inf
+        belonging = np.full((len(y), count), 0.0)
+        belonging[rows, code] = 1.0
+        for _ in range(CLOUD_STEPS):
+            self._clouds(z, belonging * weight[:, None])
+            given = np.full((len(y), count), np.log(wrong / max(count - 1, 1)))
+            given[rows, code] = np.log1p(-wrong)
+            belonging = special.softmax(z @ self.slope + self.offset + given, axis=1)
+            contradicted = float(weight @ (1 - belonging[rows, code]))
+            wrong = (contradicted + 1.0) / (float(weight.sum()) + 2.0 * MATCH)
+            if abs(contradicted - before) < 1e-3 * len(y):
+                break
+            before = contradicted
+        return self
+
+    def _clouds(self, z: Floats, belonging: Floats) -> None:
+        from sklearn.covariance import ledoit_wolf
+
+        totals = belonging.sum(axis=0) + 1e-9
         means = (belonging.T @ z) / totals[:, None]
-        within = (z - means[code]) * np.sqrt(weight / weight.mean())[:, None]
-        covariance, _ = ledoit_wolf(within, assume_centered=True)
+        # Each row about the mean of the classes it belongs to, as far as it does.
+        counts = belonging.sum(axis=1)
+        about = (z - belonging @ means / np.maximum(counts, 1e-12)[:, None]) * np.sqrt(
+            counts / counts.mean()
+        )[:, None]
+        covariance, _ = ledoit_wolf(about, assume_centered=True)
         root = linalg.cholesky(covariance + 1e-9 * np.eye(len(covariance)), lower=True)
         self.slope = linalg.cho_solve((root, True), means.T)
         self.offset = np.log(totals / totals.sum()) - 0.5 * np.einsum("cd,dc->c", means, self.slope)
-        return self
 
     def predict_proba(self, x: Floats) -> Floats:
         """Probability of each class."""
@@ -171,7 +194,7 @@ def _cross_fitted(make: Callable[[int], Any], rows: Rows, weight: Floats | None)
             out[fold, asked] = rows.prior
             continue
         model = make(fold).fit(rows.x[learn], rows.y[learn], sample_weight=counts)
-        out[np.ix_([fold], asked, model.classes_)] = model.predict_proba(rows.x[asked])
+        out[fold][np.ix_(asked, model.classes_)] = model.predict_proba(rows.x[asked])
     return _unsure(np.exp(_of_folds(out, rows.fold)), rows.prior)
 
 

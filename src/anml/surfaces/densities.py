@@ -80,7 +80,7 @@ def reliability_figure(found: Reliability) -> str:
         axes.plot(believed, right, "o", color=MAIN, markersize=7, clip_on=False)
         axes.set_xlim(0, 1)
         axes.set_ylim(0, 1.01)
-        axes.set_xlabel("p_clean, how far labels were believed")
+        axes.set_xlabel("p_correct, how far labels were believed")
         axes.set_ylabel("share that is right, 95% interval")
 
     text = "; ".join(

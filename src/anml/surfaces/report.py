@@ -77,7 +77,7 @@ def render_report(result: Audited) -> str:
         samples=sample_table(result),
         evidence=evidence_table(result),
         vouched=_vouched(result),
-        doubtful=result.samples.filter(pl.col("kept") & (pl.col("p_clean") < 0.5)).height,
+        doubtful=result.samples.filter(pl.col("kept") & (pl.col("p_correct") < 0.5)).height,
     )
     return page + "\n"
 
@@ -137,7 +137,7 @@ def _people(result: Audited) -> dict[str, Any] | None:
     if result.contributors.height < 2:
         return None
     shown = to_show(result.contributors)
-    pool = float(np.mean(result.samples["p_clean"].to_numpy()))
+    pool = float(np.mean(result.samples["p_correct"].to_numpy()))
     return {
         "quality": _safe(quality_figure(shown, pool, few_rows(result))),
         "shares": _safe(shares_figure(shown)),

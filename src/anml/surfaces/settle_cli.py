@@ -43,7 +43,7 @@ def settle(
     sign: Annotated[
         Path | None, typer.Option(help="Private key of the approver, where one is known.")
     ] = None,
-    weight: Annotated[str | None, typer.Option(help="product, p_clean, equal or blend.")] = None,
+    weight: Annotated[str | None, typer.Option(help="product, p_correct, equal or blend.")] = None,
     volume: Annotated[
         str, typer.Option(help="Pay grows with rows to this power, above 0 and up to 1.")
     ] = "1",

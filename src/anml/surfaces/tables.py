@@ -164,21 +164,21 @@ def sample_table(result: Audited) -> Listing:
     Where none was left out, those of all rows that are more likely wrong than right.
     """
     left_out = result.samples.filter(~pl.col("kept"))
-    frame = result.samples.filter(pl.col("p_clean") < 0.5) if left_out.is_empty() else left_out
+    frame = result.samples.filter(pl.col("p_correct") < 0.5) if left_out.is_empty() else left_out
     parts = [part for part in PARTS if part in frame.columns]
-    columns = ("row", "contributor", "label", "predicted", "p_clean", *parts)
+    columns = ("row", "contributor", "label", "predicted", "p_correct", *parts)
     rows = [
         {
             "row": f"{row['row']}",
             "contributor": shortened(row["contributor"], NAME),
             "label": _value(row["label"]),
             "predicted": _value(row["predicted"]),
-            "p_clean": "<0.001" if row["p_clean"] < 0.001 else f"{row['p_clean']:.3f}",
+            "p_correct": "<0.001" if row["p_correct"] < 0.001 else f"{row['p_correct']:.3f}",
             **{part: _log_odds(row[part]) for part in parts},
         }
         for row in frame.select(columns)
-        .bottom_k(MOST_SAMPLES, by=["p_clean", "row"])
-        .sort("p_clean", "row")
+        .bottom_k(MOST_SAMPLES, by=["p_correct", "row"])
+        .sort("p_correct", "row")
         .iter_rows(named=True)
     ]
     return Listing(rows, frame.height - len(rows))
@@ -193,14 +193,14 @@ def evidence_table(result: Audited) -> Listing:
         return Listing([])
     frame = (
         result.samples.group_by("contributor")
-        .agg(pl.len().alias("rows"), pl.col("p_clean").mean(), *(pl.col(part).mean() for part in PARTS))
-        .sort("p_clean", "contributor")
+        .agg(pl.len().alias("rows"), pl.col("p_correct").mean(), *(pl.col(part).mean() for part in PARTS))
+        .sort("p_correct", "contributor")
     )
     rows = [
         {
             "contributor": shortened(row["contributor"], NAME),
             "rows": f"{row['rows']:,}",
-            "p_clean": f"{row['p_clean']:.2f}",
+            "p_correct": f"{row['p_correct']:.2f}",
             **{part: _log_odds(row[part]) for part in PARTS},
         }
         for row in frame.head(MOST_BELIEVED).iter_rows(named=True)

@@ -2,9 +2,7 @@
 
 import polars as pl
 
-from anml.core.checks import as_codes
-from anml.core.signals.learned import learned_reputation
-from anml.gradients.assess import Assessment
+from anml.assess.assess import Assessment
 
 # What columns of a reputation learned from one run are called.
 LEARNED = "r_learned"
@@ -15,10 +13,14 @@ def contributor_frame(found: Assessment) -> pl.DataFrame | None:
     if found.contributors is None or found.signals.contributor is None:
         return None
     frame = pl.DataFrame(found.contributors._asdict()).rename({"names": "contributor"})
-    codes, _ = as_codes("contributor", found.signals.contributor, len(found.signals))
-    learned = learned_reputation(found.evidence.model, codes)._asdict()
+    people = found.belief.contributors
+    assert people is not None
+    learned = people.reputation()
     return frame.with_columns(
-        **{f"{LEARNED}{'' if name == 'r' else f'_{name}'}": values for name, values in learned.items()}
+        verdict=pl.Series(people.verdict, dtype=pl.String),
+        p_honest=people.types[:, 0],
+        log_bayes_factor=people.log_bayes_factor,
+        **{f"{LEARNED}{'' if name == 'r' else f'_{name}'}": values for name, values in learned.items()},
     )
 
 

@@ -17,13 +17,13 @@ from anml.adapters.sklearn.given import CONTRIBUTED, known_of
 from anml.adapters.sklearn.held_out import held_out, is_numeric
 from anml.adapters.sklearn.mlp import MLPClassifier, MLPRegressor
 from anml.adapters.sklearn.sources import sklearn_factors
+from anml.assess.assess import Assessment, Known, Policy, assess
 from anml.core.checks import LARGEST, one_of
 from anml.core.domain import Recipe, Task
 from anml.core.errors import InputError
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.temporal import ContextDecay, Decay
 from anml.core.weigh import recipe_of
-from anml.gradients.assess import Assessment, Known, Policy, assess
 from anml.gradients.scoring import Profile, profile_of
 
 GRADIENTS = ("scoring", "estimator")
@@ -136,8 +136,8 @@ class _Anml(MetaEstimatorMixin, BaseEstimator):
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         found = self._assess(X, x, y, codes, known, seed)
         self.weights_, self.kept_, self.gate_ = found.weighting.w, found.weighting.kept, found.weighting.gate
-        self.quality_, self.clean_ = found.scores.q, found.evidence.clean
-        self.noise_ = float(1 - found.evidence.clean.mean())
+        self.quality_, self.p_correct_ = found.scores.q, found.belief.p_correct
+        self.noise_ = float(1 - found.belief.p_correct.mean())
         self.contributors_ = contributor_frame(found)
         self.reputation_ = None if self.contributors_ is None else learned_frame(self.contributors_)
         learner = seeded(clone(self._learner()), seed)
@@ -185,7 +185,7 @@ class AnmlClassifier(ClassifierMixin, _Anml):
     reputation_
         Each contributor's share of right labels as learned from this run, without v, r and T: r, low,
         high, and the evidence it rests on as labels seen right and wrong (good, bad).
-    quality_, clean_, noise_
+    quality_, p_correct_, noise_
         q of each sample, the probability that its label is right, and the estimated share of wrong ones.
     estimator_, predictor_
         The fitted estimator, and whose predictions labels were judged by.

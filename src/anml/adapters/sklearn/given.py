@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
+from anml.assess.assess import Known
 from anml.core.answers import Answers, answers, earned, unknown
 from anml.core.checks import Array, Bools, as_vector, whole
 from anml.core.domain import Task
 from anml.core.errors import InputError
-from anml.gradients.assess import Known
 
 # What `fit` takes beside X and y: one value per sample.
 CONTRIBUTED = ("contributor", "item", "verification", "reputation", "age", "derived_from", "known")

@@ -30,7 +30,7 @@ class Kind(NamedTuple):
 
 _NETWORK = ("parameters_", "mean_", "scale_")
 _LINEAR = ("coef_", "intercept_")
-_WEIGHED = ("weights_", "kept_", "quality_", "clean_")
+_WEIGHED = ("weights_", "kept_", "quality_", "p_correct_")
 KINDS: dict[str, Kind] = {
     "mlp-classifier": Kind(MLPClassifier, _NETWORK, ("hidden", "outputs_", "n_features_in_", "classes_")),
     "mlp-regressor": Kind(

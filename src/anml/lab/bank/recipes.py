@@ -3,17 +3,15 @@
 import numpy as np
 
 from anml.adapters.sklearn.fitting import fit_weighted
+from anml.assess.assess import Assessment, Known, Policy, assess
 from anml.core.checks import Bools, Floats
 from anml.core.domain import Recipe
+from anml.core.evidence.verdicts import ACCUSED
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.temporal import Decay
-from anml.gradients.assess import Assessment, Known, Policy, assess
 from anml.gradients.scoring import PROFILES
 from anml.lab.bank.conditions import Seen
 from anml.lab.bank.peers import Outcome
-
-# Verdicts on contributors that say that their labels are no evidence of the truth, or against it.
-CONVICTING = ("answers without looking", "contradicts the others")
 
 
 def weighed(seen: Seen, recipe: Recipe, seed: int) -> Outcome:
@@ -43,10 +41,5 @@ def assessed(seen: Seen, recipe: Recipe, seed: int) -> Assessment:
 
 def believed(found: Assessment) -> tuple[Floats, Bools]:
     """P(correct) of each label, and whether each contributor is convicted."""
-    belief = getattr(found, "belief", None)
-    if belief is not None:
-        return belief.p_correct, np.isin(belief.verdict, CONVICTING)
-    # Until assessments state a verdict: who is wrong more often than right.
-    contributors = found.contributors
-    quality = np.ones(0) if contributors is None else contributors.quality
-    return found.evidence.clean, quality < 0.5
+    people = found.belief.contributors
+    return found.belief.p_correct, np.isin([] if people is None else people.verdict, ACCUSED)

@@ -30,10 +30,6 @@ class Side(NamedTuple):
     truth: Array | None = None
     wrong: Bools | None = None
 
-    def take(self, rows: Ints) -> "Side":
-        """The same of some rows."""
-        return Side(*(None if part is None else part[rows] for part in self))
-
 
 def design(credentials: Floats | None, n: int) -> Floats:
     """Credentials, their squares and their products, in standard units: (n, 0) where there are none."""

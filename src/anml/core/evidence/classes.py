@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse, special
 
 from anml.core.checks import Floats, Ints
-from anml.core.evid.side import Side, design, newton
+from anml.core.evidence.side import Side, design, newton
 
 # Pseudo-counts, in labels: of the pooled rows of a confusion matrix, of the spread of wrong labels over the
 # other classes, of a label distribution, of a class prior (or no class prior of one's own).
@@ -118,7 +118,7 @@ class Annotators:
         self.steps = 0
         self.wrong_to: Floats | None = None
         self.matrices: Floats | None = None
-        self._expect(*self._emissions())
+        self.expect()
         self._maximise()
 
     def climb(self, steps: int) -> "Annotators":
@@ -128,9 +128,9 @@ class Annotators:
             given = self._emissions()
             if self.steps % 3 == 2:
                 self._tune(*given)
-            self._expect(*given)
+            self.expect(given)
             if self.labels.people and self.steps >= ALONE:
-                self._judge()
+                self.judge()
             now = self.p_correct()
             done = self.steps > ALONE + 3 and np.abs(now - before).max() < 2e-3
             if done:
@@ -162,9 +162,14 @@ class Annotators:
             types[:, :1] * self.honest + types[:, 1:2] * np.exp(self.seen) + types[:, 2:] * self.deviant
         )
 
+    def features_worth(self) -> Floats:
+        """What the credentials of each row, and those of its contributor, add to the log-odds of being right."""
+        rows = self.labels.features @ self.worth
+        return np.asarray(rows - (self.labels.means @ self.bad_worth)[self.labels.who])
+
     def opposed(self) -> float:
         """Share of rows by deviants, as far as their labels tell anything of the truth."""
-        if not self.labels.people:
+        if self.matrices is None:
             return 0.0
         counted = np.einsum("k,kyz->yz", self.types[:, 2], self.matrices) + 1e-9
         agreed = counted.max(axis=0).sum() / counted.sum()
@@ -221,8 +226,9 @@ class Annotators:
         counts = np.maximum((self.labels.by @ belief)[who] - belief, 0) + prior * self.usual
         return np.asarray(np.log(counts / (size[who] - 1 + prior)[:, None]) - np.log(self.usual))
 
-    def _expect(self, honest: Floats, deviant: Floats | None) -> None:
+    def expect(self, given: tuple[Floats, Floats | None] | None = None) -> None:
         """The posterior of the truth, and how likely each label is, for every type."""
+        honest, deviant = self._emissions() if given is None else given
         self.seen = self._look(self.temperature, honest, deviant)
         first, second = self._joint(self.seen, honest, deviant, self.class_prior)
         belief, self.if_honest = normalised(first)
@@ -231,7 +237,7 @@ class Annotators:
             belief, self.if_deviant = normalised(second)
             self.deviant = np.exp(belief)
 
-    def _judge(self) -> None:
+    def judge(self) -> None:
         """The posterior of types, and how usual it is not to be honest, given credentials."""
         labels = self.labels
         self.odds[:, 1] = labels.by @ (labels.spam - self.if_honest)
@@ -253,13 +259,11 @@ class Annotators:
         """Confusion matrices, and the coefficients of honest labels being right."""
         labels, classes = self.labels, self.labels.classes
         if labels.people:
-            # [contributor, label, truth]; the pool of the other deviants, for each
-            self.matrices = (labels.by_both @ self.deviant).reshape(labels.count, classes, classes)
+            self.count_matrices()
             counted = self.types[:, 2][:, None, None] * self.matrices
+            # The pool of the other deviants, for each.
             pooled = np.maximum(counted.sum(axis=0) - counted, 0) + MATRIX * _usual_matrix(classes)
             self.pooled = pooled / pooled.sum(axis=1, keepdims=True)
-            usual = np.exp(self.seen).mean(axis=0) + 1e-6
-            self.usual = usual / usual.sum()
         if self.noise == "none":
             return
         believed = self.honest * self.types[labels.who, :1]
@@ -272,6 +276,13 @@ class Annotators:
         information = believed * right * (1 - right)
         self._move(left, information)
 
+    def count_matrices(self) -> None:
+        """Labels of each contributor by the truth, were it deviant: [contributor, label, truth]."""
+        shape = (self.labels.count, self.labels.classes, self.labels.classes)
+        self.matrices = (self.labels.by_both @ self.deviant).reshape(shape)
+        usual = np.exp(self.seen).mean(axis=0) + 1e-6
+        self.usual = usual / usual.sum()
+
     def _move(self, left: Floats, information: Floats) -> None:
         """One Newton step for each coefficient, under its prior."""
         mean, variance = RIGHT
@@ -281,7 +292,7 @@ class Annotators:
         self.base = float(np.clip(self.base + np.clip(step, -1, 1), 0.0, SURE))
         if self.noise == "classes":
             by_class = (left.sum(axis=0) - self.by_class) / (information.sum(axis=0) + 1)
-            self.by_class = self.by_class + np.clip(by_class, -1, 1)
+            self.by_class = np.maximum(self.by_class + np.clip(by_class, -1, 1), -self.base)
         if len(self.worth):
             features = self.labels.features
             hessian = (features * by_row[:, None]).T @ features + np.eye(len(self.worth))
@@ -300,7 +311,11 @@ class Annotators:
             return float(total.sum())
 
         factor = 1.3 if self.steps < 15 else 1.12
-        tried = (max(self.temperature / factor, COLDEST), self.temperature, min(self.temperature * factor, HOTTEST))
+        tried = (
+            max(self.temperature / factor, COLDEST),
+            self.temperature,
+            min(self.temperature * factor, HOTTEST),
+        )
         self.temperature = max(tried, key=lambda t: likelihood(t, self.class_prior))
         if deviant is not None and self.steps % 2:
             self.class_prior = max(CLASS_PRIORS, key=lambda prior: likelihood(self.temperature, prior))
@@ -312,7 +327,9 @@ class Annotators:
             usual = self._bad_odds()
             mixed = special.logsumexp(self.odds + _prior_odds(usual), axis=1) - np.logaddexp(0, usual)
             expected = special.expit(usual)
-            total += float(mixed.sum()) + _laplace(self.bad_worth, self.labels.means, expected * (1 - expected))
+            total += float(mixed.sum()) + _laplace(
+                self.bad_worth, self.labels.means, expected * (1 - expected)
+            )
         if self.noise != "none":
             mean, variance = RIGHT
             by_row = self.information.sum(axis=1)

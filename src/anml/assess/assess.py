@@ -9,26 +9,29 @@ from typing import Any
 
 import numpy as np
 
+from anml.assess.believe import Table, believe_labels
+from anml.assess.numbers import believe_numbers
 from anml.core.attribute import Contributors, attribute, chain_factor
-from anml.core.camps import opposed_camp
 from anml.core.checks import Array, Bools, Floats, Ints, as_ages, as_codes, whole
 from anml.core.domain import Recipe, Signals, Task, Weighting
 from anml.core.errors import InputError
-from anml.core.evidence import Evidence
-from anml.core.noise import Noise
+from anml.core.evidence.belief import Belief
+from anml.core.evidence.side import Side
 from anml.core.signals.levels import level_values
+from anml.core.signals.quality import quality
 from anml.core.signals.reputation import REPUTATION, ColdStart, prior_counts
 from anml.core.signals.temporal import ContextDecay, Decay
 from anml.core.signals.verification import VERIFICATION
-from anml.core.weigh import weigh_signals
-from anml.gradients.believe import Told, believe, estimate_noise, networks_say
-from anml.gradients.crossfit import Progress, as_tensors, cross_fit, standardise
+from anml.core.weigh import weigh_signals, with_every_class
+from anml.gradients.crossfit import CrossFit, Progress, as_tensors, standardise
 from anml.gradients.factors import Factors
-from anml.gradients.scoring import Profile, Scores, held_out_predictions, score
+from anml.gradients.scoring import Profile, Scores, raw_scores
 from anml.gradients.threads import one_thread_for_tables
 
 # What numpy, torch and scikit-learn all take as a seed.
 MOST_SEED = 2**32 - 1
+# References that q is sought among where no weight depends on it.
+SHOWN_BY = 512
 
 
 @dataclass(frozen=True)
@@ -85,8 +88,7 @@ class Assessment:
     """Everything that was found out about the samples."""
 
     scores: Scores
-    noise: Noise
-    evidence: Evidence
+    belief: Belief
     signals: Signals
     weighting: Weighting
     contributors: Contributors | None
@@ -103,45 +105,65 @@ def assess(
     factors_of: Callable[[], Factors] | None = None,
     progress: Progress | None = None,
 ) -> Assessment:
-    """Score, estimate noise, build signals, weigh, and sum up by contributor."""
+    """Believe, score, build signals, weigh, and sum up by contributor."""
     n = len(y)
     codes, names = (
         (None, None) if known.contributor is None else as_codes("contributor", known.contributor, n)
     )
-    groups = None if known.item is None else _items(known.item, n)
-    scores = score(
-        x, y, task, classes=classes, groups=groups, profile=policy.profile, seed=policy.seed,
-        factors_of=factors_of, progress=progress,
-    )  # fmt: skip
-    noise = estimate_noise(scores.held_out, y, task)
-    signals = _signals(scores, noise, known, policy, codes, n)
+    items = None if known.item is None else _items(known.item, n)
+    signals = _signals(known, policy, codes, n)
     # A signal that the recipe does not use is no evidence either.
     used = signals.only(policy.recipe.use) if policy.recipe.combine == "evidence" else signals
-    told = Told(_credentials(used), codes, groups)
-    if policy.recipe.combine == "evidence":
-
-        def refit(weight: Floats, turn: int) -> Floats:
-            return _refit(x, y, task, classes, groups, policy, weight, turn, progress)
-
-        with one_thread_for_tables():
-            view, held_out = believe(_scaled(x), y, task, classes, scores.held_out, told, refit)
-        found = view.found
-        scores = replace(scores, held_out=held_out)
-        noise = estimate_noise(held_out, y, task)
-    else:
-        found = networks_say(scores.held_out, y, task, noise, told)
-    signals = replace(signals, clean=found.clean, noise=float(1 - found.clean.mean()))
-    if codes is not None and task == "classification":
-        signals = replace(signals, opposed=opposed_camp(_scaled(x), np.asarray(y), codes, classes))
+    side = Side(codes, _credentials(used), items, known.truth, known.wrong)
+    scaled = _scaled(x)
+    training = policy.profile.training()
+    with one_thread_for_tables():
+        if task == "classification":
+            table = Table(
+                scaled, np.asarray(y, dtype=np.int64), classes, side, known.predictions, training, policy.seed
+            )
+            belief, fit = believe_labels(table, progress)
+        else:
+            values = np.asarray(y, dtype=np.float64)
+            belief, fit = believe_numbers(
+                scaled, values, side, known.predictions, training, policy.seed, progress
+            )
+    scores = _scores(scaled, y, task, belief, fit, policy, factors_of, progress)
+    signals = replace(
+        signals, q=scores.q, p_correct=belief.p_correct, noise=belief.wrong.mean,
+        doubtful=belief.doubtful, evenly=belief.opposed > 0.5,
+    )  # fmt: skip
     weighting = weigh_signals(signals, policy.recipe)
+    if task == "classification":
+        weighting = with_every_class(weighting, np.asarray(y), belief.p_correct)
     contributors = None
     if codes is not None and names is not None:
-        contributors = attribute(signals, weighting, codes, names, found.clean)
-    return Assessment(scores, noise, found, signals, weighting, contributors)
+        contributors = attribute(signals, weighting, codes, names, belief.contributors)
+    return Assessment(scores, belief, signals, weighting, contributors)
 
 
 def _scaled(x: Array) -> Floats:
     return standardise(np.asarray(x, dtype=np.float64))
+
+
+def _scores(
+    x: Floats, y: Array, task: Task, belief: Belief, fit: CrossFit | None, policy: Policy,
+    factors_of: Callable[[], Factors] | None, progress: Progress | None,
+) -> Scores:  # fmt: skip
+    """Q by the networks that made the first predictions; where there are none, by the belief alone."""
+    if fit is None:
+        return Scores(1 - belief.p_correct, quality(1 - belief.p_correct), belief.predicted, 0)
+    profile = policy.profile
+    if policy.recipe.combine == "evidence" and profile.references is None:
+        # Nothing is decided by it: some references are enough to show it.
+        profile = replace(profile, references=min(len(y), SHOWN_BY))
+    inputs, targets, _ = as_tensors(x, y, task)
+    if task == "classification":
+        loss = -belief.predicted[np.arange(len(y)), np.asarray(y, dtype=np.int64)]
+    else:
+        loss = np.square(belief.predicted - y) / max(float(np.var(y)), 1e-12)
+    raw = raw_scores(fit, inputs, targets, task, loss, profile, policy.seed, factors_of, progress)
+    return Scores(raw, quality(raw), belief.predicted, profile.epochs or fit.epochs)
 
 
 def _items(item: Array, n: int) -> Ints:
@@ -153,20 +175,6 @@ def _items(item: Array, n: int) -> Ints:
     return codes
 
 
-def _refit(
-    x: Array, y: Array, task: Task, classes: int, groups: Ints | None, policy: Policy,
-    clean: Floats, turn: int, progress: Progress | None,
-) -> Floats:  # fmt: skip
-    """Held-out predictions of networks that count each label by how far it is believed."""
-    inputs, targets, unscale = as_tensors(x, y, task)
-    said = None if progress is None else lambda _, done, of: progress(f"evidence, round {turn + 1}", done, of)
-    fit = cross_fit(
-        inputs, targets, task, classes, groups, policy.profile.training(), policy.seed + turn,
-        weight=clean, progress=said,
-    )  # fmt: skip
-    return held_out_predictions(fit, task, unscale)
-
-
 def _credentials(signals: Signals) -> Floats | None:
     """Credentials that were given and differ between rows."""
     named = [getattr(signals, name) for name in ("v", "r", "t") if name in signals.given]
@@ -174,9 +182,7 @@ def _credentials(signals: Signals) -> Floats | None:
     return np.column_stack(columns) if columns else None
 
 
-def _signals(
-    scores: Scores, noise: Noise, known: Known, policy: Policy, codes: Ints | None, n: int
-) -> Signals:
+def _signals(known: Known, policy: Policy, codes: Ints | None, n: int) -> Signals:
     v = r = t = None
     if known.verification is not None:
         v = level_values("verification", known.verification, VERIFICATION)
@@ -193,4 +199,4 @@ def _signals(
         s = chain_factor((1.0 if v is None else v) * np.ones(n) * (1.0 if r is None else r), known.parents)
         # The chain's product takes the place of v r: v carries what r does not.
         v = s if r is None else np.divide(s, r, out=np.zeros(n), where=r > 0)
-    return Signals.of(scores.q, v, r, t, known.contributor, noise.rate)
+    return Signals.of(np.ones(n), v, r, t, known.contributor)

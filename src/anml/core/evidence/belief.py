@@ -1,0 +1,211 @@
+"""What is believed of every label and of every contributor: the one object that everything else reads."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import special
+
+from anml.core.checks import Array, Bools, Floats, Ints
+from anml.core.evidence.classes import RIGHT, SURE, Annotators
+from anml.core.evidence.verdicts import (
+    UNSURE,
+    accuse,
+    beyond_chance,
+    how_they_label,
+    reason_for_doubt,
+)
+from anml.core.stats import Estimate, beta_interval
+
+# Before anything is seen of a contributor, so many labels' worth of doubt is added.
+DOUBT = 10.0
+
+
+@dataclass(frozen=True, eq=False)
+class Contributor:
+    """What is believed of the contributors, one value each.
+
+    Parameters
+    ----------
+    types
+        Posterior of being honest, answering without looking, deviating (contributors, 3).
+    verdict
+        One of `anml.core.evidence.verdicts.VERDICTS`.
+    log_bayes_factor
+        Evidence of the labels against being honest.
+    quality, low, high
+        Expected share of right labels, and its 95% interval.
+    good, bad
+        How many labels seen to be right, and wrong, that rests on, credentials left aside.
+    false_accusations
+        How many of the accusations are expected to be false.
+    """
+
+    types: Floats
+    verdict: list[str]
+    log_bayes_factor: Floats
+    quality: Floats
+    low: Floats
+    high: Floats
+    good: Floats
+    bad: Floats
+    false_accusations: float
+
+    def reputation(self) -> dict[str, Floats]:
+        """Reputation learned from the labels alone: r with its 95% interval, and what it rests on.
+
+        No credentials, T or weights are in it: a reputation that is fed by its own effect feeds itself.
+        """
+        r, low, high = _share(self.good, self.bad)
+        return {"r": r, "low": low, "high": high, "good": self.good, "bad": self.bad}
+
+
+@dataclass(frozen=True, eq=False)
+class Belief:
+    """What one fit believes.
+
+    Parameters
+    ----------
+    p_correct
+        Probability that each label is right.
+    base, credentials, contributor, model
+        Its log-odds in four parts: of all labels, and what credentials, contributor and predictions add.
+    truth
+        Posterior of the classes of each row (n, classes), or mean and deviation of its right number (n, 2).
+    predicted
+        Pooled held-out predictions: log-probabilities (n, classes), or numbers (n,).
+    shares
+        How far each predictor counts in the pool.
+    wrong
+        Share of wrong labels, from what is surely wrong to what predictions contradict.
+    contributors
+        None where contributors are not known.
+    alone
+        Labels that rest on their contributor alone: neither believed nor condemned.
+    doubtful
+        Why the result must not be relied on; None where it may.
+    """
+
+    p_correct: Floats
+    base: float
+    credentials: Floats
+    contributor: Floats
+    model: Floats
+    truth: Floats
+    predicted: Array
+    shares: dict[str, float]
+    wrong: Estimate
+    contributors: Contributor | None
+    alone: Bools
+    doubtful: str | None
+    help: str | None = None
+    opposed: float = 0.0
+
+    def with_p(self, p_correct: Floats) -> "Belief":
+        """The same with other beliefs in single labels: what changes is said to come from predictions."""
+        model = log_odds(p_correct) - self.base - self.credentials - self.contributor
+        mean = float(1 - p_correct.mean())
+        wrong = Estimate(mean, min(self.wrong.low, mean), max(self.wrong.high, mean))
+        return replace(self, p_correct=p_correct, model=model, wrong=wrong)
+
+    @property
+    def r_free(self) -> Floats:
+        """Probability that each label is right, by anything but its credentials."""
+        return np.asarray(special.expit(log_odds(self.p_correct) - self.credentials))
+
+
+def mixed(weights: Floats, parts: list[Floats]) -> Floats:
+    """Mean over hypotheses."""
+    return np.asarray(sum(w * part for w, part in zip(weights, parts, strict=True)))
+
+
+def quality_of(p: Floats, codes: Ints, groups: int, told: float) -> tuple[Floats, ...]:
+    """Share of right labels of each contributor with its interval, and the labels that it rests on.
+
+    `told` is how far predictions tell labels at all: labels that cannot be checked count for less.
+    """
+    right: Floats = np.asarray(told * np.bincount(codes, p, groups))
+    wrong: Floats = np.asarray(told * np.bincount(codes, minlength=groups) - right)
+    return *_share(right, wrong), right, wrong
+
+
+def _share(right: Floats, wrong: Floats) -> tuple[Floats, Floats, Floats]:
+    """Share of right labels, and its interval: pulled to what is usual by a few labels' worth of doubt."""
+    usual = special.expit(RIGHT[0])
+    a, b = right + DOUBT * usual, wrong + DOUBT * (1 - usual)
+    low, high = beta_interval(a, b)
+    return a / (a + b), low, high
+
+
+def told_by(predicted: Floats, y: Ints) -> float:
+    """How much better than the commonest class predictions tell the labels: 0 nothing, 1 all."""
+    named = float((predicted.argmax(axis=1) == y).mean())
+    common = float(np.bincount(y).max() / len(y))
+    return float(np.clip((named - common) / max(1 - common, 1e-9), 0.05, 1.0))
+
+
+def believe_classes(
+    fits: list[Annotators], weights: Floats, shares: dict[str, float], alone: Bools | None,
+    known: Bools | None, rng: np.random.Generator,
+) -> Belief:  # fmt: skip
+    """Sum up the hypotheses on how honest labels go wrong."""
+    labels = fits[0].labels
+    p = np.clip(mixed(weights, [fit.p_correct() for fit in fits]), 1e-9, 1 - 1e-9)
+    opposed = float(mixed(weights, [np.array(fit.opposed()) for fit in fits]))
+    seen = np.exp(mixed(weights, [fit.seen for fit in fits]))
+    doubtful = reason_for_doubt(opposed)
+    credentials = mixed(weights, [fit.features_worth() for fit in fits])
+    people = None
+    if labels.people:
+        people = _contributors(fits, weights, p, doubtful, credentials, known, rng)
+    if opposed > 0.5:
+        p = np.full(labels.n, float(p.mean()))
+    base = float(log_odds(np.array(p.mean())))
+    contributor = np.zeros(labels.n) if people is None else (log_odds(people.quality) - base)[labels.who]
+    return Belief(
+        p_correct=p,
+        base=base,
+        credentials=credentials,
+        contributor=contributor,
+        model=log_odds(p) - base - credentials - contributor,
+        truth=mixed(weights, [fit.posterior() for fit in fits]),
+        predicted=labels.log_p,
+        shares=shares,
+        wrong=_wrong_share(p, seen, labels.y),
+        contributors=people,
+        alone=np.zeros(labels.n, dtype=bool) if alone is None else alone,
+        doubtful=doubtful,
+        opposed=opposed,
+    )
+
+
+def _contributors(
+    fits: list[Annotators], weights: Floats, p: Floats, doubtful: str | None, credentials: Floats,
+    known: Bools | None, rng: np.random.Generator,
+) -> Contributor:  # fmt: skip
+    labels = fits[0].labels
+    types = mixed(weights, [fit.types for fit in fits])
+    odds = mixed(weights, [special.logsumexp(fit.odds[:, 1:], axis=1) for fit in fits])
+    told = told_by(labels.log_p, labels.y)
+    quality, low, high, _, _ = quality_of(p, labels.who, labels.count, told)
+    free = special.expit(log_odds(p) - credentials)
+    _, _, _, good, bad = quality_of(free, labels.who, labels.count, told)
+    blind, mostly_wrong = how_they_label(fits, weights, p)
+    beyond = beyond_chance(fits[int(np.argmax(weights))], rng)
+    covered = np.ones(labels.count, dtype=bool) if known is None else known
+    accused = accuse(types, blind, mostly_wrong, beyond, covered)
+    verdict, false = accused.verdict, accused.false_accusations
+    if doubtful is not None:
+        verdict, false = [UNSURE] * labels.count, 0.0
+    return Contributor(types, verdict, odds, quality, low, high, good, bad, false)
+
+
+def _wrong_share(p: Floats, seen: Floats, y: Ints) -> Estimate:
+    """How many labels are wrong: at least those surely so, at most those that predictions contradict."""
+    mean = float(1 - p.mean())
+    low, high = float((p < 0.05).mean()), float((seen.argmax(axis=1) != y).mean())
+    return Estimate(mean, min(low, mean), max(high, mean))
+
+
+def log_odds(p: Floats) -> Floats:
+    """Log-odds, within what a belief can be sure of."""
+    return np.asarray(np.clip(special.logit(np.clip(p, 1e-12, 1 - 1e-12)), -2 * SURE, 2 * SURE))
