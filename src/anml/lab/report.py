@@ -7,11 +7,10 @@ from typing import Any
 
 from anml.lab.figures import CAPTIONS, draw_all
 from anml.lab.judges import ROWS
-from anml.lab.layouts import laid_out
+from anml.lab.layouts import explained, laid_out
 from anml.lab.spec import Experiment, catalogue
 from anml.lab.store import read_record
 from anml.lab.summary import known_experiments, write_summary
-from anml.lab.tables import legend
 
 # Figures that are proportions of something and read best in percent.
 PERCENT = {"error", "precision", "improvement", "each_trial", "gain", "kept", "degradation", "overhead"}
@@ -118,7 +117,7 @@ def _experiments(
             yield spec.about + "\n"
         # Of a grid the figure shows every cell, and the summary has the numbers.
         if spec is not None and spec.name in plain:
-            yield from (f"- {line}" for line in legend(spec))
+            yield from (f"- {line}" for line in explained(spec))
             yield from ["", *laid_out(spec, entry)]
         elif spec is not None and spec.tabled:
             yield from laid_out(spec, entry)

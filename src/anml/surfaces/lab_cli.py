@@ -147,8 +147,7 @@ def report_(
 
 
 def _print_entries(summary: dict[str, Any], experiments: list["Experiment"]) -> None:
-    from anml.lab.layouts import laid_out
-    from anml.lab.tables import legend
+    from anml.lab.layouts import explained, laid_out
 
     chosen = {experiment.name: experiment for experiment in experiments}
     for entry in summary["experiments"]:
@@ -158,7 +157,7 @@ def _print_entries(summary: dict[str, Any], experiments: list["Experiment"]) -> 
         trials = f"{entry['trials']} trial{'' if entry['trials'] == 1 else 's'}"
         print(f"\n{entry['name']} ({trials}): {entry['title']}")
         if spec.tabled:
-            print("\n".join(["", *legend(spec), "", *laid_out(spec, entry), ""]))
+            print("\n".join(["", *explained(spec), "", *laid_out(spec, entry), ""]))
         for claim in entry["claims"]:
             print(f"  {'holds' if claim['holds'] else 'FAILS'}  {claim['text']}\n         {claim['detail']}")
 
