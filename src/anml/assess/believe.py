@@ -32,7 +32,7 @@ LEVEL = 0.02
 
 @dataclass(frozen=True)
 class Table:
-    """What is to be believed in: standardised features (none where there are none), labels, side information."""
+    """What is to be believed in: standardised features (n, 0 or more), labels, side information."""
 
     x: Floats
     y: Ints

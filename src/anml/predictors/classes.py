@@ -125,8 +125,8 @@ PREDICTORS: dict[str, Callable[[Rows, Floats | None], Floats]] = {
 class ClassGaussians:
     """One normal cloud per class with a shared covariance, shrunk as Ledoit and Wolf do; labels may be wrong.
 
-    Linear discriminant analysis, except that the class of a row is latent: a label is right with a rate that is
-    found with the clouds, by expectation-maximisation. Where classes lie apart, the clouds show which labels
+    Linear discriminant analysis, except that the class of a row is latent: a label is right at a rate that
+    is found with the clouds, by expectation-maximisation. Where classes lie apart, the clouds show which labels
     are wrong, however many there are. What is predicted is the class, not the label.
     """
 

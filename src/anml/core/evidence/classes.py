@@ -7,8 +7,8 @@ of its item. A contributor is of one of three types:
     spammer     labels follow a distribution of its own, whatever the truth: answers without looking
     deviant     labels follow a confusion matrix of its own, drawn to that of the other deviants
 
-Honest and deviant contributors have a class prior of their own: p(z | x, k) = p(z | x) rho_k(z) / rho(z) up to
-a constant, which is kept: whose items these are counts. It tells a specialist, whose items look like its
+Honest and deviant contributors have a class prior of their own: p(z | x, k) = p(z | x) rho_k(z) / rho(z), up
+to a constant, which is kept: whose items these are counts. It tells a specialist, whose items look like its
 class, from somebody who always gives one answer. A contributor's own row is left out of every count that
 judges it. Expectation-maximisation; the hypotheses on how honest labels go wrong are in `NOISES`.
 """
@@ -163,7 +163,7 @@ class Annotators:
         )
 
     def features_worth(self) -> Floats:
-        """What the credentials of each row, and those of its contributor, add to the log-odds of being right."""
+        """What credentials, of the row and of its contributor, add to the log-odds of being right."""
         rows = self.labels.features @ self.worth
         return np.asarray(rows - (self.labels.means @ self.bad_worth)[self.labels.who])
 

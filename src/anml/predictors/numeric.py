@@ -1,0 +1,85 @@
+"""Held-out predictions of numbers, and how far honest numbers scatter about them.
+
+Three predictors that err in different ways: a forest, a ridge regression and, where given, networks. What
+is taken is the mean of them, weighted so that held-out labels lie closest to it.
+"""
+
+import itertools
+
+import numpy as np
+from sklearn.ensemble import ExtraTreesRegressor
+from sklearn.linear_model import RidgeCV
+
+from anml.core.checks import Floats, Ints
+from anml.core.folds import assign_folds
+from anml.predictors.spread import natural_spread
+
+FOLDS = 5
+# Weights of predictors in tenths: finer ones are within noise.
+TENTHS = 10
+
+
+def predict_numbers(
+    x: Floats,
+    y: Floats,
+    groups: Ints | None,
+    weight: Floats | None,
+    seed: int,
+    network: Floats | None = None,
+    trees: int = 100,
+) -> tuple[Floats, Floats]:
+    """Held-out mean and natural spread of every label.
+
+    Parameters
+    ----------
+    x, y
+        Features (n, d) and numbers.
+    groups
+        Rows that are never held out against each other: labels of one item, near-duplicates.
+    weight
+        How far each label is believed: it counts so much.
+    network
+        Held-out predictions of networks that were trained with the same weights.
+    """
+    n = len(y)
+    if n < 2 or np.ptp(y) == 0:
+        return y.astype(np.float64), np.full(n, 1e-9)
+    trust = np.ones(n) if weight is None else np.maximum(weight, 1e-6)
+    members = np.arange(n) if groups is None else groups
+    k = min(FOLDS, len(np.unique(members)))
+    if k < 2:
+        mean = np.full(n, float(np.average(y, weights=trust)))
+        return mean, natural_spread(x, y - mean, np.zeros(n, dtype=np.int64), trust, seed)
+    fold = assign_folds(None, members, k, np.random.default_rng(seed))
+    said = [_held_out(x, y, trust, fold, name, seed, trees) for name in ("forest", "ridge")]
+    mean = stacked(y, said if network is None else [*said, network], trust)
+    # The spread often grows with the number itself.
+    return mean, natural_spread(np.column_stack([x, mean]), y - mean, fold, trust, seed, trees)
+
+
+def stacked(y: Floats, said: list[Floats], weight: Floats) -> Floats:
+    """The weighted mean of predictions that held-out labels lie closest to, by absolute error."""
+    choices = [
+        np.array(share) / TENTHS
+        for share in itertools.product(range(TENTHS + 1), repeat=len(said))
+        if sum(share) == TENTHS
+    ]
+    each = np.stack(said)
+    best = min(choices, key=lambda share: float((weight * np.abs(y - share @ each)).sum()))
+    return np.asarray(best @ each)
+
+
+def _held_out(x: Floats, y: Floats, weight: Floats, fold: Ints, name: str, seed: int, trees: int) -> Floats:
+    """Predictions of rows by a model that did not see their fold."""
+    centre, spread = x.mean(axis=0), x.std(axis=0)
+    scaled = (x - centre) / np.where(spread > 1e-12, spread, 1.0)
+    said = np.empty(len(y))
+    for held in np.unique(fold):
+        rest, some = fold != held, fold == held
+        model = (
+            ExtraTreesRegressor(trees, min_samples_leaf=3, max_features=0.5, random_state=seed, n_jobs=1)
+            if name == "forest"
+            else RidgeCV(np.geomspace(1e-2, 1e4, 13))
+        )
+        said[some] = model.fit(scaled[rest], y[rest], sample_weight=weight[rest]).predict(scaled[some])
+    return said

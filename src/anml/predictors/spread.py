@@ -1,0 +1,69 @@
+"""How far honest numbers scatter about their predictions, from place to place.
+
+A forest predicts the logarithm of the size of held-out residuals. Each of them says little, so the forest is
+believed as far as it makes held-out residuals likelier than one spread for all: not at all where it knows
+nothing. The overall size is a median: wrong labels do not blow it up.
+"""
+
+import numpy as np
+from scipy import special
+from sklearn.ensemble import ExtraTreesRegressor
+
+from anml.core.checks import Floats, Ints
+
+# Rows in a leaf: the mean of ten log-sizes, each uncertain by 1.1, is known to a third.
+LEAF = 10
+# Tails of residuals: a few wrong labels must not decide where the spread is large.
+TAILS = 4.0
+
+
+def natural_spread(
+    x: Floats, residual: Floats, fold: Ints, weight: Floats | None = None, seed: int = 0, trees: int = 100
+) -> Floats:
+    """Spread of each row's residual: standard deviation if it is normal, from rows of other folds.
+
+    Parameters
+    ----------
+    x, residual
+        Features (n, d), and held-out residuals.
+    fold
+        Rows of one fold are not learned from for each other.
+    weight
+        How far each label is believed.
+    """
+    trust = np.ones(len(residual)) if weight is None else np.maximum(weight, 1e-6)
+    middle = weighted_median(np.abs(residual), trust)
+    if middle <= 0:
+        return np.full(len(residual), max(float(np.abs(residual).max(initial=0.0)), 1e-9))
+    # Sizes near 0 say no more than small ones.
+    size = np.log(np.maximum(np.abs(residual) / middle, 0.05))
+    guess = np.zeros(len(residual))
+    for held in np.unique(fold):
+        rest, some = fold != held, fold == held
+        if rest.sum() >= 2 * LEAF:
+            forest = ExtraTreesRegressor(trees, min_samples_leaf=LEAF, random_state=seed, n_jobs=1)
+            guess[some] = forest.fit(x[rest], size[rest], sample_weight=trust[rest]).predict(x[some])
+    guess -= weighted_median(guess, trust)
+    return _as_far_as_it_helps(residual / middle, guess, trust) * middle
+
+
+def _as_far_as_it_helps(residual: Floats, guess: Floats, trust: Floats) -> Floats:
+    """Each power of the forest's guess, weighted by the likelihood of the residuals."""
+    powers = np.linspace(0, 1.5, 7)
+    spreads = np.empty((len(powers), len(residual)))
+    likelihood = np.empty(len(powers))
+    for i, power in enumerate(powers):
+        shape = np.exp(power * guess)
+        spreads[i] = shape * weighted_median(np.abs(residual) / shape, trust) / special.ndtri(0.75)
+        z = residual / spreads[i]
+        density = -(TAILS + 1) / 2 * np.log1p(z * z / TAILS) - np.log(spreads[i])
+        likelihood[i] = (trust * density).sum()
+    belief = special.softmax(likelihood)
+    return np.asarray(np.exp(belief @ np.log(spreads)))
+
+
+def weighted_median(x: Floats, weight: Floats) -> float:
+    """The value up to which half of the weight lies."""
+    order = np.argsort(x)
+    running = np.cumsum(weight[order])
+    return float(x[order[int(np.searchsorted(running, 0.5 * running[-1]))]])
