@@ -16,7 +16,7 @@ from anml.core.evidence.classes import Annotators, fit_classes
 from anml.core.evidence.pool import pool
 from anml.core.evidence.side import Side
 from anml.gradients.crossfit import CrossFit, Progress, Training
-from anml.predictors.classes import PREDICTORS, Predictions, Rows, network, rows_of
+from anml.predictors.classes import PREDICTORS, Predictions, Rows, forest_without, network, rows_of
 from anml.predictors.duplicates import near_copies
 
 # How often predictors learn, and the mean change of beliefs at which they have learned enough.
@@ -51,7 +51,8 @@ def believe_labels(table: Table, progress: Progress | None = None) -> tuple[Beli
         search.learn(turn, progress)
         if search.settled(turn):
             break
-    belief = believe_classes(search.fits, search.weights, search.shares, None, None, _random(table))
+    alone, covered = search.alone()
+    belief = believe_classes(search.fits, search.weights, search.shares, alone, covered, _random(table))
     return search.finish(belief), search.first
 
 
@@ -79,11 +80,13 @@ class _Search:
         self.last: CrossFit | None = None
         self.change = np.inf
         self.condemned: Bools | None = None
+        self.trees: Floats | None = None
 
     def learn(self, turn: int, progress: Progress | None) -> None:
         """One round: predict, pool, fit, and let a rigid predictor contradict where it has earned it."""
         table = self.table
         each = self._predictions(turn, progress)
+        self.trees = each.get("forest")
         log_p, share, likelihood = pool(list(each.values()), table.y, self.p)
         self.shares = dict(zip(each, (float(s) for s in share), strict=True))
         self.fits, self.weights = fit_classes(log_p, table.y, table.side, self.fits or None)
@@ -91,9 +94,13 @@ class _Search:
             self._ask_side(log_p, each["gaussians"])
         p = mixed(self.weights, [fit.p_correct() for fit in self.fits])
         self.condemned = None
-        if self.rows is not None and p.min() >= 0.5 and not self.fits[0].labels.shared:
-            if likelihood[list(each).index("gaussians")] >= likelihood.max() - LEVEL:
-                p = self._ask_clouds(p, log_p, each["gaussians"])
+        quiet = p.min() >= 0.5 and not self.fits[0].labels.shared
+        if (
+            "gaussians" in each
+            and quiet
+            and likelihood[list(each).index("gaussians")] >= likelihood.max() - LEVEL
+        ):
+            p = self._ask_clouds(p, log_p, each["gaussians"])
         self.change = np.inf if self.p is None else float(np.abs(p - self.p).mean())
         self.p = p
 
@@ -101,6 +108,22 @@ class _Search:
         """Whether another round would change nothing: no label looks wrong, or beliefs hardly move."""
         assert self.p is not None
         return bool(self.change < SETTLED or (turn == 0 and self.p.min() >= 0.5))
+
+    def alone(self) -> tuple[Bools | None, Bools | None]:
+        """Labels that only their contributor's own rows support, and contributors that others cover.
+
+        The same trees predict them with the contributor's other rows, and not without: a backdoor, or a
+        site of its own kind.
+        """
+        table, who = self.table, self.table.side.codes
+        if self.rows is None or self.trees is None or who is None or int(who.max()) < 2:
+            return None, None
+        at = np.arange(len(table.y)), table.y
+        without = forest_without(self.rows, who, self.p)
+        alone = (np.exp(self.trees[at]) >= 0.5) & (np.exp(without[at]) < 0.5)
+        share = np.bincount(who, alone) / np.maximum(np.bincount(who), 1)
+        covered = share <= 0.5
+        return alone & ~covered[who], covered
 
     def finish(self, belief: Belief) -> Belief:
         """What the clouds condemned, in the end, is condemned."""

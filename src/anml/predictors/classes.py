@@ -19,6 +19,8 @@ from anml.gradients.mlp import Networks, predict
 # A predictor learns from so many rows at most: more of them hardly change what it predicts.
 MOST_ROWS = 20_000
 TREES = 40
+# Folds of contributors: so many that contributors of one kind are seldom all held out together.
+CONTRIBUTOR_FOLDS = 8
 # Share of the class prior in every prediction: no model is certain.
 UNSURE = 0.02
 # Directions of most spread that the Gaussians look at.
@@ -102,6 +104,14 @@ def forest(rows: Rows, weight: Floats | None) -> Floats:
     return _cross_fitted(make, rows, weight)
 
 
+def forest_without(rows: Rows, who: Ints, weight: Floats | None) -> Floats:
+    """The same trees, with all rows of a contributor held out together."""
+    groups = who[rows.taught]
+    count = int(np.clip(len(np.unique(groups)), 2, CONTRIBUTOR_FOLDS))
+    order = np.random.default_rng(rows.seed).permutation(int(who.max()) + 1)
+    return forest(replace(rows, fold=order[who] % count), weight)
+
+
 def logistic(rows: Rows, weight: Floats | None) -> Floats:
     """Logistic regression, on scaled features."""
     from sklearn.linear_model import LogisticRegression
@@ -126,8 +136,8 @@ class ClassGaussians:
     """One normal cloud per class with a shared covariance, shrunk as Ledoit and Wolf do; labels may be wrong.
 
     Linear discriminant analysis, except that the class of a row is latent: a label is right at a rate that
-    is found with the clouds, by expectation-maximisation. Where classes lie apart, the clouds show which labels
-    are wrong, however many there are. What is predicted is the class, not the label.
+    is found with the clouds, by expectation-maximisation. Where classes lie apart, the clouds show which
+    labels are wrong, however many there are. What is predicted is the class, not the label.
     """
 
     def fit(self, x: Floats, y: Ints, sample_weight: Floats | None = None) -> "ClassGaussians":
@@ -207,8 +217,3 @@ def _of_folds(each: Floats, fold: Ints) -> Floats:
 
 def _unsure(probability: Floats, prior: Floats) -> Floats:
     return np.asarray(np.log((1 - UNSURE) * probability + UNSURE * prior + 1e-9))
-
-
-def with_labels(rows: Rows, y: Ints) -> Rows:
-    """The same rows and folds with other labels."""
-    return replace(rows, y=y)

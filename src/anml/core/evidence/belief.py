@@ -175,6 +175,27 @@ def believe_classes(
         alone=np.zeros(labels.n, dtype=bool) if alone is None else alone,
         doubtful=doubtful,
         opposed=opposed,
+        help=None if people is None else what_would_help(people, told_by(labels.log_p, labels.y)),
+    )
+
+
+def what_would_help(people: Contributor, told: float) -> str | None:
+    """How many known labels, or second labels, would settle what cannot be told; None where all is settled.
+
+    A known label tells an honest contributor from one who is right half of the time by so many nats; one in
+    a hundred may be misjudged. A second label tells as much less as it is right less surely.
+    """
+    open_ = np.flatnonzero([name == UNSURE for name in people.verdict])
+    if not len(open_):
+        return None
+    right = float(special.expit(RIGHT[0]))
+    nats = right * np.log(2 * right) + (1 - right) * np.log(2 * (1 - right))
+    known = np.ceil((np.log(99) - np.abs(log_odds(people.types[open_, 0]))).clip(1.0) / nats).sum()
+    second = np.ceil(known / max(told, 0.1))
+    whom = f"{len(open_)} contributor{'s' if len(open_) > 1 else ''}"
+    return (
+        f"known labels for about {known:.0f} rows of {whom}, or a second label by others for about "
+        f"{second:.0f} of their items, would settle it"
     )
 
 
@@ -196,6 +217,7 @@ def _contributors(
     verdict, false = accused.verdict, accused.false_accusations
     if doubtful is not None:
         verdict, false = [UNSURE] * labels.count, 0.0
+    verdict = [name if known else UNSURE for name, known in zip(verdict, covered, strict=True)]
     return Contributor(types, verdict, odds, quality, low, high, good, bad, false)
 
 
