@@ -24,7 +24,8 @@ def item_frame(prepared: Prepared, found: Assessment) -> pl.DataFrame | None:
         return None
     labels = np.bincount(codes)
     if prepared.task != "classification":
-        value, deviation = join_numbers(*found.belief.truth.T, codes)
+        truth = found.belief.truth
+        value, deviation = join_numbers(truth[:, 0], truth[:, 1], codes)
         frame = pl.DataFrame({"item": names, "labels": labels, "consensus": value, "deviation": deviation})
         return frame.sort("deviation", "item", descending=[True, False])
     posterior = _posterior(found.belief, prepared, codes)
