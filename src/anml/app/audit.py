@@ -9,8 +9,8 @@ import polars as pl
 
 from anml.adapters.sklearn.contributors import contributor_frame
 from anml.app.compare import Comparison, compare
-from anml.app.consensus import item_frame, suggestions
 from anml.app.gold import GoldCheck, check_gold
+from anml.app.items import item_frame, suggestions
 from anml.app.request import DEFAULT_HALF_LIFE, Request
 from anml.app.result import Audited, run_record, versions
 from anml.assess.assess import Assessment, Known, Policy, assess

@@ -63,7 +63,7 @@ class GoldCheck:
                 f"and {self.kept_right:.0%} kept."
             )
         gap = self.reliability.gap
-        lean = f"{'too trusting' if gap > 0 else 'too doubtful'} by {abs(gap):.0%} on average"
+        lean = f"{'too high' if gap > 0 else 'too low'} by {abs(gap):.0%} on average"
         kept = "" if self.kept_right is None else f"{self.kept_right:.0%} of the right ones and "
         return (
             f"Of {self.rows:,} labels that are known, {self.right:,} are right: p_correct is off by "

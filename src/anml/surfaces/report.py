@@ -11,7 +11,7 @@ import polars as pl
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from anml.app.consensus import CLEAR
+from anml.app.items import CLEAR
 from anml.app.result import Audited
 from anml.core.combine import correlation
 from anml.core.signals.temporal import DAYS_PER_YEAR, ContextDecay, Decay
