@@ -22,7 +22,7 @@ from anml.core.stats import Estimate
 from anml.core.weigh import recipe_of, weigh_signals
 from anml.gradients.scoring import profile_of
 from anml.intake.columns import Columns
-from anml.surfaces.accused import HELP, accusations, chance, false_alarms, opening
+from anml.surfaces.accused import MORE_HELP, accusations, chance, false_alarms, opening
 from anml.surfaces.figures import MOST_SHOWN, to_show
 from anml.surfaces.names import printable, shortened
 from anml.surfaces.report import render_report, write_report
@@ -493,12 +493,16 @@ class TestWhoIsAccused:
     def test_cannot_tell_is_said_with_what_would_help(self, result):
         found = people(result, member_4=UNSURE)
         told = "Whether 1 of 5 contributors can be trusted cannot be told."
-        assert opening(found) == ["Nobody is accused.", told, f"{HELP[0].upper()}{HELP[1:]}."]
+        assert opening(found) == ["Nobody is accused.", told, f"{MORE_HELP[0].upper()}{MORE_HELP[1:]}."]
         found = replace(found, help="ten known answers would tell")
         page = Page(render_report(found))
         assert "Ten known answers would tell." in page.words
         row = next(row for row in page.rows if row[0] == "member-4")
         assert row[1] == UNSURE
+
+    def test_who_is_honest_is_not_said_where_the_result_is_doubtful(self, result):
+        rows = Page(render_report(replace(result, doubtful="two camps"))).rows
+        assert next(row for row in rows if row[0] == "member-0")[2] == "–"
 
     def test_hostile_labels_do_nothing(self, result):
         found = relabelled(people(result, member_4=BLIND), "member-4", "<script>x</script>", "kind 0")

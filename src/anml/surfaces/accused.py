@@ -11,8 +11,9 @@ ALWAYS = 0.9
 # Names in one sentence, and sentences.
 MOST_NAMES, MOST_SAID = 5, 6
 NAME, LABEL = 40, 30
-# What would help where the model has nothing to say of it.
-HELP = "right labels for some of their rows, or labels of the same items by others, would tell"
+# What would help where the model has nothing to say of it; others' labels are no news where there are some.
+HELP = "right labels for some of their rows would tell"
+MORE_HELP = "right labels for some of their rows, or labels of the same items by others, would tell"
 
 
 def accusations(result: Audited) -> list[str]:
@@ -43,7 +44,7 @@ def opening(result: Audited) -> list[str]:
             who = "the one contributor"
         said.append(f"Whether {who} can be trusted cannot be told.")
     if result.help or unsure:
-        said.append(f"{_capital(result.help or HELP)}.")
+        said.append(f"{_capital(result.help or (MORE_HELP if result.items is None else HELP))}.")
     return said
 
 

@@ -26,7 +26,7 @@ def print_audit(result: Audited) -> None:
         console.print(sentence, style="bold", highlight=False, markup=False)
     console.print(verdict(result), highlight=False, markup=False)
     if not result.contributors.is_empty():
-        console.print(_contributor_table(result.contributors, console.width))
+        console.print(_contributor_table(result, console.width))
         hidden = result.contributors.height - MOST_LISTED
         if hidden > 0:
             console.print(f"{hidden:,} more contributors; contributors.csv has all of them", highlight=False)
@@ -69,9 +69,12 @@ _COLUMNS: dict[str, tuple[bool, Callable[[dict[str, Any]], str]]] = {
 }
 
 
-def _contributor_table(contributors: pl.DataFrame, width: int) -> Table:
-    rows = contributors.head(MOST_LISTED).to_dicts()
+def _contributor_table(result: Audited, width: int) -> Table:
+    rows = result.contributors.head(MOST_LISTED).to_dicts()
     figures = {name: [make(row) for row in rows] for name, (_, make) in _COLUMNS.items()}
+    if result.doubtful is not None:
+        # Where two sides contradict each other it is not known which is the honest one.
+        del figures["honest"]
     longest = max(len(row["contributor"]) for row in rows)
     # Figures are never cut: columns that leave names too little room are left out, then names shortened.
     if _room(figures, width) < min(longest, FAIR_NAME):

@@ -58,7 +58,8 @@ def _contributor(row: dict[str, Any], result: Audited, errors: dict[str, float])
         "contributor": shortened(row["contributor"], NAME),
         "verdict": row["verdict"],
         "kind": KINDS[row["verdict"]],
-        "honest": chance(row["p_honest"]),
+        # Where two sides contradict each other it is not known which is the honest one.
+        "honest": chance(row["p_honest"]) if result.doubtful is None else "–",
         "few": "few rows" if row["rows"] <= few_rows(result) else "",
         "rows": f"{row['rows']:,}",
         "kept": f"{row['kept'] / row['rows']:.0%}",
