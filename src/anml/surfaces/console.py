@@ -52,20 +52,19 @@ def _about_items(items: pl.DataFrame) -> str:
     )
 
 
-# Columns of the contributor table, and whether they are shown also where not all fit.
-_COLUMNS: dict[str, tuple[bool, Callable[[dict[str, Any]], str]]] = {
-    "verdict": (True, lambda row: row["verdict"]),
-    "honest": (True, lambda row: chance(row["p_honest"])),
-    "rows": (True, lambda row: f"{row['rows']:,}"),
-    "kept": (True, lambda row: f"{row['kept'] / row['rows']:.0%}"),
-    "quality": (True, lambda row: f"{row['quality']:.2f}"),
-    "95% interval": (True, lambda row: f"{row['quality_low']:.2f}-{row['quality_high']:.2f}"),
-    "mean q": (False, lambda row: f"{row['q']:.2f}"),
-    "v": (False, lambda row: f"{row['v']:.2f}"),
-    "r": (False, lambda row: f"{row['r']:.2f}"),
-    "T": (False, lambda row: f"{row['t']:.2f}"),
-    "rows %": (False, lambda row: f"{row['row_share']:.1%}"),
-    "weight %": (False, lambda row: f"{row['weight_share']:.1%}"),
+# Columns of the contributor table, and which of them go first where not all fit; those at 0 stay.
+_COLUMNS: dict[str, tuple[int, Callable[[dict[str, Any]], str]]] = {
+    "verdict": (0, lambda row: row["verdict"]),
+    "honest": (0, lambda row: chance(row["p_honest"])),
+    "rows": (0, lambda row: f"{row['rows']:,}"),
+    "kept": (1, lambda row: f"{row['kept'] / row['rows']:.0%}"),
+    "quality": (0, lambda row: f"{row['quality']:.2f} [{row['quality_low']:.2f}-{row['quality_high']:.2f}]"),
+    "mean q": (3, lambda row: f"{row['q']:.2f}"),
+    "v": (3, lambda row: f"{row['v']:.2f}"),
+    "r": (3, lambda row: f"{row['r']:.2f}"),
+    "T": (3, lambda row: f"{row['t']:.2f}"),
+    "rows %": (2, lambda row: f"{row['row_share']:.1%}"),
+    "weight %": (2, lambda row: f"{row['weight_share']:.1%}"),
 }
 
 
@@ -77,8 +76,9 @@ def _contributor_table(result: Audited, width: int) -> Table:
         del figures["honest"]
     longest = max(len(row["contributor"]) for row in rows)
     # Figures are never cut: columns that leave names too little room are left out, then names shortened.
-    if _room(figures, width) < min(longest, FAIR_NAME):
-        figures = {name: cells for name, cells in figures.items() if _COLUMNS[name][0]}
+    for rank in (3, 2, 1):
+        if _room(figures, width) < min(longest, FAIR_NAME):
+            figures = {name: cells for name, cells in figures.items() if _COLUMNS[name][0] < rank}
     room = max(min(longest, _room(figures, width)), LEAST_NAME)
     table = Table(
         title="Contributors: accused, cannot tell, trusted; lowest quality first", title_justify="left"
