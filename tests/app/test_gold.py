@@ -29,7 +29,7 @@ def test_by_hand():
     assert (found.kept_right, found.kept_wrong, found.ranking) == (0.5, 1.0, 0.5)
     assert found.reliability.error == pytest.approx((0.05 + 0.85 + 0.25) / 3)
     assert found.sentence() == (
-        "Of 3 labels that are known, 2 are right: beliefs are off by 38%, too trusting by 18% on average; "
+        "Of 3 labels that are known, 2 are right: p_correct is off by 38%, too high by 18% on average; "
         "50% of the right ones and 100% of the wrong ones were kept."
     )
 
@@ -38,7 +38,7 @@ def test_marks_say_nothing_of_wrong_labels():
     marks = gold([True, True, False], [True, True, False], "marks")
     found = check_gold(marks, np.array([0.9, 0.7, 0.1]), np.array([True, True, False]))
     assert (found.right, found.wrong, found.kept_wrong, found.ranking) == (2, 0, None, None)
-    assert found.sentence() == "2 labels are known to be right: believed with 80% on average, and 100% kept."
+    assert found.sentence() == "2 labels are known to be right: p_correct is 80% on average, and 100% kept."
 
 
 def test_nothing_known_is_nothing_checked():
@@ -77,7 +77,7 @@ def test_gold_is_in_the_record_and_in_the_report(tmp_path):
     html = render_report(result)
     assert '<section id="gold">' in html
     assert result.gold.sentence() in html
-    assert "Belief against truth" in html
+    assert "p_correct against truth" in html
     plain, _, _ = audit_table(consortium(), Request(compare=False))
     assert '<section id="gold">' not in render_report(plain)
 
@@ -88,4 +88,4 @@ def test_from_python_by_marks():
     assert (result.gold.kind, result.gold.right, result.gold.wrong) == ("marks", 30, 0)
     assert result.gold.kept_right > 0.9
     assert any("marks as known to be right 30 rows" in note for note in result.notes)
-    assert "Belief against truth" not in render_report(result)
+    assert "p_correct against truth" not in render_report(result)

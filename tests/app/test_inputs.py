@@ -12,8 +12,8 @@ import anml
 from anml.app import audit as audit_module
 from anml.app.audit import Request, audit_table, run_record
 from anml.app.train import predict_table, train_table
-from anml.core.errors import AnmlError, InputError, UnsupportedError
 from anml.assess.assess import Known, assess
+from anml.core.errors import AnmlError, InputError, UnsupportedError
 from made_up import consortium, measurements
 
 DATA = Path(__file__).parents[1] / "data"

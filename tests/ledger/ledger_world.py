@@ -87,7 +87,19 @@ def simple_rows(rows: dict[str, int], q: float = 1.0, v: float = 0.5, r: float =
     )
 
 
-def write_run(folder: Path, rows: pl.DataFrame, recipe: dict | None = None) -> None:
+def judged_rows(labels: dict[str, list[float]]) -> pl.DataFrame:
+    """A run by the evidence recipe: p_correct of each contributor's rows; below one half is not kept."""
+    rows = [(who, p) for who, each in labels.items() for p in each]
+    p_correct = [p for _, p in rows]
+    return simple_rows({who: len(each) for who, each in labels.items()}).with_columns(
+        p_correct=pl.Series(p_correct), kept=pl.Series([p >= 0.5 for p in p_correct])
+    )
+
+
+def write_run(
+    folder: Path, rows: pl.DataFrame, recipe: dict | None = None, verdicts: dict[str, str] | None = None,
+    doubtful: str | None = None,
+) -> None:  # fmt: skip
     folder.mkdir(parents=True, exist_ok=True)
     rows.write_parquet(folder / "samples.parquet")
     info = {
@@ -97,9 +109,12 @@ def write_run(folder: Path, rows: pl.DataFrame, recipe: dict | None = None) -> N
         "versions": {},
         "data": {"name": "made-up", "sha256": "", "rows": rows.height},
         "columns": {},
-        "gate": {"branch": "blend", "rho_c": 0.5},
+        "gate": {"branch": "doubtful", "reason": doubtful} if doubtful else {"branch": "blend", "rho_c": 0.5},
         "rows": rows.height,
         "kept": int(rows["kept"].sum()),
         "warnings": [],
     }
+    if verdicts is not None:
+        table = pl.DataFrame({"contributor": list(verdicts), "verdict": list(verdicts.values())})
+        table.write_csv(folder / "contributors.csv")
     (folder / "run.json").write_text(json.dumps(info))

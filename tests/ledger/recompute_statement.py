@@ -79,6 +79,23 @@ def amounts_of(manifest):
     return {pid: floor[pid] + (1 if pid in order[:spare] else 0) for pid in shares}, shares
 
 
+def verdict_faults(manifest):
+    """Whether the verdicts recorded fit the figures: nobody of whom nothing can be told loses pay by it."""
+    faults, least = [], manifest.get("average_row", 0)
+    for line in manifest["contributors"]:
+        verdicts = line.get("verdicts")
+        if verdicts is None:
+            continue
+        unsure = verdicts.get("cannot tell", 0)
+        if sum(verdicts.values()) != line["rows"]:
+            faults.append(f"{line['pid']}: verdicts on other than {line['rows']} rows")
+        if "average_row" in manifest and line["paid"] < unsure:
+            faults.append(f"{line['pid']}: {unsure} rows cannot be told, {line['paid']} are paid for")
+        if unsure == line["rows"] and line["units"] < least * line["counted"]:
+            faults.append(f"{line['pid']}: {line['counted']} rows weigh less than average ones")
+    return faults
+
+
 def main(manifest_file, statement_file):
     data = Path(manifest_file).read_bytes()
     envelope = json.loads(Path(statement_file).read_text())
@@ -90,7 +107,10 @@ def main(manifest_file, statement_file):
         "gross": (amounts[pid], statement["amounts"]["gross"]),
         "share": (int(shares[pid] * manifest["unit"]), statement["share"]),
     }
-    wrong = [f"{name}: {mine} is not {theirs}" for name, (mine, theirs) in checks.items() if mine != theirs]
+    line = next(line for line in manifest["contributors"] if line["pid"] == pid)
+    checks["verdicts"] = (line.get("verdicts"), statement.get("verdicts"))
+    wrong = verdict_faults(manifest)
+    wrong += [f"{name}: {mine} is not {theirs}" for name, (mine, theirs) in checks.items() if mine != theirs]
     print("\n".join(wrong) or f"{pid}: {amounts[pid]} micro-units, as stated")
     return 1 if wrong else 0
 

@@ -17,7 +17,8 @@ from anml.ledger.standing import Score, add_scores
 from anml.ledger.store import stamp
 from anml.surfaces.exports import beancount, pain001, payout_csv, safe_cell, statements_csv
 from anml.surfaces.statement_html import statement_html
-from ledger.ledger_world import World, simple_rows, write_run
+from ledger.ledger_world import World, judged_rows, simple_rows, write_run
+from ledger.recompute_statement import amounts_of, verdict_faults
 
 IBANS = ("DE89370400440532013000", "GB29NWBK60161331926819")
 
@@ -62,7 +63,7 @@ def test_pay_is_kept_times_q_v_r_t(place):
 @pytest.mark.parametrize(
     ("recipe", "weight", "expected"),
     [
-        ({"combine": "evidence"}, None, {"ann": 4_285_714, "ben": 5_714_286}),  # P(clean) 0.9 : 1.2
+        ({"combine": "evidence"}, None, {"ann": 4_285_714, "ben": 5_714_286}),  # p_correct 0.9 : 1.2
         ({"combine": "guarded"}, "p_correct", {"ann": 4_285_714, "ben": 5_714_286}),
         ({"combine": "guarded"}, "equal", {"ann": 3_333_333, "ben": 6_666_667}),
         ({"combine": "guarded"}, "blend", {"ann": 5_000_000, "ben": 5_000_000}),
@@ -79,6 +80,111 @@ def test_other_weights_by_name(place, recipe, weight, expected):
         }
     )
     assert by_name(place, drafted(place, rows, recipe, pool="10", weight=weight)) == expected
+
+
+EVIDENCE = {"combine": "evidence"}
+TRUSTED, UNSURE, ACCUSED = "trusted", "cannot tell", "contradicts the others"
+
+
+def judged(
+    world: World, labels: dict[str, list[float]], verdicts: dict[str, str] | None, **terms
+) -> settle.Draft:
+    """Draft a run by the evidence recipe, with p_correct of each contributor's rows."""
+    folder = world.folder / f"judged{len(list(world.folder.iterdir()))}"
+    write_run(
+        folder, judged_rows(labels), terms.pop("recipe", EVIDENCE), verdicts, terms.pop("doubtful", None)
+    )
+    return world.draft(folder, terms.pop("pool", "100"), **terms)
+
+
+LABELS = {"ann": [0.9, 0.7], "ben": [0.3, 0.2], "cat": [0.3, 0.9]}
+
+
+def test_who_cannot_be_judged_is_paid_as_one_of_average_quality(place):
+    made = judged(place, LABELS, {"ann": TRUSTED, "ben": UNSURE, "cat": UNSURE}, pool="49")
+    # ann 1.6; an average row of the trusted is 0.8: ben 0.8 twice, cat 0.8 and 0.9.
+    assert by_name(place, made) == {"ann": 16_000_000, "ben": 16_000_000, "cat": 17_000_000}
+    assert made.manifest["average_row"] == 8 * UNIT // 10
+    lines = {line["rows"] and line["pid"]: line for line in made.manifest["contributors"]}
+    assert sorted((line["kept"], line["paid"], *line["verdicts"]) for line in lines.values()) == [
+        (0, 2, UNSURE), (1, 2, UNSURE), (2, 2, TRUSTED),
+    ]  # fmt: skip
+
+
+def test_who_is_accused_is_paid_by_p_correct_of_what_was_kept(place):
+    made = judged(place, LABELS, {"ann": TRUSTED, "ben": ACCUSED, "cat": ACCUSED}, pool="25")
+    assert by_name(place, made) == {"ann": 16_000_000, "ben": 0, "cat": 9_000_000}
+
+
+def test_where_nobody_is_trusted_average_is_that_of_all(place):
+    made = judged(place, {"ann": [0.9], "ben": [0.1]}, {"ann": UNSURE, "ben": UNSURE}, pool="14")
+    assert by_name(place, made) == {"ann": 9_000_000, "ben": 5_000_000}
+
+
+@pytest.mark.parametrize("verdicts", [None, {}])
+def test_a_run_without_verdicts_settles_as_before(place, verdicts):
+    made = judged(place, LABELS, None if verdicts is None else dict.fromkeys(LABELS, TRUSTED), pool="25")
+    assert by_name(place, made) == {"ann": 16_000_000, "ben": 0, "cat": 9_000_000}
+    assert ("average_row" in made.manifest) == (verdicts is not None)
+
+
+def test_what_was_kept_takes_nothing_by_another_weight_either(place):
+    unsure = {"ann": TRUSTED, "ben": UNSURE, "cat": TRUSTED}
+    made = judged(place, LABELS, unsure, pool="5", weight="equal")
+    assert by_name(place, made) == {"ann": 2_000_000, "ben": 2_000_000, "cat": 1_000_000}
+    # What another recipe keeps is a quota, not a judgement.
+    other = judged(place, {**LABELS, "ann": [0.9, 0.71]}, unsure, pool="3", weight="equal",
+                   recipe={"combine": "krum"})  # fmt: skip
+    assert by_name(place, other) == {"ann": 2_000_000, "ben": 0, "cat": 1_000_000}
+
+
+def test_verdicts_must_fit_the_run(place):
+    for verdicts in ({"ann": TRUSTED}, dict.fromkeys(LABELS, "splendid")):
+        with pytest.raises(InputError, match="has no single verdict"):
+            judged(place, LABELS, verdicts)
+
+
+def test_another_program_recomputes_pay_and_verdicts(place):
+    made = judged(place, LABELS, {"ann": TRUSTED, "ben": UNSURE, "cat": ACCUSED})
+    amounts, _ = amounts_of(made.manifest)
+    assert amounts == {pid: amount for pid, (amount, _) in made.amounts.items()}
+    assert verdict_faults(made.manifest) == []
+    settle.approve(place.ledger, made.id, "bob")
+    found = statement.build(place.ledger, made.id)
+    ben = next(item for item in found.values() if UNSURE in item["verdicts"])
+    assert ben["reasons"][:3] == [
+        "0 of 2 rows were kept for training.",
+        "It cannot be told whether 2 labels were right or wrong: all of them are paid for.",
+        "Each of these counts at least as much as an average row of trusted contributors.",
+    ]
+    less = json.loads(json.dumps(made.manifest))
+    line = next(line for line in less["contributors"] if UNSURE in line["verdicts"])
+    line["units"] -= 1
+    assert "weigh less than average" in verdict_faults(less)[0]
+
+
+def test_a_doubtful_run_is_settled_only_when_somebody_accepts_that(place):
+    doubt = {"doubtful": "two camps contradict each other", "pool": "10"}
+    verdicts = dict.fromkeys(LABELS, UNSURE)
+    for nothing in (None, "", "  "):
+        with pytest.raises(InputError, match=r"is doubtful: two camps .* --accept-doubtful") as refused:
+            judged(place, LABELS, verdicts, accept=nothing, **doubt)
+        assert "\n" not in str(refused.value)
+    made = judged(place, LABELS, verdicts, accept=" the client checked 200 rows ", **doubt)
+    assert made.manifest["doubtful"] == {
+        "because": "two camps contradict each other", "accepted": "the client checked 200 rows", "by": "ann",
+    }  # fmt: skip
+    with place.ledger.read() as connection:
+        assert book.settlement(connection, made.id).accepted == "the client checked 200 rows"
+        drafted = [e for e in events(connection, ["settlement.drafted"]) if e.subject == made.id]
+    assert (drafted[0].body["accepted"], drafted[0].body["by"]) == ("the client checked 200 rows", "ann")
+    with pytest.raises(InputError, match="one line of up to 500 letters"):
+        judged(place, LABELS, verdicts, accept="x" * 501, **doubt)
+
+
+def test_there_is_nothing_to_accept_in_a_run_that_is_not_doubtful(place):
+    with pytest.raises(InputError, match="not doubtful"):
+        judged(place, LABELS, None, accept="to be sure")
 
 
 def test_external_values_multiply(place, tmp_path):

@@ -196,7 +196,8 @@ def test_a_run_that_is_none(command, case, refused):
 
 
 @pytest.mark.parametrize(
-    ("column", "value"), [("p_correct", "high"), ("kept", "yes"), ("r", "top"), ("contributor", [["ann"]] * 5)]
+    ("column", "value"),
+    [("p_correct", "high"), ("kept", "yes"), ("r", "top"), ("contributor", [["ann"]] * 5)],
 )
 @pytest.mark.parametrize("command", ["reputation add bad", "settle bad --pool 1 --currency EUR --by cat"])
 def test_a_run_with_something_else_in_a_column(command, column, value, refused):

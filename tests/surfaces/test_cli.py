@@ -81,7 +81,9 @@ def test_audit_twice_in_processes_of_their_own(tmp_path):
     assert names(tmp_path) == {"data.csv", "first", "second"}
     _check_json(for_programs.out)
     assert "\x1b" not in for_people.out
-    assert "Contributors, lowest quality first" in for_people.out
+    assert for_people.out.startswith("dan ")
+    assert "Of 1 accusation fewer than 0.01 are expected to be false" in for_people.out
+    assert "Contributors: accused, cannot tell, trusted; lowest quality first" in for_people.out
     assert "note: using column 'label' as label (guessed from its name)" in for_people.out
     assert f"Report: {tmp_path / 'second' / 'report.html'}" in for_people.out
     assert names(tmp_path / "first") == FILES
@@ -294,8 +296,11 @@ def test_figures_of_contributors_are_never_cut(width, anml, tmp_path, monkeypatc
     rows = [line.strip("│┃ ").replace("┃", "│").split("│") for line in out.splitlines() if line[:1] in "│┃"]
     assert len(rows) == 5
     header, *people = [[cell.strip() for cell in row] for row in rows]
-    assert header[:5] == ["contributor", "rows", "kept", "quality", "95% interval"]
-    assert ("mean q" in header) == (width >= 120)
+    assert header[:4] == ["contributor", "verdict", "honest", "rows"]
+    assert ("kept" in header, "mean q" in header) == (width >= 100, width >= 200)
+    assert all(
+        re.fullmatch(r"0\.\d\d \[0\.\d\d-[01]\.\d\d\]", row[header.index("quality")]) for row in people
+    )
     assert not any("…" in cell for row in people for cell in row[1:])
     assert all(row[0].removesuffix("…") in "".join(names.values()) for row in people)
     assert max(len(line) for line in out.splitlines() if line[:1] in "┏│") <= width

@@ -307,6 +307,32 @@ def test_every_v_in_the_evidence_report_links_to_its_entries(shell):
     assert "<script" not in page
 
 
+def test_a_doubtful_run_needs_an_acceptance(shell):
+    run = run_folder(shell.folder / "run", {"ann": 2, "ben": 1})
+    (run / "run.json").write_text(json.dumps({"gate": {"branch": "doubtful", "reason": "two camps"}}))
+    ask = ("settle", run, "--pool", "10", "--currency", "EUR", "--by", "fin-1")
+    code, out, err = shell(*ask)
+    assert (code, out) == (2, "")
+    assert err.strip() == (
+        "error: this run is doubtful: two camps; have it checked, or settle it all the same with "
+        '--accept-doubtful "why"'
+    )
+    assert shell.json("settle")["settlements"] == []
+    code, out, _ = shell(*ask, "--accept-doubtful", "checked by hand")
+    assert code == 0
+    assert "The run is doubtful: two camps." in out
+    assert "Accepted by fin-1: checked by hand" in out
+    code, out, _ = shell("settle", "--approve", "latest", "--by", "fin-2")
+    assert "Its run is doubtful; fin-1 accepted that: checked by hand" in out
+
+
+def test_who_cannot_be_judged_is_marked_in_a_draft(shell):
+    run = run_folder(shell.folder / "run", {"ann": 2, "ben": 1})
+    (run / "contributors.csv").write_text("contributor,verdict\nann,trusted\nben,cannot tell\n")
+    code, out, _ = shell("settle", run, "--pool", "10", "--currency", "EUR", "--by", "fin-1")
+    assert (code, out.count("new, cannot tell")) == (0, 1)
+
+
 def test_names_in_rows_settle_by_source(shell):
     shell(
         "ledger",

@@ -10,19 +10,22 @@ import pytest
 
 from anml.app.audit import Audited, versions
 from anml.app.compare import Compared, Comparison
+from anml.assess.assess import Policy
 from anml.core.attribute import attribute
 from anml.core.combine import correlation
 from anml.core.domain import Gate, Signals
+from anml.core.evidence.belief import Contributor, quality_of
+from anml.core.evidence.verdicts import BLIND, CONTRADICTS, TRUSTED, UNSURE
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.temporal import ContextDecay, Decay
 from anml.core.stats import Estimate
 from anml.core.weigh import recipe_of, weigh_signals
-from anml.assess.assess import Policy
 from anml.gradients.scoring import profile_of
 from anml.intake.columns import Columns
+from anml.surfaces.accused import MORE_HELP, accusations, chance, false_alarms, opening
 from anml.surfaces.figures import MOST_SHOWN, to_show
+from anml.surfaces.names import printable, shortened
 from anml.surfaces.report import render_report, write_report
-from anml.surfaces.svg import printable, shortened
 from anml.surfaces.tables import MOST_LISTED, MOST_SAMPLES
 
 ORDER = ["verdict", "contributors", "evidence", "quality", "shares", "ages", "confusion", "samples", "method"]
@@ -106,7 +109,7 @@ def audited(
     signals = Signals.of(q, v, r, decay(age) if "t" in given else None, noise=float(wrong.mean()))
     chosen = recipe_of(recipe)
     weighting = weigh_signals(signals, chosen)
-    clean = np.clip(rng.normal(np.where(wrong, 0.05, 0.95), 0.03), 0, 1)
+    p_correct = np.clip(rng.normal(np.where(wrong, 0.05, 0.95), 0.03), 0, 1)
     who = np.array(names, dtype=object)[codes] if people else np.array(["(all)"] * n, dtype=object)
     frame = {"row": np.arange(n), "contributor": who.tolist()}
     kinds = [f"kind {i}" for i in range(classes)] if task == "classification" else []
@@ -120,16 +123,19 @@ def audited(
     frame |= {"q": q, "v": signals.v, "r": signals.r, "t": signals.t}
     if "t" in given:
         frame["age"] = age
-    samples = pl.DataFrame({**frame, "weight": weighting.w, "kept": weighting.kept, "p_correct": clean})
+    frame |= {"weight": weighting.w, "kept": weighting.kept, "p_correct": p_correct, "alone": [False] * n}
+    if kinds:
+        frame |= {"suggested": frame["predicted"], "p_suggested": np.maximum(p_correct, 1 - p_correct)}
+    samples = pl.DataFrame(frame)
     text = {"given": pl.col("label").cast(pl.String), "predicted": pl.col("predicted").cast(pl.String)}
     confusion = samples.group_by("contributor", **text).agg(rows=pl.len())
     return Audited(
         samples=samples,
-        contributors=_contributors(samples, signals, weighting, codes, names, clean, people),
+        contributors=_contributors(samples, signals, weighting, codes, names, p_correct, people),
         confusion=confusion.sort("contributor", "given", "predicted") if kinds else confusion.clear(),
         gate=weighting.gate,
         comparison=comparison() if compared == "default" else compared,
-        noise=float(wrong.mean()),
+        wrong=Estimate(float(wrong.mean()), 0.11, 0.55),
         task=task,
         classes=kinds,
         recipe_name=recipe,
@@ -144,12 +150,18 @@ def audited(
     )
 
 
-def _contributors(samples, signals, weighting, codes, names, clean, people):
+def _contributors(samples, signals, weighting, codes, names, p_correct, people):
     if not people:
         return pl.DataFrame(schema={"contributor": pl.String, "rows": pl.Int64, "kept": pl.Int64})
-    found = attribute(signals, weighting, codes, names, clean)
+    quality, low, high, good, bad = quality_of(p_correct, codes, people, 1.0)
+    honest = np.where(quality > 0.8, 0.999, np.where(quality > 0.5, 0.5, 0.001))
+    verdict = np.where(quality > 0.8, TRUSTED, np.where(quality > 0.5, UNSURE, CONTRADICTS)).tolist()
+    types = np.column_stack([honest, np.zeros(people), 1 - honest])
+    believed = Contributor(types, verdict, -np.log(honest), quality, low, high, good, bad, 0.002)
+    found = attribute(signals, weighting, codes, names, believed)
     agreement = samples.group_by("contributor").agg(agreement=(pl.col("label") == pl.col("predicted")).mean())
     frame = pl.DataFrame(found._asdict()).rename({"names": "contributor"})
+    frame = frame.with_columns(verdict=pl.Series(verdict), p_honest=honest)
     return frame.join(agreement, on="contributor").sort("quality", "contributor")
 
 
@@ -209,22 +221,23 @@ class TestPage:
 class TestNumbers:
     def test_table_equals_the_frame(self, result, html):
         rows = Page(html).rows
-        start = next(i for i, row in enumerate(rows) if row[:3] == ["contributor", "rows", "kept"])
+        start = next(i for i, row in enumerate(rows) if row[:2] == ["contributor", "verdict"])
         for shown, row in zip(
             rows[start + 1 : start + 6], result.contributors.iter_rows(named=True), strict=True
         ):
             assert shown[0] == row["contributor"]
-            assert shown[1:3] == [f"{row['rows']:,}", f"{row['kept'] / row['rows']:.0%}"]
-            assert shown[3] == f"{row['quality']:.2f}{row['quality_low']:.2f}–{row['quality_high']:.2f}"
-            assert shown[4] == f"{row['q']:.2f}{row['q_low']:.2f}–{row['q_high']:.2f}"
-            assert shown[5:8] == [f"{row[name]:.2f}" for name in "vrt"]
-            assert shown[8:10] == [f"{row['row_share']:.1%}", f"{row['weight_share']:.1%}"]
-            assert shown[10] == f"{row['agreement']:.0%}"
-        assert rows[start + 6][1] == "600"
+            assert shown[1:3] == [row["verdict"], chance(row["p_honest"])]
+            assert shown[3:5] == [f"{row['rows']:,}", f"{row['kept'] / row['rows']:.0%}"]
+            assert shown[5] == f"{row['quality']:.2f}{row['quality_low']:.2f}–{row['quality_high']:.2f}"
+            assert shown[6] == f"{row['q']:.2f}{row['q_low']:.2f}–{row['q_high']:.2f}"
+            assert shown[7:10] == [f"{row[name]:.2f}" for name in "vrt"]
+            assert shown[10:12] == [f"{row['row_share']:.1%}", f"{row['weight_share']:.1%}"]
+            assert shown[12] == f"{row['agreement']:.0%}"
+        assert rows[start + 6][3] == "600"
 
     def test_rows_to_look_at_first(self, result, html):
         rows = Page(html).rows
-        start = next(i for i, row in enumerate(rows) if row[-1] == "p_correct")
+        start = next(i for i, row in enumerate(rows) if row[0] == "row" and row[-1] == "p_correct")
         worst = result.samples.filter(~pl.col("kept")).sort("p_correct", "row").head(MOST_SAMPLES)
         shown = [int(row[0]) for row in rows[start + 1 : start + 1 + MOST_SAMPLES]]
         assert shown == worst["row"].to_list()
@@ -298,13 +311,16 @@ class TestWhatIsMissing:
         page = Page(render_report(audited(given="")))
         assert "ages" not in page.sections
         assert "No credentials were given" in page.words
-        row = next(row for row in page.rows if row[0] == "member-0")
-        assert row[5:8] == ["not given"] * 3
+        head = next(row for row in page.rows if row[:2] == ["contributor", "verdict"])
+        assert not {"v", "r", "T"} & set(head)
+        assert "not given" not in " ".join(next(row for row in page.rows if row[0] == "member-0"))
 
     def test_one_signal_of_three(self):
-        row = next(row for row in Page(render_report(audited(given="v"))).rows if row[0] == "member-0")
-        assert row[5] != "not given"
-        assert row[6:8] == ["not given"] * 2
+        rows = Page(render_report(audited(given="v"))).rows
+        head = next(row for row in rows if row[:2] == ["contributor", "verdict"])
+        assert head[7:9] == ["v", "rowshare"]
+        row = next(row for row in rows if row[0] == "member-0")
+        assert len(row) == len(head)
 
     def test_regression(self):
         numbers = audited(task="regression", compared=comparison(30, 20, 10, "mean absolute error"))
@@ -418,3 +434,129 @@ class TestSize:
     def test_few_rows_are_marked(self):
         page = Page(render_report(audited(n=40, people=8)))
         assert any(row[0].endswith("few rows") for row in page.rows)
+
+
+def people(result, **verdicts):
+    """The same result with other verdicts; who is not named is trusted."""
+    named = [verdicts.get(name.replace("-", "_"), TRUSTED) for name in result.contributors["contributor"]]
+    return replace(result, contributors=result.contributors.with_columns(verdict=pl.Series(named)))
+
+
+def relabelled(result, who, label, suggested):
+    mine = pl.col("contributor") == who
+    columns = {"label": label, "suggested": suggested}
+    changed = [pl.when(mine).then(pl.lit(text)).otherwise(pl.col(name)).alias(name)
+               for name, text in columns.items()]  # fmt: skip
+    return replace(result, samples=result.samples.with_columns(changed))
+
+
+class TestWhoIsAccused:
+    def test_first_lines_say_who_and_of_what(self, result):
+        found = people(result, member_4=CONTRADICTS, member_3=BLIND, member_2=BLIND)
+        found = relabelled(found, "member-3", "kind 1", "kind 0")
+        found = relabelled(found, "member-4", "kind 2", "kind 1")
+        said = accusations(found)
+        assert set(said) == {
+            "member-4 takes “kind 1” for “kind 2”.",
+            "member-3 always answers “kind 1”.",
+            "member-2 answers without looking: the labels say nothing about the items.",
+        }
+        words = Page(render_report(found)).words
+        assert max(words.index(sentence) for sentence in said) < words.index("Kept ")
+
+    def test_those_who_do_the_same_share_a_sentence(self, result):
+        found = people(result, member_4=BLIND, member_3=BLIND)
+        for who in ("member-3", "member-4"):
+            found = relabelled(found, who, "kind 1", "kind 0")
+        assert accusations(found) == ["member-4 and member-3 always answer “kind 1”."]
+
+    def test_who_contradicts_in_many_ways_contradicts(self, result):
+        assert accusations(people(result, member_4=CONTRADICTS)) == ["member-4 contradicts the others."]
+
+    def test_many_are_counted_not_listed(self):
+        many = audited(n=3_000, people=60)
+        everybody = many.contributors.with_columns(verdict=pl.lit(BLIND))
+        said = accusations(replace(many, contributors=everybody))
+        assert said[0].count("member-") == 5
+        assert " and 55 more answer without looking" in said[0]
+
+    def test_expected_false_accusations_stand_under_the_table(self, result):
+        found = replace(people(result, member_4=BLIND, member_3=CONTRADICTS), false_accusations=0.013)
+        said = "Of 2 accusations about 0.013 are expected to be false (false discovery rate at most 1%)."
+        assert false_alarms(found) == said
+        assert said in Page(render_report(found)).words
+        assert false_alarms(people(result)) == ""
+
+    def test_nobody_is_accused(self, result):
+        assert opening(people(result)) == ["Nobody is accused."]
+
+    def test_cannot_tell_is_said_with_what_would_help(self, result):
+        found = people(result, member_4=UNSURE)
+        told = "Whether 1 of 5 contributors can be trusted cannot be told."
+        assert opening(found) == ["Nobody is accused.", told, f"{MORE_HELP[0].upper()}{MORE_HELP[1:]}."]
+        found = replace(found, help="ten known answers would tell")
+        page = Page(render_report(found))
+        assert "Ten known answers would tell." in page.words
+        row = next(row for row in page.rows if row[0] == "member-4")
+        assert row[1] == UNSURE
+
+    def test_who_is_honest_is_not_said_where_the_result_is_doubtful(self, result):
+        rows = Page(render_report(replace(result, doubtful="two camps"))).rows
+        assert next(row for row in rows if row[0] == "member-0")[2] == "–"
+
+    def test_hostile_labels_do_nothing(self, result):
+        found = relabelled(people(result, member_4=BLIND), "member-4", "<script>x</script>", "kind 0")
+        assert "script" not in Page(render_report(found)).tags
+
+
+class TestShareOfWrongLabels:
+    def test_is_shown_with_its_interval(self, result):
+        words = Page(render_report(result)).words
+        mean = f"{result.noise:.0%}"
+        assert f"Share of labels that look wrong {mean} 11% to 55%".replace(" ", "") in words.replace(" ", "")
+        assert f"about {mean} (11% to 55%) of labels look wrong" in words
+
+    def test_no_doubt_is_said_to_be_without_warnings(self, result):
+        doubt = replace(result, gate=Gate("doubtful", "two camps"), warnings=[])
+        words = Page(render_report(doubt)).words
+        assert "nothing to add" not in words
+        assert "do not rely on this result" in words
+
+
+class TestRowsToLookAt:
+    def test_who_rests_on_one_contributor_comes_first_and_what_is_known_is_left_out(self, result):
+        worst = result.samples.filter(~pl.col("kept")).sort("p_correct", "row")["row"]
+        alone = result.samples.filter(pl.col("kept")).sort("p_correct")["row"][-1]
+        samples = result.samples.with_columns(
+            alone=pl.col("row") == alone,
+            known_right=pl.when(pl.col("row") == worst[0]).then(pl.lit(value=False)),
+        )
+        page = Page(render_report(replace(result, samples=samples)))
+        start = next(i for i, row in enumerate(page.rows) if row[0] == "row" and row[-1] == "p_correct")
+        shown = [int(row[0]) for row in page.rows[start + 1 : start + 3]]
+        assert shown == [alone, worst[1]]
+        assert "rests on this contributor alone" in " ".join(page.rows[start + 1])
+
+    def test_suggestions_are_shown_with_their_probability(self, result):
+        rows = Page(render_report(result)).rows
+        start = next(i for i, row in enumerate(rows) if row[0] == "row" and row[-1] == "p_correct")
+        first = result.samples.row(int(rows[start + 1][0]), named=True)
+        assert rows[start + 1][2:5] == [first["label"], first["suggested"], chance(first["p_suggested"])]
+
+
+class TestItems:
+    ITEMS = pl.DataFrame(
+        {"item": [f"i{n}" for n in range(30)], "labels": [3] * 30, "consensus": ["kind 1"] * 30,
+         "p": [0.5 + n / 60 for n in range(30)], "agree": [2 / 3] * 30}
+    )  # fmt: skip
+
+    def test_section_says_how_many_are_unclear_and_lists_them(self, result):
+        page = Page(render_report(replace(result, items=self.ITEMS)))
+        assert "items" in page.sections
+        assert "30 items, most with several labels" in page.words
+        assert "24 are unclear: p below 0.9" in page.words
+        assert "10 more items are clearer" in page.words
+        assert ["i0", "3", "kind 1", "50%", "67%"] in page.rows
+
+    def test_there_is_none_where_items_have_one_label(self, html):
+        assert "items" not in Page(html).sections

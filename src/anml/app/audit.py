@@ -10,12 +10,14 @@ import polars as pl
 from anml.adapters.sklearn.contributors import contributor_frame
 from anml.app.compare import Comparison, compare
 from anml.app.gold import GoldCheck, check_gold
+from anml.app.items import item_frame, suggestions
 from anml.app.request import DEFAULT_HALF_LIFE, Request
 from anml.app.result import Audited, run_record, versions
 from anml.assess.assess import Assessment, Known, Policy, assess
 from anml.core.checks import Bools
 from anml.core.domain import Gate, Weighting
 from anml.core.errors import InputError, UnsupportedError
+from anml.core.evidence.verdicts import ACCUSED, TRUSTED
 from anml.core.weigh import weigh_signals
 from anml.gradients.crossfit import Progress
 from anml.intake.columns import Columns, choose_columns
@@ -137,13 +139,14 @@ def _result(
 ) -> Audited:  # fmt: skip
     samples = _samples(prepared, found)
     name = request.recipe if isinstance(request.recipe, str) else policy.recipe.combine
+    people, doubt = found.belief.contributors, _doubt(found)
     return Audited(
         samples=samples,
         contributors=_contributors(samples, found),
         confusion=_confusion(samples, prepared.task),
         gate=found.weighting.gate,
         comparison=comparison,
-        noise=found.belief.wrong.mean,
+        wrong=found.belief.wrong,
         task=prepared.task,
         classes=prepared.classes,
         recipe_name=name,
@@ -153,10 +156,20 @@ def _result(
         signals_given=sorted(found.signals.given),
         scoring_epochs=found.scores.epochs,
         notes=notes + prepared.notes,
-        warnings=prepared.warnings,
+        warnings=[*([] if doubt is None else [f"the result is doubtful: {doubt}"]), *prepared.warnings],
         versions=versions(),
         gold=_gold(prepared, found),
+        items=item_frame(prepared, found),
+        false_accusations=0.0 if people is None else people.false_accusations,
+        doubtful=doubt,
+        help=found.belief.help,
     )
+
+
+def _doubt(found: Assessment) -> str | None:
+    """Why the result must not be relied on; None where it may."""
+    gate = found.weighting.gate
+    return gate.reason if gate.branch == "doubtful" else found.belief.doubtful
 
 
 def _gold(prepared: Prepared, found: Assessment) -> GoldCheck | None:
@@ -185,6 +198,7 @@ def _samples(prepared: Prepared, found: Assessment) -> pl.DataFrame:
     if prepared.age is not None:
         frame["age"] = prepared.age
     frame |= {"weight": found.weighting.w, "kept": found.weighting.kept, "p_correct": found.belief.p_correct}
+    frame |= {"alone": found.belief.alone, **suggestions(prepared, found)}
     if found.weighting.recipe.combine == "evidence":
         for part in ("model", "credentials", "contributor"):
             frame[f"from_{part}"] = getattr(found.belief, part)
@@ -206,7 +220,13 @@ def _contributors(samples: pl.DataFrame, found: Assessment) -> pl.DataFrame:
     if frame is None:
         return pl.DataFrame(schema={"contributor": pl.String, "rows": pl.Int64, "kept": pl.Int64})
     agreement = samples.group_by("contributor").agg(agreement=(pl.col("label") == pl.col("predicted")).mean())
-    return frame.join(agreement, on="contributor", how="left").sort("quality", "contributor")
+    return frame.join(agreement, on="contributor", how="left").sort(_rank(), "quality", "contributor")
+
+
+def _rank() -> pl.Expr:
+    """The accused first, then those of whom nothing can be told, then the trusted."""
+    verdict = pl.col("verdict")
+    return pl.when(verdict.is_in(ACCUSED)).then(0).when(verdict != TRUSTED).then(1).otherwise(2)
 
 
 def _confusion(samples: pl.DataFrame, task: str) -> pl.DataFrame:

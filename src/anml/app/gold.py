@@ -1,4 +1,4 @@
-"""Rows whose label is known: how far P(right) can be taken at its word, and what was kept of them."""
+"""Rows whose label is known: how far p_correct can be taken at its word, and what was kept of them."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +12,7 @@ from anml.intake.gold import Gold
 
 @dataclass(frozen=True, eq=False)
 class GoldCheck:
-    """What rows with a known label say about the beliefs of a run.
+    """What rows with a known label say about p_correct of a run.
 
     Parameters
     ----------
@@ -23,9 +23,9 @@ class GoldCheck:
     kept_right, kept_wrong
         Share of them that was kept; None where there are none.
     reliability
-        Belief against truth, in bins.
+        p_correct against truth, in bins.
     ranking
-        Chance that a right label is believed more than a wrong one; None where all are one or the other.
+        Chance that p_correct of a right label is above that of a wrong one; None where all are one kind.
     """
 
     kind: str
@@ -59,31 +59,31 @@ class GoldCheck:
             believed = float(np.nansum(self.reliability.believed * self.reliability.count) / self.rows)
             labels = "label is" if self.right == 1 else "labels are"
             return (
-                f"{self.right:,} {labels} known to be right: believed with {believed:.0%} on average, "
+                f"{self.right:,} {labels} known to be right: p_correct is {believed:.0%} on average, "
                 f"and {self.kept_right:.0%} kept."
             )
         gap = self.reliability.gap
-        lean = f"{'too trusting' if gap > 0 else 'too doubtful'} by {abs(gap):.0%} on average"
+        lean = f"{'too high' if gap > 0 else 'too low'} by {abs(gap):.0%} on average"
         kept = "" if self.kept_right is None else f"{self.kept_right:.0%} of the right ones and "
         return (
-            f"Of {self.rows:,} labels that are known, {self.right:,} are right: beliefs are off by "
+            f"Of {self.rows:,} labels that are known, {self.right:,} are right: p_correct is off by "
             f"{self.reliability.error:.0%}, {lean}; {kept}{self.kept_wrong:.0%} of the wrong ones were kept."
         )
 
 
-def check_gold(gold: Gold, clean: Floats, kept: Bools) -> GoldCheck | None:
-    """Compare beliefs with what is known; None where nothing is."""
+def check_gold(gold: Gold, p_correct: Floats, kept: Bools) -> GoldCheck | None:
+    """Compare p_correct with what is known; None where nothing is."""
     if not gold.known.any():
         return None
-    right, belief, was_kept = gold.right[gold.known], clean[gold.known], kept[gold.known]
-    order = ranking(belief, right)
+    right, p, was_kept = gold.right[gold.known], p_correct[gold.known], kept[gold.known]
+    order = ranking(p, right)
     return GoldCheck(
         kind=gold.kind,
         right=int(right.sum()),
         wrong=int((~right).sum()),
         kept_right=_share(was_kept[right]),
         kept_wrong=_share(was_kept[~right]),
-        reliability=reliability(belief, right),
+        reliability=reliability(p, right),
         ranking=None if np.isnan(order) else order,
     )
 

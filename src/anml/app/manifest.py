@@ -13,7 +13,8 @@ from anml.app.runs import Run
 from anml.core.canonical import canonical, sha256
 from anml.core.domain import SIGNALS
 from anml.core.errors import InputError
-from anml.core.settle import ROW_WEIGHTS, UNIT, Claim, Rules, allocate, row_units, shares
+from anml.core.evidence.verdicts import TRUSTED, UNSURE, VERDICTS
+from anml.core.settle import ROW_WEIGHTS, UNIT, Claim, Rules, allocate, average_row, row_units, shares
 
 FORMAT = "anml-manifest/1"
 
@@ -33,10 +34,9 @@ BANDS: dict[str, tuple[tuple[str, float], ...]] = {
 
 
 def default_weight(run: Run) -> str:
-    """P(clean) where the run estimated it by the evidence recipe, else the product of the signals."""
-    combine = (run.info.get("recipe") or {}).get("combine")
+    """p_correct where the run estimated it by the evidence recipe, else the product of the signals."""
     known = "p_correct" in run.samples.columns and not run.samples["p_correct"].null_count()
-    return "p_correct" if combine == "evidence" and known else "product"
+    return "p_correct" if run.combine == "evidence" and known else "product"
 
 
 def build(
@@ -48,8 +48,13 @@ def build(
     newcomers: set[str],
     multipliers: Mapping[str, int] | None = None,
 ) -> dict[str, Any]:
-    """The manifest of a settlement, with contributors under the identifiers in `pids`."""
-    lines = _lines(run, rules, pids)
+    """The manifest of a settlement, with contributors under the identifiers in `pids`.
+
+    Where the run has verdicts on its contributors, the manifest has them too, and the weight of an average
+    row, which nobody of whom nothing can be told falls below.
+    """
+    average = _average(run, rules)
+    lines = _lines(run, rules, pids, average)
     for line in lines:
         line["newcomer"] = line["pid"] in newcomers
         line["multiplier"] = UNIT if multipliers is None else multipliers.get(line["pid"], 0)
@@ -65,7 +70,7 @@ def build(
         "pool": pool,
         "currency": currency,
         "contributors": lines,
-    }
+    } | ({} if average is None else {"average_row": average})
 
 
 def read(data: bytes) -> dict[str, Any]:
@@ -88,9 +93,23 @@ def amounts(manifest: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
     return {pid: (given[pid], share.numerator * UNIT // share.denominator) for pid, share in exact.items()}
 
 
-def _lines(run: Run, rules: Rules, pids: Mapping[str, str]) -> list[dict[str, Any]]:
+def _average(run: Run, rules: Rules) -> int | None:
+    """Units of an average row, where pay goes by p_correct and the run has verdicts; None elsewhere."""
+    if run.verdicts is None or rules.weight != "p_correct" or "p_correct" not in run.samples.columns:
+        return None
+    p_correct = run.samples["p_correct"].cast(pl.Float64).fill_null(1.0).to_numpy()
+    return average_row(p_correct, (_verdict(run) == TRUSTED).to_numpy())
+
+
+def _verdict(run: Run) -> pl.Series:
+    """What the run says of the contributor of each row."""
+    who = run.samples["contributor"].cast(pl.String)
+    return who.replace_strict(run.verdicts or {}, default="", return_dtype=pl.String).alias("verdict")
+
+
+def _lines(run: Run, rules: Rules, pids: Mapping[str, str], average: int | None) -> list[dict[str, Any]]:
     """One line for each contributor, sorted, so that the order of rows leaves no trace."""
-    frame = _with_units(run.samples, rules, pids)
+    frame = _with_units(run, rules, pids, average)
     bands = [
         ((pl.col(name) > low) & (pl.col(name) <= high)).sum().alias(f"{name}/{label}")
         for name in BANDS
@@ -102,12 +121,24 @@ def _lines(run: Run, rules: Rules, pids: Mapping[str, str]) -> list[dict[str, An
             pl.len().alias("rows"),
             pl.col("kept").sum(),
             pl.col("r").filter(pl.col("kept")).mean().fill_null(0.0).alias("r_mean"),
+            pl.col("paid").sum(),
+            *(
+                (pl.col("verdict") == verdict).sum().alias(f"verdict/{verdict}")
+                for verdict in (VERDICTS if run.verdicts else ())
+            ),
             *bands,
         )
         .join(_counted(frame), on="pid")
         .sort("pid")
     )
-    return [_line(row) for row in lines.iter_rows(named=True)]
+    return [_line(row) | _verdicts(row) for row in lines.iter_rows(named=True)]
+
+
+def _verdicts(row: dict[str, Any]) -> dict[str, Any]:
+    """Rows by verdict, and how many of them are paid for; nothing where the run has no verdicts."""
+    counts = {name: row.get(f"verdict/{name}") for name in VERDICTS}
+    found = {name: count for name, count in counts.items() if count}
+    return {"verdicts": found, "paid": row["paid"]} if found else {}
 
 
 def _line(row: dict[str, Any]) -> dict[str, Any]:
@@ -123,8 +154,13 @@ def _line(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _with_units(samples: pl.DataFrame, rules: Rules, pids: Mapping[str, str]) -> pl.DataFrame:
-    """The columns that matter, with signals that the run did not have counting as 1."""
+def _with_units(run: Run, rules: Rules, pids: Mapping[str, str], average: int | None) -> pl.DataFrame:
+    """The columns that matter, with signals that the run did not have counting as 1.
+
+    Rows of contributors of whom nothing can be told are paid for whether they were kept or not, where what
+    was kept, or the weight, goes by p_correct; by p_correct they weigh no less than an average row.
+    """
+    samples = run.samples
     needed = {*ROW_WEIGHTS[rules.weight][0], *BANDS} - {"kept"}
     missing = [name for name in needed - set(SIGNALS) if name not in samples.columns]
     if missing or ("q" in needed and "q" not in samples.columns):
@@ -136,18 +172,23 @@ def _with_units(samples: pl.DataFrame, rules: Rules, pids: Mapping[str, str]) ->
     item = pl.col("item").cast(pl.String) if "item" in samples.columns else pl.lit(None, pl.String)
     who = pl.col("contributor").cast(pl.String).replace_strict(pids, return_dtype=pl.String)
     frame = samples.select(who.alias("pid"), item.alias("item"), pl.col("kept").cast(pl.Boolean), *signals)
-    columns = {name: frame[name].to_numpy() for name in needed} | {"kept": frame["kept"].to_numpy()}
-    return frame.with_columns(pl.Series("units", row_units(rules.weight, columns)))
+    frame = frame.with_columns(_verdict(run))
+    spared = (pl.col("verdict") == UNSURE) & (rules.weight == "p_correct" or run.combine == "evidence")
+    frame = frame.with_columns(paid=pl.col("kept") | spared)
+    columns = {name: frame[name].to_numpy() for name in needed} | {"kept": frame["paid"].to_numpy()}
+    frame = frame.with_columns(pl.Series("units", row_units(rules.weight, columns)))
+    least = pl.when(pl.col("verdict") == UNSURE).then(average or 0).otherwise(0).cast(pl.Int64)
+    return frame.with_columns(pl.max_horizontal("units", least).alias("units"))
 
 
 def _counted(frame: pl.DataFrame) -> pl.DataFrame:
-    """Units by contributor, with several kept rows of one contributor about one item counting as one.
+    """Units by contributor, with several paid rows of one contributor about one item counting as one.
 
     Sums run over millions and units separately: both stay far inside 64 bits, so they are exact.
     """
-    kept = frame.filter(pl.col("kept")).select("pid", "item", "units")
-    alone = kept.filter(pl.col("item").is_null()).select("pid", "units")
-    shared = kept.filter(pl.col("item").is_not_null()).group_by("pid", "item")
+    paid = frame.filter(pl.col("paid")).select("pid", "item", "units")
+    alone = paid.filter(pl.col("item").is_null()).select("pid", "units")
+    shared = paid.filter(pl.col("item").is_not_null()).group_by("pid", "item")
     together = shared.agg(pl.col("units").sum() // pl.len()).select("pid", pl.col("units").cast(pl.Int64))
     rows = pl.concat([alone, together]).sort("pid", "units")
     sums = rows.group_by("pid").agg(

@@ -52,6 +52,8 @@ def _write_run(folder: Path, result: Audited, command: str, extra: Callable[[Pat
     try:
         result.samples.write_parquet(draft / "samples.parquet")
         safe_for_spreadsheets(result.contributors).write_csv(draft / "contributors.csv")
+        if result.items is not None:
+            result.items.write_parquet(draft / "items.parquet")
         extra(draft)
         files = {name: sha256((draft / name).read_bytes()) for name in HASHED}
         record = as_json({**run_record(result, command), "files": files})

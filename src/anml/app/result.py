@@ -12,6 +12,7 @@ from anml.app.gold import GoldCheck
 from anml.assess.assess import Policy
 from anml.core.domain import Gate
 from anml.core.signals.temporal import Decay
+from anml.core.stats import Estimate
 from anml.intake.columns import Columns
 
 if TYPE_CHECKING:
@@ -27,16 +28,27 @@ class Audited:
     samples
         One row per row used: row, contributor, item, label, q, score, v, r, t, age, weight, kept,
         predicted, confidence, p_correct; with the evidence recipe also the log-odds of p_correct that came
-        from the model, the credentials and the contributor; with gold or with known labels, whether the
-        label is right (gold_right, known_right).
+        from the model, the credentials and the contributor; alone (rests on its contributor alone); of
+        classes the likeliest label and its probability (suggested, p_suggested); with gold or with known
+        labels, whether the label is right (gold_right, known_right).
     contributors
-        One row per contributor, worst quality first.
+        One row per contributor: the accused first, then those of whom nothing can be told, then the
+        trusted; in each group the worst quality first.
     confusion
         contributor, given, predicted, rows: labels against held-out predictions.
+    wrong
+        Share of labels that are wrong, as far as can be told without the truth.
+    items
+        One row per item where items have several labels: item, labels, consensus, p, agree; of numbers
+        deviation in place of the last two. None elsewhere.
+    false_accusations
+        How many of the accusations are expected to be false.
+    doubtful, help
+        Why the result must not be relied on, and what would help; None where it may.
     vouched
         What a ledger knows of the contributors and of each v, where one was asked.
     gold
-        What rows with a known label say about the beliefs; None where there are none.
+        What rows with a known label say about p_correct; None where there are none.
     """
 
     samples: pl.DataFrame
@@ -44,7 +56,7 @@ class Audited:
     confusion: pl.DataFrame
     gate: Gate
     comparison: Comparison | None
-    noise: float
+    wrong: Estimate
     task: str
     classes: list[str]
     recipe_name: str
@@ -58,6 +70,15 @@ class Audited:
     versions: dict[str, str]
     vouched: "Vouched | None" = None
     gold: GoldCheck | None = None
+    items: pl.DataFrame | None = None
+    false_accusations: float = 0.0
+    doubtful: str | None = None
+    help: str | None = None
+
+    @property
+    def noise(self) -> float:
+        """Share of labels that look wrong."""
+        return self.wrong.mean
 
     @property
     def kept(self) -> int:
@@ -99,6 +120,11 @@ def run_record(result: Audited, command: str) -> dict[str, Any]:
         "rows": result.samples.height,
         "kept": result.kept,
         "noise": result.noise,
+        "wrong": result.wrong.to_dict(),
+        "doubtful": result.doubtful,
+        "help": result.help,
+        "false_accusations": result.false_accusations,
+        "items": None if result.items is None else result.items.height,
         "gate": result.gate.to_dict(),
         "gold": None if result.gold is None else result.gold.to_dict(),
         "comparison": None if result.comparison is None else result.comparison.to_dict(),

@@ -12,16 +12,26 @@ from anml.app.spreadsheets import safe_for_spreadsheets
 from anml.core.canonical import sha256
 from anml.core.domain import SIGNALS
 from anml.core.errors import InputError, IntegrityError
+from anml.core.evidence.verdicts import VERDICTS
 
 LEARNED = ("r_learned_good", "r_learned_bad")
 
 
 class Run(NamedTuple):
-    """A finished run: its samples, what it says about itself, and the hash of the samples file."""
+    """A finished run: its samples, what it says about itself, and the hash of the samples file.
+
+    `verdicts` are what it says of the contributors, by name; None where it says nothing.
+    """
 
     samples: pl.DataFrame
     info: dict[str, Any]
     sha256: str
+    verdicts: Mapping[str, str] | None = None
+
+    @property
+    def combine(self) -> str | None:
+        """How its signals became weights."""
+        return (self.info.get("recipe") or {}).get("combine")
 
 
 def read_run(folder: Path) -> Run:
@@ -79,27 +89,65 @@ def _read_info(path: Path) -> dict[str, Any]:
     return found
 
 
+def doubt(run: Run, weight: str) -> str | None:
+    """Why a run must not be relied on for pay by this weight; None where it may."""
+    gate = run.info.get("gate")
+    if isinstance(gate, dict) and gate.get("branch") == "doubtful":
+        return str(gate.get("reason") or "its labels contradict each other")
+    said = run.info.get("doubtful")
+    return str(said) if said and weight == "p_correct" else None
+
+
+def read_verdicts(folder: Path, run: Run) -> dict[str, str] | None:
+    """What a run says of its contributors, from its `contributors.csv`; None where it says nothing."""
+    path = folder / "contributors.csv"
+    table = _contributors(path, run)
+    if table is None or not {"contributor", "verdict"} <= set(table.columns):
+        return None
+    names = _as_written(run.samples)
+    found = names.join(
+        table.select(pl.col("verdict").cast(pl.String), written="contributor"), on="written", how="left"
+    )
+    wrong = found.filter(~pl.col("verdict").is_in(VERDICTS).fill_null(False))
+    if wrong.height or found.height != names.height:
+        who = (wrong if wrong.height else found)["written"][0]
+        raise InputError(
+            f"{path} has no single verdict, one of {', '.join(VERDICTS)}, on contributor {who!r}"
+        )
+    return dict(found.select("contributor", "verdict").iter_rows())
+
+
+def _contributors(path: Path, run: Run) -> pl.DataFrame | None:
+    """The table of contributors of a run, as it was written; None where it has none."""
+    if not path.is_file() and path.name not in _hashes(run.info):
+        return None
+    data = read_bytes(path, "table of contributors")
+    check_unchanged(path, data, run.info)
+    try:
+        return pl.read_csv(data, schema_overrides={"contributor": pl.String}, infer_schema_length=None)
+    except pl.exceptions.PolarsError as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f"{path} is not a table of contributors: {reason}") from None
+
+
+def _as_written(samples: pl.DataFrame) -> pl.DataFrame:
+    """Contributors of the samples, how many rows each has, and their names as the file has them."""
+    known = samples.group_by(pl.col("contributor").cast(pl.String)).agg(pl.len().alias("rows"))
+    return known.with_columns(safe_for_spreadsheets(known.select(written="contributor"))["written"])
+
+
 def read_learned(folder: Path, run: Run) -> pl.DataFrame | None:
     """Reputation learned in a run, from its `contributors.csv`: contributor, good, bad.
 
     None where the run has none. Names are those of the samples: in the file some have a quote before them.
     """
     path = folder / "contributors.csv"
-    if not path.is_file() and path.name not in _hashes(run.info):
+    table = _contributors(path, run)
+    if table is None or not {"contributor", *LEARNED} <= set(table.columns):
         return None
-    samples, data = run.samples, read_bytes(path, "table of contributors")
-    check_unchanged(path, data, run.info)
-    try:
-        table = pl.read_csv(data, schema_overrides={"contributor": pl.String}, infer_schema_length=None)
-    except pl.exceptions.PolarsError as error:
-        reason = str(error).splitlines()[0]
-        raise InputError(f"{path} is not a table of contributors: {reason}") from None
-    if not {"contributor", *LEARNED} <= set(table.columns):
-        return None
-    known = samples.group_by(pl.col("contributor").cast(pl.String)).agg(pl.len().alias("rows"))
-    written = safe_for_spreadsheets(known.select(written="contributor"))["written"]
+    known = _as_written(run.samples)
     good, bad = (pl.col(name).cast(pl.Float64, strict=False) for name in LEARNED)
-    found = known.with_columns(written).join(
+    found = known.join(
         table.select(written="contributor", good=good, bad=bad), on="written", how="full", coalesce=True
     )
     # Evidence of more labels than there are, or of nobody's, is not what the run wrote.

@@ -24,7 +24,7 @@ def score_run(samples: pl.DataFrame, learned: pl.DataFrame | None = None) -> pl.
 
     The share of labels `learned` to be right (contributor, good, bad), where the run says it; else the
     probability that its model gave labels it had not seen, which is low also where the model is unsure.
-    P(clean) and weights are not used: they know v and r, and r would feed itself.
+    p_correct and weights are not used: they know v and r, and r would feed itself.
     """
     if learned is not None:
         # Evidence worth less than one label says nothing of a contributor.

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from anml.app import manifest
-from anml.app.runs import read_run
+from anml.app.runs import Run, doubt, read_run, read_verdicts
 from anml.core.canonical import canonical, sha256
 from anml.core.errors import InputError, IntegrityError
 from anml.core.money import check_currency
@@ -23,6 +23,7 @@ from anml.ledger.standing import CREDITED, Standing, standings
 from anml.ledger.store import Ledger, seconds
 
 MANIFEST = "manifest"
+LONGEST_REASON = 500
 APPROVAL = "application/vnd.anml.approval+json"
 
 
@@ -30,8 +31,8 @@ APPROVAL = "application/vnd.anml.approval+json"
 class Terms:
     """What a settlement is asked to do.
 
-    `weight` of None means P(clean) where the run has it by the evidence recipe, else the product; it
-    replaces the one in `rules`.
+    `weight` of None means p_correct where the run has it by the evidence recipe, else the product; it
+    replaces the one in `rules`. `accept` says why a run that is doubtful is settled all the same.
     """
 
     pool: int
@@ -45,6 +46,7 @@ class Terms:
     supersedes: str | None = None
     multipliers: Mapping[str, int] | None = None
     policy: Policy | None = None
+    accept: str | None = None
 
 
 class Draft(NamedTuple):
@@ -60,7 +62,9 @@ def draft(ledger: Ledger, folder: Path, terms: Terms, *, dry_run: bool = False) 
     """Freeze a run's weights into a manifest and propose a settlement on it."""
     check_currency(terms.currency)
     run = read_run(folder)
+    run = run._replace(verdicts=read_verdicts(folder, run))
     rules = replace(terms.rules, weight=terms.weight or manifest.default_weight(run))
+    accepted = _accepted(run, rules, terms)
 
     def work(tx: Writer) -> Draft:
         names = run.samples["contributor"].cast(str).unique().to_list()
@@ -70,7 +74,7 @@ def draft(ledger: Ledger, folder: Path, terms: Terms, *, dry_run: bool = False) 
         extra = None
         if terms.multipliers is not None:
             extra = {pids.get(name, name): value for name, value in terms.multipliers.items()}
-        made = manifest.build(run, rules, terms.pool, terms.currency, pids, new, extra)
+        made = manifest.build(run, rules, terms.pool, terms.currency, pids, new, extra) | accepted
         data = canonical(made)
         name = sha256(data)
         tx.keep(MANIFEST, data, name)
@@ -85,11 +89,30 @@ def draft(ledger: Ledger, folder: Path, terms: Terms, *, dry_run: bool = False) 
             run=run.sha256,
             window_days=terms.window_days,
             supersedes=terms.supersedes,
+            accepted=terms.accept and terms.accept.strip(),
         )
         book.draft(tx, proposal)
         return Draft(proposal.id, made, name, manifest.amounts(made))
 
     return ledger.carry_out(work, dry_run=dry_run)
+
+
+def _accepted(run: Run, rules: Rules, terms: Terms) -> dict[str, Any]:
+    """What the manifest says of a doubtful run: why it is, who settles it all the same, and why."""
+    why = doubt(run, rules.weight)
+    if why is None:
+        if terms.accept is not None:
+            raise InputError("this run is not doubtful; there is nothing to accept")
+        return {}
+    reason = (terms.accept or "").strip()
+    if not reason:
+        raise InputError(
+            f"this run is doubtful: {why}; have it checked, or settle it all the same with "
+            '--accept-doubtful "why"'
+        )
+    if len(reason) > LONGEST_REASON or not reason.isprintable():
+        raise InputError(f"the reason to accept a doubtful run is one line of up to {LONGEST_REASON} letters")
+    return {"doubtful": {"because": why, "accepted": reason, "by": terms.by}}
 
 
 def resolve_names(tx: Writer, ledger: Ledger, source: str, names: list[str]) -> dict[str, str]:

@@ -16,6 +16,7 @@ import sqlalchemy as sa
 from anml.app.settle import load_manifest
 from anml.core.canonical import canonical
 from anml.core.errors import InputError, IntegrityError
+from anml.core.evidence.verdicts import UNSURE
 from anml.core.merkle import Tree, leaf_hash, verify_inclusion
 from anml.core.settle import UNIT
 from anml.core.signals.policy import Policy
@@ -144,6 +145,7 @@ def _statement(scene: _Scene, pid: str, line: dict[str, Any]) -> dict[str, Any]:
         "manifest": scene.settlement.manifest,
         "rows": {"given": line["rows"], "kept": line["kept"], "counted": line["counted"]},
         "bands": line["bands"],
+        **({"verdicts": line["verdicts"]} if "verdicts" in line else {}),
         "share": credit.body["share"],
         "share_unit": UNIT,
         "amounts": amounts,
@@ -190,11 +192,7 @@ def _amounts(scene: _Scene, pid: str, own: list[Event]) -> dict[str, int]:
 def _reasons(
     scene: _Scene, line: dict[str, Any], standing: Standing, own: list[Event], amounts: dict[str, int]
 ) -> list[str]:
-    found = [f"{line['kept']} of {line['rows']} rows were kept for training; rows not kept earn nothing."]
-    if line["counted"] < line["kept"]:
-        found.append(f"{line['kept']} kept rows are about {line['counted']} items; an item counts once.")
-    if flagged := line["bands"]["v"]["flagged"]:
-        found.append(f"{flagged} rows were flagged or retracted.")
+    found = _about_rows(line, scene.manifest)
     if own[0].body["share"] >= scene.manifest["rules"]["max_share"] < UNIT:
         found.append("The share is at the maximum for one contributor.")
     if line["newcomer"]:
@@ -211,6 +209,28 @@ def _reasons(
     if amounts["reversed"]:
         found.append("An amount was reversed; a balance below zero is carried to later settlements.")
     return found
+
+
+def _about_rows(line: dict[str, Any], made: Mapping[str, Any]) -> list[str]:
+    paid = line.get("paid", line["kept"])
+    head = f"{line['kept']} of {_counted(line['rows'], 'row')} kept for training"
+    unsure = line.get("verdicts", {}).get(UNSURE, 0)
+    if not unsure:
+        found = [f"{head}; rows not kept earn nothing."]
+    else:
+        found = [f"{head}.", f"It cannot be told whether {_counted(unsure, 'label')} right or wrong: "
+                             "all of them are paid for."]  # fmt: skip
+        if "average_row" in made:
+            found.append("Each of these counts at least as much as an average row of trusted contributors.")
+    if line["counted"] < paid:
+        found.append(f"{paid} paid rows are about {line['counted']} items; an item counts once.")
+    if flagged := line["bands"]["v"]["flagged"]:
+        found.append(f"{_counted(flagged, 'row')} flagged or retracted.")
+    return found
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun} was" if number == 1 else f"{number} {noun}s were"
 
 
 def _dispute(found: disputes.Dispute) -> dict[str, Any]:

@@ -2,10 +2,12 @@
 
 Training weight and pay are two different things: a softmax weight is nearly flat, and would pay a bad
 contributor almost as much as a good one. Pay rests on the product of the signals over kept rows, or
-on P(clean). Every figure is quantised to an integer first, so that neither the order of rows nor the
-machine changes a result, and an outsider can repeat it with whole numbers alone.
+on p_correct, the probability that a label is right. A contributor of whom nothing can be told is paid as
+one of average quality. Every figure is quantised to an integer first, so that neither the order of rows
+nor the machine changes a result, and an outsider can repeat it with whole numbers alone.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from decimal import Context, Decimal, InvalidOperation
@@ -14,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from anml.core.checks import Floats, Ints, as_unit, one_of
+from anml.core.checks import Bools, Floats, Ints, as_unit, one_of
 from anml.core.errors import InputError
 
 # Integer parts that stand for the weight 1.
@@ -108,6 +110,19 @@ def row_units(kind: str, columns: Mapping[str, Any]) -> Ints:
         raise InputError(f"settling by {kind} needs the column {missing[0]}, which the run does not have")
     weights = combine(*(as_unit(name, columns[name]) for name in needed))
     return np.asarray(np.rint(weights * UNIT), dtype=np.int64)
+
+
+def average_row(p_correct: Floats, trusted: Bools) -> int:
+    """What a row of average quality weighs: mean p_correct of the trusted, of everybody where nobody is.
+
+    Examples
+    --------
+    >>> average_row(np.array([0.9, 0.7, 0.1]), np.array([True, True, False]))
+    800000000000
+    """
+    some = p_correct[trusted] if trusted.any() else p_correct
+    # The exact sum, rounded once: the order of rows leaves no trace.
+    return round(math.fsum(some) / len(some) * UNIT)
 
 
 def weigh_claims(claims: Mapping[str, Claim], rules: Rules) -> dict[str, int]:

@@ -22,7 +22,10 @@ REASONS = ("wrong-count", "wrong-weight", "wrong-evidence", "wrong-reputation", 
 
 
 class Settlement(NamedTuple):
-    """A settlement as its entries leave it."""
+    """A settlement as its entries leave it.
+
+    `accepted` is why who drafted it settles a run that is doubtful; None where it is not.
+    """
 
     id: str
     state: str
@@ -34,6 +37,7 @@ class Settlement(NamedTuple):
     run: str
     window_days: int
     supersedes: str | None
+    accepted: str | None = None
 
 
 def balance(connection: sa.Connection, account: str, currency: str, settlement: str | None = None) -> int:
@@ -103,6 +107,8 @@ def draft(tx: Writer, proposal: Settlement) -> Event:
     body = {
         name: value for name, value in proposal._asdict().items() if name not in ("id", "state", "posted")
     }
+    if proposal.accepted is None:
+        del body["accepted"]
     key = f"settlement/{proposal.id}"
     if repeated := tx.repeated("settlement.drafted", key, proposal.id, body):
         return repeated

@@ -1,4 +1,4 @@
-"""What the terminal shows of a result: the verdict, the contributors, notes and warnings."""
+"""What the terminal shows of a result: who is accused, the verdict, the contributors, notes and warnings."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,7 +8,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from anml.app.items import CLEAR
 from anml.app.result import Audited
+from anml.surfaces.accused import chance, false_alarms, opening
+from anml.surfaces.names import printable
 from anml.surfaces.verdict import verdict
 
 MOST_LISTED = 30
@@ -17,14 +20,20 @@ FAIR_NAME, LEAST_NAME = 24, 12
 
 
 def print_audit(result: Audited) -> None:
-    """Verdict, contributors, notes and warnings."""
+    """Who is accused, verdict, contributors, notes and warnings."""
     console = Console()
-    console.print(verdict(result), style="bold", highlight=False, markup=False)
+    for sentence in opening(result):
+        console.print(sentence, style="bold", highlight=False, markup=False)
+    console.print(verdict(result), highlight=False, markup=False)
     if not result.contributors.is_empty():
-        console.print(_contributor_table(result.contributors, console.width))
+        console.print(_contributor_table(result, console.width))
         hidden = result.contributors.height - MOST_LISTED
         if hidden > 0:
             console.print(f"{hidden:,} more contributors; contributors.csv has all of them", highlight=False)
+        if false := false_alarms(result):
+            console.print(false, highlight=False, markup=False)
+    if result.items is not None:
+        console.print(_about_items(result.items), highlight=False, markup=False)
     if result.gold is not None:
         console.print(result.gold.sentence(), highlight=False, markup=False)
     for note in result.notes:
@@ -33,35 +42,53 @@ def print_audit(result: Audited) -> None:
         console.print(f"warning: {warning}", style="yellow", highlight=False, markup=False)
 
 
-# Columns of the contributor table, and whether they are shown also where not all fit.
-_COLUMNS: dict[str, tuple[bool, Callable[[dict[str, Any]], str]]] = {
-    "rows": (True, lambda row: f"{row['rows']:,}"),
-    "kept": (True, lambda row: f"{row['kept'] / row['rows']:.0%}"),
-    "quality": (True, lambda row: f"{row['quality']:.2f}"),
-    "95% interval": (True, lambda row: f"{row['quality_low']:.2f}-{row['quality_high']:.2f}"),
-    "mean q": (False, lambda row: f"{row['q']:.2f}"),
-    "v": (False, lambda row: f"{row['v']:.2f}"),
-    "r": (False, lambda row: f"{row['r']:.2f}"),
-    "T": (False, lambda row: f"{row['t']:.2f}"),
-    "rows %": (True, lambda row: f"{row['row_share']:.1%}"),
-    "weight %": (True, lambda row: f"{row['weight_share']:.1%}"),
+def _about_items(items: pl.DataFrame) -> str:
+    if "p" not in items.columns:
+        return f"{items.height:,} items have one number each in items.parquet, made of all their labels."
+    unclear = int((items["p"] < CLEAR).sum())
+    return (
+        f"{items.height:,} items have one label each in items.parquet, made of all their labels; "
+        f"{unclear:,} of them are unclear (p below {CLEAR:g})."
+    )
+
+
+# Columns of the contributor table, and which of them go first where not all fit; those at 0 stay.
+_COLUMNS: dict[str, tuple[int, Callable[[dict[str, Any]], str]]] = {
+    "verdict": (0, lambda row: row["verdict"]),
+    "honest": (0, lambda row: chance(row["p_honest"])),
+    "rows": (0, lambda row: f"{row['rows']:,}"),
+    "kept": (1, lambda row: f"{row['kept'] / row['rows']:.0%}"),
+    "quality": (0, lambda row: f"{row['quality']:.2f} [{row['quality_low']:.2f}-{row['quality_high']:.2f}]"),
+    "mean q": (3, lambda row: f"{row['q']:.2f}"),
+    "v": (3, lambda row: f"{row['v']:.2f}"),
+    "r": (3, lambda row: f"{row['r']:.2f}"),
+    "T": (3, lambda row: f"{row['t']:.2f}"),
+    "rows %": (2, lambda row: f"{row['row_share']:.1%}"),
+    "weight %": (2, lambda row: f"{row['weight_share']:.1%}"),
 }
 
 
-def _contributor_table(contributors: pl.DataFrame, width: int) -> Table:
-    rows = contributors.head(MOST_LISTED).to_dicts()
+def _contributor_table(result: Audited, width: int) -> Table:
+    rows = result.contributors.head(MOST_LISTED).to_dicts()
     figures = {name: [make(row) for row in rows] for name, (_, make) in _COLUMNS.items()}
+    if result.doubtful is not None:
+        # Where two sides contradict each other it is not known which is the honest one.
+        del figures["honest"]
     longest = max(len(row["contributor"]) for row in rows)
     # Figures are never cut: columns that leave names too little room are left out, then names shortened.
-    if _room(figures, width) < min(longest, FAIR_NAME):
-        figures = {name: cells for name, cells in figures.items() if _COLUMNS[name][0]}
+    for rank in (3, 2, 1):
+        if _room(figures, width) < min(longest, FAIR_NAME):
+            figures = {name: cells for name, cells in figures.items() if _COLUMNS[name][0] < rank}
     room = max(min(longest, _room(figures, width)), LEAST_NAME)
-    table = Table(title="Contributors, lowest quality first", title_justify="left")
+    table = Table(
+        title="Contributors: accused, cannot tell, trusted; lowest quality first", title_justify="left"
+    )
     table.add_column("contributor", no_wrap=True, width=max(room, len("contributor")))
     for name, cells in figures.items():
-        table.add_column(name, justify="right", no_wrap=True, min_width=_width(name, cells))
+        side: Any = "left" if name == "verdict" else "right"
+        table.add_column(name, justify=side, no_wrap=True, min_width=_width(name, cells))
     for number, row in enumerate(rows):
-        table.add_row(escape(row["contributor"]), *(cells[number] for cells in figures.values()))
+        table.add_row(escape(printable(row["contributor"])), *(cells[number] for cells in figures.values()))
     return table
 
 

@@ -12,6 +12,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from anml.core.calibration import Reliability
 from anml.core.checks import Floats
+from anml.surfaces.names import shortened
 from anml.surfaces.svg import (
     INK,
     MAIN,
@@ -23,7 +24,6 @@ from anml.surfaces.svg import (
     grid,
     label_margin,
     plain,
-    shortened,
 )
 
 BINS = 32
@@ -67,7 +67,7 @@ def q_against_s_figure(q: Floats, s: Floats) -> str:
 
 
 def reliability_figure(found: Reliability) -> str:
-    """Share of labels that are right against how far they were believed; on the line beliefs are true."""
+    """Share of labels that are right against p_correct; on the line p_correct is true."""
     some = found.count > 0
     low, high = found.interval()
     believed, right = found.believed[some], found.right[some]
@@ -80,14 +80,14 @@ def reliability_figure(found: Reliability) -> str:
         axes.plot(believed, right, "o", color=MAIN, markersize=7, clip_on=False)
         axes.set_xlim(0, 1)
         axes.set_ylim(0, 1.01)
-        axes.set_xlabel("p_correct, how far labels were believed")
+        axes.set_xlabel("p_correct")
         axes.set_ylabel("share that is right, 95% interval")
 
     text = "; ".join(
-        f"{count:,} rows believed with {b:.0%}: {r:.0%} right"
+        f"{count:,} rows with p_correct {b:.0%}: {r:.0%} right"
         for count, b, r in zip(found.count[some], believed, right, strict=True)
     )
-    return draw("gold", "Belief against truth", KEYED, (52, 14, 12, 44), paint, text)
+    return draw("gold", "p_correct against truth", KEYED, (52, 14, 12, 44), paint, text)
 
 
 def _means(q: Floats, s: Floats, inside: Any, rows: Any) -> tuple[Floats, Floats]:

@@ -11,7 +11,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from anml.core.stats import Estimate
-from anml.surfaces.svg import LINE, MAIN, PAPER, QUIET, WIDTH, draw, grid, label_margin, shortened
+from anml.surfaces.names import shortened
+from anml.surfaces.svg import LINE, MAIN, PAPER, QUIET, WIDTH, draw, grid, label_margin
 
 ROW = 20
 LABEL = 24

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 from anml.app.result import Audited
 from anml.core.signals.temporal import DAYS_PER_YEAR, ContextDecay, Decay
 from anml.gradients.scoring import PROFILES
-from anml.surfaces.svg import shortened
+from anml.surfaces.names import shortened
+from anml.surfaces.verdict import looks_wrong
 
 MOST_NAMED = 12
 
@@ -18,9 +19,9 @@ RECIPE = {
     "level": "whether q is taken by row or by contributor",
     "alpha": "softmax blend: share of q against s",
     "tau_s": "softmax blend: temperature",
-    "tau_h": "gate: all s above it, credentials call the data clean",
+    "tau_h": "gate: all s above it, credentials call all labels right",
     "tau_c": "gate: rho_c above it, credentials are trusted",
-    "tau_n": "gate: share of wrong labels up to which data counts as clean",
+    "tau_n": "gate: share of wrong labels up to which all rows count alike",
     "keep": "share of rows kept",
     "select": "how rows are chosen by weight",
 }
@@ -102,7 +103,7 @@ def _evidence(result: Audited) -> list[Fact]:
     given = ", ".join(name.upper() if name == "t" else name for name in result.signals_given)
     facts = [
         Fact("signals given", given, "what was not given counts as 1"),
-        Fact("wrong labels", f"{result.noise:.1%}", "estimated from held-out predictions"),
+        Fact("wrong labels", looks_wrong(result), "estimated without the truth"),
         Fact(
             "decay", decay_words(result.policy.decay) if "t" in result.signals_given else "not used: no times"
         ),

@@ -15,10 +15,14 @@ from anml.app.result import Audited
 from anml.core.domain import Gate, Recipe
 from anml.gradients.scoring import Profile, profile_of
 from anml.intake.tables import to_native
+from anml.surfaces.accused import false_alarms, opening
 from anml.surfaces.progress import progress_shown
 from anml.surfaces.report import render_report
 from anml.surfaces.sources import Place, finish, fit, read
 from anml.surfaces.verdict import verdict
+
+# What a notebook shows of each contributor; `contributors` has everything.
+CARD = ("contributor", "verdict", "p_honest", "rows", "kept", "quality", "quality_low", "quality_high")
 
 
 class Audit:
@@ -29,6 +33,9 @@ class Audit:
     samples, contributors
         Frames of the kind that was audited (polars for a file): one row per sample, per contributor. Of
         a pandas frame, `samples` keeps the index of the rows that were used.
+    items
+        The like: one row per item, with the label that all of its labels make together and the
+        probability that it is right; None where items have one label each.
     gate
         Which branch decided, and why.
     result
@@ -39,6 +46,7 @@ class Audit:
         self.result = result
         self.samples: Any = to_native(result.samples, like, result.samples["row"].to_numpy())
         self.contributors: Any = to_native(result.contributors, like)
+        self.items: Any = None if result.items is None else to_native(result.items, like)
 
     @property
     def gate(self) -> Gate:
@@ -52,19 +60,25 @@ class Audit:
         return path
 
     def save(self, folder: str | Path) -> list[str]:
-        """Write samples.parquet, contributors.csv, run.json and report.html into a folder."""
+        """Write the run into a folder: samples, contributors, items, run.json and report.html."""
         return write_run(Path(folder), self.result, "audit", lambda draft: self._report_into(draft))
 
     def _report_into(self, folder: Path) -> None:
         self.report(folder / "report.html")
 
     def __repr__(self) -> str:
-        lines = [verdict(self.result), *(f"warning: {warning}" for warning in self.result.warnings)]
+        lines = [
+            *opening(self.result),
+            verdict(self.result),
+            *(f"warning: {warning}" for warning in self.result.warnings),
+        ]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        table = self.result.contributors.head(20)._repr_html_()
-        return f"<p>{escape(verdict(self.result))}</p>{table}"
+        said = [*opening(self.result), verdict(self.result), false_alarms(self.result)]
+        shown = [name for name in CARD if name in self.result.contributors.columns]
+        table = self.result.contributors.select(shown).head(20)._repr_html_()
+        return "".join(f"<p>{escape(sentence)}</p>" for sentence in said if sentence) + table
 
 
 def audit(

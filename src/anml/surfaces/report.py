@@ -11,9 +11,11 @@ import polars as pl
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from anml.app.items import CLEAR
 from anml.app.result import Audited
 from anml.core.combine import correlation
 from anml.core.signals.temporal import DAYS_PER_YEAR, ContextDecay, Decay
+from anml.surfaces.accused import false_alarms, opening
 from anml.surfaces.densities import (
     MATRICES,
     MOST_CLASSES,
@@ -25,19 +27,22 @@ from anml.surfaces.densities import (
 )
 from anml.surfaces.figures import ErrorOf, errors_figure, quality_figure, shares_figure, to_show
 from anml.surfaces.method import decay_words, method_facts
-from anml.surfaces.svg import shortened
+from anml.surfaces.names import shortened
 from anml.surfaces.tables import (
+    CREDENTIALS,
     confusion_matrix,
     confusion_table,
     contributor_table,
     evidence_table,
     few_rows,
+    item_table,
     most_confused,
     residual_table,
     sample_table,
+    to_look_at,
     totals,
 )
-from anml.surfaces.verdict import advice, shown_error, verdict_parts
+from anml.surfaces.verdict import advice, shown_error, verdict_parts, wrong_share
 from anml.surfaces.vouched_view import vouched_view
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -59,7 +64,7 @@ def render_report(result: Audited) -> str:
         recipe=result.recipe_name,
         rows=result.samples.height,
         kept=result.kept,
-        noise=result.noise,
+        wrong=wrong_share(result),
         branch=result.gate.branch,
         contributors=result.contributors.height,
         notes=[shortened(note, 400) for note in result.notes],
@@ -67,6 +72,8 @@ def render_report(result: Audited) -> str:
         facts=method_facts(result),
         verdict=_verdict(result),
         table=contributor_table(result),
+        credentials=[pair for pair in CREDENTIALS.items() if pair[0] in result.signals_given],
+        false_alarms=false_alarms(result),
         totals=totals(result),
         few=few_rows(result),
         agreement=_evidence(result),
@@ -75,6 +82,9 @@ def render_report(result: Audited) -> str:
         confusion=_confusion(result),
         gold=_gold(result),
         samples=sample_table(result),
+        alone=to_look_at(result)["alone"].sum(),
+        listed_items="item" in result.samples.columns,
+        items=_items(result),
         evidence=evidence_table(result),
         vouched=_vouched(result),
         doubtful=result.samples.filter(pl.col("kept") & (pl.col("p_correct") < 0.5)).height,
@@ -97,6 +107,7 @@ def _verdict(result: Audited) -> dict[str, Any]:
         ]
         figure = errors_figure(ways, comparison.metric, result.task == "classification")
     return {
+        "opening": opening(result),
         "parts": verdict_parts(result),
         "advice": "" if comparison is None else advice(comparison, result.gate.branch),
         "figure": _safe(figure),
@@ -152,11 +163,19 @@ def _ages(result: Audited) -> dict[str, Any] | None:
     age = result.samples["age"].to_numpy()
     return {
         "figure": _safe(ages_figure(age, decay)),
-        "decay": decay_words(decay),
+        "decay": _freshness(decay),
         "median": _aged(float(np.median(age)), decay),
         "oldest": _aged(float(age.max()), decay),
         "used": "t" in result.policy.recipe.use,
     }
+
+
+def _freshness(decay: Decay | ContextDecay) -> str:
+    """How fast rows lose freshness, as a sentence."""
+    if isinstance(decay, Decay) and decay.delta == 0:
+        return "Freshness does not count: no half-life was named."
+    said = decay_words(decay)
+    return f"{said[:1].upper()}{said[1:]}."
 
 
 def _aged(age: float, decay: Decay | ContextDecay) -> str:
@@ -164,8 +183,22 @@ def _aged(age: float, decay: Decay | ContextDecay) -> str:
     return f"{years} (T = {decay(np.array([age]))[0]:.2f})"
 
 
+def _items(result: Audited) -> dict[str, Any] | None:
+    """What all labels of an item say together; None where items have one label each."""
+    if result.items is None:
+        return None
+    classes = "p" in result.items.columns
+    return {
+        "table": item_table(result),
+        "count": result.items.height,
+        "classes": classes,
+        "bound": CLEAR,
+        "unclear": int((result.items["p"] < CLEAR).sum()) if classes else 0,
+    }
+
+
 def _gold(result: Audited) -> dict[str, Any] | None:
-    """Beliefs against the rows whose label is known."""
+    """p_correct against the rows whose label is known."""
     if result.gold is None:
         return None
     bins = result.gold.reliability

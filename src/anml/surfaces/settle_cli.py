@@ -50,6 +50,9 @@ def settle(
     min_share: Annotated[str, typer.Option(help="Smallest share of a contributor who is not new.")] = "0",
     max_share: Annotated[str, typer.Option(help="Largest share of one contributor.")] = "1",
     newcomers: Annotated[str, typer.Option(help="Largest share of all newcomers together.")] = "0.2",
+    accept_doubtful: Annotated[
+        str | None, typer.Option(help="Why to settle a run that is doubtful; goes on record.")
+    ] = None,
     multiplier: Annotated[
         Path | None, typer.Option(help="CSV with contributor and value, such as Shapley values.")
     ] = None,
@@ -88,7 +91,8 @@ def settle(
             raise InputError("give the run with --pool and --currency")
         shares = (volume, min_share, max_share, newcomers)
         terms = _terms(pool, currency, by, weight, shares, window_days, source, domain, supersedes)
-        terms = replace(terms, multipliers=_multipliers(multiplier), policy=read_policy(policy))
+        extra = _multipliers(multiplier)
+        terms = replace(terms, multipliers=extra, policy=read_policy(policy), accept=accept_doubtful)
         _draft(book, run, terms, manifest, dry_run, json)
 
 
@@ -130,7 +134,7 @@ def _draft(
             lines[pid]["kept"],
             f"{made.amounts[pid][1] / UNIT:.4%}",
             show_amount(made.amounts[pid][0]),
-            "new" if lines[pid]["newcomer"] else "",
+            _marks(lines[pid]),
         )
         for pid in order
     ]
@@ -142,21 +146,44 @@ def _draft(
         "pool": made.manifest["pool"],
         "currency": terms.currency,
         "amounts": {pid: amount for pid, (amount, _) in made.amounts.items()},
+        "doubtful": made.manifest.get("doubtful"),
     }
     head = f"{'Would draft' if dry_run else 'Drafted'} {made.id} by {made.manifest['rules']['weight']}."
     tail = [] if dry_run else [f"Next, somebody else: anml settle --approve {made.id} --by THEM"]
     header = ("contributor", "rows", "kept", "share", terms.currency, "")
-    show(json, value, [head, *columns(header, rows), *tail])
+    show(json, value, [head, *_doubt(made.manifest), *columns(header, rows), *tail])
+
+
+def _marks(line: dict[str, Any]) -> str:
+    """What is to be known of a contributor's line: new, or that nothing can be told."""
+    from anml.core.evidence.verdicts import UNSURE
+
+    unsure = UNSURE in line.get("verdicts", {})
+    return ", ".join([*(["new"] if line["newcomer"] else []), *([UNSURE] if unsure else [])])
+
+
+def _doubt(manifest: dict[str, Any]) -> list[str]:
+    """What was accepted, where the run is doubtful."""
+    if "doubtful" not in manifest:
+        return []
+    said = manifest["doubtful"]
+    return [f"The run is doubtful: {said['because']}.", f"Accepted by {said['by']}: {said['accepted']}"]
 
 
 def _approve(book: "Ledger", sid: str, by: str, sign: Path | None, dry_run: bool, json: bool) -> None:
     from anml.app.settle import approve
+    from anml.ledger.book import settlement
     from anml.ledger.keys import read_private
 
     made = approve(book, sid, by, read_private(sign) if sign else None, dry_run=dry_run)
+    with book.read() as connection:
+        found = settlement(connection, sid)
     value = {"settlement": sid, "state": "posted", "entry": made.seq, "by": by, "dry_run": dry_run}
     done = "Would post" if dry_run else "Posted"
-    show(json, value, [f"{done} {sid}: every amount is held until the dispute window is over."])
+    lines = [f"{done} {sid}: every amount is held until the dispute window is over."]
+    if found.accepted:
+        lines.append(f"Its run is doubtful; {found.by} accepted that: {found.accepted}")
+    show(json, value, lines)
 
 
 def _release(book: "Ledger", sid: str, domain: str, policy: Any, dry_run: bool, json: bool) -> None:

@@ -5,7 +5,6 @@ dark and print.
 """
 
 import re
-import unicodedata
 import warnings
 from collections.abc import Callable
 from html import escape
@@ -16,6 +15,8 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
+
+from anml.surfaces.names import columns
 
 # Blue and orange of Okabe and Ito, which the common kinds of colour blindness tell apart.
 INK, QUIET, LINE, PAPER = "#1f2933", "#5b6874", "#c6cdd4", "#fdfdfe"
@@ -109,42 +110,6 @@ def grid(axes: Axes, axis: str = "x") -> None:
     """Draw light lines to read values by, behind the data."""
     axes.set_axisbelow(True)
     axes.grid(axis=axis, color=LINE, linewidth=0.6, alpha=0.7)  # type: ignore[arg-type]
-
-
-def shortened(name: str, width: int) -> str:
-    r"""Cut a name to a width in letters, and take out what does not print.
-
-    Examples
-    --------
-    >>> shortened("a-very-long-name", 8), shortened("two\nlines", 20)
-    ('a-very-…', 'two lines')
-    """
-    clean = printable(name)
-    if columns(clean) <= width:
-        return clean
-    taken = 0
-    for position, letter in enumerate(clean):
-        taken += columns(letter)
-        if taken > width - 1:
-            return clean[:position] + "…"
-    return clean
-
-
-def printable(name: str) -> str:
-    """Put a space for what would break a line or is not allowed in a page.
-
-    Direction marks are taken out too: they could turn the rest of a line around.
-    """
-    return "".join(" " if unicodedata.category(letter) in {"Cc", "Cs", "Zl", "Zp"} else letter
-                   for letter in name if unicodedata.bidirectional(letter) not in _TURNING)  # fmt: skip
-
-
-_TURNING = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
-
-
-def columns(text: str) -> int:
-    """Count the letter widths that a text takes; wide scripts take two a letter."""
-    return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
 
 
 def label_margin(labels: list[str]) -> float:

@@ -7,8 +7,10 @@ import numpy as np
 import polars as pl
 
 from anml.app.result import Audited
+from anml.core.evidence.verdicts import BLIND, CONTRADICTS, TRUSTED, UNSURE
 from anml.core.stats import mean_interval, wilson
-from anml.surfaces.svg import shortened
+from anml.surfaces.accused import chance
+from anml.surfaces.names import shortened
 
 MOST_LISTED = 200
 MOST_SAMPLES = 20
@@ -18,6 +20,10 @@ NAME = 80
 TEXT = 60
 # Below this many rows a contributor is marked, whatever the floor for newcomers says.
 FEW = 10
+
+# Columns of credentials, and how a verdict is marked.
+CREDENTIALS = {"v": "v", "r": "r", "t": "T"}
+KINDS = {TRUSTED: "trusted", UNSURE: "unsure", BLIND: "accused", CONTRADICTS: "accused"}
 
 Row = dict[str, str]
 
@@ -36,7 +42,7 @@ def few_rows(result: Audited) -> int:
 
 
 def contributor_table(result: Audited) -> Listing:
-    """One row per contributor, in the order of the frame: lowest quality first."""
+    """One row per contributor, in the order of the frame: the accused first, the trusted last."""
     frame = result.contributors.head(MOST_LISTED)
     if frame.is_empty():
         return Listing([])
@@ -50,6 +56,10 @@ def _contributor(row: dict[str, Any], result: Audited, errors: dict[str, float])
     agreement = errors.get(row["contributor"]) if errors else row["agreement"]
     return {
         "contributor": shortened(row["contributor"], NAME),
+        "verdict": row["verdict"],
+        "kind": KINDS[row["verdict"]],
+        # Where two sides contradict each other it is not known which is the honest one.
+        "honest": chance(row["p_honest"]) if result.doubtful is None else "–",
         "few": "few rows" if row["rows"] <= few_rows(result) else "",
         "rows": f"{row['rows']:,}",
         "kept": f"{row['kept'] / row['rows']:.0%}",
@@ -57,7 +67,7 @@ def _contributor(row: dict[str, Any], result: Audited, errors: dict[str, float])
         "quality_interval": f"{row['quality_low']:.2f}–{row['quality_high']:.2f}",
         "q": f"{row['q']:.2f}",
         "q_interval": f"{row['q_low']:.2f}–{row['q_high']:.2f}",
-        **{name: f"{row[name]:.2f}" if name in given else "not given" for name in ("v", "r", "t")},
+        **{name: f"{row[name]:.2f}" if name in given else "" for name in CREDENTIALS},
         "row_share": f"{row['row_share']:.1%}",
         "weight_share": f"{row['weight_share']:.1%}",
         "agreement": "–" if agreement is None else f"{agreement:.3g}" if errors else f"{agreement:.0%}",
@@ -158,37 +168,65 @@ def confusion_matrix(result: Audited, contributor: str) -> Any:
     return matrix
 
 
-def sample_table(result: Audited) -> Listing:
-    """List the rows to look at first: left out, and least likely to be right.
+def to_look_at(result: Audited) -> pl.DataFrame:
+    """Rows to look at: those that rest on their contributor alone, then the least likely to be right.
 
-    Where none was left out, those of all rows that are more likely wrong than right.
+    Beside the former, rows that were left out; where none was, those more likely wrong than right. Rows
+    whose label is known are settled.
     """
-    left_out = result.samples.filter(~pl.col("kept"))
-    frame = result.samples.filter(pl.col("p_correct") < 0.5) if left_out.is_empty() else left_out
+    frame = result.samples
+    if "known_right" in frame.columns:
+        frame = frame.filter(pl.col("known_right").is_null())
+    wanted = pl.col("p_correct") < 0.5 if result.kept == result.samples.height else ~pl.col("kept")
+    return frame.filter(pl.col("alone") | wanted).sort(
+        "alone", "p_correct", "row", descending=[True, False, False]
+    )
+
+
+def sample_table(result: Audited) -> Listing:
+    """List the rows to look at first, with what to put in place of their labels."""
+    frame = to_look_at(result)
     parts = [part for part in PARTS if part in frame.columns]
-    columns = ("row", "contributor", "label", "predicted", "p_correct", *parts)
     rows = [
         {
             "row": f"{row['row']}",
+            "item": shortened(str(row.get("item", "")), TEXT),
             "contributor": shortened(row["contributor"], NAME),
             "label": _value(row["label"]),
+            "suggested": _value(row.get("suggested") or "–"),
+            "p_suggested": "–" if row.get("p_suggested") is None else chance(row["p_suggested"]),
             "predicted": _value(row["predicted"]),
             "p_correct": "<0.001" if row["p_correct"] < 0.001 else f"{row['p_correct']:.3f}",
+            "alone": "rests on this contributor alone" if row["alone"] else "",
             **{part: _log_odds(row[part]) for part in parts},
         }
-        for row in frame.select(columns)
-        .bottom_k(MOST_SAMPLES, by=["p_correct", "row"])
-        .sort("p_correct", "row")
-        .iter_rows(named=True)
+        for row in frame.head(MOST_SAMPLES).iter_rows(named=True)
     ]
     return Listing(rows, frame.height - len(rows))
+
+
+def item_table(result: Audited) -> Listing:
+    """Items with several labels, the least clear first."""
+    if result.items is None:
+        return Listing([])
+    rows = [
+        {
+            "item": shortened(str(row["item"]), TEXT),
+            "labels": f"{row['labels']:,}",
+            "consensus": _value(row["consensus"]),
+            "p": f"{row['deviation']:.3g}" if "deviation" in row else chance(row["p"]),
+            "agree": "" if "deviation" in row else f"{row['agree']:.0%}",
+        }
+        for row in result.items.head(MOST_SAMPLES).iter_rows(named=True)
+    ]
+    return Listing(rows, result.items.height - len(rows))
 
 
 PARTS = ("from_model", "from_credentials", "from_contributor")
 
 
 def evidence_table(result: Audited) -> Listing:
-    """Say where the belief in each contributor's labels comes from, in mean log-odds, least first."""
+    """Say where p_correct of each contributor's labels comes from, in mean log-odds, least first."""
     if PARTS[0] not in result.samples.columns or result.contributors.is_empty():
         return Listing([])
     frame = (

@@ -11,7 +11,6 @@ BRANCHES = {
     "blend": "Credentials and model agree, so both are used",
     "krum": "Only what the model sees is used",
     "multiplicative": "All signals are multiplied",
-    "evidence": "Model, credentials and contributors are weighed together",
     "doubtful": "The labels disagree too much to tell who is right",
 }
 
@@ -35,8 +34,8 @@ def verdict_parts(result: Audited) -> Verdict:
     kept, rows = result.kept, result.samples.height
     share = f"all {rows:,} rows" if kept == rows else f"{kept:,} of {rows:,} rows ({kept / rows:.0%})"
     said = Verdict(
-        branch=f"{BRANCHES.get(result.gate.branch, result.gate.branch)} ({result.gate.reason}).",
-        kept=f"Kept {share}; about {result.noise:.0%} of labels look wrong.",
+        branch=_branch(result),
+        kept=f"Kept {share}; {looks_wrong(result)} of labels look wrong.",
     )
     comparison = result.comparison
     if comparison is None:
@@ -45,6 +44,35 @@ def verdict_parts(result: Audited) -> Verdict:
     change = against_uniform(uniform, chosen, result.gate.branch)
     change += _against_q(only_q, chosen, result.gate.branch)
     return said._replace(change=f"{change}.", errors=_errors(comparison))
+
+
+def _branch(result: Audited) -> str:
+    if result.gate.branch == "evidence":
+        return f"Labels are judged by {_judges(result)}: {result.gate.reason}."
+    return f"{BRANCHES.get(result.gate.branch, result.gate.branch)}: {result.gate.reason}."
+
+
+def _judges(result: Audited) -> str:
+    """What the evidence recipe had to go by."""
+    used = set(result.signals_given) & set(result.policy.recipe.use)
+    judges = ["held-out predictions"] if result.columns.features or "predictions" in result.data else []
+    judges += ["other labels of the same item"] if result.items is not None else []
+    judges += ["credentials"] if used & {"v", "r", "t"} else []
+    judges += ["what is known of their contributors"] if not result.contributors.is_empty() else []
+    *rest, last = judges or ["how usual they are"]
+    return f"{', '.join(rest)} and {last}" if rest else last
+
+
+def wrong_share(result: Audited) -> tuple[str, str]:
+    """The share of labels that look wrong, and its interval."""
+    mean, low, high = (f"{value:.0%}" for value in result.wrong)
+    return mean, f"{low} to {high}"
+
+
+def looks_wrong(result: Audited) -> str:
+    """Say both in one go."""
+    mean, interval = wrong_share(result)
+    return f"about {mean} ({interval})"
 
 
 def _errors(comparison: Comparison) -> str:

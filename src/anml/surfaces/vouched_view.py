@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from anml.core.signals.track_record import DAY, TrackRule
-from anml.surfaces.svg import shortened
+from anml.surfaces.names import shortened
 
 if TYPE_CHECKING:
     from anml.ledger.evidence import Entry

@@ -1,0 +1,88 @@
+"""What labels say together: one label for each item, and what to put in place of a label that looks wrong."""
+
+import numpy as np
+import polars as pl
+
+from anml.assess.assess import Assessment
+from anml.core.checks import Floats, Ints
+from anml.core.consensus import equal_voices, given_right, join_numbers, join_posteriors
+from anml.core.evidence.belief import Belief
+from anml.intake.prepare import Prepared
+
+# Below this probability the label of an item is unclear.
+CLEAR = 0.9
+
+
+def item_frame(prepared: Prepared, found: Assessment) -> pl.DataFrame | None:
+    """One row per item, the least clear first; None where no item has more than one label.
+
+    item, labels (how many), consensus, p (its probability) and agree (share of the labels that equal it);
+    of numbers item, labels, consensus and deviation.
+    """
+    codes, names = _items(prepared)
+    if codes is None:
+        return None
+    labels = np.bincount(codes)
+    if prepared.task != "classification":
+        truth = found.belief.truth
+        value, deviation = join_numbers(truth[:, 0], truth[:, 1], codes)
+        frame = pl.DataFrame({"item": names, "labels": labels, "consensus": value, "deviation": deviation})
+        return frame.sort("deviation", "item", descending=[True, False])
+    posterior = _posterior(found.belief, prepared, codes)
+    best = posterior.argmax(axis=1)
+    agree = np.bincount(codes, prepared.y == best[codes]) / labels
+    frame = pl.DataFrame(
+        {
+            "item": names,
+            "labels": labels,
+            "consensus": np.array(prepared.classes, dtype=object)[best].tolist(),
+            "p": posterior.max(axis=1),
+            "agree": agree,
+        }
+    )
+    return frame.sort("p", "item")
+
+
+def suggestions(prepared: Prepared, found: Assessment) -> dict[str, pl.Series]:
+    """The likeliest label of each row and its probability; of numbers nothing.
+
+    Null where neither side of a dispute can be told to be right and the row has no other label.
+    """
+    if prepared.task != "classification":
+        return {}
+    belief, n = found.belief, len(prepared.y)
+    codes, _ = _items(prepared)
+    if not _told_apart(belief) and codes is None:
+        return {
+            "suggested": pl.Series([None] * n, dtype=pl.String),
+            "p_suggested": pl.Series([None] * n, dtype=pl.Float64),
+        }
+    if _told_apart(belief) or codes is None:
+        truth = given_right(belief.truth, prepared.y, belief.p_correct)
+    else:
+        truth = _posterior(belief, prepared, codes)[codes]
+    best = np.array(prepared.classes, dtype=object)[truth.argmax(axis=1)]
+    return {
+        "suggested": pl.Series(best.tolist(), dtype=pl.String),
+        "p_suggested": pl.Series(truth.max(axis=1)),
+    }
+
+
+def _items(prepared: Prepared) -> tuple[Ints | None, list[str]]:
+    """Which item each row is of, and their names; None where every item has one label."""
+    if prepared.item is None:
+        return None, []
+    names, codes = np.unique(prepared.item, return_inverse=True)
+    return (codes, names.tolist()) if len(names) < len(codes) else (None, [])
+
+
+def _posterior(belief: Belief, prepared: Prepared, codes: Ints) -> Floats:
+    if _told_apart(belief):
+        return join_posteriors(belief.truth, codes)
+    share = float(belief.p_correct.mean())
+    return equal_voices(prepared.y, codes, len(prepared.classes), share)
+
+
+def _told_apart(belief: Belief) -> bool:
+    """Whether labels count for more than votes: not where most rows contradict the others."""
+    return belief.opposed <= 0.5

@@ -1,0 +1,39 @@
+"""Names as they can be shown: cut to a width, with nothing in them that does not print."""
+
+import unicodedata
+
+
+def shortened(name: str, width: int) -> str:
+    r"""Cut a name to a width in letters, and take out what does not print.
+
+    Examples
+    --------
+    >>> shortened("a-very-long-name", 8), shortened("two\nlines", 20)
+    ('a-very-…', 'two lines')
+    """
+    text = printable(name)
+    if columns(text) <= width:
+        return text
+    taken = 0
+    for position, letter in enumerate(text):
+        taken += columns(letter)
+        if taken > width - 1:
+            return text[:position] + "…"
+    return text
+
+
+def printable(name: str) -> str:
+    """Put a space for what would break a line or is not allowed in a page.
+
+    Direction marks are taken out too: they could turn the rest of a line around.
+    """
+    return "".join(" " if unicodedata.category(letter) in {"Cc", "Cs", "Zl", "Zp"} else letter
+                   for letter in name if unicodedata.bidirectional(letter) not in _TURNING)  # fmt: skip
+
+
+_TURNING = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
+
+
+def columns(text: str) -> int:
+    """Count the letter widths that a text takes; wide scripts take two a letter."""
+    return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
