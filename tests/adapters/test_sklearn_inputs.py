@@ -24,9 +24,9 @@ from anml.adapters.sklearn import estimators
 from anml.adapters.sklearn.fitting import fit_weighted, seeded
 from anml.adapters.sklearn.held_out import PRIOR, folds_of, held_out, is_numeric
 from anml.adapters.sklearn.storage import load_model, save_model
+from anml.assess.assess import assess
 from anml.core.domain import Gate, Recipe, Weighting
 from anml.core.errors import AnmlError, InputError
-from anml.assess.assess import assess
 
 
 @pytest.fixture

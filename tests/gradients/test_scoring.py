@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from anml.core.noise import label_noise, residual_noise
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine
 from sklearn.model_selection import train_test_split
 
 from anml.core.errors import InputError, UnknownNameError
-from anml.core.noise import label_noise, residual_noise
 from anml.core.selection import keep_top
 from anml.gradients.scoring import SCORERS, Profile, profile_of, score
 

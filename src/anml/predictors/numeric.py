@@ -47,7 +47,8 @@ def predict_numbers(
     trust = np.ones(n) if weight is None else np.maximum(weight, 1e-6)
     members = np.arange(n) if groups is None else groups
     k = min(FOLDS, len(np.unique(members)))
-    if k < 2:
+    # Fewer things than folds: one mean for all.
+    if k < FOLDS:
         mean = np.full(n, float(np.average(y, weights=trust)))
         return mean, natural_spread(x, y - mean, np.zeros(n, dtype=np.int64), trust, seed)
     fold = assign_folds(None, members, k, np.random.default_rng(seed))

@@ -99,14 +99,10 @@ def _explained(values: Floats, predicted: Floats, spread: Floats, side: Side, *,
             break
     evidence = (alone if side.codes is None else people.evidence) + gain - float(np.log(width).sum())
     # The robust line is about tails of four degrees: normal errors are so much wider than it says.
-    types, factor, bias, scale = (
-        people.types,
-        people.log_bayes_factor,
-        people.bias * 0.83,
-        people.scale * 0.83,
-    )
-    correct, consensus = types[codes, 0] * right, centre + right_value * size
-    return NumericFit(correct, types, factor, bias, scale, rate, evidence, consensus, doubt * size)
+    bias, scale = people.bias * 0.83, people.scale * 0.83
+    correct, consensus = people.types[codes, 0] * right, centre + right_value * size
+    own = people.types, people.log_bayes_factor, bias, scale
+    return NumericFit(correct, *own, rate, evidence, consensus, doubt * size)
 
 
 def _straight(values: Floats, predicted: Floats, spread: Floats, trust: Floats) -> tuple[Floats, Floats]:
