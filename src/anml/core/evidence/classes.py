@@ -35,6 +35,8 @@ ALONE, FIRST, STEPS = 6, 14, 40
 
 # How honest labels go wrong: never, at one rate to any other class alike, or by class.
 NOISES = ("none", "even", "classes")
+# Log prior odds of each of the latter two: that labels of honest contributors are wrong must be seen.
+NOISY = -3.0
 
 
 class Labels:
@@ -337,7 +339,7 @@ class Annotators:
             total += _laplace(self.worth, self.labels.features, by_row)
         if self.noise == "classes":
             total -= 0.5 * float((self.by_class**2 + np.log1p(self.information.sum(axis=0))).sum())
-        self.evidence = total
+        self.evidence = total + (0.0 if self.noise == "none" else NOISY)
 
 
 def normalised(logs: Floats) -> tuple[Floats, Floats]:
