@@ -51,14 +51,7 @@ WAYS = {"uniform": "without anml", "q only": "q alone", "chosen": "as chosen"}
 
 def render_report(result: Audited) -> str:
     """Return the report as one HTML page; the same result gives the same bytes."""
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    page = environment.get_template("report.html.j2").render(
+    page = _environment().get_template("report.html.j2").render(
         name=shortened(str(result.data["name"]), 80),
         task=result.task,
         recipe=result.recipe_name,
@@ -90,6 +83,16 @@ def render_report(result: Audited) -> str:
         doubtful=result.samples.filter(pl.col("kept") & (pl.col("p_correct") < 0.5)).height,
     )
     return page + "\n"
+
+
+def _environment() -> Environment:
+    return Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
 
 
 def write_report(result: Audited, folder: Path) -> None:
