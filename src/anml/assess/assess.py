@@ -114,7 +114,7 @@ def assess(
     signals = _signals(known, policy, codes, n)
     # A signal that the recipe does not use is no evidence either.
     used = signals.only(policy.recipe.use) if policy.recipe.combine == "evidence" else signals
-    side = Side(codes, _credentials(used), items, known.truth, known.wrong)
+    side = Side(codes, _credentials(used, _is_known(known, n)), items, known.truth, known.wrong)
     scaled = _scaled(x)
     training = policy.profile.training()
     with one_thread_for_tables():
@@ -175,10 +175,26 @@ def _items(item: Array, n: int) -> Ints:
     return codes
 
 
-def _credentials(signals: Signals) -> Floats | None:
-    """Credentials that were given and differ between rows."""
+def _is_known(known: Known, n: int) -> Bools:
+    """Rows of which it is known whether their label is right."""
+    found = np.zeros(n, dtype=bool) if known.wrong is None else known.wrong.copy()
+    if known.truth is not None:
+        truth = np.asarray(known.truth)
+        found |= ~np.isnan(truth) if truth.dtype.kind == "f" else truth >= 0
+    return found
+
+
+def _credentials(signals: Signals, known: Bools) -> Floats | None:
+    """Credentials that were given and differ between rows.
+
+    A row whose right label is known earns its v by that, which says nothing of rows that nobody looked at:
+    it counts as the usual one of those.
+    """
+    if known.all():
+        return None
     named = [getattr(signals, name) for name in ("v", "r", "t") if name in signals.given]
-    columns = [column for column in named if np.ptp(column) > 1e-9]
+    columns = [np.where(known, np.median(column[~known]), column) for column in named]
+    columns = [column for column in columns if np.ptp(column) > 1e-9]
     return np.column_stack(columns) if columns else None
 
 

@@ -27,7 +27,7 @@ CLEARLY_MORE = 4.0
 # mean something when there are more of them than this: any honest table has a few.
 OVERLAP, USUAL_MISFIT = 0.05, 0.03
 # ... and they must predict labels as well as any other predictor does, within so many nats a label.
-LEVEL = 0.02
+LEVEL = 0.05
 
 
 @dataclass(frozen=True)
@@ -158,21 +158,19 @@ class _Search:
         table, side = self.table, self.table.side
         if side.credentials is None:
             return
-        gain, trusted = self._support(rigid)
+        gain = self._support(rigid)
         if gain < CLEARLY_MORE:
             return
-        usual, _ = self._support(pooled)
-        level = _named(rigid, table.y, trusted) >= _named(pooled, table.y, trusted)
-        if gain > usual + CLEARLY_MORE and level:
+        if gain > self._support(pooled) + CLEARLY_MORE:
             self.fits, self.weights = fit_classes(rigid, table.y, side)
             self.shares = {"gaussians": 1.0}
 
-    def _support(self, log_p: Floats) -> tuple[float, Floats]:
-        """Log Bayes factor of credentials telling which labels are wrong, and how far labels are trusted."""
+    def _support(self, log_p: Floats) -> float:
+        """Log Bayes factor of credentials telling which labels are wrong, beyond what contributors tell."""
         table, side = self.table, self.table.side
-        fits, weights = fit_classes(log_p, table.y, side)
+        fits, _ = fit_classes(log_p, table.y, side)
         alone, _ = fit_classes(log_p, table.y, side._replace(credentials=None))
-        return _evidence(fits) - _evidence(alone), mixed(weights, [fit.p_correct() for fit in fits])
+        return _evidence(fits) - _evidence(alone)
 
     def _ask_clouds(self, p: Floats, pooled: Floats, lies: Floats) -> Floats:
         """Condemn labels that lie in another class's cloud and that no other predictor predicts either."""
@@ -181,7 +179,11 @@ class _Search:
             return p
         at = np.arange(len(table.y)), table.y
         against = (lies.argmax(axis=1) != table.y) & (np.exp(pooled[at]) < 0.5)
-        if against.mean() <= USUAL_MISFIT:
+        # A cloud that does not hold most of the labels of its class is no picture of it.
+        held = np.bincount(table.y, ~against, table.classes) / np.maximum(
+            np.bincount(table.y, minlength=table.classes), 1
+        )
+        if against.mean() <= USUAL_MISFIT or held[np.unique(table.y)].min() <= 0.5:
             return p
         rate = float(against.mean())
         odds = special.logit(1 - rate) + lies[at] - lies.max(axis=1)
@@ -191,8 +193,3 @@ class _Search:
 
 def _evidence(fits: list[Annotators]) -> float:
     return float(special.logsumexp([fit.evidence for fit in fits]))
-
-
-def _named(log_p: Floats, y: Ints, trusted: Floats) -> float:
-    """How many of the trusted labels a predictor names; half a point apart is level."""
-    return float(np.round(trusted @ (log_p.argmax(axis=1) == y) / max(float(trusted.sum()), 1e-9), 2))

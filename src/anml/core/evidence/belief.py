@@ -151,8 +151,9 @@ def believe_classes(
     labels = fits[0].labels
     p = np.clip(mixed(weights, [fit.p_correct() for fit in fits]), 1e-9, 1 - 1e-9)
     opposed = float(mixed(weights, [np.array(fit.opposed()) for fit in fits]))
+    against = float(mixed(weights, [np.array(fit.contradicting()) for fit in fits]))
     seen = np.exp(mixed(weights, [fit.seen for fit in fits]))
-    doubtful = reason_for_doubt(opposed)
+    doubtful = reason_for_doubt(opposed if opposed > 0.5 else against)
     credentials = mixed(weights, [fit.features_worth() for fit in fits])
     people = None
     if labels.people:

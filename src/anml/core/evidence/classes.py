@@ -169,6 +169,16 @@ class Annotators:
         rows = self.labels.features @ self.worth
         return np.asarray(rows - (self.labels.means @ self.bad_worth)[self.labels.who])
 
+    def contradicting(self) -> float:
+        """Share of rows by deviants of one mind whose labels are mostly wrong."""
+        if self.matrices is None:
+            return 0.0
+        size = np.maximum(self.matrices.sum(axis=(1, 2)), 1e-9)
+        right = np.einsum("kcc->k", self.matrices) / size
+        agreed = self.matrices.max(axis=1).sum(axis=1) / size
+        against = self.types[:, 2] * ((right < 0.5) & (agreed > 0.5))
+        return float(against[self.labels.who].mean())
+
     def opposed(self) -> float:
         """Share of rows by deviants, as far as their labels tell anything of the truth."""
         if self.matrices is None:
