@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from anml.assess.assess import Known, Policy, assess
 from anml.core.domain import Signals
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.temporal import Decay
 from anml.core.weigh import RECIPES, weigh_signals
-from anml.assess.assess import Known, Policy, assess
 from anml.gradients.krum import krum_scores
 from anml.gradients.mlp import Data, Shape, initialise, train
 from anml.gradients.modules import module_factors
@@ -133,7 +133,7 @@ def whole_cost() -> bool:
 def combination() -> bool:
     """Combination, gate and selection at n = 32,561."""
     rng = np.random.default_rng(0)
-    names = ("q", "v", "r", "t", "clean")
+    names = ("q", "v", "r", "t", "p_correct")
     signals = Signals.of(**{name: rng.uniform(size=32_561) for name in names})
     slowest = max(
         best_of(20, lambda recipe=recipe: weigh_signals(signals, recipe))  # type: ignore[misc]

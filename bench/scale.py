@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from anml.assess.assess import Assessment, Known, Policy, assess
 from anml.core.checks import Bools, Floats, Ints
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.temporal import Decay
 from anml.core.weigh import RECIPES
-from anml.assess.assess import Assessment, Known, Policy, assess
 from anml.gradients.mlp import Data, Shape, initialise, train
 from anml.gradients.scoring import PROFILES
 from anml.gradients.threads import threads

@@ -134,6 +134,14 @@ class TestContributors:
         found = fitted(values + rng.normal(0, 0.4, CONTRIBUTORS)[codes], predicted, codes)
         assert (found.types[:, HONEST] > 0.5).all()
 
+    def test_who_has_items_of_one_sort_alone_is_not_taken_for_not_looking(self):
+        """Numbers of each lie close together, and predictions do not know why."""
+        rng = np.random.default_rng(0)
+        right = np.sort(rng.normal(0, 2, 300))
+        predicted = 0.7 * right + rng.normal(0, 0.9, 300)
+        found = fitted(right + rng.normal(0, 0.3, 300), predicted, np.arange(300) // 20, 1.0)
+        assert (found.types[:, HONEST] > 0.5).all()
+
     def test_two_rows_do_not_convict(self):
         predicted, values, codes, _ = contributed()
         codes[:2] = CONTRIBUTORS

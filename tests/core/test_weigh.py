@@ -1,6 +1,7 @@
 """Combining and selecting: numbers by hand, then laws that every combiner obeys, then edge cases."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ unit = st.floats(0, 1)
 def some_signals(draw_, min_size=1):
     n = draw_(st.integers(min_size, 25))
     q, v, r, t, clean = (np.array(draw_(st.lists(unit, min_size=n, max_size=n))) for _ in range(5))
-    return Signals.of(q, v, r, t, clean=clean)
+    return Signals.of(q, v, r, t, p_correct=clean)
 
 
 class TestByHand:
@@ -123,23 +124,32 @@ class TestGate:
 
 class TestEvidence:
     def test_keeps_what_is_more_likely_right_than_wrong(self):
-        signals = Signals.of([0.5] * 4, clean=[0.9, 0.51, 0.49, 0.8])
+        signals = Signals.of([0.5] * 4, p_correct=[0.9, 0.51, 0.49, 0.8])
         result = weigh_signals(signals, RECIPES["evidence"])
         assert result.kept.tolist() == [True, True, False, True]
         np.testing.assert_allclose(result.w, np.array([0.9, 0.51, 0.49, 0.8]) / 2.7)
 
     def test_keeps_the_likeliest_when_nothing_is_likely(self):
-        result = weigh_signals(Signals.of([0.5] * 3, clean=[0.1, 0.3, 0.2]), RECIPES["evidence"])
+        result = weigh_signals(Signals.of([0.5] * 3, p_correct=[0.1, 0.3, 0.2]), RECIPES["evidence"])
         assert result.kept.tolist() == [False, True, False]
-        assert result.gate.branch == "doubtful"
+
+    def test_doubt_is_said_and_weighed_by_unless_nothing_is_identified(self):
+        signals = Signals.of([0.5] * 3, p_correct=[0.9, 0.3, 0.8])
+        doubtful = weigh_signals(replace(signals, doubtful="two sides"), RECIPES["evidence"])
+        assert (doubtful.gate.branch, doubtful.gate.reason) == ("doubtful", "two sides")
+        assert doubtful.kept.tolist() == [True, False, True]
+        evenly = weigh_signals(replace(signals, doubtful="two sides", evenly=True), RECIPES["evidence"])
+        assert evenly.gate.branch == "doubtful"
+        assert evenly.kept.all()
+        np.testing.assert_allclose(evenly.w, 1 / 3)
 
     def test_surely_wrong_labels_cannot_be_ranked(self):
-        result = weigh_signals(Signals.of([0.5] * 2, clean=[0.0, 0.0]), RECIPES["evidence"])
+        result = weigh_signals(Signals.of([0.5] * 2, p_correct=[0.0, 0.0]), RECIPES["evidence"])
         assert (result.gate.branch, result.kept.all()) == ("uniform", True)
 
     def test_a_share_can_be_asked_for(self):
         recipe = Recipe("evidence", keep=0.25)
-        assert weigh_signals(Signals.of([0.5] * 4, clean=[0.9, 0.6, 0.7, 0.8]), recipe).kept.sum() == 1
+        assert weigh_signals(Signals.of([0.5] * 4, p_correct=[0.9, 0.6, 0.7, 0.8]), recipe).kept.sum() == 1
 
     def test_needs_more_than_arrays_of_signals(self):
         with pytest.raises(InputError, match=r"needs the probability.*anml\.audit"):
@@ -158,7 +168,7 @@ class TestLaws:
     @given(signals=some_signals(), seed=st.integers(0, 99))
     def test_permuting_samples_permutes_the_answer(self, name, signals, seed):
         order = np.random.default_rng(seed).permutation(len(signals))
-        names = ("q", "v", "r", "t", "clean")
+        names = ("q", "v", "r", "t", "p_correct")
         permuted = Signals.of(**{name: getattr(signals, name)[order] for name in names})
         one, two = (weigh_signals(x, Recipe(name)) for x in (signals, permuted))
         np.testing.assert_allclose(two.w, one.w[order], rtol=1e-9, atol=1e-15)
@@ -196,7 +206,7 @@ class TestLaws:
     def test_something_is_always_kept_and_kept_outweighs_the_rest(self, name, signals):
         result = weigh_signals(signals, RECIPES[name])
         assert result.kept.any()
-        ranked = signals.clean if name == "evidence" else result.w
+        ranked = signals.p_correct if name == "evidence" else result.w
         if not result.kept.all():
             assert ranked[result.kept].min() > ranked[~result.kept].max()
 
@@ -208,13 +218,13 @@ class TestLaws:
 class TestDegenerate:
     @pytest.mark.parametrize("name", RECIPES)
     def test_one_sample(self, name):
-        result = weigh_signals(Signals.of([0.3], v=[0.2], r=[0.2], clean=[0.3]), RECIPES[name])
+        result = weigh_signals(Signals.of([0.3], v=[0.2], r=[0.2], p_correct=[0.3]), RECIPES[name])
         np.testing.assert_allclose(result.w, [1.0])
         assert result.kept.all()
 
     @pytest.mark.parametrize("name", RECIPES)
     def test_constant_signals(self, name):
-        result = weigh_signals(Signals.of([0.3] * 5, v=0.2, r=0.2, clean=0.3), RECIPES[name])
+        result = weigh_signals(Signals.of([0.3] * 5, v=0.2, r=0.2, p_correct=0.3), RECIPES[name])
         np.testing.assert_allclose(result.w, [0.2] * 5)
         assert result.kept.all()
 

@@ -9,12 +9,13 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from anml import AnmlClassifier, AnmlRegressor
+from anml.core.evidence.verdicts import ACCUSED
 from anml.core.weigh import RECIPES
 from anml.lab import cells, data
 from anml.lab.bank import peers
 from anml.lab.bank.conditions import CONDITIONS, Condition, Seen, Trigger, Truth, make_condition
 from anml.lab.bank.measures import MEASURES, measures
-from anml.lab.bank.recipes import CONVICTING, assessed, believed, weighed
+from anml.lab.bank.recipes import assessed, believed, weighed
 from anml.lab.bank.run import decided, run_block
 from anml.lab.report import write_report
 from anml.lab.runner import run
@@ -117,7 +118,7 @@ def test_recipes_are_weighed_as_by_the_estimators(recipe, flips):
 
 
 def test_what_is_read_of_an_assessment(flips):
-    verdict = np.array(["trusted", "cannot tell", *CONVICTING])
+    verdict = np.array(["trusted", "cannot tell", *ACCUSED])
     stated = SimpleNamespace(belief=SimpleNamespace(p_correct=np.array([0.9, 0.2]), verdict=verdict))
     p_correct, convicted = believed(stated)
     assert p_correct.tolist() == [0.9, 0.2]

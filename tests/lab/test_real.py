@@ -180,8 +180,6 @@ def test_the_experiment_end_to_end(tmp_path, monkeypatch):
     ("page", "place"),
     [
         ("real.md", "<!-- rows: real accuracy -->"),
-        ("evidence.md", "<!-- rows: attacks error -->"),
-        ("evidence.md", "<!-- rows: calibration calibration -->"),
     ],
 )
 def test_pages_show_the_committed_rows(page, place):

@@ -113,7 +113,7 @@ def assess(
     items = None if known.item is None else _items(known.item, n)
     signals = _signals(known, policy, codes, n)
     # A signal that the recipe does not use is no evidence either.
-    used = signals.only(policy.recipe.use) if policy.recipe.combine == "evidence" else signals
+    used = signals.only(policy.recipe.use)
     side = Side(codes, _credentials(used, _is_known(known, n)), items, known.truth, known.wrong)
     scaled = _scaled(x)
     training = policy.profile.training()

@@ -1,4 +1,4 @@
-"""Does P(right) mean what it says? Of labels believed with 80%, eight in ten should be right."""
+"""Does p_correct mean what it says? Of labels believed with 80%, eight in ten should be right."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

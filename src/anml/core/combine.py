@@ -82,9 +82,10 @@ def evidence(signals: Signals, recipe: Recipe) -> tuple[Floats, Gate]:
     wrong = 1 - float(signals.p_correct.mean())
     figures = (correlation(signals.p_correct, signals.s), s_min, wrong)
     n = len(signals)
-    if signals.evenly or signals.p_correct.sum() <= 0:
-        reason = signals.doubtful or "no label is believed at all, so all weigh the same"
-        return _equal(n), Gate("doubtful", reason, *figures)
+    if signals.p_correct.sum() <= 0:
+        return _equal(n), Gate("uniform", "every label is surely wrong, so none can be ranked", *figures)
+    if signals.evenly:
+        return _equal(n), Gate("doubtful", signals.doubtful or "nothing is identified", *figures)
     if signals.doubtful is not None:
         return _normalised(signals.p_correct), Gate("doubtful", signals.doubtful, *figures)
     reason = "each label is weighed by the probability that it is right"

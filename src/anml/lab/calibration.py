@@ -1,4 +1,4 @@
-"""Does P(right) hold in simulated data, where every wrong label is known? No final model is trained."""
+"""Does p_correct hold in simulated data, where every wrong label is known? No final model is trained."""
 
 from collections.abc import Collection, Iterable
 from typing import Any

@@ -73,7 +73,7 @@ def _methods(experiment: Experiment) -> None:
     if experiment.kind == "calibration" and not any(
         recipe.combine == "evidence" for recipe in experiment.methods.values()
     ):
-        raise InputError("the kind 'calibration' needs a method like 'evidence': others do not say P(right)")
+        raise InputError("the kind 'calibration' needs a method like 'evidence': others do not say p_correct")
 
 
 def _axes(experiment: Experiment) -> None:

@@ -251,7 +251,7 @@ def _calibration(results: list[Results], folder: Path) -> Figure:
             used = found.count > 0
             label = f"{name[0]} ({found.error:.2f})"
             ax.plot(found.believed[used], found.right[used], "o-", markersize=3, color=colour, label=label)
-        ax.set(xlabel="P(right)", ylabel="share that is right", title=title, xlim=(0, 1), ylim=(0, 1.02))
+        ax.set(xlabel="p_correct", ylabel="share that is right", title=title, xlim=(0, 1), ylim=(0, 1.02))
         ax.legend(frameon=False, title="expected error", fontsize=7, title_fontsize=7)
     return figure
 
@@ -281,5 +281,8 @@ CAPTIONS: dict[str, tuple[str, str]] = {
         "Regret in every cell: blue where evidence is ahead of the best other method, red where it is "
         "behind; a black corner where it is more than half a point behind beyond its 95% interval.",
     ),
-    "calibration": ("calibration", "P(right) against the share that is right, and the error expected of it."),
+    "calibration": (
+        "calibration",
+        "p_correct against the share that is right, and its expected error.",
+    ),
 }

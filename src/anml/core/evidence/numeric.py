@@ -89,9 +89,12 @@ def _explained(values: Floats, predicted: Floats, spread: Floats, side: Side, *,
         off, width = (off - expected) / scatter, size * scatter
         before = trust
         if side.codes is not None:
-            apart = (values - np.average(values, weights=trust)) / np.median(width)
-            typical = width / np.median(width)
-            people = judge(off, apart, typical, codes, side.credentials, others=others)
+            # Who does not look knows what numbers are like, and not which: his scatter as all of them do.
+            pool = max(
+                float(np.subtract(*np.quantile(values, [0.75, 0.25]))) / 1.349, float(np.median(width))
+            )
+            apart = (values - np.average(values, weights=trust)) / pool
+            people = judge(off, apart, width / pool, codes, side.credentials, others=others)
             trust = np.maximum(people.types[codes, 0], 1e-6)
         left = (off - people.bias[codes]) / people.scale[codes]
         right, rate, alone, gain = _single(left, trust, side.credentials)

@@ -81,13 +81,14 @@ def _others(scale: float) -> Floats:
     """What the others may be like, a column each; the lower half of the rows is of those who do not look.
 
     Shifted one way or either way, noisier, or both; a tenth are like nobody else. Nobody is convicted for
-    being more precise.
+    being more precise, nor for not looking if his numbers lie closer together than those of all: who has
+    items of one sort alone looks the same.
     """
     shifts, noises = (1.0, 1.5, 2.0, 3.0, 4.0, 8.0, 16.0), (1.0, 1.5, 2.0, 3.0, 4.0, 8.0, 16.0)
     off = [(sign * s, 0.25 * s, noise) for sign, s, noise in product((-1, 1), shifts, noises[:4:2])]
     off += [(0.0, s, noise) for s, noise in product((0.3, *shifts), noises[:5])]
     looks = [_near(b, d, noise * scale, 0.3, 0.99 * scale) for b, d, noise in off if d > 0.3 or noise > 1]
-    blind = [_near(0.0, 0.5, noise * scale, 0.3, 0.99 * scale) for noise in noises]
+    blind = [_near(0.0, 0.3, noise, 0.2, 0.7) for noise in noises]
     any_way = (_grid()[1] >= 0.99 * scale) / (_grid()[1] >= 0.99 * scale).sum()
     none = np.zeros(len(any_way))
     columns = [np.r_[0.9 * each + 0.1 * any_way, none] for each in looks]
@@ -111,8 +112,8 @@ def judge(
     """Weigh accounts by all contributors, and contributors by all accounts, with others or without.
 
     `off` says how far each number is from where it is expected, in natural spreads; `apart` how far from the
-    middle of all, in the typical spread, for those who do not look; `width` is the natural spread of the row
-    in units of the typical one.
+    middle of all, in the spread of all, for those who do not look; `width` is the natural spread of the row
+    in units of that of all.
     """
     groups = int(codes.max()) + 1
     looks, blind = (
