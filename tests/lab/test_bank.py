@@ -119,7 +119,8 @@ def test_recipes_are_weighed_as_by_the_estimators(recipe, flips):
 
 def test_what_is_read_of_an_assessment(flips):
     verdict = np.array(["trusted", "cannot tell", *ACCUSED])
-    stated = SimpleNamespace(belief=SimpleNamespace(p_correct=np.array([0.9, 0.2]), verdict=verdict))
+    people = SimpleNamespace(verdict=verdict)
+    stated = SimpleNamespace(belief=SimpleNamespace(p_correct=np.array([0.9, 0.2]), contributors=people))
     p_correct, convicted = believed(stated)
     assert p_correct.tolist() == [0.9, 0.2]
     assert convicted.tolist() == [False, False, True, True]
