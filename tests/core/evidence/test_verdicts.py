@@ -51,9 +51,10 @@ def test_who_is_not_beyond_chance_or_not_covered_is_not_accused() -> None:
     ]  # fmt: skip
 
 
-def test_who_differs_and_is_right_all_the_same_is_trusted() -> None:
+def test_who_differs_but_is_not_mostly_wrong_is_not_accused() -> None:
     types = np.tile([0.0001, 0.0, 0.9999], (3, 1))
-    assert accuse(types, ~YES, ~YES, YES, YES).verdict == [TRUSTED] * 3
+    assert accuse(types, ~YES, ~YES, YES, YES).verdict == [UNSURE] * 3
+    assert accuse(types[:, ::-1], ~YES, ~YES, YES, YES).verdict == [TRUSTED] * 3
 
 
 def test_doubt_begins_with_a_large_camp() -> None:

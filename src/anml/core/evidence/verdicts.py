@@ -23,6 +23,8 @@ ACCUSED = (BLIND, CONTRADICTS)
 FALSE_DISCOVERIES = 0.01
 # A contributor is trusted at this probability of being honest.
 PROBABLY = 0.9
+# By so many labels the wrong ones of a class must outnumber the right ones: one toss in sixteen, of a coin.
+MORE_WRONG = 4.0
 # Contributors dealt at random for each that might be accused.
 DEALT = 30
 # Above this share of the rows, those who contradict the others may be the ones who are right.
@@ -69,8 +71,6 @@ def accuse(types: Floats, blind: Bools, mostly_wrong: Bools, beyond: Bools, know
     if len(below):
         accused[order[: below[-1] + 1]] = True
     verdict = np.where(honest >= PROBABLY, TRUSTED, UNSURE).astype(object)
-    # Who differs from the others and is right all the same is no reason for doubt.
-    verdict[(honest < PROBABLY) & ~blind & ~mostly_wrong & known & (types[:, 2] > PROBABLY)] = TRUSTED
     verdict[accused & blind], verdict[accused & ~blind] = BLIND, CONTRADICTS
     return Accusation([str(name) for name in verdict], float(honest[accused].sum()))
 
@@ -92,8 +92,9 @@ def how_they_label(fits: list[Annotators], weights: Floats, p_correct: Floats) -
     most = 1 - np.square(given / size[:, 0]).sum(axis=1)
     blind = (spam > deviant) | ((tells < 0.25 * most) & (deviant > 0.5))
     right = np.einsum("kcc->kc", table)
-    by_truth = (truth >= 3) & (right < 0.5 * truth)
-    by_label = (given >= 3) & (right < 0.5 * given)
+    # Of a class, or among the labels that name it, so many more wrong than right that it is no accident.
+    by_truth = truth - 2 * right >= MORE_WRONG
+    by_label = given - 2 * right >= MORE_WRONG
     return np.asarray(blind), np.asarray((by_truth | by_label).any(axis=1))
 
 
