@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anml.core.evidence.numeric import Side, _items, _straight, _within, fit_numbers
-from anml.core.evidence.population import bins_of, credited, expanded, log_student, middles
+from anml.core.evidence.population import bins_of, credited, log_student, middles
+from anml.core.evidence.side import design
 
 CONTRIBUTORS, EACH = 15, 20
 HONEST, BLIND, DEVIANT = range(3)
@@ -34,7 +35,7 @@ class TestByHand:
         np.testing.assert_allclose(log_student(np.array([0.0, 1.0]), 1.0), -np.log([np.pi, 2 * np.pi]))
 
     def test_credentials_are_standardised_with_squares_and_products(self):
-        found = expanded(np.array([[0.0, 0.5], [1.0, 0.5]]))
+        found = design(np.array([[0.0, 0.5], [1.0, 0.5]]), 2)
         # v, r, v v, v r, r r: what is constant says nothing.
         np.testing.assert_allclose(found, [[-1, 0, -1, -1, 0], [1, 0, 1, 1, 0]])
 

@@ -21,12 +21,11 @@ from anml.core.evidence.population import (
     Judged,
     bins_of,
     credited,
-    expanded,
     judge,
     log_student,
     middles,
 )
-from anml.core.evidence.side import Side
+from anml.core.evidence.side import Side, design
 
 # What each single label that is called wrong must give, in nats: any oddity of shape gives a little.
 LEAST_EACH = 0.1
@@ -220,7 +219,7 @@ def _single(off: Floats, trust: Floats, credentials: Floats | None) -> tuple[Flo
     odds = (_shapes()[1][:, best] - _shapes()[2][:, part])[place]
     usual = np.full(len(off), special.logit(1 - rates[rate]))
     if credentials is not None:
-        lifted, more = credited(expanded(credentials), usual[:, None], odds[:, None], trust)
+        lifted, more = credited(design(credentials, len(credentials)), usual[:, None], odds[:, None], trust)
         usual, gain = lifted[:, 0], gain + float(more[0])
     doubt = special.expit(gain) * special.expit(-usual - odds)
     share = float(np.average(doubt, weights=trust))

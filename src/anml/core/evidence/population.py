@@ -14,6 +14,7 @@ import numpy as np
 from scipy import sparse, special
 
 from anml.core.checks import Floats, Ints
+from anml.core.evidence.side import design
 
 # Tails of labels, as degrees of freedom, from heavy to normal: one wild label does not make a contributor.
 TAILS = (3.0, 6.0, 30.0)
@@ -207,7 +208,7 @@ def _averaged(
     if credentials is not None:
         rows = np.maximum(np.bincount(codes), 1)
         means = np.stack([np.bincount(codes, each) / rows for each in credentials.T], axis=1)
-        usual, gain = credited(expanded(means), usual, honest - other, np.ones(len(rows)))
+        usual, gain = credited(design(means, len(means)), usual, honest - other, np.ones(len(rows)))
         evidence = evidence + gain * (share > 0)
     p, q = special.log_expit(usual), special.log_expit(-usual)
     each = np.logaddexp(p + honest, q + other)
@@ -217,15 +218,6 @@ def _averaged(
     rest = evidence - each
     factor = special.logsumexp(rest + other, axis=1) - special.logsumexp(rest + honest, axis=1)
     return types, factor, float(special.logsumexp(evidence))
-
-
-def expanded(credentials: Floats) -> Floats:
-    """Credentials, their squares and products, standardised."""
-    p = credentials.shape[1]
-    pairs = [credentials[:, i] * credentials[:, j] for i in range(p) for j in range(i, p)]
-    columns = np.column_stack([credentials, *pairs])
-    spread = columns.std(axis=0)
-    return np.asarray((columns - columns.mean(axis=0)) / np.where(spread > 1e-9, spread, np.inf))
 
 
 def credited(x: Floats, usual: Floats, odds: Floats, weight: Floats) -> tuple[Floats, Floats]:
