@@ -6,28 +6,37 @@ label counting as far as it is believed, until that hardly changes.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy import special
 
 from anml.core.checks import Bools, Floats, Ints
 from anml.core.evidence.belief import Belief, believe_classes, mixed
-from anml.core.evidence.classes import Annotators, fit_classes
-from anml.core.evidence.pool import pool
+from anml.core.evidence.classes import NOISES, Annotators, fit_classes
+from anml.core.evidence.pool import Pooled, pool
 from anml.core.evidence.side import Side
 from anml.gradients.crossfit import CrossFit, Progress, Training
-from anml.predictors.classes import PREDICTORS, Predictions, Rows, forest_without, network, rows_of
+from anml.predictors.classes import (
+    PREDICTORS,
+    Clouds,
+    Predictions,
+    Rows,
+    clouds_likelihood,
+    clouds_of,
+    forest_without,
+    network,
+    rows_of,
+)
 from anml.predictors.duplicates import near_copies
 
 # How often predictors learn, and the mean change of beliefs at which they have learned enough.
 ROUNDS, SETTLED = 4, 0.004
-# By how many nats credentials and contributors must support a rigid predictor more than the pool.
+# By how many nats credentials must support one account of the labels more than another.
 CLEARLY_MORE = 4.0
-# Clouds are a fair picture of the classes when they overlap less than this, and labels that contradict them
-# mean something when there are more of them than this: any honest table has a few.
-OVERLAP, USUAL_MISFIT = 0.05, 0.03
-# ... and they must predict labels as well as any other predictor does, within so many nats a label.
-LEVEL = 0.05
+# Class Gaussians are a fair picture of the classes when they overlap by less than this share of the rows, and
+# contradict the labels when more than this share of them looks wrong: any honest table has a few.
+FEW = 0.05
 
 
 @dataclass(frozen=True)
@@ -53,7 +62,7 @@ def believe_labels(table: Table, progress: Progress | None = None) -> tuple[Beli
             break
     alone, covered = search.alone()
     belief = believe_classes(search.fits, search.weights, search.shares, alone, covered, _random(table))
-    return search.finish(belief), search.first
+    return belief, search.first
 
 
 def _random(table: Table) -> np.random.Generator:
@@ -69,6 +78,14 @@ def _rows(table: Table) -> Rows | None:
     return rows_of(table.x, table.y, table.classes, groups, table.training, table.seed)
 
 
+class _Supported(NamedTuple):
+    """Log Bayes factor of credentials telling which labels are wrong, and the fits that use them."""
+
+    gain: float
+    fits: list[Annotators]
+    weights: Floats
+
+
 class _Search:
     """The rounds: what predictors say, what is believed, and which of them is asked."""
 
@@ -79,30 +96,28 @@ class _Search:
         self.first: CrossFit | None = None
         self.last: CrossFit | None = None
         self.change = np.inf
-        self.condemned: Bools | None = None
+        self.support: float | None = None
         self.trees: Floats | None = None
 
     def learn(self, turn: int, progress: Progress | None) -> None:
-        """One round: predict, pool, fit, and let a rigid predictor contradict where it has earned it."""
+        """One round: predict, pool, fit, and let class Gaussians contradict where they have earned it."""
         table = self.table
         each = self._predictions(turn, progress)
         self.trees = each.get("forest")
-        log_p, share, likelihood = pool(list(each.values()), table.y, self.p)
-        self.shares = dict(zip(each, (float(s) for s in share), strict=True))
-        self.fits, self.weights = fit_classes(log_p, table.y, table.side, self.fits or None)
-        if "gaussians" in each:
-            self._ask_side(log_p, each["gaussians"])
+        pooled = pool(list(each.values()), table.y, self.p)
+        shares = dict(zip(each, (float(s) for s in pooled.share), strict=True))
+        if self.support is None:
+            self._take(*fit_classes(pooled.log_p, table.y, table.side, self.fits or None), shares)
+            if turn == 0 and self.rows is not None:
+                self._see_through(pooled)
+        else:
+            self._take_over(pooled.log_p, shares)
         p = mixed(self.weights, [fit.p_correct() for fit in self.fits])
-        self.condemned = None
-        quiet = p.min() >= 0.5 and not self.fits[0].labels.shared
-        if (
-            "gaussians" in each
-            and quiet
-            and likelihood[list(each).index("gaussians")] >= likelihood.max() - LEVEL
-        ):
-            p = self._ask_clouds(p, log_p, each["gaussians"])
         self.change = np.inf if self.p is None else float(np.abs(p - self.p).mean())
         self.p = p
+
+    def _take(self, fits: list[Annotators], weights: Floats, shares: dict[str, float]) -> None:
+        self.fits, self.weights, self.shares = fits, weights, shares
 
     def settled(self, turn: int) -> bool:
         """Whether another round would change nothing: no label looks wrong, or beliefs hardly move."""
@@ -125,12 +140,6 @@ class _Search:
         covered = share <= 0.5
         return alone & ~covered[who], covered
 
-    def finish(self, belief: Belief) -> Belief:
-        """What the clouds condemned, in the end, is condemned."""
-        if self.condemned is None or self.p is None:
-            return belief
-        return belief.with_p(self.p)
-
     def _predictions(self, turn: int, progress: Progress | None) -> Predictions:
         table, rows = self.table, self.rows
         each: Predictions = {}
@@ -148,47 +157,77 @@ class _Search:
             each["class prior"] = np.tile(np.log(prior / prior.sum()), (len(table.y), 1))
         return each
 
-    def _ask_side(self, pooled: Floats, rigid: Floats) -> None:
-        """Take the rigid predictor alone where credentials clearly support it more.
+    def _see_through(self, pooled: Pooled) -> None:
+        """Begin with class Gaussians instead, where the pool has learned what is wrong.
 
-        Flexible predictors learn poison that sits between two classes. Only what does not come from the
+        Flexible predictors learn poison that sits between two classes, and learn nothing where wrong labels
+        are many. Gaussians see through both, but are no picture of every table. What does not come from the
         labels can tell: wrong labels gather in some credentials, hard ones do not. What contributors say
         alone does not count: they differ in what they send as well as in how they label it.
         """
-        table, side = self.table, self.table.side
-        if side.credentials is None:
+        table, rows = self.table, self.rows
+        assert rows is not None
+        clouds = clouds_of(rows)
+        if clouds is None:
             return
-        gain = self._support(rigid)
-        if gain < CLEARLY_MORE:
+        if table.side.credentials is not None:
+            found = self._support(clouds.log_p)
+            enough = found.gain > CLEARLY_MORE
+            if enough and found.gain > self._support(pooled.log_p).gain + CLEARLY_MORE:
+                self._take(found.fits, found.weights, {"gaussians": 1.0})
+                self.support = found.gain
+                return
+        p = mixed(self.weights, [fit.p_correct() for fit in self.fits])
+        if not self.fits[0].labels.shared and p.min() >= 0.5:
+            simpler = self._simpler(clouds, pooled)
+            if simpler is not None:
+                noisy = fit_classes(simpler.log_p, table.y, table.side, noises=NOISES[1:])
+                self._take(*noisy, {"gaussians": 1.0})
+                self.support = 0.0
+
+    def _take_over(self, pooled: Floats, shares: dict[str, float]) -> None:
+        """Predictors that learned from what is believed since take over as far as credentials support them more.
+
+        Left alone they would learn again what the Gaussians saw through.
+        """
+        table, rows = self.table, self.rows
+        if table.side.credentials is None:
             return
-        if gain > self._support(pooled) + CLEARLY_MORE:
-            self.fits, self.weights = fit_classes(rigid, table.y, side)
-            self.shares = {"gaussians": 1.0}
-
-    def _support(self, log_p: Floats) -> float:
-        """Log Bayes factor of credentials telling which labels are wrong, beyond what contributors tell."""
-        table, side = self.table, self.table.side
-        fits, _ = fit_classes(log_p, table.y, side)
-        alone, _ = fit_classes(log_p, table.y, side._replace(credentials=None))
-        return _evidence(fits) - _evidence(alone)
-
-    def _ask_clouds(self, p: Floats, pooled: Floats, lies: Floats) -> Floats:
-        """Condemn labels that lie in another class's cloud and that no other predictor predicts either."""
-        table = self.table
-        if 1 - np.exp(lies.max(axis=1)).mean() > OVERLAP:
-            return p
-        at = np.arange(len(table.y)), table.y
-        against = (lies.argmax(axis=1) != table.y) & (np.exp(pooled[at]) < 0.5)
-        # A cloud that does not hold most of the labels of its class is no picture of it.
-        held = np.bincount(table.y, ~against, table.classes) / np.maximum(
-            np.bincount(table.y, minlength=table.classes), 1
+        assert self.support is not None
+        assert rows is not None
+        clouds = clouds_of(rows, self.p)
+        tried = (
+            [(pooled, shares)] if clouds is None else [(pooled, shares), (clouds.log_p, {"gaussians": 1.0})]
         )
-        if against.mean() <= USUAL_MISFIT or held[np.unique(table.y)].min() <= 0.5:
-            return p
-        rate = float(against.mean())
-        odds = special.logit(1 - rate) + lies[at] - lies.max(axis=1)
-        self.condemned = against
-        return np.where(against, np.minimum(special.expit(np.clip(odds, -12, 12)), 0.49), p)
+        for log_p, named in tried:
+            found = self._support(log_p)
+            if found.gain > self.support:
+                self._take(found.fits, found.weights, named)
+                self.support = found.gain
+
+    def _support(self, log_p: Floats) -> "_Supported":
+        """How far credentials tell which labels are wrong."""
+        table, side = self.table, self.table.side
+        fits, weights = fit_classes(log_p, table.y, side)
+        alone, _ = fit_classes(log_p, table.y, side._replace(credentials=None))
+        return _Supported(_evidence(fits) - _evidence(alone), fits, weights)
+
+    def _simpler(self, clouds: Clouds, pooled: Pooled) -> Clouds | None:
+        """Clouds that are a fair picture of the classes and explain labels as well as the pool; else None.
+
+        Right labels that contradict the clouds follow from the features in another way, and other predictors
+        then predict them better. Of two explanations that are as good, the simpler is believed.
+        """
+        assert self.rows is not None
+        if clouds.overlap > FEW or clouds.rate <= FEW:
+            return None
+        likelihood = {moved: clouds_likelihood(self.rows, moved) for moved in (0.0, clouds.moved)}
+        best = max(likelihood, key=lambda moved: likelihood[moved])
+        # The pool chose shares and confusion matrices to suit the labels: a nat for each, as Akaike has it.
+        chosen = self.table.classes * (self.table.classes - 1) + len(pooled.share) - 1
+        if pooled.likelihood - chosen >= likelihood[best] + CLEARLY_MORE:
+            return None
+        return clouds if best == clouds.moved else clouds_of(self.rows, moves=[best])
 
 
 def _evidence(fits: list[Annotators]) -> float:

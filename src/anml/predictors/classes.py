@@ -4,29 +4,27 @@ Every predictor is cross-fitted on the same folds, with copies of a row and labe
 A large table is learned from a sample of its rows, and the rest is predicted by the models of all folds.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from scipy import linalg, special
 
 from anml.core.checks import Floats, Ints
 from anml.gradients.crossfit import CrossFit, Progress, Training, cross_fit, network_folds
 from anml.gradients.mlp import Networks, predict
+from anml.predictors.gaussians import MOVED, ClassGaussians
 
 # A predictor learns from so many rows at most: more of them hardly change what it predicts.
 MOST_ROWS = 20_000
 TREES = 40
+# Rows that settle the clouds; a column of fewer different values is a category.
+CLOUD_ROWS, FEW_VALUES = 2_000, 8
 # Folds of contributors: so many that contributors of one kind are seldom all held out together.
 CONTRIBUTOR_FOLDS = 8
 # Share of the class prior in every prediction: no model is certain.
 UNSURE = 0.02
-# Directions of most spread that the Gaussians look at.
-DIRECTIONS = 128
-# Steps of the clouds at most, and the rows that the prior of their rate of wrong labels counts for.
-CLOUD_STEPS, MATCH = 15, 5.0
 
 Predictions = dict[str, Floats]
 
@@ -124,73 +122,65 @@ def gaussians(rows: Rows, weight: Floats | None) -> Floats:
     return _cross_fitted(lambda _: ClassGaussians(), rows, weight)
 
 
+class Clouds(NamedTuple):
+    """Class Gaussians that see through wrong labels, fitted to all rows.
+
+    Parameters
+    ----------
+    log_p
+        Log-probabilities of the classes (n, classes).
+    rate, overlap
+        Share of wrong labels, and of samples that belong to another than their nearest cloud.
+    moved
+        How far wrong samples were moved towards the class they are labelled as.
+    """
+
+    log_p: Floats
+    rate: float
+    overlap: float
+    moved: float
+
+
+def clouds_of(rows: Rows, weight: Floats | None = None, moves: Sequence[float] = MOVED) -> Clouds | None:
+    """The likeliest class Gaussians over how far wrong samples were moved.
+
+    None where clouds are no picture of the rows: classes of a few rows, or columns that are categories.
+    """
+    some = (
+        rows.taught if len(rows.taught) <= CLOUD_ROWS else rows.taught[:: -(-len(rows.taught) // CLOUD_ROWS)]
+    )
+    x, y = rows.x[some], rows.y[some]
+    if np.bincount(y, minlength=rows.classes).min() < 3 or not _measured(x):
+        return None
+    counts = None if weight is None else weight[some]
+    best = max((ClassGaussians(moved).fit(x, y, counts) for moved in moves), key=lambda fit: fit.likelihood)
+    overlap = 1 - float(np.exp(best.parts(x).truth.max(axis=1)).mean())
+    return Clouds(_unsure(np.exp(best.labelled(rows.x, rows.y)), rows.prior), best.rate, overlap, best.moved)
+
+
+def clouds_likelihood(rows: Rows, moved: float) -> float:
+    """Held-out log-likelihood of the labels, right or wrong, by class Gaussians."""
+
+    class Labels(ClassGaussians):
+        def predict_proba(self, x: Floats) -> Floats:
+            return np.asarray(np.exp(self.parts(x).label))
+
+    log_p = _cross_fitted(lambda _: Labels(moved), rows, None)
+    return float(log_p[np.arange(len(rows.y)), rows.y].sum())
+
+
+def _measured(x: Floats) -> bool:
+    """Whether most columns are measurements: the corners that categories make look like clouds far apart."""
+    values = np.array([len(np.unique(column)) for column in x.T])
+    return bool((values > FEW_VALUES).sum() > (values > 1).sum() / 2)
+
+
 # Predictors that need no more than rows and weights; the network can also go on from an earlier fit.
 PREDICTORS: dict[str, Callable[[Rows, Floats | None], Floats]] = {
     "forest": forest,
     "logistic": logistic,
     "gaussians": gaussians,
 }
-
-
-class ClassGaussians:
-    """One normal cloud per class with a shared covariance, shrunk as Ledoit and Wolf do; labels may be wrong.
-
-    Linear discriminant analysis, except that the class of a row is latent: a label is right at a rate that
-    is found with the clouds, by expectation-maximisation. Where classes lie apart, the clouds show which
-    labels are wrong, however many there are. What is predicted is the class, not the label.
-    """
-
-    def fit(self, x: Floats, y: Ints, sample_weight: Floats | None = None) -> "ClassGaussians":
-        """Find clouds, covariance and the rate of wrong labels together."""
-        weight = np.ones(len(y)) if sample_weight is None else sample_weight
-        self.classes_, code = np.unique(y, return_inverse=True)
-        count, rows = len(self.classes_), np.arange(len(y))
-        self.centre, self.across = _directions(x)
-        z = (x - self.centre) @ self.across
-        wrong, before = 0.2, np.inf
-        belonging = np.full((len(y), count), 0.0)
-        belonging[rows, code] = 1.0
-        for _ in range(CLOUD_STEPS):
-            self._clouds(z, belonging * weight[:, None])
-            given = np.full((len(y), count), np.log(wrong / max(count - 1, 1)))
-            given[rows, code] = np.log1p(-wrong)
-            belonging = special.softmax(z @ self.slope + self.offset + given, axis=1)
-            contradicted = float(weight @ (1 - belonging[rows, code]))
-            wrong = (contradicted + 1.0) / (float(weight.sum()) + 2.0 * MATCH)
-            if abs(contradicted - before) < 1e-3 * len(y):
-                break
-            before = contradicted
-        return self
-
-    def _clouds(self, z: Floats, belonging: Floats) -> None:
-        from sklearn.covariance import ledoit_wolf
-
-        totals = belonging.sum(axis=0) + 1e-9
-        means = (belonging.T @ z) / totals[:, None]
-        # Each row about the mean of the classes it belongs to, as far as it does.
-        counts = belonging.sum(axis=1)
-        about = (z - belonging @ means / np.maximum(counts, 1e-12)[:, None]) * np.sqrt(
-            counts / counts.mean()
-        )[:, None]
-        covariance, _ = ledoit_wolf(about, assume_centered=True)
-        root = linalg.cholesky(covariance + 1e-9 * np.eye(len(covariance)), lower=True)
-        self.slope = linalg.cho_solve((root, True), means.T)
-        self.offset = np.log(totals / totals.sum()) - 0.5 * np.einsum("cd,dc->c", means, self.slope)
-
-    def predict_proba(self, x: Floats) -> Floats:
-        """Probability of each class."""
-        return np.asarray(special.softmax((x - self.centre) @ self.across @ self.slope + self.offset, axis=1))
-
-
-def _directions(x: Floats) -> tuple[Floats, Floats]:
-    """Where the rows lie, and the directions that they spread in most."""
-    centre = x.mean(axis=0)
-    if x.shape[1] <= DIRECTIONS:
-        return centre, np.eye(x.shape[1])
-    from sklearn.utils.extmath import randomized_svd
-
-    _, _, across = randomized_svd(x - centre, DIRECTIONS, random_state=0)
-    return centre, np.asarray(across.T)
 
 
 def _cross_fitted(make: Callable[[int], Any], rows: Rows, weight: Floats | None) -> Floats:

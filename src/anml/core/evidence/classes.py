@@ -379,7 +379,11 @@ def _laplace(weights: Floats, features: Floats, information: Floats) -> float:
 
 
 def fit_classes(
-    log_p: Floats, y: Ints, side: Side, before: list[Annotators] | None = None
+    log_p: Floats,
+    y: Ints,
+    side: Side,
+    before: list[Annotators] | None = None,
+    noises: tuple[str, ...] = NOISES,
 ) -> tuple[list[Annotators], Floats]:
     """The best fit under every hypothesis on noise, and the posterior of each.
 
@@ -387,7 +391,7 @@ def fit_classes(
     """
     labels = Labels(log_p, y, side)
     fits = []
-    for place, noise in enumerate(NOISES):
+    for place, noise in enumerate(noises):
         starts = STARTS if before is None else STARTS[:1]
         tried = [Annotators(labels, noise, *start) for start in starts]
         if before is not None:

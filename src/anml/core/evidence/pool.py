@@ -8,16 +8,19 @@ from scipy import special
 from anml.core.checks import Floats, Ints
 
 STEPS = 50
-# Rates of wrong labels that a predictor is tried with.
-WRONG = np.array([0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4])
+# Labels of a class that are taken to be right beforehand, beside one that may be any.
+RIGHT = 10.0
 
 
 class Pooled(NamedTuple):
-    """Pooled log-probabilities (n, classes); share of each predictor, and its mean log-likelihood."""
+    """Pooled log-probabilities of the classes (n, classes), share of each predictor, and log-likelihood.
+
+    The likelihood is that of the labels, right or wrong: with the confusion matrix that suits each predictor.
+    """
 
     log_p: Floats
     share: Floats
-    likelihood: Floats
+    likelihood: float
 
 
 def pool(each: list[Floats], labels: Ints, weight: Floats | None = None) -> Pooled:
@@ -37,17 +40,29 @@ def pool(each: list[Floats], labels: Ints, weight: Floats | None = None) -> Pool
     array([1., 0.])
     """
     counts = np.ones(len(labels)) if weight is None else weight
-    right = np.stack([np.exp(part[np.arange(len(labels)), labels]) for part in each], axis=1)
-    others = max(each[0].shape[1] - 1, 1)
-    # Each predictor with the rate of wrong labels that suits it: a sharp one is not to blame for those.
-    tried = np.log(right[:, :, None] * (1 - WRONG) + (1 - right[:, :, None]) * WRONG / others + 1e-12)
-    totals = np.einsum("n,npr->pr", counts, tried)
-    likely = np.exp(tried[:, np.arange(len(each)), totals.argmax(axis=1)])
+    likely = np.stack([_likelihood(np.exp(part), labels, counts) for part in each], axis=1)
     share: Floats = np.full(len(each), 1 / len(each))
     for _ in range(STEPS):
         belonging = likely * share
         belonging /= belonging.sum(axis=1, keepdims=True)
         share = counts @ belonging / max(float(counts.sum()), 1e-12)
     parts = [part + np.log(max(s, 1e-12)) for part, s in zip(each, share, strict=True)]
-    mean = totals.max(axis=1) / max(float(counts.sum()), 1e-12)
-    return Pooled(np.asarray(special.logsumexp(parts, axis=0)), share, mean)
+    return Pooled(
+        np.asarray(special.logsumexp(parts, axis=0)), share, float(counts @ np.log(likely @ share + 1e-12))
+    )
+
+
+def _likelihood(p: Floats, labels: Ints, counts: Floats) -> Floats:
+    """How likely each label is by a predictor of the truth, with the confusion matrix that suits it.
+
+    A predictor that sees through wrong labels is not to blame for them.
+    """
+    classes = p.shape[1]
+    usual = RIGHT * np.eye(classes) + 1 / classes
+    matrix = usual / usual.sum(axis=1, keepdims=True)
+    for _ in range(STEPS // 5):
+        joint = p * matrix[:, labels].T
+        belonging = joint * (counts / np.maximum(joint.sum(axis=1), 1e-12))[:, None]
+        given = np.stack([np.bincount(labels, column, classes) for column in belonging.T])
+        matrix = (given + usual) / (given + usual).sum(axis=1, keepdims=True)
+    return np.asarray((p * matrix[:, labels].T).sum(axis=1))
