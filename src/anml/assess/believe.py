@@ -179,14 +179,10 @@ class _Search:
                 return
         p = mixed(self.weights, [fit.p_correct() for fit in self.fits])
         if not self.fits[0].labels.shared and p.min() >= 0.5:
-            simpler = self._simpler(clouds, pooled)
-            if simpler is not None:
-                noisy = fit_classes(simpler.log_p, table.y, table.side, noises=NOISES[1:])
-                self._take(*noisy, {"gaussians": 1.0})
-                self.support = 0.0
+            self._try_simpler(clouds, pooled)
 
     def _take_over(self, pooled: Floats, shares: dict[str, float]) -> None:
-        """Predictors that learned from what is believed since take over as far as credentials support them more.
+        """Predictors that learned from what is believed take over where credentials support them more.
 
         Left alone they would learn again what the Gaussians saw through.
         """
@@ -212,22 +208,31 @@ class _Search:
         alone, _ = fit_classes(log_p, table.y, side._replace(credentials=None))
         return _Supported(_evidence(fits) - _evidence(alone), fits, weights)
 
-    def _simpler(self, clouds: Clouds, pooled: Pooled) -> Clouds | None:
-        """Clouds that are a fair picture of the classes and explain labels as well as the pool; else None.
+    def _try_simpler(self, clouds: Clouds, pooled: Pooled) -> None:
+        """Believe clouds that are a fair picture of the classes and explain the labels as well as the pool.
 
-        Right labels that contradict the clouds follow from the features in another way, and other predictors
-        then predict them better. Of two explanations that are as good, the simpler is believed.
+        Right labels that contradict the clouds follow from the features in another way: predictors that
+        have learned from all rows then explain them better, and those that learn only from what the clouds
+        believe do not. Of two explanations that are as good, the simpler is believed.
         """
-        assert self.rows is not None
+        table, rows = self.table, self.rows
+        assert rows is not None
         if clouds.overlap > FEW or clouds.rate <= FEW:
-            return None
-        likelihood = {moved: clouds_likelihood(self.rows, moved) for moved in (0.0, clouds.moved)}
+            return
+        likelihood = {moved: clouds_likelihood(rows, moved) for moved in (0.0, clouds.moved)}
         best = max(likelihood, key=lambda moved: likelihood[moved])
+        simpler = clouds if best == clouds.moved else clouds_of(rows, moves=[best])
+        assert simpler is not None
+        fits, weights = fit_classes(simpler.log_p, table.y, table.side, noises=NOISES[1:])
         # The pool chose shares and confusion matrices to suit the labels: a nat for each, as Akaike has it.
-        chosen = self.table.classes * (self.table.classes - 1) + len(pooled.share) - 1
-        if pooled.likelihood - chosen >= likelihood[best] + CLEARLY_MORE:
-            return None
-        return clouds if best == clouds.moved else clouds_of(self.rows, moves=[best])
+        chosen = table.classes * (table.classes - 1) + len(pooled.share) - 1
+        if likelihood[best] + chosen < pooled.likelihood - CLEARLY_MORE:
+            p = mixed(weights, [fit.p_correct() for fit in fits])
+            after = pool([predictor(rows, p) for predictor in PREDICTORS.values()], table.y)
+            if after.likelihood < pooled.likelihood - CLEARLY_MORE:
+                return
+        self._take(fits, weights, {"gaussians": 1.0})
+        self.support = 0.0
 
 
 def _evidence(fits: list[Annotators]) -> float:
