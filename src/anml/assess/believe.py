@@ -97,6 +97,8 @@ class _Search:
         self.last: CrossFit | None = None
         self.change = np.inf
         self.support: float | None = None
+        self.fair = False
+        self.noises: tuple[str, ...] = NOISES
         self.trees: Floats | None = None
 
     def learn(self, turn: int, progress: Progress | None) -> None:
@@ -108,7 +110,7 @@ class _Search:
         shares = dict(zip(each, (float(s) for s in pooled.share), strict=True))
         if self.support is None:
             self._take(*fit_classes(pooled.log_p, table.y, table.side, self.fits or None), shares)
-            if turn == 0 and self.rows is not None:
+            if turn == 0 and self.rows is not None and not self.fits[0].labels.shared:
                 self._see_through(pooled)
         else:
             self._take_over(pooled.log_p, shares)
@@ -162,54 +164,60 @@ class _Search:
 
         Flexible predictors learn poison that sits between two classes, and learn nothing where wrong labels
         are many. Gaussians see through both, but are no picture of every table. What does not come from the
-        labels can tell: wrong labels gather in some credentials, hard ones do not. What contributors say
-        alone does not count: they differ in what they send as well as in how they label it.
+        labels can tell: wrong labels gather in some credentials and contributors, hard ones do not.
+        Contributors differ in what they send as well as in how they label it: they count only where the
+        Gaussians are a fair picture of the classes.
         """
         table, rows = self.table, self.rows
         assert rows is not None
         clouds = clouds_of(rows)
         if clouds is None:
             return
-        if table.side.credentials is not None:
+        self.fair = clouds.overlap <= FEW < clouds.rate
+        gain = 0.0
+        if table.side.credentials is not None or (self.fair and table.side.codes is not None):
             found = self._support(clouds.log_p)
-            enough = found.gain > CLEARLY_MORE
-            if enough and found.gain > self._support(pooled.log_p).gain + CLEARLY_MORE:
+            gain = max(gain, found.gain)
+            if gain > CLEARLY_MORE and gain > self._support(pooled.log_p).gain + CLEARLY_MORE:
                 self._take(found.fits, found.weights, {"gaussians": 1.0})
-                self.support = found.gain
+                self.support = gain
                 return
-        p = mixed(self.weights, [fit.p_correct() for fit in self.fits])
-        if not self.fits[0].labels.shared and p.min() >= 0.5:
-            self._try_simpler(clouds, pooled)
+        if self.fair and self.weights[0] > 0.5:
+            simpler = self._simpler(clouds, pooled)
+            if simpler is not None:
+                self._take(*simpler, {"gaussians": 1.0})
+                self.support, self.noises = gain, NOISES[1:]
 
     def _take_over(self, pooled: Floats, shares: dict[str, float]) -> None:
         """Predictors that learned from what is believed take over where credentials support them more.
 
         Left alone they would learn again what the Gaussians saw through.
         """
-        table, rows = self.table, self.rows
-        if table.side.credentials is None:
-            return
+        rows = self.rows
         assert self.support is not None
         assert rows is not None
         clouds = clouds_of(rows, self.p)
-        tried = (
-            [(pooled, shares)] if clouds is None else [(pooled, shares), (clouds.log_p, {"gaussians": 1.0})]
-        )
+        tried = [(pooled, shares)]
+        if clouds is not None:
+            tried.append((clouds.log_p, {"gaussians": 1.0}))
         for log_p, named in tried:
             found = self._support(log_p)
-            if found.gain > self.support:
+            if found.gain > self.support + CLEARLY_MORE:
                 self._take(found.fits, found.weights, named)
                 self.support = found.gain
 
     def _support(self, log_p: Floats) -> "_Supported":
-        """How far credentials tell which labels are wrong."""
+        """How far credentials tell which labels are wrong, and contributors too where clouds are fair."""
         table, side = self.table, self.table.side
-        fits, weights = fit_classes(log_p, table.y, side)
-        alone, _ = fit_classes(log_p, table.y, side._replace(credentials=None))
-        return _Supported(_evidence(fits) - _evidence(alone), fits, weights)
+        fits, weights = fit_classes(log_p, table.y, side, noises=self.noises)
+        gain = float(weights @ [fit.accusing for fit in fits]) if self.fair else 0.0
+        if side.credentials is not None:
+            alone, _ = fit_classes(log_p, table.y, side._replace(credentials=None), noises=self.noises)
+            gain += _evidence(fits) - _evidence(alone)
+        return _Supported(gain, fits, weights)
 
-    def _try_simpler(self, clouds: Clouds, pooled: Pooled) -> None:
-        """Believe clouds that are a fair picture of the classes and explain the labels as well as the pool.
+    def _simpler(self, clouds: Clouds, pooled: Pooled) -> tuple[list[Annotators], Floats] | None:
+        """Fits to clouds, where they explain the labels as well as the pool does; else None.
 
         Right labels that contradict the clouds follow from the features in another way: predictors that
         have learned from all rows then explain them better, and those that learn only from what the clouds
@@ -217,8 +225,6 @@ class _Search:
         """
         table, rows = self.table, self.rows
         assert rows is not None
-        if clouds.overlap > FEW or clouds.rate <= FEW:
-            return
         likelihood = {moved: clouds_likelihood(rows, moved) for moved in (0.0, clouds.moved)}
         best = max(likelihood, key=lambda moved: likelihood[moved])
         simpler = clouds if best == clouds.moved else clouds_of(rows, moves=[best])
@@ -230,9 +236,8 @@ class _Search:
             p = mixed(weights, [fit.p_correct() for fit in fits])
             after = pool([predictor(rows, p) for predictor in PREDICTORS.values()], table.y)
             if after.likelihood < pooled.likelihood - CLEARLY_MORE:
-                return
-        self._take(fits, weights, {"gaussians": 1.0})
-        self.support = 0.0
+                return None
+        return fits, weights
 
 
 def _evidence(fits: list[Annotators]) -> float:

@@ -6,6 +6,7 @@ import numpy as np
 from scipy import special
 
 from anml.core.checks import Array, Bools, Floats, Ints
+from anml.core.consensus import equal_voices
 from anml.core.evidence.classes import RIGHT, SURE, Annotators
 from anml.core.evidence.verdicts import (
     UNSURE,
@@ -151,15 +152,18 @@ def believe_classes(
     labels = fits[0].labels
     p = np.clip(mixed(weights, [fit.p_correct() for fit in fits]), 1e-9, 1 - 1e-9)
     opposed = float(mixed(weights, [np.array(fit.opposed()) for fit in fits]))
-    against = float(mixed(weights, [np.array(fit.contradicting()) for fit in fits]))
     seen = np.exp(mixed(weights, [fit.seen for fit in fits]))
-    doubtful = reason_for_doubt(opposed if opposed > 0.5 else against)
+    doubtful = reason_for_doubt(opposed)
     credentials = mixed(weights, [fit.features_worth() for fit in fits])
+    if opposed > 0.5:
+        # Nobody's word counts for more than another's: labels are as right as they are usual for their item.
+        p = np.full(labels.n, float(p.mean()))
+        if labels.shared:
+            p = equal_voices(labels.y, labels.item, labels.classes, float(p[0]))[labels.item, labels.y]
+            p = np.clip(p, 1e-9, 1 - 1e-9)
     people = None
     if labels.people:
         people = _contributors(fits, weights, p, doubtful, credentials, known, rng)
-    if opposed > 0.5:
-        p = np.full(labels.n, float(p.mean()))
     base = float(log_odds(np.array(p.mean())))
     contributor = np.zeros(labels.n) if people is None else (log_odds(people.quality) - base)[labels.who]
     return Belief(

@@ -46,6 +46,7 @@ class Labels:
         n, classes = log_p.shape
         self.log_p, self.y, self.side, self.n, self.classes = log_p, y, side, n, classes
         self.rows = np.arange(n)
+        self.predicted = bool(np.ptp(log_p, axis=0).any())
         self.people = side.codes is not None
         self.who = np.zeros(n, dtype=np.int64) if side.codes is None else side.codes
         self.count = int(self.who.max()) + 1
@@ -103,12 +104,16 @@ class Annotators:
         truth with the label itself, if the contributor is honest, and if it is deviant (n, classes).
     odds
         Log Bayes factor of every type against honest (contributors, 3).
+    accusing
+        Log Bayes factor of some contributors not being honest.
     evidence
         Log-likelihood with types summed out and coefficients integrated by Laplace's method.
     """
 
     def __init__(self, labels: Labels, noise: str, temperature: float, base: float) -> None:
-        self.labels, self.noise, self.temperature = labels, noise, temperature
+        self.labels, self.noise = labels, noise
+        # A class prior alone is no prediction, to be taken for sharper or flatter than it is.
+        self.temperature = temperature if labels.predicted else 1.0
         self.base = SURE if noise == "none" else base
         self.by_class = np.zeros(labels.classes)
         self.worth = np.zeros(labels.features.shape[1])
@@ -117,7 +122,7 @@ class Annotators:
         self.odds = np.zeros((labels.count, 3))
         self.class_prior: float | None = None
         self.usual = labels.share
-        self.steps = 0
+        self.steps, self.accusing = 0, 0.0
         self.wrong_to: Floats | None = None
         self.matrices: Floats | None = None
         self.expect()
@@ -128,7 +133,7 @@ class Annotators:
         before = self.p_correct()
         for _ in range(steps):
             given = self._emissions()
-            if self.steps % 3 == 2:
+            if self.steps % 3 == 2 and self.labels.predicted:
                 self._tune(*given)
             self.expect(given)
             if self.labels.people and self.steps >= ALONE:
@@ -169,23 +174,23 @@ class Annotators:
         rows = self.labels.features @ self.worth
         return np.asarray(rows - (self.labels.means @ self.bad_worth)[self.labels.who])
 
-    def contradicting(self) -> float:
-        """Share of rows by deviants of one mind whose labels are mostly wrong."""
-        if self.matrices is None:
-            return 0.0
-        size = np.maximum(self.matrices.sum(axis=(1, 2)), 1e-9)
-        right = np.einsum("kcc->k", self.matrices) / size
-        agreed = self.matrices.max(axis=1).sum(axis=1) / size
-        against = self.types[:, 2] * ((right < 0.5) & (agreed > 0.5))
-        return float(against[self.labels.who].mean())
-
     def opposed(self) -> float:
-        """Share of rows by deviants, as far as their labels tell anything of the truth."""
+        """Share of rows by deviants of one mind whose labels are mostly wrong.
+
+        A class goes by the name that most of its labels give it. Where one does not, the classes are not
+        those of the labels, and no deviant may be said to be right.
+        """
         if self.matrices is None:
             return 0.0
-        counted = np.einsum("k,kyz->yz", self.types[:, 2], self.matrices) + 1e-9
-        agreed = counted.max(axis=0).sum() / counted.sum()
-        return float(self.types[self.labels.who, 2].mean()) if agreed > 0.5 else 0.0
+        everybody = self.matrices.sum(axis=0)
+        named = everybody.argmax(axis=0) == np.arange(self.labels.classes)
+        against = self.types[:, 2]
+        if named[everybody.sum(axis=0) >= 1].all():
+            size = np.maximum(self.matrices.sum(axis=(1, 2)), 1e-9)
+            right = np.einsum("kcc->k", self.matrices) / size
+            agreed = self.matrices.max(axis=1).sum(axis=1) / size
+            against = against * ((right < 0.5) & (agreed > 0.5))
+        return float(against[self.labels.who].mean())
 
     def _emissions(self) -> tuple[Floats, Floats | None]:
         """Probability of each label given every class, by an honest and by a deviant contributor."""
@@ -339,9 +344,8 @@ class Annotators:
             usual = self._bad_odds()
             mixed = special.logsumexp(self.odds + _prior_odds(usual), axis=1) - np.logaddexp(0, usual)
             expected = special.expit(usual)
-            total += float(mixed.sum()) + _laplace(
-                self.bad_worth, self.labels.means, expected * (1 - expected)
-            )
+            self.accusing = float(mixed.sum())
+            total += self.accusing + _laplace(self.bad_worth, self.labels.means, expected * (1 - expected))
         if self.noise != "none":
             mean, variance = RIGHT
             by_row = self.information.sum(axis=1)
