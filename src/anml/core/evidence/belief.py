@@ -138,7 +138,7 @@ def _share(right: Floats, wrong: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def told_by(predicted: Floats, y: Ints) -> float:
-    """How much better than the commonest class predictions tell the labels: 0 nothing, 1 all."""
+    """How much better than the commonest class predictions and other labels tell it: 0 nothing, 1 all."""
     named = float((predicted.argmax(axis=1) == y).mean())
     common = float(np.bincount(y).max() / len(y))
     return float(np.clip((named - common) / max(1 - common, 1e-9), 0.05, 1.0))
@@ -211,7 +211,7 @@ def _contributors(
     labels = fits[0].labels
     types = mixed(weights, [fit.types for fit in fits])
     odds = mixed(weights, [special.logsumexp(fit.odds[:, 1:], axis=1) for fit in fits])
-    told = told_by(labels.log_p, labels.y)
+    told = told_by(mixed(weights, [fit.seen for fit in fits]), labels.y)
     quality, low, high, _, _ = quality_of(p, labels.who, labels.count, told)
     free = special.expit(log_odds(p) - credentials)
     _, _, _, good, bad = quality_of(free, labels.who, labels.count, told)
