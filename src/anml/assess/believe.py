@@ -97,7 +97,7 @@ class _Search:
         self.last: CrossFit | None = None
         self.change = np.inf
         self.support: float | None = None
-        self.fair = False
+        self.fair, self.moved = False, 0.0
         self.noises: tuple[str, ...] = NOISES
         self.trees: Floats | None = None
 
@@ -173,12 +173,15 @@ class _Search:
         clouds = clouds_of(rows)
         if clouds is None:
             return
-        self.fair = clouds.overlap <= FEW < clouds.rate
+        self.fair, self.moved = clouds.overlap <= FEW < clouds.rate, clouds.moved
         gain = 0.0
         if table.side.credentials is not None or (self.fair and table.side.codes is not None):
             found = self._support(clouds.log_p)
             gain = max(gain, found.gain)
-            if gain > CLEARLY_MORE and gain > self._support(pooled.log_p).gain + CLEARLY_MORE:
+            if (
+                gain > CLEARLY_MORE
+                and gain > self._gain(pooled.log_p, self.fits, self.weights) + CLEARLY_MORE
+            ):
                 self._take(found.fits, found.weights, {"gaussians": 1.0})
                 self.support = gain
                 return
@@ -196,7 +199,7 @@ class _Search:
         rows = self.rows
         assert self.support is not None
         assert rows is not None
-        clouds = clouds_of(rows, self.p)
+        clouds = clouds_of(rows, self.p, [self.moved])
         tried = [(pooled, shares)]
         if clouds is not None:
             tried.append((clouds.log_p, {"gaussians": 1.0}))
@@ -207,14 +210,19 @@ class _Search:
                 self.support = found.gain
 
     def _support(self, log_p: Floats) -> "_Supported":
-        """How far credentials tell which labels are wrong, and contributors too where clouds are fair."""
+        """How far what is known beside the labels tells which of them are wrong."""
+        fits, weights = fit_classes(log_p, self.table.y, self.table.side, noises=self.noises)
+        return _Supported(self._gain(log_p, fits, weights), fits, weights)
+
+    def _gain(self, log_p: Floats, fits: list[Annotators], weights: Floats) -> float:
+        """Log Bayes factor of credentials telling that, and of contributors too where clouds are fair."""
         table, side = self.table, self.table.side
-        fits, weights = fit_classes(log_p, table.y, side, noises=self.noises)
         gain = float(weights @ [fit.accusing for fit in fits]) if self.fair else 0.0
-        if side.credentials is not None:
-            alone, _ = fit_classes(log_p, table.y, side._replace(credentials=None), noises=self.noises)
-            gain += _evidence(fits) - _evidence(alone)
-        return _Supported(gain, fits, weights)
+        if side.credentials is None:
+            return gain
+        without = side._replace(credentials=None)
+        alone, _ = fit_classes(log_p, table.y, without, fits, noises=self.noises)
+        return gain + _evidence(fits) - _evidence(alone)
 
     def _simpler(self, clouds: Clouds, pooled: Pooled) -> tuple[list[Annotators], Floats] | None:
         """Fits to clouds, where they explain the labels as well as the pool does; else None.
