@@ -213,3 +213,26 @@ def test_one_class_only() -> None:
     y = np.zeros(20, dtype=int)
     believed = p_correct(np.zeros((20, 1)), y, Side(np.arange(20) % 3))
     assert (believed > 0.5).all()
+
+
+def test_a_label_known_to_be_wrong_is_wrong_however_sure_predictions_are() -> None:
+    """Predictions that are far surer of the label than anything else do not outweigh what is known."""
+    truth = np.arange(60) % 2
+    wrong = np.zeros(60, dtype=bool)
+    wrong[:3] = True
+    p = p_correct(sharp(truth, 2, 1 - 1e-9), truth, Side(wrong=wrong))
+    assert p[:3].max() < 0.01
+    assert p[3:].min() > 0.5
+
+
+def test_habits_of_ones_own_contradict_nobody_where_classes_keep_their_names() -> None:
+    """Everybody takes another class for the next a third of the time: most labels are right."""
+    rng = np.random.default_rng(0)
+    truth = np.repeat(rng.integers(0, 4, 150), 6)
+    who, item = np.tile(np.arange(6), 150), np.repeat(np.arange(150), 6)
+    slips = (truth == who % 4) & (rng.uniform(size=900) < 0.35)
+    y = np.where(slips, (truth + 1) % 4, truth)
+    fits, weights = fit_classes(np.tile(np.log(np.full(4, 0.25)), (900, 1)), y, Side(who, items=item))
+    best = fits[int(np.argmax(weights))]
+    assert best.opposed() < 0.1
+    assert (best.posterior().argmax(axis=1) == truth).mean() > 0.99

@@ -81,8 +81,9 @@ class Labels:
             seen[known] = -4 * SURE
             seen[known, truth[known]] = 0.0
         if wrong is not None and wrong.any():
-            seen[wrong, self.y[wrong]] = -4 * SURE
+            seen[wrong, self.y[wrong]] = -np.inf
             seen[wrong] = normalised(seen[wrong])[0]
+            seen[wrong, self.y[wrong]] = -4 * SURE
         return seen
 
 
