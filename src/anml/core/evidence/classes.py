@@ -175,6 +175,14 @@ class Annotators:
         rows = self.labels.features @ self.worth
         return np.asarray(rows - (self.labels.means @ self.bad_worth)[self.labels.who])
 
+    def deviating(self) -> float:
+        """Share of rows by deviants, if their labels together tell anything of the truth."""
+        if self.matrices is None:
+            return 0.0
+        counted = np.einsum("k,kyz->yz", self.types[:, 2], self.matrices) + 1e-9
+        agreed = counted.max(axis=0).sum() / counted.sum()
+        return float(self.types[self.labels.who, 2].mean()) if agreed > 0.5 else 0.0
+
     def opposed(self) -> float:
         """Share of rows by deviants of one mind whose labels are mostly wrong.
 
@@ -407,8 +415,8 @@ def fit_classes(
             fit.climb(FIRST)
         fits.append(max(tried, key=lambda fit: fit.evidence).climb(STEPS - FIRST))
     evidence = np.array([fit.evidence for fit in fits])
-    # Most define what is usual: deviants of one mind cannot be the majority while another account is at hand.
-    most = np.array([fit.opposed() > 0.5 for fit in fits])
+    # Most define what is usual: deviants cannot be the majority while another account is at hand.
+    most = np.array([fit.deviating() > 0.5 for fit in fits])
     if not most.all():
         evidence[most] = -np.inf
     return fits, special.softmax(evidence)
