@@ -13,7 +13,7 @@ from scipy import special
 
 from anml.core.checks import Bools, Floats, Ints
 from anml.core.evidence.belief import Belief, believe_classes, mixed
-from anml.core.evidence.classes import NOISES, Annotators, fit_classes
+from anml.core.evidence.classes import HOTTEST, Annotators, fit_classes
 from anml.core.evidence.pool import Pooled, pool
 from anml.core.evidence.side import Side
 from anml.gradients.crossfit import CrossFit, Progress, Training
@@ -98,7 +98,7 @@ class _Search:
         self.change = np.inf
         self.support: float | None = None
         self.fair, self.moved = False, 0.0
-        self.noises: tuple[str, ...] = NOISES
+        self.hottest = HOTTEST
         self.trees: Floats | None = None
 
     def learn(self, turn: int, progress: Progress | None) -> None:
@@ -189,7 +189,7 @@ class _Search:
             simpler = self._simpler(clouds, pooled)
             if simpler is not None:
                 self._take(*simpler, {"gaussians": 1.0})
-                self.support, self.noises = gain, NOISES[1:]
+                self.support, self.hottest = gain, 1.0
 
     def _take_over(self, pooled: Floats, shares: dict[str, float]) -> None:
         """Predictors that learned from what is believed take over where credentials support them more.
@@ -211,7 +211,7 @@ class _Search:
 
     def _support(self, log_p: Floats) -> "_Supported":
         """How far what is known beside the labels tells which of them are wrong."""
-        fits, weights = fit_classes(log_p, self.table.y, self.table.side, noises=self.noises)
+        fits, weights = fit_classes(log_p, self.table.y, self.table.side, hottest=self.hottest)
         return _Supported(self._gain(log_p, fits, weights), fits, weights)
 
     def _gain(self, log_p: Floats, fits: list[Annotators], weights: Floats) -> float:
@@ -221,7 +221,7 @@ class _Search:
         if side.credentials is None:
             return gain
         without = side._replace(credentials=None)
-        alone, _ = fit_classes(log_p, table.y, without, fits, noises=self.noises)
+        alone, _ = fit_classes(log_p, table.y, without, fits, hottest=self.hottest)
         return gain + _evidence(fits) - _evidence(alone)
 
     def _simpler(self, clouds: Clouds, pooled: Pooled) -> tuple[list[Annotators], Floats] | None:
@@ -237,7 +237,8 @@ class _Search:
         best = max(likelihood, key=lambda moved: likelihood[moved])
         simpler = clouds if best == clouds.moved else clouds_of(rows, moves=[best])
         assert simpler is not None
-        fits, weights = fit_classes(simpler.log_p, table.y, table.side, noises=NOISES[1:])
+        # Clouds that lie apart are not to be taken for flat predictions: then nothing could contradict them.
+        fits, weights = fit_classes(simpler.log_p, table.y, table.side, hottest=1.0)
         # The pool chose shares and confusion matrices to suit the labels: a nat for each, as Akaike has it.
         chosen = table.classes * (table.classes - 1) + len(pooled.share) - 1
         if likelihood[best] + chosen < pooled.likelihood - CLEARLY_MORE:

@@ -111,8 +111,10 @@ class Annotators:
         Log-likelihood with types summed out and coefficients integrated by Laplace's method.
     """
 
-    def __init__(self, labels: Labels, noise: str, temperature: float, base: float) -> None:
-        self.labels, self.noise = labels, noise
+    def __init__(
+        self, labels: Labels, noise: str, temperature: float, base: float, hottest: float = HOTTEST
+    ) -> None:
+        self.labels, self.noise, self.hottest = labels, noise, hottest
         # A class prior alone is no prediction, to be taken for sharper or flatter than it is.
         self.temperature = temperature if labels.predicted else 1.0
         self.base = SURE if noise == "none" else base
@@ -340,7 +342,7 @@ class Annotators:
         tried = (
             max(self.temperature / factor, COLDEST),
             self.temperature,
-            min(self.temperature * factor, HOTTEST),
+            min(self.temperature * factor, self.hottest),
         )
         self.temperature = max(tried, key=lambda t: likelihood(t, self.class_prior))
         if deviant is not None and self.steps % 2:
@@ -396,19 +398,20 @@ def fit_classes(
     y: Ints,
     side: Side,
     before: list[Annotators] | None = None,
-    noises: tuple[str, ...] = NOISES,
+    hottest: float = HOTTEST,
 ) -> tuple[list[Annotators], Floats]:
     """The best fit under every hypothesis on noise, and the posterior of each.
 
-    `before` are the fits to earlier predictions: types are started from what they found.
+    `before` are the fits to earlier predictions: types are started from what they found. Predictions are
+    taken for flatter than they say up to the `hottest` temperature.
     """
     labels = Labels(log_p, y, side)
     fits = []
-    for place, noise in enumerate(noises):
+    for place, noise in enumerate(NOISES):
         starts = STARTS if before is None else STARTS[:1]
-        tried = [Annotators(labels, noise, *start) for start in starts]
+        tried = [Annotators(labels, noise, *start, hottest) for start in starts]
         if before is not None:
-            tried.append(Annotators(labels, noise, 1.0, before[place].base))
+            tried.append(Annotators(labels, noise, 1.0, before[place].base, hottest))
             tried[-1].types = before[place].types
             tried[-1].steps = ALONE
         for fit in tried:
