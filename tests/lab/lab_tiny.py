@@ -11,6 +11,6 @@ def tiny(experiment: Experiment, trials: int = 2) -> Experiment:
         else values
         for axis, values in experiment.vary.items()
     }
-    size = 300 if experiment.setting.dataset in ("digits", "adult") else experiment.setting.size
+    size = 150 if experiment.setting.dataset in ("digits", "adult") else experiment.setting.size
     setting = replace(experiment.setting, epochs=min(experiment.setting.epochs, 3), size=size)
     return replace(experiment, trials=trials, chunk=trials, setting=setting, vary=vary)

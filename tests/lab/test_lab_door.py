@@ -267,7 +267,7 @@ def test_data_sets_of_numbers_are_known():
         {"methods": ["krum"], "timed": True},
         {"methods": ["evidence"], "setting": {"epochs": 1, "scenario": "tiers", "size": 60}},
         {"kind": "calibration", "methods": ["evidence"], "setting": {"size": 60}},
-        {"kind": "real", "methods": ["uniform"], "setting": {"dataset": "weather_sentiment"}},
+        {"kind": "real", "methods": ["uniform"], "setting": {"dataset": "heart_disease-cleveland"}},
         {"kind": "bank", "methods": ["uniform"], "setting": {"dataset": "clean_xor"}},
     ],
     ids=["timed", "tiers", "calibration", "real", "bank"],
