@@ -150,7 +150,8 @@ def test_the_labels_drawn_differ_by_trial_and_nothing_else():
 def test_the_experiment_end_to_end(tmp_path, monkeypatch):
     pytest.importorskip("crowdkit", reason="needs crowd-kit")
     whole = catalogue("beyond")["real"]
-    real = replace(whole, trials=1, vary={"dataset": list(SMALL)})
+    methods = {name: whole.methods[name] for name in ("uniform", "evidence")}
+    real = replace(whole, trials=1, vary={"dataset": list(SMALL)}, methods=methods)
     assert run([real], tmp_path) == {}
     entry = describe(load_results(real, tmp_path))
     lines = tables(entry, ["accuracy"])
