@@ -15,7 +15,7 @@ from anml.assess.believe import Table, believe_labels
 from anml.core.checks import Bools, Floats, Ints
 from anml.core.evidence.side import Side
 from anml.gradients.crossfit import Training
-from anml.gradients.threads import threads
+from anml.gradients.threads import one_thread_for_tables, threads
 from anml.lab.contributed import load_contributed
 from anml.lab.data import load_dataset
 
@@ -106,7 +106,7 @@ def main(tables: list[str]) -> None:
             figures, seconds = [], []
             for find in (by_evidence, by_cleanlab):
                 start = time.process_time()
-                with threads(1):
+                with threads(1), one_thread_for_tables():
                     quality = find(x, labels, classes, 0)
                 seconds.append(time.process_time() - start)
                 figures.append(average_precision_score(wrong, -quality))
