@@ -103,3 +103,15 @@ def test_contributors_who_send_poison_are_told_from_those_who_do_not() -> None:
     assert found.contributors is not None
     honest = [found.contributors.verdict[k] for k in range(3, 12)]
     assert all(verdict in ("trusted", "cannot tell") for verdict in honest)
+
+
+def test_sites_with_milder_cases_are_not_accused() -> None:
+    """Two of eight sites send cases that lie halfway to the other class, rightly labelled."""
+    rng = np.random.default_rng(0)
+    y, who = rng.integers(2, size=400), rng.integers(8, size=400)
+    x = rng.normal(size=(400, 8)) + 2.5 * y[:, None]
+    x[(who < 2) & (y == 1) & (rng.random(400) < 0.8)] -= 1.2
+    found = believed(x, y, Side(codes=who))
+    assert found.contributors is not None
+    assert set(found.contributors.verdict) <= {"trusted", "cannot tell"}
+    assert found.contributors.verdict[2:].count("trusted") >= 4

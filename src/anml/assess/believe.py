@@ -100,6 +100,7 @@ class _Search:
         self.fair, self.moved = False, 0.0
         self.hottest = HOTTEST
         self.trees: Floats | None = None
+        self.honest = np.ones(0)
 
     def learn(self, turn: int, progress: Progress | None) -> None:
         """One round: predict, pool, fit, and let class Gaussians contradict where they have earned it."""
@@ -110,6 +111,7 @@ class _Search:
         shares = dict(zip(each, (float(s) for s in pooled.share), strict=True))
         if self.support is None:
             self._take(*fit_classes(pooled.log_p, table.y, table.side, self.fits or None), shares)
+            self.honest = mixed(self.weights, [fit.types[:, 0] for fit in self.fits])
             if turn == 0 and self.rows is not None and not self.fits[0].labels.shared:
                 self._see_through(pooled)
         else:
@@ -140,7 +142,12 @@ class _Search:
         alone = (np.exp(self.trees[at]) >= 0.5) & (np.exp(without[at]) < 0.5)
         share = np.bincount(who, alone) / np.maximum(np.bincount(who), 1)
         covered = share <= 0.5
-        return alone & ~covered[who], covered
+        alone = alone & ~covered[who]
+        if self.support is not None:
+            # Clouds weigh labels but accuse nobody whom the pool does not: milder cases of a site look alike.
+            now = mixed(self.weights, [fit.types[:, 0] for fit in self.fits])
+            covered = covered & ((self.honest < 0.5) | (now >= 0.5))
+        return alone, covered
 
     def _predictions(self, turn: int, progress: Progress | None) -> Predictions:
         table, rows = self.table, self.rows

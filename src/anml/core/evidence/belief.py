@@ -1,6 +1,6 @@
 """What is believed of every label and of every contributor: the one object that everything else reads."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import special
@@ -100,13 +100,6 @@ class Belief:
     doubtful: str | None
     help: str | None = None
     opposed: float = 0.0
-
-    def with_p(self, p_correct: Floats) -> "Belief":
-        """The same with other beliefs in single labels: what changes is said to come from predictions."""
-        model = log_odds(p_correct) - self.base - self.credentials - self.contributor
-        mean = float(1 - p_correct.mean())
-        wrong = Estimate(mean, min(self.wrong.low, mean), max(self.wrong.high, mean))
-        return replace(self, p_correct=p_correct, model=model, wrong=wrong)
 
     @property
     def r_free(self) -> Floats:
