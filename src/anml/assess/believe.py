@@ -31,12 +31,14 @@ from anml.predictors.classes import (
 from anml.predictors.duplicates import near_copies
 
 # How often predictors learn, and the mean change of beliefs at which they have learned enough.
-ROUNDS, SETTLED = 4, 0.004
+ROUNDS, SETTLED = 3, 0.004
 # By how many nats credentials must support one account of the labels more than another.
 CLEARLY_MORE = 4.0
 # Class Gaussians are a fair picture of the classes when they overlap by less than this share of the rows, and
 # contradict the labels when more than this share of them looks wrong: any honest table has a few.
 FEW = 0.05
+# A predictor whose share of the pool is smaller than this does not learn again.
+SOME = 0.05
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,7 @@ class _Search:
         self.table, self.rows = table, rows
         self.p: Floats | None = None
         self.fits: list[Annotators] = []
+        self.shares: dict[str, float] = {}
         self.first: CrossFit | None = None
         self.last: CrossFit | None = None
         self.change = np.inf
@@ -106,10 +109,11 @@ class _Search:
         """One round: predict, pool, fit, and let class Gaussians contradict where they have earned it."""
         table = self.table
         each = self._predictions(turn, progress)
-        self.trees = each.get("forest")
+        self.trees = each.get("forest", self.trees)
         pooled = pool(list(each.values()), table.y, self.p)
         shares = dict(zip(each, (float(s) for s in pooled.share), strict=True))
         if self.support is None:
+            shares = dict.fromkeys(self.shares, 0.0) | shares
             self._take(*fit_classes(pooled.log_p, table.y, table.side, self.fits or None), shares)
             self.honest = mixed(self.weights, [fit.types[:, 0] for fit in self.fits])
             if turn == 0 and self.rows is not None and not self.fits[0].labels.shared:
@@ -153,12 +157,19 @@ class _Search:
         table, rows = self.table, self.rows
         each: Predictions = {}
         if rows is not None:
-            start = None if self.last is None else self.last.folds
-            said = None if progress is None else lambda _, done, of: progress(f"round {turn + 1}", done, of)
-            each["network"], self.last = network(rows, self.p, start, said)
-            self.first = self.first or self.last
+            # What the first round learned from poison says nothing of who learns best without it.
+            anew = turn == 0 or self.support is not None
+            asked = {name for name in ("network", *PREDICTORS) if anew or self.shares[name] >= SOME}
+            if "network" in asked:
+                start = None if self.last is None else self.last.folds
+                said = (
+                    None if progress is None else lambda _, done, of: progress(f"round {turn + 1}", done, of)
+                )
+                each["network"], self.last = network(rows, self.p, start, said)
+                self.first = self.first or self.last
             for name, predictor in PREDICTORS.items():
-                each[name] = predictor(rows, self.p)
+                if name in asked:
+                    each[name] = predictor(rows, self.p)
         if table.given is not None:
             each["given"] = np.log(table.given + 1e-6)
         if not each:
@@ -246,8 +257,8 @@ class _Search:
         assert simpler is not None
         # Clouds that lie apart are not to be taken for flat predictions: then nothing could contradict them.
         fits, weights = fit_classes(simpler.log_p, table.y, table.side, hottest=1.0)
-        # The pool chose shares and confusion matrices to suit the labels: a nat for each, as Akaike has it.
-        chosen = table.classes * (table.classes - 1) + len(pooled.share) - 1
+        # The pool chose shares to suit the labels: a nat for each, as Akaike has it.
+        chosen = len(pooled.share) - 1
         if likelihood[best] + chosen < pooled.likelihood - CLEARLY_MORE:
             p = mixed(weights, [fit.p_correct() for fit in fits])
             after = pool([predictor(rows, p) for predictor in PREDICTORS.values()], table.y)

@@ -18,11 +18,12 @@ from anml.predictors.gaussians import MOVED, ClassGaussians
 
 # A predictor learns from so many rows at most: more of them hardly change what it predicts.
 MOST_ROWS = 20_000
-TREES = 40
+TREES = 20
 # Rows that settle the clouds; a column of fewer different values is a category.
 CLOUD_ROWS, FEW_VALUES = 2_000, 8
-# Folds of contributors: so many that contributors of one kind are seldom all held out together.
-CONTRIBUTOR_FOLDS = 8
+# Folds of contributors: so many that contributors of one kind are seldom all held out together; and rows
+# that are enough to see whether the others' tell what theirs are.
+CONTRIBUTOR_FOLDS, CHECKED_ROWS = 8, 5_000
 # Share of the class prior in every prediction: no model is certain.
 UNSURE = 0.02
 
@@ -46,6 +47,10 @@ class Rows:
     def folds(self) -> int:
         """How many folds there are."""
         return int(self.fold.max()) + 1
+
+    def some(self, most: int) -> Ints:
+        """So many of the rows that are learned from, at most."""
+        return self.taught[:: max(1, -(-len(self.taught) // most))]
 
     @property
     def prior(self) -> Floats:
@@ -104,10 +109,10 @@ def forest(rows: Rows, weight: Floats | None) -> Floats:
 
 def forest_without(rows: Rows, who: Ints, weight: Floats | None) -> Floats:
     """The same trees, with all rows of a contributor held out together."""
-    groups = who[rows.taught]
-    count = int(np.clip(len(np.unique(groups)), 2, CONTRIBUTOR_FOLDS))
+    some = rows.some(CHECKED_ROWS)
+    count = int(np.clip(len(np.unique(who[some])), 2, CONTRIBUTOR_FOLDS))
     order = np.random.default_rng(rows.seed).permutation(int(who.max()) + 1)
-    return forest(replace(rows, fold=order[who] % count), weight)
+    return forest(replace(rows, taught=some, fold=order[who] % count), weight)
 
 
 def logistic(rows: Rows, weight: Floats | None) -> Floats:
@@ -146,9 +151,7 @@ def clouds_of(rows: Rows, weight: Floats | None = None, moves: Sequence[float] =
 
     None where clouds are no picture of the rows: classes of a few rows, or columns that are categories.
     """
-    some = (
-        rows.taught if len(rows.taught) <= CLOUD_ROWS else rows.taught[:: -(-len(rows.taught) // CLOUD_ROWS)]
-    )
+    some = rows.some(CLOUD_ROWS)
     x, y = rows.x[some], rows.y[some]
     if np.bincount(y, minlength=rows.classes).min() < 3 or not _measured(x):
         return None

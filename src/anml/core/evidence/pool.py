@@ -15,7 +15,8 @@ RIGHT = 10.0
 class Pooled(NamedTuple):
     """Pooled log-probabilities of the classes (n, classes), share of each predictor, and log-likelihood.
 
-    The likelihood is that of the labels, right or wrong: with the confusion matrix that suits each predictor.
+    The likelihood is that of the labels, right or wrong: with the confusion matrix that suits each predictor
+    by the other rows.
     """
 
     log_p: Floats
@@ -65,4 +66,6 @@ def _likelihood(p: Floats, labels: Ints, counts: Floats) -> Floats:
         belonging = joint * (counts / np.maximum(joint.sum(axis=1), 1e-12))[:, None]
         given = np.stack([np.bincount(labels, column, classes) for column in belonging.T])
         matrix = (given + usual) / (given + usual).sum(axis=1, keepdims=True)
-    return np.asarray((p * matrix[:, labels].T).sum(axis=1))
+    # A row's own label does not vouch for itself.
+    other = np.maximum((given + usual)[:, labels].T - belonging, 1e-12)
+    return np.asarray((p * other / ((given + usual).sum(axis=1) - belonging)).sum(axis=1))
