@@ -28,6 +28,8 @@ lint: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python bench/bench.py
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt 'cleanlab[datalab]'
+	$(BIN)/python bench/audit.py
 	$(BIN)/python bench/ledger.py
 
 format: $(STAMP)

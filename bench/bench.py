@@ -120,7 +120,7 @@ def whole_cost() -> bool:
     # Every epoch costs the same, so a tenth of them is timed.
     theirs = best_of(2, lambda: plain(EPOCHS // 10)) * 10
     met = True
-    for what, work, most in (("q and the gate", anml, 0.15), ("evidence, three rounds", evidence, 0.60)):
+    for what, work, most in (("q and the gate", anml, 0.15), ("evidence, three rounds", evidence, 0.30)):
         ours = best_of(2, work)
         met &= row(
             f"whole cost of anml ({what}) vs {EPOCHS} epochs, {name}",

@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anml.core.evidence.numeric import Side, _items, _straight, _within, fit_numbers
-from anml.core.evidence.population import bins_of, credited, log_student, middles
-from anml.core.evidence.side import design
+from anml.core.evidence.numeric import BINS, _bins, _densities, _items, _straight, fit_numbers
+from anml.core.evidence.side import Side, credited, design
 
 CONTRIBUTORS, EACH = 15, 20
 HONEST, BLIND, DEVIANT = range(3)
@@ -27,12 +26,21 @@ def fitted(values, predicted, codes=None, spread=0.5, **known):
 
 class TestByHand:
     def test_bins_hold_their_middles(self):
-        np.testing.assert_array_equal(bins_of(middles()), np.arange(400))
-        assert bins_of(np.array([-1e9, 1e9])).tolist() == [0, 399]
+        """Of all bins the densest for a narrow distribution is the one that holds its middle."""
+        middles = [-60.0, -1.0, 0.01, 0.5, 20.0]
+        densest = _densities((middle, 0.001, 100.0, 1.0) for middle in middles).argmax(axis=0)
+        np.testing.assert_array_equal(_bins(np.array(middles)), densest)
+        assert _bins(np.array([-1e9, 1e9])).tolist() == [0, BINS - 1]
 
     def test_student(self):
-        # Cauchy: 1 / (pi (1 + z^2)).
-        np.testing.assert_allclose(log_student(np.array([0.0, 1.0]), 1.0), -np.log([np.pi, 2 * np.pi]))
+        # Cauchy at the bins of 0 and 1: 1 / (pi (1 + z^2)).
+        found = _densities([(0.0, 1.0, 1.0, 1.0)])[_bins(np.array([0.0, 1.0])), 0]
+        np.testing.assert_allclose(found, -np.log([np.pi, 2 * np.pi]), atol=0.02)
+
+    def test_skew_keeps_the_probability(self):
+        edges = np.sinh((np.arange(BINS + 1) * 2 / BINS - 1) * 5.5453) / 2
+        found = np.exp(_densities([(0.3, 1.0, 8.0, 2.0), (0.3, 1.0, 8.0, 1.0)])).T @ np.diff(edges)
+        np.testing.assert_allclose(found, 1, atol=0.01)
 
     def test_credentials_are_standardised_with_squares_and_products(self):
         found = design(np.array([[0.0, 0.5], [1.0, 0.5]]), 2)
@@ -62,12 +70,17 @@ class TestByHand:
         np.testing.assert_allclose(scatter, 1)
 
     def test_variance_within_items_and_about_known_values(self):
-        off, items, one = np.array([1.0, -1.0, 2.0, 2.0]), np.array([0, 0, 1, 1]), np.ones(4)
-        none = np.zeros(4, dtype=bool)
-        # Squares about means: 2 of 2 degrees of freedom; in all 10 of 4.
-        assert _within(off, one, items, none, np.zeros(4)) == pytest.approx(1 / 2.5)
+        off, one = np.array([1.0, -1.0, 2.0, 2.0]), np.ones(4)
+        side = Side(np.arange(4), None, np.array([0, 0, 1, 1]))
+        # Squares about means: 2 of 2 degrees of freedom; in all 10 of 4. The prediction knows the rest.
+        _, _, _, doubt = _items(off, np.zeros(4), one, one, side, True)
+        np.testing.assert_allclose(doubt, 1 / np.sqrt(2 * 0.99 / 0.4 + 1 / 0.6))
         # About 0 and 2: 2 of 4.
-        assert _within(off, one, items, ~none, np.array([0.0, 0, 2, 2])) == pytest.approx(0.5 / 2.5)
+        known = side._replace(truth=np.array([0.0, np.nan, 2, np.nan]))
+        expected, scatter, right, doubt = _items(off, np.zeros(4), one, one, known, True)
+        np.testing.assert_allclose(scatter, np.sqrt(0.5 / 2.5))
+        np.testing.assert_allclose([expected, right], [[0, 0, 2, 2]] * 2, atol=1e-9)
+        np.testing.assert_array_equal(doubt, 0)
 
 
 class TestStraight:

@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from anml import AnmlClassifier, AnmlRegressor
-from anml.core.evidence.verdicts import ACCUSED
+from anml.core.verdicts import ACCUSED
 from anml.core.weigh import RECIPES
 from anml.lab import cells, data
 from anml.lab.bank import peers

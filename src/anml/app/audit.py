@@ -17,7 +17,7 @@ from anml.assess.assess import Assessment, Known, Policy, assess
 from anml.core.checks import Bools
 from anml.core.domain import Gate, Weighting
 from anml.core.errors import InputError, UnsupportedError
-from anml.core.evidence.verdicts import ACCUSED, TRUSTED
+from anml.core.verdicts import ACCUSED, TRUSTED
 from anml.core.weigh import weigh_signals
 from anml.gradients.crossfit import Progress
 from anml.intake.columns import Columns, choose_columns

@@ -13,8 +13,8 @@ from anml.app.runs import Run
 from anml.core.canonical import canonical, sha256
 from anml.core.domain import SIGNALS
 from anml.core.errors import InputError
-from anml.core.evidence.verdicts import TRUSTED, UNSURE, VERDICTS
 from anml.core.settle import ROW_WEIGHTS, UNIT, Claim, Rules, allocate, average_row, row_units, shares
+from anml.core.verdicts import TRUSTED, UNSURE, VERDICTS
 
 FORMAT = "anml-manifest/1"
 

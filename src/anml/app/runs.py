@@ -12,7 +12,7 @@ from anml.app.spreadsheets import safe_for_spreadsheets
 from anml.core.canonical import sha256
 from anml.core.domain import SIGNALS
 from anml.core.errors import InputError, IntegrityError
-from anml.core.evidence.verdicts import VERDICTS
+from anml.core.verdicts import VERDICTS
 
 LEARNED = ("r_learned_good", "r_learned_bad")
 

@@ -16,10 +16,10 @@ import sqlalchemy as sa
 from anml.app.settle import load_manifest
 from anml.core.canonical import canonical
 from anml.core.errors import InputError, IntegrityError
-from anml.core.evidence.verdicts import UNSURE
 from anml.core.merkle import Tree, leaf_hash, verify_inclusion
 from anml.core.settle import UNIT
 from anml.core.signals.policy import Policy
+from anml.core.verdicts import UNSURE
 from anml.ledger import book, checkpoint, disputes, dsse, evidence, people
 from anml.ledger.log import Event, encode, events
 from anml.ledger.standing import CREDITED, Standing, standings

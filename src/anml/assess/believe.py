@@ -13,9 +13,9 @@ from scipy import special
 
 from anml.core.checks import Bools, Floats, Ints
 from anml.core.evidence.belief import Belief, believe_classes, mixed
-from anml.core.evidence.classes import HOTTEST, Annotators, fit_classes
-from anml.core.evidence.pool import Pooled, pool
+from anml.core.evidence.classes import TEMPERATURES, Annotators, fit_classes
 from anml.core.evidence.side import Side
+from anml.core.verdicts import judge_contributors
 from anml.gradients.crossfit import CrossFit, Progress, Training
 from anml.predictors.classes import (
     PREDICTORS,
@@ -29,6 +29,7 @@ from anml.predictors.classes import (
     rows_of,
 )
 from anml.predictors.duplicates import near_copies
+from anml.predictors.pool import Pooled, pool
 
 # How often predictors learn, and the mean change of beliefs at which they have learned enough.
 ROUNDS, SETTLED = 3, 0.004
@@ -63,8 +64,8 @@ def believe_labels(table: Table, progress: Progress | None = None) -> tuple[Beli
         if search.settled(turn):
             break
     alone, covered = search.alone()
-    belief = believe_classes(search.fits, search.weights, search.shares, alone, covered, _random(table))
-    return belief, search.first
+    belief = believe_classes(search.fits, search.weights, search.shares, alone)
+    return judge_contributors(belief, search.fits, search.weights, covered, _random(table)), search.first
 
 
 def _random(table: Table) -> np.random.Generator:
@@ -101,7 +102,7 @@ class _Search:
         self.change = np.inf
         self.support: float | None = None
         self.fair, self.moved = False, 0.0
-        self.hottest = HOTTEST
+        self.hottest = TEMPERATURES[1]
         self.trees: Floats | None = None
         self.honest = np.ones(0)
 
@@ -222,14 +223,14 @@ class _Search:
         if clouds is not None:
             tried.append((clouds.log_p, {"gaussians": 1.0}))
         for log_p, named in tried:
-            found = self._support(log_p)
+            found = self._support(log_p, self.fits)
             if found.gain > self.support + CLEARLY_MORE:
                 self._take(found.fits, found.weights, named)
                 self.support = found.gain
 
-    def _support(self, log_p: Floats) -> "_Supported":
+    def _support(self, log_p: Floats, before: list[Annotators] | None = None) -> "_Supported":
         """How far what is known beside the labels tells which of them are wrong."""
-        fits, weights = fit_classes(log_p, self.table.y, self.table.side, hottest=self.hottest)
+        fits, weights = fit_classes(log_p, self.table.y, self.table.side, before, self.hottest)
         return _Supported(self._gain(log_p, fits, weights), fits, weights)
 
     def _gain(self, log_p: Floats, fits: list[Annotators], weights: Floats) -> float:
@@ -239,7 +240,7 @@ class _Search:
         if side.credentials is None:
             return gain
         without = side._replace(credentials=None)
-        alone, _ = fit_classes(log_p, table.y, without, fits, hottest=self.hottest)
+        alone, _ = fit_classes(log_p, table.y, without, fits, self.hottest)
         return gain + _evidence(fits) - _evidence(alone)
 
     def _simpler(self, clouds: Clouds, pooled: Pooled) -> tuple[list[Annotators], Floats] | None:

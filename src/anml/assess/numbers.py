@@ -4,11 +4,11 @@ import numpy as np
 from scipy import special
 
 from anml.core.checks import Floats, Ints
-from anml.core.evidence.belief import Belief, Contributor, log_odds, quality_of
+from anml.core.evidence.belief import Belief, Contributor, log_odds, quality_of, reason_for_doubt
 from anml.core.evidence.numeric import NumericFit, fit_numbers
 from anml.core.evidence.side import Side
-from anml.core.evidence.verdicts import BLIND, CONTRADICTS, UNSURE, accuse, reason_for_doubt
 from anml.core.stats import Estimate
+from anml.core.verdicts import BLIND, CONTRADICTS, UNSURE, accuse
 from anml.gradients.crossfit import CrossFit, Progress, Training, as_numpy, as_tensors, cross_fit
 from anml.predictors.duplicates import near_copies
 from anml.predictors.numeric import predict_numbers

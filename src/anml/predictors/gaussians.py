@@ -69,7 +69,7 @@ class ClassGaussians:
                 lost = weight * (1 - right)
                 self.rate = float((lost.sum() + WRONG * OF_LABELS) / (weight.sum() + OF_LABELS))
                 self._trace(special.softmax(from_, axis=1) * lost[:, None], code)
-                if np.abs(right - before).max() < 1e-3:
+                if np.abs(right - before).mean() < 1e-4:
                     break
         self.likelihood = float(weight @ total) - self._volume(z, weight)
         return self

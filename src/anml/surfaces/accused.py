@@ -3,7 +3,7 @@
 import polars as pl
 
 from anml.app.result import Audited
-from anml.core.evidence.verdicts import ACCUSED, BLIND, FALSE_DISCOVERIES, UNSURE
+from anml.core.verdicts import ACCUSED, BLIND, FALSE_DISCOVERIES, UNSURE
 from anml.surfaces.names import shortened
 
 # Of somebody who answers without looking: above this share of one label, it is always that one.

@@ -156,7 +156,7 @@ def _draft(
 
 def _marks(line: dict[str, Any]) -> str:
     """What is to be known of a contributor's line: new, or that nothing can be told."""
-    from anml.core.evidence.verdicts import UNSURE
+    from anml.core.verdicts import UNSURE
 
     unsure = UNSURE in line.get("verdicts", {})
     return ", ".join([*(["new"] if line["newcomer"] else []), *([UNSURE] if unsure else [])])

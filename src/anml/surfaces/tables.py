@@ -7,8 +7,8 @@ import numpy as np
 import polars as pl
 
 from anml.app.result import Audited
-from anml.core.evidence.verdicts import BLIND, CONTRADICTS, TRUSTED, UNSURE
 from anml.core.stats import mean_interval, wilson
+from anml.core.verdicts import BLIND, CONTRADICTS, TRUSTED, UNSURE
 from anml.surfaces.accused import chance
 from anml.surfaces.names import shortened
 

@@ -9,6 +9,7 @@ from scipy import special
 from anml.core.evidence.belief import believe_classes, mixed
 from anml.core.evidence.classes import Annotators, Labels, fit_classes, normalised
 from anml.core.evidence.side import Side, design
+from anml.core.verdicts import judge_contributors
 
 
 def sharp(truth: np.ndarray, classes: int, p: float = 0.95) -> np.ndarray:
@@ -156,7 +157,7 @@ def test_a_majority_of_one_mind_is_doubtful_and_nobody_is_accused() -> None:
     truth, who = rng.integers(0, 2, 600), rng.integers(0, 10, 600)
     y = np.where(who < 5, 1 - truth, truth)
     fits, weights = fit_classes(sharp(truth, 2, 0.9), y, Side(who))
-    belief = believe_classes(fits, weights, {}, None, None, rng)
+    belief = judge_contributors(believe_classes(fits, weights, {}, None), fits, weights, None, rng)
     assert belief.doubtful is not None
     assert belief.contributors is not None
     assert set(belief.contributors.verdict) == {"cannot tell"}

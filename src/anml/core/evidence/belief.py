@@ -8,17 +8,11 @@ from scipy import special
 from anml.core.checks import Array, Bools, Floats, Ints
 from anml.core.consensus import equal_voices
 from anml.core.evidence.classes import RIGHT, SURE, Annotators
-from anml.core.evidence.verdicts import (
-    UNSURE,
-    accuse,
-    beyond_chance,
-    how_they_label,
-    reason_for_doubt,
-)
+from anml.core.evidence.side import BEFOREHAND
 from anml.core.stats import Estimate, beta_interval
 
-# Before anything is seen of a contributor, so many labels' worth of doubt is added.
-DOUBT = 10.0
+# Above this share of the rows, those who contradict the others may be the ones who are right.
+LARGE_CAMP = 0.38
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +24,7 @@ class Contributor:
     types
         Posterior of being honest, answering without looking, deviating (contributors, 3).
     verdict
-        One of `anml.core.evidence.verdicts.VERDICTS`.
+        One of `anml.core.verdicts.VERDICTS`.
     log_bayes_factor
         Evidence of the labels against being honest.
     quality, low, high
@@ -125,7 +119,7 @@ def quality_of(p: Floats, codes: Ints, groups: int, told: float) -> tuple[Floats
 def _share(right: Floats, wrong: Floats) -> tuple[Floats, Floats, Floats]:
     """Share of right labels, and its interval: pulled to what is usual by a few labels' worth of doubt."""
     usual = special.expit(RIGHT[0])
-    a, b = right + DOUBT * usual, wrong + DOUBT * (1 - usual)
+    a, b = right + BEFOREHAND * usual, wrong + BEFOREHAND * (1 - usual)
     low, high = beta_interval(a, b)
     return a / (a + b), low, high
 
@@ -138,15 +132,13 @@ def told_by(predicted: Floats, y: Ints) -> float:
 
 
 def believe_classes(
-    fits: list[Annotators], weights: Floats, shares: dict[str, float], alone: Bools | None,
-    known: Bools | None, rng: np.random.Generator,
-) -> Belief:  # fmt: skip
-    """Sum up the hypotheses on how honest labels go wrong."""
+    fits: list[Annotators], weights: Floats, shares: dict[str, float], alone: Bools | None
+) -> Belief:
+    """Sum up the hypotheses on how honest labels go wrong; verdicts on contributors come after."""
     labels = fits[0].labels
     p = np.clip(mixed(weights, [fit.p_correct() for fit in fits]), 1e-9, 1 - 1e-9)
     opposed = float(mixed(weights, [np.array(fit.opposed()) for fit in fits]))
     seen = np.exp(mixed(weights, [fit.seen for fit in fits]))
-    doubtful = reason_for_doubt(opposed)
     credentials = mixed(weights, [fit.features_worth() for fit in fits])
     if opposed > 0.5:
         # Nobody's word counts for more than another's: labels are as right as they are usual for their item.
@@ -154,11 +146,11 @@ def believe_classes(
         if labels.shared:
             p = equal_voices(labels.y, labels.item, labels.classes, float(p[0]))[labels.item, labels.y]
             p = np.clip(p, 1e-9, 1 - 1e-9)
-    people = None
-    if labels.people:
-        people = _contributors(fits, weights, p, doubtful, credentials, known, rng)
     base = float(log_odds(np.array(p.mean())))
-    contributor = np.zeros(labels.n) if people is None else (log_odds(people.quality) - base)[labels.who]
+    contributor = np.zeros(labels.n)
+    if labels.people:
+        quality = quality_of(p, labels.who, labels.count, told_by(seen, labels.y))[0]
+        contributor = (log_odds(quality) - base)[labels.who]
     return Belief(
         p_correct=p,
         base=base,
@@ -169,54 +161,21 @@ def believe_classes(
         predicted=labels.log_p,
         shares=shares,
         wrong=_wrong_share(p, seen, labels.y),
-        contributors=people,
+        contributors=None,
         alone=np.zeros(labels.n, dtype=bool) if alone is None else alone,
-        doubtful=doubtful,
+        doubtful=reason_for_doubt(opposed),
         opposed=opposed,
-        help=None if people is None else what_would_help(people, told_by(labels.log_p, labels.y)),
     )
 
 
-def what_would_help(people: Contributor, told: float) -> str | None:
-    """How many known labels, or second labels, would settle what cannot be told; None where all is settled.
-
-    A known label tells an honest contributor from one who is right half of the time by so many nats; one in
-    a hundred may be misjudged. A second label tells as much less as it is right less surely.
-    """
-    open_ = np.flatnonzero([name == UNSURE for name in people.verdict])
-    if not len(open_):
-        return None
-    right = float(special.expit(RIGHT[0]))
-    nats = right * np.log(2 * right) + (1 - right) * np.log(2 * (1 - right))
-    known = np.ceil((np.log(99) - np.abs(log_odds(people.types[open_, 0]))).clip(1.0) / nats).sum()
-    second = np.ceil(known / max(told, 0.1))
-    whom = f"{len(open_)} contributor{'s' if len(open_) > 1 else ''}"
-    return (
-        f"known labels for about {known:.0f} rows of {whom}, or a second label by others for about "
-        f"{second:.0f} of their items, would settle it"
-    )
-
-
-def _contributors(
-    fits: list[Annotators], weights: Floats, p: Floats, doubtful: str | None, credentials: Floats,
-    known: Bools | None, rng: np.random.Generator,
-) -> Contributor:  # fmt: skip
-    labels = fits[0].labels
-    types = mixed(weights, [fit.types for fit in fits])
-    odds = mixed(weights, [special.logsumexp(fit.odds[:, 1:], axis=1) for fit in fits])
-    told = told_by(mixed(weights, [fit.seen for fit in fits]), labels.y)
-    quality, low, high, _, _ = quality_of(p, labels.who, labels.count, told)
-    free = special.expit(log_odds(p) - credentials)
-    _, _, _, good, bad = quality_of(free, labels.who, labels.count, told)
-    blind, mostly_wrong = how_they_label(fits, weights, p)
-    beyond = beyond_chance(fits[int(np.argmax(weights))], rng)
-    covered = np.ones(labels.count, dtype=bool) if known is None else known
-    accused = accuse(types, blind, mostly_wrong, beyond, covered)
-    verdict, false = accused.verdict, accused.false_accusations
-    if doubtful is not None:
-        verdict, false = [UNSURE] * labels.count, 0.0
-    verdict = [name if known else UNSURE for name, known in zip(verdict, covered, strict=True)]
-    return Contributor(types, verdict, odds, quality, low, high, good, bad, false)
+def reason_for_doubt(opposed: float) -> str | None:
+    """Why nobody can be accused: those who contradict the others may be right; None where that is clear."""
+    if opposed > LARGE_CAMP:
+        return (
+            f"contributors of {opposed:.0%} of the rows contradict the others, and which of the two sides is "
+            "right cannot be told from the labels alone"
+        )
+    return None
 
 
 def _wrong_share(p: Floats, seen: Floats, y: Ints) -> Estimate:

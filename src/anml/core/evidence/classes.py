@@ -17,28 +17,25 @@ import numpy as np
 from scipy import sparse, special
 
 from anml.core.checks import Floats, Ints
-from anml.core.evidence.side import Side, design, newton
+from anml.core.evidence.side import BEFOREHAND, ENOUGH, Side, design, newton
 
-# Pseudo-counts, in labels: of the pooled rows of a confusion matrix, of the spread of wrong labels over the
-# other classes, of a label distribution, of a class prior (or no class prior of one's own).
-MATRIX, SPREAD, LABELS = 4.0, 2.0, 2.0
-CLASS_PRIORS = (5.0, 30.0, None)
+# Pseudo-counts, in labels: of where wrong labels go and of a label distribution, twice that of pooled rows of
+# a confusion matrix.
+PSEUDO = 2.0
 # Log-odds beforehand that an honest label is right (mean, variance), and that a contributor is not honest.
 RIGHT, NOT_HONEST = (2.5, 4.0), -2.0
 # Log-odds of a label against which nothing speaks.
 SURE = 9.0
-# Sharp predictions with many wrong labels, and flat ones with few: temperature and log-odds to start from.
-STARTS = ((1.0, 2.5), (0.45, 1.2), (0.2, 0.8))
-HOTTEST, COLDEST = 4.0, 0.1
-# Steps: before types are told apart, of a start, and in all.
-ALONE, FIRST, STEPS = 6, 14, 40
-# Mean change of beliefs in a step at which the fit is done, and rows that settle where it starts from.
-STILL, ENOUGH = 1e-4, 20_000
+# Sharp predictions with many wrong labels, and flat ones with few: temperature and log-odds to start from;
+# and the coldest and hottest temperature that predictions may need.
+STARTS, TEMPERATURES = ((1.0, 2.5), (0.45, 1.2), (0.2, 0.8)), (0.1, 4.0)
+# Steps: a sixth before types are told apart, a third to find which start is best; below this mean change of
+# beliefs in a step the fit is done.
+STEPS, STILL = 40, 1e-4
 
-# How honest labels go wrong: never, at one rate to any other class alike, or by class.
-NOISES = ("none", "even", "classes")
-# Log prior odds of each of the latter two: that labels of honest contributors are wrong must be seen.
-NOISY = -3.0
+# How honest labels go wrong: never, at one rate to any other class alike, or by class; and the log prior odds
+# of each: that labels of honest contributors are wrong must be seen.
+NOISES = {"none": 0.0, "even": -3.0, "classes": -3.0}
 
 
 class Labels:
@@ -61,8 +58,8 @@ class Labels:
         self.by_both = _sums(self.who * classes + y, self.count * classes)
         self.share = (np.bincount(y, minlength=classes) + 1e-3) / (n + 1e-3 * classes)
         given = np.bincount(self.who * classes + y, minlength=self.count * classes).reshape(-1, classes)
-        own = given[self.who, y] - 1 + LABELS * self.share[y]
-        self.spam = np.log(own / (self.size[self.who] - 1 + LABELS))
+        own = given[self.who, y] - 1 + PSEUDO * self.share[y]
+        self.spam = np.log(own / (self.size[self.who] - 1 + PSEUDO))
         self.means = np.zeros((self.count, 0))
         if self.people and self.features.shape[1]:
             means = self.by @ self.features / np.maximum(self.size, 1)[:, None]
@@ -116,7 +113,7 @@ class Annotators:
     """
 
     def __init__(
-        self, labels: Labels, noise: str, temperature: float, base: float, hottest: float = HOTTEST
+        self, labels: Labels, noise: str, temperature: float, base: float, hottest: float = TEMPERATURES[1]
     ) -> None:
         self.labels, self.noise, self.hottest = labels, noise, hottest
         # A class prior alone is no prediction, to be taken for sharper or flatter than it is.
@@ -139,7 +136,7 @@ class Annotators:
         """A fit to other rows or predictions that starts from what this one found."""
         other = Annotators(labels, self.noise, self.temperature, self.base, hottest)
         other.types, other.class_prior, other.by_class = self.types, self.class_prior, self.by_class
-        other.steps = ALONE
+        other.steps = STEPS // 6
         return other
 
     def climb(self, steps: int) -> "Annotators":
@@ -150,10 +147,10 @@ class Annotators:
             if self.steps % 3 == 2 and self.labels.predicted:
                 self._tune(*given)
             self.expect(given)
-            if self.labels.people and self.steps >= ALONE:
+            if self.labels.people and self.steps >= STEPS // 6:
                 self.judge()
             now = self.p_correct()
-            if self.steps > ALONE + 3 and np.abs(now - before).mean() < STILL:
+            if self.steps > STEPS // 4 and np.abs(now - before).mean() < STILL:
                 break
             before = now
             self._maximise()
@@ -223,8 +220,8 @@ class Annotators:
             # Where wrong labels of a class go, by the other rows.
             mine = self.honest * self.types[k, :1]
             mine[labels.rows, y] = 0.0
-            to = np.maximum(self.wrong_to[:, y].T - mine, 0) + SPREAD / (labels.classes - 1)
-            honest = (1 - right) * to / (np.maximum(self.wrong_to.sum(axis=1) - mine, 0) + SPREAD)
+            to = np.maximum(self.wrong_to[:, y].T - mine, 0) + PSEUDO / (labels.classes - 1)
+            honest = (1 - right) * to / (np.maximum(self.wrong_to.sum(axis=1) - mine, 0) + PSEUDO)
         honest[labels.rows, y] = right[labels.rows, y]
         if not labels.people:
             return honest, None
@@ -232,7 +229,7 @@ class Annotators:
             return honest, _usual_matrix(labels.classes)[y]
         own = np.maximum(self.matrices[k, y] - self.deviant, 0)
         total = np.maximum(self.matrices.sum(axis=1)[k] - self.deviant, 0)
-        return honest, (own + MATRIX * self.pooled[k, y]) / (total + MATRIX)
+        return honest, (own + 2 * PSEUDO * self.pooled[k, y]) / (total + 2 * PSEUDO)
 
     def _look(self, temperature: float, honest: Floats, deviant: Floats | None) -> Floats:
         """Log-probability of each class by predictions, the other labels of the item, and known truth."""
@@ -300,7 +297,7 @@ class Annotators:
             self.count_matrices()
             counted = self.types[:, 2][:, None, None] * self.matrices
             # The pool of the other deviants, for each.
-            pooled = np.maximum(counted.sum(axis=0) - counted, 0) + MATRIX * _usual_matrix(classes)
+            pooled = np.maximum(counted.sum(axis=0) - counted, 0) + 2 * PSEUDO * _usual_matrix(classes)
             self.pooled = pooled / pooled.sum(axis=1, keepdims=True)
         if self.noise == "none":
             return
@@ -350,13 +347,15 @@ class Annotators:
 
         factor = 1.3 if self.steps < 15 else 1.12
         tried = (
-            max(self.temperature / factor, COLDEST),
+            max(self.temperature / factor, TEMPERATURES[0]),
             self.temperature,
             min(self.temperature * factor, self.hottest),
         )
         self.temperature = max(tried, key=lambda t: likelihood(t, self.class_prior))
         if deviant is not None and self.steps % 2:
-            self.class_prior = max(CLASS_PRIORS, key=lambda prior: likelihood(self.temperature, prior))
+            # Its own, weaker or stronger, or that of all.
+            priors = (BEFOREHAND / 2, 3 * BEFOREHAND, None)
+            self.class_prior = max(priors, key=lambda prior: likelihood(self.temperature, prior))
 
     def _weigh(self) -> None:
         """Evidence for this hypothesis: likelihood with types summed out, coefficients by Laplace."""
@@ -374,7 +373,7 @@ class Annotators:
             total += _laplace(self.worth, self.labels.features, by_row)
         if self.noise == "classes":
             total -= 0.5 * float((self.by_class**2 + np.log1p(self.information.sum(axis=0))).sum())
-        self.evidence = total + (0.0 if self.noise == "none" else NOISY)
+        self.evidence = total + NOISES[self.noise]
 
 
 def normalised(logs: Floats) -> tuple[Floats, Floats]:
@@ -408,7 +407,7 @@ def fit_classes(
     y: Ints,
     side: Side,
     before: list[Annotators] | None = None,
-    hottest: float = HOTTEST,
+    hottest: float = TEMPERATURES[1],
 ) -> tuple[list[Annotators], Floats]:
     """The best fit under every hypothesis on noise, and the posterior of each.
 
@@ -423,8 +422,8 @@ def fit_classes(
         tried = [Annotators(few, noise, *start, hottest) for start in starts]
         if before is not None:
             tried.append(before[place].again(few, hottest))
-        best = max((fit.climb(FIRST) for fit in tried), key=lambda fit: fit.evidence)
-        fits.append((best if few is labels else best.again(labels, hottest)).climb(STEPS - FIRST))
+        best = max((fit.climb(STEPS // 3) for fit in tried), key=lambda fit: fit.evidence)
+        fits.append((best if few is labels else best.again(labels, hottest)).climb(STEPS - STEPS // 3))
     evidence = np.array([fit.evidence for fit in fits])
     # Most define what is usual: deviants cannot be the majority while another account is at hand.
     most = np.array([fit.deviating() > 0.5 for fit in fits])
@@ -435,9 +434,9 @@ def fit_classes(
 
 def _some(labels: Labels) -> Labels:
     """Enough rows to tell where to start from."""
-    if labels.n <= ENOUGH:
+    if labels.n <= 100 * ENOUGH:
         return labels
-    rows = np.arange(0, labels.n, -(-labels.n // ENOUGH))
+    rows = np.arange(0, labels.n, -(-labels.n // (100 * ENOUGH)))
     # Contributors keep their numbers.
     rows = np.union1d(rows, [labels.who.argmax()])
     side = Side(*(None if part is None else part[rows] for part in labels.side))

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from anml.core.evidence.belief import Belief, believe_classes
+from anml.core.evidence.belief import Belief, believe_classes, reason_for_doubt
 from anml.core.evidence.classes import fit_classes
 from anml.core.evidence.side import Side
-from anml.core.evidence.verdicts import (
+from anml.core.verdicts import (
     ACCUSED,
     BLIND,
     CONTRADICTS,
@@ -14,7 +14,7 @@ from anml.core.evidence.verdicts import (
     TRUSTED,
     UNSURE,
     accuse,
-    reason_for_doubt,
+    judge_contributors,
 )
 
 
@@ -24,7 +24,7 @@ def believed(truth: np.ndarray, y: np.ndarray, who: np.ndarray, accuracy: float,
     named = np.where(rng.uniform(size=len(truth)) < accuracy, truth, rng.integers(0, classes, len(truth)))
     log_p = np.log(np.where(np.arange(classes) == named[:, None], accuracy, (1 - accuracy) / (classes - 1)))
     fits, weights = fit_classes(log_p, y, Side(who))
-    return believe_classes(fits, weights, {}, None, None, rng)
+    return judge_contributors(believe_classes(fits, weights, {}, None), fits, weights, None, rng)
 
 
 def verdicts(belief: Belief) -> np.ndarray:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from anml.core.evidence.pool import pool
+from anml.predictors.pool import pool
 
 
 def named(truth: np.ndarray, p: float, classes: int = 3) -> np.ndarray:

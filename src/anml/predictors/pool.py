@@ -6,10 +6,7 @@ import numpy as np
 from scipy import special
 
 from anml.core.checks import Floats, Ints
-
-STEPS = 50
-# Labels of a class that are taken to be right beforehand, beside one that may be any.
-RIGHT = 10.0
+from anml.core.evidence.side import BEFOREHAND
 
 
 class Pooled(NamedTuple):
@@ -43,7 +40,7 @@ def pool(each: list[Floats], labels: Ints, weight: Floats | None = None) -> Pool
     counts = np.ones(len(labels)) if weight is None else weight
     likely = np.stack([_likelihood(np.exp(part), labels, counts) for part in each], axis=1)
     share: Floats = np.full(len(each), 1 / len(each))
-    for _ in range(STEPS):
+    for _ in range(50):
         belonging = likely * share
         belonging /= belonging.sum(axis=1, keepdims=True)
         share = counts @ belonging / max(float(counts.sum()), 1e-12)
@@ -59,9 +56,10 @@ def _likelihood(p: Floats, labels: Ints, counts: Floats) -> Floats:
     A predictor that sees through wrong labels is not to blame for them.
     """
     classes = p.shape[1]
-    usual = RIGHT * np.eye(classes) + 1 / classes
+    # So many labels of a class are taken to be right beforehand, beside one that may be any.
+    usual = BEFOREHAND * np.eye(classes) + 1 / classes
     matrix = usual / usual.sum(axis=1, keepdims=True)
-    for _ in range(STEPS // 5):
+    for _ in range(10):
         joint = p * matrix[:, labels].T
         belonging = joint * (counts / np.maximum(joint.sum(axis=1), 1e-12))[:, None]
         given = np.stack([np.bincount(labels, column, classes) for column in belonging.T])

@@ -5,13 +5,15 @@ who are accused, more evidence than contributors dealt at random from trusted ro
 show, and labels that are more often wrong than right where it matters.
 """
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from scipy import special
 
 from anml.core.checks import Bools, Floats, Ints
-from anml.core.evidence.classes import ALONE, Annotators, Labels
+from anml.core.evidence.belief import Belief, Contributor, log_odds, mixed, quality_of, told_by
+from anml.core.evidence.classes import RIGHT, STEPS, Annotators, Labels
 from anml.core.evidence.side import Side
 
 TRUSTED, UNSURE = "trusted", "cannot tell"
@@ -27,8 +29,6 @@ PROBABLY = 0.9
 MORE_WRONG = 4.0
 # Contributors dealt at random for each that might be accused.
 DEALT = 30
-# Above this share of the rows, those who contradict the others may be the ones who are right.
-LARGE_CAMP = 0.38
 
 
 class Accusation(NamedTuple):
@@ -75,7 +75,7 @@ def accuse(types: Floats, blind: Bools, mostly_wrong: Bools, beyond: Bools, know
     return Accusation([str(name) for name in verdict], float(honest[accused].sum()))
 
 
-def how_they_label(fits: list[Annotators], weights: Floats, p_correct: Floats) -> tuple[Bools, Bools]:
+def how_they_label(fits: list[Annotators], weights: Floats) -> tuple[Bools, Bools]:
     """Whose labels tell nothing of the truth, and whose labels of some class are mostly wrong."""
     labels = fits[0].labels
     posterior = sum(w * fit.posterior() for w, fit in zip(weights, fits, strict=True))
@@ -146,7 +146,7 @@ def _judged(fit: Annotators, rows: Ints, who: Ints, like: int) -> Floats:
     null = Annotators(dealt, fit.noise, 1.0, fit.base)
     null.by_class, null.worth, null.class_prior = fit.by_class, fit.worth, fit.class_prior
     null.bad_worth = np.zeros(dealt.means.shape[1])
-    for _ in range(ALONE):
+    for _ in range(STEPS // 6):
         null.pooled = np.broadcast_to(fit.pooled[like], null.pooled.shape)
         null.expect()
         null.count_matrices()
@@ -158,11 +158,48 @@ def _of(part: Floats | None, rows: Ints) -> Floats | None:
     return None if part is None else part[rows]
 
 
-def reason_for_doubt(opposed: float) -> str | None:
-    """Why nobody can be accused: those who contradict the others may be right; None where that is clear."""
-    if opposed > LARGE_CAMP:
-        return (
-            f"contributors of {opposed:.0%} of the rows contradict the others, and which of the two sides is "
-            "right cannot be told from the labels alone"
-        )
-    return None
+def judge_contributors(
+    belief: Belief, fits: list[Annotators], weights: Floats, known: Bools | None, rng: np.random.Generator
+) -> Belief:
+    """The same belief, with a verdict on every contributor and what would settle the open ones.
+
+    `known` are contributors whose rows others cover.
+    """
+    labels = fits[0].labels
+    if not labels.people:
+        return belief
+    p = belief.p_correct
+    types = mixed(weights, [fit.types for fit in fits])
+    odds = mixed(weights, [special.logsumexp(fit.odds[:, 1:], axis=1) for fit in fits])
+    told = told_by(mixed(weights, [fit.seen for fit in fits]), labels.y)
+    quality, low, high, _, _ = quality_of(p, labels.who, labels.count, told)
+    _, _, _, good, bad = quality_of(belief.r_free, labels.who, labels.count, told)
+    blind, mostly_wrong = how_they_label(fits, weights)
+    beyond = beyond_chance(fits[int(np.argmax(weights))], rng)
+    covered = np.ones(labels.count, dtype=bool) if known is None else known
+    verdict, false = accuse(types, blind, mostly_wrong, beyond, covered)
+    if belief.doubtful is not None:
+        verdict, false = [UNSURE] * labels.count, 0.0
+    verdict = [name if sure else UNSURE for name, sure in zip(verdict, covered, strict=True)]
+    people = Contributor(types, verdict, odds, quality, low, high, good, bad, false)
+    return replace(belief, contributors=people, help=what_would_help(people, told_by(labels.log_p, labels.y)))
+
+
+def what_would_help(people: Contributor, told: float) -> str | None:
+    """How many known labels, or second labels, would settle what cannot be told; None where all is settled.
+
+    A known label tells an honest contributor from one who is right half of the time by so many nats; one in
+    a hundred may be misjudged. A second label tells as much less as it is right less surely.
+    """
+    open_ = np.flatnonzero([name == UNSURE for name in people.verdict])
+    if not len(open_):
+        return None
+    right = float(special.expit(RIGHT[0]))
+    nats = right * np.log(2 * right) + (1 - right) * np.log(2 * (1 - right))
+    known = np.ceil((np.log(99) - np.abs(log_odds(people.types[open_, 0]))).clip(1.0) / nats).sum()
+    second = np.ceil(known / max(told, 0.1))
+    whom = f"{len(open_)} contributor{'s' if len(open_) > 1 else ''}"
+    return (
+        f"known labels for about {known:.0f} rows of {whom}, or a second label by others for about "
+        f"{second:.0f} of their items, would settle it"
+    )
