@@ -1,0 +1,29 @@
+"""Where to compute: on a GPU where there is one, and never by a silent copy."""
+
+import torch
+
+from anml.core.errors import InputError
+
+DEVICES = ("auto", "cpu", "cuda", "mps")
+
+
+def device_of(name: str | torch.device) -> torch.device:
+    """A device by name; `auto` is the GPU where there is one, else the processor.
+
+    Examples
+    --------
+    >>> device_of("cpu")
+    device(type='cpu')
+    """
+    if isinstance(name, torch.device):
+        return name
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    kind = str(name).split(":")[0]
+    if kind not in DEVICES:
+        raise InputError(f"device must be one of {', '.join(DEVICES)}, got {name!r}")
+    if kind == "cuda" and not torch.cuda.is_available():
+        raise InputError("device 'cuda' was asked for, and torch sees no GPU here; use 'auto' or 'cpu'")
+    if kind == "mps" and not torch.backends.mps.is_available():
+        raise InputError("device 'mps' was asked for, and torch sees none here; use 'auto' or 'cpu'")
+    return torch.device(name)
