@@ -113,7 +113,7 @@ def alone(which: str, how: str, streamed: bool) -> None:
         epoch = train(module, x, y, 2)
         start = time.perf_counter()
         batch = 64 if streamed else IMAGES
-        module_quality(module, x, y, gradients=how, batch=batch, limit_bytes=2**33)
+        module_quality(module, x, y, gradients=how, batch=batch)
         seconds = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(f"{seconds / epoch:.2f} {peak:.2f} {epoch:.2f}")

@@ -35,7 +35,7 @@ def samples_of(data: Any, y: Any = None, batch: int = 64) -> Samples:
     if isinstance(data, DataLoader):
         _check_order(data, y)
         sized = not isinstance(data.dataset, IterableDataset)
-        return Samples(data, len(data.dataset) if sized else None)
+        return Samples(data, len(data.dataset) if sized else None)  # type: ignore[arg-type]
     if isinstance(data, Dataset):
         if y is not None:
             raise InputError("a Dataset brings its own targets; leave y out")
@@ -57,7 +57,7 @@ class _Cut(NamedTuple):
     y: Tensor
     batch: int
 
-    def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
+    def __iter__(self) -> Iterator[Any]:
         for start in range(0, len(self.y), self.batch):
             rows = slice(start, start + self.batch)
             yield _each(self.x, lambda tensor, rows=rows: tensor[rows]), self.y[rows]
