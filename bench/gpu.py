@@ -1,8 +1,8 @@
 """`python bench/gpu.py`: exact Krum on one GPU, by the fused kernel and by torch, in fp32 and in tf32.
 
 Needs torch with CUDA, triton and numpy; without an installation set PYTHONPATH=src. Samples are made up, of
-the size of Covertype: 581,012 with 54 features, 7 classes, gradients of a 54-64-32-7 network, k = 10. Products
-alone are the matrix products that any exact way must do, without distances and selection.
+the size of Covertype: 581,012 with 54 features, 7 classes, gradients of a 54-64-32-7 network, k = 10.
+Products alone are the matrix products that any exact way must do, without distances and selection.
 """
 
 import argparse

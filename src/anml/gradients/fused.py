@@ -9,8 +9,8 @@ Products take three passes of the tensor cores ("tf32x3", about as exact as plai
 `torch.backends.cuda.matmul.allow_tf32` is set.
 """
 
+from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -39,7 +39,8 @@ def usable(factors: Factors, k: int) -> bool:
     )
 
 
-class State(NamedTuple):
+@dataclass(frozen=True)
+class State:
     """The nearest found so far, bounds on the k-th, and distances not yet selected from."""
 
     best: Tensor

@@ -112,9 +112,7 @@ def _write(distance, counts, own, own_ok, bound, lists, count, ROOM: tl.constexp
     if tl.max(found, axis=0) > 0:
         first = tl.atomic_add(count + own, found, mask=found > 0, sem="relaxed")
         place = tl.expand_dims(first, AXIS) + tl.cumsum(near, axis=AXIS) - 1
-        tl.store(
-            lists + tl.expand_dims(own, AXIS) * ROOM + place, distance, mask=(near > 0) & (place < ROOM)
-        )
+        tl.store(lists + tl.expand_dims(own, AXIS) * ROOM + place, distance, mask=(near > 0) & (place < ROOM))
 
 
 def compiled(target: Any) -> Any:

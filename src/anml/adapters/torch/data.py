@@ -110,7 +110,10 @@ def _tensor(values: Any) -> Tensor:
     array = np.asarray(values)
     if array.dtype.kind not in "iufb":
         raise InputError(f"samples and targets must be numbers, got {array.dtype}")
-    return torch.as_tensor(array.astype(np.float32) if array.dtype == np.float64 else array)
+    if array.dtype == np.float64:
+        array = array.astype(np.float32)
+    # Arrow's buffers must not be written to, and torch has no such tensors.
+    return torch.as_tensor(array if array.flags.writeable else array.copy())
 
 
 def _tensors(data: Any) -> Any:

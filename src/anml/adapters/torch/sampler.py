@@ -13,9 +13,6 @@ from anml.core.domain import Weighting
 from anml.core.errors import InputError
 from anml.core.selection import draw
 
-# So many draws are made at a time where weights follow a model that is being trained.
-AT_A_TIME = 64
-
 
 class Following(Protocol):
     """What has a weighting that changes, as a `Reweigher`."""
@@ -87,14 +84,17 @@ class WeightedSampler(Sampler[int]):
         self.epoch, self.position = int(state["epoch"]), int(state["position"])
 
     def _following(self) -> Iterator[int]:
-        """Draws in small blocks, each by the weights of its moment."""
+        """One draw after another, each by the weights of its moment and a random number of its place."""
+        assert self.followed is not None
+        places = np.random.default_rng([self.seed, self.epoch]).uniform(size=len(self) * self.replicas)
+        drawn_by, steps = None, np.zeros(0)
         while self.position < len(self):
-            block, skip = divmod(self.position, AT_A_TIME)
-            rng = np.random.default_rng([self.seed, self.epoch, block])
-            rows = draw(self.weights, AT_A_TIME * self.replicas, rng)
-            for row in rows[self.rank :: self.replicas][skip : len(self) - block * AT_A_TIME].tolist():
-                self.position += 1
-                yield row
+            if self.followed.weighting is not drawn_by:
+                drawn_by, weights = self.followed.weighting, self.weights
+                steps = np.cumsum(weights if weights.sum() > 0 else np.ones_like(weights))
+            place = places[self.position * self.replicas + self.rank] * steps[-1]
+            self.position += 1
+            yield int(np.searchsorted(steps, place, side="right"))
         self.position = 0
 
     def __iter__(self) -> Iterator[int]:
