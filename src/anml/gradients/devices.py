@@ -1,10 +1,31 @@
 """Where to compute: on a GPU where there is one, and never by a silent copy."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
 import torch
 
 from anml.core.errors import InputError
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
+_CURRENT: ContextVar[str] = ContextVar("device", default="cpu")
+
+
+@contextmanager
+def on(name: str | torch.device) -> Iterator[torch.device]:
+    """Networks inside the block are trained on this device."""
+    device = device_of(name)
+    before = _CURRENT.set(str(device))
+    try:
+        yield device
+    finally:
+        _CURRENT.reset(before)
+
+
+def current() -> torch.device:
+    """Where networks are trained: the processor, unless `on` says otherwise."""
+    return torch.device(_CURRENT.get())
 
 
 def device_of(name: str | torch.device) -> torch.device:
