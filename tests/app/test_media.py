@@ -33,7 +33,6 @@ class TestPictures:
         assert found > 0.9
         page = audit.report(tmp_path / "report.html").read_text()
         assert page.count("data:image/png;base64,") == min(20, int((~audit.samples["kept"]).sum()))
-        assert audit.contributors.filter(pl.col("contributor") == "vendor-beta")["quality"][0] < 0.5
 
     def test_an_embedding_of_the_users_own_is_asked_once(self, pictures, tmp_path):
         folder, frame, _ = pictures

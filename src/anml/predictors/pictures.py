@@ -47,7 +47,7 @@ def random_features(pixels: Pixels, seed: int) -> Floats:
     directions = vectors[:, -count:].flip(1)
     # The sign of a direction is arbitrary; the same everywhere gives the same bytes.
     directions = directions * torch.sign(directions[directions.abs().argmax(0), torch.arange(count)])
-    return (features @ directions).numpy()
+    return np.asarray((features @ directions).numpy())
 
 
 def picture_predictions(
@@ -97,7 +97,8 @@ def _trained(
             rows = learn[order[start : start + BATCH]]
             optimiser.zero_grad()
             shifted = _shifted(_scaled(pixels[rows]), generator)
-            functional.cross_entropy(module(shifted), targets[rows], label_smoothing=0.05).backward()
+            each = functional.cross_entropy(module(shifted), targets[rows], label_smoothing=0.05)
+            each.backward()  # type: ignore[no-untyped-call]
             optimiser.step()
         with torch.no_grad():
             blocks = (asked[at : at + 256] for at in range(0, len(asked), 256))

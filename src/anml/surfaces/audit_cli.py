@@ -8,6 +8,7 @@ import typer
 
 from anml.core.errors import InputError
 from anml.surfaces.audit_options import (
+    Address,
     Cache,
     Compare,
     Contributor,
@@ -17,6 +18,7 @@ from anml.surfaces.audit_options import (
     Domain,
     EmbedBy,
     Embeddings,
+    EngineName,
     Features,
     GoldColumn,
     HalfLife,
@@ -48,6 +50,7 @@ from anml.surfaces.audit_options import (
     request_of,
 )  # fmt: skip
 from anml.surfaces.ledger_common import Keys, LedgerUrl, PolicyFile
+from anml.surfaces.slices import holds_parquet
 from anml.surfaces.sources import Accounts, Format, Place, TrackDomain, finish, fit, folder_of, read
 
 if TYPE_CHECKING:
@@ -69,9 +72,17 @@ def audit(
     track_domain: TrackDomain = "default", policy: PolicyFile = None, known: KnownColumn = None,
     predictions: Predictions = None, embeddings: Embeddings = None, key: Key = None, image: Image = None,
     text: Text = None, embed: EmbedBy = None, cache: Cache = None, device: Device = "auto",
-    quiet: Quiet = False,
+    engine: EngineName = None, address: Address = None, quiet: Quiet = False,
 ) -> None:  # fmt: skip
     """Decide how far each row of a table can be trusted, and say why."""
+    if engine is not None or holds_parquet(data):
+        request = request_of(
+            label, contributor, item, verification, reputation, time, half_life, domain, derived_from,
+            gold, features, ignore, task, recipe, keep, profile, score, now, r_min, newcomer, False, seed,
+            known, predictions, embeddings, key,
+        )  # fmt: skip
+        _audit_slices(data, request, engine, address, out, json, quiet)
+        return
     # What is wrong with the file is said before the heavy imports.
     given = {"label": label, "contributor": contributor, "item": item, "time": time}
     found = read(data, format, given, Place(ledger, keys, source, track_domain, policy))
@@ -173,6 +184,20 @@ def demo(
         write_frame(contributed, data)
         write_frame(right, test)
         _train(data, request, "mlp", test, run, json, not sys.stderr.isatty())
+
+
+def _audit_slices(
+    data: Path, request: "Request", engine: str | None, address: str | None, out: Path | None, json: bool,
+    quiet: bool,
+) -> None:  # fmt: skip
+    from anml.surfaces.progress import progress_shown
+    from anml.surfaces.slices import audit_in_slices
+
+    if out is None:
+        raise InputError("with an engine, or a folder of Parquet files, the output needs a folder: --out DIR")
+    with progress_shown(**_patience(quiet or json)) as progress:
+        result = audit_in_slices(data, request, engine or "local", address, out, progress)
+    _show(result, "audit", out, ["samples/", "contributors.csv", "report.html", "run.json"], json)
 
 
 def _demo_images(out: Path, data: Path, run: Path, seed: int, json: bool) -> None:

@@ -70,6 +70,16 @@ EmbedBy = Annotated[
 ]
 Cache = Annotated[Path | None, typer.Option(help="Folder that keeps what a model embedded, by content.")]
 Device = Annotated[str, typer.Option(help="Where networks are trained: auto, cpu, cuda or mps.")]
+EngineName = Annotated[
+    str | None,
+    typer.Option(
+        "--engine",
+        help="Slice by slice instead of in memory, for Parquet files: local (this process) or ray.",
+    ),
+]
+Address = Annotated[
+    str | None, typer.Option(help="Address of a Ray cluster; without it Ray is started on this machine.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress on the error stream.")]
 Features = Annotated[str | None, typer.Option(help="Columns to use as features, separated by commas.")]
 Ignore = Annotated[str | None, typer.Option(help="Columns not to use as features, separated by commas.")]

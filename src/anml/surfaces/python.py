@@ -7,6 +7,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from anml.app.audit import audit_table
 from anml.app.files import write_file
 from anml.app.media import Media, with_media
@@ -14,6 +16,7 @@ from anml.app.output import write_run
 from anml.app.request import Request
 from anml.app.result import Audited
 from anml.core.domain import Gate, Recipe
+from anml.core.errors import InputError
 from anml.gradients.devices import on
 from anml.gradients.scoring import Profile, profile_of
 from anml.intake.tables import to_native
@@ -21,6 +24,7 @@ from anml.predictors.embed import Embed
 from anml.surfaces.accused import false_alarms, opening
 from anml.surfaces.progress import progress_shown
 from anml.surfaces.report import render_report
+from anml.surfaces.slices import audit_in_slices, holds_parquet
 from anml.surfaces.sources import Place, finish, fit, folder_of, read
 from anml.surfaces.tables import first_rows
 from anml.surfaces.verdict import verdict
@@ -126,6 +130,9 @@ def audit(
     embed: str | Embed | None = None,
     cache: str | Path | None = None,
     device: str = "auto",
+    engine: str | None = None,
+    address: str | None = None,
+    out: str | Path | None = None,
     progress: bool | Callable[[str, int, int], None] | None = None,
 ) -> Audit:
     """Decide how far each row of a table can be trusted, and say why.
@@ -190,17 +197,35 @@ def audit(
         A folder that keeps what a named model embedded, by content.
     device
         Where networks are trained: `"auto"` is a GPU where there is one.
+    engine, address, out
+        For a Parquet file, or a folder of them, that is judged slice by slice into the folder `out`:
+        `"local"` in this process, or `"ray"`, on this machine or at the address of a cluster. `samples` is
+        then a lazy frame. A run that was broken off goes on where it was.
     progress
         None shows a run that takes longer than two seconds, true shows any, false none; or a function
         of (what, done, of). Where there is no terminal and no notebook, lines go to the logger "anml".
     """
+    chosen = profile if score is None else replace(profile_of(profile), method=score)
+    if engine is not None or holds_parquet(data):
+        if out is None:
+            raise InputError("with an engine, or a folder of Parquet files, the output needs a folder: out")
+        asked = Request(
+            label=label, contributor=contributor, item=item, verification=verification, reputation=reputation,
+            time=time, derived_from=derived_from, gold=gold, known=known, features=features, ignore=ignore,
+            task=task, recipe=recipe, keep=keep, profile=chosen, seed=seed, compare=False,
+            predictions=predictions, embeddings=embeddings,
+        )  # fmt: skip
+        with progress_shown(progress) as report:
+            result = audit_in_slices(data, asked, engine or "local", address, Path(out), report)
+        found_all = Audit(result)
+        found_all.samples = pl.scan_parquet(Path(out) / "samples")
+        return found_all
     given = {"label": label, "contributor": contributor, "item": item, "time": time}
     place = Place(
         None if ledger is None else str(ledger), None if keys is None else Path(keys), source, track_domain,
         None if policy is None else Path(policy),
     )  # fmt: skip
     found = read(data, format, given, place)
-    chosen = profile if score is None else replace(profile_of(profile), method=score)
     request = Request(
         label=label, contributor=contributor, item=item, verification=verification, reputation=reputation,
         time=time, derived_from=derived_from, gold=gold, known=known, features=features, ignore=ignore,
