@@ -42,7 +42,7 @@ from anml.app.spreadsheets import safe_for_spreadsheets
 from anml.core.canonical import sha256
 from anml.core.checks import Floats, as_codes
 from anml.core.errors import InputError
-from anml.core.evidence.classes import fit_classes
+from anml.core.evidence.classes import NOISES, fit_classes
 from anml.core.evidence.partition import Beliefs, Sums, accused, learn, start
 from anml.core.evidence.side import Side
 from anml.core.evidence.verdicts import reason_for_doubt
@@ -223,8 +223,9 @@ def _learned(
         plan.work, plan.out / "samples", plan.roles, names, classes, prepared.preparation, models, where
     )
     codes = as_codes("contributor", prepared.contributor, len(y))[0]
-    fits, weights = fit_classes(models.log_p(prepared.x, half), y, Side(codes))
-    best = fits[int(np.argmax(weights))]
+    # Few labels of each contributor do not show that honest labels may be wrong; thousands do.
+    fits, _ = fit_classes(models.log_p(prepared.x, half), y, Side(codes))
+    best = fits[NOISES.index("classes")]
     classes_count = np.full(len(classes), 1 / len(classes))
     return audited, shared, start(best, codes, given.sum(axis=1), given, classes_count, best.base)
 

@@ -156,7 +156,7 @@ def tally(part: Slice, step: Step) -> Tally:
     with np.load(step.work / f"{part.name}.npz") as kept:
         raw = kept["raw"]
     each = (p, p >= 0.5, log_p.argmax(axis=1) == y, raw)
-    right, sure, agreed, scores = (1.0 * np.bincount(who, values, count) for values in each)
+    right, sure, agreed, scores = (np.asarray(np.bincount(who, w, count), np.float64) for w in each)
     ends = float(raw.min()), float(raw.max())
     return Tally(table.reshape(count, classes, classes), right, sure, agreed, scores, *ends)
 
