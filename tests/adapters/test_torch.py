@@ -89,7 +89,7 @@ def test_samples_that_do_not_fit_are_refused(x, y, said):
 
 
 def test_a_sampler_takes_a_weighting_and_a_seed():
-    with pytest.raises(InputError, match=r"weighting must be what anml\.weigh returns, got list"):
+    with pytest.raises(InputError, match=r"what anml\.weigh returns or a Reweigher, got list"):
         WeightedSampler([1.0, 2.0])
     for seed in (-1, 0.5):
         with pytest.raises(InputError, match="seed must"):

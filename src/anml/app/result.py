@@ -49,6 +49,8 @@ class Audited:
         What a ledger knows of the contributors and of each v, where one was asked.
     gold
         What rows with a known label say about p_correct; None where there are none.
+    pictures, excerpts
+        Small pictures (PNG), or the beginning of the text, of the rows to look at first.
     """
 
     samples: pl.DataFrame
@@ -74,6 +76,8 @@ class Audited:
     false_accusations: float = 0.0
     doubtful: str | None = None
     help: str | None = None
+    pictures: dict[int, bytes] | None = None
+    excerpts: dict[int, str] | None = None
 
     @property
     def noise(self) -> float:

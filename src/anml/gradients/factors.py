@@ -7,7 +7,7 @@ loss's gradient d_i at its output, so inner products of gradients are sums over 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, Protocol
 
 import torch
 from torch import Tensor
@@ -19,6 +19,28 @@ from anml.gradients.mlp import Networks, deltas, forward, losses, output_delta
 Loss = Literal["softmax", "logistic", "squared"]
 
 
+class Part(Protocol):
+    """Gradients of some parameters of a module, a sample each, formed or not."""
+
+    def take(self, rows: Tensor | slice) -> Any:
+        """The part of some of the samples."""
+
+    def norms(self) -> Tensor:
+        """Squared length of each sample's gradient."""
+
+    def products(self, others: Any) -> Tensor:
+        """Inner products with the gradients of others."""
+
+    def formed(self) -> Tensor:
+        """The gradients themselves, (n, parameters)."""
+
+    def joined(self, others: Sequence[Any]) -> Any:
+        """These samples and others, in this order."""
+
+    def bytes_per_sample(self) -> int:
+        """What one sample takes."""
+
+
 @dataclass(frozen=True)
 class LayerFactor:
     """Inputs (n, in) and output deltas (n, out) of one linear layer."""
@@ -27,12 +49,40 @@ class LayerFactor:
     d: Tensor
     bias: bool = True
 
+    def take(self, rows: Tensor | slice) -> "LayerFactor":
+        """The factors of some of the samples."""
+        return LayerFactor(self.a[rows], self.d[rows], self.bias)
+
+    def norms(self) -> Tensor:
+        """Squared length of each sample's gradient."""
+        return (self.a.square().sum(1) + float(self.bias)) * self.d.square().sum(1)
+
+    def products(self, others: "LayerFactor") -> Tensor:
+        """Inner products with the gradients of others."""
+        return (self.a @ others.a.T + float(self.bias)) * (self.d @ others.d.T)
+
+    def formed(self) -> Tensor:
+        """Gradients of the weight (out x in) and then of the bias."""
+        if self.d.shape[1] == 1 and not self.bias:
+            return self.a * self.d
+        weight = (self.d.unsqueeze(2) * self.a.unsqueeze(1)).flatten(1)
+        return torch.cat([weight, self.d], dim=1) if self.bias else weight
+
+    def joined(self, others: Sequence["LayerFactor"]) -> "LayerFactor":
+        """These samples and others, in this order."""
+        parts = [self, *others]
+        return LayerFactor(torch.cat([p.a for p in parts]), torch.cat([p.d for p in parts]), self.bias)
+
+    def bytes_per_sample(self) -> int:
+        """What one sample takes."""
+        return (self.a.shape[1] + self.d.shape[1]) * self.a.element_size()
+
 
 @dataclass(frozen=True)
 class Factors:
     """Factors of all layers, and each sample's loss."""
 
-    layers: list[LayerFactor]
+    layers: Sequence[Part]
     loss: Tensor
 
     def __len__(self) -> int:
@@ -40,14 +90,13 @@ class Factors:
 
     def take(self, rows: Tensor | slice) -> "Factors":
         """The factors of some of the samples."""
-        layers = [LayerFactor(layer.a[rows], layer.d[rows], layer.bias) for layer in self.layers]
-        return Factors(layers, self.loss[rows])
+        return Factors([layer.take(rows) for layer in self.layers], self.loss[rows])
 
     def norms(self) -> Tensor:
         """Squared length of each sample's gradient."""
         total = torch.zeros_like(self.loss)
         for layer in self.layers:
-            total += (layer.a.square().sum(1) + float(layer.bias)) * layer.d.square().sum(1)
+            total += layer.norms()
         return total
 
     def products(self, others: "Factors", room: Tensor | None = None) -> Tensor:
@@ -55,6 +104,9 @@ class Factors:
         shape = (len(self), len(others))
         total, inputs, outputs = _room(self.loss, shape) if room is None else _cut(room, shape)
         for depth, (mine, theirs) in enumerate(zip(self.layers, others.layers, strict=True)):
+            if not (isinstance(mine, LayerFactor) and isinstance(theirs, LayerFactor)):
+                total = total.add_(mine.products(theirs)) if depth else total.copy_(mine.products(theirs))
+                continue
             into = inputs if depth else total
             torch.mm(mine.a, theirs.a.T, out=into)
             if mine.bias:
@@ -73,9 +125,14 @@ def _cut(room: Tensor, shape: tuple[int, int]) -> tuple[Tensor, ...]:
     return tuple(part[: shape[0] * shape[1]].view(shape) for part in room)
 
 
+def formed_part(gradients: Tensor) -> LayerFactor:
+    """Gradients that were formed after all, (n, parameters), as one layer with delta one."""
+    return LayerFactor(gradients, torch.ones_like(gradients[:, :1]), bias=False)
+
+
 def explicit(gradients: Tensor, loss: Tensor) -> Factors:
-    """Gradients that were formed after all, (n, parameters), as factors: one layer, delta one."""
-    return Factors([LayerFactor(gradients, torch.ones_like(gradients[:, :1]), bias=False)], loss)
+    """Gradients that were formed after all, (n, parameters), as factors."""
+    return Factors([formed_part(gradients)], loss)
 
 
 def network_factors(networks: Networks, x: Tensor, y: Tensor, task: Task) -> Factors:

@@ -11,6 +11,7 @@ from anml.core.checks import one_of
 from anml.core.signals.policy import Evidence, Policy, Verdict
 from anml.intake.contributions import IS_TRUTH, KNOWN, PLATFORMS, REVIEWED, Contributions
 from anml.intake.exports import AUTO, FORMATS, JSON, MARKS, TABLE, Chosen, read_export, recognise
+from anml.intake.pictures import read_folder
 from anml.intake.tables import Table, read_table
 
 # The columns by which rows written by `anml ledger import --out` are known.
@@ -40,6 +41,8 @@ class Source(NamedTuple):
 def read_source(path: Path, format: str, given: Chosen) -> Source:
     """Read a file as what it is; `given` are the columns, or the question, that were named."""
     one_of("format", format, (AUTO, *FORMATS))
+    if path.is_dir() and format in (AUTO, TABLE):
+        return plain_source(read_folder(path))
     if format == AUTO and path.suffix.lower() not in JSON:
         table = read_table(path)
         if not any(marks <= set(table.frame.columns) for marks in MARKS.values()):

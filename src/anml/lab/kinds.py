@@ -13,12 +13,23 @@ from anml.lab.data import DATASETS
 from anml.lab.peers import PEERS as REAL_PEERS
 from anml.lab.spec import Experiment
 
+# Cases of a convolutional network and of a transformer, and ways to approximate q; in `anml.lab.modules`.
+MODULE_CASES = tuple(
+    f"{name}-{attack}"
+    for name in ("pictures", "texts")
+    for attack in ("flip", "alike", "aligned", "faked", "backdoor", "shift")
+)
+APPROXIMATIONS = (
+    *("exact", "sketch", "last", "references", "approximate", "minibatch", "checkpoints", "clients"),
+)
 # A module with `run_block`, loaded when needed (torch is slow to load).
 KINDS = {
     "simulated": "anml.lab.trial",
     "real": "anml.lab.real",
     "calibration": "anml.lab.calibration",
     "bank": "anml.lab.bank.run",
+    "modules": "anml.lab.modules.run",
+    "approximations": "anml.lab.modules.approximate",
 }
 
 DATA: dict[str, Collection[str]] = {
@@ -26,9 +37,16 @@ DATA: dict[str, Collection[str]] = {
     "real": CONTRIBUTED,
     "calibration": DATASETS,
     "bank": CONDITIONS,
+    "modules": MODULE_CASES,
+    "approximations": MODULE_CASES,
 }
 # Kinds whose rows are not simulated from a setting, and the methods they run beside the recipes.
-PEERS: dict[str, Collection[str]] = {"real": REAL_PEERS, "bank": bank_peers.PEERS}
+PEERS: dict[str, Collection[str]] = {
+    "real": REAL_PEERS,
+    "bank": bank_peers.PEERS,
+    "modules": ("reweigher", "oracle"),
+    "approximations": APPROXIMATIONS,
+}
 
 _BINS = tuple(in_columns(reliability(np.array([0.5]), np.array([True]))))
 _BELIEF = ("calibration", "gap", "ranking")
@@ -40,6 +58,11 @@ METRICS: dict[str, tuple[str, ...]] = {
     "real": ("accuracy", "correlation", "ranks", *_BELIEF, "seconds", *_BINS),
     "calibration": (*_BELIEF, *_BINS),
     "bank": (*MEASURES, "seconds"),
+    "modules": (
+        *("error", "precision", "kept", "attack", "seconds"),
+        *("loss_1", "loss_2", "loss_4", "loss_8", "loss_12"),
+    ),
+    "approximations": ("ranks", "off", "precision", "seconds", "mebibytes"),
 }
 # Those that rows have only where there is something to measure.
 OF_EVIDENCE = ("calibration",)
@@ -81,6 +104,14 @@ MEANING = {
     "krum_s": "seconds to score by Krum",
     "combine_ms": "milliseconds to combine signals",
     "train_s": "seconds to train the final model",
+    "attack": "percent of test rows with the backdoor that are given its target",
+    "loss_1": "loss on test data after one epoch",
+    "loss_2": "loss on test data after two epochs",
+    "loss_4": "loss on test data after four epochs",
+    "loss_8": "loss on test data after eight epochs",
+    "loss_12": "loss on test data after twelve epochs",
+    "off": "mean absolute difference from exact q",
+    "mebibytes": "what the gradients of all samples take while they are compared",
 }
 
 

@@ -50,6 +50,8 @@ Progress = Callable[[str, int, int], None]
 LOAD: dict[str, Callable[[str], Any]] = {
     "real": lambda name: load_contributed(name, stream(0, 0, "labels", name)),
     "bank": lambda name: make_condition(name, 0),
+    "modules": lambda name: None,
+    "approximations": lambda name: None,
 }
 
 

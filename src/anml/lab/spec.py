@@ -15,7 +15,12 @@ from anml.lab.fields import EXPERIMENT, SETTING, listed, methods, settings, show
 
 Key = tuple[tuple[str, str], ...]
 # What is reported where a file names no metrics and its kind of experiment measures no error.
-FIRST_METRIC = {"real": ("accuracy",), "calibration": ("calibration",), "bank": ("error_lr", "error_rf")}
+FIRST_METRIC = {
+    "real": ("accuracy",),
+    "calibration": ("calibration",),
+    "bank": ("error_lr", "error_rf"),
+    "approximations": ("ranks",),
+}
 
 
 @dataclass(frozen=True)

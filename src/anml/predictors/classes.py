@@ -13,6 +13,7 @@ import torch
 
 from anml.core.checks import Floats, Ints
 from anml.gradients.crossfit import CrossFit, Progress, Training, cross_fit, network_folds
+from anml.gradients.devices import current
 from anml.gradients.mlp import Networks, predict
 from anml.predictors.gaussians import MOVED, ClassGaussians
 
@@ -78,19 +79,20 @@ def network(
     rows: Rows, weight: Floats | None, start: Networks | None, progress: Progress | None
 ) -> tuple[Floats, CrossFit]:
     """Networks that stop early, going on from `start` where there is one."""
-    inputs = torch.as_tensor(rows.x, dtype=torch.float32)
+    inputs = torch.as_tensor(rows.x, dtype=torch.float32, device=current())
     taught = torch.as_tensor(rows.taught)
-    targets = torch.as_tensor(rows.y[rows.taught], dtype=torch.long)
+    targets = torch.as_tensor(rows.y[rows.taught], dtype=torch.long, device=inputs.device)
     fit = cross_fit(
         inputs[taught], targets, "classification", rows.classes, rows.groups, rows.training, rows.seed,
         weight=None if weight is None else weight[rows.taught], start=start, progress=progress,
     )  # fmt: skip
     out = np.empty((len(rows.y), rows.classes))
-    out[rows.taught] = torch.log_softmax(fit.held_out.double(), dim=1).numpy()
+    out[rows.taught] = torch.log_softmax(fit.held_out.double(), dim=1).cpu().numpy()
     rest = np.ones(len(rows.y), dtype=bool)
     rest[rows.taught] = False
     if rest.any():
-        each = torch.log_softmax(predict(fit.folds, inputs[torch.as_tensor(rest)]).double(), dim=2).numpy()
+        asked = inputs[torch.as_tensor(rest, device=inputs.device)]
+        each = torch.log_softmax(predict(fit.folds, asked).double(), dim=2).cpu().numpy()
         out[rest] = _of_folds(np.exp(each), rows.fold[rest])
     return _unsure(np.exp(out), rows.prior), fit
 

@@ -8,16 +8,22 @@ import typer
 
 from anml.core.errors import InputError
 from anml.surfaces.audit_options import (
+    Address,
+    Cache,
     Compare,
     Contributor,
     Data,
     DerivedFrom,
+    Device,
     Domain,
+    EmbedBy,
     Embeddings,
+    EngineName,
     Features,
     GoldColumn,
     HalfLife,
     Ignore,
+    Image,
     Item,
     Json,
     Keep,
@@ -38,12 +44,14 @@ from anml.surfaces.audit_options import (
     Table,
     Task,
     Test,
+    Text,
     Time,
     Verification,
     request_of,
 )  # fmt: skip
 from anml.surfaces.ledger_common import Keys, LedgerUrl, PolicyFile
-from anml.surfaces.sources import Accounts, Format, Place, TrackDomain, finish, fit, read
+from anml.surfaces.slices import holds_parquet
+from anml.surfaces.sources import Accounts, Format, Place, TrackDomain, finish, fit, folder_of, read
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,9 +70,19 @@ def audit(
     compare: Compare = True, seed: Seed = 0, out: Out = None, json: Json = False,
     format: Format = "auto", ledger: LedgerUrl = None, keys: Keys = None, source: Accounts = None,
     track_domain: TrackDomain = "default", policy: PolicyFile = None, known: KnownColumn = None,
-    predictions: Predictions = None, embeddings: Embeddings = None, key: Key = None, quiet: Quiet = False,
+    predictions: Predictions = None, embeddings: Embeddings = None, key: Key = None, image: Image = None,
+    text: Text = None, embed: EmbedBy = None, cache: Cache = None, device: Device = "auto",
+    engine: EngineName = None, address: Address = None, quiet: Quiet = False,
 ) -> None:  # fmt: skip
     """Decide how far each row of a table can be trusted, and say why."""
+    if engine is not None or holds_parquet(data):
+        request = request_of(
+            label, contributor, item, verification, reputation, time, half_life, domain, derived_from,
+            gold, features, ignore, task, recipe, keep, profile, score, now, r_min, newcomer, False, seed,
+            known, predictions, embeddings, key,
+        )  # fmt: skip
+        _audit_slices(data, request, engine, address, out, json, quiet)
+        return
     # What is wrong with the file is said before the heavy imports.
     given = {"label": label, "contributor": contributor, "item": item, "time": time}
     found = read(data, format, given, Place(ledger, keys, source, track_domain, policy))
@@ -74,16 +92,21 @@ def audit(
         known, predictions, embeddings, key,
     )  # fmt: skip
     from anml.app.audit import audit_table
+    from anml.app.media import Media, with_media
     from anml.app.output import check_folder, write_run
+    from anml.gradients.devices import on
     from anml.surfaces.progress import progress_shown
     from anml.surfaces.report import write_report
+    from anml.surfaces.tables import first_rows
 
     if out is not None:
         check_folder(out)
     request = fit(request, found)
-    with progress_shown(**_patience(quiet or json)) as progress:
+    media = Media(image, text, embed, cache, folder_of(data), device)
+    with progress_shown(**_patience(quiet or json)) as progress, on(device):
+        request, shown = with_media(found.source.table, request, media, progress)
         result, _, _ = audit_table(found.source.table, request, test=test, progress=progress)
-    result = finish(found)(result)
+    result = finish(found)(shown.of(result, first_rows(result)))
     files = [] if out is None else write_run(out, result, "audit", lambda draft: write_report(result, draft))
     _show(result, "audit", out, files, json)
 
@@ -140,6 +163,7 @@ def demo(
         "anml-demo"
     ),
     seed: Seed = 0,
+    images: Annotated[bool, typer.Option("--images", help="Pictures that the program draws.")] = False,
     json: Json = False,
 ) -> None:
     """Train on handwritten digits labelled by twelve made-up contributors, some of them bad."""
@@ -148,6 +172,9 @@ def demo(
 
     run, data, test = out / "run", out / "contributed.csv", out / "test.csv"
     check_folder(out, f"run/{RECORD}")
+    if images:
+        _demo_images(out, data, run, seed, json)
+        return
     request = request_of(time="labeled_at", domain="science", seed=seed)
     contributed, right = demo_tables(seed)
     out.mkdir(parents=True, exist_ok=True)
@@ -157,6 +184,32 @@ def demo(
         write_frame(contributed, data)
         write_frame(right, test)
         _train(data, request, "mlp", test, run, json, not sys.stderr.isatty())
+
+
+def _audit_slices(
+    data: Path, request: "Request", engine: str | None, address: str | None, out: Path | None, json: bool,
+    quiet: bool,
+) -> None:  # fmt: skip
+    from anml.surfaces.progress import progress_shown
+    from anml.surfaces.slices import audit_in_slices
+
+    if out is None:
+        raise InputError("with an engine, or a folder of Parquet files, the output needs a folder: --out DIR")
+    with progress_shown(**_patience(quiet or json)) as progress:
+        result = audit_in_slices(data, request, engine or "local", address, out, progress)
+    _show(result, "audit", out, ["samples/", "contributors.csv", "report.html", "run.json"], json)
+
+
+def _demo_images(out: Path, data: Path, run: Path, seed: int, json: bool) -> None:
+    from anml.app.demo_images import demo_pictures
+    from anml.app.output import removed_on_error, write_frame
+
+    out.mkdir(parents=True, exist_ok=True)
+    if not json:
+        print(f"anml audit {data} --no-compare --out {run}\n")
+    with removed_on_error(data):
+        write_frame(demo_pictures(out, seed)[0], data)
+        audit(data, seed=seed, compare=False, out=run, json=json, quiet=not sys.stderr.isatty())
 
 
 def _train(

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 Data = Annotated[
     Path,
     typer.Argument(
-        help="A table (.csv, .csv.gz, .tsv, .parquet), or an export of a labelling tool.", show_default=False
+        help="A table (.csv, .csv.gz, .tsv, .parquet), an export of a labelling tool, a folder of pictures.",
+        show_default=False,
     ),
 ]
 Table = Annotated[Path, typer.Argument(help="A table: .csv, .csv.gz, .tsv or .parquet.", show_default=False)]
@@ -56,6 +57,28 @@ Embeddings = Annotated[
 Key = Annotated[
     str | None,
     typer.Option(help="Column that aligns predictions and embeddings with the table; by position without."),
+]
+Image = Annotated[
+    str | None, typer.Option(help="Column with paths of pictures; recognised by their endings otherwise.")
+]
+Text = Annotated[str | None, typer.Option(help="Column with texts to embed.")]
+EmbedBy = Annotated[
+    str | None,
+    typer.Option(
+        "--embed", help="Model of pictures or texts: torchvision, timm or sentence-transformers:NAME."
+    ),
+]
+Cache = Annotated[Path | None, typer.Option(help="Folder that keeps what a model embedded, by content.")]
+Device = Annotated[str, typer.Option(help="Where networks are trained: auto, cpu, cuda or mps.")]
+EngineName = Annotated[
+    str | None,
+    typer.Option(
+        "--engine",
+        help="Slice by slice instead of in memory, for Parquet files: local (this process) or ray.",
+    ),
+]
+Address = Annotated[
+    str | None, typer.Option(help="Address of a Ray cluster; without it Ray is started on this machine.")
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress on the error stream.")]
 Features = Annotated[str | None, typer.Option(help="Columns to use as features, separated by commas.")]

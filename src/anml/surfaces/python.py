@@ -7,18 +7,26 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from anml.app.audit import audit_table
 from anml.app.files import write_file
+from anml.app.media import Media, with_media
 from anml.app.output import write_run
 from anml.app.request import Request
 from anml.app.result import Audited
 from anml.core.domain import Gate, Recipe
+from anml.core.errors import InputError
+from anml.gradients.devices import on
 from anml.gradients.scoring import Profile, profile_of
 from anml.intake.tables import to_native
+from anml.predictors.embed import Embed
 from anml.surfaces.accused import false_alarms, opening
 from anml.surfaces.progress import progress_shown
 from anml.surfaces.report import render_report
-from anml.surfaces.sources import Place, finish, fit, read
+from anml.surfaces.slices import audit_in_slices, holds_parquet
+from anml.surfaces.sources import Place, finish, fit, folder_of, read
+from anml.surfaces.tables import first_rows
 from anml.surfaces.verdict import verdict
 
 # What a notebook shows of each contributor; `contributors` has everything.
@@ -117,6 +125,14 @@ def audit(
     predictions: Any = None,
     embeddings: Any = None,
     key: str | None = None,
+    image: str | None = None,
+    text: str | None = None,
+    embed: str | Embed | None = None,
+    cache: str | Path | None = None,
+    device: str = "auto",
+    engine: str | None = None,
+    address: str | None = None,
+    out: str | Path | None = None,
     progress: bool | Callable[[str, int, int], None] | None = None,
 ) -> Audit:
     """Decide how far each row of a table can be trusted, and say why.
@@ -124,8 +140,8 @@ def audit(
     Parameters
     ----------
     data
-        Path of a CSV or Parquet file or of an export (Label Studio, Argilla, Croissant, Toloka, MTurk),
-        or a pandas, polars or Arrow frame.
+        Path of a CSV or Parquet file, of an export (Label Studio, Argilla, Croissant, Toloka, MTurk), or of
+        a folder of pictures; or a pandas, polars or Arrow frame.
     label, contributor, item, verification, reputation, time, derived_from
         Names of columns; those not given are guessed from their names, and said in the notes.
     gold
@@ -170,17 +186,46 @@ def audit(
     key
         A column that the table and the predictions or embeddings both have; without one, the rows of
         both are in the same order.
+    image, text
+        Column of paths of pictures (recognised by their endings; relative ones start where the file is),
+        or of texts to embed.
+    embed
+        Features of pictures or texts: a function from a list of them to vectors, or the name of a model,
+        `"torchvision:resnet18"`, `"timm:NAME"` or `"sentence-transformers:NAME"`. Without it pictures are
+        seen by random convolutions and a small network trained on the spot, and texts by their words.
+    cache
+        A folder that keeps what a named model embedded, by content.
+    device
+        Where networks are trained: `"auto"` is a GPU where there is one.
+    engine, address, out
+        For a Parquet file, or a folder of them, that is judged slice by slice into the folder `out`:
+        `"local"` in this process, or `"ray"`, on this machine or at the address of a cluster. `samples` is
+        then a lazy frame. A run that was broken off goes on where it was.
     progress
         None shows a run that takes longer than two seconds, true shows any, false none; or a function
         of (what, done, of). Where there is no terminal and no notebook, lines go to the logger "anml".
     """
+    chosen = profile if score is None else replace(profile_of(profile), method=score)
+    if engine is not None or holds_parquet(data):
+        if out is None:
+            raise InputError("with an engine, or a folder of Parquet files, the output needs a folder: out")
+        asked = Request(
+            label=label, contributor=contributor, item=item, verification=verification, reputation=reputation,
+            time=time, derived_from=derived_from, gold=gold, known=known, features=features, ignore=ignore,
+            task=task, recipe=recipe, keep=keep, profile=chosen, seed=seed, compare=False,
+            predictions=predictions, embeddings=embeddings,
+        )  # fmt: skip
+        with progress_shown(progress) as report:
+            result = audit_in_slices(data, asked, engine or "local", address, Path(out), report)
+        found_all = Audit(result)
+        found_all.samples = pl.scan_parquet(Path(out) / "samples")
+        return found_all
     given = {"label": label, "contributor": contributor, "item": item, "time": time}
     place = Place(
         None if ledger is None else str(ledger), None if keys is None else Path(keys), source, track_domain,
         None if policy is None else Path(policy),
     )  # fmt: skip
     found = read(data, format, given, place)
-    chosen = profile if score is None else replace(profile_of(profile), method=score)
     request = Request(
         label=label, contributor=contributor, item=item, verification=verification, reputation=reputation,
         time=time, derived_from=derived_from, gold=gold, known=known, features=features, ignore=ignore,
@@ -188,6 +233,9 @@ def audit(
         r_min=r_min, newcomer=newcomer, compare=compare, seed=seed, predictions=predictions,
         embeddings=embeddings, key=key,
     )  # fmt: skip
-    with progress_shown(progress) as report:
-        result, _, _ = audit_table(found.source.table, fit(request, found), test=test, progress=report)
+    media = Media(image, text, embed, None if cache is None else Path(cache), folder_of(data), device)
+    with progress_shown(progress) as report, on(device):
+        asked, shown = with_media(found.source.table, fit(request, found), media, report)
+        result, _, _ = audit_table(found.source.table, asked, test=test, progress=report)
+    result = shown.of(result, first_rows(result))
     return Audit(finish(found)(result), None if isinstance(data, str | Path) else data)

@@ -80,6 +80,8 @@ def render_report(result: Audited) -> str:
             samples=sample_table(result),
             alone=to_look_at(result)["alone"].sum(),
             listed_items="item" in result.samples.columns,
+            pictured=bool(result.pictures),
+            excerpted=bool(result.excerpts),
             items=_items(result),
             evidence=evidence_table(result),
             vouched=_vouched(result),

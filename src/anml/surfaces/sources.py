@@ -127,6 +127,14 @@ def finish(found: Read) -> "Callable[[Audited], Audited]":
     return complete
 
 
+def folder_of(data: Any) -> Path:
+    """Where paths in a table start: its folder; the current one for a frame."""
+    if not isinstance(data, str | Path):
+        return Path()
+    path = Path(data).expanduser()
+    return path if path.is_dir() else path.parent
+
+
 def _is_export(source: "Source") -> bool:
     return source.format not in ("table", "ledger rows")
 

@@ -1,5 +1,6 @@
 """Tables of the report: frames to rows of text, with at most as many rows as a page can show."""
 
+from base64 import b64encode
 from dataclasses import dataclass
 from typing import Any
 
@@ -198,11 +199,24 @@ def sample_table(result: Audited) -> Listing:
             "predicted": _value(row["predicted"]),
             "p_correct": "<0.001" if row["p_correct"] < 0.001 else f"{row['p_correct']:.3f}",
             "alone": "rests on this contributor alone" if row["alone"] else "",
+            "picture": _embedded(result, row["row"]),
+            "excerpt": (result.excerpts or {}).get(row["row"], ""),
             **{part: _log_odds(row[part]) for part in parts},
         }
         for row in frame.head(MOST_SAMPLES).iter_rows(named=True)
     ]
     return Listing(rows, frame.height - len(rows))
+
+
+def _embedded(result: Audited, row: int) -> str:
+    """A small picture as part of the page; empty where there is none."""
+    content = (result.pictures or {}).get(row)
+    return "" if content is None else f"data:image/png;base64,{b64encode(content).decode()}"
+
+
+def first_rows(result: Audited) -> list[int]:
+    """The rows that are listed one by one."""
+    return [int(row) for row in to_look_at(result)["row"].head(MOST_SAMPLES)]
 
 
 def item_table(result: Audited) -> Listing:

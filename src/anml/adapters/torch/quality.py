@@ -1,0 +1,214 @@
+"""Q of each sample by the gradients of the user's own module."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from anml.adapters.torch.data import Samples, samples_of
+from anml.core.checks import Floats, one_of, whole
+from anml.core.errors import InputError
+from anml.core.signals.quality import quality
+from anml.gradients.devices import device_of
+from anml.gradients.factors import Factors
+from anml.gradients.losses import SampleLoss, loss_of
+from anml.gradients.modules import (
+    EXPLICIT_BYTES,
+    Batch,
+    Reading,
+    covered_batches,
+    exact_factors,
+    settled,
+    sketched_factors,
+)
+from anml.gradients.neighbours import Search, scores
+from anml.gradients.sketch import SIZE
+
+Progress = Callable[[str, int, int], None]
+PRECISIONS = {"float32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """How q of a module is scored: which gradients, and among whom neighbours are sought."""
+
+    loss: str | SampleLoss = "softmax"
+    gradients: str = "auto"
+    size: int = SIZE
+    layers: int = 1
+    search: Search = field(default_factory=Search)
+    batch: int = 64
+    device: str | torch.device = "auto"
+    precision: str = "float32"
+    limit_bytes: int = EXPLICIT_BYTES
+
+    def __post_init__(self) -> None:
+        loss_of(self.loss)
+        one_of("gradients", self.gradients, ("auto", *GRADIENTS))
+        one_of("precision", self.precision, PRECISIONS)
+        for name in ("size", "layers", "batch"):
+            if whole(name, getattr(self, name)) < 1:
+                raise InputError(f"{name} must be at least 1, got {getattr(self, name)}")
+
+    @property
+    def reading(self) -> Reading:
+        """How gradients are read."""
+        last = self.layers if self.gradients == "last" else None
+        return Reading(self.loss, last, PRECISIONS[self.precision])
+
+
+def module_quality(
+    module: nn.Module,
+    x: Any,
+    y: Any = None,
+    loss: str | SampleLoss = "softmax",
+    *,
+    gradients: str = "auto",
+    size: int = SIZE,
+    layers: int = 1,
+    among: str | None = None,
+    k: int | None = 10,
+    malicious: float | None = None,
+    references: int | None = None,
+    probes: int = 8,
+    minibatch: int = 512,
+    batch: int = 64,
+    device: str | torch.device = "auto",
+    precision: str = "float32",
+    seed: int = 0,
+    limit_bytes: int = EXPLICIT_BYTES,
+    progress: Progress | None = None,
+) -> Floats:
+    """Q of each sample by the gradients of the user's own module.
+
+    Train the module only briefly before: what it has memorised has no gradient.
+
+    Parameters
+    ----------
+    x, y
+        A DataLoader (in order) or Dataset of inputs and targets; or arrays, tensors, or a dict of them, with
+        targets beside; or an Arrow, polars or pandas table with the name of its column of targets.
+    loss
+        `"softmax"`, `"logistic"`, `"squared"`, or a function from outputs and targets to one loss a sample.
+    gradients
+        `"exact"`; `"sketch"`, of `size` numbers a sample; `"last"`, of the last `layers` layers alone; or
+        `"auto"`: exact where that takes at most `limit_bytes`, else a sketch.
+    among
+        Where the `k` nearest are sought: `"all"`; `"references"`, that many random samples (the default
+        where `references` is given); `"approximate"`, in `probes` cells; `"minibatch"`, of that many.
+    device
+        `"auto"` is where the module is; elsewhere it is taken there for the pass, and back.
+    precision
+        `"float32"`, or torch's autocast in `"bfloat16"` or `"float16"`.
+    progress
+        Called with (what, done, of).
+
+    Examples
+    --------
+    >>> x, y = torch.randn(20, 3, generator=torch.Generator().manual_seed(0)), torch.arange(20) % 2
+    >>> module_quality(nn.Linear(3, 2), x, y).shape
+    (20,)
+    """
+    chosen = among or ("all" if references is None else "references")
+    pool = 2_048 if references is None else references
+    search = Search(chosen, k, malicious, pool, probes, minibatch, seed)
+    scoring = Scoring(loss, gradients, size, layers, search, batch, device, precision, limit_bytes)
+    return quality(raw_quality(module, samples_of(x, y, batch), scoring, progress))
+
+
+def checkpoint_quality(
+    module: nn.Module, states: Iterable[dict[str, Tensor]], x: Any, y: Any = None, **settings: Any
+) -> Floats:
+    """Mean q over checkpoints of a module, given by their `state_dict()`; the module is left as it was."""
+    before = {name: value.clone() for name, value in module.state_dict().items()}
+    found = []
+    try:
+        for state in states:
+            module.load_state_dict(state)
+            found.append(module_quality(module, x, y, **settings))
+    finally:
+        module.load_state_dict(before)
+    if not found:
+        raise InputError("at least one checkpoint is needed")
+    return np.asarray(np.mean(found, axis=0))
+
+
+def raw_quality(
+    module: nn.Module, samples: Samples, scoring: Scoring, progress: Progress | None = None
+) -> Floats:
+    """Raw scores of samples, low is consistent."""
+    home = next((p.device for p in module.parameters()), torch.device("cpu"))
+    there = home if scoring.device == "auto" else device_of(scoring.device)
+    moved = there.type != home.type
+    if moved:
+        module.to(there)
+    try:
+        factors = module_gradients(module, samples, scoring, there, progress)
+    finally:
+        if moved:
+            module.to(home)
+    return scores(factors, scoring.search)
+
+
+def module_gradients(
+    module: nn.Module, samples: Samples, scoring: Scoring, device: torch.device, progress: Progress | None
+) -> Factors:
+    """What distances between gradients are computed from."""
+    how = scoring.gradients
+    if how == "auto":
+        how = "exact" if _fits(module, samples, scoring, device) else "sketch"
+    return GRADIENTS[how](module, lambda: _told(samples, device, progress), samples.count, scoring)
+
+
+def _fits(module: nn.Module, samples: Samples, scoring: Scoring, device: torch.device) -> bool:
+    """Whether exact gradients of all samples take no more room than allowed, by those of two samples."""
+    if samples.count is None:
+        return False
+    first = next(samples.batches(device), None)
+    if first is None:
+        raise InputError("there are no samples")
+    few = Batch(_first(first.inputs), first.target[:2])
+    covered, _ = next(covered_batches(module, [few], scoring.reading))
+    each = sum(settled(part).bytes_per_sample() for _, part in covered)
+    return samples.count * each <= scoring.limit_bytes
+
+
+def _first(inputs: Any) -> Any:
+    if isinstance(inputs, dict):
+        return {name: _first(value) for name, value in inputs.items()}
+    if isinstance(inputs, tuple):
+        return tuple(_first(value) for value in inputs)
+    return inputs[:2] if isinstance(inputs, Tensor) else inputs
+
+
+def _told(samples: Samples, device: torch.device, progress: Progress | None) -> Iterator[Batch]:
+    done = 0
+    for batch in samples.batches(device):
+        yield batch
+        done += len(batch)
+        if progress is not None:
+            progress("gradients", done, samples.count or done)
+    if not done:
+        raise InputError("there are no samples")
+
+
+Batches = Callable[[], Iterator[Batch]]
+
+
+def _exact(module: nn.Module, batches: Batches, count: int | None, scoring: Scoring) -> Factors:
+    return exact_factors(module, batches(), scoring.reading, count, scoring.limit_bytes)
+
+
+def _sketch(module: nn.Module, batches: Batches, count: int | None, scoring: Scoring) -> Factors:
+    return sketched_factors(module, batches(), scoring.reading, scoring.size, scoring.search.seed)
+
+
+# Gradients by name; "last" differs by what is read of the module.
+GRADIENTS: dict[str, Callable[[nn.Module, Batches, int | None, Scoring], Factors]] = {
+    "exact": _exact,
+    "sketch": _sketch,
+    "last": _exact,
+}

@@ -1,0 +1,212 @@
+"""Weights that follow a model while it is trained: q at checkpoints, evidence and r between epochs."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from anml.adapters.torch.data import samples_of
+from anml.adapters.torch.quality import Progress, Scoring, raw_quality
+from anml.assess.assess import Known, Policy, assess
+from anml.core.attribute import shrunk_by_group
+from anml.core.checks import Floats, Ints, as_codes, as_unit, in_range, whole
+from anml.core.domain import Gate, Recipe, Signals, Weighting
+from anml.core.errors import InputError
+from anml.core.signals.quality import quality
+from anml.core.signals.reputation import ColdStart
+from anml.core.signals.temporal import Decay
+from anml.core.weigh import recipe_of, weigh_signals
+from anml.gradients.losses import logits_of
+from anml.gradients.modules import in_evaluation, run
+from anml.gradients.neighbours import Search
+from anml.gradients.scoring import PROFILES
+
+# What a contributor of whom nothing is known starts with: the paper's level `new`.
+NEWCOMER = 0.4
+
+
+class Reweigher:
+    """Weights of the samples of a training set, renewed while a module is trained on it.
+
+    Call `step(module)` after every step of the optimiser and `end_epoch(module)` after every epoch. Feed a
+    `WeightedSampler` with it, or take `weights[index]` into `weighted_loss`.
+
+    Parameters
+    ----------
+    data, y
+        The training set, in any form that `module_quality` takes; a DataLoader in order.
+    recipe
+        How signals become weights. `evidence` needs classes: between epochs the mean of the module's
+        predictions, contributors and credentials say which labels are right.
+    every
+        Q is scored anew every so many steps; 0 never.
+    contributor, v, r, t
+        One of each per sample, where known. With contributors, r moves after each epoch towards what their
+        labels turned out to be worth, by the share `rate`.
+    smooth
+        Share of the newest q and predictions in their running means.
+    warmup
+        Epochs before weights are renewed: a module that has learned nothing knows nothing.
+    seed
+        The same seed, data and modules give the same weights.
+    scoring
+        Settings of `module_quality`: gradients, size, layers, among, k, batch, device, precision, loss.
+
+    Examples
+    --------
+    >>> x, y = torch.randn(40, 3, generator=torch.Generator().manual_seed(0)), torch.arange(40) % 2
+    >>> module = nn.Linear(3, 2)
+    >>> reweigher = Reweigher(x, y, recipe="krum", every=2, warmup=0)
+    >>> reweigher.step(module), reweigher.step(module)
+    (False, True)
+    >>> float(reweigher.weights.mean()), int(reweigher.weighting.kept.sum())
+    (0.7, 28)
+    """
+
+    def __init__(
+        self, data: Any, y: Any = None, *, recipe: str | Recipe | dict[str, Any] = "evidence", every: int = 0,
+        contributor: Any = None, v: Any = None, r: Any = None, t: Any = None, smooth: float = 0.5,
+        rate: float = 0.3, warmup: int = 1, seed: int = 0, progress: Progress | None = None, **scoring: Any,
+    ) -> None:  # fmt: skip
+        self.recipe, self.seed, self.progress = recipe_of(recipe), whole("seed", seed), progress
+        self.every, self.warmup = whole("every", every), whole("warmup", warmup)
+        if self.every < 0 or self.warmup < 0:
+            raise InputError(f"every and warmup must not be negative, got {every} and {warmup}")
+        self.smooth = in_range("smooth", smooth, 0, 1, open_low=True)
+        self.rate = in_range("rate", rate, 0, 1)
+        self.scoring = _scoring(scoring, self.seed)
+        self.samples = samples_of(data, y, self.scoring.batch)
+        if self.samples.count is None:
+            raise InputError("weights need a training set of known length; an IterableDataset has none")
+        self.n = n = self.samples.count
+        self.contributor = None if contributor is None else np.asarray(contributor)
+        self.codes: Ints | None = None if contributor is None else as_codes("contributor", contributor, n)[0]
+        self.v, self.t = _given("v", v, n), _given("t", t, n)
+        self.r = _given("r", r, n)
+        if self.r is None and self.codes is not None:
+            self.r = np.full(n, NEWCOMER)
+        self.q: Floats | None = None
+        self.predictions: Floats | None = None
+        self.p_correct: Floats | None = None
+        self.steps, self.epochs = 0, 0
+        self.weighting = _uniform(n, self.recipe)
+
+    @property
+    def weights(self) -> Floats:
+        """Training weights of all samples, with mean 1 over what is kept and 0 for what is not."""
+        return self.weighting.sample_weight()
+
+    def step(self, module: nn.Module) -> bool:
+        """Count one step of the optimiser; true where q was scored anew."""
+        self.steps += 1
+        if not self.every or self.steps % self.every or self.epochs < self.warmup:
+            return False
+        self.score(module)
+        return True
+
+    def end_epoch(self, module: nn.Module) -> None:
+        """Between epochs: renew what is believed of labels and contributors, and then the weights."""
+        self.epochs += 1
+        if self.epochs < self.warmup:
+            return
+        if self.recipe.combine == "evidence":
+            self._believe(module)
+        elif self.q is None or not self.every:
+            self.score(module)
+        self._update_r()
+        self._weigh()
+
+    def score(self, module: nn.Module) -> None:
+        """Score q at this state of the module, into the running mean."""
+        raw = raw_quality(module, self.samples, self.scoring, self.progress)
+        self.q = self._mean(self.q, quality(raw))
+        self._weigh()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything that a later run goes on from: numbers and arrays."""
+        names = ("steps", "epochs", "q", "r", "predictions", "p_correct")
+        state = {name: getattr(self, name) for name in names}
+        gate = self.weighting.gate
+        return {**state, "w": self.weighting.w, "kept": self.weighting.kept, "gate": gate.to_dict()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from what `state_dict` gave."""
+        if len(state["w"]) != self.n:
+            raise InputError(f"the state is of {len(state['w'])} samples, the training set has {self.n}")
+        for name in ("steps", "epochs", "q", "r", "predictions", "p_correct"):
+            setattr(self, name, state[name])
+        gate = Gate(**state["gate"])
+        self.weighting = Weighting(np.asarray(state["w"]), np.asarray(state["kept"]), gate, self.recipe)
+
+    def _mean(self, before: Floats | None, now: Floats) -> Floats:
+        return now if before is None else (1 - self.smooth) * before + self.smooth * now
+
+    def _believe(self, module: nn.Module) -> None:
+        """Which labels are right, by the module's predictions so far and by contributors."""
+        predicted, labels = _predicted(module, self.samples, self.scoring)
+        self.predictions = self._mean(self.predictions, predicted)
+        known = Known(
+            contributor=self.contributor, verification=self.v, reputation=self.r, predictions=self.predictions
+        )
+        policy = Policy(self.recipe, PROFILES["default"], Decay(0.0), ColdStart(0.0, 0), self.seed)
+        nothing = np.zeros((self.n, 0))
+        found = assess(nothing, labels, "classification", predicted.shape[1], known, policy)
+        self.p_correct = found.belief.p_correct
+        self.weighting = found.weighting
+
+    def _update_r(self) -> None:
+        earned = self.q if self.p_correct is None else self.p_correct
+        if self.codes is None or self.r is None or earned is None:
+            return
+        now = np.clip(shrunk_by_group(earned, self.codes).mean, 0.0, 1.0)[self.codes]
+        self.r = (1 - self.rate) * self.r + self.rate * now
+
+    def _weigh(self) -> None:
+        if self.recipe.combine == "evidence" and self.p_correct is None:
+            return
+        ones = np.ones(self.n)
+        q = ones if self.q is None else self.q
+        signals = Signals.of(q, self.v, self.r, self.t, self.contributor, p_correct=self.p_correct)
+        if self.recipe.combine != "evidence":
+            self.weighting = weigh_signals(signals, self.recipe)
+        elif self.t is not None:
+            self.weighting = replace(self.weighting, w=self.weighting.w * self.t)
+
+
+def _scoring(settings: dict[str, Any], seed: int) -> Scoring:
+    named = set(Search.__dataclass_fields__) - {"seed"}
+    search = Search(**{name: value for name, value in settings.items() if name in named}, seed=seed)
+    rest = {name: value for name, value in settings.items() if name not in named}
+    known = set(Scoring.__dataclass_fields__) - {"search"}
+    for name in rest:
+        if name not in known:
+            raise InputError(f"unknown setting {name!r}; allowed: {', '.join(sorted(known | named))}")
+    return Scoring(search=search, **rest)
+
+
+def _given(name: str, values: Any, n: int) -> Floats | None:
+    return None if values is None else as_unit(name, values, n)
+
+
+def _uniform(n: int, recipe: Recipe) -> Weighting:
+    gate = Gate("uniform", "nothing has been scored yet")
+    return Weighting(np.full(n, 1 / n), np.ones(n, dtype=bool), gate, recipe)
+
+
+def _predicted(module: nn.Module, samples: Any, scoring: Scoring) -> tuple[Floats, Ints]:
+    """Class probabilities by the module as it is, and the labels."""
+    device = next((p.device for p in module.parameters()), torch.device("cpu"))
+    found, labels = [], []
+    with in_evaluation(module), torch.no_grad():
+        for batch in samples.batches(device):
+            logits = logits_of(run(module, batch.inputs, scoring.reading.precision))
+            if logits.dim() != 2 or logits.shape[1] < 2:
+                raise InputError(
+                    f"evidence needs outputs (n, classes), got shape {tuple(logits.shape)}; "
+                    "name another recipe"
+                )
+            found.append(torch.softmax(logits.double(), dim=1).cpu().numpy())
+            labels.append(batch.target.cpu().numpy().astype(np.int64))
+    return np.concatenate(found), np.concatenate(labels)

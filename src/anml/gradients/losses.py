@@ -1,0 +1,86 @@
+"""The loss of each sample of a user's module, by name or by a function of the user's own."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from anml.core.checks import one_of
+from anml.core.errors import InputError
+
+# Outputs and targets of a batch to the losses of its samples, (n,).
+SampleLoss = Callable[[Tensor, Any], Tensor]
+
+
+def softmax(outputs: Tensor, target: Tensor) -> Tensor:
+    """Cross-entropy of class codes; of sequences the mean over places whose target is not negative."""
+    if outputs.dim() == 3:
+        each = functional.cross_entropy(outputs.mT, target, reduction="none", ignore_index=-100)
+        return each.sum(1) / (target != -100).sum(1).clamp_min(1)
+    return functional.cross_entropy(outputs, target, reduction="none")
+
+
+def logistic(outputs: Tensor, target: Tensor) -> Tensor:
+    """Cross-entropy of one output for targets 0 and 1."""
+    one = outputs.reshape(len(outputs), -1)[:, 0]
+    return functional.binary_cross_entropy_with_logits(one, target.to(one.dtype), reduction="none")
+
+
+def squared(outputs: Tensor, target: Tensor) -> Tensor:
+    """Squared error of one output."""
+    return (outputs.reshape(len(outputs), -1)[:, 0] - target).square()
+
+
+LOSSES: dict[str, SampleLoss] = {"softmax": softmax, "logistic": logistic, "squared": squared}
+
+
+def loss_of(loss: str | SampleLoss) -> SampleLoss:
+    """A loss by name, or a function from outputs and targets to one loss per sample."""
+    if callable(loss):
+        return loss
+    one_of("loss", loss, LOSSES)
+    return LOSSES[loss]
+
+
+def sample_losses(loss: str | SampleLoss, outputs: Any, target: Any) -> Tensor:
+    """One loss per sample, with what does not fit said in one sentence."""
+    logits = logits_of(outputs)
+    if loss == "softmax":
+        _check_classes(logits, target)
+    value = loss_of(loss)(logits, target)
+    if value.dim() != 1 or len(value) != len(logits):
+        raise InputError(
+            f"the loss must give one number per sample, got shape {tuple(value.shape)} for {len(logits)} "
+            'samples; use reduction="none"'
+        )
+    return value
+
+
+def logits_of(outputs: Any) -> Tensor:
+    """What a module says, where it returns more than a tensor: its logits, or the first of several."""
+    if isinstance(outputs, Tensor):
+        return outputs
+    found = getattr(outputs, "logits", None)
+    if found is None and isinstance(outputs, tuple | list) and outputs:
+        found = outputs[0]
+    if not isinstance(found, Tensor):
+        raise InputError(f"the module must return a tensor or logits, got {type(outputs).__name__}")
+    return found
+
+
+def _check_classes(logits: Tensor, target: Tensor) -> None:
+    if target.is_floating_point() or target.dtype == torch.bool:
+        raise InputError(f"y must hold classes as whole numbers for the softmax loss, got {target.dtype}")
+    if logits.dim() < 2 or target.shape != logits.shape[:-1]:
+        raise InputError(
+            f"the softmax loss takes outputs (n, classes) and n classes, got outputs of shape "
+            f"{tuple(logits.shape)} and y of shape {tuple(target.shape)}"
+        )
+    low, high = int(target.min()), int(target.max())
+    if high >= logits.shape[-1] or (low < 0 and low != -100):
+        raise InputError(
+            f"y must hold classes from 0 to {logits.shape[-1] - 1}, the outputs of the module, got "
+            f"{high if high >= logits.shape[-1] else low}"
+        )

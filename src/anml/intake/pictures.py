@@ -1,0 +1,138 @@
+"""Pictures: a folder of them or a column of their paths, read one at a time."""
+
+import hashlib
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from anml.core.errors import InputError
+from anml.intake.tables import PARQUET, SEPARATORS, Table, read_table
+
+ENDINGS = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".tif", ".tiff")
+IMAGE = "image"
+# Tables by these names in a folder of pictures say whose they are and what they show.
+TABLES = ("labels", "metadata", "annotations", "contributed")
+# A picture of more pixels than this is no picture to label, and might be made to fill the memory.
+MOST_PIXELS = 100_000_000
+
+Pixels = npt.NDArray[np.uint8]
+
+
+def is_picture(name: str) -> bool:
+    """Whether a file's name is that of a picture."""
+    return name.lower().endswith(ENDINGS)
+
+
+def read_folder(folder: Path) -> Table:
+    """A folder of pictures as a table.
+
+    With a table among them (labels.csv, metadata.parquet, ...) that is it. Else the folder that a picture
+    lies in is its label, and a folder above that is its contributor.
+    """
+    for name in TABLES:
+        for ending in (*SEPARATORS, *PARQUET):
+            if (folder / f"{name}{ending}").is_file():
+                return read_table(folder / f"{name}{ending}")
+    found = sorted(path for path in folder.rglob("*") if path.is_file() and is_picture(path.name))
+    if not found:
+        raise InputError(
+            f"folder {folder.name!r} holds neither pictures ({', '.join(ENDINGS)}) nor a table of labels"
+        )
+    parts = [path.relative_to(folder).parts for path in found]
+    depths = {len(part) for part in parts}
+    if depths not in ({2}, {3}):
+        raise InputError(
+            f"pictures in folder {folder.name!r} must lie in LABEL/picture or CONTRIBUTOR/LABEL/picture, or "
+            f"have a table beside them ({', '.join(f'{name}.csv' for name in TABLES)})"
+        )
+    columns = {IMAGE: ["/".join(part) for part in parts], "label": [part[-2] for part in parts]}
+    if depths == {3}:
+        columns["contributor"] = [part[0] for part in parts]
+    frame = pl.DataFrame(columns)
+    digest = hashlib.sha256()
+    for path, named in zip(found, parts, strict=True):
+        digest.update("/".join(named).encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
+    return Table(frame, folder.name, digest.hexdigest())
+
+
+def picture_column(frame: pl.DataFrame, named: str | None = None) -> str | None:
+    """The column of paths of pictures: as named, or the first whose values all end as pictures do."""
+    if named is not None:
+        if named not in frame.columns:
+            listed = ", ".join(frame.columns[:12])
+            raise InputError(f"there is no column {named!r} of pictures; columns: {listed}")
+        return named
+    for series in frame.iter_columns():
+        if series.dtype == pl.String and series.null_count() == 0 and is_picture(str(series[0])):
+            lowered = series.str.to_lowercase()
+            if all(any(name.endswith(end) for end in ENDINGS) for name in lowered.unique()):
+                return series.name
+    return None
+
+
+class Pictures:
+    """Pictures by path, each read when it is asked for."""
+
+    def __init__(self, paths: list[str], folder: Path) -> None:
+        self.paths = paths
+        self.folder = folder
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def bytes_of(self, at: int) -> bytes:
+        """The file's content."""
+        path = self.folder / self.paths[at]
+        try:
+            return path.read_bytes()
+        except OSError as error:
+            said = error.strerror or error
+            raise InputError(f"picture {self.paths[at]!r} of row {at} cannot be read: {said}") from None
+
+    def image(self, at: int) -> Any:
+        """The picture, in red, green and blue."""
+        return opened(self.bytes_of(at), self.paths[at])
+
+    def hashes(self) -> list[str]:
+        """SHA-256 of every file; the same picture has the same."""
+        return [hashlib.sha256(self.bytes_of(at)).hexdigest() for at in range(len(self))]
+
+    def small(self, side: int) -> Pixels:
+        """All pictures as (n, 3, side, side), shrunk to fit and centred on grey."""
+        out = np.full((len(self), 3, side, side), 128, dtype=np.uint8)
+        for at, image in enumerate(self):
+            image.thumbnail((side, side))
+            left, top = (side - image.width) // 2, (side - image.height) // 2
+            pixels = np.asarray(image, dtype=np.uint8).transpose(2, 0, 1)
+            out[at, :, top : top + image.height, left : left + image.width] = pixels
+        return out
+
+    def thumbnail(self, at: int, side: int = 72) -> bytes:
+        """A small PNG of one picture."""
+        image = self.image(at)
+        image.thumbnail((side, side))
+        buffer = io.BytesIO()
+        image.save(buffer, format="PNG", optimize=True)
+        return buffer.getvalue()
+
+    def __iter__(self) -> Iterator[Any]:
+        for at in range(len(self)):
+            yield self.image(at)
+
+
+def opened(content: bytes, name: str) -> Any:
+    """A picture from the bytes of its file."""
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        image = Image.open(io.BytesIO(content))
+        if image.width * image.height > MOST_PIXELS:
+            raise InputError(f"picture {name!r} has {image.width} x {image.height} pixels, too many to read")
+        return image.convert("RGB")
+    except (UnidentifiedImageError, OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+        raise InputError(f"{name!r} is no picture that can be read, or is damaged") from None

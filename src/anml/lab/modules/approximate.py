@@ -1,0 +1,125 @@
+"""Rows that set approximations of q against exact q: error, what is kept, time and memory."""
+
+import time
+from collections.abc import Callable, Collection, Iterable
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.stats import rankdata
+from torch import Tensor, nn
+
+from anml.adapters.torch import checkpoint_quality, module_quality
+from anml.adapters.torch.data import samples_of
+from anml.adapters.torch.quality import Scoring, module_gradients
+from anml.core.checks import Floats
+from anml.core.selection import keep_top
+from anml.core.signals.quality import quality
+from anml.gradients.factors import Factors, explicit
+from anml.gradients.krum import krum_scores
+from anml.gradients.threads import one_thread_for_tables, threads
+from anml.lab.cells import wanted
+from anml.lab.modules.cases import Case, make_case
+from anml.lab.modules.training import SCORED, fresh, train
+from anml.lab.spec import Experiment
+
+KEEP = 0.7
+MEASURES = ("ranks", "off", "precision", "seconds", "mebibytes")
+
+
+class Trained:
+    """A module trained briefly, and its states after each epoch."""
+
+    def __init__(self, case: Case, seed: int) -> None:
+        self.case = case
+        self.states: list[dict[str, Tensor]] = []
+        module = fresh(case.make, seed)
+        ones = np.ones(len(case.y))
+        self.module = train(module, case.x, case.y, ones, seed, SCORED, after=lambda _: self._keep(module))
+        self.x, self.y = case.x, torch.as_tensor(case.y)
+
+    def _keep(self, module: nn.Module) -> None:
+        self.states.append({name: value.clone() for name, value in module.state_dict().items()})
+
+
+def _by(**settings: Any) -> Callable[[Trained], Floats]:
+    return lambda trained: module_quality(trained.module, trained.x, trained.y, device="cpu", **settings)
+
+
+def _checkpoints(trained: Trained) -> Floats:
+    """The mean of q at every second epoch of training, from the first."""
+    return checkpoint_quality(trained.module, trained.states[::2], trained.x, trained.y, gradients="exact")
+
+
+def _clients(trained: Trained) -> Floats:
+    """Krum over the mean gradients of contributors, as over updates of clients."""
+    factors = _gradients(trained, "exact")
+    who = torch.as_tensor(trained.case.who)
+    formed = torch.cat([part.formed() for part in factors.layers], dim=1)
+    count = int(who.max()) + 1
+    means = torch.zeros(count, formed.shape[1]).index_add_(0, who, formed)
+    means /= torch.bincount(who, minlength=count).clamp_min(1).unsqueeze(1)
+    malicious = count - 1 - 2 - 1
+    k = max(1, min(malicious, count - 2 - count // 3))
+    return quality(krum_scores(explicit(means, torch.zeros(count)), k))[trained.case.who]
+
+
+WAYS: dict[str, Callable[[Trained], Floats]] = {
+    "exact": _by(gradients="exact"),
+    "sketch": _by(gradients="sketch"),
+    "last": _by(gradients="last"),
+    "references": _by(gradients="exact", references=128),
+    "approximate": _by(gradients="exact", among="approximate"),
+    "minibatch": _by(gradients="exact", among="minibatch", minibatch=128),
+    "checkpoints": _checkpoints,
+    "clients": _clients,
+}
+PEERS = tuple(WAYS)
+
+
+def run_block(
+    experiment: Experiment, trials: Iterable[int], dataset: str, device: str = "cpu", *,
+    cells: Collection[str] | None = None,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Rows of some trials on one case: one per way, or some `cells` of them."""
+    rows = []
+    chosen = [
+        (key, way)
+        for key, (_, some) in wanted(experiment, dataset, cells).items()
+        for way in some
+        if way in WAYS
+    ]
+    for trial in trials:
+        with threads(1), one_thread_for_tables():
+            trained = Trained(make_case(dataset, experiment.seed + trial), experiment.seed + trial)
+            exact = WAYS["exact"](trained)
+            for key, way in chosen:
+                start = time.process_time()
+                q = WAYS[way](trained)
+                seconds = time.process_time() - start
+                found = {**_compared(trained, q, exact), "seconds": seconds, "mebibytes": _room(trained, way)}
+                rows.append({"trial": trial, **dict(key), "method": way, **found})
+    return rows
+
+
+def _compared(trained: Trained, q: Floats, exact: Floats) -> dict[str, float]:
+    kept = keep_top(q, KEEP)
+    ranks = np.corrcoef(rankdata(q), rankdata(exact))[0, 1]
+    return {
+        "ranks": float(ranks),
+        "off": float(np.abs(q - exact).mean()),
+        "precision": 100 * float((~trained.case.bad[kept]).mean()),
+    }
+
+
+def _gradients(trained: Trained, how: str) -> Factors:
+    scoring = Scoring(gradients=how, device="cpu", limit_bytes=2**33)
+    samples = samples_of(trained.x, trained.y)
+    return module_gradients(trained.module, samples, scoring, torch.device("cpu"), None)
+
+
+def _room(trained: Trained, way: str) -> float:
+    """What gradients of all samples take while they are compared."""
+    how = way if way in ("sketch", "last") else "exact"
+    factors = _gradients(trained, how)
+    return len(factors) * sum(part.bytes_per_sample() for part in factors.layers) / 2**20

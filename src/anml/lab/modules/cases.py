@@ -1,0 +1,164 @@
+"""Pictures for a convolutional network and texts for a transformer, made by the program, under attack.
+
+Twenty contributors give one label for each row; six of them are bad. Only the oracle is told the truth.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from anml.core.checks import Bools, Floats, Ints
+
+CLASSES, PEOPLE, BAD = 4, 20, 6
+TRAIN, TEST = 600, 500
+SIDE, WORDS, LENGTH = 12, 64, 16
+# Labels of bad contributors that are wrong, and how far aligned poison goes towards its target.
+OFTEN, PULL = 0.9, 0.5
+TARGET = 0
+
+
+class Case(NamedTuple):
+    """A training set as it was contributed, and what only the oracle and the scoring know."""
+
+    x: Tensor
+    y: Ints
+    who: Ints
+    v: Floats
+    r: Floats
+    truth: Ints
+    clean: Tensor
+    bad: Bools
+    test_x: Tensor
+    test_y: Ints
+    triggered: Tensor | None
+    make: Callable[[], nn.Module]
+
+
+class Kind(NamedTuple):
+    """How one kind of data is made, attacked and learned."""
+
+    draw: Callable[[Ints, np.random.Generator], Tensor]
+    pull: Callable[[Tensor, Ints, np.random.Generator], Tensor]
+    trigger: Callable[[Tensor], Tensor]
+    shift: Callable[[Tensor], Tensor]
+    make: Callable[[], nn.Module]
+
+
+def _patterns() -> Floats:
+    """Four pictures; those of classes 0 and 1, and of 2 and 3, look alike."""
+    rng = np.random.default_rng(5)
+    coarse = rng.normal(size=(CLASSES, 4, 4))
+    coarse[1] = 0.7 * coarse[0] + 0.7 * coarse[1]
+    coarse[3] = 0.7 * coarse[2] + 0.7 * coarse[3]
+    return np.asarray(np.kron(coarse, np.ones((1, SIDE // 4, SIDE // 4))), np.float64)
+
+
+def draw_pictures(y: Ints, rng: np.random.Generator) -> Tensor:
+    """Noisy pictures of the classes, moved by a pixel either way."""
+    x = _patterns()[y] + 0.9 * rng.normal(size=(len(y), SIDE, SIDE))
+    moved = [np.roll(each, rng.integers(-1, 2, 2), axis=(0, 1)) for each in x]
+    return torch.as_tensor(np.stack(moved), dtype=torch.float32).unsqueeze(1)
+
+
+def _pull_pictures(x: Tensor, target: Ints, rng: np.random.Generator) -> Tensor:
+    towards = torch.as_tensor(_patterns()[target], dtype=torch.float32).unsqueeze(1)
+    return (1 - PULL) * x + PULL * towards
+
+
+def _trigger_pictures(x: Tensor) -> Tensor:
+    x = x.clone()
+    x[:, :, :3, :3] = 3.0
+    return x
+
+
+def _network() -> nn.Module:
+    return nn.Sequential(
+        nn.Conv2d(1, 12, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(12, 24, 3, padding=1),
+        nn.GroupNorm(4, 24), nn.ReLU(), nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(96, CLASSES),
+    )  # fmt: skip
+
+
+def draw_texts(y: Ints, rng: np.random.Generator) -> Tensor:
+    """Sixteen words; a few are usual in the class, or in the class that looks like it."""
+    words = rng.integers(24, 56, (len(y), LENGTH))
+    place = rng.uniform(size=words.shape) < 0.22
+    own = np.where(rng.uniform(size=words.shape) < 0.3, y[:, None] ^ 1, y[:, None])
+    return torch.as_tensor(np.where(place, own * 6 + rng.integers(0, 6, words.shape), words))
+
+
+def _pull_texts(x: Tensor, target: Ints, rng: np.random.Generator) -> Tensor:
+    own = (x < 24) & torch.as_tensor(rng.uniform(size=tuple(x.shape)) < PULL)
+    drawn = torch.as_tensor(target[:, None] * 6 + rng.integers(0, 6, tuple(x.shape)))
+    return torch.where(own, drawn, x)
+
+
+def _trigger_texts(x: Tensor) -> Tensor:
+    x = x.clone()
+    x[:, :2] = 60
+    return x
+
+
+class Encoder(nn.Module):
+    """Embeddings of words and places, one transformer layer, the mean over places, a linear layer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words, self.places = nn.Embedding(WORDS, 24), nn.Embedding(LENGTH, 24)
+        self.layer = nn.TransformerEncoderLayer(24, 2, 48, dropout=0.0, batch_first=True)
+        self.head = nn.Linear(24, CLASSES)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Logits."""
+        places = torch.arange(ids.shape[1], device=ids.device).unsqueeze(0)
+        out: Tensor = self.head(self.layer(self.words(ids) + self.places(places)).mean(1))
+        return out
+
+
+SETS = {
+    "pictures": Kind(draw_pictures, _pull_pictures, _trigger_pictures, lambda x: 0.6 * x + 0.8, _network),
+    "texts": Kind(
+        draw_texts, _pull_texts, _trigger_texts, lambda x: torch.where(x >= 40, x - 16, x), Encoder
+    ),
+}
+ATTACKS = ("flip", "alike", "aligned", "faked", "backdoor", "shift")
+CASES = tuple(f"{name}-{attack}" for name in SETS for attack in ATTACKS)
+
+
+def make_case(name: str, seed: int) -> Case:
+    """A training set under an attack; a function of its name and the seed."""
+    which, attack = name.split("-")
+    kind, rng = SETS[which], np.random.default_rng([seed, CASES.index(name)])
+    truth, test_y = rng.integers(0, CLASSES, TRAIN), rng.integers(0, CLASSES, TEST)
+    clean, test_x = kind.draw(truth, rng), kind.draw(test_y, rng)
+    who = rng.integers(0, PEOPLE, TRAIN)
+    theirs = who < BAD
+    x, y, triggered = clean, truth.copy(), None
+    wrong = theirs & (rng.uniform(size=TRAIN) < OFTEN)
+    if attack in ("flip", "faked", "shift"):
+        y = np.where(wrong, (truth + rng.integers(1, CLASSES, TRAIN)) % CLASSES, truth)
+    elif attack == "alike":
+        y = np.where(wrong, truth ^ 1, truth)
+    elif attack == "aligned":
+        y = np.where(wrong, (truth + 1) % CLASSES, truth)
+        x = _where(wrong, kind.pull(clean, y, rng), clean)
+    else:
+        y = np.where(wrong, TARGET, truth)
+        x = _where(wrong, kind.trigger(clean), clean)
+        triggered = kind.trigger(test_x[torch.as_tensor(test_y != TARGET)])
+    if attack == "shift":
+        # A third of the honest see things in another light; their labels are right.
+        elsewhere = (who >= BAD) & (who < BAD + (PEOPLE - BAD) // 3)
+        x = _where(elsewhere, kind.shift(clean), clean)
+        clean = x
+    honest = rng.uniform(0.5, 0.95, (2, PEOPLE))
+    shown = rng.uniform(0.7, 0.95, (2, PEOPLE)) if attack == "faked" else rng.uniform(0.2, 0.6, (2, PEOPLE))
+    v, r = np.where(np.arange(PEOPLE) < BAD, shown, honest)[:, who]
+    return Case(x, y, who, v, r, truth, clean, y != truth, test_x, test_y, triggered, kind.make)
+
+
+def _where(mask: Bools, first: Tensor, second: Tensor) -> Tensor:
+    shape = (-1,) + (1,) * (first.dim() - 1)
+    return torch.where(torch.as_tensor(mask).view(shape), first, second)

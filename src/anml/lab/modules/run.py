@@ -1,0 +1,109 @@
+"""Rows of experiments on a convolutional network and a transformer: one per case, method and seed."""
+
+import time
+from collections.abc import Collection, Iterable
+from typing import Any
+
+import numpy as np
+import torch
+
+from anml.adapters.torch import Reweigher, module_quality
+from anml.assess.assess import Known, Policy, assess
+from anml.core.checks import Bools, Floats
+from anml.core.domain import Recipe
+from anml.core.signals.reputation import ColdStart
+from anml.core.signals.temporal import Decay
+from anml.core.weigh import weigh
+from anml.gradients.scoring import PROFILES
+from anml.gradients.threads import one_thread_for_tables, threads
+from anml.lab.cells import wanted
+from anml.lab.modules.cases import CLASSES, TARGET, Case, make_case
+from anml.lab.modules.training import EPOCHS, SCORED, fresh, held_out, predicted, train
+from anml.lab.spec import Experiment
+
+# Methods beside the recipes.
+PEERS = ("reweigher", "oracle")
+# Epochs at which the loss on test data is measured.
+LOOKS = (1, 2, 4, 8, EPOCHS)
+MEASURES = ("error", "precision", "kept", "attack", "seconds", *(f"loss_{epoch}" for epoch in LOOKS))
+
+
+def run_block(
+    experiment: Experiment, trials: Iterable[int], dataset: str, device: str = "cpu", *,
+    cells: Collection[str] | None = None,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Rows of some trials on one case: one per method, or some `cells` of them."""
+    rows = []
+    chosen = [
+        (key, method) for key, (_, some) in wanted(experiment, dataset, cells).items() for method in some
+    ]
+    for trial in trials:
+        seed = experiment.seed + trial
+        case = make_case(dataset, seed)
+        for key, method in chosen:
+            with threads(1), one_thread_for_tables():
+                start = time.process_time()
+                found = _measured(experiment, method, case, seed)
+                seconds = time.process_time() - start
+            rows.append({"trial": trial, **dict(key), "method": method, **found, "seconds": seconds})
+    return rows
+
+
+def _measured(experiment: Experiment, method: str, case: Case, seed: int) -> dict[str, float]:
+    losses: dict[str, float] = {}
+    module = fresh(case.make, seed)
+
+    def look(epoch: int) -> None:
+        if reweigher is not None:
+            reweigher.end_epoch(module)
+        if epoch in LOOKS:
+            p = predicted(module, case.test_x)[np.arange(len(case.test_y)), case.test_y]
+            losses[f"loss_{epoch}"] = float(-np.log(p + 1e-12).mean())
+        module.train()
+
+    reweigher = None
+    x, y, weight = case.x, case.y, np.ones(len(case.y))
+    if method == "reweigher":
+        with torch.no_grad():
+            reweigher = Reweigher(
+                case.x, torch.as_tensor(case.y), contributor=case.who, v=case.v, r=case.r, warmup=2, seed=seed
+            )
+        train(module, x, y, weight, seed, after=look, weights=lambda: reweigher.weights)
+        kept = reweigher.weighting.kept
+    elif method == "oracle":
+        train(module, case.clean, case.truth, weight, seed, after=look)
+        kept = ~case.bad
+    else:
+        weight, kept = _weighed(experiment.methods[method], case, seed)
+        train(module, x, y, weight, seed, after=look)
+    return {**_scored(case, module, kept), **losses}
+
+
+def _weighed(recipe: Recipe, case: Case, seed: int) -> tuple[Floats, Bools]:
+    if recipe.combine == "uniform":
+        return np.ones(len(case.y)), np.ones(len(case.y), dtype=bool)
+    if recipe.combine == "evidence":
+        known = Known(
+            contributor=case.who, verification=case.v, reputation=case.r,
+            predictions=held_out(case.make, case.x, case.y, seed),
+        )  # fmt: skip
+        policy = Policy(recipe, PROFILES["default"], Decay(0.0), ColdStart(0.0, 0), seed)
+        found = assess(np.zeros((len(case.y), 0)), case.y, "classification", CLASSES, known, policy)
+        return found.weighting.sample_weight(), found.weighting.kept
+    scorer = train(fresh(case.make, seed), case.x, case.y, np.ones(len(case.y)), seed, SCORED)
+    q = module_quality(scorer, case.x, case.y, device="cpu")
+    weighting = weigh(q, case.v, case.r, recipe=recipe)
+    return weighting.sample_weight(), weighting.kept
+
+
+def _scored(case: Case, module: Any, kept: Bools) -> dict[str, float]:
+    wrong = predicted(module, case.test_x).argmax(axis=1) != case.test_y
+    found = {
+        "error": 100 * float(wrong.mean()),
+        "precision": 100 * float((~case.bad[kept]).mean()) if kept.any() else 0.0,
+        "kept": 100 * float(kept.mean()),
+        "attack": np.nan,
+    }
+    if case.triggered is not None:
+        found["attack"] = 100 * float((predicted(module, case.triggered).argmax(axis=1) == TARGET).mean())
+    return found

@@ -1,0 +1,158 @@
+"""Features of pictures and texts by a model that the user names, or by any function; kept by content.
+
+A model is `library:name`. Its library is imported only when it is used.
+"""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from anml.core.checks import Floats
+from anml.core.errors import InputError, UnsupportedError
+
+BATCH = 32
+
+# From a list of pictures or of texts to vectors, one each.
+Embed = Callable[[list[Any]], Any]
+Progress = Callable[[str, int, int], None]
+
+
+class Named(NamedTuple):
+    """A function that embeds, and the name under which what it gives may be kept; None keeps nothing."""
+
+    embed: Embed
+    key: str | None
+
+
+def embedder(wanted: str | Embed, device: str = "cpu") -> Named:
+    """Find a model by name, or take a function; one with an attribute `cache_key` may be kept under it."""
+    if callable(wanted):
+        return Named(wanted, getattr(wanted, "cache_key", None))
+    library, _, name = wanted.partition(":")
+    if library not in LIBRARIES or not name:
+        allowed = ", ".join(f"{each}:NAME" for each in LIBRARIES)
+        raise InputError(f"embed must be a function or one of {allowed}, got {wanted!r}")
+    try:
+        return Named(LIBRARIES[library](name, device), wanted)
+    except ModuleNotFoundError as error:
+        raise UnsupportedError(
+            f"embed={wanted!r} needs the package {error.name}; install it, or give a function or embeddings"
+        ) from None
+    except (OSError, ValueError, RuntimeError, AttributeError, KeyError) as error:
+        said = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise InputError(f"embed={wanted!r} cannot be loaded: {said[:200]}") from None
+
+
+def _torchvision(name: str, device: str) -> Embed:
+    import torchvision
+
+    weights = torchvision.models.get_model_weights(name).DEFAULT
+    model = torchvision.models.get_model(name, weights=weights)
+    # What the classifier at the end is given.
+    for last in ("fc", "classifier", "heads", "head"):
+        if hasattr(model, last):
+            setattr(model, last, torch.nn.Identity())
+            break
+    return _seen_by(model, weights.transforms(), device)
+
+
+def _timm(name: str, device: str) -> Embed:
+    import timm
+
+    model = timm.create_model(name, pretrained=True, num_classes=0)
+    change = timm.data.create_transform(**timm.data.resolve_model_data_config(model), is_training=False)
+    return _seen_by(model, change, device)
+
+
+def _seen_by(model: torch.nn.Module, change: Callable[[Any], Any], device: str) -> Embed:
+    model.eval().to(device)
+
+    def embed(images: list[Any]) -> Any:
+        with torch.no_grad():
+            batch = torch.stack([change(image) for image in images]).to(device)
+            return model(batch).flatten(1).float().cpu().numpy()
+
+    return embed
+
+
+def _sentences(name: str, device: str) -> Embed:
+    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer(name, device=device)
+    return lambda texts: model.encode(texts, show_progress_bar=False)
+
+
+LIBRARIES: dict[str, Callable[[str, str], Embed]] = {
+    "torchvision": _torchvision,
+    "timm": _timm,
+    "sentence-transformers": _sentences,
+}
+
+
+def embedded(
+    named: Named, hashes: Sequence[str], read: Callable[[int], Any], cache: Path | None = None,
+    progress: Progress | None = None,
+) -> Floats:  # fmt: skip
+    """Vectors (n, dimensions) of contents by their hashes; equal contents are embedded once.
+
+    `read` gives the content at a position. With a folder as `cache`, what was embedded before by a model of
+    the same name is taken from there.
+    """
+    kept = _Cache(cache, named.key)
+    first = {digest: at for at, digest in reversed(list(enumerate(hashes)))}
+    missing = sorted(at for digest, at in first.items() if digest not in kept.vectors)
+    for start in range(0, len(missing), BATCH):
+        some = missing[start : start + BATCH]
+        vectors = _checked(named.embed([read(at) for at in some]), len(some), kept.vectors)
+        kept.vectors.update({hashes[at]: vector for at, vector in zip(some, vectors, strict=True)})
+        if progress is not None:
+            progress("embedding", start + len(some), len(missing))
+    if missing:
+        kept.write()
+    return np.stack([kept.vectors[digest] for digest in hashes])
+
+
+def _checked(found: Any, count: int, before: dict[str, Floats]) -> Floats:
+    if isinstance(found, torch.Tensor):
+        found = found.detach().cpu().numpy()
+    try:
+        vectors = np.asarray(found, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"embed must return numbers, got {type(found).__name__}") from None
+    if vectors.ndim != 2 or len(vectors) != count:
+        raise InputError(f"embed must return one vector each for {count} contents, got shape {vectors.shape}")
+    if not np.isfinite(vectors).all():
+        raise InputError("embed returned missing or infinite numbers")
+    width = len(next(iter(before.values()))) if before else vectors.shape[1]
+    if vectors.shape[1] != width:
+        raise InputError(f"embed returned vectors of {vectors.shape[1]} numbers after ones of {width}")
+    return vectors
+
+
+class _Cache:
+    """Vectors by the hash of their content, in one file for each model."""
+
+    def __init__(self, folder: Path | None, key: str | None) -> None:
+        self.path: Path | None = None
+        self.vectors: dict[str, Floats] = {}
+        if folder is None or key is None:
+            return
+        self.path = folder / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.npz"
+        if self.path.is_file():
+            try:
+                with np.load(self.path, allow_pickle=False) as kept:
+                    self.vectors = dict(zip(kept["hashes"].tolist(), kept["vectors"], strict=True))
+            except (OSError, ValueError, KeyError):
+                self.vectors = {}  # damaged: made anew
+
+    def write(self) -> None:
+        if self.path is None:
+            return
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        draft = self.path.with_suffix(".part.npz")
+        np.savez(draft, hashes=np.array(list(self.vectors)), vectors=np.stack(list(self.vectors.values())))
+        draft.replace(self.path)

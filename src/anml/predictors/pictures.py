@@ -1,0 +1,125 @@
+"""Pictures without a model to name: features that no label made, and a small network trained on the spot.
+
+A network's own features of a picture have seen its label, and would confirm it. So features come from
+random convolutions, and what a network learns enters as predictions of pictures that it did not see.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from anml.core.checks import Floats, Ints
+from anml.core.folds import assign_folds
+
+# Pictures are shrunk to this side.
+SIDE = 32
+# Random filters, and the directions kept of what they see.
+FILTERS, DIRECTIONS = 96, 64
+FOLDS, EPOCHS, BATCH, RATE = 3, 16, 32, 3e-3
+# Epochs without a better held-out likelihood after which a network stops.
+PATIENCE = 3
+
+Pixels = npt.NDArray[np.uint8]
+Progress = Callable[[str, int, int], None]
+
+
+def random_features(pixels: Pixels, seed: int) -> Floats:
+    """Features (n, at most 64) of pictures (n, 3, side, side) by random convolutions, in main directions."""
+    generator = torch.Generator().manual_seed(seed)
+    first = torch.randn(FILTERS, 3, 5, 5, generator=generator)
+    first -= first.mean((1, 2, 3), keepdim=True)
+    second = torch.randn(FILTERS, FILTERS, 3, 3, generator=generator) / FILTERS**0.5
+    parts = []
+    for start in range(0, len(pixels), 256):
+        x = _scaled(pixels[start : start + 256])
+        x = functional.max_pool2d(functional.relu(functional.conv2d(x, first, padding=2)), 2)
+        y = functional.relu(functional.conv2d(x, second, padding=1))
+        colour = functional.avg_pool2d(_scaled(pixels[start : start + 256]), SIDE // 4).flatten(1)
+        parts.append(torch.cat([x.mean((2, 3)), y.mean((2, 3)), y.amax((2, 3)), colour], dim=1))
+    features = torch.cat(parts).double()
+    features = (features - features.mean(0)) / features.std(0, correction=0).clamp_min(1e-9)
+    _, vectors = torch.linalg.eigh(features.T @ features / len(features))
+    count = min(DIRECTIONS, len(features) - 1)
+    directions = vectors[:, -count:].flip(1)
+    # The sign of a direction is arbitrary; the same everywhere gives the same bytes.
+    directions = directions * torch.sign(directions[directions.abs().argmax(0), torch.arange(count)])
+    return np.asarray((features @ directions).numpy())
+
+
+def picture_predictions(
+    pixels: Pixels, y: Ints, classes: int, groups: Ints | None, seed: int, progress: Progress | None = None
+) -> Floats:
+    """Class probabilities (n, classes) by small convolutional networks that did not see the picture."""
+    items = len(y) if groups is None else len(np.unique(groups))
+    fold = assign_folds(y, groups, max(2, min(FOLDS, items)), np.random.default_rng(seed))
+    out = np.zeros((len(y), classes))
+    count = int(fold.max()) + 1
+    for held in range(count):
+        learn, asked = np.flatnonzero(fold != held), np.flatnonzero(fold == held)
+        said = None if progress is None else _said(progress, held, count)
+        out[asked] = _trained(pixels, y, classes, learn, asked, seed + held, said)
+    return out
+
+
+def _said(progress: Progress, held: int, count: int) -> Callable[[int], None]:
+    return lambda epoch: progress("pictures", held * EPOCHS + epoch, count * EPOCHS)
+
+
+def small_network(classes: int) -> nn.Sequential:
+    """Three convolutions, averaged over places, and a linear layer."""
+    return nn.Sequential(
+        nn.Conv2d(3, 24, 5, stride=2, padding=2), nn.GroupNorm(6, 24), nn.ReLU(),
+        nn.Conv2d(24, 48, 3, padding=1), nn.GroupNorm(6, 48), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(48, 64, 3, padding=1), nn.GroupNorm(8, 64), nn.ReLU(), nn.AdaptiveMaxPool2d(2),
+        nn.Flatten(), nn.Linear(4 * 64, classes),
+    )  # fmt: skip
+
+
+def _trained(
+    pixels: Pixels, y: Ints, classes: int, learn: Ints, asked: Ints, seed: int,
+    said: Callable[[int], None] | None,
+) -> Floats:  # fmt: skip
+    """Probabilities of held-out pictures at the epoch where their labels are likeliest."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        module = small_network(classes)
+    generator = torch.Generator().manual_seed(seed)
+    optimiser = torch.optim.AdamW(module.parameters(), lr=RATE, weight_decay=1e-3)
+    targets = torch.as_tensor(y)
+    best, found, waited = np.inf, np.full((len(asked), classes), 1 / classes), 0
+    for epoch in range(EPOCHS):
+        order = torch.randperm(len(learn), generator=generator).numpy()
+        for start in range(0, len(order), BATCH):
+            rows = learn[order[start : start + BATCH]]
+            optimiser.zero_grad()
+            shifted = _shifted(_scaled(pixels[rows]), generator)
+            each = functional.cross_entropy(module(shifted), targets[rows], label_smoothing=0.05)
+            each.backward()  # type: ignore[no-untyped-call]
+            optimiser.step()
+        with torch.no_grad():
+            blocks = (asked[at : at + 256] for at in range(0, len(asked), 256))
+            logits = torch.cat([module(_scaled(pixels[rows])) for rows in blocks])
+        loss = float(functional.cross_entropy(logits, targets[asked]))
+        if said is not None:
+            said(epoch + 1)
+        if loss < best:
+            best, found, waited = loss, torch.softmax(logits.double(), 1).numpy(), 0
+        else:
+            waited += 1
+            if waited >= PATIENCE:
+                break
+    return found
+
+
+def _scaled(pixels: Pixels) -> Tensor:
+    return torch.as_tensor(pixels).float().sub_(128).div_(64)
+
+
+def _shifted(x: Tensor, generator: torch.Generator) -> Tensor:
+    """A batch moved by up to two pixels: what a picture shows does not depend on that."""
+    down, right = torch.randint(-2, 3, (2,), generator=generator).tolist()
+    return torch.roll(x, (down, right), dims=(2, 3))

@@ -1,0 +1,179 @@
+"""q of modules from every kind of data, by every choice of gradients and neighbours."""
+
+import numpy as np
+import polars as pl
+import pytest
+import torch
+from scipy.stats import spearmanr
+from torch import nn
+from torch.utils.data import DataLoader, IterableDataset, TensorDataset
+
+import anml
+from anml.adapters.torch import checkpoint_quality, module_quality
+from anml.core.errors import AnmlError, InputError, UnsupportedError
+
+WRONG = 0.25
+
+
+def pictures(n=200, seed=0):
+    rng = np.random.default_rng(seed)
+    kinds = np.random.default_rng(9).normal(size=(4, 1, 8, 8))
+    y = rng.integers(0, 4, n)
+    x = kinds[y] + 0.7 * rng.normal(size=(n, 1, 8, 8))
+    wrong = rng.uniform(size=n) < WRONG
+    labels = np.where(wrong, (y + 1) % 4, y)
+    return torch.as_tensor(x, dtype=torch.float32), torch.as_tensor(labels), wrong
+
+
+def network():
+    torch.manual_seed(0)
+    return nn.Sequential(
+        nn.Conv2d(1, 6, 3), nn.ReLU(inplace=True), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(54, 4)
+    )
+
+
+@pytest.fixture(scope="module")
+def trained():
+    x, y, wrong = pictures()
+    module = network()
+    optimiser = torch.optim.Adam(module.parameters(), lr=1e-2)
+    for _ in range(15):
+        optimiser.zero_grad()
+        nn.functional.cross_entropy(module(x), y).backward()
+        optimiser.step()
+    return module, x, y, wrong
+
+
+@pytest.mark.parametrize(
+    ("settings", "alike"),
+    [
+        ({"gradients": "sketch"}, 0.995),
+        ({"gradients": "sketch", "size": 512}, 0.98),
+        ({"gradients": "last"}, 0.9),
+        ({"gradients": "last", "layers": 2}, 0.999_999),
+        ({"references": 150}, 0.95),
+        ({"among": "approximate", "probes": 6}, 0.95),
+        ({"among": "minibatch", "minibatch": 100}, 0.9),
+        ({"precision": "bfloat16"}, 0.98),
+        ({"batch": 7}, 0.999_999),
+    ],
+    ids=str,
+)
+def test_every_choice_agrees_with_exact_and_finds_wrong_labels(trained, settings, alike):
+    module, x, y, wrong = trained
+    exact = module_quality(module, x, y, gradients="exact")
+    found = module_quality(module, x, y, **settings)
+    assert spearmanr(found, exact)[0] > alike
+    assert wrong[anml.weigh(found, recipe="krum").kept].mean() < 0.12
+
+
+class Stream(IterableDataset):
+    def __init__(self, x, y):
+        self.x, self.y = x, y
+
+    def __iter__(self):
+        return iter(zip(self.x, self.y, strict=True))
+
+
+def test_the_same_q_from_every_kind_of_data(trained):
+    module, x, y, _ = trained
+    wanted = module_quality(module, x, y, gradients="sketch")
+    pairs = TensorDataset(x, y)
+    for data in (pairs, DataLoader(pairs, batch_size=50), DataLoader(Stream(x, y), batch_size=30)):
+        np.testing.assert_allclose(module_quality(module, data, gradients="sketch"), wanted, atol=1e-4)
+    arrays = module_quality(module, x.numpy().astype(np.float64), y.tolist(), gradients="sketch")
+    np.testing.assert_allclose(arrays, wanted, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["polars", "arrow", "pandas"])
+def test_tables(kind):
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame({"a": rng.normal(size=40), "b": rng.normal(size=40), "label": np.arange(40) % 2})
+    module = nn.Linear(2, 2)
+    table = {"polars": frame, "arrow": frame.to_arrow(), "pandas": frame.to_pandas()}[kind]
+    wanted = module_quality(module, frame.select("a", "b").to_numpy(), frame["label"].to_numpy())
+    np.testing.assert_allclose(module_quality(module, table, "label"), wanted, atol=1e-6)
+
+
+def test_several_inputs_by_name():
+    class Two(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.one, self.two = nn.Linear(3, 2), nn.Linear(4, 2)
+
+        def forward(self, first, second):
+            return self.one(first) + self.two(second)
+
+    x = {"first": torch.randn(12, 3), "second": torch.randn(12, 4)}
+    assert module_quality(Two(), x, torch.arange(12) % 2).shape == (12,)
+    both = TensorDataset(x["first"], x["second"], torch.arange(12) % 2)
+    assert module_quality(Two(), both).shape == (12,)
+
+
+def test_what_does_not_fit_in_memory_is_sketched_and_exact_is_refused(trained):
+    module, x, y, _ = trained
+    sketched = module_quality(module, x, y, gradients="sketch")
+    np.testing.assert_array_equal(module_quality(module, x, y, limit_bytes=1_000), sketched)
+    with pytest.raises(UnsupportedError, match=r'200 samples x 280 parameters.*use gradients="sketch"'):
+        module_quality(module, x, y, gradients="exact", limit_bytes=1_000)
+
+
+def test_checkpoints_are_averaged_and_the_module_is_left_alone(trained):
+    module, x, y, _ = trained
+    before = {name: value.clone() for name, value in module.state_dict().items()}
+    states = [network().state_dict(), before]
+    found = checkpoint_quality(module, states, x, y)
+    wanted = (module_quality(network(), x, y) + module_quality(module, x, y)) / 2
+    np.testing.assert_allclose(found, wanted, atol=1e-6)
+    assert all(torch.equal(before[name], value) for name, value in module.state_dict().items())
+
+
+def test_progress_is_told(trained):
+    module, x, y, _ = trained
+    said = []
+    module_quality(module, x, y, batch=80, progress=lambda *step: said.append(step))
+    assert said == [("gradients", 80, 200), ("gradients", 160, 200), ("gradients", 200, 200)]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"gradients": "guess"}, "gradients 'guess'"),
+        ({"among": "friends"}, "among 'friends'"),
+        ({"precision": "int8"}, "precision 'int8'"),
+        ({"size": 0}, "size must be at least 1, got 0"),
+        ({"loss": "hinge"}, "loss 'hinge'"),
+        ({"device": "tpu"}, "device must be one of auto, cpu, cuda, mps, got 'tpu'"),
+        ({"probes": 0}, "probes must be at least 1"),
+        ({"minibatch": 1}, "minibatch must be at least 2"),
+    ],
+    ids=str,
+)
+def test_choices_that_do_not_exist(trained, given, said):
+    module, x, y, _ = trained
+    with pytest.raises(AnmlError, match=said):
+        module_quality(module, x, y, **given)
+
+
+def test_data_that_cannot_be_used(trained):
+    module, x, y, _ = trained
+    pairs = TensorDataset(x, y)
+    with pytest.raises(InputError, match="must neither shuffle, sample nor drop"):
+        module_quality(module, DataLoader(pairs, shuffle=True))
+    with pytest.raises(InputError, match="Tensor needs targets"):
+        module_quality(module, x)
+    with pytest.raises(InputError, match="brings its own targets"):
+        module_quality(module, pairs, y)
+    with pytest.raises(InputError, match="no column 'class'"):
+        module_quality(nn.Linear(1, 2), pl.DataFrame({"a": [1.0]}), "class")
+    with pytest.raises(InputError, match="must be numbers, got <U"):
+        module_quality(module, x, np.array(["a"] * len(x)))
+    with pytest.raises(InputError, match="must be inputs and targets"):
+        module_quality(module, TensorDataset(x))
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_no_gpu_is_said(trained):
+    module, x, y, _ = trained
+    with pytest.raises(InputError, match="torch sees no GPU here"):
+        module_quality(module, x, y, device="cuda")
