@@ -8,6 +8,9 @@ from anml.core.calibration import in_columns, reliability
 from anml.lab.bank import peers as bank_peers
 from anml.lab.bank.conditions import CONDITIONS
 from anml.lab.bank.measures import MEASURES
+from anml.lab.cited.names import MEASURES as CITED_MEASURES
+from anml.lab.cited.names import PEERS as CITED
+from anml.lab.cited.trials import ATTACKS as CITED_ATTACKS
 from anml.lab.contributed import CONTRIBUTED
 from anml.lab.data import DATASETS
 from anml.lab.peers import PEERS as REAL_PEERS
@@ -19,6 +22,7 @@ KINDS = {
     "real": "anml.lab.real",
     "calibration": "anml.lab.calibration",
     "bank": "anml.lab.bank.run",
+    "cited": "anml.lab.cited.run",
 }
 
 DATA: dict[str, Collection[str]] = {
@@ -26,9 +30,12 @@ DATA: dict[str, Collection[str]] = {
     "real": CONTRIBUTED,
     "calibration": DATASETS,
     "bank": CONDITIONS,
+    "cited": [name for name in DATASETS if name not in ("diabetes", "friedman")],
 }
 # Kinds whose rows are not simulated from a setting, and the methods they run beside the recipes.
-PEERS: dict[str, Collection[str]] = {"real": REAL_PEERS, "bank": bank_peers.PEERS}
+PEERS: dict[str, Collection[str]] = {"real": REAL_PEERS, "bank": bank_peers.PEERS, "cited": CITED}
+# Attacks that a kind knows beside those on labels.
+MORE_ATTACKS: dict[str, Collection[str]] = {"cited": CITED_ATTACKS}
 
 _BINS = tuple(in_columns(reliability(np.array([0.5]), np.array([True]))))
 _BELIEF = ("calibration", "gap", "ranking")
@@ -40,6 +47,7 @@ METRICS: dict[str, tuple[str, ...]] = {
     "real": ("accuracy", "correlation", "ranks", *_BELIEF, "seconds", *_BINS),
     "calibration": (*_BELIEF, *_BINS),
     "bank": (*MEASURES, "seconds"),
+    "cited": CITED_MEASURES,
 }
 # Those that rows have only where there is something to measure.
 OF_EVIDENCE = ("calibration",)
@@ -60,6 +68,9 @@ MEANING = {
     "attack_lr": "percent of rows with the backdoor for which the linear model predicts its target",
     "attack_rf": "percent of rows with the backdoor for which the forest predicts its target",
     "precision": "percent of the kept labels that are right",
+    "attack": "percent of rows with the backdoor for which the model predicts its target",
+    "ranked": "chance that an honest contributor is ranked above a bad one",
+    "paid_bad": "percent of all positive value or trust that goes to bad contributors",
     "kept": "percent of the labels kept",
     "rho_c": "correlation of q with v r",
     "rho_d": "how far the loss ranks bad samples last, from -1 to 1",

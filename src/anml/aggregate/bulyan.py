@@ -1,0 +1,75 @@
+"""Bulyan: El Mhamdi, Guerraoui and Rouault, ICML 2018."""
+
+from typing import Any
+
+import numpy as np
+
+from anml.aggregate.krum import krum_scores
+from anml.aggregate.updates import (
+    Aggregated,
+    Updates,
+    as_updates,
+    blocks,
+    check_malicious,
+    equal_shares,
+    squared_distances,
+)
+from anml.core.checks import Array, Floats, Ints
+
+
+def bulyan(updates: Any, malicious: int) -> Aggregated:
+    """Let Krum choose n - 2 f clients one after the other, then average what lies nearest their median.
+
+    Of every parameter the n - 4 f values nearest the median of the chosen are averaged. A client's score is
+    how early it was chosen. Its weakness: it needs n >= 4 f + 3 clients, so it stands fewer liars than
+    others.
+
+    Examples
+    --------
+    >>> bulyan([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0], [90.0]], malicious=1).update
+    array([2.])
+    """
+    given = as_updates(updates)
+    n = len(given)
+    f = check_malicious(malicious, n, (n - 3) // 4, "Bulyan", "n >= 4 f + 3")
+    chosen = _chosen(squared_distances(given), f)
+    scores = np.zeros(n)
+    scores[chosen] = 1 - np.arange(len(chosen)) / n
+    update = _near_median(given[np.sort(chosen)], len(chosen) - 2 * f)
+    return Aggregated(update, scores, equal_shares(chosen, n))
+
+
+def _chosen(apart: Floats, f: int) -> Ints:
+    """Winners of Krum, each taken out before the next is sought, until n - 2 f are chosen."""
+    n = len(apart)
+    left = np.arange(n)
+    winners: list[int] = []
+    while len(winners) < n - 2 * f:
+        # With few left there are fewer neighbours to ask, but always one.
+        count = max(len(left) - f - 2, 1)
+        rest = apart[np.ix_(left, left)]
+        place = int(krum_scores(rest, 0, count).argmin()) if len(left) > 2 else 0
+        winners.append(int(left[place]))
+        left = np.delete(left, place)
+    return np.array(winners)
+
+
+def _near_median(chosen: Updates, keep: int) -> Array:
+    """Mean of the values nearest the median, parameter by parameter.
+
+    Nearest values are neighbours once they are sorted, so only where they begin has to be found.
+    """
+    count, parameters = chosen.shape
+    result = np.empty(parameters, dtype=chosen.dtype)
+    for block in blocks(chosen):
+        ordered = np.sort(np.ascontiguousarray(chosen[:, block].T), axis=1)
+        middle = ordered[:, (count - 1) // 2] / 2 + ordered[:, count // 2] / 2
+        first, last = ordered[:, : count - keep + 1], ordered[:, keep - 1 :]
+        # The window whose farther end is nearest the median holds the nearest values.
+        reach = np.maximum(middle[:, None] - first, last - middle[:, None])
+        start = reach.argmin(axis=1)
+        sums = np.cumsum(ordered - middle[:, None], axis=1, dtype=np.float64)
+        until = np.take_along_axis(sums, (start + keep - 1)[:, None], axis=1)[:, 0]
+        before = np.take_along_axis(sums, np.maximum(start - 1, 0)[:, None], axis=1)[:, 0]
+        result[block] = middle + (until - np.where(start > 0, before, 0.0)) / keep
+    return result
