@@ -13,6 +13,8 @@ from anml.lab.cited.names import PEERS as CITED
 from anml.lab.cited.trials import ATTACKS as CITED_ATTACKS
 from anml.lab.contributed import CONTRIBUTED
 from anml.lab.data import DATASETS
+from anml.lab.longitudinal.names import MEASURES as OVER_TIME
+from anml.lab.longitudinal.names import RULES, SCENARIOS
 from anml.lab.peers import PEERS as REAL_PEERS
 from anml.lab.spec import Experiment
 
@@ -23,6 +25,7 @@ KINDS = {
     "calibration": "anml.lab.calibration",
     "bank": "anml.lab.bank.run",
     "cited": "anml.lab.cited.run",
+    "longitudinal": "anml.lab.longitudinal.run",
 }
 
 DATA: dict[str, Collection[str]] = {
@@ -31,9 +34,15 @@ DATA: dict[str, Collection[str]] = {
     "calibration": DATASETS,
     "bank": CONDITIONS,
     "cited": [name for name in DATASETS if name not in ("diabetes", "friedman")],
+    "longitudinal": SCENARIOS,
 }
 # Kinds whose rows are not simulated from a setting, and the methods they run beside the recipes.
-PEERS: dict[str, Collection[str]] = {"real": REAL_PEERS, "bank": bank_peers.PEERS, "cited": CITED}
+PEERS: dict[str, Collection[str]] = {
+    "real": REAL_PEERS,
+    "bank": bank_peers.PEERS,
+    "cited": CITED,
+    "longitudinal": RULES,
+}
 # Attacks that a kind knows beside those on labels.
 MORE_ATTACKS: dict[str, Collection[str]] = {"cited": CITED_ATTACKS}
 
@@ -48,6 +57,7 @@ METRICS: dict[str, tuple[str, ...]] = {
     "calibration": (*_BELIEF, *_BINS),
     "bank": (*MEASURES, "seconds"),
     "cited": CITED_MEASURES,
+    "longitudinal": OVER_TIME,
 }
 # Those that rows have only where there is something to measure.
 OF_EVIDENCE = ("calibration",)
@@ -69,6 +79,11 @@ MEANING = {
     "attack_rf": "percent of rows with the backdoor for which the forest predicts its target",
     "precision": "percent of the kept labels that are right",
     "attack": "percent of rows with the backdoor for which the model predicts its target",
+    "harm": "percent of the weight that is on wrong labels, after the turn",
+    "off": "mean distance of r from how often an account is right",
+    "found": "rounds until r of an account that is bad falls below that of somebody new",
+    "honest_low": "percent of honest accounts' rounds, after ten, with r below that of somebody new",
+    "start": "r of accounts in their first ten rounds, in percent of that of the established",
     "ranked": "chance that an honest contributor is ranked above a bad one",
     "paid_bad": "percent of all positive value or trust that goes to bad contributors",
     "kept": "percent of the labels kept",

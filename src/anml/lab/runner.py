@@ -50,6 +50,7 @@ Progress = Callable[[str, int, int], None]
 LOAD: dict[str, Callable[[str], Any]] = {
     "real": lambda name: load_contributed(name, stream(0, 0, "labels", name)),
     "bank": lambda name: make_condition(name, 0),
+    "longitudinal": lambda name: load_dataset("digits"),
 }
 
 

@@ -12,17 +12,17 @@ from anml.lab.cited import federation
 from anml.lab.cited.federation import Answer, Round, federate, shape_of
 from anml.lab.cited.outcome import Outcome, top_contributors, top_rows
 from anml.lab.cited.trials import Told
-from anml.value import agarwal as agarwal_of
-from anml.value import banzhaf as banzhaf_of
-from anml.value import beta_shapley as beta_of
-from anml.value import gtg_shapley as gtg_of
-from anml.value import influence as influence_of
-from anml.value import kang as kang_of
-from anml.value import shapley as shapley_of
-from anml.value import trak as trak_of
-from anml.value.games import Utility
-from anml.value.models import accuracy, linear_utility
-from anml.value.parts import Parts
+from anml.valuation import agarwal as agarwal_of
+from anml.valuation import banzhaf as banzhaf_of
+from anml.valuation import beta_shapley as beta_of
+from anml.valuation import gtg_shapley as gtg_of
+from anml.valuation import influence as influence_of
+from anml.valuation import kang as kang_of
+from anml.valuation import shapley as shapley_of
+from anml.valuation import trak as trak_of
+from anml.valuation.games import Utility
+from anml.valuation.models import accuracy, linear_utility
+from anml.valuation.parts import Parts
 
 # Coalitions that a value may evaluate: for 20 contributors values are sampled.
 BUDGET = 1_000

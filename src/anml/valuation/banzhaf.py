@@ -6,7 +6,7 @@ import numpy as np
 
 from anml.core.checks import Floats
 from anml.core.stats import mean_interval
-from anml.value.games import (
+from anml.valuation.games import (
     Utility,
     Values,
     check_budget,

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import special
 
 from anml.core.checks import Floats, in_range
-from anml.value.games import (
+from anml.valuation.games import (
     Utility,
     Values,
     check_budget,

@@ -15,8 +15,8 @@ from anml.core.domain import Task
 from anml.core.errors import InputError
 from anml.gradients.mlp import Data, Networks, Shape, initialise, predict, train
 from anml.gradients.threads import threads
-from anml.value.games import Utility
-from anml.value.parts import Parts
+from anml.valuation.games import Utility
+from anml.valuation.parts import Parts
 
 # How much the linear model is pulled to zero: as much as so many rows.
 RIDGE = 1.0

@@ -10,8 +10,8 @@ import numpy as np
 from scipy import special, stats
 
 from anml.core.checks import Bools, Floats
-from anml.value.games import Utility, Values, check_budget, evaluate, exactly, players, table_of
-from anml.value.shapley import exact_shapley
+from anml.valuation.games import Utility, Values, check_budget, evaluate, exactly, players, table_of
+from anml.valuation.shapley import exact_shapley
 
 # Values are worked out once without each of so many parts of the coalitions; their spread is the interval.
 FOLDS = 20
@@ -37,27 +37,31 @@ def shapley_by_regression(
     check_budget(budget, n, 4 * n + 2)
     rng = np.random.default_rng(0) if rng is None else rng
     ends = evaluate(utility, np.array([np.zeros(n, dtype=bool), np.ones(n, dtype=bool)]))
-    some, weights = drawn(n, (budget - 2) // 2, rng)
+    some, weights, whole = drawn(n, (budget - 2) // 2, rng)
     both = np.stack([some, ~some], axis=1).reshape(-1, n)
     worth = np.concatenate(
         [evaluate(utility, both[at : at + TOGETHER]) for at in range(0, len(both), TOGETHER)]
     )
     gain = (worth[::2] - worth[1::2]) / 2
     value = _solved(some, gain, weights, ends)
-    fold = np.arange(len(some)) % FOLDS
-    others = np.array(
-        [_solved(some[fold != f], gain[fold != f], weights[fold != f], ends) for f in range(FOLDS)]
-    )
-    spread = np.sqrt((FOLDS - 1) / FOLDS * np.square(others - others.mean(axis=0)).sum(axis=0))
+    # Sizes that were taken whole are no matter of chance, and stay in every part.
+    fold = np.where(whole, -1, np.cumsum(~whole) % FOLDS)
+    others = []
+    for one in range(FOLDS):
+        stays = fold != one
+        more = np.where(whole, 1.0, FOLDS / (FOLDS - 1))[stays]
+        others.append(_solved(some[stays], gain[stays], weights[stays] * more, ends))
+    spread = np.sqrt((FOLDS - 1) / FOLDS * np.square(others - np.mean(others, axis=0)).sum(axis=0))
     half = stats.t.ppf(0.975, FOLDS - 1) * spread
     return Values(value, value - half, value + half, len(both) + 2)
 
 
-def drawn(n: int, pairs: int, rng: np.random.Generator) -> tuple[Bools, Floats]:
+def drawn(n: int, pairs: int, rng: np.random.Generator) -> tuple[Bools, Floats, Bools]:
     """Coalitions of at most half of the players, each standing for itself and the rest, and their weights.
 
-    Sizes whose coalitions fit into their share of the pairs are taken whole, the others by chance without
-    replacement; a size's weight is spread over those taken.
+    Also whether all of a coalition's size were taken. Sizes whose coalitions fit into their share of the
+    pairs are taken whole, the others by chance without replacement; a size's weight is spread over those
+    taken.
     """
     sizes = np.arange(1, n // 2 + 1)
     # Weight of all coalitions of a size and of their rests together, in Shapley's kernel.
@@ -70,13 +74,14 @@ def drawn(n: int, pairs: int, rng: np.random.Generator) -> tuple[Bools, Floats]:
         # Small sizes have few coalitions and much weight: what they do not need goes to the next.
         taken[place] = int(min(number[place], max(round(wanted), 1), room))
         room -= int(taken[place])
-    rows, weights = [], []
+    rows, weights, whole = [], [], []
     for size, some, all_, weight in zip(sizes, taken, number, share, strict=True):
         if some:
             rows.append(_of_size(n, int(size), int(some), int(all_), rng))
             weights.append(np.full(len(rows[-1]), weight / len(rows[-1])))
+            whole.append(np.full(len(rows[-1]), some >= all_))
     order = rng.permutation(sum(len(part) for part in rows))
-    return np.concatenate(rows)[order], np.concatenate(weights)[order]
+    return np.concatenate(rows)[order], np.concatenate(weights)[order], np.concatenate(whole)[order]
 
 
 def _of_size(n: int, size: int, some: int, number: int, rng: np.random.Generator) -> Bools:

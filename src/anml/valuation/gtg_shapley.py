@@ -7,7 +7,7 @@ import numpy as np
 
 from anml.aggregate.updates import as_updates
 from anml.core.checks import Array, Floats, as_vector
-from anml.value.games import Values, evaluate, of_samples
+from anml.valuation.games import Values, evaluate, of_samples
 
 # Of the paper: a round that moves the worth less is passed over; an order ends so near to the worth of all.
 BETWEEN, WITHIN = 0.01, 0.001

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from anml.core.checks import Bools, Floats
-from anml.value.games import (
+from anml.valuation.games import (
     Utility,
     Values,
     check_budget,
@@ -61,7 +61,7 @@ def shapley(
 
 
 def exact_shapley(table: Any) -> Floats:
-    """Shapley values from the worth of every coalition (see `anml.value.games.all_coalitions`)."""
+    """Shapley values from the worth of every coalition (see `anml.valuation.games.all_coalitions`)."""
     worth = np.asarray(table, dtype=np.float64)
     return semivalue(worth, shapley_weights(len(worth).bit_length() - 1))
 
