@@ -48,7 +48,10 @@ def _chosen(apart: Floats, f: int) -> Ints:
         # With few left there are fewer neighbours to ask, but always one.
         count = max(len(left) - f - 2, 1)
         rest = apart[np.ix_(left, left)]
-        place = int(krum_scores(rest, 0, count).argmin()) if len(left) > 2 else 0
+        scores = krum_scores(rest, 0, count) if len(left) > 2 else rest.sum(axis=1)
+        # Two that are each other's only neighbour have equal scores: then whoever is nearer to all.
+        level = np.flatnonzero(scores <= scores.min() * (1 + 1e-9))
+        place = int(level[apart[np.ix_(left[level], np.arange(n))].sum(axis=1).argmin()])
         winners.append(int(left[place]))
         left = np.delete(left, place)
     return np.array(winners)

@@ -27,7 +27,8 @@ def krum(updates: Any, malicious: int, neighbours: int | None = None) -> Aggrega
     """
     given = as_updates(updates)
     scores = krum_scores(squared_distances(given), malicious, neighbours)
-    winner = int(scores.argmin())
+    # Equal up to rounding is equal.
+    winner = int(np.flatnonzero(scores <= scores.min() * (1 + 1e-9))[0])
     return Aggregated(given[winner].copy(), -scores, equal_shares([winner], len(given)))
 
 

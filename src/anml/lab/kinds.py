@@ -78,7 +78,7 @@ MEANING = {
     "attack_lr": "percent of rows with the backdoor for which the linear model predicts its target",
     "attack_rf": "percent of rows with the backdoor for which the forest predicts its target",
     "precision": "percent of the kept labels that are right",
-    "attack": "percent of rows with the backdoor for which the model predicts its target",
+    "backdoor": "percent of rows with the backdoor for which the model predicts its target",
     "harm": "percent of the weight that is on wrong labels, after the turn",
     "off": "mean distance of r from how often an account is right",
     "found": "rounds until r of an account that is bad falls below that of somebody new",

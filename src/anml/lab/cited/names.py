@@ -11,4 +11,4 @@ VALUE = (
 TRAINING = ("L2RW", "DivideMix", "GLISTER")
 BOUNDS = ("oracle", "federated oracle")
 PEERS = (*AGGREGATION, *VALUE, *TRAINING, *BOUNDS)
-MEASURES = ("error", "attack", "precision", "ranked", "paid_bad", "seconds")
+MEASURES = ("error", "backdoor", "precision", "ranked", "paid_bad", "seconds")

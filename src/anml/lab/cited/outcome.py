@@ -81,7 +81,7 @@ def measured(
     found = dict.fromkeys(MEASURES, float("nan"))
     found["error"] = 100 * float((predicts(truth.x_test) != truth.y_test).mean())
     if truth.trigger is not None:
-        found["attack"] = 100 * float((predicts(truth.trigger) == truth.target).mean())
+        found["backdoor"] = 100 * float((predicts(truth.trigger) == truth.target).mean())
     rows = outcome.kept if outcome.weights is None else outcome.weights
     if rows is not None and rows.sum() > 0:
         found["precision"] = 100 * float((rows * ~truth.wrong).sum() / rows.sum())

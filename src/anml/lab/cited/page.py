@@ -124,7 +124,7 @@ def _systems(cells: Cells) -> list[str]:
     methods = list(dict.fromkeys(m for found in cells.values() for m in _errors(found)))
     body = []
     for method in methods:
-        figures = [_mean(cells, method, metric) for metric in ("ranked", "paid_bad", "attack", "seconds")]
+        figures = [_mean(cells, method, metric) for metric in ("ranked", "paid_bad", "backdoor", "seconds")]
         shown = [
             "" if figure is None else f"{figure:.{digits}f}"
             for figure, digits in zip(figures, (2, 0, 0, 1), strict=True)
