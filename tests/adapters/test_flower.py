@@ -5,6 +5,7 @@ import logging
 import numpy as np
 import pytest
 import torch
+
 from other_packages import installed
 
 flwr = installed("flwr")
@@ -148,3 +149,16 @@ def test_an_update_is_the_difference():
 def test_a_grid_needs_nodes():
     with pytest.raises(InputError, match="at least one node, got 0"):
         InProcessGrid(ClientApp(), 0)
+
+
+def test_flowers_own_simulation_gives_the_same(tmp_path):
+    """In other processes under Ray, as Flower simulates: equal weights and an equal model."""
+    installed("ray")
+    import subprocess
+    import sys
+    from pathlib import Path
+
+    script = Path(__file__).with_name("flower_simulation.py")
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.splitlines()[-1] == "equal"

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from other_packages import byzfl_aggregators, installed
 from scipy import stats
 
 from anml.aggregate.agreement import geometric_median
@@ -21,6 +20,7 @@ from anml.aggregate.trimmed_mean import trimmed_mean
 from anml.aggregate.updates import norms, sketched, squared_distances
 from anml.aggregate.weighted import weighted
 from anml.core.errors import InputError
+from other_packages import byzfl_aggregators, installed
 
 LINE = np.array([[0.0], [1.0], [2.0], [3.0], [90.0]])
 F = 2
@@ -100,7 +100,9 @@ def test_distances_are_those_of_updates_also_where_models_hardly_differ():
 
 
 matrices = st.integers(0, 2**32 - 1).map(
-    lambda seed: np.random.default_rng(seed).normal(size=(11, 6)) * np.exp(np.random.default_rng(seed).normal())
+    lambda seed: (
+        np.random.default_rng(seed).normal(size=(11, 6)) * np.exp(np.random.default_rng(seed).normal())
+    )
 )
 
 
@@ -124,7 +126,9 @@ def test_result_lies_within_the_updates(name, updates):
     assert (found.weights >= 0).all()
 
 
-@pytest.mark.parametrize("name", ["krum", "multi-krum", "median", "trimmed-mean", "bulyan", "weighted", "believed"])
+@pytest.mark.parametrize(
+    "name", ["krum", "multi-krum", "median", "trimmed-mean", "bulyan", "weighted", "believed"]
+)
 def test_breakdown_point(name):
     """As many liars as a rule stands, however far away, leave the result near the honest; the mean is gone."""
     rng = np.random.default_rng(1)
@@ -270,7 +274,9 @@ def test_earlier_rounds_count_and_fade():
     assert honest(agrees, before=before)[0][9] < 0.5 < honest(agrees)[0][9]
 
 
-@pytest.mark.parametrize("recipe", ["krum", "multiplicative", "softmax", "adaptive", "guarded", "uniform", "evidence"])
+@pytest.mark.parametrize(
+    "recipe", ["krum", "multiplicative", "softmax", "adaptive", "guarded", "uniform", "evidence"]
+)
 def test_any_recipe_weighs_updates(recipe):
     updates = liars(6)
     r = np.r_[np.full(14, 0.8), np.full(6, 0.2)]

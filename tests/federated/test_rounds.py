@@ -54,9 +54,10 @@ def test_the_same_rounds_give_the_same_weights_and_reputation_can_be_replayed():
 def test_reputation_of_a_round_comes_from_rounds_before_it():
     found = run(Federation(), 3)
     assert {line.r for line in found.history[0].lines} == {0.4}
-    assert found.reputation_of(NAMES[0], 2) == replay(
-        [event for who, event in found.events if who == NAMES[0]][:1], found.events[0][1].at
-    ).r
+    assert (
+        found.reputation_of(NAMES[0], 2)
+        == replay([event for who, event in found.events if who == NAMES[0]][:1], found.events[0][1].at).r
+    )
 
 
 def test_reputation_never_hears_of_credentials():
@@ -137,7 +138,10 @@ def test_events_are_handed_to_whoever_keeps_them():
         (lambda: Federation("krumm"), "unknown recipe 'krumm'"),
         (lambda: Federation(verification={"a": 2.0}), r"verification must lie in \[0, 1\]"),
         (lambda: Federation(stale_half_life=0), "stale_half_life must lie in"),
-        (lambda: Federation().aggregate(1, [Reply("a", np.ones(2)), Reply("a", np.ones(2))]), "answered twice"),
+        (
+            lambda: Federation().aggregate(1, [Reply("a", np.ones(2)), Reply("a", np.ones(2))]),
+            "answered twice",
+        ),
     ],
 )
 def test_bad_input_is_one_sentence(call, said):

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from other_packages import installed, pydvl_methods
 
 from anml.core.errors import InputError
 from anml.core.signals.eigentrust import eigentrust
@@ -22,6 +21,7 @@ from anml.valuation.kang import contract, kang, opinion
 from anml.valuation.regression import shapley_by_regression
 from anml.valuation.shapley import exact_shapley, shapley
 from anml.valuation.trak import trak
+from other_packages import installed, pydvl_methods
 
 
 def glove(some):
@@ -107,7 +107,9 @@ def noisy(n, seed=0):
     """A game with diminishing returns: worth is 1 - exp(-sum of talents), with something of each pair."""
     rng = np.random.default_rng(seed)
     talent, pairs = rng.uniform(0, 0.5, n), rng.normal(0, 0.02, (n, n))
-    return lambda some: 1 - np.exp(-(some @ talent)) + np.einsum("bi,ij,bj->b", some.astype(float), pairs, some)
+    return lambda some: (
+        1 - np.exp(-(some @ talent)) + np.einsum("bi,ij,bj->b", some.astype(float), pairs, some)
+    )
 
 
 @pytest.mark.parametrize(
@@ -167,7 +169,9 @@ def test_as_pydvl():
     for method, ours in ((package.ShapleyValuation, shapley), (package.BanzhafValuation, banzhaf)):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            theirs = method(Worth(), package.DeterministicUniformSampler(), is_done=every, progress=False).fit(data)
+            theirs = method(
+                Worth(), package.DeterministicUniformSampler(), is_done=every, progress=False
+            ).fit(data)
         values = np.array(theirs.result.values)[np.argsort(theirs.result.indices)]
         assert values == pytest.approx(ours(game, n).value, rel=1e-6)
 
@@ -184,15 +188,6 @@ def test_eigentrust_is_pagerank():
     graph.add_weighted_edges_from((a, b, w) for (a, b), w in votes.items())
     theirs = networkx.pagerank(graph, alpha=0.85, personalization=start, dangling=start, tol=1e-12)
     assert eigentrust(votes, trusted) == pytest.approx(theirs, abs=1e-9)
-
-
-def test_trak_as_dattri_projects():
-    """dattri's own arithmetic on one model: scores are phi_t (Phi' Phi)^-1 Phi' times one minus p."""
-    installed("dattri")
-    rng = np.random.default_rng(0)
-    phi, aims, doubt = rng.normal(size=(50, 8)), rng.normal(size=(3, 8)), rng.uniform(size=50)
-    theirs = aims @ np.linalg.inv(phi.T @ phi) @ phi.T * doubt
-    assert trak(phi[None], doubt[None], aims[None]) == pytest.approx(theirs)
 
 
 # --- gradients --------------------------------------------------------------------------------------------
@@ -302,7 +297,12 @@ def test_prices_and_shares_of_the_marketplace():
 @pytest.mark.parametrize(
     ("utility", "count", "budget", "said"),
     [
-        (lambda some: np.full(len(some), np.nan), 3, None, r"the utility of coalition \[\] is not a finite number"),
+        (
+            lambda some: np.full(len(some), np.nan),
+            3,
+            None,
+            r"the utility of coalition \[\] is not a finite number",
+        ),
         (lambda some: 1 / 0, 3, None, "the utility failed: ZeroDivisionError: division by zero"),
         (lambda some: np.zeros(1), 3, None, "one number per coalition: 8 expected"),
         (glove, 0, None, "at least one contributor, got 0"),

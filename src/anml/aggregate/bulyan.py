@@ -68,11 +68,14 @@ def _near_median(chosen: Updates, keep: int) -> Array:
         ordered = np.sort(np.ascontiguousarray(chosen[:, block].T), axis=1)
         middle = ordered[:, (count - 1) // 2] / 2 + ordered[:, count // 2] / 2
         first, last = ordered[:, : count - keep + 1], ordered[:, keep - 1 :]
-        # The window whose farther end is nearest the median holds the nearest values.
-        reach = np.maximum(middle[:, None] - first, last - middle[:, None])
-        start = reach.argmin(axis=1)
-        sums = np.cumsum(ordered - middle[:, None], axis=1, dtype=np.float64)
-        until = np.take_along_axis(sums, (start + keep - 1)[:, None], axis=1)[:, 0]
-        before = np.take_along_axis(sums, np.maximum(start - 1, 0)[:, None], axis=1)[:, 0]
-        result[block] = middle + (until - np.where(start > 0, before, 0.0)) / keep
+        # Of windows of `keep` neighbours the nearest is where the far end changes from left to right of the
+        # median, or the one before it.
+        twice = 2 * middle
+        start = np.minimum(np.count_nonzero(first + last < twice[:, None], axis=1), count - keep)
+        before = np.maximum(start - 1, 0)
+        row = np.arange(len(start))
+        right, left = last[row, start] - middle, middle - first[row, before]
+        start = np.where(left <= np.maximum(right, middle - first[row, start]), before, start)
+        window = start[:, None] + np.arange(keep)
+        result[block] = np.take_along_axis(ordered, window, axis=1).mean(axis=1)
     return result

@@ -27,9 +27,10 @@ def banzhaf(
     """Mean marginal worth over all coalitions of the others, each as likely.
 
     Exact where the budget allows all 2^n coalitions, else every random coalition serves every player: what
-    coalitions with it are worth on average, minus those without. Two laws make it fit for pay: a player who
-    splits into several has the same value in total (Lehrer's 2-efficiency), and so have a player and a copy
-    of it together. Values do not sum to the worth of all.
+    coalitions with it are worth on average, minus those without. Laws that make it fit for pay: a player who
+    splits in two has the same value in total (Lehrer's 2-efficiency), and so have a player and a copy of it
+    together; a split into more does not raise the total where each further row adds less than the one before,
+    at a rate that slackens, as learning curves do. Values do not sum to the worth of all.
 
     Examples
     --------
