@@ -143,20 +143,17 @@ def values():
     if installed("pydvl"):
         seconds, count = _pydvl(case, RidgeClassifier(alpha=1.0))
         print(f"pyDVL, the same model in scikit-learn: {count} coalitions in {seconds:.1f} s")
-        print(
-            f"per coalition: {1e3 * ours:.3f} ms against {1e3 * seconds / count:.2f} ms: {seconds / count /
-            ours:.0f} times"
-        )
+        each = seconds / count
+        print(f"per coalition: {1e3 * ours:.3f} ms against {1e3 * each:.2f} ms: {each / ours:.0f} times")
     _, small = game(10)
     seconds, exact = best(lambda: shapley(small, 10))
     print(f"anml, exact: all {exact.evaluations} coalitions of 10 in {seconds:.3f} s")
     for budget in (500, 900):
         found = shapley_by_regression(small, 10, budget=budget)
         off = np.abs(found.value - exact.value)
-        print(
-            f"  {found.evaluations} coalitions: {100 * off.max() / exact.value.sum():.2f}% of the total at
-            most, " f"{100 * np.linalg.norm(off) / np.linalg.norm(exact.value):.2f}% in length"
-        )
+        most = 100 * off.max() / exact.value.sum()
+        length = 100 * np.linalg.norm(off) / np.linalg.norm(exact.value)
+        print(f"  {found.evaluations} coalitions: off by {most:.2f}% of the total, {length:.2f}% in length")
 
 
 def _pydvl(case, model):

@@ -130,7 +130,7 @@ def test_result_lies_within_the_updates(name, updates):
     "name", ["krum", "multi-krum", "median", "trimmed-mean", "bulyan", "weighted", "believed"]
 )
 def test_breakdown_point(name):
-    """As many liars as a rule stands, however far away, leave the result near the honest; the mean is gone."""
+    """As many liars as a rule stands leave the result near the honest, however far away; the mean is gone."""
     rng = np.random.default_rng(1)
     clean = rng.normal(1.0, 0.05, (11, 30))
     f = min(3, STANDS[name](11)) if name in STANDS else 3
@@ -171,8 +171,8 @@ def test_bad_updates_are_one_sentence(name, updates, said):
 
 def _extra(name):
     """What a rule takes beside the updates."""
-    extra = {"fltrust": [np.ones(2)], "recess": [np.zeros(2)], **dict.fromkeys(STANDS, [0])}
-    return extra.get(name, [])
+    extra = {"fltrust": [np.ones(2)], "recess": [np.zeros(2)]}
+    return [0] if name in STANDS else extra.get(name, [])
 
 
 @pytest.mark.parametrize(("rule", "n"), [(krum, 6), (multi_krum, 6), (trimmed_mean, 4), (bulyan, 10)])

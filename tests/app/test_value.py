@@ -28,10 +28,9 @@ def table(rows=300, seed=0, liars=("eve",)):
 
 
 def run(*words, **how):
-    done = subprocess.run(
+    return subprocess.run(
         [sys.executable, "-m", "anml.surfaces.cli", *map(str, words)], capture_output=True, text=True, **how
     )
-    return done
 
 
 @pytest.fixture

@@ -110,7 +110,7 @@ def test_too_few_clients_skip_a_round_and_say_so():
 
 def test_secure_aggregation_is_refused():
     hidden = [Reply(name, np.arange(5)) for name in NAMES]
-    with pytest.raises(UnsupportedError, match="secure aggregation .* single updates are hidden"):
+    with pytest.raises(UnsupportedError, match=r"secure aggregation .* single updates are hidden"):
         Federation().aggregate(1, hidden)
 
 

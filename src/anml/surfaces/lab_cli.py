@@ -132,9 +132,12 @@ def report_(
         for experiment in own.values():
             check_experiment(experiment)
         paper = [e for e in catalogue().values() if e.name not in own and rows_file(e, folder).exists()]
-        room = "own" if own and not paper else "paper"
-        if page is None and room == "own":
-            page = folder / "report.md"
+        field = [
+            e for e in catalogue("field").values() if e.name not in own and rows_file(e, folder).exists()
+        ]
+        room = "paper" if paper else "own" if own else "field" if field else "paper"
+        if page is None and room != "paper":
+            page = folder / ("report.md" if room == "own" else "cited.md")
         elif page is None:
             page = Path("docs/paper.md") if folder == Path("results") else folder / "paper.md"
         written = write_report(folder, page, list(own.values()), room)
