@@ -51,7 +51,7 @@ def aggregation():
     from anml.aggregate.multi_krum import multi_krum
     from anml.aggregate.trimmed_mean import trimmed_mean
 
-    updates = np.random.default_rng(0).normal(size=(CLIENTS, PARAMETERS)).astype(np.float32)
+    updates = np.random.default_rng(0).standard_normal((CLIENTS, PARAMETERS), dtype=np.float32)
     print(f"updates: {updates.nbytes / 2**30:.2f} GiB; memory so far {peak():.2f} GiB")
     ours = {
         "krum": lambda: krum(updates, F),

@@ -35,7 +35,7 @@ def bulyan(updates: Any, malicious: int) -> Aggregated:
     chosen = _chosen(squared_distances(given), f)
     scores = np.zeros(n)
     scores[chosen] = 1 - np.arange(len(chosen)) / n
-    update = _near_median(given[np.sort(chosen)], len(chosen) - 2 * f)
+    update = _near_median(given, np.sort(chosen), len(chosen) - 2 * f)
     return Aggregated(update, scores, equal_shares(chosen, n))
 
 
@@ -57,15 +57,15 @@ def _chosen(apart: Floats, f: int) -> Ints:
     return np.array(winners)
 
 
-def _near_median(chosen: Updates, keep: int) -> Array:
-    """Mean of the values nearest the median, parameter by parameter.
+def _near_median(updates: Updates, chosen: Ints, keep: int) -> Array:
+    """Mean of the chosen values nearest their median, parameter by parameter.
 
     Nearest values are neighbours once they are sorted, so only where they begin has to be found.
     """
-    count, parameters = chosen.shape
-    result = np.empty(parameters, dtype=chosen.dtype)
-    for block in blocks(chosen):
-        ordered = np.sort(np.ascontiguousarray(chosen[:, block].T), axis=1)
+    count = len(chosen)
+    result = np.empty(updates.shape[1], dtype=updates.dtype)
+    for block in blocks(updates):
+        ordered = np.sort(np.ascontiguousarray(updates[:, block][chosen].T), axis=1)
         middle = ordered[:, (count - 1) // 2] / 2 + ordered[:, count // 2] / 2
         first, last = ordered[:, : count - keep + 1], ordered[:, keep - 1 :]
         # Of windows of `keep` neighbours the nearest is where the far end changes from left to right of the

@@ -131,9 +131,8 @@ def norms(updates: Updates) -> Floats:
 
 def combine(updates: Updates, weights: Floats) -> Array:
     """Sum of the updates by weight."""
-    used = np.flatnonzero(weights)
-    # In the precision that the updates came in.
-    return np.asarray(weights[used].astype(updates.dtype) @ updates[used])
+    # In the precision that the updates came in, and without a copy of those that are used.
+    return np.asarray(weights.astype(updates.dtype) @ updates)
 
 
 def equal_shares(chosen: Any, clients: int) -> Floats:
