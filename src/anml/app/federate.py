@@ -136,11 +136,10 @@ def as_report(
         {
             "row": np.arange(rows), "contributor": [line.client for _, line in lines],
             "item": [f"round {number}" for number, _ in lines], "label": ["update"] * rows,
-            "predicted": np.where(honest > 0.5, "update", "other").tolist(), "confidence": honest,
+            "predicted": ["update"] * rows, "confidence": honest,
             "q": signals.q, "score": 1 - signals.q, "v": signals.v, "r": signals.r, "t": signals.t,
             "weight": weighting.w, "kept": kept, "p_correct": honest, "alone": np.zeros(rows, dtype=bool),
-            "suggested": np.where(honest > 0.5, "update", "other").tolist(),
-            "p_suggested": np.maximum(honest, 1 - honest),
+            "suggested": ["update"] * rows, "p_suggested": honest,
             "from_model": np.zeros(rows), "from_credentials": np.zeros(rows),
             "from_contributor": np.zeros(rows),
         }
@@ -153,7 +152,7 @@ def as_report(
     return Audited(
         samples=samples, contributors=people, confusion=_confusion(samples), gate=gate,
         comparison=_comparison(wrong), wrong=Estimate(float(found), float((honest < 0.05).mean()),
-        float((honest < 0.95).mean())), task="classification", classes=["update", "other"],
+        float((honest < 0.95).mean())), task="classification", classes=["update"],
         recipe_name=recipe.combine if not isinstance(federation.recipe, str) else federation.recipe,
         policy=Policy(recipe, _profile(), Decay(0.0), ColdStart(0.4, 0), seed),
         columns=Columns(label="update", contributor="client", item="round", features=("update",)),
