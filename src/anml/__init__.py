@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from anml.core.errors import AnmlError
     from anml.core.weigh import RECIPES, weigh
     from anml.surfaces.python import audit
+    from anml.surfaces.python_value import value
 
 _HOMES = {
     "AnmlClassifier": "anml.adapters.sklearn.estimators",
@@ -23,6 +24,7 @@ _HOMES = {
     "Signals": "anml.core.domain",
     "Weighting": "anml.core.domain",
     "audit": "anml.surfaces.python",
+    "value": "anml.surfaces.python_value",
     "weigh": "anml.core.weigh",
 }
 
@@ -36,6 +38,7 @@ __all__ = [
     "Signals",
     "Weighting",
     "audit",
+    "value",
     "weigh",
 ]
 

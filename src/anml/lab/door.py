@@ -10,7 +10,7 @@ from anml.gradients.scoring import PROFILES
 from anml.lab.cases import ATTACKS, CREDENTIALS
 from anml.lab.fields import unlike, within
 from anml.lab.judges import JUDGES, NEEDED
-from anml.lab.kinds import DATA, KINDS, PEERS, metrics_of
+from anml.lab.kinds import DATA, KINDS, MORE_ATTACKS, PEERS, metrics_of
 from anml.lab.spec import Experiment, Setting
 from anml.lab.statements import check_statements
 
@@ -88,7 +88,7 @@ def _axes(experiment: Experiment) -> None:
 
 def _setting(experiment: Experiment, setting: Setting) -> None:
     one_of("data set", setting.dataset, DATA[experiment.kind])
-    one_of("attack", setting.attack, ATTACKS)
+    one_of("attack", setting.attack, MORE_ATTACKS.get(experiment.kind, ATTACKS))
     one_of("scenario", setting.scenario, CREDENTIALS)
     one_of("profile", setting.profile, PROFILES)
     if experiment.kind in PEERS:  # real contributors and the bank's conditions are as they are

@@ -8,8 +8,13 @@ from anml.core.calibration import in_columns, reliability
 from anml.lab.bank import peers as bank_peers
 from anml.lab.bank.conditions import CONDITIONS
 from anml.lab.bank.measures import MEASURES
+from anml.lab.cited.names import MEASURES as CITED_MEASURES
+from anml.lab.cited.names import PEERS as CITED
+from anml.lab.cited.trials import ATTACKS as CITED_ATTACKS
 from anml.lab.contributed import CONTRIBUTED
 from anml.lab.data import DATASETS
+from anml.lab.longitudinal.names import MEASURES as OVER_TIME
+from anml.lab.longitudinal.names import RULES, SCENARIOS
 from anml.lab.peers import PEERS as REAL_PEERS
 from anml.lab.spec import Experiment
 
@@ -30,6 +35,8 @@ KINDS = {
     "bank": "anml.lab.bank.run",
     "modules": "anml.lab.modules.run",
     "approximations": "anml.lab.modules.approximate",
+    "cited": "anml.lab.cited.run",
+    "longitudinal": "anml.lab.longitudinal.run",
 }
 
 DATA: dict[str, Collection[str]] = {
@@ -39,6 +46,8 @@ DATA: dict[str, Collection[str]] = {
     "bank": CONDITIONS,
     "modules": MODULE_CASES,
     "approximations": MODULE_CASES,
+    "cited": [name for name in DATASETS if name not in ("diabetes", "friedman")],
+    "longitudinal": SCENARIOS,
 }
 # Kinds whose rows are not simulated from a setting, and the methods they run beside the recipes.
 PEERS: dict[str, Collection[str]] = {
@@ -46,7 +55,11 @@ PEERS: dict[str, Collection[str]] = {
     "bank": bank_peers.PEERS,
     "modules": ("reweigher", "oracle"),
     "approximations": APPROXIMATIONS,
+    "cited": CITED,
+    "longitudinal": RULES,
 }
+# Attacks that a kind knows beside those on labels.
+MORE_ATTACKS: dict[str, Collection[str]] = {"cited": CITED_ATTACKS}
 
 _BINS = tuple(in_columns(reliability(np.array([0.5]), np.array([True]))))
 _BELIEF = ("calibration", "gap", "ranking")
@@ -63,6 +76,8 @@ METRICS: dict[str, tuple[str, ...]] = {
         *("loss_1", "loss_2", "loss_4", "loss_8", "loss_12"),
     ),
     "approximations": ("ranks", "off", "precision", "seconds", "mebibytes"),
+    "cited": CITED_MEASURES,
+    "longitudinal": OVER_TIME,
 }
 # Those that rows have only where there is something to measure.
 OF_EVIDENCE = ("calibration",)
@@ -83,6 +98,14 @@ MEANING = {
     "attack_lr": "percent of rows with the backdoor for which the linear model predicts its target",
     "attack_rf": "percent of rows with the backdoor for which the forest predicts its target",
     "precision": "percent of the kept labels that are right",
+    "backdoor": "percent of rows with the backdoor for which the model predicts its target",
+    "harm": "percent of the weight that is on wrong labels, after the turn",
+    "off": "mean distance of r from how often an account is right",
+    "found": "rounds until r of an account that is bad falls below that of somebody new",
+    "honest_low": "percent of honest accounts' rounds, after ten, with r below that of somebody new",
+    "start": "r of accounts in their first ten rounds, in percent of that of the established",
+    "ranked": "chance that an honest contributor is ranked above a bad one",
+    "paid_bad": "percent of all positive value or trust that goes to bad contributors",
     "kept": "percent of the labels kept",
     "rho_c": "correlation of q with v r",
     "rho_d": "how far the loss ranks bad samples last, from -1 to 1",

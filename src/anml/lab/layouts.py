@@ -4,12 +4,14 @@ from collections.abc import Callable
 from typing import Any
 
 from anml.lab.bank.page import HOW, by_condition
+from anml.lab.cited.page import HOW as CITED_HOW
+from anml.lab.cited.page import by_system
 from anml.lab.spec import Experiment
 from anml.lab.tables import legend, tables
 
-LAYOUTS: dict[str, Callable[[dict[str, Any]], list[str]]] = {"bank": by_condition}
+LAYOUTS: dict[str, Callable[[dict[str, Any]], list[str]]] = {"bank": by_condition, "cited": by_system}
 # How lines and columns are to be read, where they are not those of a table per metric.
-READ = {"bank": HOW}
+READ = {"bank": HOW, "cited": CITED_HOW}
 
 
 def laid_out(experiment: Experiment, entry: dict[str, Any]) -> list[str]:

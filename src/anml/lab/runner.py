@@ -52,6 +52,7 @@ LOAD: dict[str, Callable[[str], Any]] = {
     "bank": lambda name: make_condition(name, 0),
     "modules": lambda name: None,
     "approximations": lambda name: None,
+    "longitudinal": lambda name: load_dataset("digits"),
 }
 
 

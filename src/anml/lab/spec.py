@@ -196,7 +196,7 @@ def catalogue(room: str = "paper") -> dict[str, Experiment]:
 
 def find(names: list[str]) -> list[Experiment]:
     """Look up experiments by name, or by the path of a TOML file of your own."""
-    known = {**catalogue(), **catalogue("beyond")}
+    known = {**catalogue(), **catalogue("beyond"), **catalogue("field")}
     chosen: dict[str, Experiment] = {}
     for name in names:
         if name.endswith(".toml"):

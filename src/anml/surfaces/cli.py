@@ -9,12 +9,14 @@ from anml.surfaces import (
     audit_cli,
     datasette_cli,
     dispute_cli,
+    federate_cli,
     import_cli,
     keys_cli,
     ledger_cli,
     reputation_cli,
     settle_cli,
     statement_cli,
+    value_cli,
 )
 from anml.surfaces.lab_cli import lab
 
@@ -28,7 +30,9 @@ app = typer.Typer(
 )
 for command in (audit_cli.audit, audit_cli.train, audit_cli.predict, audit_cli.demo):
     app.command()(command)
+app.command()(value_cli.value)
 app.add_typer(lab)
+app.add_typer(federate_cli.app, name="federate")
 ledger_cli.app.command("import")(import_cli.import_)
 ledger_cli.app.command()(datasette_cli.datasette)
 ledger_cli.app.add_typer(keys_cli.app, name="keys")

@@ -30,7 +30,7 @@ def list_(as_json: AsJson = False) -> None:
     """List the experiments."""
     from anml.lab.spec import catalogue
 
-    experiments = [*catalogue().values(), *catalogue("beyond").values()]
+    experiments = [e for room in ("paper", "beyond", "field") for e in catalogue(room).values()]
     if as_json:
         entries = [
             {"name": e.name, "title": e.title, "trials": e.trials, "about": e.about} for e in experiments
@@ -86,7 +86,8 @@ def run_(
     files = [Path(name) for name in names or [] if name.endswith(".toml")]
     keep_files(experiments, files, out)
     # Whatever else has rows in the folder stays in its summary, also what goes beyond the paper.
-    summary = write_summary(out, [*catalogue("beyond").values(), *own_experiments(out), *experiments])
+    others = [e for room in ("beyond", "field") for e in catalogue(room).values()]
+    summary = write_summary(out, [*others, *own_experiments(out), *experiments])
     if as_json:
         own = {experiment.name for experiment in experiments}
         chosen = [entry for entry in summary["experiments"] if entry["name"] in own]
@@ -131,15 +132,21 @@ def report_(
         for experiment in own.values():
             check_experiment(experiment)
         paper = [e for e in catalogue().values() if e.name not in own and rows_file(e, folder).exists()]
-        room = "own" if own and not paper else "paper"
-        if page is None and room == "own":
-            page = folder / "report.md"
+        field = [
+            e for e in catalogue("field").values() if e.name not in own and rows_file(e, folder).exists()
+        ]
+        room = "paper" if paper else "own" if own else "field" if field else "paper"
+        if page is None and room != "paper":
+            page = folder / ("report.md" if room == "own" else "cited.md")
         elif page is None:
             page = Path("docs/paper.md") if folder == Path("results") else folder / "paper.md"
         written = write_report(folder, page, list(own.values()), room)
         beyond = folder / "beyond"
         if any(rows_file(experiment, beyond).exists() for experiment in catalogue("beyond").values()):
             written += write_report(beyond, page.with_name("beyond.md"), room="beyond")
+        cited = folder / "cited"
+        if any(rows_file(experiment, cited).exists() for experiment in catalogue("field").values()):
+            written += write_report(cited, page.with_name("cited.md"), room="field")
     if as_json:
         print(json.dumps({"written": [str(path) for path in written]}, indent=1))
     else:

@@ -1,4 +1,4 @@
-"""r from who vouched for whom: EigenTrust, with a set of people trusted beforehand.
+"""r from who vouched for whom: EigenTrust (Kamvar, Schlosser and Garcia-Molina, 2003), with a trusted set.
 
 Only for the case where contributors verify each other. Without the pre-trusted set a ring of accounts
 that praise each other wins, so there is no way to call it without one.

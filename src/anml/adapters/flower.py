@@ -1,0 +1,130 @@
+"""Flower: a strategy that weighs clients by q, v, r and T. Needs the extra `flower`.
+
+All arithmetic is `anml.federated.rounds`, which knows nothing of Flower.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord
+from flwr.serverapp import Grid
+from flwr.serverapp.strategy import FedAvg
+
+from anml.core.errors import InputError
+from anml.federated.rounds import Federation, Reply
+
+# Where a reply may say who sent it, and which round's model it started from.
+IDENTITY, ROUND = "client-id", "server-round"
+
+
+def node_of(message: Message) -> str:
+    """Who sent a reply: what it says of itself in its configuration record, or else the number of its node.
+
+    The number of a node is another in every run. Reputation that outlasts a run needs a name that the client
+    can prove: pass a function of your own as `identify`.
+    """
+    for record in message.content.config_records.values():
+        if IDENTITY in record:
+            return str(record[IDENTITY])
+    return str(message.metadata.src_node_id)
+
+
+class AnmlStrategy(FedAvg):  # type: ignore[misc, unused-ignore]
+    """Weighs clients' updates by a `Federation`, which has each round's weights, reasons and reputation.
+
+    Takes what `FedAvg` takes. A client that fails, sends something else than a model or numbers that are not
+    finite is left out with a reason, and never stops a round.
+
+    Parameters
+    ----------
+    federation
+        Recipe, credentials and record.
+    identify
+        From a reply to the name of its client.
+    """
+
+    def __init__(
+        self,
+        federation: Federation | None = None,
+        *,
+        identify: Callable[[Message], str] = node_of,
+        **fedavg: Any,
+    ) -> None:
+        super().__init__(**fedavg)
+        self.federation = federation or Federation()
+        self.identify = identify
+        self._sent: dict[int, ArrayRecord] = {}
+        self._asked: dict[int, list[int]] = {}
+
+    def configure_train(
+        self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
+    ) -> Iterable[Message]:
+        """Remember what is sent: an update is the difference to it."""
+        self._sent[server_round] = arrays
+        messages = list(super().configure_train(server_round, arrays, config, grid))
+        self._asked[server_round] = [message.metadata.dst_node_id for message in messages]
+        return messages
+
+    def aggregate_train(
+        self, server_round: int, replies: Iterable[Message]
+    ) -> tuple[ArrayRecord | None, MetricRecord | None]:
+        """The model after a round; the one before it where too few clients sent anything usable."""
+        before = self._sent[server_round]
+        answered = list(replies)
+        given = [self._reply(message, server_round) for message in answered]
+        silent = set(self._asked[server_round]) - {m.metadata.src_node_id for m in answered}
+        given += [Reply(str(node), None, why="it did not answer in time") for node in sorted(silent)]
+        update = self.federation.aggregate(server_round, given)
+        if update is None:
+            return before, None
+        found = self.federation.history[-1]
+        kept = sum(line.kept for line in found.lines)
+        metrics = MetricRecord({"anml-kept": kept, "anml-left-out": len(found.lines) - kept})
+        return _moved(before, update), metrics
+
+    def _reply(self, message: Message, server_round: int) -> Reply:
+        if message.has_error():
+            return Reply(str(message.metadata.src_node_id), None, why=f"it failed: {message.error.reason}")
+        name = self.identify(message)
+        record = message.content.array_records.get(self.arrayrecord_key)
+        if record is None:
+            return Reply(name, None, why=f"it sent no arrays under {self.arrayrecord_key!r}")
+        metrics: Any = next(iter(message.content.metric_records.values()), {})
+        began = int(metrics.get(ROUND, server_round))
+        start = self._sent.get(began)
+        if start is None:
+            return Reply(name, None, why=f"it started from round {began}, which has not been")
+        rows = int(metrics.get(self.weighted_by_key, 1))
+        try:
+            return Reply(name, flat_difference(record, start), rows, server_round - began)
+        except InputError as error:
+            return Reply(name, None, rows, why=str(error))
+
+
+def flat_difference(after: ArrayRecord, before: ArrayRecord) -> Any:
+    """What a client changed, as one row of numbers."""
+    if list(after) != list(before):
+        raise InputError("its arrays have other names than those that it was sent")
+    parts = []
+    for name in before:
+        new, old = after[name].numpy(), before[name].numpy()
+        if new.shape != old.shape:
+            raise InputError(f"its array {name!r} has shape {new.shape}, that sent has {old.shape}")
+        if new.dtype.kind in "iu" and old.dtype.kind == "f":
+            # Masked by secure aggregation: passed on as it is, so that it is said.
+            parts.append(new.reshape(-1))
+        else:
+            parts.append((new.astype(np.float64) - old.astype(np.float64)).reshape(-1))
+    return np.concatenate(parts)
+
+
+def _moved(before: ArrayRecord, update: Any) -> ArrayRecord:
+    """A model moved by an update, every array in the precision that it had."""
+    moved, start = {}, 0
+    for name in before:
+        old = before[name].numpy()
+        step = np.asarray(update[start : start + old.size]).reshape(old.shape)
+        moved[name] = Array((old.astype(np.float64) + step).astype(old.dtype))
+        start += old.size
+    return ArrayRecord(moved)

@@ -1,0 +1,69 @@
+"""How far each client's update points to where most of them agree.
+
+All lengths are cut to the median first, so that shouting gains nothing, and the middle is the geometric
+median, which less than half of the clients cannot move far (Pillutla, Kakade and Harchaoui, 2022).
+"""
+
+import numpy as np
+
+from anml.aggregate.updates import Updates, norms, sketched
+from anml.core.checks import Array, Floats
+
+# Numbers that updates are projected to before they are compared: distances are kept within some 2%.
+SKETCH = 4_096
+STEPS = 50
+
+
+def clipped_lengths(updates: Updates) -> Floats:
+    """What each update is multiplied by so that none is longer than the median one."""
+    length = norms(updates)
+    most = float(np.median(length))
+    return np.minimum(1.0, most / np.maximum(length, 1e-300)) if most > 0 else np.ones(len(length))
+
+
+def compared(updates: Updates, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Projected updates, of at most median length and as they are: what clients are compared by."""
+    small = sketched(updates, SKETCH, rng)
+    return np.asarray(small * clipped_lengths(updates)[:, None].astype(small.dtype)), small
+
+
+def geometric_median(rows: Array) -> Floats:
+    """The point with the least sum of distances to the rows, by Weiszfeld's steps.
+
+    Examples
+    --------
+    >>> geometric_median(np.array([[0.0], [0.0], [0.0], [900.0], [900.0]])).round(3)
+    array([0.])
+    """
+    points = rows.astype(np.float64)
+    centre = np.median(points, axis=0)
+    small = 1e-9 * float(np.abs(points - centre).max() or 1.0)
+    for _ in range(STEPS):
+        apart = np.maximum(np.linalg.norm(points - centre, axis=1), small)
+        weights = 1 / apart
+        centre = (weights / weights.sum()) @ points
+    return np.asarray(centre)
+
+
+def agreement(rows: Array, whole: Array) -> Floats:
+    """How far each client agrees with the middle of all, (clients, 2): high is good.
+
+    First the cosine of its update with the middle, then minus the log of its distance to it, 0 for the median
+    client. Directions tell while all still learn; later honest updates are short noise, and who pulls
+    elsewhere is far away. `rows` are of at most median length, `whole` as they came.
+
+    Examples
+    --------
+    >>> rows = np.array([[1.0, 0.1], [1.0, 0.0], [1.0, -0.1], [-1.0, 0.0]])
+    >>> agreement(rows, rows)[:, 0].round(1)
+    array([ 1.,  1.,  1., -1.])
+    """
+    centre = geometric_median(rows)
+    lengths = np.linalg.norm(rows.astype(np.float64), axis=1) * np.linalg.norm(centre)
+    product = rows.astype(np.float64) @ centre
+    cosine = np.divide(product, lengths, out=np.zeros(len(rows)), where=lengths > 1e-300)
+    apart = np.linalg.norm(whole.astype(np.float64) - centre, axis=1)
+    # Clients that are all but equal are as near as each other.
+    least = max(float(np.median(apart)), 1e-6 * float(apart.max()), 1e-6 * float(np.linalg.norm(centre)))
+    near = np.zeros(len(rows)) if least <= 0 else -np.log(np.maximum(apart, 0.1 * least) / least)
+    return np.column_stack([np.clip(cosine, -1.0, 1.0), near])

@@ -1,0 +1,161 @@
+"""Ours: updates weighted by the probability that their client is honest, given the updates and credentials.
+
+The counterpart of the contributor model (`anml.core.evidence`) where there are no labels to look at, only
+updates. How many clients are malicious is not told but inferred, so nobody is dropped to fill a quota.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import special
+
+from anml.aggregate.agreement import agreement, clipped_lengths, compared
+from anml.aggregate.updates import as_updates, combine
+from anml.core.checks import Array, Floats, as_unit, as_vector
+
+# Before anything is seen one client in ten is taken to deviate, which counts as much as ten clients.
+USUAL, STRENGTH = 0.9, 10.0
+# Honest clients' agreement, as cosine and as log distance, scatters so much; that counts as four clients.
+SCATTER, SEEN = np.array([0.12, 0.1]), 4.0
+# Where the others may be: so far below the middle of the honest.
+REACH = np.array([1.5, 1.0])
+# How far a credential of one standard deviation may move the odds, in nats: a ridge on the slopes.
+RIDGE = 2.0
+ROUNDS = 60
+# The most that one round says of a client, in nats, and how much of earlier rounds is kept.
+MOST, FADING = 3.0, 0.8
+
+
+class Believed(NamedTuple):
+    """One update, and what is believed of the clients.
+
+    Parameters
+    ----------
+    update, scores, weights
+        As in `Aggregated`; the score is the probability that a client is honest.
+    by_updates
+        The same probability without credentials and earlier rounds: what a reputation may be fed with.
+    nats
+        By how much this round's updates alone speak for a client, in nats; cut to three either way.
+    agreement
+        Cosine with the middle of all updates, and how near it is (see `anml.aggregate.agreement`).
+    """
+
+    update: Array
+    scores: Floats
+    weights: Floats
+    by_updates: Floats
+    nats: Floats
+    agreement: Floats
+
+
+def believed(
+    updates: Any,
+    v: Any = None,
+    r: Any = None,
+    t: Any = None,
+    before: Any = 0.0,
+    rng: np.random.Generator | None = None,
+) -> Believed:
+    """Average updates by P(honest) and freshness; whoever is likelier to deviate is left out.
+
+    `before` is what earlier rounds said of each client, in nats (see `remembered`): once a model fits the
+    honest clients' data their updates are small and alike to noise, so what was seen before must count.
+    Its weakness: half of the clients or more that agree on a lie are believed, unless credentials differ.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> updates = np.vstack([rng.normal(1, 0.1, (7, 50)), rng.normal(-1, 0.1, (3, 50))])
+    >>> found = believed(updates)
+    >>> (found.scores > 0.5).tolist()
+    [True, True, True, True, True, True, True, False, False, False]
+    """
+    given = as_updates(updates)
+    n = len(given)
+    agrees = agreement(*compared(given, np.random.default_rng(0) if rng is None else rng))
+    by_updates, nats = honest(agrees)
+    credentials = [as_unit(name, x, n) for name, x in (("v", v), ("r", r)) if x is not None]
+    earlier = as_vector("before", before, n)
+    chance, _ = honest(agrees, np.column_stack(credentials) if credentials else None, earlier)
+    freshness = np.ones(n) if t is None else as_unit("t", t, n)
+    raw = np.where(chance > 0.5, chance, 0.0) * freshness
+    if raw.sum() <= 0:
+        raw = np.ones(n)
+    weights = raw / raw.sum()
+    used = weights * clipped_lengths(given)
+    return Believed(combine(given, used), chance, weights, by_updates, nats, agrees)
+
+
+def remembered(before: Floats, nats: Floats) -> Floats:
+    """What is known of clients after a round: earlier rounds fade by a fifth, so that a turncoat is seen.
+
+    Examples
+    --------
+    >>> remembered(np.array([5.0]), np.array([-3.0]))
+    array([1.])
+    """
+    return np.asarray(FADING * before + nats)
+
+
+def honest(
+    agrees: Floats, credentials: Floats | None = None, before: Floats | float = 0.0
+) -> tuple[Floats, Floats]:
+    """Probability that each client is honest, by two kinds of clients; and what updates alone say, in nats.
+
+    Honest ones scatter round a middle; the others are anywhere below it. Nobody deviates by agreeing more.
+
+    Examples
+    --------
+    >>> near = np.zeros(6)
+    >>> cosine = np.array([0.6, 0.65, 0.55, 0.62, 0.58, -0.4])
+    >>> honest(np.column_stack([cosine, near]))[0].round(2)
+    array([1., 1., 1., 1., 1., 0.])
+    """
+    signs = _standard(credentials, len(agrees))
+    earlier = np.broadcast_to(np.asarray(before, dtype=np.float64), len(agrees))
+    total = (agrees / SCATTER).sum(axis=1) + earlier
+    # From all being honest, and from the half that agrees most alone: the likelier of where both lead.
+    starts = (np.ones(len(agrees)), np.where(total >= np.median(total), 1.0, 0.0))
+    found = max((_settled(agrees, signs, earlier, p) for p in starts), key=lambda one: one[0])
+    return found[1], found[2]
+
+
+def _settled(agrees: Floats, signs: Floats, before: Floats, p: Floats) -> tuple[float, Floats, Floats]:
+    """Expectation and maximisation in turn; the log-likelihood, priors counted, P(honest), and nats."""
+    n, slopes = len(agrees), np.zeros(signs.shape[1])
+    for _ in range(ROUNDS):
+        middle = p @ agrees / p.sum()
+        spread = (p @ np.square(agrees - middle) + SEEN * SCATTER**2) / (p.sum() + SEEN)
+        share = (p.sum() + STRENGTH * USUAL) / (n + STRENGTH)
+        base = float(special.logit(share))
+        slopes = _slopes(signs, p, base + before, slopes)
+        odds = base + before + signs @ slopes
+        below = np.square(np.minimum(agrees - middle, 0.0)) / spread
+        near = -0.5 * (below + np.log(2 * np.pi * spread)).sum(axis=1)
+        nats = near + np.log(REACH).sum()
+        after = special.expit(np.clip(odds + nats, -30, 30))
+        if np.abs(after - p).max() < 1e-9:
+            break
+        p = after
+    fit = np.logaddexp(special.log_expit(odds) + nats, special.log_expit(-odds)).sum()
+    priors = STRENGTH * (USUAL * np.log(share) + (1 - USUAL) * np.log(1 - share))
+    priors -= SEEN / 2 * (np.log(spread) + SCATTER**2 / spread).sum() + RIDGE / 2 * (slopes @ slopes)
+    return float(fit + priors), after, np.clip(nats, -MOST, MOST)
+
+
+def _standard(credentials: Floats | None, n: int) -> Floats:
+    if credentials is None:
+        return np.zeros((n, 0))
+    spread = credentials.std(axis=0)
+    return np.asarray((credentials - credentials.mean(axis=0)) / np.where(spread > 1e-9, spread, 1.0))
+
+
+def _slopes(signs: Floats, p: Floats, base: Floats, slopes: Floats) -> Floats:
+    """One Newton step of a logistic regression of P(honest) on credentials, with a ridge."""
+    if not signs.shape[1]:
+        return slopes
+    fitted = special.expit(base + signs @ slopes)
+    slope = signs.T @ (p - fitted) - RIDGE * slopes
+    curve = (signs * (fitted * (1 - fitted))[:, None]).T @ signs + RIDGE * np.eye(signs.shape[1])
+    return np.asarray(slopes + np.linalg.solve(curve, slope))

@@ -1,0 +1,42 @@
+"""Krum: Blanchard, El Mhamdi, Guerraoui and Stainer, NeurIPS 2017."""
+
+from typing import Any
+
+import numpy as np
+
+from anml.aggregate.updates import (
+    Aggregated,
+    as_updates,
+    check_malicious,
+    equal_shares,
+    squared_distances,
+)
+from anml.core.checks import Floats
+
+
+def krum(updates: Any, malicious: int, neighbours: int | None = None) -> Aggregated:
+    """Take the one update whose n - f - 2 nearest others are nearest; of equal ones the first.
+
+    Its weakness: a liar who stays close to the others is as good a winner as an honest client, and all but
+    one client's work is lost.
+
+    Examples
+    --------
+    >>> krum([[0.0], [1.0], [2.0], [3.0], [90.0]], malicious=1).update
+    array([1.])
+    """
+    given = as_updates(updates)
+    scores = krum_scores(squared_distances(given), malicious, neighbours)
+    # Equal up to rounding is equal.
+    winner = int(np.flatnonzero(scores <= scores.min() * (1 + 1e-9))[0])
+    return Aggregated(given[winner].copy(), -scores, equal_shares([winner], len(given)))
+
+
+def krum_scores(apart: Floats, malicious: int, neighbours: int | None = None) -> Floats:
+    """Sum of squared distances of each to its nearest others: n - f - 2 of them unless said otherwise."""
+    n = len(apart)
+    f = check_malicious(malicious, n, (n - 3) // 2, "Krum", "2 f + 2 < n")
+    count = n - f - 2 if neighbours is None else min(max(neighbours, 1), n - 1)
+    # Each is nearest to itself, at distance 0: that one is left out.
+    others = np.sort(apart + np.diag(np.full(n, np.inf)), axis=1)
+    return np.asarray(others[:, :count].sum(axis=1))

@@ -1,0 +1,33 @@
+"""Every rule by name, with what it needs besides the updates."""
+
+from anml.aggregate.believed import believed
+from anml.aggregate.bulyan import bulyan
+from anml.aggregate.fltrust import fltrust
+from anml.aggregate.krum import krum
+from anml.aggregate.mean import mean
+from anml.aggregate.median import median
+from anml.aggregate.multi_krum import multi_krum
+from anml.aggregate.recess import recess
+from anml.aggregate.trimmed_mean import trimmed_mean
+from anml.aggregate.updates import Rule
+from anml.aggregate.weighted import weighted
+
+RULES: dict[str, Rule] = {
+    "mean": mean,
+    "krum": krum,
+    "multi-krum": multi_krum,
+    "median": median,
+    "trimmed-mean": trimmed_mean,
+    "bulyan": bulyan,
+    "fltrust": fltrust,
+    "recess": recess,
+    "weighted": weighted,
+    "believed": believed,
+}
+# How many malicious clients a rule can stand among n, where it must be told their number.
+STANDS = {
+    "krum": lambda n: (n - 3) // 2,
+    "multi-krum": lambda n: (n - 3) // 2,
+    "trimmed-mean": lambda n: (n - 1) // 2,
+    "bulyan": lambda n: (n - 3) // 4,
+}

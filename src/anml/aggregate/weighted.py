@@ -1,0 +1,81 @@
+"""Ours: updates weighted by q v r T through any recipe, as the paper weighs samples."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from anml.aggregate.agreement import agreement, clipped_lengths, compared
+from anml.aggregate.believed import honest
+from anml.aggregate.krum import krum_scores
+from anml.aggregate.updates import as_updates, combine, squared_distances
+from anml.core.checks import Array, Floats, as_vector
+from anml.core.domain import Gate, Recipe, Signals
+from anml.core.signals.quality import quality
+from anml.core.weigh import recipe_of, weigh_signals
+
+
+class Weighed(NamedTuple):
+    """One update, the weight of each client, and why.
+
+    Parameters
+    ----------
+    update, scores, weights
+        As in `anml.aggregate.updates.Aggregated`; the score is the weight before selection.
+    q
+        Quality of each client by Krum on updates.
+    by_updates, nats
+        Probability that each is honest by its update alone, and that evidence in nats: what a reputation may
+        be fed with.
+    gate
+        Which branch of the recipe decided.
+    """
+
+    update: Array
+    scores: Floats
+    weights: Floats
+    q: Floats
+    by_updates: Floats
+    nats: Floats
+    gate: Gate
+
+
+def weighted(
+    updates: Any,
+    v: Any = None,
+    r: Any = None,
+    t: Any = None,
+    recipe: str | Recipe | dict[str, Any] = "guarded",
+    before: Any = 0.0,
+    rng: np.random.Generator | None = None,
+) -> Weighed:
+    """Weigh clients by a recipe: q is Krum on updates, projected and none longer than the median.
+
+    How many clients are kept comes from the data where the recipe does not fix it: one minus the share that
+    deviates. With the recipe `evidence` a client weighs P(honest), which `believed` gives. Its weakness is
+    that of the recipe; see docs/recipes.md.
+
+    Examples
+    --------
+    >>> found = weighted([[1.0], [1.1], [0.9], [1.0], [-1.0]], recipe="krum")
+    >>> found.weights.round(2).tolist(), found.gate.branch
+    ([0.25, 0.25, 0.25, 0.25, 0.0], 'krum')
+    """
+    given = as_updates(updates)
+    rows, whole = compared(given, np.random.default_rng(0) if rng is None else rng)
+    n = len(given)
+    q = quality(krum_scores(squared_distances(whole), (n - 3) // 2) if n > 2 else np.zeros(n))
+    agrees = agreement(rows, whole)
+    alone, nats = honest(agrees)
+    chosen = recipe_of(recipe)
+    p = None
+    if chosen.combine == "evidence":
+        credentials = [np.asarray(x, dtype=np.float64) for x in (v, r) if x is not None]
+        earlier = as_vector("before", before, n)
+        p, _ = honest(agrees, np.column_stack(credentials) if credentials else None, earlier)
+    signals = Signals.of(q, v, r, t, noise=float(np.mean(alone < 0.5)), p_correct=p)
+    found = weigh_signals(signals, chosen)
+    # Training weight: all that are kept count alike unless the recipe weighs.
+    share = found.sample_weight() * signals.t
+    share = share / share.sum()
+    used = share * clipped_lengths(given)
+    return Weighed(combine(given, used), found.w, share, q, alone, nats, found.gate)

@@ -1,0 +1,227 @@
+"""A federation round by round: what each client sent, how far it was trusted and why, and its reputation.
+
+Nothing here knows a framework: names and updates come in, one update goes out. The same rounds give the same
+weights and the same reputation, which can be replayed from the events.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from anml.aggregate.believed import remembered
+from anml.aggregate.updates import unsound
+from anml.aggregate.weighted import Weighed, weighted
+from anml.core.checks import Array, Floats, as_unit, in_range
+from anml.core.domain import Gate, Recipe
+from anml.core.errors import InputError, UnsupportedError
+from anml.core.signals.track_record import DAY, Scored, TrackRule, replay
+from anml.core.weigh import recipe_of
+
+# What a client's update says of it is held-out evidence: nobody looked at its data.
+SOURCE = "held-out"
+Record = Callable[[list[tuple[str, Scored]]], None]
+
+
+class Reply(NamedTuple):
+    """What came back from a client; `update` is None where nothing usable did, and `why` says so.
+
+    `stale` is how many rounds old the model was that the update starts from.
+    """
+
+    client: str
+    update: Array | None
+    rows: int = 1
+    stale: int = 0
+    why: str = ""
+
+
+class Line(NamedTuple):
+    """One client in one round."""
+
+    client: str
+    weight: float
+    kept: bool
+    q: float
+    v: float
+    r: float
+    t: float
+    honest: float
+    why: str
+
+
+class Round(NamedTuple):
+    """One round: all clients that were asked, and which branch of the recipe decided."""
+
+    number: int
+    gate: Gate
+    lines: tuple[Line, ...]
+
+    def weights(self) -> dict[str, float]:
+        """Weight of each client."""
+        return {line.client: line.weight for line in self.lines}
+
+
+@dataclass
+class Federation:
+    """Weighs clients' updates by q, v, r and T through a recipe, and keeps the record.
+
+    Parameters
+    ----------
+    recipe
+        A name in `anml.core.weigh.RECIPES`, or a recipe. The default, `evidence`, weighs by P(honest).
+    verification
+        v of clients by name; those not named are not verified, 1 where nobody is.
+    reputation
+        r of clients by name where it is known from elsewhere; else it is learned, by the Beta rule.
+    stale_half_life
+        After so many rounds an update that comes late counts half; T is 1 where it is in time.
+    record
+        Is called after every round with the reputation events of that round, to keep them in a ledger.
+    seed
+        Of the projection that updates are compared by; attackers must not know it.
+    """
+
+    recipe: str | Recipe | dict[str, Any] = "evidence"
+    verification: Mapping[str, float] | None = None
+    reputation: Mapping[str, float] | None = None
+    stale_half_life: float = 2.0
+    rule: TrackRule = field(default_factory=TrackRule)
+    record: Record | None = None
+    seed: int = 0
+    history: list[Round] = field(default_factory=list)
+    events: list[tuple[str, Scored]] = field(default_factory=list)
+    _memory: dict[str, float] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        self.recipe = recipe_of(self.recipe)
+        in_range("stale_half_life", self.stale_half_life, 0, np.inf, open_low=True, open_high=True)
+        for name, given in (("verification", self.verification), ("reputation", self.reputation)):
+            if given:
+                as_unit(name, list(given.values()))
+
+    @property
+    def name(self) -> str:
+        """What the recipe does."""
+        return recipe_of(self.recipe).combine
+
+    def reputation_of(self, client: str, number: int | None = None) -> float:
+        """R of a client before a round: given, or replayed from the events of the rounds before."""
+        if self.reputation is not None and client in self.reputation:
+            return float(self.reputation[client])
+        mine = [event for name, event in self.events if name == client]
+        at = np.inf if number is None else (number - 0.5) * DAY
+        known = [event for event in mine if event.at <= at]
+        last = max((event.at for event in known), default=0.0)
+        return replay(known, last, self.rule).r
+
+    def aggregate(self, number: int, replies: Sequence[Reply]) -> Array | None:
+        """The update to apply after a round; None where fewer than two clients sent something usable."""
+        names = [reply.client for reply in replies]
+        if len(set(names)) != len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise InputError(f"client {twice!r} answered twice in round {number}")
+        sound, why = usable(replies)
+        if len(sound) < 2:
+            gate = Gate("skipped", f"{len(sound)} usable updates; two are needed to compare them")
+            self._note(number, gate, replies, why, {})
+            return None
+        found = self._weighed(number, sound)
+        lines = self._lines(number, sound, found)
+        self._note(number, found.gate, replies, why, lines)
+        self._learn(number, sound, found)
+        return found.update
+
+    def _weighed(self, number: int, sound: Sequence[Reply]) -> Weighed:
+        v, r, t = self._signals(number, sound)
+        before = np.array([self._memory.get(reply.client, 0.0) for reply in sound])
+        found = weighted(
+            np.stack([np.asarray(reply.update) for reply in sound]),
+            v if self.verification else None,
+            r,
+            t if (t < 1).any() else None,
+            self.recipe,
+            before,
+            np.random.default_rng([self.seed, number]),
+        )
+        after = remembered(before, found.nats)
+        self._memory.update({reply.client: float(x) for reply, x in zip(sound, after, strict=True)})
+        return found
+
+    def _signals(self, number: int, sound: Sequence[Reply]) -> tuple[Floats, Floats, Floats]:
+        known = self.verification or {}
+        v = np.array([known.get(reply.client, 0.4 if known else 1.0) for reply in sound])
+        r = np.array([self.reputation_of(reply.client, number) for reply in sound])
+        t = np.array([2.0 ** (-reply.stale / self.stale_half_life) for reply in sound])
+        return v, r, t
+
+    def _lines(self, number: int, sound: Sequence[Reply], found: Weighed) -> dict[str, Line]:
+        v, r, t = self._signals(number, sound)
+        lines = {}
+        for place, reply in enumerate(sound):
+            kept = bool(found.weights[place] > 0)
+            likely = f"honest by its update with probability {found.by_updates[place]:.2f}"
+            reason = "" if kept else f"left out by {self.name}: q {found.q[place]:.2f}, {likely}"
+            lines[reply.client] = Line(
+                reply.client, float(found.weights[place]), kept, float(found.q[place]), float(v[place]),
+                float(r[place]), float(t[place]), float(found.by_updates[place]), reason,
+            )  # fmt: skip
+        return lines
+
+    def _note(
+        self,
+        number: int,
+        gate: Gate,
+        replies: Sequence[Reply],
+        why: Mapping[str, str],
+        lines: dict[str, Line],
+    ) -> None:
+        nobody = float("nan")
+        every = [
+            lines.get(reply.client)
+            or Line(
+                reply.client, 0.0, False, nobody, nobody, self.reputation_of(reply.client, number), nobody,
+                nobody, why.get(reply.client, ""),
+            )
+            for reply in replies
+        ]  # fmt: skip
+        self.history.append(Round(number, gate, tuple(every)))
+
+    def _learn(self, number: int, sound: Sequence[Reply], found: Weighed) -> None:
+        """Reputation from updates alone: never from w, v, r or T, or it would feed itself."""
+        events = [
+            (reply.client, Scored(number * DAY, float(found.by_updates[place]), SOURCE, f"round {number}"))
+            for place, reply in enumerate(sound)
+        ]
+        self.events += events
+        if self.record is not None:
+            self.record(events)
+
+
+def usable(replies: Sequence[Reply]) -> tuple[list[Reply], dict[str, str]]:
+    """Replies that can be compared, and why the others cannot: one bad reply never stops a round.
+
+    The shape of an update is that of most clients.
+    """
+    why = {reply.client: reply.why or "no update came back" for reply in replies if reply.update is None}
+    sent = [reply for reply in replies if reply.update is not None]
+    if sent and all(np.asarray(reply.update).dtype.kind in "iu" for reply in sent):
+        raise UnsupportedError(
+            "updates are whole numbers, as secure aggregation sends them: single updates are hidden, so "
+            "clients cannot be compared; switch it off, or weigh clients by v, r and T before they are asked"
+        )
+    sizes = [np.asarray(reply.update).size for reply in sent]
+    usual = max(set(sizes), key=sizes.count, default=0)
+    sound = []
+    for reply, size in zip(sent, sizes, strict=True):
+        flat = np.asarray(reply.update).reshape(-1)
+        if size != usual:
+            why[reply.client] = f"its update has {size} values, those of most {usual}"
+        elif flat.dtype.kind != "f" or unsound(flat[None]):
+            why[reply.client] = "its update has missing or infinite values"
+        elif reply.stale < 0:
+            why[reply.client] = "its update is from a round that has not been"
+        else:
+            sound.append(reply._replace(update=flat))
+    return sound, why

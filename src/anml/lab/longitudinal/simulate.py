@@ -1,0 +1,196 @@
+"""Reputation over many rounds, on real rows: handwritten digits, labelled by accounts that come and change.
+
+Every round each account labels some images. A linear model, trained on all rounds before with each
+account's labels weighted by its r, says what it thinks of them (internal evidence); one label in ten is
+checked (external evidence). Both feed r by a rule, and r weighs the labels of the round: so internal and
+external signals train each other, or fail to.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from anml.core.checks import Array, Floats, Ints
+from anml.core.signals.reputation import ColdStart
+from anml.core.signals.track_record import DAY, Scored, TrackRule, replay, with_floor
+from anml.lab.data import load_dataset
+from anml.lab.longitudinal.names import MEASURES, ROUNDS, SHOWN
+from anml.lab.longitudinal.people import TURN, Person, population, reborn
+from anml.valuation.kang import kang
+
+# Images that each account labels in a round, the share of labels that is checked, and days between rounds.
+LABELS, CHECKED, WEEK = 10, 0.1, 7
+RIDGE, TEST = 5.0, 500
+# r below this has been found out: the level of somebody new.
+FOUND = 0.4
+
+
+@dataclass
+class Account:
+    """What is known of an account: its events, and r round by round."""
+
+    person: Person
+    events: list[Scored] = field(default_factory=list)
+    good: list[float] = field(default_factory=list)
+    bad: list[float] = field(default_factory=list)
+    r: dict[int, float] = field(default_factory=dict)
+    weight: dict[int, float] = field(default_factory=dict)
+
+
+def simulate(scenario: str, rule: str, seed: int, trial: int) -> dict[str, float]:
+    """Measures of one rule in one scenario; all rules of a trial see the same people and images."""
+    world = _World(np.random.default_rng([seed, trial, 1]))
+    rng = np.random.default_rng([seed, trial, 2])
+    accounts = [Account(person) for person in population(scenario, np.random.default_rng([seed, trial, 3]))]
+    errors, harm = [], []
+    for number in range(ROUNDS):
+        here = [account for account in accounts if account.person.there(number)]
+        rows = [_labelled(world, account.person, number, rng) for account in here]
+        for account in here:
+            account.r[number] = reputation(account, rule, number)
+        seen = [world.agrees(images, labels) for images, labels, _ in rows]
+        for account, (images, labels, right), agrees in zip(here, rows, seen, strict=True):
+            _learn(account, rule, number, agrees, right, rng)
+            account.weight[number] = account.r[number]
+            world.add(images, labels, account.r[number])
+        wrong = sum(a.r[number] * float((~right).sum()) for a, (_, _, right) in zip(here, rows, strict=True))
+        harm.append(100 * wrong / max(sum(a.r[number] * LABELS for a in here), 1e-9))
+        errors.append(world.error())
+        accounts += [reborn_account for a in here if (reborn_account := _whitewashed(a, number)) is not None]
+    return _measures(accounts, errors, harm)
+
+
+class _World:
+    """Images, their right classes, and the model so far: sums over weighted rows."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        data = load_dataset("digits")
+        order = rng.permutation(len(data.y))
+        x = np.column_stack([np.ones(len(data.y)), data.x / 16.0])[order]
+        self.x, self.y = x[TEST:], data.y[order][TEST:]
+        self.x_test, self.y_test = x[:TEST], data.y[order][:TEST]
+        self.moments = RIDGE * np.eye(x.shape[1])
+        self.products = np.zeros((x.shape[1], data.classes))
+        self.rows = 0.0
+        self._fitted: Floats | None = None
+
+    def model(self) -> Floats:
+        if self._fitted is None:
+            self._fitted = np.asarray(np.linalg.solve(self.moments, self.products), dtype=np.float64)
+        return self._fitted
+
+    def agrees(self, images: Ints, labels: Ints) -> float | None:
+        """Share of labels that the model of the rounds before predicts; None before there is one."""
+        if self.rows < 200:
+            return None
+        return float((self.x[images] @ self.model()).argmax(axis=1).__eq__(labels).mean())
+
+    def add(self, images: Ints, labels: Ints, weight: float) -> None:
+        x = self.x[images]
+        self.moments = self.moments + weight * x.T @ x
+        np.add.at(self.products.T, labels, weight * x)
+        self.rows += weight * len(labels)
+        self._fitted = None
+
+    def error(self) -> float:
+        return 100 * float(((self.x_test @ self.model()).argmax(axis=1) != self.y_test).mean())
+
+
+def _labelled(
+    world: _World, person: Person, number: int, rng: np.random.Generator
+) -> tuple[Ints, Ints, Array]:
+    """Images, labels, and which are right; wrong ones are any other class."""
+    images = rng.integers(0, len(world.y), LABELS)
+    right = rng.uniform(size=LABELS) < person.skill(number)
+    other = (world.y[images] + rng.integers(1, 10, LABELS)) % 10
+    return images, np.where(right, world.y[images], other), right
+
+
+def reputation(account: Account, rule: str, number: int) -> float:
+    """R of an account before a round, by a rule."""
+    if rule == "uniform":
+        return 1.0
+    if rule == "as given":
+        return 0.8 if account.person.born == 0 and account.person.joined == 0 else 0.4
+    if rule == "Kang":
+        if not account.good:
+            return 0.5
+        return float(kang(np.array(account.good)[:, None], np.array(account.bad)[:, None])[0])
+    at = number * WEEK * DAY
+    track = replay(account.events, at, _rule(rule))
+    joined = account.person.joined
+    return with_floor(track.r, number - joined, (number - joined) * WEEK, rule=_rule(rule))
+
+
+def _rule(rule: str) -> TrackRule:
+    plain = TrackRule()
+    # The floor holds for the first ten batches.
+    return replace(plain, floor=ColdStart(0.4, 0)) if rule == "ledger, no floor" else plain
+
+
+def _learn(
+    account: Account, rule: str, number: int, agrees: float | None, right: Array, rng: np.random.Generator
+) -> None:
+    """Events of a round: what the model says of the batch, and one label in ten that is checked."""
+    at, batch = (number + 0.5) * WEEK * DAY, f"round {number}"
+    checked = right[rng.uniform(size=len(right)) < CHECKED]
+    internal = rule in ("internal", "ledger", "ledger, no floor", "Kang") and agrees is not None
+    external = rule in ("external", "ledger", "ledger, no floor") and len(checked)
+    if external:
+        account.events.append(Scored(at, float(checked.mean()), "gold", batch))
+    # One batch counts once, whatever scores it: a check says more than the model, and takes its place.
+    elif internal and agrees is not None:
+        account.events.append(Scored(at, agrees, "held-out", batch))
+    if internal and agrees is not None:
+        account.good.append(agrees)
+        account.bad.append(1 - agrees)
+
+
+def _whitewashed(account: Account, number: int) -> Account | None:
+    """A new account of somebody who leaves a bad name behind."""
+    person = account.person
+    if person.leaves_below and account.r[number] < person.leaves_below and number < ROUNDS - 1:
+        person.left = number + 1
+        return Account(reborn(person, number + 1))
+    return None
+
+
+def _measures(accounts: list[Account], errors: list[float], harm: list[float]) -> dict[str, float]:
+    found: dict[str, Any] = dict.fromkeys(MEASURES, float("nan"))
+    changed = [a for a in accounts if a.person.changed]
+    good = [a for a in accounts if a.person.good]
+    found["error"] = float(np.mean(errors[-5:]))
+    found["harm"] = float(np.mean(harm[TURN:]))
+    found["off"] = float(
+        np.mean([abs(r - a.person.skill(n)) for a in accounts for n, r in a.r.items() if n >= 5])
+    )
+    late = [r for a in good for n, r in a.r.items() if n - a.person.joined >= 10]
+    found["honest_low"] = 100 * float(np.mean(np.array(late) < FOUND)) if late else float("nan")
+    turned = [a for a in changed if not a.person.good]
+    found["found"] = float(np.mean([_until_found(a) for a in turned])) if turned else float("nan")
+    total = sum(sum(a.weight.values()) for a in accounts)
+    found["paid_bad"] = (
+        100 * sum(sum(w for n, w in a.weight.items() if _is_bad(a, n)) for a in accounts) / total
+    )
+    first = [r for a in changed for n, r in a.r.items() if a.person.joined and n - a.person.joined < 10]
+    others = [r for a in good if not a.person.joined for n, r in a.r.items() if n >= TURN]
+    found["start"] = 100 * float(np.mean(first) / np.mean(others)) if first and others else float("nan")
+    for at in SHOWN:
+        for group, some in (("good", [a for a in good if not a.person.changed]), ("changed", changed)):
+            values = [a.r[at] for a in some if at in a.r]
+            found[f"r_{group}_{at}"] = float(np.mean(values)) if values else float("nan")
+    return found
+
+
+def _is_bad(account: Account, number: int) -> bool:
+    return account.person.skill(number) < 0.6
+
+
+def _until_found(account: Account) -> float:
+    """Rounds from turning bad until r is that of somebody new; until the end where it never is."""
+    bad = [n for n in sorted(account.r) if _is_bad(account, n)]
+    if not bad:
+        return float(ROUNDS - TURN)
+    low = [n for n in bad if account.r[n] < FOUND]
+    return float((low[0] if low else bad[-1] + 1) - bad[0])

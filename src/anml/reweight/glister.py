@@ -1,0 +1,78 @@
+"""GLISTER: Killamsetty, Sivasubramanian, Ramakrishnan and Iyer, AAAI 2021."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from anml.core.checks import in_range
+from anml.gradients.mlp import Networks, forward
+from anml.reweight.training import Adam, Plan, Reweighted, Rows, as_rows, batches, one_hot, start
+
+# The subset is sought anew after so many epochs, in so many greedy rounds, and a step ahead this long.
+EVERY, ROUNDS, AHEAD = 10, 15, 0.5
+
+
+def glister(
+    x: Any, y: Any, clean_x: Any, clean_y: Any, classes: int, keep: float = 0.7, plan: Plan | None = None
+) -> Reweighted:
+    """Train on the subset that raises the likelihood of clean data most, sought greedily as training goes on.
+
+    A sample's gain is the product of its last-layer gradient with that of clean data; after each greedy round
+    the clean gradient is taken anew where the step on what is chosen would lead. Its weakness: it needs clean
+    data, and how much to keep must be told.
+    """
+    how = plan or Plan()
+    in_range("keep", keep, 0, 1, open_low=True)
+    rows, clean = as_rows("training data", x, y, classes), as_rows("clean data", clean_x, clean_y, classes)
+    networks = start(rows, classes, how)
+    adam, generator = Adam(networks, how.lr), torch.Generator().manual_seed(how.seed)
+    size = max(1, round(keep * len(rows.y)))
+    counted, seen = np.zeros(len(rows.y)), 0
+    # A few epochs on all of it, or the first gradients are those of chance.
+    chosen = torch.arange(len(rows.y))
+    for epoch in range(how.epochs):
+        if epoch >= EVERY and epoch % EVERY == 0:
+            chosen = subset(networks, rows, clean, classes, size)
+            counted[chosen.numpy()] += 1
+            seen += 1
+        for places in batches(len(chosen), how, generator):
+            some = chosen[places]
+            weight = torch.full((1, len(some)), 1 / len(some))
+            adam.step(rows.x[some].unsqueeze(0), one_hot(rows.y[some], classes).unsqueeze(0), weight)
+    return Reweighted(networks, counted / max(seen, 1))
+
+
+def subset(networks: Networks, rows: Rows, clean: Rows, classes: int, size: int) -> Tensor:
+    """Greedy choice of `size` rows, a share of them in each round."""
+    hidden, mine = _last(networks, rows, classes)
+    held, _ = _last(networks, clean, classes)
+    with_one = torch.cat([hidden, torch.ones(len(hidden), 1)], dim=1)
+    held = torch.cat([held, torch.ones(len(held), 1)], dim=1)
+    left = torch.ones(len(rows.y), dtype=torch.bool)
+    step = torch.zeros(with_one.shape[1], classes)
+    picked: list[Tensor] = []
+    for count in _rounds(size):
+        # Where the step on what is chosen so far would lead, only the last layer moves.
+        outputs = forward(networks, clean.x)[-1][0] + held @ step
+        residual = (torch.softmax(outputs, dim=1) - one_hot(clean.y, classes)) / len(clean.y)
+        pull = held.T @ residual
+        gain = ((with_one @ pull) * mine).sum(dim=1)
+        gain[~left] = -torch.inf
+        best = torch.topk(gain, count).indices
+        left[best] = False
+        picked.append(best)
+        step = step - AHEAD / size * with_one[best].T @ mine[best]
+    return torch.cat(picked)
+
+
+def _rounds(size: int) -> list[int]:
+    parts = min(ROUNDS, size)
+    return [size // parts + (place < size % parts) for place in range(parts)]
+
+
+def _last(networks: Networks, rows: Rows, classes: int) -> tuple[Tensor, Tensor]:
+    """Inputs of the last layer, and the gradient at its outputs."""
+    activations = forward(networks, rows.x)
+    return activations[-2][0], torch.softmax(activations[-1][0], dim=1) - one_hot(rows.y, classes)

@@ -1,0 +1,109 @@
+"""`anml value`: what each contributor is worth. Heavy imports happen inside the command."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from anml.core.errors import InputError
+from anml.surfaces.audit_options import (
+    Contributor,
+    Features,
+    Ignore,
+    Json,
+    Label,
+    Quiet,
+    Seed,
+    Task,
+    Test,
+    Time,
+)
+
+if TYPE_CHECKING:
+    from anml.app.value import Valued
+
+
+def value(
+    data: Annotated[
+        Path, typer.Argument(metavar="RUN|TABLE", help="A table, or the folder of a run.", show_default=False)
+    ],
+    label: Label = None,
+    contributor: Contributor = None,
+    time: Time = None,
+    features: Features = None,
+    ignore: Ignore = None,
+    task: Task = "auto",
+    test: Test = None,
+    method: Annotated[
+        str, typer.Option(help="banzhaf, which splitting and copying do not raise; shapley or beta-shapley.")
+    ] = "banzhaf",
+    model: Annotated[str, typer.Option(help="linear, or mlp: a small network.")] = "linear",
+    metric: Annotated[
+        str | None,
+        typer.Option(help="accuracy or balanced-accuracy of classes, r2 or minus-rmse of numbers."),
+    ] = None,
+    budget: Annotated[
+        int, typer.Option(help="Coalitions to evaluate at most; exact where all are no more.")
+    ] = 2_000,
+    table: Annotated[Path | None, typer.Option(help="The table that a run was made of.")] = None,
+    seed: Seed = 0,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the values; a run that was stopped goes on there.")
+    ] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Say what each contributor is worth to a model; `anml settle` takes it as a multiplier."""
+    from anml.app.output import as_json
+    from anml.app.value import ValueRequest, check_value_folder, value_data, write_value
+    from anml.surfaces.progress import progress_shown
+
+    source, run = _source(data, table)
+    request = ValueRequest(
+        label, contributor, time, tuple(features) if features else None, tuple(ignore or ()), task, method,
+        model, metric, budget, seed,
+    )  # fmt: skip
+    if out is not None:
+        check_value_folder(out)
+    with progress_shown(wanted=False if quiet or json else None) as progress:
+        found = value_data(source, request, test=test, run=run, folder=out, progress=progress)
+    files = [] if out is None else write_value(out, found)
+    if json:
+        print(as_json({**found.record, "contributors": found.contributors.to_dicts()}))
+        return
+    _show(found)
+    if out is None:
+        print("Nothing was written; add --out DIR for values.csv, and multipliers.csv for anml settle.")
+    else:
+        print(f"Wrote {', '.join(files)} to {out}")
+
+
+def _source(data: Path, table: Path | None) -> tuple[Any, Path | None]:
+    """The table, and the run where a folder was given."""
+    if not data.is_dir():
+        if table is not None:
+            raise InputError("--table goes with the folder of a run; here the table itself was given")
+        return data, None
+    if table is None:
+        raise InputError(
+            f"a run does not keep its table; say which it was made of: anml value {data} --table FILE"
+        )
+    return table, data
+
+
+def _show(found: "Valued") -> None:
+    how = "exact" if found.exact else "sampled"
+    print(f"{found.method} values, {how}, from {found.evaluations} coalitions")
+    print(f"all together are worth {found.worth_of_all:.4g}, nobody {found.worth_of_nobody:.4g}\n")
+    width = max(12, *(len(name) for name in found.contributors["contributor"].head(30)))
+    print(f"{'contributor':<{width}}{'value':>10}{'95% interval':>22}{'rows':>8}{'share':>8}")
+    for row in found.contributors.head(30).iter_rows(named=True):
+        between = "" if found.exact else f"{row['low']:.4f} to {row['high']:.4f}"
+        print(
+            f"{row['contributor']:<{width}}{row['value']:>10.4f}{between:>22}{row['rows']:>8}{row['share']:>8.1%}"
+        )
+    if found.contributors.height > 30:
+        print(f"... and {found.contributors.height - 30} more")
+    print()
+    for note in found.notes:
+        print(f"note: {note}")

@@ -1,0 +1,143 @@
+"""Games of coalitions: who plays, what a coalition is worth, and values with intervals.
+
+A utility takes many coalitions at once, (coalitions, players) of True and False, and returns one number each,
+so that many models can be trained as one program.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import special, stats
+
+from anml.core.checks import Bools, Floats, whole
+from anml.core.errors import AnmlError, InputError
+
+Utility = Callable[[Bools], Any]
+# Beyond so many players all coalitions are more than fit into memory.
+MOST_EXACT = 22
+
+
+class Values(NamedTuple):
+    """Value of each player, its 95% interval, and how many coalitions that took.
+
+    Of an exact value the interval is the value itself.
+    """
+
+    value: Floats
+    low: Floats
+    high: Floats
+    evaluations: int
+
+    @property
+    def exact(self) -> bool:
+        """Whether nothing was sampled."""
+        return bool((self.low == self.high).all())
+
+
+def players(count: Any) -> int:
+    """Return the number of players, or say what is wrong with it."""
+    if whole("the number of contributors", count) < 1:
+        raise InputError(f"a value needs at least one contributor, got {count}")
+    return int(count)
+
+
+def evaluate(utility: Utility, coalitions: Bools) -> Floats:
+    """Worth of some coalitions, or which coalition's could not be worked out."""
+    try:
+        found = np.asarray(utility(coalitions), dtype=np.float64)
+    except AnmlError:
+        raise
+    except Exception as error:
+        raise InputError(f"the utility failed: {type(error).__name__}: {error}") from error
+    if found.shape != (len(coalitions),):
+        raise InputError(
+            f"the utility must return one number per coalition: {len(coalitions)} expected, "
+            f"got shape {found.shape}"
+        )
+    bad = ~np.isfinite(found)
+    if bad.any():
+        members = np.flatnonzero(coalitions[int(np.flatnonzero(bad)[0])]).tolist()
+        raise InputError(f"the utility of coalition {members} is not a finite number")
+    return found
+
+
+def one_by_one(utility: Callable[[Bools], float]) -> Utility:
+    """A utility of many coalitions from one of a single coalition."""
+    return lambda coalitions: np.array([utility(members) for members in coalitions], dtype=np.float64)
+
+
+def all_coalitions(count: int) -> Bools:
+    """Every coalition; bit i of a row's position says whether player i is in it.
+
+    Examples
+    --------
+    >>> all_coalitions(2).astype(int)
+    array([[0, 0],
+           [1, 0],
+           [0, 1],
+           [1, 1]])
+    """
+    if count > MOST_EXACT:
+        raise InputError(
+            f"2^{count} coalitions are too many to go through; at most 2^{MOST_EXACT}, or give a budget"
+        )
+    return np.asarray((np.arange(2**count)[:, None] >> np.arange(count)) & 1, dtype=np.bool_)
+
+
+def table_of(utility: Utility, count: int) -> Floats:
+    """Worth of every coalition, in the order of `all_coalitions`."""
+    return evaluate(utility, all_coalitions(players(count)))
+
+
+def semivalue(table: Any, weights: Floats) -> Floats:
+    """Exact value of each player: marginal worth, weighted by how many others are there (0 .. n - 1).
+
+    `weights[k]` is the weight of one coalition of k others.
+    """
+    worth = np.asarray(table, dtype=np.float64)
+    count = len(worth).bit_length() - 1
+    if worth.ndim != 1 or len(worth) != 2**count or count < 1:
+        raise InputError(f"a table of worths has 2^n entries, got {worth.shape}")
+    if not np.isfinite(worth).all():
+        raise InputError("a table of worths has missing or infinite values")
+    position = np.arange(2**count)
+    size = np.bitwise_count(position).astype(np.int64)
+    value = np.empty(count)
+    for player in range(count):
+        without = position[(position >> player) & 1 == 0]
+        gain = worth[without | (1 << player)] - worth[without]
+        value[player] = weights[size[without]] @ gain
+    return value
+
+
+def shapley_weights(count: int) -> Floats:
+    """Weight of one coalition of k others in the Shapley value: k! (n - k - 1)! / n!."""
+    k = np.arange(count)
+    return np.asarray(
+        np.exp(special.gammaln(k + 1) + special.gammaln(count - k) - special.gammaln(count + 1))
+    )
+
+
+def of_samples(sums: Floats, squares: Floats, counts: Any, evaluations: int) -> Values:
+    """Means with t-intervals from sums and sums of squares of independent samples."""
+    n = np.broadcast_to(np.asarray(counts, dtype=np.float64), sums.shape)
+    mean = sums / np.maximum(n, 1)
+    spread = np.maximum(squares / np.maximum(n, 1) - mean**2, 0.0) * n / np.maximum(n - 1, 1)
+    half = stats.t.ppf(0.975, np.maximum(n - 1, 1)) * np.sqrt(spread / np.maximum(n, 1))
+    half = np.where(n > 1, half, np.inf)
+    return Values(mean, mean - half, mean + half, evaluations)
+
+
+def exactly(value: Floats, evaluations: int) -> Values:
+    """A value that nothing was sampled for."""
+    return Values(value, value.copy(), value.copy(), evaluations)
+
+
+def check_budget(budget: Any, count: int, least: int) -> int:
+    """Return how many coalitions may be evaluated, if they are enough to say anything."""
+    if whole("the budget", budget) < least:
+        raise InputError(
+            f"a budget of {budget} coalitions is too small for {count} contributors: at least {least}"
+        )
+    return int(budget)

@@ -1,0 +1,83 @@
+"""Who holds which rows: a row that several contributors hold counts once in any coalition of them.
+
+So nobody is worth more by sending a row twice, and copying another's row adds nothing to both together.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from anml.core.checks import Bools, Floats, Ints, as_codes
+from anml.core.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """Rows that count, cut into parts that are in a coalition together.
+
+    Parameters
+    ----------
+    rows
+        Positions of the rows that count: of copies only one does.
+    part
+        Part of each of these rows.
+    holders
+        Whether each contributor holds each part, (parts, contributors).
+    names
+        Contributors.
+    """
+
+    rows: Ints
+    part: Ints
+    holders: Bools
+    names: list[str]
+
+    def present(self, coalitions: Bools) -> Bools:
+        """Which parts a coalition has, (coalitions, parts)."""
+        return np.asarray(coalitions.astype(np.float32) @ self.holders.T.astype(np.float32) > 0.5)
+
+    def copies(self) -> int:
+        """Parts that more than one contributor holds."""
+        return int((self.holders.sum(axis=1) > 1).sum())
+
+
+def parts_of(contributor: Any, copies: Any = None, first: Any = None) -> Parts:
+    """Cut rows into parts by who holds them.
+
+    `copies` names the group of each row, equal for copies of one another; without it every row is its own.
+    With `first`, times or positions, a group belongs to whoever had it first; else to all who hold it.
+
+    Examples
+    --------
+    >>> found = parts_of(["a", "b", "b"], copies=[0, 0, 1])
+    >>> found.rows.tolist(), found.holders.astype(int).tolist()
+    ([0, 2], [[1, 1], [0, 1]])
+    """
+    n = len(contributor)
+    codes, names = as_codes("contributor", contributor, n)
+    group = np.arange(n) if copies is None else np.unique(np.asarray(copies), return_inverse=True)[1]
+    if len(group) != n:
+        raise InputError(f"copies must be one group per row: {n} expected, got {len(group)}")
+    order = np.arange(n) if first is None else np.lexsort((np.arange(n), np.asarray(first)))
+    groups = int(group.max()) + 1
+    holds = np.zeros((groups, len(names)), dtype=bool)
+    lead = np.full(groups, -1, dtype=np.int64)
+    lead[group[order[::-1]]] = order[::-1]
+    if first is None:
+        holds[group, codes] = True
+    else:
+        holds[np.arange(groups), codes[lead]] = True
+    patterns, part = np.unique(holds, axis=0, return_inverse=True)
+    sequence = np.argsort(lead)
+    # Parts are numbered as their first rows come, so that the order of rows leaves no other trace.
+    seen, place = np.unique(part.ravel()[sequence], return_index=True)
+    rank = np.empty(len(seen), dtype=np.int64)
+    rank[seen[np.argsort(place)]] = np.arange(len(seen))
+    return Parts(lead[sequence], rank[part.ravel()[sequence]], patterns[np.argsort(rank)], names)
+
+
+def counted(parts: Parts) -> Floats:
+    """Rows that count for each contributor; one that several hold counts in equal shares."""
+    size = np.bincount(parts.part, minlength=len(parts.holders)).astype(np.float64)
+    return np.asarray((size / parts.holders.sum(axis=1)) @ parts.holders)
