@@ -23,7 +23,7 @@ def ledger(tmp_path, monkeypatch, anml):
     monkeypatch.setattr(sys, "argv", ["make_export.py", "export.json"])
     runpy.run_path(str(DOCS / "examples" / "make_export.py"), run_name="__main__")
     at = ("--ledger", "books.db")
-    _ok(anml("ledger", "init", *at))
+    _ok(anml("ledger", "init", "--single-person", *at))
     _ok(anml("ledger", "import", "export.json", *at))
     Path("lab.pub").write_text(_ok(anml("ledger", "keys", "new", "lab.pem")))
     _ok(anml("ledger", "keys", "trust", "lab.pub", "--owner", LAB, *at))

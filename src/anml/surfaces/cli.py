@@ -14,6 +14,7 @@ from anml.surfaces import (
     ledger_cli,
     reputation_cli,
     settle_cli,
+    staff_cli,
     statement_cli,
 )
 from anml.surfaces.lab_cli import lab
@@ -32,6 +33,9 @@ app.add_typer(lab)
 ledger_cli.app.command("import")(import_cli.import_)
 ledger_cli.app.command()(datasette_cli.datasette)
 ledger_cli.app.add_typer(keys_cli.app, name="keys")
+ledger_cli.app.add_typer(staff_cli.app, name="staff")
+ledger_cli.app.command()(staff_cli.proposals)
+ledger_cli.app.command()(staff_cli.confirm)
 app.add_typer(ledger_cli.app, name="ledger")
 app.add_typer(reputation_cli.app, name="reputation")
 app.command()(settle_cli.settle)
