@@ -86,7 +86,7 @@ def check_growth(proof: bytes, public: bytes) -> tuple[int, int]:
         said = json.loads(proof)
         path = [base64.b64decode(node, validate=True) for node in said["path"]]
         notes = (str(said["older"]), str(said["newer"]))
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise InputError("a proof of growth is JSON with older, newer and path") from None
     older, newer = (checkpoint.read(note, public) for note in notes)
     same = older.origin == newer.origin

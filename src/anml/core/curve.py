@@ -3,6 +3,8 @@
 A key of small order verifies signatures that nobody made, and libraries take it without a word.
 """
 
+from functools import lru_cache
+
 P = 2**255 - 19
 ORDER = 2**252 + 27742317777372353535851937790883648493
 D = -121665 * pow(121666, P - 2, P) % P
@@ -10,6 +12,7 @@ Point = tuple[int, int, int, int]
 _NEUTRAL: Point = (0, 1, 1, 0)
 
 
+@lru_cache(maxsize=1024)
 def is_sound_key(raw: bytes) -> bool:
     """On the curve, spelt canonically, and of the prime order.
 

@@ -51,6 +51,12 @@ def main() -> None:
     except AnmlError as error:
         print(f"error: {error}", file=sys.stderr)
         raise SystemExit(2) from None
+    except RecursionError:
+        print("error: the input is nested too deeply to be read", file=sys.stderr)
+        raise SystemExit(2) from None
+    except UnicodeEncodeError:
+        print("error: a value holds bytes that are no text", file=sys.stderr)
+        raise SystemExit(2) from None
     except OSError as error:
         # A full disk, a folder without rights: no fault of the program, and no door saw it coming.
         place = "" if error.filename is None else f": {error.filename}"
