@@ -218,7 +218,7 @@ class Attacker:
 @pytest.fixture(scope="module")
 def victim(tmp_path_factory):
     folder = tmp_path_factory.mktemp("victim")
-    world = lived(World(str(folder / "ledger.db"), folder / "keys", folder))
+    world = lived(World(str(folder / "ledger.db"), folder / "keys", folder, ("ann", "bob", "cat")))
     ledger = open_ledger(world.url, world.keys, world.clock)
     at = stamp(world.clock.now)
     before = meaning(ledger, at)

@@ -131,12 +131,16 @@ def _scrub_sqlite(connection: sa.Connection) -> list[str]:
     def emptied() -> bool:
         return not connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()[0]
 
+    # A reader may stay for hours: it is said rather than waited for.
+    connection.exec_driver_sql("PRAGMA busy_timeout = 1000")
     try:
         emptied()
         connection.exec_driver_sql("VACUUM")
         done = emptied()
     except DBAPIError:
         done = False
+    finally:
+        connection.exec_driver_sql("PRAGMA busy_timeout = 30000")
     return [] if done else ["the write-ahead log: somebody reads the ledger; erase again when they are done"]
 
 
