@@ -124,8 +124,8 @@ class Bench:
             assert code == 0, words
         call(["ledger", "keys", "trust", out.strip(), "--owner", "https://lab.example"])
         _, pid, _ = call(["ledger", "contributors", "--find", "crowd:w1"])
-        sign = "ledger attest --sign lab.pem --verifier https://lab.example --property ANML_REPRODUCED --out a.json"
-        call([*sign.split(), "--about", pid.strip()])
+        sign = "ledger attest --sign lab.pem --verifier https://lab.example --out a.json"
+        call([*sign.split(), "--property", "ANML_REPRODUCED", "--about", pid.strip()])
         call(["statement", "latest", "--out", "papers"])
         shutil.copy(next((self.clean / "papers").glob("c*.json")), self.clean / "statement.json")
         call(["ledger", "checkpoint", "--out", "note.txt"])

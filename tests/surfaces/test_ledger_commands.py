@@ -437,3 +437,110 @@ def test_one_sentence_errors(shell, arguments, message):
     assert err.startswith("error: ")
     assert err.count("\n") == 1
     assert message in err
+
+
+def test_init_says_who_you_are_and_how_to_bring_in_the_second(monkeypatch, capsys, tmp_path):
+    shell = Shell(monkeypatch, capsys, tmp_path)
+    code, out, _ = shell("ledger", "init", "--by", "Ada")
+    assert code == 0
+    assert "You are ada; your key is books.db.keys/staff/ada.pem." in out
+    assert "anml ledger staff add NAME --public-key KEY --by ada" in out
+    # Her key alone is at hand, so nobody has to say who acts.
+    assert shell("ledger", "import", DATA / "crowd_long.csv", "--format", "crowd-long")[0] == 0
+    assert shell("ledger", "verify")[0] == 0
+
+
+def test_a_ledger_of_one_person_confirms_at_once_and_says_so(monkeypatch, capsys, tmp_path):
+    shell = Shell(monkeypatch, capsys, tmp_path)
+    shell("ledger", "init", "--by", "ada", "--single-person")
+    run = run_folder(tmp_path / "run", {"ann": 3})
+    shell.json("settle", run, "--pool", "1", "--currency", "EUR", "--window-days", "0")
+    assert shell.json("settle", "--approve", "latest")["by"] == "ada"
+    assert shell.json("ledger", "contributors", "ann", "--iban", "DE89 3704 0044 0532 0130 00")["set"]
+    (made,) = shell.json("statement", "latest", "--out", "papers")["statements"]
+    assert made["single_person"]
+    page = next((tmp_path / "papers").glob("*.html")).read_text()
+    assert "One person keeps this ledger" in page
+    code, out, _ = shell("statement", "--verify", next((tmp_path / "papers").glob("c*.json")))
+    assert (code, "One person keeps this ledger." in out) == (0, True)
+
+
+def test_staff_roles_and_what_waits_for_a_second_person(shell):
+    public = shell.json("ledger", "staff", "new", "pat", "--out", STAFF / "pat.pem")["public_key"]
+    added = shell.json("ledger", "staff", "add", "pat", "--public-key", public, "--role", "payer")
+    assert not added["added"]
+    (waiting,) = shell.json("ledger", "proposals")["proposals"]
+    assert (waiting["by"], waiting["says"]) == ("fin-1", "bring in pat as payer")
+    code, _, err = shell("ledger", "confirm", waiting["proposal"], "--by", "fin-1")
+    assert (code, "a second person must confirm it" in err) == (2, True)
+    code, _, err = shell("ledger", "confirm", "x")
+    assert (code, "a proposal is named by its number" in err) == (2, True)
+    agreed(shell)
+    code, _, err = shell("ledger", "confirm", "all", "--by", "fin-2")
+    assert (code, "nothing waits for your word" in err) == (2, True)
+    assert [m["name"] for m in shell.json("ledger", "staff", "list")["staff"]] == ["fin-1", "fin-2", "pat"]
+    assert shell.json("ledger", "staff", "remove", "pat")["name"] == "pat"
+    made = shell.json("ledger", "keys", "trust", _new_key(shell), "--owner", "lab")
+    assert shell.json("ledger", "confirm", made["proposal"], "--drop")["dropped"] == [made["proposal"]]
+    assert shell.json("ledger", "keys", "list")["keys"] == []
+
+
+def _new_key(shell) -> str:
+    return shell.json("ledger", "keys", "new", "k.pem")["public_key"]
+
+
+def test_pay_by_a_rate_per_label(shell):
+    run = run_folder(shell.folder / "run", {"ann": 3, "ben": 1})
+    code, out, _ = shell("settle", run, "--per-label", "0.05", "--currency", "EUR")
+    assert (code, "0.20 EUR by a rate per label" in out) == (0, True)
+    shell.json("settle", "--approve", "latest", "--by", "fin-2")
+    made = {s["name"]: s for s in shell.json("statement", "latest")["statements"]}
+    assert {name: s["amounts"]["gross"] for name, s in made.items()} == {"ann": 150_000, "ben": 50_000}
+    assert made["ann"]["how"] == "3 labels at 0.05 EUR each: 0.15 EUR."
+    for more in (("--pool", "1"), ("--weight", "product"), ("--max-share", "0.5")):
+        code, _, err = shell("settle", run, "--per-label", "0.05", "--currency", "EUR", *more)
+        assert (code, err.count("\n")) == (2, 1)
+    assert "more than 0" in shell("settle", run, "--per-label", "0", "--currency", "EUR")[2]
+
+
+def test_bank_details_of_many_from_a_file(shell):
+    run = run_folder(shell.folder / "run", {"ann": 1, "ben": 1})
+    shell.json("settle", run, "--pool", "1", "--currency", "EUR")
+    (shell.folder / "bank.csv").write_text(
+        "contributor,name,iban\nann,Ann,DE89 3704 0044 0532 0130 00\nrun:ben,Ben,GB29NWBK60161331926819\n"
+    )
+    assert len(shell.json("ledger", "contributors", "--bank", "bank.csv")["proposals"]) == 2
+    agreed(shell)
+    names = {person["name"] for person in shell.json("ledger", "contributors")["contributors"]}
+    assert names == {"Ann", "Ben"}
+    (shell.folder / "bad.csv").write_text("contributor,iban\nAnn,DE00370400440532013000\n")
+    assert "check digits" in shell("ledger", "contributors", "--bank", "bad.csv")[2]
+    (shell.folder / "none.csv").write_text("who,iban\nAnn,x\n")
+    assert "needs a column contributor" in shell("ledger", "contributors", "--bank", "none.csv")[2]
+
+
+def test_paid_and_failed_in_one_breath_are_refused(shell):
+    code, _, err = shell("payout", "--paid", "a", "--failed", "b", "--contributor", "c")
+    assert (code, err) == (2, "error: one thing at a time: --paid or --failed\n")
+
+
+def test_names_cannot_write_to_the_terminal(shell):
+    (shell.folder / "odd.csv").write_text('task,worker,label\n1,"\x1b[2Jbob",a\n2,ann,b\n3,ann\u202e,b\n')
+    code, out, err = shell("ledger", "import", "odd.csv", "--format", "crowd-long")
+    assert code == 0
+    assert "look alike" in err
+    _, listed, _ = shell("ledger", "contributors")
+    for text in (out, err, listed):
+        assert "\x1b" not in text
+        assert "\u202e" not in text
+
+
+def test_watch_keeps_checkpoints_and_sees_a_cut(shell):
+    assert shell.json("ledger", "watch", "--to", "notes")["compared"] == 0
+    shell("ledger", "import", DATA / "crowd_long.csv", "--format", "crowd-long")
+    assert shell.json("ledger", "watch", "--to", "notes")["compared"] == 1
+    assert len(list((shell.folder / "notes").iterdir())) == 2
+    (shell.folder / "notes" / "0.txt").write_text("rubbish")
+    code, out, _ = shell("ledger", "watch", "--to", "notes")
+    assert (code, "PROBLEM: 0.txt: the checkpoint is not signed" in out) == (1, True)
+    assert len(list((shell.folder / "notes").iterdir())) == 3
