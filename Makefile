@@ -12,7 +12,7 @@ endif
 # Small networks are fastest with one thread per process; the commands raise it where it pays.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test bench lint format clean
+.PHONY: demo test bench fuzz lint format clean
 
 demo: $(STAMP)
 	$(BIN)/anml demo --out anml-demo
@@ -31,6 +31,10 @@ bench: $(STAMP)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt 'cleanlab[datalab]'
 	$(BIN)/python bench/audit.py
 	$(BIN)/python bench/ledger.py
+
+# Spoilt inputs from a seed: no traceback, nothing half-written. CI runs 500 of them.
+fuzz: $(STAMP)
+	$(BIN)/python tests/fuzz.py --count 5000
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .

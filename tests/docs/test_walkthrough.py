@@ -34,9 +34,13 @@ def test_every_command_of_the_walkthrough_works(tmp_path):
     for text in (
         "reproduced by https://lab.example/qa",
         "waits: new contributor",
-        "Signature, checkpoint and inclusion proof hold.",
+        "Signatures, checkpoint and inclusion proofs hold.",
         "micro-units, as stated",
-        "every hash, link and sum holds",
+        "every hash, link, step, signature and sum holds",
+        "Next, somebody else: anml ledger confirm",
+        "entries hold against 1 older checkpoints",
+        "(share ",
+        "signed by ada and bob",
         "Erased the personal data",
         "export.json was read as label-studio",
         "datasette books.db --metadata metadata.json",
@@ -47,6 +51,9 @@ def test_every_command_of_the_walkthrough_works(tmp_path):
     for text in ("What v rests on", "https://lab.example/qa", "verified with key", "New contributors"):
         assert text in report
     assert b"dot@crowd.example" not in (folder / "books.db").read_bytes()
+    # The page ends with the outsider's word.
+    assert done.stdout.splitlines()[-1].startswith("YES: c")
+    assert "OUTPUT:" not in (DOCS / "settlement-walkthrough.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("page", ["ledger.md", "settlement-walkthrough.md"])

@@ -56,14 +56,14 @@ def make_world(request, tmp_path) -> Iterator[Callable[[str], World]]:
     """Makes a fresh ledger on the engine asked for."""
     made: list[World] = []
 
-    def make(engine: str) -> World:
-        folder = tmp_path / f"world{len(made)}"
-        folder.mkdir()
+    def make(engine: str, folder: Path | None = None, **charter) -> World:
+        folder = folder or tmp_path / f"world{len(made)}"
+        folder.mkdir(exist_ok=True)
         if engine == "sqlite":
             url = str(folder / "ledger.db")
         else:
             url = request.getfixturevalue("postgres_databases")()
-        made.append(World(url, folder / "keys", folder))
+        made.append(World(url, folder / "keys", folder, **charter))
         return made[-1]
 
     yield make

@@ -14,7 +14,7 @@ def main(url: str, keys: str, folders: list[str]) -> None:
         terms = settle.Terms(parse_amount("7"), "EUR", "ann", window_days=0)
         made = settle.draft(ledger, Path(folder), terms)
         settle.approve(ledger, made.id, "bob")
-        settle.release(ledger, made.id)
+        settle.release(ledger, made.id, by="cat")
         print(made.id, flush=True)
     ledger.close()
 

@@ -8,11 +8,15 @@ from pathlib import Path
 import polars as pl
 
 from anml.app import settle
+from anml.app.steps import confirm_all
+from anml.core.canonical import sha256
 from anml.core.money import parse_amount
-from anml.ledger import people
-from anml.ledger.store import Ledger, create, open_ledger
+from anml.ledger import evidence, keys, kinds, people, standing, two_people
+from anml.ledger.signing import from_file
+from anml.ledger.store import Charter, Ledger, create, open_ledger
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
+STAFF = ("ann", "bob", "cat", "dan", "eve")
 
 
 class HandClock:
@@ -29,25 +33,110 @@ class HandClock:
 
 
 class World:
-    """A fresh ledger with a hand-set clock and identifiers c000…1, c000…2 and so on."""
+    """A fresh ledger with a hand-set clock, five members of staff, and identifiers c000…1, c000…2 and so on.
 
-    def __init__(self, url: str, keys: Path, folder: Path) -> None:
+    Ann founded it and acts where nobody is named.
+    """
+
+    def __init__(self, url: str, keys: Path, folder: Path, staff: tuple[str, ...] = STAFF, **charter) -> None:
         self.url, self.keys, self.folder = url, keys, folder
         self.clock = HandClock()
         self._ids = itertools.count(1)
         self._runs = itertools.count(1)
-        self.ledger: Ledger = create(url, keys, "test-ledger", self.clock)
+        charter = {"founder": "ann", "payee_wait_days": 0, **charter}
+        self.ledger: Ledger = create(url, keys, "test-ledger", self.clock, Charter(**charter))
         self.reopen()
+        for name in staff[1:]:
+            self.hire(name)
+        self.start = self.size()
 
     def reopen(self) -> Ledger:
         self.ledger.close()
         self.ledger = open_ledger(self.url, self.keys, self.clock, lambda: f"c{next(self._ids):032x}")
+        self.ledger.signers.name = "ann"
         return self.ledger
 
+    def key(self, name: str) -> bytes:
+        """A key in the folder of staff, made where there is none; returns the public part."""
+        path = self.keys / "staff" / f"{name}.pem"
+        return from_file(path).public if path.exists() else keys.read_public(keys.create_signer(path))
+
+    def hire(self, name: str, *roles: str) -> None:
+        made = self.ledger.write(
+            lambda tx: two_people.propose_staff(tx, name, self.key(name), list(roles or kinds.ROLES), "ann")
+        )
+        if made.kind == kinds.PROPOSED:
+            self.confirm(made.seq)
+
+    def confirm(self, *numbers: int, by: str = "bob"):
+        """A second person's word; returns the last entry."""
+        return confirm_all(self.ledger, numbers, by)[-1]
+
+    def trust(self, public: bytes, owner: str = "https://lab.example/qa", **more) -> str:
+        """Trust a key that vouches; returns its name."""
+        given = {"may": None, "since": None, "until": None, **more}
+        made = self.ledger.write(lambda tx: two_people.propose_key(tx, owner, public, **given, by="ann"))
+        return self.confirm(made.seq).subject
+
+    def name_reviewer(self, pid: str) -> None:
+        made = self.ledger.write(lambda tx: two_people.propose(tx, kinds.NAMED, pid, {"on": True}, "ann"))
+        self.confirm(made.seq)
+
+    def register(self, source: str, names) -> dict[str, str]:
+        def work(tx):
+            found = people.register(tx, self.ledger, source, names)
+            evidence.taken(tx, "import", "test", None)
+            return found
+
+        return self.ledger.write(work)
+
+    def record(self, *records: evidence.Record) -> None:
+        """Evidence as an import would record it."""
+
+        def work(tx):
+            evidence.add(tx, records)
+            evidence.taken(tx, "import", "test", None)
+
+        self.ledger.write(work)
+
+    def score(self, *scores: standing.Score) -> None:
+        """Scores as an import would record them."""
+
+        def work(tx):
+            standing.add_scores(tx, scores)
+            evidence.taken(tx, "import", "test", None)
+
+        self.ledger.write(work)
+
+    def vouch(self, *pids: str) -> None:
+        """Somebody with standing vouches for these contributors, with a key of their own."""
+        from anml.app import attest
+
+        path = self.folder / "university.pem"
+        if not path.exists():
+            self.trust(keys.read_public(keys.create_signer(path)), "https://university.example")
+        paper = attest.make(path, "https://university.example", ["ANML_AFFILIATION"], self.clock.now, pids)
+        attest.take(self.ledger, paper)
+
+    def pay_to(self, pid: str, changes: dict[str, str]) -> None:
+        from anml.app import payout
+
+        self.confirm(payout.set_payee(self.ledger, pid, changes))
+
+    def size(self) -> int:
+        from anml.ledger.log import size
+
+        with self.ledger.read() as connection:
+            return size(connection)
+
     def run(self, rows: pl.DataFrame | None = None, **columns: list) -> Path:
-        """Write a run folder as `anml audit --out` does."""
-        folder = self.folder / f"run{next(self._runs)}"
-        write_run(folder, pl.DataFrame(columns) if rows is None else rows)
+        """Write a run folder as `anml audit --out` does; each has rows of its own."""
+        number = next(self._runs)
+        folder = self.folder / f"run{number}"
+        frame = pl.DataFrame(columns) if rows is None else rows
+        if "item" not in frame.columns and "row" in frame.columns:
+            frame = frame.with_columns(row=pl.col("row") + 10_000 * number)
+        write_run(folder, frame)
         return folder
 
     def draft(self, folder: Path, pool: str = "100", by: str = "ann", **terms) -> settle.Draft:
@@ -117,4 +206,11 @@ def write_run(
     if verdicts is not None:
         table = pl.DataFrame({"contributor": list(verdicts), "verdict": list(verdicts.values())})
         table.write_csv(folder / "contributors.csv")
-    (folder / "run.json").write_text(json.dumps(info))
+    hash_run(folder, info)
+
+
+def hash_run(folder: Path, info: dict) -> None:
+    """Write the record of a run, with the hashes of the files that are there."""
+    there = [folder / name for name in ("samples.parquet", "contributors.csv") if (folder / name).exists()]
+    files = {path.name: sha256(path.read_bytes()) for path in there}
+    (folder / "run.json").write_text(json.dumps({**info, "files": files}))

@@ -1,9 +1,27 @@
-"""A process that writes to a ledger until it is killed, and prints each key once it is acknowledged."""
+"""A process that writes to a ledger until it is killed, and prints each key once it is acknowledged.
+
+Each write brings in a contributor and a settlement that pays them: entries with and without signatures,
+and money.
+"""
 
 import sys
 
-from anml.ledger.log import Posting
+from anml.core.canonical import canonical
+from anml.core.manifest import FORMAT, finish, head_digest
+from anml.core.settle import UNIT, Rules
+from anml.ledger import book, people
+from anml.ledger.money_parts import Settlement
 from anml.ledger.store import open_ledger
+
+
+def manifest(pid: str, name: str, pool: int) -> dict:
+    bands = {"v": {"flagged": 0}}
+    line = {"pid": pid, "rows": 1, "kept": 1, "counted": 1, "units": UNIT, "units_sha256": "", "r": 0,
+            "bands": bands, "newcomer": True, "multiplier": UNIT}  # fmt: skip
+    run = {"samples_sha256": name, "rows_sha256": name, "rows": 1, "kept": 1}
+    rules = Rules().to_dict()
+    return finish({"format": FORMAT, "run": run, "rules": rules, "unit": UNIT, "pool": pool, "rate": 0,
+                   "currency": "EUR", "contributors": [line]})  # fmt: skip
 
 
 def main(url: str, keys: str, name: str) -> None:
@@ -11,8 +29,17 @@ def main(url: str, keys: str, name: str) -> None:
     number = 0
     while True:
         key = f"{name}-{number}"
-        lines = [Posting("source:pool", "EUR", -number), Posting(f"held:{name}", "EUR", number)]
-        ledger.write(lambda tx, key=key, lines=lines: tx.append("test.moved", key, name, {}, lines))
+
+        def work(tx, key=key, number=number):
+            pid = people.register(tx, ledger, "writer", [key])[key]
+            made = manifest(pid, key, number + 1)
+            paper = tx.keep("manifest", canonical(made))
+            found = Settlement(key, "drafted", paper, "EUR", number + 1, "ann", None, key, 0, None,
+                               head=head_digest(made), rows=key)  # fmt: skip
+            book.draft(tx, found)
+            book.approve(tx, key, "bob")
+
+        ledger.write(work)
         print(key, flush=True)
         number += 1
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from anml.ledger import audit, book
+from anml.ledger import audit, book, kinds
 from anml.ledger.log import events
 from ledger.ledger_world import World, simple_rows
 
@@ -64,7 +64,7 @@ def test_kill_9_in_a_loop_with_several_writers(world, tmp_path):
 def _kept(world: World) -> set[str]:
     world.reopen()
     with world.ledger.read() as connection:
-        return {e.key for e in events(connection, ["test.moved"])}
+        return {e.subject for e in events(connection, [kinds.APPROVED])}
 
 
 def _wait_for(condition, seconds: float = 60.0) -> None:

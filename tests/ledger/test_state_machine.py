@@ -18,9 +18,9 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from anml.app import erase, payout, settle, statement
+from anml.app import erase, payout, settle, statement, statement_check
 from anml.core.errors import AnmlError, ConflictError
-from anml.ledger import audit, book, checkpoint, disputes, evidence, people
+from anml.ledger import audit, book, checkpoint, disputes
 from ledger.ledger_world import World, simple_rows
 from ledger.recompute_statement import amounts_of
 
@@ -42,8 +42,8 @@ class Books(RuleBasedStateMachine):
         self.folder = Path(tempfile.mkdtemp(prefix="anml-machine-"))
         self.world: World = make(self.folder)
         self.ledger = self.world.ledger
-        self.pids = self.ledger.write(lambda tx: people.register(tx, self.ledger, "run", PEOPLE))
-        self.ledger.write(self._verify_everybody)
+        self.pids = self.world.register("run", PEOPLE)
+        self.world.vouch(*self.pids.values())
         self.drafts: dict[str, dict] = {}
         self.held: dict[tuple[str, str], int] = {}
         self.net: dict[tuple[str, str], int] = {}
@@ -52,6 +52,8 @@ class Books(RuleBasedStateMachine):
         self.sent: dict[str, dict[str, int]] = {}
         self.pool = 0
         self.posted_on: dict[str, int] = {}
+        self.pools: dict[str, int] = {}
+        self.added: dict[str, int] = {}
         # Open disputes, with the correction that was answered or None before any answer.
         self.frozen: dict[tuple[str, str], int | None] = {}
         self.erased: set[str] = set()
@@ -59,9 +61,9 @@ class Books(RuleBasedStateMachine):
         self.count = 0
         self.notes: list[str] = []
 
-    def _verify_everybody(self, tx):
-        records = [evidence.Record("affiliation", pid, "a university", "") for pid in self.pids.values()]
-        evidence.add(tx, records)
+    def _beyond(self, sid: str, change: int) -> bool:
+        """More than the pool, for all corrections together."""
+        return change > self.pools[sid] - self.added.get(sid, 0)
 
     def _next(self, kind: str) -> str:
         self.count += 1
@@ -92,11 +94,12 @@ class Books(RuleBasedStateMachine):
         self._refused(lambda: settle.approve(self.ledger, sid, "ann"))
         settle.approve(self.ledger, sid, "bob")
         settle.approve(self.ledger, sid, "bob")  # retry
+        pool = self.drafts[sid]["pool"]
         amounts, _ = amounts_of(self.drafts.pop(sid))
         for pid, amount in amounts.items():
             self.held[sid, pid] = self.net[sid, pid] = amount
         self.pool -= sum(amounts.values())
-        self.posted_on[sid] = self.day
+        self.posted_on[sid], self.pools[sid] = self.day, pool
 
     @precondition(lambda self: self.drafts)
     @rule(which=index)
@@ -105,7 +108,7 @@ class Books(RuleBasedStateMachine):
 
         def work(tx):
             found = book.settlement(tx.connection, sid)
-            book.approve(tx, sid, "bob", {pid: (0, {}) for pid in self.pids.values()})
+            book.approve(tx, sid, "bob")
             assert tx.connection is not None
             raise Crash(found.id)
 
@@ -162,7 +165,7 @@ class Books(RuleBasedStateMachine):
             return self.ledger.write(lambda tx: disputes.answer(tx, sid, pid, given, name))
 
         self._refused(lambda: step("ann"))  # who opened it
-        if self.held[sid, pid] + change < 0:
+        if self.held[sid, pid] + change < 0 or self._beyond(sid, change):
             self._refused(step)
             return
         step()
@@ -184,11 +187,12 @@ class Books(RuleBasedStateMachine):
         self._refused(lambda: step("cat"))  # who answered it
         self._refused(lambda: step("ann"))  # who opened it
         # Between answer and second word, a reversal may have taken what was held.
-        if change is None or self.held[sid, pid] + change < 0:
+        if change is None or self.held[sid, pid] + change < 0 or self._beyond(sid, change):
             self._refused(step)
             return
         step()
         step()  # retry
+        self.added[sid] = self.added.get(sid, 0) + max(change, 0)
         del self.frozen[sid, pid]
         self.held[sid, pid] += change
         self.net[sid, pid] += change
@@ -198,16 +202,19 @@ class Books(RuleBasedStateMachine):
     @rule(which=index, amount=st.integers(1, 4_000_000))
     def reverse(self, which, amount):
         sid, pid = sorted(self.net)[which % len(self.net)]
-        name = self._next("v")
 
-        def step():
-            return self.ledger.write(lambda tx: book.reverse(tx, sid, pid, amount, "fraud", "cat", name))
+        def propose():
+            work = lambda tx: book.propose_reversal(tx, sid, pid, amount, "fraud", "cat")  # noqa: E731
+            return self.ledger.write(work).seq
 
         if amount > self.net[sid, pid]:
-            self._refused(step)
+            self._refused(propose)
             return
-        step()
-        step()  # retry
+        number = propose()
+        assert propose() == number  # retry
+        self._refused(lambda: self.world.confirm(number, by="cat"))  # who proposed it
+        self.world.confirm(number, by="dan")
+        self._refused(lambda: self.world.confirm(number, by="dan"))  # once
         from_held = min(amount, self.held[sid, pid])
         self.held[sid, pid] -= from_held
         self.payable[pid] -= amount - from_held
@@ -280,10 +287,10 @@ class Books(RuleBasedStateMachine):
         public = self.ledger.ring.public
         older = tuple(checkpoint.read(note, public) for note in self.notes)
         with self.ledger.read() as connection:
-            found = audit.verify(connection, older)
+            found = audit.verify(connection, older, public)
         for sid in self.posted_on:
             for made in statement.build(self.ledger, sid).values():
-                statement.verify(statement.sign(self.ledger, made), public)
+                statement_check.verify(statement.sign(self.ledger, made), public)
         self.ledger.close()
         shutil.rmtree(self.folder, ignore_errors=True)
         assert found.problems == []

@@ -10,9 +10,9 @@ from anml.core.errors import AnmlError, InputError
 from anml.core.signals.eigentrust import endorsements
 from anml.core.signals.policy import Evidence, Policy
 from anml.core.signals.track_record import Scored, TrackRule, replay
-from anml.ledger import evidence, people, trust
-from anml.ledger.standing import Score, add_scores, standings
-from anml.ledger.store import stamp
+from anml.ledger import evidence, trust
+from anml.ledger.standing import Score, standings
+from anml.ledger.times import stamp
 from ledger.ledger_world import World
 
 NAMES = ("root", "ann", "ben", "eve", "mal")
@@ -21,17 +21,19 @@ NAMES = ("root", "ann", "ben", "eve", "mal")
 @pytest.fixture
 def people_of(world) -> tuple[World, dict[str, str]]:
     """Root reviews Ann, Ann reviews Ben; Eve and Mal praise each other. All but Ben have one scored batch."""
-    pids = world.ledger.write(lambda tx: people.register(tx, world.ledger, "test", NAMES))
+    pids = world.register("test", NAMES)
     accepted = [("root", "ann"), ("ann", "ben"), ("eve", "mal"), ("mal", "eve")]
     records = [evidence.Record("review-accepted", pids[b], pids[a], "", f"item:{a}{b}") for a, b in accepted]
-    world.ledger.write(lambda tx: evidence.add(tx, records))
+    world.record(*records)
     now = stamp(world.clock.now)
-    scored = [
-        Score(pids[who], "default", "gold", f"b-{who}", now, 900_000_000_000, 10)
-        for who in NAMES
-        if who != "ben"
-    ]
-    world.ledger.write(lambda tx: add_scores(tx, scored))
+    items = tuple(map(str, range(10)))
+    world.score(
+        *(
+            Score(pids[who], "default", "gold", f"b-{who}", now, 900_000_000_000, items, 10)
+            for who in NAMES
+            if who != "ben"
+        )
+    )
     world.clock.pass_days(1)
     return world, pids
 
@@ -86,7 +88,7 @@ def test_replay_gives_the_same_value(people_of):
     at = stamp(world.clock.now)
     world.clock.pass_days(10)
     more = [evidence.Record("review-accepted", pids["mal"], pids["root"], "", "item:late")]
-    world.ledger.write(lambda tx: evidence.add(tx, more))
+    world.record(*more)
     assert (
         r_of(world, pids, policy)["mal"]
         > reputation.replay_history(world.ledger, pids["mal"], policy=policy, at=at).now.r
@@ -109,7 +111,7 @@ def test_what_nobody_stands_behind_expired_or_is_ones_own_word_is_no_vote():
         Evidence(2, "review-accepted", "b", "a", at=0.0, until=0.5),
         Evidence(3, "review-accepted", "b", "a", at=9.0),
         Evidence(4, "review-accepted", "b", "b", at=0.0),
-        Evidence(5, "affiliation", "b", "a", at=0.0),
+        Evidence(5, "agreement", "b", "a", at=0.0),
     ]
     assert trust.votes({"b": records}, at=1.0) == {}
 
@@ -146,7 +148,7 @@ def test_settings_are_checked(table, message):
 
 
 def test_the_graph_needs_roots_and_votes(world):
-    with pytest.raises(InputError, match="name who is trusted beforehand"):
+    with pytest.raises(InputError, match="nobody is trusted beforehand"):
         trust_graph(world.ledger, [])
     with pytest.raises(InputError, match="nobody has verified anybody"):
         trust_graph(world.ledger, ["c1"])

@@ -10,15 +10,19 @@ import pytest
 
 from anml.app import attest, reputation, run_scores
 from anml.app import trust as trust_app
+from anml.app.identity import map_accounts
 from anml.app.imports import Import, import_file
 from anml.core.canonical import canonical, sha256
 from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError
 from anml.core.signals.policy import Policy
 from anml.intake.exports import FORMATS
-from anml.ledger import dsse, evidence, keys, people, registry
-from anml.ledger.standing import Score, add_scores, standings
-from anml.ledger.store import stamp
-from ledger.ledger_world import START, World, simple_rows, write_run
+from anml.ledger import dsse, evidence, keys, kinds, people, two_people
+from anml.ledger.log import events
+from anml.ledger.parts import People
+from anml.ledger.standing import Score, standings
+from anml.ledger.state import loaded
+from anml.ledger.times import stamp
+from ledger.ledger_world import START, World, hash_run, simple_rows, write_run
 
 DATA = Path(__file__).parents[1] / "data"
 LAB = "https://lab.example/qa"
@@ -36,11 +40,15 @@ def key(tmp_path):
 
 
 def register(world: World, *names: str) -> dict[str, str]:
-    return world.ledger.write(lambda tx: people.register(tx, world.ledger, "test", names))
+    return world.register("test", names)
 
 
-def trust(world: World, public: bytes, owner: str = LAB, **more) -> registry.TrustedKey:
-    return world.ledger.write(lambda tx: registry.trust(tx, owner, public, **more))
+def trust(world: World, public: bytes, owner: str = LAB, **more) -> str:
+    return world.trust(public, owner, **more)
+
+
+def revoke(world: World, name: str, **more) -> None:
+    world.ledger.write(lambda tx: two_people.revoke_key(tx, name, "ann", **more))
 
 
 def signed(world: World, path: Path, pid: str, *properties: str, verifier: str = LAB, when=None) -> bytes:
@@ -122,7 +130,7 @@ def test_what_is_refused(place, key, tmp_path):
         take(place.ledger, canonical(wrong))
     # Nothing of this left a trace.
     assert v(place, pid) == (0.25, "self-attested")
-    place.ledger.write(lambda tx: registry.revoke(tx, known.id))
+    revoke(place, known)
     with pytest.raises(IntegrityError, match="not valid"):
         take(place.ledger, signed(place, path, pid))
 
@@ -140,7 +148,9 @@ def test_an_own_key_is_self_attested(place, key):
     path, public = key
     pid = register(place, "ann")["ann"]
     trust(place, public, owner=pid)
-    attest.take(place.ledger, signed(place, path, pid, verifier=pid))
+    attest.take(place.ledger, signed(place, path, pid, "ANML_SELF", verifier=pid))
+    with pytest.raises(IntegrityError, match="may not attest 'reproduced'"):
+        attest.take(place.ledger, signed(place, path, pid, verifier=pid))
     assert v(place, pid) == (0.25, "self-attested")
 
 
@@ -150,16 +160,15 @@ def test_revoked_keys_keep_what_they_signed_in_time_and_leaked_ones_lose_it(plac
     known = trust(place, public)
     attest.take(place.ledger, signed(place, path, pid))
     place.clock.pass_days(1)
-    place.ledger.write(lambda tx: registry.revoke(tx, known.id))
+    revoke(place, known)
     assert v(place, pid)[1] == "reproduced"
-    place.ledger.write(lambda tx: registry.revoke(tx, known.id, compromised=True))
+    revoke(place, known, compromised=True)
     assert v(place, pid)[1] == "self-attested"
 
 
 def test_a_key_has_one_owner(place, key):
     _, public = key
     trust(place, public)
-    assert trust(place, public).owner == LAB
     with pytest.raises(ConflictError, match="registered for"):
         trust(place, public, owner="https://other.example")
 
@@ -187,16 +196,39 @@ def test_validity_ends(place, key):
     assert v(place, pid) == (0.25, "self-attested")
 
 
+def import_reviewed(world: World, **more):
+    """Label Studio's file, once its reviewers were named; the first import brings them on record."""
+    request = Import(DATA / "label_studio.json", "label-studio", **more)
+    import_file(world.ledger, request)
+    with world.ledger.read() as connection:
+        issuers = {e.body["issuer"] for e in events(connection, [kinds.EVIDENCE])}
+        people_known = loaded(People, connection).since
+    for pid in sorted(issuers & set(people_known)):
+        world.name_reviewer(pid)
+    return import_file(world.ledger, request)
+
+
+def test_reviews_count_once_their_reviewer_was_named(place):
+    place.clock.pass_days(30)
+    before = import_file(place.ledger, Import(DATA / "label_studio.json", "label-studio"))
+    assert "reviewed" not in set(before.rows["level"])
+    after = import_reviewed(place)
+    assert {"reviewed", "flagged"} <= set(after.rows["level"])
+    # The same judgements, in the same file: they are counted now, and never again.
+    assert (after.evidence, after.scores > 0) == (0, True)
+    again = import_file(place.ledger, Import(DATA / "label_studio.json", "label-studio"))
+    assert (again.evidence, again.scores) == (0, 0)
+
+
 def test_import_label_studio_end_to_end(world):
     world.clock.pass_days(30)
-    found = import_file(world.ledger, Import(DATA / "label_studio.json", "label-studio"))
+    found = import_reviewed(world)
     by = dict(zip(found.rows["item"] + "/" + found.rows["contributor"], found.rows["level"], strict=True))
     pid = found.contributors
     assert by[f"1/{pid['ann@lab.example']}"] == "reviewed"
     assert by[f"1/{pid['12']}"] == "flagged"
     assert by[f"2/{pid['13']}"] == "self-attested"  # accepted by nobody but themselves
-    assert by[f"3/{pid['ann@lab.example']}"] == "reviewed"
-    assert (found.evidence, found.scores) == (5, 5)
+    assert by[f"3/{pid['ann@lab.example']}"] == "self-attested"  # accepted by a reviewer without a name
     # The same file again records nothing new.
     again = import_file(world.ledger, Import(DATA / "label_studio.json", "label-studio"))
     assert (again.evidence, again.scores) == (0, 0)
@@ -205,10 +237,10 @@ def test_import_label_studio_end_to_end(world):
 
 def test_scores_by_hand(place):
     place.clock.pass_days(30)
-    found = import_file(place.ledger, Import(DATA / "label_studio.json", "label-studio"))
+    found = import_reviewed(place)
     ann = reputation.replay_history(place.ledger, found.contributors["ann@lab.example"]).steps
-    # Gold: 1 of 1 right. Reviews: 2 accepted, 1 fixed. Together they count as one batch.
-    assert [(s.event.source, round(s.event.quality, 3)) for s in ann] == [("gold", 1.0), ("review", 0.667)]
+    # Gold: 1 of 1 right. Reviews by somebody with a name: accepted. Together they count as one batch.
+    assert [(s.event.source, round(s.event.quality, 3)) for s in ann] == [("gold", 1.0), ("review", 1.0)]
     assert ann[-1].track.good == 1.0
     bad = reputation.replay_history(place.ledger, found.contributors["12"]).steps
     assert [(s.event.source, s.event.quality) for s in bad] == [
@@ -219,7 +251,14 @@ def test_scores_by_hand(place):
     assert bad[-1].track.r == pytest.approx(0.32, abs=0.005)
 
 
+def test_agreement_of_accounts_that_nobody_knows_counts_for_nothing(place):
+    found = import_file(place.ledger, Import(DATA / "crowd_long.csv", "crowd-long"))
+    assert found.scores == 0
+
+
 def test_consensus_by_hand(place):
+    found = import_file(place.ledger, Import(DATA / "crowd_long.csv", "crowd-long"))
+    place.vouch(*found.contributors.values())
     found = import_file(place.ledger, Import(DATA / "crowd_long.csv", "crowd-long"))
     # t1: w1 and w2 say cat, w3 dog. For w1 the others are split; for w3 they agree against. t2: all agree.
     events = {
@@ -272,16 +311,16 @@ def test_every_format_imports(place, name):
 def test_a_policy_changes_v(place):
     place.clock.pass_days(30)
     policy = Policy.from_dict({"levels": {"reviewed": 0.75}})
-    found = import_file(place.ledger, Import(DATA / "label_studio.json", "label-studio", policy=policy))
+    found = import_reviewed(place, policy=policy)
     assert sorted(set(found.rows["verification"])) == [0.07, 0.25, 0.75]
 
 
 def test_identity_map_merges_accounts_and_their_records(place):
     place.clock.pass_days(30)
-    found = import_file(place.ledger, Import(DATA / "label_studio.json", "label-studio"))
+    found = import_reviewed(place)
     ann, other = found.contributors["ann@lab.example"], found.contributors["12"]
-    place.ledger.write(lambda tx: people.map_account(tx, place.ledger, "label-studio", "12", ann))
-    place.ledger.write(lambda tx: people.map_account(tx, place.ledger, "toloka", "wA", ann))
+    _, numbers = map_accounts(place.ledger, [("label-studio:12", ann), ("toloka:wA", ann)], "cat")
+    place.confirm(*numbers)
     assert register_more(place, "label-studio", "12") == ann
     assert register_more(place, "toloka", "wA") == ann
     with place.ledger.read() as connection:
@@ -290,15 +329,15 @@ def test_identity_map_merges_accounts_and_their_records(place):
 
 
 def register_more(world: World, source: str, name: str) -> str:
-    return world.ledger.write(lambda tx: people.register(tx, world.ledger, source, [name]))[name]
+    return world.register(source, [name])[name]
 
 
 def test_one_bank_account_is_one_contributor(place):
     pids = register(place, "a", "b")
     iban = {"iban": "DE89370400440532013000"}
-    place.ledger.write(lambda tx: people.update_profile(tx, place.ledger, pids["a"], iban))
+    place.pay_to(pids["a"], iban)
     with pytest.raises(ConflictError, match="belongs to contributor"):
-        place.ledger.write(lambda tx: people.update_profile(tx, place.ledger, pids["b"], iban))
+        place.pay_to(pids["b"], iban)
 
 
 def test_held_out_quality_of_a_run_counts_once_and_never_by_weight(place, tmp_path):
@@ -322,6 +361,7 @@ def test_what_a_run_learned_of_contributors_is_taken_before_its_confidence(place
     # As it is written: a name that a spreadsheet would run has a quote before it.
     table = pl.DataFrame({"contributor": ["a", "'=b", "c"], **learned})
     table.write_csv(tmp_path / "run" / "contributors.csv")
+    hash_run(tmp_path / "run", {"recipe": {"combine": "guarded"}})
     assert run_scores.add_run(place.ledger, tmp_path / "run") == 2
     with place.ledger.read() as connection:
         pids = {who: people.lookup(connection, place.ledger.ring, "run", who) for who in ("a", "=b", "c")}
@@ -334,6 +374,7 @@ def test_what_a_run_learned_of_contributors_is_taken_before_its_confidence(place
 def test_without_learned_columns_the_confidence_counts(place, tmp_path):
     write_run(tmp_path / "run", simple_rows({"007": 2}).with_columns(confidence=pl.Series([1.0, 0.8])))
     pl.DataFrame({"contributor": ["007"], "rows": [2]}).write_csv(tmp_path / "run" / "contributors.csv")
+    hash_run(tmp_path / "run", {})
     assert run_scores.add_run(place.ledger, tmp_path / "run") == 1
     with place.ledger.read() as connection:
         pid = people.lookup(connection, place.ledger.ring, "run", "007")
@@ -358,6 +399,7 @@ def test_contributors_that_do_not_fit_the_samples_are_refused(place, tmp_path, n
     write_run(tmp_path / "run", simple_rows({"a": 2, "b": 2}).with_columns(confidence=pl.lit(0.5)))
     table = pl.DataFrame({"contributor": names, "r_learned_good": good, "r_learned_bad": [0.5] * len(names)})
     table.write_csv(tmp_path / "run" / "contributors.csv")
+    hash_run(tmp_path / "run", {"recipe": {"combine": "guarded"}})
     with pytest.raises(InputError, match=says):
         run_scores.add_run(place.ledger, tmp_path / "run")
 
@@ -366,9 +408,9 @@ def test_replay_gives_the_shown_value_to_the_last_bit(world):
     pid = register(world, "ann")["ann"]
     for day, quality in enumerate((10**12, 3 * 10**11, 0, 9 * 10**11)):
         at = stamp(START + timedelta(days=day))
-        score = Score(pid, "default", "gold", f"b{day}", at, quality, 10)
+        items = tuple(f"{day}-{number}" for number in range(10))
         world.clock.pass_days(1)
-        world.ledger.write(lambda tx, score=score: add_scores(tx, [score]))
+        world.score(Score(pid, "default", "gold", f"b{day}", at, quality, items, 10))
     shown = reputation.show(world.ledger)[pid]
     history = reputation.replay_history(world.ledger, pid)
     assert len(history.steps) == shown.track.events == 4

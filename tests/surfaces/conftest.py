@@ -18,7 +18,7 @@ class Ran(NamedTuple):
 @pytest.fixture(autouse=True)
 def plain_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same words whoever runs the tests: no colours, one width, no ledger of theirs."""
-    for name in ("FORCE_COLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE", "ANML_LEDGER", "ANML_KEYS"):
+    for name in ("FORCE_COLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE", "ANML_LEDGER", "ANML_KEYS", "ANML_BY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "100")

@@ -10,9 +10,11 @@ import pytest
 import sqlalchemy as sa
 
 from anml.app import settle
+from anml.core.canonical import sha256
 from anml.core.money import parse_amount
-from anml.ledger.keys import create_signer, public_text
-from anml.ledger.store import create
+from anml.ledger import kinds, two_people
+from anml.ledger.keys import create_signer, public_text, read_public
+from anml.ledger.store import Charter, create
 
 DATA = Path(__file__).parents[1] / "data"
 PEOPLE = {"ann": 3, "bob": 2}
@@ -28,7 +30,8 @@ def write_run(folder: Path, **columns) -> Path:
         for name, value in values.items()
     )
     frame.write_parquet(folder / "samples.parquet")
-    (folder / "run.json").write_text('{"recipe": {"combine": "evidence"}}')
+    files = {"samples.parquet": sha256((folder / "samples.parquet").read_bytes())}
+    (folder / "run.json").write_text(json.dumps({"recipe": {"combine": "evidence"}, "files": files}))
     return folder
 
 
@@ -36,7 +39,9 @@ def write_run(folder: Path, **columns) -> Path:
 def made(tmp_path_factory):
     """A ledger with a posted settlement, and files beside it that are not what they seem."""
     folder = tmp_path_factory.mktemp("books")
-    book = create(str(folder / "books.db"))
+    book = create(str(folder / "books.db"), charter=Charter("cat"))
+    second = read_public(create_signer(folder / "books.db.keys" / "staff" / "dan.pem"))
+    book.write(lambda tx: two_people.propose_staff(tx, "dan", second, list(kinds.ROLES), "cat"))
     terms = settle.Terms(parse_amount("10"), "EUR", "cat", window_days=0)
     draft = settle.draft(book, write_run(folder / "run"), terms)
     settle.approve(book, draft.id, "dan")
@@ -77,6 +82,7 @@ def refused(made, anml, tmp_path, monkeypatch):
     folder = shutil.copytree(made[0], tmp_path / "books")
     monkeypatch.chdir(folder)
     monkeypatch.setenv("ANML_LEDGER", "books.db")
+    monkeypatch.setenv("ANML_BY", "cat")
     monkeypatch.delenv("ANML_KEYS", raising=False)
 
     def run(text: str) -> str:
@@ -141,7 +147,7 @@ REFUSED = {
     "settle run --pool 1 --currency EUR --by cat --window-days 9999999": "0 to 3650 days, got 9999999",
     "settle run --pool 1 --currency EUR --by cat --min-share 2": "min_share must lie between 0 and 1, got 2",
     "settle run --pool 1 --currency EUR --by cat --multiplier nobody.csv": "that belongs to no contributor",
-    "payout --currency EUR": "to pay, give --currency, --by and --batch",
+    "payout --currency EUR": "to pay, give --currency and --batch",
     "ledger attest --sign lab.pem --verifier lab --property ANML_REPRODUCED --about tble.csv --out x": (
         "--about names a contributor (c and 32 hex digits) or a file, got 'tble.csv'"
     ),
@@ -165,6 +171,7 @@ def test_a_time_that_nobody_can_read_never_gets_into_the_log(made, refused, anml
     about = made[2]
     public = anml("ledger", "keys", "new", "qa.pem").out.strip()
     assert anml("ledger", "keys", "trust", public, "--owner", "https://lab.example").code == 0
+    assert anml("ledger", "confirm", "all", "--by", "dan").code == 0
     sign = ["--sign", "qa.pem", "--verifier", "https://lab.example", "--property", "ANML_REPRODUCED"]
     assert anml("ledger", "attest", *sign, "--about", about, "--out", "a.json").code == 0
     assert refused("ledger attest a.json --until soon").endswith("2026-10-31T00:00:00Z, got 'soon'")
@@ -278,7 +285,7 @@ def test_a_dry_run_writes_no_file_and_names_none(refused, anml):
 
 
 def test_what_no_door_foresaw_on_the_disk_is_one_sentence_too(refused, monkeypatch):
-    def full(*_):
+    def full(*_, **__):
         raise OSError(28, "No space left on device", "books.db")
 
     monkeypatch.setattr("anml.ledger.store.open_ledger", full)

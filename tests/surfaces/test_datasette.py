@@ -16,15 +16,15 @@ with warnings.catch_warnings():
 @pytest.fixture(scope="module")
 def books(tmp_path_factory):
     """A ledger with money, evidence and a person whose name must not be seen."""
-    from anml.app import payout, settle
+    from anml.app import settle
     from anml.ledger import evidence
     from ledger.ledger_world import World, simple_rows
 
     folder = tmp_path_factory.mktemp("books")
     world = World(str(folder / "books.db"), folder / "keys", folder)
     pids = world.establish("ann", "ben")
-    payout.set_payee(world.ledger, pids["ann"], {"name": "Ann Hopper"})
-    world.ledger.write(lambda tx: evidence.add(tx, [evidence.Record("affiliation", pids["ann"], "lab", "")]))
+    world.pay_to(pids["ann"], {"name": "Ann Hopper"})
+    world.record(evidence.Record("affiliation", pids["ann"], "lab", ""))
     sid = world.post(world.run(simple_rows({"ann": 2, "ben": 1})), "30")
     world.clock.pass_days(15)
     settle.release(world.ledger, sid)

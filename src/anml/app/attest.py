@@ -10,8 +10,9 @@ from anml.core.checks import one_of
 from anml.core.errors import InputError, IntegrityError
 from anml.ledger import dsse, evidence
 from anml.ledger.keys import read_private
-from anml.ledger.log import Event, Writer
+from anml.ledger.log import Event
 from anml.ledger.store import Ledger
+from anml.ledger.writer import Writer
 
 
 def make(
@@ -32,18 +33,23 @@ def make(
     return dsse.attest(subjects, verifier, properties, created, read_private(key))
 
 
-def take(ledger: Ledger, envelope: bytes, until: str | None = None, *, dry_run: bool = False) -> list[Event]:
+def take(
+    ledger: Ledger, envelope: bytes, until: str | None = None, *, by: str | None = None, dry_run: bool = False
+) -> list[Event]:
     """Verify an attestation and record it; one that does not verify is refused."""
 
     def work(tx: Writer) -> list[Event]:
-        return evidence.add_envelope(tx, ledger, envelope, until)
+        made = evidence.add_envelope(tx, ledger, envelope, until)
+        evidence.taken(tx, "attestation", sha256(envelope), by)
+        return made
 
     return ledger.carry_out(work, dry_run=dry_run)
 
 
 def take_files(
-    ledger: Ledger, paths: Sequence[Path], until: str | None = None, *, dry_run: bool = False
-) -> list[Event]:
+    ledger: Ledger, paths: Sequence[Path], until: str | None = None, *, by: str | None = None,
+    dry_run: bool = False,
+) -> list[Event]:  # fmt: skip
     """Verify attestations and record them, all or none; what is wrong with one is said by its name."""
     envelopes = [(path, read_bytes(path, "attestation")) for path in paths]
 
@@ -54,6 +60,7 @@ def take_files(
                 made += evidence.add_envelope(tx, ledger, envelope, until)
             except (InputError, IntegrityError) as error:
                 raise type(error)(f"{path}: {error}") from None
+        evidence.taken(tx, "attestation", sha256(envelopes[0][1]), by)
         return made
 
     return ledger.carry_out(work, dry_run=dry_run)

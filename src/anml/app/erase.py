@@ -4,24 +4,35 @@ from typing import NamedTuple
 
 from anml.core.errors import ConflictError
 from anml.ledger import book, people
+from anml.ledger.kinds import CONTRIBUTION, CREDITED
 from anml.ledger.log import events
+from anml.ledger.parts import People
+from anml.ledger.state import loaded
 from anml.ledger.store import Ledger
 
 
 class Erased(NamedTuple):
-    """What an erasure leaves behind, for the record given to the person."""
+    """What an erasure leaves behind, for the record given to the person; `unreached` is still there."""
 
     contributor: str
+    also: list[str]
     settlements: list[str]
     runs: list[str]
     batches: list[str]
     unpaid: dict[str, int]
+    unreached: list[str]
 
 
 def erase(
-    ledger: Ledger, pid: str, reason: str = "request", *, anyway: bool = False, dry_run: bool = False
+    ledger: Ledger,
+    pid: str,
+    reason: str = "request",
+    *,
+    by: str | None = None,
+    anyway: bool = False,
+    dry_run: bool = False,
 ) -> Erased:
-    """Erase a contributor's personal data and list where their work was used.
+    """Erase a contributor's personal data, all that was merged with it, and list where their work was used.
 
     With money still held or payable it is refused unless `anyway`: nobody can be paid afterwards.
     """
@@ -29,21 +40,32 @@ def erase(
     if found.unpaid and not anyway:
         open_ = ", ".join(f"{amount} micro-units of {currency}" for currency, amount in found.unpaid.items())
         raise ConflictError(f"contributor {pid} still has {open_} open; pay it first, or erase anyway")
-    if not dry_run:
-        people.erase(ledger, pid, reason)
-    return found
+    if dry_run:
+        return found
+    return found._replace(unreached=people.erase(ledger, pid, reason, by))
 
 
 def _uses(ledger: Ledger, pid: str) -> Erased:
     with ledger.read() as connection:
-        people.require(connection, pid)
-        credits = list(events(connection, ["credit.held"], pid))
-        settlements = [e.settlement for e in credits]
-        runs = [book.settlement(connection, sid).run for sid in settlements]
-        batches = [e.body["batch"] for e in events(connection, ["contribution"], pid)]
-        currencies = sorted({book.settlement(connection, sid).currency for sid in settlements})
+        known = loaded(People, connection)
+        known.require(pid)
+        whole, everybody = known.resolve(pid), known.same(pid)
+        settlements: list[str] = []
+        batches: list[str] = []
+        for one in everybody:
+            settlements += [e.settlement for e in events(connection, [CREDITED], one)]
+            batches += [e.body["batch"] for e in events(connection, [CONTRIBUTION], one)]
+        settled = {s.id: s for s in book.settlements(connection)}
+        runs = [settled[sid].run for sid in settlements]
+        currencies = sorted({settled[sid].currency for sid in settlements})
         unpaid = {
-            currency: sum(book.balance(connection, f"{kind}:{pid}", currency) for kind in ("held", "payable"))
+            currency: sum(
+                book.balance(connection, f"{kind}:{one}", currency)
+                for kind in ("held", "payable")
+                for one in everybody
+            )
             for currency in currencies
         }
-    return Erased(pid, settlements, runs, batches, {name: value for name, value in unpaid.items() if value})
+    also = [one for one in everybody if one != whole]
+    left = {name: value for name, value in unpaid.items() if value}
+    return Erased(whole, also, settlements, runs, batches, left, [])

@@ -16,10 +16,10 @@ from anml.core.attribute import attribute
 from anml.core.checks import Array, Bools, Floats, Ints, as_codes, whole
 from anml.core.domain import Signals, Weighting
 from anml.core.errors import InputError
-from anml.core.evidence.verdicts import CONTRADICTS, TRUSTED, UNSURE
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.temporal import Decay
 from anml.core.stats import Estimate, paired, wilson
+from anml.core.verdicts import CONTRADICTS, TRUSTED, UNSURE
 from anml.core.weigh import recipe_of
 from anml.federated.clients import Clients, predicted
 from anml.federated.rounds import Federation, Line, Reply

@@ -3,10 +3,11 @@
 from pathlib import Path
 
 from anml.core.errors import InputError
+from anml.core.identifiers import place_id
 from anml.intake.contributions import read_typed
-from anml.ledger import people
-from anml.ledger.log import Writer
+from anml.ledger import evidence, people, two_people
 from anml.ledger.store import Ledger
+from anml.ledger.writer import Writer
 
 NEEDED = ("source", "account", "contributor")
 
@@ -27,22 +28,31 @@ def read_identity_map(path: Path) -> list[tuple[str, str]]:
     return [(f"{source}:{account}", contributor) for source, account, contributor in rows]
 
 
-def map_accounts(ledger: Ledger, pairs: list[tuple[str, str]]) -> dict[str, str]:
-    """Record that accounts (source:name) belong to contributors; all of them, or none."""
+def map_accounts(
+    ledger: Ledger, pairs: list[tuple[str, str]], by: str | None = None
+) -> tuple[dict[str, str], list[int]]:
+    """Propose that accounts (source:name) belong to contributors; all of them, or none.
 
-    def work(tx: Writer) -> dict[str, str]:
+    Returns whom each belongs to, and the numbers of the proposals that a second person confirms.
+    """
+
+    def work(tx: Writer) -> tuple[dict[str, str], list[int]]:
+        owners = {owner for _, owner in pairs if ":" in owner}
+        known = {}
+        for owner in sorted(owners):
+            source, _, name = owner.partition(":")
+            known[owner] = people.register(tx, ledger, place_id(source), [name])[name]
+        evidence.taken(tx, "import", "", by)
         done: dict[str, str] = {}
+        numbers: list[int] = []
         for account, owner in pairs:
             source, colon, name = account.partition(":")
             if not colon or not name:
                 raise InputError(f"an account is written source:name, got {account!r}")
-            pid = owner
-            if ":" in owner:
-                pid = people.register(
-                    tx, ledger, owner.partition(":")[0], [owner.partition(":")[2]]
-                ).popitem()[1]
-            people.map_account(tx, ledger, source, name, pid)
+            pid = known.get(owner, owner)
+            made = two_people.propose_account(tx, ledger, place_id(source), name, pid, by)
             done[account] = pid
-        return done
+            numbers += [made.seq] if made is not None else []
+        return done, numbers
 
     return ledger.write(work)

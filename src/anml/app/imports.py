@@ -10,18 +10,21 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from anml.app.scores import agreement, score_batch
+from anml.app.judgements import fresh_scores
+from anml.app.scores import agreement, gold, gold_quality, judge_batch
 from anml.app.signals import with_signals
 from anml.core.canonical import sha256
-from anml.core.settle import UNIT
+from anml.core.identifiers import look_alike, place_id
 from anml.core.signals.policy import Policy
 from anml.intake.contributions import PLATFORMS, Contributions
 from anml.intake.exports import AUTO, Chosen, read_export
 from anml.intake.retractions import match_retractions, read_retractions
 from anml.ledger import evidence, people
-from anml.ledger.log import Writer, known_keys
-from anml.ledger.standing import Score, add_scores
+from anml.ledger.kinds import CONTRIBUTION
+from anml.ledger.log import known_keys
+from anml.ledger.standing import GOOD_GOLD, add_scores, peers
 from anml.ledger.store import Ledger
+from anml.ledger.writer import Writer
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,7 @@ class Import:
     agreement: bool = False
     policy: Policy | None = None
     names: bool = False
+    by: str | None = None
 
 
 class Imported(NamedTuple):
@@ -60,29 +64,26 @@ class Imported(NamedTuple):
 def import_file(ledger: Ledger, request: Import, *, dry_run: bool = False) -> Imported:
     """Read a file and record what it shows."""
     format, found = read_export(request.path, request.format, request.columns)
-    source = request.source or found.source
+    source = place_id(request.source or found.source)
     batch = sha256(request.path.read_bytes())
     if request.retractions is not None:
         notices = match_retractions(found.rows, read_retractions(request.retractions))
         found = found._replace(evidence=pl.concat([found.evidence, notices]))
-    scores = score_batch(found)
+    found = found._replace(warnings=[*found.warnings, *_alike(found)])
 
     def work(tx: Writer) -> Imported:
         named = set(found.rows["contributor"]) | (set(found.evidence["issuer"]) - set(PLATFORMS))
         pids = people.register(tx, ledger, source, named)
-        _contributions(tx, found, pids, batch, source, request.domain)
+        _contributions(tx, ledger, found, pids, batch, source, request.domain)
         records = _records(found, pids, batch, source)
         if request.agreement:
             records += _agreement_records(found, pids, batch)
         new = len(evidence.add(tx, records))
+        judged = judge_batch(found, *_with_standing(tx, found, pids, request.policy))
         when = _last_times(found, tx.now)
-        scored = add_scores(
-            tx,
-            (
-                Score(pids[who], request.domain, name, batch[:16], when[who], round(quality * UNIT), rows)
-                for who, name, quality, rows in scores.iter_rows()
-            ),
-        )
+        made = fresh_scores(tx, judged, pids, batch[:16], source, request.domain, when)
+        scored = add_scores(tx, made)
+        evidence.taken(tx, "import", batch, request.by)
         given = found.rows.with_columns(pl.col("contributor").replace_strict(pids, return_dtype=pl.String))
         given = given.with_columns(pl.lit(batch).alias("batch"))
         rows = with_signals(tx.connection, given, tx.now, request.domain, request.policy)
@@ -95,17 +96,48 @@ def import_file(ledger: Ledger, request: Import, *, dry_run: bool = False) -> Im
 
 
 def _contributions(
-    tx: Writer, found: Contributions, pids: dict[str, str], batch: str, source: str, domain: str
-) -> None:
+    tx: Writer, ledger: Ledger, found: Contributions, pids: dict[str, str], batch: str, source: str,
+    domain: str,
+) -> None:  # fmt: skip
     counts: dict[str, int] = {}
     for name, rows in found.rows["contributor"].value_counts().iter_rows():
         counts[pids[name]] = counts.get(pids[name], 0) + rows
+    tasks: dict[str, dict[str, str]] = {}
+    for name, item in found.evidence.select("contributor", "item").iter_rows():
+        if pids[name] in counts:
+            tasks.setdefault(pids[name], {})[evidence.item_scope(batch, item)] = item
     keys = {f"contribution/{batch}/{pid}": pid for pid in sorted(counts)}
     known = known_keys(tx.connection, list(keys))
     for key, pid in keys.items():
         if key not in known:
             body: dict[str, Any] = {"batch": batch, "source": source, "domain": domain, "rows": counts[pid]}
-            tx.append("contribution", key, pid, body)
+            body |= _tasks(tx, ledger, pid, tasks.get(pid, {}))._asdict()
+            tx.append(CONTRIBUTION, key, pid, body)
+
+
+def _tasks(tx: Writer, ledger: Ledger, pid: str, tasks: dict[str, str]) -> people.Paper:
+    """The names of tasks that somebody judged, for the contributor's own statement; erased with them."""
+    if not tasks:
+        return people.Paper()
+    return people.attach_values(tx, ledger, pid, {"tasks": tasks})
+
+
+def _with_standing(
+    tx: Writer, found: Contributions, pids: dict[str, str], policy: Policy | None
+) -> tuple[set[str], set[str]]:
+    """Names in this file whose reviews count, and whose labels others are held against."""
+    reviewers, known = peers(tx.connection, tx.now, policy)
+    right = gold_quality(gold(found.rows))
+    names = {name for name, pid in pids.items() if pid in reviewers}
+    good = {name for name, quality in right.items() if quality > GOOD_GOLD}
+    return names, names | good | {name for name, pid in pids.items() if pid in known}
+
+
+def _alike(found: Contributions) -> list[str]:
+    return [
+        f"these accounts look alike and are not one: {', '.join(map(repr, group))}; see `anml ledger map`"
+        for group in look_alike(found.rows["contributor"].unique().to_list())
+    ]
 
 
 def _records(found: Contributions, pids: dict[str, str], batch: str, source: str) -> list[evidence.Record]:

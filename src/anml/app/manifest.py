@@ -3,20 +3,18 @@
 Whoever has the manifest can repeat every amount without our code, our database or our machine.
 """
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
 
 from anml.app.runs import Run
-from anml.core.canonical import canonical, sha256
+from anml.core.canonical import sha256
 from anml.core.domain import SIGNALS
 from anml.core.errors import InputError
-from anml.core.settle import ROW_WEIGHTS, UNIT, Claim, Rules, allocate, average_row, row_units, shares
+from anml.core.manifest import FORMAT, finish
+from anml.core.settle import ROW_WEIGHTS, UNIT, Rules, average_row, row_units
 from anml.core.verdicts import TRUSTED, UNSURE, VERDICTS
-
-FORMAT = "anml-manifest/1"
 
 # Upper ends of the bands shown on a statement; contributors see bands, never the figures themselves.
 BANDS: dict[str, tuple[tuple[str, float], ...]] = {
@@ -47,8 +45,11 @@ def build(
     pids: Mapping[str, str],
     newcomers: set[str],
     multipliers: Mapping[str, int] | None = None,
+    rate: int = 0,
 ) -> dict[str, Any]:
     """The manifest of a settlement, with contributors under the identifiers in `pids`.
+
+    With a `rate`, in micro-units for each label that counts, the pool is what they come to.
 
     Where the run has verdicts on its contributors, the manifest has them too, and the weight of an average
     row, which nobody of whom nothing can be told falls below.
@@ -58,39 +59,38 @@ def build(
     for line in lines:
         line["newcomer"] = line["pid"] in newcomers
         line["multiplier"] = UNIT if multipliers is None else multipliers.get(line["pid"], 0)
-    return {
+    made = {
         "format": FORMAT,
         "run": {
             "samples_sha256": run.sha256,
+            "rows_sha256": rows_digest(run, pids),
             "rows": run.samples.height,
             "kept": sum(e["kept"] for e in lines),
         },
         "rules": rules.to_dict(),
         "unit": UNIT,
-        "pool": pool,
+        "pool": rate * sum(line["counted"] for line in lines) if rate else pool,
+        "rate": rate,
         "currency": currency,
         "contributors": lines,
     } | ({} if average is None else {"average_row": average})
+    return finish(made)
 
 
-def read(data: bytes) -> dict[str, Any]:
-    """Read a manifest and check that it is one."""
-    found: dict[str, Any] = json.loads(data)
-    if found.get("format") != FORMAT or canonical(found) != data:
-        raise InputError(f"this is not a canonical {FORMAT}")
-    return found
+def row_names(run: Run) -> pl.Series:
+    """What tells a row from others: its item, or its place where there is none, and its label."""
+    frame, text = run.samples, pl.String
+    place = next((name for name in ("item", "row") if name in frame.columns), None)
+    own = frame[place].cast(text).fill_null("") if place else pl.Series([""] * frame.height, dtype=text)
+    label = frame["label"].cast(text).fill_null("") if "label" in frame.columns else own
+    return (own + "\x00" + label).alias("name")
 
 
-def amounts(manifest: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
-    """Micro-units and share (in parts of `UNIT`, rounded down) of each contributor."""
-    rules = Rules(**manifest["rules"])
-    claims = {
-        line["pid"]: Claim(line["units"], line["counted"], line["newcomer"], line["multiplier"])
-        for line in manifest["contributors"]
-    }
-    exact = shares(claims, rules)
-    given = allocate(manifest["pool"], exact)
-    return {pid: (given[pid], share.numerator * UNIT // share.denominator) for pid, share in exact.items()}
+def rows_digest(run: Run, pids: Mapping[str, str]) -> str:
+    """One hash for the rows of a run, whatever their order, their file or the figures beside them."""
+    who = run.samples["contributor"].cast(pl.String).replace_strict(pids, return_dtype=pl.String)
+    names = (who + "\x00" + row_names(run)).unique().sort()
+    return sha256("\n".join(names.to_list()).encode())
 
 
 def _average(run: Run, rules: Rules) -> int | None:
@@ -165,6 +165,9 @@ def _with_units(run: Run, rules: Rules, pids: Mapping[str, str], average: int | 
     missing = [name for name in needed - set(SIGNALS) if name not in samples.columns]
     if missing or ("q" in needed and "q" not in samples.columns):
         raise InputError(f"settling by {rules.weight} needs the column {(missing or ['q'])[0]!r} in the run")
+    for name in sorted(needed & set(samples.columns)):
+        if gaps := samples.filter("kept")[name].null_count():
+            raise InputError(f"{name} is missing in {gaps} kept rows of the run; nobody is paid on a guess")
     signals = [
         pl.col(name).cast(pl.Float64).fill_null(1.0) if name in samples.columns else pl.lit(1.0).alias(name)
         for name in sorted(needed)

@@ -1,18 +1,23 @@
 """Pay what is released: a batch for the bank, then word of what was paid and what came back."""
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
 from anml.core.checks import one_of
+from anml.core.errors import ConflictError, InputError
 from anml.core.payee import bank_name, check_bic, check_iban
-from anml.ledger import payouts, people
-from anml.ledger.log import Writer
-from anml.ledger.payouts import Batch
+from anml.intake.contributions import read_typed
+from anml.ledger import payouts, people, two_people
+from anml.ledger.money_parts import Batch
 from anml.ledger.store import Ledger
+from anml.ledger.writer import Writer
 
 # What a payee must have given before a rail can pay them.
 RAILS: dict[str, tuple[str, ...]] = {"csv": (), "pain001": ("name", "iban")}
+DETAILS = ("name", "iban", "bic")
 
 
 class Payouts(NamedTuple):
@@ -27,62 +32,136 @@ def create(
     ledger: Ledger,
     batch: str,
     currency: str,
-    by: str,
+    by: str | None = None,
     threshold: int = 0,
     rail: str = "csv",
     *,
     dry_run: bool = False,
 ) -> Payouts:
-    """Make a payout batch of everything that is due and can be paid this way."""
+    """Make a payout batch of everything that is due and can be paid this way.
+
+    The batch keeps the bank details that it was made with: they are those it is exported with, for ever.
+    """
     needed = RAILS[one_of("payment rail", rail, RAILS)]
 
     def work(tx: Writer) -> Payouts:
         due = payouts.due(tx.connection, currency)
         payees = {pid: payee(tx.connection, ledger, pid) for pid in due}
-        reasons = {pid: _missing(payees[pid], needed, due[pid] < threshold) for pid in due}
-        able = {pid for pid, reason in reasons.items() if not reason}
-        payouts.create(tx, batch, currency, by, threshold, able)
+        reasons = {
+            pid: _missing(payees[pid], needed, due[pid] < threshold) or payouts.waits(tx, pid) for pid in due
+        }
+        able = [pid for pid, reason in reasons.items() if not reason]
+        if due and not able:
+            raise ConflictError(f"nothing can be paid in {currency}: {_first(reasons)}")
+        known = batch in {made.id for made in payouts.batches(tx.connection)}
+        papers = {} if known else {pid: _paper(tx, ledger, pid, payees[pid]) for pid in able}
+        payouts.create(tx, batch, currency, by, threshold, papers)
         made = payouts.get(tx.connection, batch)
-        chosen = {payment.pid: payee(tx.connection, ledger, payment.pid) for payment in made.payments}
         left = {pid: reason for pid, reason in reasons.items() if reason}
-        return Payouts(made, chosen, left)
+        return Payouts(made, _payees(tx.connection, ledger, made), left)
 
     return ledger.carry_out(work, dry_run=dry_run)
 
 
+def _first(reasons: Mapping[str, str]) -> str:
+    pid, reason = next(iter(reasons.items()))
+    more = f", and {len(reasons) - 1} more" if len(reasons) > 1 else ""
+    return f"{pid}: {reason}{more}"
+
+
+def _paper(tx: Writer, ledger: Ledger, pid: str, known: dict[str, Any]) -> people.Paper:
+    return people.attach_values(tx, ledger, pid, known)
+
+
 def load(ledger: Ledger, batch: str) -> Payouts:
-    """A batch made earlier, with its payees as they are now."""
+    """A batch made earlier, with its payees as they were then."""
     with ledger.read() as connection:
         made = payouts.get(connection, batch)
-        payees = {payment.pid: payee(connection, ledger, payment.pid) for payment in made.payments}
-    return Payouts(made, payees, {})
+        return Payouts(made, _payees(connection, ledger, made), {})
 
 
-def close(ledger: Ledger, batch: str, pids: list[str] | None, *, paid: bool, dry_run: bool = False) -> Batch:
+def _payees(connection: sa.Connection, ledger: Ledger, made: Batch) -> dict[str, dict[str, Any]]:
+    found = {}
+    for payment in made.payments:
+        values = people.attached_values(connection, ledger.ring, payment.pid, payment.paper)
+        found[payment.pid] = {name: values[name] for name in DETAILS if values.get(name)}
+    return found
+
+
+def close(
+    ledger: Ledger,
+    batch: str,
+    pids: list[str] | None,
+    *,
+    paid: bool,
+    by: str | None = None,
+    dry_run: bool = False,
+) -> Batch:
     """Record that payments (all open ones where none are named) were paid, or came back."""
 
     def work(tx: Writer) -> Batch:
         found = payouts.get(tx.connection, batch)
         chosen = pids or [payment.pid for payment in found.payments if payment.state == "sent"]
-        payouts.close(tx, batch, chosen, paid=paid)
+        payouts.close(tx, batch, chosen, by, paid=paid)
         return payouts.get(tx.connection, batch)
 
     return ledger.carry_out(work, dry_run=dry_run)
 
 
 def payee(connection: sa.Connection, ledger: Ledger, pid: str) -> dict[str, Any]:
-    """Whom to pay for this contributor: themselves, or the one they were merged into."""
-    found = people.profile(connection, ledger.ring, people.resolve(pid, people.merges(connection)))
-    return {name: found[name] for name in ("name", "iban", "bic") if found.get(name)} | (
-        {} if found else {"erased": True}
-    )
+    """Whom to pay for this contributor."""
+    found = people.profile(connection, ledger.ring, pid)
+    return {name: found[name] for name in DETAILS if found.get(name)} | ({} if found else {"erased": True})
 
 
-def set_payee(ledger: Ledger, pid: str, changes: dict[str, str]) -> None:
-    """Change a contributor's name, e-mail or bank details, in the erasable place."""
-    checks = {"iban": check_iban, "bic": check_bic}
-    values = {name: checks.get(name, str)(value) for name, value in changes.items()}
-    ledger.write(lambda tx: people.update_profile(tx, ledger, pid, values))
+def set_payee(ledger: Ledger, pid: str, changes: dict[str, str], by: str | None = None) -> int:
+    """Propose a contributor's name or bank details; returns the number that a second person confirms."""
+    return set_payees(ledger, {pid: changes}, by)[0]
+
+
+def set_payees(ledger: Ledger, changes: Mapping[str, dict[str, str]], by: str | None = None) -> list[int]:
+    """Propose names and bank details of several contributors, all or none."""
+    checks = {"iban": check_iban, "bic": check_bic, "name": _one_line}
+    values = {
+        pid: {name: checks[name](value) for name, value in given.items()} for pid, given in changes.items()
+    }
+
+    def work(tx: Writer) -> list[int]:
+        return [
+            two_people.propose_payee(tx, ledger, pid, given, by).seq for pid, given in sorted(values.items())
+        ]
+
+    return ledger.write(work)
+
+
+def set_email(ledger: Ledger, pid: str, email: str, by: str | None = None) -> None:
+    """Change where somebody is written to."""
+    ledger.write(lambda tx: people.change_email(tx, ledger, pid, _one_line(email), by))
+
+
+def read_bank_details(path: Path) -> dict[str, dict[str, str]]:
+    """Bank details from a table with contributor and name, iban or bic; by what the first column says."""
+    frame = read_typed(path, ("contributor", *DETAILS))
+    given = [name for name in DETAILS if name in frame.columns]
+    if "contributor" not in frame.columns or not given:
+        raise InputError(f"{path.name} needs a column contributor, and name, iban or bic")
+    found: dict[str, dict[str, str]] = {}
+    for row in frame.select("contributor", *given).iter_rows(named=True):
+        if row["contributor"] is None or row["contributor"] in found:
+            raise InputError(f"{path.name} names a contributor twice, or none, got {row['contributor']!r}")
+        values = {name: row[name] for name in given if row[name]}
+        if values:
+            found[row["contributor"]] = values
+    if not found:
+        raise InputError(f"{path.name} has no bank details in it")
+    return found
+
+
+def _one_line(text: str) -> str:
+    found = text.strip()
+    if not found or len(found) > 200 or not found.isprintable():
+        raise InputError(f"a name or an address is one line of up to 200 letters, got {text!r}")
+    return found
 
 
 def _missing(known: dict[str, Any], needed: tuple[str, ...], small: bool) -> str:

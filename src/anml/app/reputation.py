@@ -6,7 +6,8 @@ from anml.core.signals.policy import Policy
 from anml.core.signals.track_record import Scored, Track, TrackRule, in_order, replay
 from anml.ledger import evidence, people, trust
 from anml.ledger.standing import Standing, scores, standings
-from anml.ledger.store import Ledger, seconds, stamp
+from anml.ledger.store import Ledger
+from anml.ledger.times import seconds, stamp
 
 
 def show(
@@ -47,12 +48,16 @@ def replay_history(
     with ledger.read() as connection:
         people.check_known(connection, pid)
         history = scores(connection).get((pid, domain), [])
-        vouched = evidence.of(connection) if following.roots else {}
+        vouched = evidence.of(connection, rule=following)
+        trusted = trust.roots(connection, following)
         limit = seconds(at or stamp(ledger.clock()))
     known = sorted((e for e in history if e.at <= limit), key=in_order)
 
+    def endorsed(when: float) -> float:
+        return trust.endorsed(vouched, when, following, trusted).get(pid, 0.0)
+
     def after(count: int, when: float) -> Track:
-        return replay(known[:count], when, rule, trust.endorsed(vouched, when, following).get(pid, 0.0))
+        return replay(known[:count], when, rule, endorsed(when))
 
     steps = [Step(e, after(i + 1, e.at)) for i, e in enumerate(known)]
     return History(steps, after(len(known), limit))

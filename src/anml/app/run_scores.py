@@ -4,27 +4,31 @@ from pathlib import Path
 
 import polars as pl
 
+from anml.app.judgements import fresh_scores
+from anml.app.manifest import row_names
 from anml.app.runs import read_learned, read_run
-from anml.app.scores import score_run
+from anml.app.scores import judge_run
 from anml.app.settle import resolve_names
-from anml.core.settle import UNIT
-from anml.ledger.log import Writer
-from anml.ledger.standing import Score, add_scores
+from anml.ledger.evidence import taken
+from anml.ledger.standing import add_scores
 from anml.ledger.store import Ledger
+from anml.ledger.writer import Writer
 
 
-def add_run(ledger: Ledger, folder: Path, source: str = "run", domain: str = "default") -> int:
-    """Record the held-out quality of a run; the same run counts once."""
+def add_run(
+    ledger: Ledger, folder: Path, source: str | None = None, domain: str = "default", by: str | None = None
+) -> int:
+    """Record the held-out quality of a run; the same rows count once, whatever run they are in."""
     run = read_run(folder)
     samples = run.samples.with_columns(pl.col("contributor").cast(pl.String))
-    found = score_run(samples, read_learned(folder, run._replace(samples=samples)))
+    judged = judge_run(samples, row_names(run), read_learned(folder, run._replace(samples=samples)))
 
     def work(tx: Writer) -> int:
-        pids = resolve_names(tx, ledger, source, found["contributor"].to_list())
-        made = [
-            Score(pids[who], domain, name, run.sha256[:16], tx.now, round(quality * UNIT), rows)
-            for who, name, quality, rows in found.iter_rows()
-        ]
-        return add_scores(tx, made)
+        names = judged["contributor"].unique().sort().to_list()
+        pids = resolve_names(tx, ledger, source, names)
+        when = dict.fromkeys(names, tx.now)
+        made = add_scores(tx, fresh_scores(tx, judged, pids, run.sha256[:16], "run", domain, when))
+        taken(tx, "run", run.sha256, by)
+        return made
 
     return ledger.write(work)

@@ -59,9 +59,13 @@ def read_run(folder: Path) -> Run:
 
 
 def check_unchanged(path: Path, data: bytes, info: Mapping[str, Any]) -> None:
-    """Refuse a file that is not the one the run wrote; a run that keeps no hashes is taken as it is."""
+    """Refuse a file that is not the one the run wrote, and one of which the run keeps no hash."""
     wanted = _hashes(info).get(path.name)
-    if wanted is not None and wanted != sha256(data):
+    if wanted is None:
+        raise IntegrityError(
+            f"run.json keeps no hash of {path}, so it may have been changed; write the run again"
+        )
+    if wanted != sha256(data):
         raise IntegrityError(f"{path} was changed after the run was written; write the run again")
 
 
@@ -77,6 +81,14 @@ def _check_kinds(samples: pl.DataFrame) -> None:
     for name, kind in kinds.items():
         if name in samples.columns and not pl.selectors.expand_selector(samples.select(name), kind):
             raise InputError(f"column {name!r} of samples.parquet cannot hold {samples.schema[name]}")
+    for name in (*SIGNALS, "p_correct", "weight", "confidence"):
+        if name in samples.columns:
+            values = samples[name].cast(pl.Float64)
+            bad = values.is_nan() | values.is_infinite() | (values < 0) | (values > 1)
+            if count := int(bad.fill_null(False).sum()):
+                raise InputError(f"column {name!r} of samples.parquet is not between 0 and 1 in {count} rows")
+    if samples.schema["contributor"] == pl.Binary:
+        raise InputError("column 'contributor' of samples.parquet cannot hold Binary")
 
 
 def _read_info(path: Path) -> dict[str, Any]:
@@ -84,6 +96,8 @@ def _read_info(path: Path) -> dict[str, Any]:
         found = json.loads(read_text(path, "run's record"))
     except json.JSONDecodeError as error:
         raise InputError(f"{path} is not JSON: {error}") from None
+    except RecursionError:
+        raise InputError(f"{path} is nested too deeply for the record of a run") from None
     if not isinstance(found, dict) or not isinstance(found.get("recipe") or {}, dict):
         raise InputError(f"{path} is not the record of a run: an object with a recipe was expected")
     return found

@@ -1,44 +1,55 @@
-"""Scores of a batch of work, by source: gold answers, reviews, agreement with others, held-out quality.
+"""Judgements of work, by source: gold answers, reviews, agreement with others, held-out quality.
 
-Each is a share of right labels by contributor. None of them sees w, v, r or T.
+Each says of one piece of work whether it was right. None of them sees w, v, r or T. Reviews and
+agreement count only from people whose word counts: accounts that agree with each other prove nothing.
 """
+
+from collections.abc import Collection
 
 import polars as pl
 
 from anml.core.errors import InputError
 from anml.intake.contributions import Contributions
 
-SCHEMA = {"contributor": pl.String, "source": pl.String, "quality": pl.Float64, "rows": pl.Int64}
+SCHEMA = {"contributor": pl.String, "source": pl.String, "item": pl.String, "right": pl.Float64}
 # Labels by others that an item needs before agreement with them says anything.
 OTHERS = 2
 
 
-def score_batch(found: Contributions) -> pl.DataFrame:
-    """Quality by contributor and source, from what an export holds."""
-    parts = [_gold(found.rows), _reviews(found.evidence), _consensus(found.rows)]
-    return pl.concat(parts).sort("contributor", "source")
+def judge_batch(found: Contributions, reviewers: Collection[str], peers: Collection[str]) -> pl.DataFrame:
+    """Contributor, source, item and right (0 to 1), from what an export holds; one row a judgement.
+
+    `reviewers` are those whose reviews count, `peers` those whose labels others are held against.
+    """
+    parts = [_gold(found.rows), _reviews(found.evidence, reviewers), _consensus(found.rows, peers)]
+    return pl.concat(parts).sort("contributor", "source", "item")
 
 
-def score_run(samples: pl.DataFrame, learned: pl.DataFrame | None = None) -> pl.DataFrame:
-    """Held-out quality by contributor, from a run.
+def judge_run(samples: pl.DataFrame, names: pl.Series, learned: pl.DataFrame | None = None) -> pl.DataFrame:
+    """Held-out judgements of a run; `names` tell its rows apart.
 
     The share of labels `learned` to be right (contributor, good, bad), where the run says it; else the
     probability that its model gave labels it had not seen, which is low also where the model is unsure.
     p_correct and weights are not used: they know v and r, and r would feed itself.
     """
+    frame = samples.select(pl.col("contributor").cast(pl.String)).with_columns(names.alias("item"))
     if learned is not None:
         # Evidence worth less than one label says nothing of a contributor.
         worth = pl.col("good") + pl.col("bad")
-        return learned.filter(worth >= 1).select(
-            "contributor",
-            pl.lit("held-out").alias("source"),
-            (pl.col("good") / worth).alias("quality"),
-            worth.floor().cast(pl.Int64).alias("rows"),
-        )
-    if "confidence" not in samples.columns or samples["confidence"].null_count() == samples.height:
-        raise InputError("the run has no held-out confidence; reputation takes nothing else from a run")
-    known = samples.filter(pl.col("confidence").is_not_null())
-    return _mean(known, pl.col("confidence").cast(pl.Float64), "held-out")
+        share = learned.filter(worth >= 1).select("contributor", (pl.col("good") / worth).alias("right"))
+        frame = frame.join(share, on="contributor", how="inner")
+    else:
+        if "confidence" not in samples.columns or samples["confidence"].null_count() == samples.height:
+            raise InputError("the run has no held-out confidence; reputation takes nothing else from a run")
+        right = samples["confidence"].cast(pl.Float64).alias("right")
+        frame = frame.with_columns(right).filter(pl.col("right").is_not_null())
+    return _judged(frame, pl.col("right"), "held-out")
+
+
+def gold_quality(judged: pl.DataFrame) -> dict[str, float]:
+    """Share of right gold answers by contributor."""
+    gold = judged.filter(pl.col("source") == "gold").group_by("contributor").agg(pl.col("right").mean())
+    return dict(gold.iter_rows())
 
 
 def agreement(rows: pl.DataFrame) -> pl.DataFrame:
@@ -48,32 +59,41 @@ def agreement(rows: pl.DataFrame) -> pl.DataFrame:
     return agreed.select("item", "contributor").unique(maintain_order=True)
 
 
+def gold(rows: pl.DataFrame) -> pl.DataFrame:
+    """Judgements by gold answers alone."""
+    return _gold(rows)
+
+
 def _gold(rows: pl.DataFrame) -> pl.DataFrame:
     known = rows.filter(pl.col("truth").is_not_null())
-    return _mean(known, (pl.col("label") == pl.col("truth")).cast(pl.Float64), "gold")
+    return _judged(known, (pl.col("label") == pl.col("truth")).cast(pl.Float64), "gold")
 
 
-def _reviews(evidence: pl.DataFrame) -> pl.DataFrame:
+def _reviews(evidence: pl.DataFrame, reviewers: Collection[str]) -> pl.DataFrame:
     """The last review of each item counts; what a reviewer had to fix was not right."""
     kinds = ("review-accepted", "review-rejected", "fixed")
-    others = evidence.filter(pl.col("kind").is_in(kinds) & (pl.col("issuer") != pl.col("contributor")))
-    last = others.sort("at", nulls_last=False, maintain_order=True).unique(
-        ["item", "contributor"], keep="last", maintain_order=True
+    counts = pl.col("issuer").is_in(sorted(reviewers)) & (pl.col("issuer") != pl.col("contributor"))
+    last = (
+        evidence.filter(pl.col("kind").is_in(kinds) & counts)
+        .sort("at", nulls_last=False, maintain_order=True)
+        .unique(["item", "contributor"], keep="last", maintain_order=True)
     )
-    return _mean(last, (pl.col("kind") == "review-accepted").cast(pl.Float64), "review")
+    return _judged(last, (pl.col("kind") == "review-accepted").cast(pl.Float64), "review")
 
 
-def _consensus(rows: pl.DataFrame) -> pl.DataFrame:
-    """Share of items where the majority of the others says the same; ties among the others say nothing."""
-    votes = _with_votes(rows).filter(pl.col("others") >= OTHERS)
+def _consensus(rows: pl.DataFrame, peers: Collection[str]) -> pl.DataFrame:
+    """Whether the majority of the peers among the others says the same; ties among them say nothing."""
+    votes = _with_votes(rows, peers).filter(pl.col("others") >= OTHERS)
     decided = votes.filter((pl.col("same") * 2 > pl.col("others")) | (pl.col("rival") * 2 > pl.col("others")))
-    return _mean(decided, (pl.col("same") * 2 > pl.col("others")).cast(pl.Float64), "consensus")
+    return _judged(decided, (pl.col("same") * 2 > pl.col("others")).cast(pl.Float64), "consensus")
 
 
-def _with_votes(rows: pl.DataFrame) -> pl.DataFrame:
-    """For each label: how many others there are, how many agree, and the largest other camp."""
+def _with_votes(rows: pl.DataFrame, peers: Collection[str] | None = None) -> pl.DataFrame:
+    """For each label: how many others (of the peers) there are, how many agree, the largest other camp."""
     one = rows.unique(["item", "contributor"], keep="last", maintain_order=True)
-    camps = one.group_by("item", "label").agg(pl.len().cast(pl.Int64).alias("camp"))
+    is_peer = pl.lit(True) if peers is None else pl.col("contributor").is_in(sorted(peers))
+    one = one.with_columns(voice=is_peer.cast(pl.Int64))
+    camps = one.group_by("item", "label").agg(pl.col("voice").sum().alias("camp"))
     joined = one.join(camps, on=["item", "label"], maintain_order="left")
     rivals = one.select("item", "contributor", "label").join(camps, on="item", suffix="_other")
     largest = (
@@ -82,12 +102,14 @@ def _with_votes(rows: pl.DataFrame) -> pl.DataFrame:
         .agg(pl.col("camp").max().alias("rival"))
     )
     return joined.join(largest, on=["item", "contributor"], how="left", maintain_order="left").with_columns(
-        (pl.len().over("item").cast(pl.Int64) - 1).alias("others"),
-        (pl.col("camp") - 1).alias("same"),
+        (pl.col("voice").sum().over("item") - pl.col("voice")).alias("others"),
+        (pl.col("camp") - pl.col("voice")).alias("same"),
         pl.col("rival").fill_null(0),
     )
 
 
-def _mean(rows: pl.DataFrame, right: pl.Expr, source: str) -> pl.DataFrame:
-    found = rows.group_by("contributor").agg(right.mean().alias("quality"), pl.len().alias("rows"))
-    return found.select("contributor", pl.lit(source).alias("source"), "quality", "rows").cast(SCHEMA)  # type: ignore[arg-type]
+def _judged(rows: pl.DataFrame, right: pl.Expr, source: str) -> pl.DataFrame:
+    """One judgement for each contributor and item: the mean where a file has several."""
+    found = rows.group_by("contributor", "item").agg(right.mean().alias("right"))
+    found = found.with_columns(pl.lit(source).alias("source"))
+    return found.select(*SCHEMA).cast(SCHEMA)  # type: ignore[arg-type]

@@ -5,26 +5,30 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import polars as pl
 import sqlalchemy as sa
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from anml.app import manifest
 from anml.app.runs import Run, doubt, read_run, read_verdicts
 from anml.core.canonical import canonical, sha256
 from anml.core.errors import InputError, IntegrityError
+from anml.core.identifiers import look_alike, place_id
+from anml.core.manifest import amounts, head_digest
+from anml.core.manifest import read as parse_manifest
 from anml.core.money import check_currency
 from anml.core.settle import UNIT, Rules
 from anml.core.signals.policy import Policy
-from anml.ledger import book, dsse, people, registry
-from anml.ledger.disputes import window_end
-from anml.ledger.log import Event, Writer, events
+from anml.ledger import book, people
+from anml.ledger.audit import MANIFEST
+from anml.ledger.kinds import CREDITED
+from anml.ledger.log import Event, events
+from anml.ledger.money_parts import Disputes, Settlement, Settlements
+from anml.ledger.rules_money import LONGEST_REASON, returned
 from anml.ledger.schema import document
-from anml.ledger.standing import CREDITED, Standing, standings
-from anml.ledger.store import Ledger, seconds
-
-MANIFEST = "manifest"
-LONGEST_REASON = 500
-APPROVAL = "application/vnd.anml.approval+json"
+from anml.ledger.standing import Standing, standings
+from anml.ledger.store import Ledger
+from anml.ledger.times import seconds
+from anml.ledger.writer import Writer
 
 
 @dataclass(frozen=True)
@@ -32,21 +36,25 @@ class Terms:
     """What a settlement is asked to do.
 
     `weight` of None means p_correct where the run has it by the evidence recipe, else the product; it
-    replaces the one in `rules`. `accept` says why a run that is doubtful is settled all the same.
+    replaces the one in `rules`. `accept` says why a run that is doubtful is settled all the same. `rate`
+    pays so many micro-units for each label that counts, in place of shares of a pool. `source` of None
+    takes names as accounts of any place where they are known.
     """
 
     pool: int
     currency: str
-    by: str
+    by: str | None
     weight: str | None = None
     rules: Rules = field(default_factory=Rules)
     window_days: int = 14
-    source: str = "run"
+    source: str | None = None
     domain: str = "default"
     supersedes: str | None = None
     multipliers: Mapping[str, int] | None = None
     policy: Policy | None = None
     accept: str | None = None
+    project: str = ""
+    rate: int = 0
 
 
 class Draft(NamedTuple):
@@ -56,6 +64,7 @@ class Draft(NamedTuple):
     manifest: dict[str, Any]
     sha256: str
     amounts: dict[str, tuple[int, int]]
+    warnings: tuple[str, ...] = ()
 
 
 def draft(ledger: Ledger, folder: Path, terms: Terms, *, dry_run: bool = False) -> Draft:
@@ -63,41 +72,64 @@ def draft(ledger: Ledger, folder: Path, terms: Terms, *, dry_run: bool = False) 
     check_currency(terms.currency)
     run = read_run(folder)
     run = run._replace(verdicts=read_verdicts(folder, run))
-    rules = replace(terms.rules, weight=terms.weight or manifest.default_weight(run))
-    accepted = _accepted(run, rules, terms)
+    rules = _rules(run, terms)
+    project = terms.project.strip() or str((run.info.get("data") or {}).get("name", ""))[:100]
+    if not project.isprintable() or "@" in project:
+        raise InputError(f"a project is named by one line without an address, got {project!r}")
 
     def work(tx: Writer) -> Draft:
-        names = run.samples["contributor"].cast(str).unique().to_list()
+        who = tx.who(terms.by)
+        accepted = _accepted(run, rules, terms, who)
+        names = run.samples["contributor"].cast(pl.String).unique().to_list()
         pids = resolve_names(tx, ledger, terms.source, names)
         known = standings(tx.connection, tx.now, terms.domain, terms.policy)
         new = {pid for pid in pids.values() if known[pid].newcomer}
         extra = None
         if terms.multipliers is not None:
             extra = {pids.get(name, name): value for name, value in terms.multipliers.items()}
-        made = manifest.build(run, rules, terms.pool, terms.currency, pids, new, extra) | accepted
+        made = manifest.build(run, rules, terms.pool, terms.currency, pids, new, extra, terms.rate) | accepted
         data = canonical(made)
-        name = sha256(data)
-        tx.keep(MANIFEST, data, name)
-        proposal = book.Settlement(
-            id=f"s{name[:24]}",
+        name = tx.keep(MANIFEST, data)
+        proposal = Settlement(
+            id=book.free_id(tx, name),
             state="drafted",
             manifest=name,
+            head=head_digest(made),
             currency=terms.currency,
-            pool=terms.pool,
-            by=terms.by,
+            pool=made["pool"],
+            by=who,
             posted=None,
             run=run.sha256,
+            rows=made["run"]["rows_sha256"],
             window_days=terms.window_days,
             supersedes=terms.supersedes,
             accepted=terms.accept and terms.accept.strip(),
+            project=project,
         )
         book.draft(tx, proposal)
-        return Draft(proposal.id, made, name, manifest.amounts(made))
+        said = tuple(
+            f"these contributors look alike and are not one: {', '.join(map(repr, group))}"
+            for group in look_alike(names)
+        )
+        return Draft(proposal.id, made, name, amounts(made), said)
 
     return ledger.carry_out(work, dry_run=dry_run)
 
 
-def _accepted(run: Run, rules: Rules, terms: Terms) -> dict[str, Any]:
+def _rules(run: Run, terms: Terms) -> Rules:
+    """The rules of a draft; by a rate every label that counts is paid alike."""
+    if not terms.rate:
+        return replace(terms.rules, weight=terms.weight or manifest.default_weight(run))
+    plain = Rules()
+    shaped = (terms.rules.volume, terms.rules.min_share, terms.rules.max_share)
+    if terms.weight not in (None, "equal") or terms.multipliers or shaped != (
+        plain.volume, plain.min_share, plain.max_share
+    ):  # fmt: skip
+        raise InputError("pay by a rate per label takes no weight, multiplier, volume or bounds of shares")
+    return Rules(weight="equal", newcomer_cap=UNIT)
+
+
+def _accepted(run: Run, rules: Rules, terms: Terms, who: str) -> dict[str, Any]:
     """What the manifest says of a doubtful run: why it is, who settles it all the same, and why."""
     why = doubt(run, rules.weight)
     if why is None:
@@ -112,19 +144,38 @@ def _accepted(run: Run, rules: Rules, terms: Terms) -> dict[str, Any]:
         )
     if len(reason) > LONGEST_REASON or not reason.isprintable():
         raise InputError(f"the reason to accept a doubtful run is one line of up to {LONGEST_REASON} letters")
-    return {"doubtful": {"because": why, "accepted": reason, "by": terms.by}}
+    return {"doubtful": {"because": why, "accepted": reason, "by": who}}
 
 
-def resolve_names(tx: Writer, ledger: Ledger, source: str, names: list[str]) -> dict[str, str]:
-    """Identifiers for the contributors of a run: their own where they are known, new ones otherwise."""
-    known = {e.subject for e in events(tx.connection, ["contributor.registered"])}
-    gone = {e.subject for e in events(tx.connection, ["contributor.erased"])}
-    merged = people.merges(tx.connection)
-    own = {name: people.resolve(name, merged) for name in names if name in known}
-    erased = sorted(name for name in own if name in gone)
+def resolve_names(tx: Writer, ledger: Ledger, source: str | None, names: list[str]) -> dict[str, str]:
+    """Identifiers for the contributors of a run: their own where they are known, new ones otherwise.
+
+    Without a source, a name that is an account in exactly one place is that account; others are of "run".
+    """
+    known = tx.state.people
+    own = {name: known.resolve(name) for name in names if name in known.since}
+    erased = sorted(name for name in own if name in known.erased)
     if erased:
         raise InputError(f"contributor {erased[0]} was erased; run again without their rows")
-    return own | people.register(tx, ledger, source, [name for name in names if name not in known])
+    rest = [name for name in names if name not in own]
+    if source is None and rest:
+        own |= _anywhere(tx, ledger, rest)
+        rest = [name for name in rest if name not in own]
+    return own | people.register(tx, ledger, place_id(source or "run"), rest)
+
+
+def _anywhere(tx: Writer, ledger: Ledger, names: list[str]) -> dict[str, str]:
+    """Whose account a name is, where only one place knows it."""
+    wanted, found = set(names), dict[str, set[str]]()
+    for pid, about in people.profiles(tx.connection, ledger.ring).items():
+        for account in about.get("accounts", []):
+            name = account.partition(":")[2]
+            if name in wanted:
+                found.setdefault(name, set()).add(tx.state.people.resolve(pid))
+    several = sorted(name for name, pids in found.items() if len(pids) > 1)
+    if several:
+        raise InputError(f"{several[0]!r} is an account in several places; say which with --source")
+    return {name: pids.pop() for name, pids in found.items()}
 
 
 def load_manifest(connection: sa.Connection, name: str) -> dict[str, Any]:
@@ -132,26 +183,12 @@ def load_manifest(connection: sa.Connection, name: str) -> dict[str, Any]:
     body = connection.scalar(sa.select(document.c.body).where(document.c.sha256 == name))
     if body is None or sha256(body) != name:
         raise IntegrityError(f"the manifest {name[:16]} is missing or was changed; nothing may be paid on it")
-    return manifest.read(body)
+    return parse_manifest(body)
 
 
-def approve(
-    ledger: Ledger, sid: str, by: str, key: Ed25519PrivateKey | None = None, *, dry_run: bool = False
-) -> Event:
+def approve(ledger: Ledger, sid: str, by: str | None = None, *, dry_run: bool = False) -> Event:
     """Approve a draft: fund it and hold each amount, recomputed here from the manifest."""
-
-    def work(tx: Writer) -> Event:
-        found = book.settlement(tx.connection, sid)
-        made = load_manifest(tx.connection, found.manifest)
-        if (made["pool"], made["currency"]) != (found.pool, found.currency):
-            raise IntegrityError(f"the manifest of {sid} is for another pool")
-        signature = _approval(tx, found, by, key)
-        given = manifest.amounts(made)
-        by_r = made["rules"]["weight"] == "product"
-        facts = {line["pid"]: _facts(line, given[line["pid"]][1], by_r) for line in made["contributors"]}
-        return book.approve(tx, sid, by, {pid: (given[pid][0], facts[pid]) for pid in facts}, signature)
-
-    return ledger.carry_out(work, dry_run=dry_run)
+    return ledger.carry_out(lambda tx: book.approve(tx, sid, by), dry_run=dry_run)
 
 
 class Releases(NamedTuple):
@@ -168,37 +205,38 @@ def release(
     domain: str = "default",
     policy: Policy | None = None,
     *,
+    by: str | None = None,
     dry_run: bool = False,
 ) -> Releases:
     """Release what is held once the dispute window is over.
 
-    A newcomer's amount waits until they have contributed elsewhere or somebody vouched for them. It is
-    then priced again at the reputation they have by that time: a fresh account is worth no more than
-    the record it grows, so that splitting one bad account into many new ones gains nothing.
+    A newcomer's amount waits until they have contributed elsewhere or somebody with standing vouched for
+    them. It is then priced again at the reputation they have by that time: a fresh account is worth no
+    more than the record it grows, so that splitting one bad account into many new ones gains nothing.
     """
 
     def work(tx: Writer) -> Releases:
-        found = book.settlement(tx.connection, sid)
+        found = tx.state.part(Settlements).get(sid)
         credits = [e for e in events(tx.connection, [CREDITED]) if e.settlement == sid]
+        tx.state.credits.preload(credits)
         held = book.balances(tx.connection, "held:", found.currency, sid)
-        frozen = book.disputed(tx.connection, sid)
+        frozen = tx.state.part(Disputes).waiting(sid)
         known = standings(tx.connection, tx.now, domain, policy, without=sid)
-        merged = people.merges(tx.connection)
-        ends = window_end(found) if found.posted else seconds(tx.now)
-        decisions: dict[str, tuple[int, dict[str, Any]]] = {}
+        early = found.posted is not None and seconds(tx.now) < found.window_end
+        reputations: dict[str, int] = {}
         waiting: dict[str, str] = {}
         for e in credits:
-            amount = held.get(e.subject, 0)
-            if not amount:
+            if not held.get(e.subject, 0):
                 continue
-            standing = known[people.resolve(e.subject, merged)]
-            reason = _waits(e, standing, frozen, seconds(tx.now) < ends)
+            standing = known[tx.state.people.resolve(e.subject)]
+            reason = _waits(e, standing, frozen, early)
             if reason:
                 waiting[e.subject] = reason
             else:
-                decisions[e.subject] = _price(e, standing, amount)
-        made = book.release(tx, sid, decisions)
-        back = {e.subject: decisions[e.subject][0] for e in made}
+                reputations[e.subject] = round(standing.track.r * UNIT)
+        made = book.release(tx, sid, reputations, by)
+        facts = {e.subject: e.body for e in credits}
+        back = {e.subject: returned(facts[e.subject], e.body["r"], held[e.subject]) for e in made}
         return Releases(
             {e.subject: held[e.subject] - back[e.subject] for e in made},
             {pid: amount for pid, amount in back.items() if amount},
@@ -219,31 +257,3 @@ def _waits(e: Event, standing: Standing, frozen: set[str], early: bool) -> str:
     if standing.newcomer:
         return f"new contributor: needs {' '.join(standing.needs)}"
     return ""
-
-
-def _price(e: Event, standing: Standing, amount: int) -> tuple[int, dict[str, Any]]:
-    """What of a newcomer's amount goes back to the pool, and the reputation that decides it."""
-    then = e.body["r"]
-    now = round(standing.track.r * UNIT)
-    if not e.body["newcomer"] or not e.body["by_r"] or now >= then:
-        return 0, {"r": now}
-    return amount - amount * now // then, {"r": now}
-
-
-def _facts(line: dict[str, Any], share: int, by_r: bool) -> dict[str, Any]:
-    names = ("rows", "kept", "counted", "units", "units_sha256", "newcomer", "r")
-    return {name: line[name] for name in names} | {"share": share, "by_r": by_r}
-
-
-def _approval(tx: Writer, found: book.Settlement, by: str, key: Ed25519PrivateKey | None) -> str:
-    """The approver's signature; needed from whoever has a key registered for it."""
-    known = [k for k in registry.registered(tx.connection).values() if k.owner == by]
-    signers = [k for k in known if registry.APPROVE in k.may and k.stands(tx.now, tx.now)]
-    if not known:
-        return ""
-    if key is None:
-        raise InputError(f"{by!r} has a registered key; approve with it")
-    payload = canonical({"approve": found.id, "manifest": found.manifest, "by": by})
-    envelope = canonical(dsse.wrap(APPROVAL, payload, key))
-    dsse.unwrap(envelope, [k.public for k in signers], APPROVAL)
-    return envelope.decode()

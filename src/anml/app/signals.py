@@ -9,7 +9,7 @@ from anml.core.signals.policy import Evidence, Policy, Verdict
 from anml.core.signals.track_record import TrackRule
 from anml.ledger import evidence
 from anml.ledger.standing import standings
-from anml.ledger.store import seconds
+from anml.ledger.times import seconds
 
 
 def with_signals(
@@ -28,7 +28,7 @@ def with_signals(
     policy = policy or Policy()
     known = standings(connection, at, domain, policy, rule)
     pids = rows["contributor"].unique().to_list()
-    found = evidence.of(connection, pids)
+    found = evidence.of(connection, pids, seconds(at), policy.trust)
     split = {pid: _by_scope(found.get(pid, [])) for pid in pids}
     now = seconds(at)
     plain: dict[tuple[str, str], tuple[list[Evidence], Verdict]] = {}

@@ -1,36 +1,71 @@
-"""Verify a ledger as a whole: the log, the books, and every settlement against its manifest."""
+"""Verify a ledger as a whole, and keep watch over it with checkpoints; prove that it only grew."""
 
 import base64
 import json
-from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
 
-import sqlalchemy as sa
-
-from anml.app.manifest import amounts
-from anml.app.settle import load_manifest
+from anml.app.files import read_text, write_file
 from anml.core.canonical import canonical
 from anml.core.errors import AnmlError, InputError, IntegrityError
 from anml.core.merkle import Tree, verify_consistency
-from anml.ledger import audit, book, checkpoint
+from anml.ledger import audit, checkpoint, evidence, kinds, people
 from anml.ledger.audit import Findings
 from anml.ledger.checkpoint import Checkpoint
-from anml.ledger.log import Event, events, leaves
-from anml.ledger.standing import CREDITED
+from anml.ledger.log import events, leaves
+from anml.ledger.parts import Keys
+from anml.ledger.state import loaded
 from anml.ledger.store import Ledger
 
 
-def verify(ledger: Ledger, checkpoints: tuple[Checkpoint, ...] = ()) -> Findings:
-    """Every problem of the log, then every settlement that is not what its manifest says.
-
-    Whoever holds the log's key can sign an entry that credits a friend; it does not follow from any
-    manifest.
-    """
+def verify(ledger: Ledger, checkpoints: tuple[Checkpoint, ...] = (), public: bytes | None = None) -> Findings:
+    """Every problem of the ledger; with its keys at hand, every attestation's own signature too."""
+    known = public if public is not None or ledger.keys is None else ledger.ring.public
     with ledger.read() as connection:
-        found = audit.verify(connection, checkpoints)
-        if found.problems:
-            # Entries that do not hold say nothing about money.
+        found = audit.verify(connection, checkpoints, known)
+        if ledger.keys is None or found.problems:
             return found
-        return found._replace(problems=list(_settlement_problems(connection)))
+        trusted = loaded(Keys, connection).known
+        for e in events(connection, [kinds.EVIDENCE]):
+            if not e.body["key"]:
+                continue
+            try:
+                envelope = people.attached(connection, ledger.ring, e.subject, e.body["paper"])
+                if envelope is not None:
+                    evidence.check_envelope(envelope, trusted[e.body["key"]].public, e)
+            except AnmlError as error:
+                found.problems.append(f"entry {e.seq}, {e.kind}: {error}")
+        return found
+
+
+class Watched(NamedTuple):
+    """What a watch saw: the new checkpoint, how many older ones it was held against, and what is wrong."""
+
+    note: str
+    size: int
+    compared: int
+    problems: list[str]
+
+
+def watch(ledger: Ledger, folder: Path) -> Watched:
+    """Hold the log against every checkpoint in a folder, and add one of today where all is well."""
+    try:
+        older = sorted(path for path in folder.glob("*.txt")) if folder.is_dir() else []
+    except OSError as error:
+        raise InputError(f"{folder} cannot be read: {error.strerror or error}") from None
+    seen: list[Checkpoint] = []
+    problems: list[str] = []
+    for path in older:
+        try:
+            seen.append(checkpoint.read(read_text(path, "checkpoint"), ledger.ring.public))
+        except AnmlError as error:
+            problems.append(f"{path.name}: {error}")
+    problems += verify(ledger, tuple(seen)).problems
+    with ledger.read() as connection:
+        note, tree = ledger.checkpoint(connection)
+    if not problems:
+        write_file(folder / f"{len(tree):012d}-{tree.root.hex()[:16]}.txt", note)
+    return Watched(note, len(tree), len(older), problems)
 
 
 def prove_growth(ledger: Ledger, older: str) -> bytes:
@@ -51,31 +86,10 @@ def check_growth(proof: bytes, public: bytes) -> tuple[int, int]:
         said = json.loads(proof)
         path = [base64.b64decode(node, validate=True) for node in said["path"]]
         notes = (str(said["older"]), str(said["newer"]))
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise InputError("a proof of growth is JSON with older, newer and path") from None
     older, newer = (checkpoint.read(note, public) for note in notes)
     same = older.origin == newer.origin
     if not same or not verify_consistency(older.size, older.root, newer.size, newer.root, path):
         raise IntegrityError("the newer checkpoint does not continue the older one: history was rewritten")
     return older.size, newer.size
-
-
-def _settlement_problems(connection: sa.Connection) -> Iterator[str]:
-    credits: dict[str, dict[str, Event]] = {}
-    for e in events(connection, [CREDITED]):
-        credits.setdefault(e.settlement, {})[e.subject] = e
-    for found in book.settlements(connection):
-        own = credits.pop(found.id, {})
-        if found.posted is None:
-            if own:
-                yield f"settlement {found.id} has credits but was never approved"
-            continue
-        try:
-            expected = amounts(load_manifest(connection, found.manifest))
-        except AnmlError as error:
-            yield f"settlement {found.id}: {error}"
-            continue
-        given = {pid: sum(max(item.amount, 0) for item in e.postings) for pid, e in own.items()}
-        if given != {pid: amount for pid, (amount, _) in expected.items()}:
-            yield f"the credits of settlement {found.id} do not follow from its manifest"
-    yield from (f"credits name a settlement {sid!r} that does not exist" for sid in sorted(credits))

@@ -13,7 +13,8 @@ from anml.intake.source import Source
 from anml.ledger import evidence, people
 from anml.ledger.log import events
 from anml.ledger.standing import Standing, standings
-from anml.ledger.store import Ledger, stamp
+from anml.ledger.store import Ledger
+from anml.ledger.times import stamp
 
 # Names the ledger's v and r have in the table of an audit.
 COLUMNS = ("verification", "reputation")

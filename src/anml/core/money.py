@@ -79,6 +79,18 @@ def show_minor(micro: int, currency: str) -> str:
     return show_amount(micro, MINOR_DIGITS.get(check_currency(currency), 2))
 
 
+def show_money(micro: int, currency: str) -> str:
+    """An amount for people: the currency's own decimals, without the fraction that no bank can move.
+
+    Examples
+    --------
+    >>> show_money(310_404_179, "EUR"), show_money(-5_999_999, "JPY")
+    ('310.40', '-5')
+    """
+    unit = minor_unit(currency)
+    return show_minor(micro // unit * unit if micro >= 0 else -(-micro // unit * unit), currency)
+
+
 def floor_minor(micro: int, currency: str) -> int:
     """The part of an amount that a bank can move.
 

@@ -77,6 +77,9 @@ def check(found: Contributions) -> Contributions:
     if nobody:
         warnings.append(f"{nobody} of {rows.height} rows do not say who contributed them and were left out")
         rows = rows.filter(pl.col("contributor").is_not_null())
+    # What is said of work that nobody did is said of nobody.
+    known = pl.col("contributor").is_in(rows["contributor"].unique().to_list())
+    found = found._replace(evidence=found.evidence.filter(known.fill_null(False)))
     counts = rows["contributor"].value_counts(sort=True)
     if counts.height > 1 and counts["count"][0] > MOST_OF_ROWS * rows.height:
         share = counts["count"][0] / rows.height
@@ -102,7 +105,14 @@ def read_json(path: Path) -> Any:
     if not text.strip():
         raise InputError(f"{path.name} is empty")
     try:
-        return _parsed_json(text)
+        value = _parsed_json(text)
+        if "\\ud" in text.lower():
+            # Half of a letter that needs two: no text, and nothing could be written of it.
+            json.dumps(value, ensure_ascii=False).encode()
+        return value
+    except UnicodeEncodeError as error:
+        half = error.object[error.start]
+        raise InputError(f"{path.name} holds {half!a}, which is half of a letter; write it again") from None
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}: {error.msg}"
         raise InputError(f"{path.name} is neither JSON nor lines of JSON ({where})") from None

@@ -48,8 +48,11 @@ FORMATS: dict[str, Callable[[Path, Chosen], Contributions]] = {
 def read_export(path: Path, format: str, columns: Chosen) -> tuple[str, Contributions]:
     """Read a file by its format, recognised where that is `auto`; returns the format as well."""
     one_of("format", format, (AUTO, *FORMATS))
-    found = recognise(path) if format == AUTO else format
-    return found, FORMATS[found](path, columns)
+    try:
+        found = recognise(path) if format == AUTO else format
+        return found, FORMATS[found](path, columns)
+    except RecursionError:
+        raise InputError(f"{path.name} is nested too deeply for an export") from None
 
 
 def recognise(path: Path) -> str:

@@ -102,7 +102,7 @@ def _label(annotation: dict[str, Any], question: str | None) -> str | None:
 def _answer(result: dict[str, Any]) -> Any:
     """What a result says: the value named after its type, else whatever is not a place."""
     value, kind = result["value"], result.get("type")
-    if kind in value:
+    if isinstance(kind, str) and kind in value:
         return value[kind]
     rest = {key: item for key, item in value.items() if key not in _PLACES}
     return next(iter(rest.values())) if len(rest) == 1 else (rest or None)

@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from anml.core.errors import InputError
+
 
 def plain(frame: pl.DataFrame) -> pl.DataFrame:
     """Reduce every column to a plain kind, so that pandas, polars and Arrow give the same arrays.
@@ -75,6 +77,10 @@ def as_text(series: pl.Series) -> pl.Series:
     >>> as_text(pl.Series([7.0, None])).to_list(), as_text(pl.Series([0.5])).to_list()
     (['7', None], ['0.5'])
     """
+    if series.dtype.is_nested() or series.dtype in (pl.Binary, pl.Object):
+        raise InputError(
+            f"column {series.name!r} holds {series.dtype}, which can be neither an identifier nor a label"
+        )
     if series.dtype.is_float():
         known = series.drop_nulls()
         if bool(((known == known.round()) & (known.abs() < 2**53)).all()):

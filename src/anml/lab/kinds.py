@@ -100,7 +100,7 @@ MEANING = {
     "precision": "percent of the kept labels that are right",
     "backdoor": "percent of rows with the backdoor for which the model predicts its target",
     "harm": "percent of the weight that is on wrong labels, after the turn",
-    "off": "mean distance of r from how often an account is right",
+    "off": "mean distance of r from how often an account is right, or of q from exact q",
     "found": "rounds until r of an account that is bad falls below that of somebody new",
     "honest_low": "percent of honest accounts' rounds, after ten, with r below that of somebody new",
     "start": "r of accounts in their first ten rounds, in percent of that of the established",
@@ -133,7 +133,6 @@ MEANING = {
     "loss_4": "loss on test data after four epochs",
     "loss_8": "loss on test data after eight epochs",
     "loss_12": "loss on test data after twelve epochs",
-    "off": "mean absolute difference from exact q",
     "mebibytes": "what the gradients of all samples take while they are compared",
 }
 

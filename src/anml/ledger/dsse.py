@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from anml.core.canonical import canonical, sha256
 from anml.core.errors import InputError, IntegrityError
 from anml.ledger import keys
-from anml.ledger.store import moment, stamp
+from anml.ledger.times import moment, stamp
 
 INTOTO = "application/vnd.in-toto+json"
 STATEMENT = "https://in-toto.io/Statement/v1"
@@ -62,7 +62,7 @@ def unwrap(envelope: bytes, publics: Iterable[bytes], kind: str = INTOTO) -> tup
         payload = base64.b64decode(outer["payload"], validate=True)
         named = outer["payloadType"]
         signatures = [base64.b64decode(item["sig"], validate=True) for item in outer["signatures"]]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise InputError("this is not a DSSE envelope: JSON with payload, payloadType, signatures") from None
     if named != kind:
         raise InputError(f"the envelope holds {named!r}, expected {kind!r}")
@@ -106,7 +106,7 @@ def read_attestation(payload: bytes) -> Attestation:
             moment(predicate["timeCreated"]),
             tuple(str(name) for name in predicate["properties"]),
         )
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(f"the statement is not a simple verification result ({error})") from None
     if kinds != (STATEMENT, SVR):
         raise InputError(f"expected an in-toto statement with predicate {SVR}, got {kinds[1]!r}")

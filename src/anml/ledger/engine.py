@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from anml.core.errors import InputError, IntegrityError, UnsupportedError
-from anml.ledger.schema import event
+from anml.ledger.schema import head
 
 T = TypeVar("T")
 RETRIES = 20
@@ -87,8 +87,9 @@ def transact(engine: sa.Engine, work: Callable[[sa.Connection], T]) -> T:
         try:
             with engine.begin() as connection:
                 if engine.dialect.name == "postgresql":
-                    # Taken before the first read, so that the snapshot already shows the last writer's rows.
-                    connection.exec_driver_sql(f"LOCK TABLE {event.name} IN EXCLUSIVE MODE")
+                    # Taken before the first read, so that the snapshot already shows the last writer's rows;
+                    # on the one table that every writer may update, so that no more rights are needed.
+                    connection.exec_driver_sql(f"LOCK TABLE {head.name} IN EXCLUSIVE MODE")
                 return work(connection)
         except DBAPIError as error:
             if attempt + 1 == RETRIES or not _may_retry(error):
@@ -103,16 +104,44 @@ def reading(engine: sa.Engine) -> sa.Connection:
     return engine.connect().execution_options(anml_read=True)
 
 
-def scrub(engine: sa.Engine, tables: tuple[sa.Table, ...]) -> None:
-    """Remove deleted rows from the files themselves, after an erasure."""
+def scrub(engine: sa.Engine, tables: tuple[sa.Table, ...]) -> list[str]:
+    """Remove deleted rows from the files themselves, after an erasure; returns what was out of reach."""
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         if engine.dialect.name == "sqlite":
-            connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
-            connection.exec_driver_sql("VACUUM")
-            connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
-        else:
-            for table in tables:
-                connection.exec_driver_sql(f"VACUUM FULL {table.name}")
+            return _scrub_sqlite(connection)
+        names = ", ".join(table.name for table in tables)
+        owned = connection.scalar(sa.text(_OWNED), {"names": [table.name for table in tables]})
+        if owned != len(tables):
+            return [
+                f"the server's files: this role does not own the tables; their owner runs VACUUM FULL {names}"
+            ]
+        for table in tables:
+            connection.exec_driver_sql(f"VACUUM FULL {table.name}")
+    return []
+
+
+# How many of these tables, as this connection finds them, its role owns.
+_OWNED = (
+    "SELECT count(*) FROM unnest(CAST(:names AS text[])) AS name "
+    "JOIN pg_class ON pg_class.oid = to_regclass(name) WHERE pg_has_role(relowner, 'USAGE')"
+)
+
+
+def _scrub_sqlite(connection: sa.Connection) -> list[str]:
+    def emptied() -> bool:
+        return not connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()[0]
+
+    # A reader may stay for hours: it is said rather than waited for.
+    connection.exec_driver_sql("PRAGMA busy_timeout = 1000")
+    try:
+        emptied()
+        connection.exec_driver_sql("VACUUM")
+        done = emptied()
+    except DBAPIError:
+        done = False
+    finally:
+        connection.exec_driver_sql("PRAGMA busy_timeout = 30000")
+    return [] if done else ["the write-ahead log: somebody reads the ledger; erase again when they are done"]
 
 
 def sqlite_path(url: sa.URL) -> Path | None:

@@ -9,12 +9,14 @@ import sqlalchemy as sa
 from anml.core.canonical import digest, sha256
 from anml.core.checks import one_of
 from anml.core.errors import InputError, IntegrityError
-from anml.core.signals.policy import KINDS, VOUCHED, Evidence
-from anml.ledger import dsse, people, registry
-from anml.ledger.log import Event, Writer, events, known_keys
-from anml.ledger.store import Ledger, moment, seconds, stamp
-
-KIND = "evidence.added"
+from anml.core.signals.policy import KINDS, VOUCHED, Evidence, TrustRule
+from anml.ledger import dsse, kinds, people, trust
+from anml.ledger.log import Event, events, known_keys
+from anml.ledger.parts import Keys, People, TrustedKey
+from anml.ledger.state import loaded
+from anml.ledger.store import Ledger
+from anml.ledger.times import moment, seconds, stamp
+from anml.ledger.writer import Writer
 
 # What a verifier can say in an attestation, and the kind of evidence it makes.
 PROPERTIES: dict[str, str] = {
@@ -50,6 +52,7 @@ class Record(NamedTuple):
     vouched: str = "platform"
     key: str = ""
     paper: str = ""
+    sealed: str = ""
 
 
 def item_scope(batch: str, item: str) -> str:
@@ -68,72 +71,123 @@ def contributor_subject(pid: str) -> tuple[str, str]:
 
 
 def add(tx: Writer, records: Iterable[Record]) -> list[Event]:
-    """Append records; one that is there already is not appended twice. Returns the new ones."""
+    """Append records; one that is there already is not appended twice. Returns the new ones.
+
+    They count once `taken` signs for them.
+    """
     bodies: dict[str, tuple[str, dict[str, Any]]] = {}
     for record in records:
         one_of("kind of evidence", record.kind, KINDS)
         one_of("voucher", record.vouched, VOUCHED)
-        # What is in the log stays there: a time that nobody can read would stop every later reading.
         for time in (record.at, record.until):
             if time:
                 moment(time)
         body = {name: value for name, value in record._asdict().items() if name != "pid"}
         # The key is a hash of the record, so the same key is the same record.
-        name = f"evidence/{digest(record._asdict())[:32]}"
+        name = f"evidence/{digest(record._replace(sealed='')._asdict())[:32]}"
         bodies[name] = (record.pid, {**body, "at": min(record.at, tx.now) if record.at else tx.now})
     known = known_keys(tx.connection, list(bodies))
-    return [tx.append(KIND, key, pid, body) for key, (pid, body) in bodies.items() if key not in known]
+    return [
+        tx.append(kinds.EVIDENCE, key, pid, body) for key, (pid, body) in bodies.items() if key not in known
+    ]
+
+
+def taken(tx: Writer, what: str, about: str, by: str | None) -> Event | None:
+    """Sign for the records that were appended in this transaction; nothing where there are none."""
+    if not tx.state.open:
+        return None
+    return tx.append(kinds.TAKEN, f"taken/{tx.next_seq}", about, {"what": what}, by=tx.who(by))
 
 
 def add_envelope(tx: Writer, ledger: Ledger, envelope: bytes, until: str | None = None) -> list[Event]:
-    """Verify an attestation against the key registry, then record what it says.
+    """Verify an attestation against the keys that are trusted, then record what it says.
 
     One that does not verify is refused, not recorded as a flag: otherwise anybody could flag anybody
     by sending rubbish about them.
     """
-    known = registry.registered(tx.connection)
+    known = tx.state.part(Keys).known
     payload, public = dsse.unwrap(envelope, [key.public for key in known.values()])
     signer = next(key for key in known.values() if key.public == public)
     said = dsse.read_attestation(payload)
     created = stamp(said.created)
     if said.verifier != signer.owner:
         raise IntegrityError(f"the key of {signer.owner!r} signed in the name of {said.verifier!r}")
-    if not signer.stands(created, tx.now):
-        raise IntegrityError(f"the key {signer.id} of {signer.owner!r} is not valid for {created}")
     if created > tx.now:
         raise IntegrityError(f"the attestation is dated {created}, in the future")
-    kinds = [PROPERTIES[one_of("property", name, PROPERTIES)] for name in said.properties]
-    for kind in kinds:
-        if kind not in signer.may:
-            raise IntegrityError(f"the key {signer.id} of {signer.owner!r} may not attest {kind!r}")
+    kinds_said = [PROPERTIES[one_of("property", name, PROPERTIES)] for name in said.properties]
     records = []
-    for pid, scope in _subjects(tx.connection, said):
+    for pid, scope in _subjects(tx, said):
         paper = people.attach(tx, ledger, pid, envelope)
         records += [
-            Record(kind, pid, signer.owner, created, scope, until, "signature", signer.id, paper)
-            for kind in kinds
+            Record(kind, pid, signer.owner, created, scope, until, "signature", signer.id, *paper)
+            for kind in kinds_said
         ]
     return add(tx, records)
 
 
-def of(connection: sa.Connection, pids: Iterable[str] | None = None) -> dict[str, list[Evidence]]:
-    """All evidence by contributor; what a leaked or revoked key signed no longer counts."""
-    known = registry.registered(connection)
-    merged = people.merges(connection)
-    wanted = None if pids is None else set(pids)
+def check_envelope(envelope: bytes, public: bytes, e: Event) -> None:
+    """An error unless the paper behind a record was signed by its key, and says what the record says."""
+    payload, _ = dsse.unwrap(envelope, [public])
+    said = dsse.read_attestation(payload)
+    spoken = {PROPERTIES.get(name, "") for name in said.properties}
+    if (said.verifier, stamp(said.created)) != (e.body["issuer"], e.body["at"]) or e.body[
+        "kind"
+    ] not in spoken:
+        raise IntegrityError("the attestation behind it says something else")
+    scopes = {EVERYTHING if name == contributor_subject(e.subject)[0] else batch_scope(value)
+              for name, value in said.subjects}  # fmt: skip
+    if e.body["scope"] not in scopes:
+        raise IntegrityError("the attestation behind it is about something else")
+
+
+def raw(connection: sa.Connection) -> dict[str, list[Evidence]]:
+    """All evidence by contributor as it was recorded; what a leaked or revoked key signed is nobody's."""
+    known, known_people = loaded(Keys, connection).known, loaded(People, connection)
     found: dict[str, list[Evidence]] = defaultdict(list)
-    for e in events(connection, [KIND]):
-        pid = people.resolve(e.subject, merged)
-        if wanted is not None and pid not in wanted:
-            continue
-        body, vouched = e.body, e.body["vouched"]
+    for e in events(connection, [kinds.EVIDENCE]):
+        pid, body, vouched = known_people.resolve(e.subject), e.body, e.body["vouched"]
         if body["key"] and not known[body["key"]].stands(body["at"], e.at):
             vouched = "nobody"
         until = None if body["until"] is None else seconds(body["until"])
-        issuer = people.resolve(body["issuer"], merged)
+        issuer = known_people.resolve(body["issuer"])
         at = seconds(body["at"])
         found[pid].append(Evidence(e.seq, body["kind"], pid, issuer, at, until, vouched, body["scope"]))
     return found
+
+
+# Flags that a platform itself raised or lifted count without a name behind them; praise never does.
+_UNNAMED = frozenset(
+    {"review-rejected", "retracted", "reinstated", "concern", "correction", "signature-invalid"}
+)
+
+
+def of(
+    connection: sa.Connection,
+    pids: Iterable[str] | None = None,
+    at: float | None = None,
+    rule: TrustRule | None = None,
+) -> dict[str, list[Evidence]]:
+    """All evidence by contributor, as far as somebody with standing is behind it.
+
+    Whom no trust reaches from those trusted beforehand may say what they like: it is nobody's word. So
+    accounts that praise each other gain nothing, and harm nobody.
+    """
+    found, known_people = raw(connection), loaded(People, connection)
+    when = max((e.at for records in found.values() for e in records), default=0.0) if at is None else at
+    trusted = trust.roots(connection, rule or TrustRule())
+    standing = trust.with_standing(found, when, trusted)
+    wanted = None if pids is None else set(pids)
+    return {
+        pid: [_weighed(e, standing, known_people) for e in records]
+        for pid, records in found.items()
+        if wanted is None or pid in wanted
+    }
+
+
+def _weighed(e: Evidence, standing: frozenset[str], known: People) -> Evidence:
+    unnamed = e.issuer not in known.since and e.kind in _UNNAMED
+    counts = e.issuer in standing or unnamed or e.kind == "agreement"
+    return e if counts or e.vouched == "nobody" else e._replace(vouched="nobody")
 
 
 class Entry(NamedTuple):
@@ -147,18 +201,16 @@ class Entry(NamedTuple):
 
 def entries(ledger: Ledger, connection: sa.Connection, pids: Iterable[str]) -> dict[int, Entry]:
     """All evidence about contributors by its number in the log; signatures are checked again, here."""
-    known = registry.registered(connection)
+    known = loaded(Keys, connection).known
     records = {e.id: e for found in of(connection, pids).values() for e in found}
     return {
         e.seq: Entry(records[e.seq], e.at, _signature(ledger, connection, e, known), e.body["paper"])
-        for e in events(connection, [KIND])
+        for e in events(connection, [kinds.EVIDENCE])
         if e.seq in records
     }
 
 
-def _signature(
-    ledger: Ledger, connection: sa.Connection, e: Event, known: dict[str, registry.TrustedKey]
-) -> str:
+def _signature(ledger: Ledger, connection: sa.Connection, e: Event, known: dict[str, TrustedKey]) -> str:
     body = e.body
     if not body["key"]:
         return "none: the platform's own record" if body["vouched"] == "platform" else "none"
@@ -175,7 +227,7 @@ def _signature(
     return f"verified with key {key.id}"
 
 
-def _subjects(connection: sa.Connection, said: dsse.Attestation) -> list[tuple[str, str]]:
+def _subjects(tx: Writer, said: dsse.Attestation) -> list[tuple[str, str]]:
     """The contributors and scopes that an attestation is about."""
     found: list[tuple[str, str]] = []
     for name, value in said.subjects:
@@ -183,15 +235,16 @@ def _subjects(connection: sa.Connection, said: dsse.Attestation) -> list[tuple[s
             pid = name.removeprefix("anml:contributor:")
             if value != sha256(pid.encode()):
                 raise IntegrityError(f"the digest of {name!r} is not that of its identifier")
-            people.require(connection, pid)
+            tx.state.people.require(pid)
             found.append((pid, EVERYTHING))
         else:
-            pids = _batch_members(connection, value)
+            pids = _batch_members(tx.connection, value)
             if not pids:
                 raise InputError(f"no imported batch has the SHA-256 {value[:16]}… of subject {name!r}")
-            found += [(pid, batch_scope(value)) for pid in pids]
+            gone = tx.state.people.erased
+            found += [(pid, batch_scope(value)) for pid in pids if pid not in gone]
     return found
 
 
 def _batch_members(connection: sa.Connection, batch: str) -> list[str]:
-    return [e.subject for e in events(connection, ["contribution"]) if e.body["batch"] == batch]
+    return [e.subject for e in events(connection, [kinds.CONTRIBUTION]) if e.body["batch"] == batch]

@@ -8,6 +8,7 @@ import base64
 import hashlib
 import hmac
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from anml.core.errors import InputError, IntegrityError
 
 _NONCE = 12
+# Marks a folder of keys whose ledger was not made yet.
+UNFINISHED = "unfinished"
 MASTER_BYTES = 32
 
 
@@ -45,16 +48,32 @@ class KeyRing:
 
 
 def create_keys(folder: Path, origin: str) -> KeyRing:
-    """Make a ledger's keys in `folder`, readable by the owner only; existing ones are never replaced."""
+    """Make a ledger's keys in `folder`, readable by the owner only; existing ones are never replaced.
+
+    Where an earlier attempt was cut short before its ledger stood, it is continued with what it made.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
         raise InputError(f"the folder of keys {folder} cannot be made: {error.strerror or error}") from None
-    log, master = Ed25519PrivateKey.generate(), os.urandom(MASTER_BYTES)
-    _write_secret(folder / "log.pem", private_pem(log))
-    _write_secret(folder / "master.key", base64.b64encode(master) + b"\n")
-    (folder / "log.pub").write_text(public_text(public_bytes(log.public_key())) + "\n")
-    return KeyRing(origin, log, master)
+    mark = folder / UNFINISHED
+    if not mark.exists():
+        for name in ("log.pem", "master.key"):
+            if (folder / name).exists():
+                raise InputError(f"{folder / name} exists already; a key is never overwritten")
+        _write_secret(mark, b"")
+    if not (folder / "log.pem").exists():
+        _write_secret(folder / "log.pem", private_pem(Ed25519PrivateKey.generate()))
+    if not (folder / "master.key").exists():
+        _write_secret(folder / "master.key", base64.b64encode(os.urandom(MASTER_BYTES)) + b"\n")
+    ring = load_keys(folder, origin)
+    (folder / "log.pub").write_text(public_text(ring.public) + "\n")
+    return ring
+
+
+def finish_keys(folder: Path) -> None:
+    """The ledger of these keys stands."""
+    (folder / UNFINISHED).unlink(missing_ok=True)
 
 
 def load_keys(folder: Path, origin: str) -> KeyRing:
@@ -140,9 +159,9 @@ def verify(public: bytes, signature: bytes, message: bytes) -> bool:
     return True
 
 
-def seal(key: bytes, data: bytes, context: str) -> bytes:
+def seal(key: bytes, data: bytes, context: str, entropy: Callable[[int], bytes] = os.urandom) -> bytes:
     """Encrypt and authenticate; `context` ties the result to its place."""
-    nonce = os.urandom(_NONCE)
+    nonce = entropy(_NONCE)
     return nonce + AESGCM(key).encrypt(nonce, data, context.encode())
 
 
@@ -157,11 +176,14 @@ def unseal(key: bytes, sealed: bytes, context: str) -> bytes:
 def _write_secret(path: Path, data: bytes) -> None:
     if path.exists():
         raise InputError(f"{path} exists already; a key is never overwritten")
+    draft = path.with_name(f".{path.name}-{os.getpid()}")
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        # Whole or not at all, also where the machine stops here.
+        draft.rename(path)
     except OSError as error:
         raise InputError(f"the key {path} cannot be written: {error.strerror or error}") from None
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())

@@ -1,4 +1,4 @@
-"""The log: events as canonical bytes, each bound to the one before, and the money they move.
+"""The log: events as canonical bytes, each bound to the one before, and the money they move; reading it.
 
 The bytes that are hashed are the bytes that are stored, so no database ever decides how an entry is
 spelt. The columns beside them repeat parts of the entry for searching, and `check` compares them.
@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from anml.core.canonical import canonical
-from anml.core.errors import ConflictError, InputError, IntegrityError
-from anml.core.merkle import leaf_hash
+from anml.core.errors import InputError, IntegrityError
 from anml.core.money import LARGEST
-from anml.ledger.schema import document, event, posting
+from anml.ledger.schema import event
 
 GENESIS = "0" * 64
 
@@ -28,7 +27,7 @@ class Posting(NamedTuple):
 
 
 class Event(NamedTuple):
-    """One entry of the log, read back."""
+    """One entry of the log, read back; `by` and `sig` are of who signed it, empty where nobody did."""
 
     seq: int
     kind: str
@@ -40,109 +39,8 @@ class Event(NamedTuple):
     postings: tuple[Posting, ...]
     prev: str
     hash: bytes
-
-
-class Writer:
-    """Appends to the log inside one transaction.
-
-    Rows are gathered and written by `flush`, which the ledger calls before it commits and every read
-    of this class calls first.
-    """
-
-    def __init__(self, connection: sa.Connection, now: str) -> None:
-        self._connection = connection
-        last = connection.execute(
-            sa.select(event.c.seq, event.c.hash, event.c.at).order_by(event.c.seq.desc()).limit(1)
-        ).first()
-        self._seq: int = last.seq if last else 0
-        self._prev: str = last.hash.hex() if last else GENESIS
-        # A clock that was set back must not make the log run backwards.
-        self.now = max(now, last.at) if last else now
-        self._events: list[dict[str, Any]] = []
-        self._postings: list[dict[str, Any]] = []
-
-    @property
-    def connection(self) -> sa.Connection:
-        """The connection, with everything appended so far visible on it."""
-        self.flush()
-        return self._connection
-
-    @property
-    def next_seq(self) -> int:
-        """The number of the entry that comes next."""
-        return self._seq + 1
-
-    def append(
-        self,
-        kind: str,
-        key: str,
-        subject: str,
-        body: dict[str, Any],
-        postings: Sequence[Posting] = (),
-        settlement: str = "",
-    ) -> Event:
-        """Append one event; the key must be new (see `repeated`)."""
-        check_balanced(postings, f"{kind} {key}")
-        made = Event(
-            self.next_seq, kind, key, subject, self.now, body, settlement, tuple(postings), self._prev, b""
-        )
-        entry = encode(made)
-        made = made._replace(hash=leaf_hash(entry))
-        self._seq, self._prev = made.seq, made.hash.hex()
-        self._events.append(
-            {
-                "seq": made.seq,
-                "kind": kind,
-                "key": key,
-                "subject": subject,
-                "at": self.now,
-                "entry": entry,
-                "hash": made.hash,
-            }
-        )
-        self._postings += [
-            {"seq": made.seq, "line": line, "settlement": settlement, **item._asdict()}
-            for line, item in enumerate(postings)
-        ]
-        return made
-
-    def repeated(self, kind: str, key: str, subject: str, body: dict[str, Any]) -> Event | None:
-        """The earlier event with this key, None where the key is new; another body is a conflict."""
-        found = find(self.connection, key)
-        if found is None:
-            return None
-        if (found.kind, found.subject) != (kind, subject) or canonical(found.body) != canonical(body):
-            raise ConflictError(
-                f"the key {key!r} was used before for another request (entry {found.seq}); use a new key"
-            )
-        return found
-
-    def once(self, kind: str, key: str, subject: str, body: dict[str, Any]) -> tuple[Event, bool]:
-        """Append an event without money unless it is there already; says whether it is new."""
-        found = self.repeated(kind, key, subject, body)
-        return (found, False) if found else (self.append(kind, key, subject, body), True)
-
-    def keep(self, kind: str, body: bytes, sha256: str) -> None:
-        """Keep a document by its hash."""
-        known = self.connection.scalar(sa.select(document.c.kind).where(document.c.sha256 == sha256))
-        if known is None:
-            self._connection.execute(sa.insert(document).values(sha256=sha256, kind=kind, body=body))
-
-    def flush(self) -> None:
-        """Write what was gathered."""
-        if self._events:
-            self._connection.execute(sa.insert(event), self._events)
-            self._events = []
-        if self._postings:
-            self._connection.execute(sa.insert(posting), self._postings)
-            self._postings = []
-
-
-def check_name(name: str) -> str:
-    """Return a name that may stay in the log for ever: who acts there is no address of a person."""
-    if not name.strip() or "@" in name:
-        raise InputError(f"name yourself by a staff identifier, not an address, got {name!r}")
-    return name
+    by: str = ""
+    sig: str = ""
 
 
 def check_balanced(postings: Iterable[Posting], where: str) -> None:
@@ -163,8 +61,16 @@ def encode(made: Event) -> bytes:
     """The canonical bytes of an event: what is stored and hashed."""
     fields = made._asdict()
     del fields["hash"]
+    for name in ("by", "sig"):
+        if not fields[name]:
+            del fields[name]
     fields["postings"] = [list(item) for item in made.postings]
     return canonical(fields)
+
+
+def signed_bytes(made: Event) -> bytes:
+    """What a member of staff signs: the whole entry, with its place in the log."""
+    return b"anml-entry/1\n" + encode(made._replace(sig=""))
 
 
 def decode(entry: bytes, hashed: bytes) -> Event:
@@ -208,6 +114,13 @@ def events(
         query = query.execution_options(yield_per=2000)
     for row in connection.execute(query):
         yield decode(row.entry, row.hash)
+
+
+def newest(connection: sa.Connection) -> tuple[int, bytes, str]:
+    """Number, hash and time of the last entry; of an empty log, those of nothing."""
+    query = sa.select(event.c.seq, event.c.hash, event.c.at).order_by(event.c.seq.desc()).limit(1)
+    last = connection.execute(query).first()
+    return (last.seq, last.hash, last.at) if last else (0, b"", "")
 
 
 def leaves(connection: sa.Connection, upto: int | None = None) -> list[bytes]:

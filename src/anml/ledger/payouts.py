@@ -1,39 +1,22 @@
 """Payout batches: what is payable, rounded down to what a bank can move, sent, and later confirmed."""
 
-import re
-from collections.abc import Collection
-from typing import NamedTuple
+from collections.abc import Collection, Mapping
 
 import sqlalchemy as sa
 
-from anml.core.errors import ConflictError, InputError
+from anml.core.errors import InputError
 from anml.core.money import check_currency, floor_minor
-from anml.ledger.book import balances
-from anml.ledger.log import Event, Posting, Writer, check_name, events
+from anml.core.signals.track_record import DAY
+from anml.ledger import kinds, people
+from anml.ledger.log import Event
+from anml.ledger.money_parts import Batch, Payment, Payouts
+from anml.ledger.parts import Payees
+from anml.ledger.state import loaded
+from anml.ledger.sums import balances
+from anml.ledger.times import seconds, shown_date
+from anml.ledger.writer import Writer
 
-
-class Payment(NamedTuple):
-    """One payment of a batch: sent, paid or failed."""
-
-    pid: str
-    amount: int
-    state: str
-    seq: int
-
-
-class Batch(NamedTuple):
-    """A payout batch; amounts in micro-units, each a whole number of the bank's smallest unit."""
-
-    id: str
-    currency: str
-    by: str
-    at: str
-    payments: tuple[Payment, ...]
-
-    @property
-    def total(self) -> int:
-        """The sum of its payments."""
-        return sum(payment.amount for payment in self.payments)
+__all__ = ["Batch", "Payment", "batches", "close", "create", "due", "get", "waits"]
 
 
 def due(connection: sa.Connection, currency: str, threshold: int = 0) -> dict[str, int]:
@@ -44,34 +27,34 @@ def due(connection: sa.Connection, currency: str, threshold: int = 0) -> dict[st
     return {pid: amount for pid, amount in floored.items() if amount and amount >= threshold}
 
 
+def waits(tx: Writer, pid: str) -> str:
+    """Why new bank details are not paid yet; empty where they are."""
+    changed = tx.state.part(Payees).changed.get(pid)
+    free = seconds(changed) + tx.state.staff.payee_wait_days * DAY if changed else 0.0
+    return f"new bank details: paid from {shown_date(free)}" if seconds(tx.now) < free else ""
+
+
 def create(
-    tx: Writer, batch: str, currency: str, by: str, threshold: int = 0, only: Collection[str] | None = None
+    tx: Writer, batch: str, currency: str, by: str | None, threshold: int, papers: Mapping[str, people.Paper]
 ) -> Event:
-    """Move what is due from payable to clearing; what a bank cannot move stays payable.
-
-    `only` limits the batch to contributors who can be paid (who have given an account).
-    """
-    if not re.fullmatch(r"[A-Za-z0-9-]{1,20}", batch):
-        raise InputError(f"a batch is named by 1 to 20 letters, digits or dashes, got {batch!r}")
-    body = {"currency": check_currency(currency), "by": check_name(by), "threshold": threshold}
-    if repeated := tx.repeated("payout.created", f"payout/{batch}", batch, body):
+    """Send what is due to those in `papers`, which say what their bank details are; the same batch is one."""
+    who = tx.who(by)
+    body = {"currency": check_currency(currency), "threshold": threshold}
+    if repeated := tx.repeated(kinds.BATCHED, f"payout/{batch}", batch, body, who):
         return repeated
-    amounts = due(tx.connection, currency, threshold)
-    payable = {pid: amount for pid, amount in amounts.items() if only is None or pid in only}
-    if not payable:
-        raise ConflictError(f"nothing can be paid in {currency}: no released amount reaches the threshold")
-    made = tx.append("payout.created", f"payout/{batch}", batch, body)
-    for pid, amount in payable.items():
-        moves = (Posting(f"payable:{pid}", currency, -amount), Posting(f"clearing:{batch}", currency, amount))
-        tx.append("payout.sent", f"payout/{batch}/{pid}", pid, {"batch": batch, "amount": amount}, moves)
-    return made
+    tx.state.balances.preload("payable:", currency)
+    for pid, amount in due(tx.connection, currency, threshold).items():
+        if pid in papers:
+            sent = {"batch": batch, "amount": amount, **papers[pid]._asdict()}
+            tx.append(kinds.SENT, f"payout/{batch}/{pid}/{currency}", pid, sent)
+    return tx.append(kinds.BATCHED, f"payout/{batch}", batch, body, by=who)
 
 
-def close(tx: Writer, batch: str, pids: Collection[str], *, paid: bool) -> list[Event]:
+def close(tx: Writer, batch: str, pids: Collection[str], by: str | None, *, paid: bool) -> list[Event]:
     """Confirm payments, or record that they came back; each payment is closed once."""
-    found = get(tx.connection, batch)
+    found = tx.state.part(Payouts).get(batch)
     payments = {payment.pid: payment for payment in found.payments}
-    kind = "payout.paid" if paid else "payout.failed"
+    kind = kinds.PAID if paid else kinds.FAILED
     made = []
     for pid in sorted(pids):
         if pid not in payments:
@@ -82,29 +65,18 @@ def close(tx: Writer, batch: str, pids: Collection[str], *, paid: bool) -> list[
             # Closed already: the same way is a repeat, another way is a conflict.
             tx.repeated(kind, key, pid, body)
             continue
-        moves = (
-            Posting(f"clearing:{batch}", found.currency, -payments[pid].amount),
-            Posting(f"paid:{pid}" if paid else f"payable:{pid}", found.currency, payments[pid].amount),
-        )
-        made.append(tx.append(kind, key, pid, body, moves))
+        made.append(tx.append(kind, key, pid, body))
+    if made:
+        tx.append(kinds.CLOSED, f"payout/{batch}/closed/{tx.next_seq}", batch, {}, by=tx.who(by))
     return made
 
 
 def get(connection: sa.Connection, batch: str) -> Batch:
     """A batch by its identifier."""
-    header = next(iter(events(connection, ["payout.created"], batch)), None)
-    if header is None:
-        raise InputError(f"there is no payout batch {batch!r} in this ledger")
-    states: dict[str, Payment] = {}
-    for e in events(connection, ["payout.sent", "payout.paid", "payout.failed"]):
-        if e.body["batch"] == batch:
-            # The number of the first entry is the payment's reference at the bank.
-            seq = states[e.subject].seq if e.subject in states else e.seq
-            states[e.subject] = Payment(e.subject, e.body["amount"], e.kind.removeprefix("payout."), seq)
-    payments = tuple(states[pid] for pid in sorted(states))
-    return Batch(batch, header.body["currency"], header.body["by"], header.at, payments)
+    return loaded(Payouts, connection).get(batch)
 
 
 def batches(connection: sa.Connection) -> list[Batch]:
     """All batches, oldest first."""
-    return [get(connection, e.subject) for e in events(connection, ["payout.created"])]
+    found = loaded(Payouts, connection)
+    return [found.get(name) for name in found.heads]

@@ -1,45 +1,77 @@
 """Contributors: a random identifier in the log, and everything personal in one erasable, encrypted place.
 
-The log never holds a name, an address or an account. Account names are found again by a keyed
-fingerprint; profiles and attached papers are encrypted with a key of the contributor's own, which is
-itself wrapped by the master key outside the database.
+The log never holds a name, an address or an account, only salted hashes of the rows that do. Account
+names are found again by a keyed fingerprint; profiles and attached papers are encrypted with a key of the
+contributor's own, which is itself wrapped by the master key outside the database.
 """
 
 import json
-import os
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
 from anml.core.canonical import canonical, sha256
 from anml.core.errors import ConflictError, InputError
+from anml.ledger import kinds
 from anml.ledger.engine import scrub
 from anml.ledger.keys import KeyRing, seal, unseal
-from anml.ledger.log import Writer, events
+from anml.ledger.log import Event
+from anml.ledger.parts import People
 from anml.ledger.schema import ERASABLE, alias, event, person, person_document, person_key
+from anml.ledger.state import loaded
 from anml.ledger.store import Ledger
+from anml.ledger.writer import Writer
 
 ACCOUNT = "account"
 PAYEE = "payee"
 
 
+class Paper(NamedTuple):
+    """A paper about somebody, as the log names it: its hash, and the hash of what is stored of it."""
+
+    paper: str = ""
+    sealed: str = ""
+
+
+def record_digest(pid: str, wrapped: bytes, sealed: bytes) -> str:
+    """What the log holds of a profile: ciphertext is salted by its nonce, so the hash tells nothing."""
+    return sha256(b"record\x00" + pid.encode() + wrapped + sealed)
+
+
+def alias_digest(handle: str, pid: str, salt: str) -> str:
+    """What the log holds of an account name."""
+    return sha256(f"alias\x00{handle}\x00{pid}\x00{salt}".encode())
+
+
 def register(tx: Writer, ledger: Ledger, source: str, accounts: Iterable[str]) -> dict[str, str]:
     """The identifiers of these accounts of `source`, new ones made where needed."""
     names = sorted(set(accounts))
-    handles = {ledger.ring.handle(ACCOUNT, f"{source}\x00{name}"): name for name in names}
-    known = _known(tx.connection, list(handles))
+    handles = {name: ledger.ring.handle(ACCOUNT, f"{source}\x00{name}") for name in names}
+    known = _known(tx.connection, list(handles.values()))
+    rows: dict[sa.Table, list[dict[str, Any]]] = {person_key: [], person: [], alias: []}
     found: dict[str, str] = {}
-    for handle, name in sorted(handles.items(), key=lambda item: item[1]):
-        pid = known.get(handle)
+    for name in names:
+        pid = known.get(handles[name])
         if pid is None:
             pid = ledger.new_id()
-            tx.append("contributor.registered", f"contributor/{pid}", pid, {})
-            _insert_profile(tx.connection, ledger.ring, pid, {"accounts": [f"{source}:{name}"]})
-            tx.connection.execute(sa.insert(alias).values(handle=handle, pid=pid))
+            key, salt = ledger.entropy(32), ledger.entropy(16).hex()
+            wrapped = seal(ledger.ring.master, key, f"key/{pid}", ledger.entropy)
+            sealed = seal(key, canonical({"accounts": [f"{source}:{name}"]}), f"person/{pid}", ledger.entropy)
+            rows[person_key].append({"pid": pid, "wrapped": wrapped})
+            rows[person].append({"pid": pid, "sealed": sealed})
+            rows[alias].append({"handle": handles[name], "pid": pid, "salt": salt})
+            body = {
+                "record": record_digest(pid, wrapped, sealed),
+                "account": alias_digest(handles[name], pid, salt),
+            }
+            tx.append(kinds.REGISTERED, f"contributor/{pid}", pid, body)
         found[name] = pid
-    merged = merges(tx.connection)
-    return {name: resolve(pid, merged) for name, pid in found.items()}
+    for table, values in rows.items():
+        if values:
+            tx.connection.execute(sa.insert(table), values)
+    people = tx.state.people
+    return {name: people.resolve(pid) for name, pid in found.items()}
 
 
 def lookup(connection: sa.Connection, ring: KeyRing, source: str, name: str) -> str | None:
@@ -50,35 +82,13 @@ def lookup(connection: sa.Connection, ring: KeyRing, source: str, name: str) -> 
 def lookup_all(connection: sa.Connection, ring: KeyRing, source: str, names: Iterable[str]) -> dict[str, str]:
     """The identifiers of those of these accounts that are known."""
     handles = {name: ring.handle(ACCOUNT, f"{source}\x00{name}") for name in names}
-    known, merged = _known(connection, list(handles.values())), merges(connection)
-    return {name: resolve(known[handle], merged) for name, handle in handles.items() if handle in known}
-
-
-def map_account(tx: Writer, ledger: Ledger, source: str, name: str, pid: str) -> None:
-    """Say that an account belongs to this contributor; one that has its own record is merged into it."""
-    require(tx.connection, pid)
-    handle = ledger.ring.handle(ACCOUNT, f"{source}\x00{name}")
-    old = _known(tx.connection, [handle]).get(handle)
-    if old is None:
-        tx.connection.execute(sa.insert(alias).values(handle=handle, pid=pid))
-        known = profile(tx.connection, ledger.ring, pid)
-        accounts = [*known.get("accounts", []), f"{source}:{name}"]
-        update_profile(tx, ledger, pid, {"accounts": accounts})
-    else:
-        merge(tx, resolve(old, merges(tx.connection)), pid)
-
-
-def merge(tx: Writer, one: str, into: str) -> None:
-    """From now on `one` is `into`; earlier entries stay as they are."""
-    merged = merges(tx.connection)
-    one, into = resolve(one, merged), resolve(into, merged)
-    if one != into:
-        tx.append("contributor.merged", f"merge/{one}", one, {"into": into})
+    known, people = _known(connection, list(handles.values())), loaded(People, connection)
+    return {name: people.resolve(known[handle]) for name, handle in handles.items() if handle in known}
 
 
 def merges(connection: sa.Connection) -> dict[str, str]:
     """Who was merged into whom."""
-    return {e.subject: e.body["into"] for e in events(connection, ["contributor.merged"])}
+    return loaded(People, connection).merged
 
 
 def resolve(pid: str, merged: dict[str, str]) -> str:
@@ -88,18 +98,12 @@ def resolve(pid: str, merged: dict[str, str]) -> str:
     return pid
 
 
-def require(connection: sa.Connection, pid: str) -> None:
-    """An error unless there is such a contributor, not erased."""
-    if "contributor.erased" in check_known(connection, pid):
-        raise ConflictError(f"contributor {pid} was erased")
-
-
 def check_known(connection: sa.Connection, pid: str) -> set[str]:
     """The kinds of entries about a contributor, erased or not; an error where there never was one."""
-    kinds = set(connection.scalars(sa.select(event.c.kind).where(event.c.subject == pid)))
-    if "contributor.registered" not in kinds:
+    found = set(connection.scalars(sa.select(event.c.kind).where(event.c.subject == pid)))
+    if kinds.REGISTERED not in found:
         raise InputError(f"there is no contributor {pid!r} in this ledger")
-    return kinds
+    return found
 
 
 def profile(connection: sa.Connection, ring: KeyRing, pid: str) -> dict[str, Any]:
@@ -111,26 +115,65 @@ def profile(connection: sa.Connection, ring: KeyRing, pid: str) -> dict[str, Any
     return found
 
 
-def update_profile(tx: Writer, ledger: Ledger, pid: str, changes: dict[str, Any]) -> None:
-    """Change personal data; one bank account belongs to one contributor."""
-    require(tx.connection, pid)
-    if iban := changes.get("iban"):
-        _claim_payee(tx, ledger, pid, iban)
-    values = {**profile(tx.connection, ledger.ring, pid), **changes}
+def profiles(connection: sa.Connection, ring: KeyRing) -> dict[str, dict[str, Any]]:
+    """The personal data of everybody."""
+    query = sa.select(person.c.pid, person.c.sealed, person_key.c.wrapped)
+    rows = connection.execute(query.join(person_key, person_key.c.pid == person.c.pid)).all()
+    return {
+        row.pid: json.loads(
+            unseal(unseal(ring.master, row.wrapped, f"key/{row.pid}"), row.sealed, f"person/{row.pid}")
+        )
+        for row in rows
+    }
+
+
+def store_profile(tx: Writer, ledger: Ledger, pid: str, values: dict[str, Any]) -> str:
+    """Put new personal data in place of the old; returns what the log is to hold of them."""
+    wrapped = tx.connection.scalar(sa.select(person_key.c.wrapped).where(person_key.c.pid == pid))
     key = _own_key(tx.connection, ledger.ring, pid)
-    sealed = seal(key, canonical(values), f"person/{pid}")
+    sealed = seal(key, canonical(values), f"person/{pid}", ledger.entropy)
     tx.connection.execute(sa.update(person).where(person.c.pid == pid).values(sealed=sealed))
+    return record_digest(pid, wrapped or b"", sealed)
 
 
-def attach(tx: Writer, ledger: Ledger, pid: str, data: bytes) -> str:
-    """Keep a paper about a contributor where it can be erased; returns its hash for the log."""
+def add_alias(tx: Writer, ledger: Ledger, namespace: str, value: str, pid: str) -> str:
+    """Let a name lead to a contributor; returns what the log is to hold of it."""
+    handle, salt = ledger.ring.handle(namespace, value), ledger.entropy(16).hex()
+    tx.connection.execute(sa.insert(alias).values(handle=handle, pid=pid, salt=salt))
+    return alias_digest(handle, pid, salt)
+
+
+def change_email(tx: Writer, ledger: Ledger, pid: str, email: str, by: str | None) -> Event:
+    """Change the address people are written to; nothing is paid to it, so one person may."""
+    tx.state.people.require(pid)
+    values = profile(tx.connection, ledger.ring, pid) | {"email": email}
+    record = store_profile(tx, ledger, pid, values)
+    return tx.append(
+        kinds.CHANGED, f"contributor/{pid}/{tx.next_seq}", pid, {"record": record}, by=tx.who(by)
+    )
+
+
+def owner_of_account(tx: Writer, ledger: Ledger, iban: str) -> str | None:
+    """Whose bank account this is; None where it is nobody's."""
+    handle = ledger.ring.handle(PAYEE, iban)
+    return _known(tx.connection, [handle]).get(handle)
+
+
+def attach(tx: Writer, ledger: Ledger, pid: str, data: bytes) -> Paper:
+    """Keep a paper about a contributor where it can be erased; returns its hashes for the log."""
     name = sha256(data)
     place = (person_document.c.sha256 == name) & (person_document.c.pid == pid)
-    if tx.connection.scalar(sa.select(person_document.c.pid).where(place)) is None:
+    sealed = tx.connection.scalar(sa.select(person_document.c.sealed).where(place))
+    if sealed is None:
         key = _own_key(tx.connection, ledger.ring, pid)
-        sealed = seal(key, data, f"document/{pid}/{name}")
+        sealed = seal(key, data, f"document/{pid}/{name}", ledger.entropy)
         tx.connection.execute(sa.insert(person_document).values(sha256=name, pid=pid, sealed=sealed))
-    return name
+    return Paper(name, sha256(sealed))
+
+
+def attach_values(tx: Writer, ledger: Ledger, pid: str, values: dict[str, Any]) -> Paper:
+    """Keep plain values about a contributor; salted, so that nobody can guess at them from the log."""
+    return attach(tx, ledger, pid, canonical({**values, "salt": ledger.entropy(16).hex()}))
 
 
 def attached(connection: sa.Connection, ring: KeyRing, pid: str, name: str) -> bytes | None:
@@ -140,28 +183,30 @@ def attached(connection: sa.Connection, ring: KeyRing, pid: str, name: str) -> b
     return unseal(_own_key(connection, ring, pid), row.sealed, f"document/{pid}/{name}") if row else None
 
 
-def erase(ledger: Ledger, pid: str, reason: str) -> None:
-    """Delete the key, the profile, the papers and the account names, and scrub the files they lay in."""
+def attached_values(connection: sa.Connection, ring: KeyRing, pid: str, name: str) -> dict[str, Any]:
+    """A paper that holds plain values; nothing where it was erased or there is none."""
+    data = attached(connection, ring, pid, name) if name else None
+    found: dict[str, Any] = json.loads(data) if data else {}
+    return found
+
+
+def erase(ledger: Ledger, pid: str, reason: str, by: str | None = None) -> list[str]:
+    """Delete the keys, profiles, papers and account names of a whole person, and scrub their files.
+
+    Returns what could not be reached.
+    """
 
     def work(tx: Writer) -> None:
-        require(tx.connection, pid)
-        tx.append("contributor.erased", f"erase/{pid}", pid, {"reason": reason})
+        people = tx.state.people
+        people.require(pid)
+        whole, everybody = people.resolve(pid), people.same(pid)
+        body = {"reason": reason, "also": [one for one in everybody if one != whole]}
+        tx.append(kinds.ERASED, f"erase/{whole}", whole, body, by=tx.who(by))
         for table in ERASABLE:
-            tx.connection.execute(sa.delete(table).where(table.c.pid == pid))
+            tx.connection.execute(sa.delete(table).where(table.c.pid.in_(everybody)))
 
     ledger.write(work)
-    scrub(ledger.engine, ERASABLE)
-
-
-def _claim_payee(tx: Writer, ledger: Ledger, pid: str, iban: str) -> None:
-    handle = ledger.ring.handle(PAYEE, "".join(iban.split()).upper())
-    owner = _known(tx.connection, [handle]).get(handle)
-    if owner is None:
-        tx.connection.execute(sa.insert(alias).values(handle=handle, pid=pid))
-    elif resolve(owner, merges(tx.connection)) != resolve(pid, merges(tx.connection)):
-        raise ConflictError(
-            f"this bank account belongs to contributor {owner}; map the two together instead of paying both"
-        )
+    return scrub(ledger.engine, ERASABLE)
 
 
 def _known(connection: sa.Connection, handles: list[str]) -> dict[str, str]:
@@ -171,14 +216,6 @@ def _known(connection: sa.Connection, handles: list[str]) -> dict[str, str]:
         rows = connection.execute(sa.select(alias.c.handle, alias.c.pid).where(alias.c.handle.in_(part)))
         found.update((row.handle, row.pid) for row in rows)
     return found
-
-
-def _insert_profile(connection: sa.Connection, ring: KeyRing, pid: str, values: dict[str, Any]) -> None:
-    key = os.urandom(32)
-    wrapped = seal(ring.master, key, f"key/{pid}")
-    connection.execute(sa.insert(person_key).values(pid=pid, wrapped=wrapped))
-    sealed = seal(key, canonical(values), f"person/{pid}")
-    connection.execute(sa.insert(person).values(pid=pid, sealed=sealed))
 
 
 def _own_key(connection: sa.Connection, ring: KeyRing, pid: str) -> bytes:

@@ -1,16 +1,15 @@
-"""The tables, the triggers that keep them append-only, and the steps from one version to the next.
+"""The tables, the triggers that keep them append-only, and the version of both.
 
 `event` is the log and the truth. `posting` repeats the money of its events for sums, `document` keeps
-manifests by hash. What is personal lies in `person`, `person_key`, `person_document` and `alias`, is
-encrypted or keyed, and is the only part that can be erased.
+manifests by hash, `head` holds the seal on the last entry. What is personal lies in `person`,
+`person_key`, `person_document` and `alias`, is encrypted or keyed, and is the only part that can be
+erased; the log holds a salted hash of every row of it.
 """
-
-from collections.abc import Callable
 
 import sqlalchemy as sa
 
 from anml.core.errors import InputError, UnsupportedError
-from anml.ledger.views import first_views, money_views
+from anml.ledger.views import views
 
 Big = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 metadata = sa.MetaData()
@@ -73,7 +72,15 @@ alias = _table(
     "alias",
     sa.Column("handle", sa.Text, primary_key=True),
     sa.Column("pid", sa.Text, nullable=False),
+    sa.Column("salt", sa.Text, nullable=False),
     sa.Index("alias_pid", "pid"),
+)
+head = _table(
+    "head",
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("seq", Big, nullable=False),
+    sa.Column("hash", sa.LargeBinary, nullable=False),
+    sa.Column("sig", sa.LargeBinary, nullable=False),
 )
 
 APPEND_ONLY = ("event", "posting", "document")
@@ -99,28 +106,19 @@ def _guards(dialect: str) -> list[str]:
     ]
 
 
-def _first(connection: sa.Connection) -> None:
+# Schemas 1 to 3 knew neither signatures of staff nor the seal; a log without them cannot be given any.
+VERSION = 4
+
+
+def create_all(connection: sa.Connection) -> None:
+    """Make the tables, their guards and the views."""
     metadata.create_all(connection)
     for statement in _guards(connection.dialect.name):
         connection.exec_driver_sql(statement)
-
-
-def _second(connection: sa.Connection) -> None:
-    _run(connection, first_views(connection.dialect.name))
-
-
-def _third(connection: sa.Connection) -> None:
-    _run(connection, money_views(connection.dialect.name))
-
-
-def _run(connection: sa.Connection, statements: list[str]) -> None:
-    for statement in statements:
+    for statement in views(connection.dialect.name):
         # Text with a per cent sign in it is no template for the driver.
         connection.execute(sa.text(statement.replace(":", "\\:")))
-
-
-# Each step is run once, in order, inside one transaction; a step that is out is never changed.
-MIGRATIONS: tuple[Callable[[sa.Connection], None], ...] = (_first, _second, _third)
+    connection.execute(sa.insert(meta).values(name="schema", value=str(VERSION)))
 
 
 def version(connection: sa.Connection) -> int:
@@ -130,18 +128,19 @@ def version(connection: sa.Connection) -> int:
     if not {"name", "value"} <= {column["name"] for column in sa.inspect(connection).get_columns("meta")}:
         raise InputError("this database has a table meta that is no ledger's; choose another database")
     value = connection.scalar(sa.select(meta.c.value).where(meta.c.name == "schema"))
+    if value is not None and not (value.isascii() and value.isdigit()):
+        raise InputError(f"this database says that its schema is {value!r}, which is no ledger's")
     return int(value or 0)
 
 
-def migrate(connection: sa.Connection, upto: int = len(MIGRATIONS)) -> int:
-    """Bring the schema up to date and return its version; a newer one than ours is refused."""
-    found = version(connection)
-    if found > len(MIGRATIONS):
+def check_version(found: int) -> None:
+    """Refuse a ledger of another version."""
+    if found > VERSION:
         raise UnsupportedError(
-            f"this ledger has schema {found}, which is newer than this program's {len(MIGRATIONS)}"
+            f"this ledger has schema {found}, which is newer than this program's {VERSION}"
         )
-    for step in range(found, upto):
-        MIGRATIONS[step](connection)
-        connection.execute(sa.delete(meta).where(meta.c.name == "schema"))
-        connection.execute(sa.insert(meta).values(name="schema", value=str(step + 1)))
-    return max(found, upto)
+    if 0 < found < VERSION:
+        raise UnsupportedError(
+            f"this ledger has schema {found}, without signatures of staff; this program needs {VERSION}, so "
+            "keep it for reading with the program that made it, and make a new one"
+        )

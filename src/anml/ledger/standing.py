@@ -6,20 +6,28 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from anml.core.errors import InputError
+from anml.core.canonical import sha256
 from anml.core.settle import UNIT
 from anml.core.signals.policy import Evidence, Policy, Verdict
-from anml.core.signals.track_record import DAY, SOURCES, Scored, Track, TrackRule, replay, with_floor
-from anml.ledger import evidence, people, trust
-from anml.ledger.log import Writer, events, known_keys
-from anml.ledger.store import seconds
+from anml.core.signals.track_record import DAY, Scored, Track, TrackRule, replay, with_floor
+from anml.ledger import evidence, kinds, trust
+from anml.ledger.kinds import CREDITED
+from anml.ledger.log import events
+from anml.ledger.parts import People
+from anml.ledger.state import loaded
+from anml.ledger.times import seconds
+from anml.ledger.writer import Writer
 
-SCORED = "reputation.scored"
-CREDITED = "credit.held"
+# A contributor is a peer whose agreement counts once gold answers were mostly right.
+GOOD_GOLD = 0.5
 
 
 class Score(NamedTuple):
-    """The quality of one batch of a contributor's work, as integer parts of `UNIT`."""
+    """The quality of some of a contributor's work, as integer parts of `UNIT`.
+
+    `items` are the pieces of work that were judged, by `item_mark`; `of` is how many the batch had, those
+    judged before included. So what was counted before counts no more, and little that is new counts little.
+    """
 
     pid: str
     domain: str
@@ -27,7 +35,8 @@ class Score(NamedTuple):
     batch: str
     at: str
     quality: int
-    rows: int
+    items: tuple[str, ...]
+    of: int
 
 
 class Standing(NamedTuple):
@@ -45,31 +54,50 @@ class Standing(NamedTuple):
     needs: tuple[str, ...]
 
 
+def item_mark(source: str, item: str) -> str:
+    """A piece of work as the log names it: a hash, since its name may be personal."""
+    return sha256(f"{source}\x00{item}".encode())[:20]
+
+
 def add_scores(tx: Writer, scores: Iterable[Score]) -> int:
-    """Record scored work; one batch is scored once by each source. Returns how many are new."""
-    bodies: dict[str, tuple[str, dict[str, Any]]] = {}
-    for score in scores:
-        if score.source not in SOURCES or not 0 <= score.quality <= UNIT or score.rows < 1:
-            raise InputError(f"a score has a known source, a quality of 0..{UNIT} and rows, got {score}")
-        body = {name: value for name, value in score._asdict().items() if name != "pid"}
-        bodies[f"score/{score.batch}/{score.pid}/{score.source}/{score.domain}"] = (score.pid, body)
-    known = known_keys(tx.connection, list(bodies))
-    fresh = [(key, *rest) for key, rest in bodies.items() if key not in known]
-    for key, pid, body in fresh:
-        tx.append(SCORED, key, pid, body)
-    return len(fresh)
+    """Record scored work; a judgement that was counted before is refused. Returns how many are new."""
+    made = list(scores)
+    tx.state.judged.preload({score.pid for score in made})
+    for score in made:
+        body: dict[str, Any] = {name: value for name, value in score._asdict().items() if name != "pid"}
+        body |= {"items": sorted(score.items), "rows": len(score.items)}
+        tx.append(kinds.SCORED, f"score/{tx.next_seq}/{score.pid}", score.pid, body)
+    return len(made)
 
 
 def scores(connection: sa.Connection) -> dict[tuple[str, str], list[Scored]]:
     """All scored work by contributor and domain."""
-    merged = people.merges(connection)
+    people = loaded(People, connection)
     found: dict[tuple[str, str], list[Scored]] = defaultdict(list)
-    for e in events(connection, [SCORED]):
+    for e in events(connection, [kinds.SCORED]):
         body = e.body
-        found[people.resolve(e.subject, merged), body["domain"]].append(
-            Scored(seconds(body["at"]), body["quality"] / UNIT, body["source"], body["batch"])
+        found[people.resolve(e.subject), body["domain"]].append(
+            Scored(
+                seconds(body["at"]),
+                body["quality"] / UNIT,
+                body["source"],
+                body["batch"],
+                body["rows"] / body["of"],
+            )
         )
     return found
+
+
+def peers(connection: sa.Connection, at: str, policy: Policy | None = None) -> tuple[set[str], set[str]]:
+    """Whose reviews count, and whose agreement does too: also of those whose gold answers were right."""
+    rule = (policy or Policy()).trust
+    trusted = trust.roots(connection, rule)
+    reviewers = set(trust.with_standing(evidence.raw(connection), seconds(at), trusted))
+    gold: dict[str, list[float]] = defaultdict(list)
+    for (pid, _), own in scores(connection).items():
+        gold[pid] += [e.quality for e in own if e.source == "gold"]
+    good = {pid for pid, each in gold.items() if each and sum(each) / len(each) > GOOD_GOLD}
+    return reviewers, reviewers | good
 
 
 def standings(
@@ -82,32 +110,36 @@ def standings(
 ) -> dict[str, Standing]:
     """Every contributor's standing at `at`; contributions settled in `without` do not count as prior."""
     policy, rule = policy or Policy(), rule or TrackRule()
-    merged = people.merges(connection)
-    scored, vouched = scores(connection), evidence.of(connection)
-    endorsed = trust.endorsed(vouched, seconds(at), policy.trust)
+    people, now = loaded(People, connection), seconds(at)
+    scored = scores(connection)
+    vouched = evidence.of(connection, at=now, rule=policy.trust)
+    endorsed = trust.endorsed(vouched, now, policy.trust, trust.roots(connection, policy.trust))
     since: dict[str, str] = {}
-    prior: dict[str, int] = defaultdict(int)
-    void = {without} | {e.subject for e in events(connection, ["settlement.reversed"])}
-    for e in events(connection, ["contributor.registered", CREDITED]):
-        pid = people.resolve(e.subject, merged)
-        if e.kind == CREDITED:
-            # Ten rows that nobody could use are no record: only kept ones count.
-            prior[pid] += e.body["counted"] if e.settlement not in void else 0
-        else:
-            since[pid] = min(since.get(pid, e.at), e.at)
+    for pid, start in people.since.items():
+        whole = people.resolve(pid)
+        since[whole] = min(since.get(whole, start), start)
+    prior = _prior(connection, people, without)
     return {
         pid: _standing(
             pid,
             start,
             prior[pid],
-            replay(scored.get((pid, domain), []), seconds(at), rule, endorsed.get(pid, 0.0)),
-            _verdict(policy, vouched.get(pid, []), seconds(at)),
-            (seconds(at) - seconds(start)) / DAY,
+            replay(scored.get((pid, domain), []), now, rule, endorsed.get(pid, 0.0)),
+            _verdict(policy, vouched.get(pid, []), now),
+            (now - seconds(start)) / DAY,
             rule,
         )
         for pid, start in sorted(since.items())
-        if pid not in merged
     }
+
+
+def _prior(connection: sa.Connection, people: People, without: str) -> dict[str, int]:
+    """Contributions that were settled; ten rows that nobody could use are no record: only kept ones count."""
+    prior: dict[str, int] = defaultdict(int)
+    void = {without} | {e.subject for e in events(connection, [kinds.REVERSED_ALL])}
+    for e in events(connection, [CREDITED]):
+        prior[people.resolve(e.subject)] += e.body["counted"] if e.settlement not in void else 0
+    return prior
 
 
 def _verdict(policy: Policy, found: list[Evidence], at: float) -> tuple[Verdict, bool, bool]:

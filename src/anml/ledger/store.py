@@ -5,7 +5,7 @@ import re
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
@@ -13,11 +13,16 @@ from typing import TypeVar
 import sqlalchemy as sa
 
 from anml.core.errors import ConflictError, InputError
+from anml.core.identifiers import staff_id
 from anml.core.merkle import Tree
 from anml.ledger import checkpoint, schema
 from anml.ledger.engine import check_file, connect, ledger_url, reading, refused, sqlite_path, transact
-from anml.ledger.keys import KeyRing, create_keys, load_keys
-from anml.ledger.log import Writer, leaves
+from anml.ledger.keys import KeyRing, create_keys, create_signer, finish_keys, load_keys, public_text
+from anml.ledger.kinds import CREATED
+from anml.ledger.log import leaves
+from anml.ledger.signing import FOLDER, Signers, from_file
+from anml.ledger.times import stamp
+from anml.ledger.writer import Writer
 
 T = TypeVar("T")
 Clock = Callable[[], datetime]
@@ -44,44 +49,6 @@ def is_id(text: str) -> bool:
     return re.fullmatch(r"c[0-9a-f]{32}", text) is not None
 
 
-def stamp(moment: datetime) -> str:
-    """A time as text that sorts: UTC, microseconds, always the same width.
-
-    Examples
-    --------
-    >>> stamp(datetime(2026, 11, 15, tzinfo=UTC))
-    '2026-11-15T00:00:00.000000Z'
-    """
-    if moment.tzinfo is None:
-        raise InputError(f"a time needs its zone, got {moment.isoformat()}")
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
-
-def moment(text: str) -> datetime:
-    """Read a time; without a zone it is an error, not a guess.
-
-    Examples
-    --------
-    >>> moment("2026-10-31T02:00:00+02:00").isoformat()
-    '2026-10-31T00:00:00+00:00'
-    """
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        raise InputError(f"a time is written like 2026-10-31T00:00:00Z, got {text!r}") from None
-    if found.tzinfo is None:
-        raise InputError(f"a time needs its zone, such as a Z at the end, got {text!r}")
-    try:
-        return found.astimezone(UTC)
-    except OverflowError:
-        raise InputError(f"a time lies in the years 1 to 9999, got {text!r}") from None
-
-
-def seconds(text: str) -> float:
-    """A time as seconds, for arithmetic."""
-    return moment(text).timestamp()
-
-
 @dataclass(frozen=True)
 class Ledger:
     """An open ledger. Without keys it can be read and verified, not written personal data to or signed."""
@@ -90,6 +57,8 @@ class Ledger:
     keys: KeyRing | None
     clock: Clock = utc_now
     new_id: Callable[[], str] = random_id
+    signers: Signers = field(default_factory=Signers)
+    entropy: Callable[[int], bytes] = os.urandom
 
     @property
     def ring(self) -> KeyRing:
@@ -100,21 +69,18 @@ class Ledger:
 
     def write(self, work: Callable[[Writer], T]) -> T:
         """Run `work` in one transaction; all of it counts, or none."""
+        return transact(self.engine, lambda connection: self._run(connection, work))
 
-        def run(connection: sa.Connection) -> T:
-            writer = Writer(connection, stamp(self.clock()))
-            result = work(writer)
-            writer.flush()
-            return result
-
-        return transact(self.engine, run)
+    def _run(self, connection: sa.Connection, work: Callable[[Writer], T]) -> T:
+        writer = Writer(connection, stamp(self.clock()), self.ring, self.signers)
+        result = work(writer)
+        writer.close()
+        return result
 
     def rehearse(self, work: Callable[[Writer], T]) -> T:
         """Run `work` as `write` would, and take all of it back: what would happen, for a dry run."""
         with self.engine.connect() as connection, connection.begin() as transaction:
-            writer = Writer(connection, stamp(self.clock()))
-            result = work(writer)
-            writer.flush()
+            result = self._run(connection, work)
             transaction.rollback()
             return result
 
@@ -146,16 +112,38 @@ def keys_folder(url: sa.URL, given: str | Path | None = None) -> Path | None:
     return Path(f"{path}.keys") if path else None
 
 
+@dataclass(frozen=True)
+class Charter:
+    """What a ledger says of itself for good.
+
+    `single_person`: one person keeps it, so steps for two are taken by one, and every statement says so.
+    `payee_wait_days`: new bank details are paid from then on. `appeals`: to whom contributors write.
+    """
+
+    founder: str = "founder"
+    single_person: bool = False
+    payee_wait_days: int = 3
+    appeals: str = ""
+
+
 def create(
-    url: str, keys: str | Path | None = None, origin: str = "anml-ledger", clock: Clock = utc_now
+    url: str,
+    keys: str | Path | None = None,
+    origin: str = "anml-ledger",
+    clock: Clock = utc_now,
+    charter: Charter | None = None,
 ) -> Ledger:
-    """Make a new ledger: schema, keys, and a first entry that names it."""
+    """Make a new ledger: schema, keys, the first member of staff, and a first entry that says all that."""
     place = ledger_url(url)
     folder = keys_folder(place, keys)
     if folder is None:
         raise InputError("a ledger on a server needs a folder for its keys; give --keys or ANML_KEYS")
-    if not origin.strip() or any(char in origin for char in " +\n"):
+    if not origin.strip() or any(char in origin for char in " +\n") or not origin.isprintable():
         raise InputError(f"the name of a ledger has no spaces or plus signs, got {origin!r}")
+    charter = charter or Charter()
+    charter = replace(charter, founder=staff_id(charter.founder), appeals=charter.appeals.strip())
+    if len(charter.appeals) > 200 or not charter.appeals.isprintable():
+        raise InputError("where to appeal is one line of up to 200 letters")
     path = sqlite_path(place)
     is_new = path is not None and not path.exists()
     if path is not None:
@@ -163,25 +151,45 @@ def create(
     engine = connect(place)
     try:
         with refused(place):
-            ring = _initialise(engine, place, folder, origin)
+            made = _initialise(engine, place, folder, origin, clock, charter)
     except BaseException:
         engine.dispose()
         if is_new and path is not None:
             path.unlink(missing_ok=True)
         raise
-    ledger = Ledger(engine, ring, clock)
-    ledger.write(lambda tx: tx.append("ledger.created", "ledger.created", "", {"origin": origin}))
-    return ledger
+    finish_keys(folder)
+    return made
 
 
-def _initialise(engine: sa.Engine, place: sa.URL, folder: Path, origin: str) -> KeyRing:
+def _initialise(
+    engine: sa.Engine, place: sa.URL, folder: Path, origin: str, clock: Clock, charter: Charter
+) -> Ledger:
     with engine.begin() as connection:
         if schema.version(connection):
             raise ConflictError(f"there is a ledger at {place.render_as_string()} already")
         ring = create_keys(folder, origin)
-        schema.migrate(connection)
+        signers = Signers(staff_folder(folder))
+        own = staff_folder(folder) / f"{charter.founder}.pem"
+        own.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not own.exists():
+            create_signer(own)
+        schema.create_all(connection)
         connection.execute(sa.insert(schema.meta).values(name="origin", value=origin))
-    return ring
+        body = {
+            "origin": origin,
+            "public": public_text(ring.public),
+            "founder_key": public_text(from_file(own).public),
+            **asdict(charter),
+        }
+        writer = Writer(connection, stamp(clock()), ring, signers)
+        writer.append(CREATED, CREATED, "", body, by=charter.founder)
+        writer.close()
+    return Ledger(engine, ring, clock, signers=signers)
+
+
+def staff_folder(keys: Path) -> Path:
+    """Where keys of staff are looked for: ANML_STAFF_KEYS, or a folder beside the ledger's own keys."""
+    return Path(os.environ.get("ANML_STAFF_KEYS") or keys / FOLDER)
 
 
 def open_ledger(
@@ -189,8 +197,9 @@ def open_ledger(
     keys: str | Path | None = None,
     clock: Clock = utc_now,
     new_id: Callable[[], str] = random_id,
+    sign: Path | None = None,
 ) -> Ledger:
-    """Open a ledger and bring its schema up to date."""
+    """Open a ledger; `sign` is the key of who acts, where it is not found by their name."""
     place = ledger_url(url)
     path = sqlite_path(place)
     if path is not None and not path.is_file():
@@ -203,23 +212,21 @@ def open_ledger(
     engine = connect(place)
     try:
         with refused(place):
-            origin = _upgrade(engine, place)
+            origin = _checked(engine, place)
         ring = load_keys(folder, origin) if folder and folder.is_dir() else None
     except BaseException:
         engine.dispose()
         raise
-    return Ledger(engine, ring, clock, new_id)
+    return Ledger(engine, ring, clock, new_id, Signers(folder and staff_folder(folder), sign))
 
 
-def _upgrade(engine: sa.Engine, place: sa.URL) -> str:
-    """Bring the schema up to date; returns the ledger's name."""
+def _checked(engine: sa.Engine, place: sa.URL) -> str:
+    """Refuse what is no ledger of this version; returns the ledger's name."""
     with reading(engine) as connection:
         found = schema.version(connection)
     if not found:
         raise InputError(f"there is no ledger at {place.render_as_string()}; make one with: anml ledger init")
-    if found != len(schema.MIGRATIONS):
-        with engine.begin() as connection:
-            schema.migrate(connection)
+    schema.check_version(found)
     return _origin(engine)
 
 

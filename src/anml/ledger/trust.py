@@ -1,12 +1,23 @@
-"""Who verified whom, as a graph that trust can follow."""
+"""Who verified whom, as a graph that trust can follow from those who are trusted beforehand.
+
+Trusted beforehand are the owners of keys that two people of the staff decided to trust, the reviewers whom
+two people named, and whom the policy names. A contributor's own key makes nobody a root.
+"""
 
 from collections.abc import Iterable, Mapping
 
-from anml.core.signals.eigentrust import endorsements
+import sqlalchemy as sa
+
+from anml.core.signals.eigentrust import endorsements, reached
 from anml.core.signals.policy import Evidence, TrustRule
+from anml.ledger.parts import Keys, People
+from anml.ledger.state import loaded
 
 # What one says of another's work, and how it counts.
-VOTES = {"review-accepted": 1.0, "reproduced": 1.0, "publication": 1.0, "review-rejected": -1.0}
+VOTES = {
+    **dict.fromkeys(("review-accepted", "reproduced", "publication", "affiliation"), 1.0),
+    "review-rejected": -1.0,
+}
 
 
 def votes(found: Mapping[str, Iterable[Evidence]], at: float) -> dict[tuple[str, str], float]:
@@ -20,8 +31,25 @@ def votes(found: Mapping[str, Iterable[Evidence]], at: float) -> dict[tuple[str,
     return {pair: value for pair, value in sums.items() if value > 0}
 
 
-def endorsed(found: Mapping[str, Iterable[Evidence]], at: float, rule: TrustRule) -> dict[str, float]:
+def roots(connection: sa.Connection, rule: TrustRule) -> tuple[str, ...]:
+    """Everybody who is trusted beforehand."""
+    people = loaded(People, connection)
+    keys = loaded(Keys, connection).known.values()
+    owners = {key.owner for key in keys if not key.compromised and key.owner not in people.since}
+    named = {people.resolve(pid) for pid in people.reviewers if pid not in people.erased}
+    return tuple(sorted(owners | named | {people.resolve(name) for name in rule.roots}))
+
+
+def with_standing(
+    found: Mapping[str, Iterable[Evidence]], at: float, trusted: Iterable[str]
+) -> frozenset[str]:
+    """Whose word counts: the roots, and whom trust reaches from them (EigenTrust above zero)."""
+    return reached(votes(found, at), trusted)
+
+
+def endorsed(
+    found: Mapping[str, Iterable[Evidence]], at: float, rule: TrustRule, trusted: Iterable[str]
+) -> dict[str, float]:
     """Good events that the trust in each contributor stands for; none without pre-trusted people."""
-    if not rule.roots:
-        return {}
-    return endorsements(votes(found, at), rule.roots, rule.events, rule.restart)
+    names = tuple(trusted)
+    return endorsements(votes(found, at), names, rule.events, rule.restart) if names else {}

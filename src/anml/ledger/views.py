@@ -29,22 +29,14 @@ def _dialect(name: str) -> tuple[Callable[..., str], Callable[[str], str], tuple
     return value, money, account
 
 
-def first_views(dialect: str) -> list[str]:
-    """Those of the second version of the schema."""
+def views(dialect: str) -> list[str]:
+    """Money as people write it, and one view for each thing people look for."""
+    value, money, (kind, holder) = _dialect(dialect)
     text = "CAST(entry AS TEXT)" if dialect == "sqlite" else "convert_from(entry, 'UTF8')"
     body = f"json_extract({text}, '$.body')" if dialect == "sqlite" else f"({text}::jsonb -> 'body')"
     return [
-        f"CREATE VIEW events_readable AS SELECT seq, at, kind, subject, {body} AS body FROM event",
-        "CREATE VIEW balances AS SELECT account, currency, SUM(amount) AS micro_units "
-        "FROM posting GROUP BY account, currency",
-    ]
-
-
-def money_views(dialect: str) -> list[str]:
-    """Those of the third version: money as people write it, and one view for each thing people look for."""
-    value, money, (kind, holder) = _dialect(dialect)
-    return [
-        "DROP VIEW balances",
+        f"CREATE VIEW events_readable AS SELECT seq, at, kind, subject, {value('by')} AS signed_by, "
+        f"{body} AS body FROM event",
         f"CREATE VIEW balances AS SELECT account, {kind} AS kind, {holder} AS holder, currency, "
         f"{money('SUM(amount)')} AS amount, SUM(amount) AS micro_units "
         "FROM posting GROUP BY account, currency",
@@ -63,7 +55,7 @@ def money_views(dialect: str) -> list[str]:
         f"CAST({value('body', 'rows')} AS BIGINT) AS rows_scored, {value('body', 'batch')} AS batch "
         "FROM event WHERE kind = 'reputation.scored'",
         f"CREATE VIEW settlements_readable AS SELECT drafted.subject AS settlement, drafted.at AS drafted, "
-        f"{value('body', 'by')} AS drafted_by, {value('body', 'currency')} AS currency, "
+        f"{value('by')} AS drafted_by, {value('body', 'currency')} AS currency, "
         f"{money(value('body', 'pool'))} AS pool, "
         + ", ".join(
             f"(SELECT MIN(e.at) FROM event e WHERE e.subject = drafted.subject AND e.kind = "

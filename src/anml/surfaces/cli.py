@@ -15,6 +15,7 @@ from anml.surfaces import (
     ledger_cli,
     reputation_cli,
     settle_cli,
+    staff_cli,
     statement_cli,
     value_cli,
 )
@@ -36,6 +37,9 @@ app.add_typer(federate_cli.app, name="federate")
 ledger_cli.app.command("import")(import_cli.import_)
 ledger_cli.app.command()(datasette_cli.datasette)
 ledger_cli.app.add_typer(keys_cli.app, name="keys")
+ledger_cli.app.add_typer(staff_cli.app, name="staff")
+ledger_cli.app.command()(staff_cli.proposals)
+ledger_cli.app.command()(staff_cli.confirm)
 app.add_typer(ledger_cli.app, name="ledger")
 app.add_typer(reputation_cli.app, name="reputation")
 app.command()(settle_cli.settle)
@@ -50,6 +54,12 @@ def main() -> None:
         app(prog_name="anml")
     except AnmlError as error:
         print(f"error: {error}", file=sys.stderr)
+        raise SystemExit(2) from None
+    except RecursionError:
+        print("error: the input is nested too deeply to be read", file=sys.stderr)
+        raise SystemExit(2) from None
+    except UnicodeEncodeError:
+        print("error: a value holds bytes that are no text", file=sys.stderr)
         raise SystemExit(2) from None
     except OSError as error:
         # A full disk, a folder without rights: no fault of the program, and no door saw it coming.

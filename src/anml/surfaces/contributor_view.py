@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from anml.app.names import shown_names
 from anml.app.reputation import show as standings_now
 from anml.core.errors import InputError
 from anml.core.signals.policy import Policy
@@ -46,27 +47,28 @@ def show_all(ledger: "Ledger", domain: str, policy: Policy, json: bool) -> None:
     """Everybody, on one line each."""
     found = standings_now(ledger, domain, policy=policy)
     with ledger.read() as connection:
-        names = {
-            pid: ", ".join(people.profile(connection, ledger.ring, pid).get("accounts", [])) or "(erased)"
-            if ledger.keys
-            else ""
-            for pid in found
-        }
-    values = [plain(standing) | {"accounts": names[pid]} for pid, standing in found.items()]
+        profiles = people.profiles(connection, ledger.keys) if ledger.keys else {}
+        called = shown_names(ledger, connection)
+    names = {pid: ", ".join(profiles.get(pid, {}).get("accounts", [])) for pid in found}
+    values = [
+        plain(standing) | {"accounts": names[pid], "name": called.get(pid, "")}
+        for pid, standing in found.items()
+    ]
     rows = [
         (
-            pid,
+            called.get(pid, ""),
             names[pid],
             s.prior,
             f"{s.r:.2f}",
             f"{s.track.low:.2f}-{s.track.high:.2f}",
             s.verdict.level,
             _mark(s),
+            pid,
         )
         for pid, s in found.items()
     ]
-    header = ("contributor", "accounts", "settled", "r", "90 %", "evidence", "")
-    show(json, {"domain": domain, "contributors": values}, columns(header, rows))
+    header = ("contributor", "accounts", "settled", "r", "90 %", "evidence", "", "identifier")
+    show(json, {"domain": domain, "contributors": values}, columns(header, sorted(rows)))
 
 
 def show_one(ledger: "Ledger", pid: str, domain: str, policy: Policy, json: bool) -> None:
@@ -76,13 +78,18 @@ def show_one(ledger: "Ledger", pid: str, domain: str, policy: Policy, json: bool
         raise InputError(f"there is no contributor {pid!r} in this ledger")
     with ledger.read() as connection:
         about = people.profile(connection, ledger.ring, pid) if ledger.keys else {}
-        records = evidence.of(connection, [pid]).get(pid, [])
+        records = evidence.of(connection, [pid], rule=policy.trust).get(pid, [])
+        called = shown_names(ledger, connection)
     value = plain(found) | {"profile": about, "records": [record._asdict() for record in records]}
     lines = [
-        f"{pid} since {found.since[:10]}; {', '.join(about.get('accounts', [])) or 'no account known'}",
+        f"{about.get('name') or called.get(pid, '')} ({pid}) since {found.since[:10]}; "
+        f"{', '.join(about.get('accounts', [])) or 'no account known'}",
         f"r {found.r:.3f} (90 %: {found.track.low:.2f}-{found.track.high:.2f}; {found.track.events} events)",
         f"v {found.verdict.v:.2f} {found.verdict.level}: {found.verdict.reason}",
-        *(f"entry {e.id}: {e.kind} by {e.issuer} ({e.vouched}) about {e.scope}" for e in records),
+        *(
+            f"entry {e.id}: {e.kind} by {called.get(e.issuer, e.issuer)} ({e.vouched}) about {e.scope}"
+            for e in records
+        ),
     ]
     lines += [f"new: needs {' '.join(found.needs)}"] if found.newcomer else []
     show(json, value, lines)

@@ -4,11 +4,51 @@ from typing import Annotated, Any
 
 import typer
 
-from anml.surfaces.ledger_common import DryRun, Json, Keys, LedgerUrl, opened, show
+from anml.surfaces.ledger_common import (
+    By,
+    DryRun,
+    Json,
+    Keys,
+    LedgerUrl,
+    Sign,
+    columns,
+    named_settlement,
+    names_of,
+    opened,
+    proposed,
+    show,
+)  # fmt: skip
 
 disputes = typer.Typer(help="Disputes about a settlement, and corrections.", no_args_is_help=True)
-Settlement = Annotated[str, typer.Argument(help="The settlement.", show_default=False)]
-Contributor = Annotated[str, typer.Argument(help="The contributor.", show_default=False)]
+Settlement = Annotated[str, typer.Argument(help="The settlement, or the latest.", show_default=False)]
+Contributor = Annotated[
+    str, typer.Argument(help="The contributor: a name, source:name or identifier.", show_default=False)
+]
+Text = Annotated[str, typer.Option(help="What they say, in their own words; kept where it can be erased.")]
+
+
+@disputes.command("list")
+def list_(
+    settlement: Annotated[str | None, typer.Argument(help="Only of this one, or the latest.")] = None,
+    open_only: Annotated[bool, typer.Option("--open", help="Only those that wait for somebody.")] = False,
+    ledger: LedgerUrl = None,
+    keys: Keys = None,
+    json: Json = False,
+) -> None:
+    """List disputes, what was asked and answered, and for whom they wait."""
+    from anml.app.disputes import listed
+
+    with opened(ledger, keys) as book:
+        sid = None if settlement is None else named_settlement(book, settlement, "posted")
+        found = listed(book, sid, open_only=open_only)
+        names = names_of(book)
+    rows = [
+        (d["settlement"], names.get(d["contributor"], d["contributor"]), d["opened"][:10], d["reason"],
+         d["text"], d["state"], d["answer_text"] or d["answer"] or "")
+        for d in found
+    ]  # fmt: skip
+    header = ("settlement", "contributor", "opened", "reason", "in their words", "state", "answer")
+    show(json, {"disputes": found}, columns(header, rows) if rows else ["There are no disputes."])
 
 
 @disputes.command("open")
@@ -16,9 +56,12 @@ def open_(
     settlement: Settlement,
     contributor: Contributor,
     reason: Annotated[str, typer.Option(help="wrong-count, wrong-weight, wrong-evidence, … or other.")],
-    by: Annotated[
-        str | None, typer.Option(help="Who opens it for them; the contributor themselves without.")
-    ] = None,
+    text: Text = "",
+    own: Annotated[
+        bool, typer.Option("--as-staff", help="You open it, not the contributor; somebody else answers.")
+    ] = False,
+    by: By = None,
+    sign: Sign = None,
     key: Annotated[str | None, typer.Option(help="Name of this dispute; the same one twice is one.")] = None,
     ledger: LedgerUrl = None,
     keys: Keys = None,
@@ -26,14 +69,17 @@ def open_(
     json: Json = False,
 ) -> None:
     """Freeze one contributor's held amount and ask for an answer; only before the window ends."""
+    from anml.app.names import find_person
     from anml.ledger.disputes import open_dispute
 
-    name = key or f"{settlement}/{contributor}/{reason}"
+    with opened(ledger, keys, sign, by) as book:
+        sid, pid = named_settlement(book, settlement, "posted"), find_person(book, contributor)
+        name = key or f"{sid}/{pid}/{reason}"
+        staff = book.signers.acting() if own else None
 
-    def work(tx: Any) -> Any:
-        return open_dispute(tx, settlement, contributor, reason, name, by)
+        def work(tx: Any) -> Any:
+            return open_dispute(tx, sid, pid, reason, name, staff, text=text, ledger=book, recorded_by=by)
 
-    with opened(ledger, keys) as book:
         made = book.carry_out(work, dry_run=dry_run)
     done = "Would open" if dry_run else "Opened"
     show(json, {"dispute": name, "entry": made.seq, "dry_run": dry_run}, [f"{done} dispute {name}."])
@@ -45,9 +91,11 @@ def answer(
     contributor: Contributor,
     outcome: Annotated[str, typer.Option(help="upheld or rejected.")],
     reason: Annotated[str, typer.Option(help="as-computed, count-corrected, not-shown, … or other.")],
-    by: Annotated[str, typer.Option(help="Who answers: a staff identifier, not who opened it.")],
+    text: Annotated[str, typer.Option(help="The answer in your words, for the contributor.")] = "",
     add: Annotated[str, typer.Option(help="Amount to add to what is held, from the pool.")] = "0",
     take: Annotated[str, typer.Option(help="Amount to take from what is held, to the pool.")] = "0",
+    by: By = None,
+    sign: Sign = None,
     key: Annotated[str | None, typer.Option(help="Name of this answer; the same one twice is one.")] = None,
     ledger: LedgerUrl = None,
     keys: Keys = None,
@@ -55,22 +103,28 @@ def answer(
     json: Json = False,
 ) -> None:
     """Answer a dispute with a reason; with an amount, a second person resolves it."""
+    from anml.app.names import find_person
+    from anml.core.identifiers import staff_id
     from anml.core.money import parse_amount
     from anml.ledger.disputes import Answer
     from anml.ledger.disputes import answer as answer_dispute
 
-    given = Answer(outcome, reason, by, parse_amount(add) - parse_amount(take))
-    name = key or f"{settlement}/{contributor}/{outcome}/{by}"
+    correction = parse_amount(add) - parse_amount(take)
+    with opened(ledger, keys, sign, by) as book:
+        sid, pid = named_settlement(book, settlement, "posted"), find_person(book, contributor)
+        who = staff_id(by) if by is not None else book.signers.acting()
+        given = Answer(outcome, reason, who, correction, text)
 
-    def work(tx: Any) -> Any:
-        return answer_dispute(tx, settlement, contributor, given, name)
+        def work(tx: Any) -> Any:
+            name = key or f"{sid}/{pid}/{outcome}/{who}/{_times(tx, sid, pid)}"
+            return answer_dispute(tx, sid, pid, given, name, ledger=book)
 
-    with opened(ledger, keys) as book:
         made = book.carry_out(work, dry_run=dry_run)
+        shown = names_of(book).get(pid, pid)
     value = {"entry": made.seq, **given._asdict(), "dry_run": dry_run}
-    lines = [f"The dispute of {contributor} is {outcome}: {reason}."]
+    lines = [f"The dispute of {shown} is {outcome}: {reason}."]
     if given.correction:
-        lines.append(f"Next, somebody else: anml dispute resolve {settlement} {contributor} --by THEM")
+        lines.append(f"Next, somebody else: anml dispute resolve {sid} {pid} --by THEM")
     show(json, value, lines)
 
 
@@ -78,7 +132,8 @@ def answer(
 def resolve(
     settlement: Settlement,
     contributor: Contributor,
-    by: Annotated[str, typer.Option(help="Who you are: neither who opened nor who answered it.")],
+    by: By = None,
+    sign: Sign = None,
     key: Annotated[str | None, typer.Option(help="Name of this step; the same one twice is one.")] = None,
     ledger: LedgerUrl = None,
     keys: Keys = None,
@@ -86,20 +141,27 @@ def resolve(
     json: Json = False,
 ) -> None:
     """Post the correction of an answer, as a second person."""
-    from anml.core.money import show_amount
+    from anml.app.names import find_person
+    from anml.core.money import show_money
+    from anml.ledger.book import settlement as settlement_of
     from anml.ledger.disputes import resolve as resolve_dispute
 
-    def work(tx: Any) -> Any:
-        # A contributor may dispute twice; each time is its own step.
-        name = key or f"{settlement}/{contributor}/{by}/{_times(tx, settlement, contributor)}"
-        return resolve_dispute(tx, settlement, contributor, by, name)
+    with opened(ledger, keys, sign, by) as book:
+        sid, pid = named_settlement(book, settlement, "posted"), find_person(book, contributor)
 
-    with opened(ledger, keys) as book:
+        def work(tx: Any) -> Any:
+            # A contributor may dispute twice; each time is its own step.
+            name = key or f"{sid}/{pid}/{tx.who(by)}/{_times(tx, sid, pid)}"
+            return resolve_dispute(tx, sid, pid, by, name)
+
         made = book.carry_out(work, dry_run=dry_run)
+        with book.read() as connection:
+            currency = settlement_of(connection, sid).currency
+        shown = names_of(book).get(pid, pid)
     correction = made.body["correction"]
     done = "Would post" if dry_run else "Posted"
-    value = {"entry": made.seq, "correction": correction, "by": by, "dry_run": dry_run}
-    show(json, value, [f"{done} a correction of {show_amount(correction)} for {contributor}."])
+    value = {"entry": made.seq, "correction": correction, "by": made.by, "dry_run": dry_run}
+    show(json, value, [f"{done} a correction of {show_money(correction, currency)} {currency} for {shown}."])
 
 
 def _times(tx: Any, settlement: str, contributor: str) -> int:
@@ -114,23 +176,24 @@ def reverse(
     contributor: Contributor,
     amount: Annotated[str, typer.Option(help="What to take back.")],
     reason: Annotated[str, typer.Option(help="duplicate, fraud, wrong-count, … or other.")],
-    by: Annotated[str, typer.Option(help="Who decides: a staff identifier.")],
-    key: Annotated[str, typer.Option(help="Name of this reversal; the same one twice is one.")],
+    by: By = None,
+    sign: Sign = None,
     ledger: LedgerUrl = None,
     keys: Keys = None,
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
-    """Take back an amount by a new entry: held money first, then payable, which may go below zero."""
+    """Propose to take back an amount: held money first, then payable, which may go below zero."""
+    from anml.app.names import find_person
+    from anml.app.steps import reverse as propose
     from anml.core.money import parse_amount
-    from anml.ledger import book as steps
 
     micro = parse_amount(amount)
-
-    def work(tx: Any) -> Any:
-        return steps.reverse(tx, settlement, contributor, micro, reason, by, key)
-
-    with opened(ledger, keys) as book:
-        made = book.carry_out(work, dry_run=dry_run)
-    done = "Would take" if dry_run else "Took"
-    show(json, {"entry": made.seq, "amount": micro, "dry_run": dry_run}, [f"{done} back {amount}."])
+    with opened(ledger, keys, sign, by) as book:
+        sid, pid = named_settlement(book, settlement, "posted"), find_person(book, contributor)
+        made = propose(book, sid, pid, micro, reason, by, dry_run=dry_run)
+        lines, done = ["Would propose it."], False
+        if not dry_run:
+            lines, done = proposed(book, [made.seq], f"{amount} back from {names_of(book).get(pid, pid)}")
+    value = {"proposal": made.seq, "amount": micro, "reversed": done, "dry_run": dry_run}
+    show(json, value, lines)

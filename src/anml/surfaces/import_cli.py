@@ -9,12 +9,14 @@ import typer
 from anml.app.files import check_place, write_file
 from anml.core.errors import InputError
 from anml.surfaces.ledger_common import (
+    By,
     Domain,
     DryRun,
     Json,
     Keys,
     LedgerUrl,
     PolicyFile,
+    Sign,
     opened,
     read_policy,
     show,
@@ -51,6 +53,8 @@ def import_(
     names: Annotated[
         bool, typer.Option("--names", help="Leave account names in the rows; settle with --source then.")
     ] = False,
+    by: By = None,
+    sign: Sign = None,
     domain: Domain = "default",
     policy: PolicyFile = None,
     ledger: LedgerUrl = None,
@@ -60,6 +64,7 @@ def import_(
 ) -> None:
     """Take an export in: contributors, reviews, gold answers; and give its rows v and r."""
     from anml.app.imports import Import, import_file
+    from anml.app.spreadsheets import safe_for_spreadsheets
 
     if out is not None and out.suffix not in (".parquet", ".csv"):
         raise InputError(f"the rows go to a .parquet or .csv file, got {out.name!r}")
@@ -68,8 +73,10 @@ def import_(
         if path is not None:
             check_place(path)
     chosen = {"label": label, "contributor": contributor, "item": item, "time": time, "doi": doi}
-    request = Import(file, format, source, domain, chosen, retractions, agreement, read_policy(policy), names)
-    with opened(ledger, keys) as book:
+    request = Import(
+        file, format, source, domain, chosen, retractions, agreement, read_policy(policy), names, by
+    )
+    with opened(ledger, keys, sign, by) as book:
         found = import_file(book, request, dry_run=dry_run)
         if dry_run:
             out = report = None
@@ -78,7 +85,10 @@ def import_(
     warn(found.warnings)
     if out is not None:
         data = io.BytesIO()
-        found.rows.write_parquet(data) if out.suffix == ".parquet" else found.rows.write_csv(data)
+        if out.suffix == ".parquet":
+            found.rows.write_parquet(data)
+        else:
+            safe_for_spreadsheets(found.rows).write_csv(data)
         write_file(out, data.getvalue())
     value = {
         "batch": found.batch, "format": found.format, "source": found.source, "rows": found.rows.height,
@@ -99,7 +109,7 @@ def _write_report(
 ) -> None:
     from anml.app.reputation import show as standings_now
     from anml.ledger import evidence
-    from anml.ledger.store import stamp
+    from anml.ledger.times import stamp
     from anml.surfaces.evidence_page import evidence_page
 
     with book.read() as connection:

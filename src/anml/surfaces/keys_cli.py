@@ -5,11 +5,9 @@ from typing import Annotated
 
 import typer
 
-from anml.surfaces.ledger_common import Json, Keys, LedgerUrl, columns, opened, show
+from anml.surfaces.ledger_common import By, Json, Keys, LedgerUrl, Sign, columns, opened, proposed, show
 
-app = typer.Typer(
-    help="The keys that may vouch for contributions or approve settlements.", no_args_is_help=True
-)
+app = typer.Typer(help="The keys that may vouch for contributions.", no_args_is_help=True)
 
 
 @app.command("new")
@@ -28,29 +26,26 @@ def new(
 def trust(
     public_key: Annotated[str, typer.Argument(help="The public key, as text or file.", show_default=False)],
     owner: Annotated[str, typer.Option(help="An organisation's address, a staff name or a contributor.")],
-    may: Annotated[
-        list[str] | None, typer.Option(help="What it may attest, or approve; default: no flags.")
-    ] = None,
+    may: Annotated[list[str] | None, typer.Option(help="What it may attest; default: no flags.")] = None,
     since: Annotated[str | None, typer.Option(help="First moment of validity; default: now.")] = None,
     until: Annotated[str | None, typer.Option(help="End of validity.")] = None,
+    by: By = None,
+    sign: Sign = None,
     ledger: LedgerUrl = None,
     keys: Keys = None,
     json: Json = False,
 ) -> None:
-    """Register a key."""
-    from anml.ledger import registry
+    """Propose to trust a key; somebody else confirms it."""
+    from anml.ledger import two_people
     from anml.ledger.keys import read_public
 
     raw = read_public(public_key)
-    with opened(ledger, keys) as book:
-        made = book.write(
-            lambda tx: registry.trust(tx, owner, raw, may or registry.DEFAULT_MAY, since, until)
-        )
-    show(
-        json,
-        {"key": made.id, "owner": owner, "may": sorted(made.may)},
-        [f"Key {made.id} of {owner} is trusted."],
-    )
+    with opened(ledger, keys, sign, by) as book:
+        made = book.write(lambda tx: two_people.propose_key(tx, owner, raw, may, since, until, by))
+        lines, done = proposed(book, [made.seq], f"trust in key {made.subject} of {owner}")
+    body = made.body["body"]
+    value = {"key": made.subject, "owner": owner, "may": body["may"], "proposal": made.seq, "trusted": done}
+    show(json, value, lines)
 
 
 @app.command("revoke")
@@ -59,26 +54,28 @@ def revoke(
     compromised: Annotated[
         bool, typer.Option("--compromised", help="It leaked: nothing it ever signed counts.")
     ] = False,
+    by: By = None,
+    sign: Sign = None,
     ledger: LedgerUrl = None,
     keys: Keys = None,
     json: Json = False,
 ) -> None:
     """Stop trusting a key."""
-    from anml.ledger import registry
+    from anml.ledger import two_people
 
-    with opened(ledger, keys) as book:
-        book.write(lambda tx: registry.revoke(tx, key, compromised=compromised))
+    with opened(ledger, keys, sign, by) as book:
+        book.write(lambda tx: two_people.revoke_key(tx, key, by, compromised=compromised))
     show(json, {"key": key, "revoked": True, "compromised": compromised}, [f"Key {key} is revoked."])
 
 
 @app.command("list")
 def list_(ledger: LedgerUrl = None, keys: Keys = None, json: Json = False) -> None:
     """List all keys."""
-    from anml.ledger import registry
+    from anml.ledger import two_people
     from anml.ledger.keys import public_text
 
     with opened(ledger, keys) as book, book.read() as connection:
-        known = registry.registered(connection).values()
+        known = two_people.registered(connection).values()
     value = [{**k._asdict(), "public": public_text(k.public), "may": sorted(k.may)} for k in known]
     rows = [
         (k.id, k.owner, "revoked" if k.revoked else "valid", k.since[:10], ", ".join(sorted(k.may)))

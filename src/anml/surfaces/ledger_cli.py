@@ -8,14 +8,18 @@ import typer
 from anml.app.files import check_place, read_bytes, read_text, write_file
 from anml.core.errors import InputError
 from anml.surfaces.ledger_common import (
+    By,
     Domain,
     DryRun,
     Json,
     Keys,
     LedgerUrl,
     PolicyFile,
+    Sign,
+    names_of,
     opened,
     place,
+    proposed,
     read_policy,
     show,
 )  # fmt: skip
@@ -30,27 +34,57 @@ def init(
     ledger: LedgerUrl = None,
     keys: Keys = None,
     origin: Annotated[str, typer.Option(help="Name under which the ledger signs.")] = "anml-ledger",
+    by: Annotated[
+        str | None, typer.Option(help="Your staff identifier; your login name without.", envvar="ANML_BY")
+    ] = None,
+    single_person: Annotated[
+        bool, typer.Option("--single-person", help="One person keeps it; every statement will say so.")
+    ] = False,
+    appeals: Annotated[str, typer.Option(help="Where contributors write to when they disagree.")] = "",
+    payee_wait_days: Annotated[int, typer.Option(help="Days before new bank details are paid.")] = 3,
     json: Json = False,
 ) -> None:
-    """Make a new ledger with its keys."""
-    from anml.ledger.keys import public_text
-    from anml.ledger.store import create
+    """Make a new ledger with its keys, and you as its first member of staff with a key of your own."""
+    import getpass
 
-    made = create(place(ledger), keys, origin)
-    public = public_text(made.ring.public)
+    from anml.ledger.keys import public_text
+    from anml.ledger.store import Charter, create
+
+    charter = Charter(by or getpass.getuser(), single_person, payee_wait_days, appeals)
+    made = create(place(ledger), keys, origin, charter=charter)
+    public, who, folder = public_text(made.ring.public), made.signers.acting(), made.signers.folder
     made.close()
-    lines = (f"Made the ledger {origin!r}.", f"Its public key, for everybody: {public}")
-    show(json, {"origin": origin, "public_key": public}, lines)
+    lines = [
+        f"Made the ledger {origin!r}.",
+        f"Its public key, for everybody: {public}",
+        f"You are {who}; your key is {folder}/{who}.pem. Keep a copy of it where nobody else can read it.",
+    ]
+    if single_person:
+        lines.append("One person keeps this ledger, and every statement says so.")
+    else:
+        lines += [
+            "Money needs a second person, who makes a key with: anml ledger staff new NAME",
+            f"and whom you bring in with: anml ledger staff add NAME --public-key KEY --by {who}",
+        ]
+    value = {"origin": origin, "public_key": public, "founder": who, "single_person": single_person}
+    show(json, value, lines)
 
 
 @app.command()
 def contributors(
-    pid: Annotated[str | None, typer.Argument(help="Show one contributor in full.")] = None,
-    name: Annotated[str | None, typer.Option(help="Set the person's name.")] = None,
+    who: Annotated[
+        str | None, typer.Argument(help="Show one: an identifier, a name, or source:name.", metavar="WHO")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="Set the person's name; somebody else confirms.")] = None,
     email: Annotated[str | None, typer.Option(help="Set the e-mail address.")] = None,
-    iban: Annotated[str | None, typer.Option(help="Set the bank account.")] = None,
-    bic: Annotated[str | None, typer.Option(help="Set the bank's BIC.")] = None,
+    iban: Annotated[str | None, typer.Option(help="Set the bank account; somebody else confirms.")] = None,
+    bic: Annotated[str | None, typer.Option(help="Set the bank's BIC; somebody else confirms.")] = None,
+    bank: Annotated[
+        Path | None, typer.Option(help="CSV with contributor, name, iban and bic, for many at once.")
+    ] = None,
     find: Annotated[str | None, typer.Option(help="Identifier of an account, as source:name.")] = None,
+    by: By = None,
+    sign: Sign = None,
     domain: Domain = "default",
     policy: PolicyFile = None,
     ledger: LedgerUrl = None,
@@ -58,21 +92,33 @@ def contributors(
     json: Json = False,
 ) -> None:
     """List contributors, or show and change what is known of one."""
-    from anml.app.payout import set_payee
+    from anml.app.names import find_person
+    from anml.app.payout import read_bank_details, set_email, set_payee, set_payees
     from anml.surfaces import contributor_view
 
-    changes = {"name": name, "email": email, "iban": iban, "bic": bic}
+    changes = {"name": name, "iban": iban, "bic": bic}
     given = {key: value for key, value in changes.items() if value is not None}
-    with opened(ledger, keys) as book:
+    with opened(ledger, keys, sign, by) as book:
         if find is not None:
             found = contributor_view.find(book, find)
             show(json, {"contributor": found}, [found])
             return
-        if given and pid is None:
+        if bank is not None:
+            details = {find_person(book, one): about for one, about in read_bank_details(bank).items()}
+            numbers = set_payees(book, details, by)
+            lines, done = proposed(book, numbers, f"bank details of {len(numbers)} contributors")
+            show(json, {"proposals": numbers, "set": done}, lines)
+            return
+        if (given or email) and who is None:
             raise InputError("name the contributor whose details to set")
+        pid = None if who is None else find_person(book, who)
+        if pid is not None and email is not None:
+            set_email(book, pid, email, by)
         if pid is not None and given:
-            set_payee(book, pid, given)
-        if pid is None:
+            number = set_payee(book, pid, given, by)
+            lines, done = proposed(book, [number], f"{', '.join(given)} of {names_of(book)[pid]}")
+            show(json, {"contributor": pid, "proposal": number, "set": done}, lines)
+        elif pid is None:
             contributor_view.show_all(book, domain, read_policy(policy), json)
         else:
             contributor_view.show_one(book, pid, domain, read_policy(policy), json)
@@ -82,22 +128,31 @@ def contributors(
 def map_(
     accounts: Annotated[list[str], typer.Argument(help="Accounts as source:name, or one CSV file.")],
     to: Annotated[str | None, typer.Option(help="The contributor they belong to.")] = None,
+    by: By = None,
+    sign: Sign = None,
     ledger: LedgerUrl = None,
     keys: Keys = None,
     json: Json = False,
 ) -> None:
-    """Say which accounts are one person; a CSV has the columns source, account and contributor."""
+    """Say which accounts are one person, here or in a CSV (source, account, contributor)."""
     from anml.app.identity import map_accounts, read_identity_map
+    from anml.app.names import find_person
 
     if to is None:
         if len(accounts) != 1 or not accounts[0].endswith(".csv"):
             raise InputError("give --to CONTRIBUTOR, or one .csv file with source, account and contributor")
         pairs = read_identity_map(Path(accounts[0]))
-    else:
-        pairs = [(account, to) for account in accounts]
-    with opened(ledger, keys) as book:
-        done = map_accounts(book, pairs)
-    show(json, {"mapped": done}, [f"{account} is {pid}" for account, pid in done.items()])
+    with opened(ledger, keys, sign, by) as book:
+        if to is not None:
+            owner = to if ":" in to else find_person(book, to)
+            pairs = [(account, owner) for account in accounts]
+        done, numbers = map_accounts(book, pairs, by)
+        names = names_of(book)
+        lines = [f"{account} is {names.get(pid, pid)} ({pid})" for account, pid in done.items()]
+        if numbers:
+            said, _ = proposed(book, numbers, f"{len(numbers)} accounts mapped")
+            lines += said
+    show(json, {"mapped": done, "proposals": numbers}, lines)
 
 
 @app.command()
@@ -111,6 +166,7 @@ def attest(
     about: Annotated[list[str] | None, typer.Option(help="A contributor, or a file by its contents.")] = None,
     out: Annotated[Path | None, typer.Option(help="Where the new attestation goes.")] = None,
     until: Annotated[str | None, typer.Option(help="Time until which to believe it.")] = None,
+    by: By = None,
     ledger: LedgerUrl = None,
     keys: Keys = None,
     dry_run: DryRun = False,
@@ -134,10 +190,11 @@ def attest(
         return
     if not envelopes:
         raise InputError("give attestations to take in, or --sign KEY to make one")
-    with opened(ledger, keys) as book:
-        made = take_files(book, envelopes, until, dry_run=dry_run)
+    with opened(ledger, keys, None, by) as book:
+        made = take_files(book, envelopes, until, by=by, dry_run=dry_run)
+        names = names_of(book)
     taken = [{"entry": e.seq, "contributor": e.subject, "kind": e.body["kind"]} for e in made]
-    lines = [f"entry {e['entry']}: {e['kind']} for {e['contributor']}" for e in taken]
+    lines = [f"entry {e['entry']}: {e['kind']} for {names.get(e['contributor'], '')}" for e in taken]
     show(json, {"evidence": taken}, lines or ["Nothing new: it was recorded before."])
 
 
@@ -152,7 +209,7 @@ def verify(
     keys: Keys = None,
     json: Json = False,
 ) -> None:
-    """Check every hash, link, sum and settlement; with an older checkpoint also that nothing was cut off."""
+    """Replay every entry by the rules it was written by; with an older checkpoint also that it only grew."""
     from anml.app.verify import verify as check
     from anml.ledger import checkpoint as notes
     from anml.ledger.keys import read_public
@@ -161,17 +218,25 @@ def verify(
         _verify_growth(proof, public_key, json)
         return
     with opened(ledger, keys) as book:
-        public = read_public(public_key) if public_key else book.ring.public if checkpoint else b""
-        older = [notes.read(read_text(path, "checkpoint"), public) for path in checkpoint or []]
-        found = check(book, tuple(older))
+        public = read_public(public_key) if public_key else None
+        signed = public or (book.ring.public if checkpoint else b"")
+        older = [notes.read(read_text(path, "checkpoint"), signed) for path in checkpoint or []]
+        found = check(book, tuple(older), public)
+        by_itself = public is None and book.keys is None
     value = {
         "entries": found.entries,
         "root": found.root.hex(),
         "sound": not found.problems,
         "problems": found.problems,
     }
-    good = f"{found.entries} entries, every hash, link and sum holds; root {found.root.hex()}"
-    advice = [] if older else ["Without an older checkpoint nobody can tell whether the end was cut off."]
+    good = (
+        f"{found.entries} entries, every hash, link, step, signature and sum holds; root {found.root.hex()}"
+    )
+    advice = [] if older else ["Without an older checkpoint nobody can tell an old copy from the newest one."]
+    if by_itself:
+        advice.append(
+            "Checked with the key that the log itself names; give the one you know as --public-key."
+        )
     show(json, value, [f"PROBLEM: {problem}" for problem in found.problems] or [good, *advice])
     if found.problems:
         raise typer.Exit(1)
@@ -223,9 +288,42 @@ def checkpoint(
 
 
 @app.command()
+def watch(
+    to: Annotated[Path, typer.Option(help="Folder of checkpoints, best on another machine.")],
+    every: Annotated[
+        int | None, typer.Option(help="Do it again after so many seconds, until stopped; else once.")
+    ] = None,
+    ledger: LedgerUrl = None,
+    keys: Keys = None,
+    json: Json = False,
+) -> None:
+    """Hold the log against every checkpoint in a folder and add one of now; exits with 1 where it differs."""
+    import time
+
+    from anml.app.verify import watch as look
+
+    while True:
+        with opened(ledger, keys) as book:
+            found = look(book, to)
+        value = {"size": found.size, "compared": found.compared, "sound": not found.problems,
+                 "problems": found.problems}  # fmt: skip
+        good = (
+            f"{found.size} entries hold against {found.compared} older checkpoints in {to}; one more is kept."
+        )
+        show(json, value, [f"PROBLEM: {problem}" for problem in found.problems] or [good])
+        if found.problems:
+            raise typer.Exit(1)
+        if every is None:
+            return
+        time.sleep(every)
+
+
+@app.command()
 def erase(
-    pid: Annotated[str, typer.Argument(help="The contributor to forget.")],
+    who: Annotated[str, typer.Argument(help="The contributor to forget.", metavar="WHO")],
     anyway: Annotated[bool, typer.Option("--anyway", help="Even with money still open.")] = False,
+    by: By = None,
+    sign: Sign = None,
     ledger: LedgerUrl = None,
     keys: Keys = None,
     dry_run: DryRun = False,
@@ -233,10 +331,14 @@ def erase(
 ) -> None:
     """Delete everything personal about a contributor; the books stay and still verify."""
     from anml.app.erase import erase as forget
+    from anml.app.names import find_person
 
-    with opened(ledger, keys) as book:
-        left = forget(book, pid, anyway=anyway, dry_run=dry_run)
+    with opened(ledger, keys, sign, by) as book:
+        pid = find_person(book, who)
+        left = forget(book, pid, by=by, anyway=anyway, dry_run=dry_run)
     lines = [f"{'Would erase' if dry_run else 'Erased'} the personal data of {pid}."]
+    lines += [f"With it that of {', '.join(left.also)}: the same person."] * bool(left.also)
+    lines += [f"NOT reached: {place}." for place in left.unreached]
     lines += [
         f"Their rows were used in run {run} (settlement {sid})."
         for run, sid in zip(left.runs, left.settlements, strict=True)

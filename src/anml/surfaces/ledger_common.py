@@ -11,6 +11,7 @@ import typer
 
 from anml.app.files import read_text
 from anml.core.errors import InputError
+from anml.surfaces.names import printable
 
 if TYPE_CHECKING:
     from anml.core.signals.policy import Policy
@@ -25,6 +26,14 @@ LedgerUrl = Annotated[
 Keys = Annotated[
     Path | None,
     typer.Option("--keys", envvar="ANML_KEYS", help="Folder with the ledger's keys; beside a SQLite file."),
+]
+By = Annotated[
+    str | None,
+    typer.Option(envvar="ANML_BY", help="Who you are: a staff identifier; else whose key alone is at hand."),
+]
+Sign = Annotated[
+    Path | None,
+    typer.Option(help="Your private key; else it is found by your name, or in a running SSH agent."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would happen; write nothing.")]
@@ -42,12 +51,15 @@ def place(url: str | None) -> str:
 
 
 @contextmanager
-def opened(url: str | None, keys: Path | None) -> Iterator["Ledger"]:
-    """An open ledger, closed at the end."""
+def opened(
+    url: str | None, keys: Path | None, sign: Path | None = None, by: str | None = None
+) -> Iterator["Ledger"]:
+    """An open ledger, closed at the end; `by` acts in it, with the key `sign`."""
     from anml.ledger.engine import refused
     from anml.ledger.store import open_ledger
 
-    ledger = open_ledger(place(url), keys)
+    ledger = open_ledger(place(url), keys, sign=sign)
+    ledger.signers.name = by
     try:
         # A full disk, a lost connection: the transaction was taken back, and the reason is said.
         with refused(ledger.engine.url):
@@ -76,13 +88,14 @@ def show(json: bool, value: dict[str, Any], lines: Iterable[str]) -> None:
         print(jsonlib.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
         return
     for line in lines:
-        print(line)
+        # Names come from outside: what would move the cursor or turn the line round is taken out.
+        print("\n".join(printable(part) for part in line.split("\n")))
 
 
 def warn(warnings: Iterable[str]) -> None:
     """Warnings on the error stream, so that output stays clean."""
     for text in warnings:
-        print(f"warning: {text}", file=sys.stderr)
+        print(f"warning: {printable(text)}", file=sys.stderr)
 
 
 def columns(header: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
@@ -112,3 +125,35 @@ def named_settlement(book: "Ledger", name: str, state: str | None = None) -> str
     if not found:
         raise InputError(f"there is no {state or ''} settlement yet".replace("  ", " "))
     return found[-1]
+
+
+def named_batch(book: "Ledger", name: str) -> str:
+    """A payout batch by its name, or the latest one by that word."""
+    from anml.ledger.payouts import batches
+
+    if name != "latest":
+        return name
+    with book.read() as connection:
+        found = [batch.id for batch in batches(connection)]
+    if not found:
+        raise InputError("there is no payout batch yet")
+    return found[-1]
+
+
+def names_of(book: "Ledger") -> dict[str, str]:
+    """What contributors are called on screens."""
+    from anml.app.names import shown_names
+
+    with book.read() as connection:
+        return shown_names(book, connection)
+
+
+def proposed(book: "Ledger", numbers: Sequence[int], what: str) -> tuple[list[str], bool]:
+    """What to say after a proposal; where one person keeps the ledger, it is confirmed at once."""
+    from anml.app.steps import confirm_all, is_single_person
+
+    if is_single_person(book):
+        confirm_all(book, numbers)
+        return [what], True
+    listed = " ".join(map(str, numbers))
+    return [f"{what}: proposed.", f"Next, somebody else: anml ledger confirm {listed} --by THEM"], False

@@ -6,16 +6,20 @@ from typing import Annotated
 import typer
 
 from anml.surfaces.ledger_common import (
+    By,
     Domain,
     Json,
     Keys,
     LedgerUrl,
     PolicyFile,
+    Sign,
     columns,
+    names_of,
     opened,
+    proposed,
     read_policy,
     show,
-)
+)  # fmt: skip
 
 app = typer.Typer(help="Track records: shown, replayed, fed.", no_args_is_help=True)
 
@@ -37,9 +41,10 @@ def show_(
 
     with opened(ledger, keys) as book:
         found = standings_now(book, domain, policy=read_policy(policy))
+        names = names_of(book)
     rows = [
         (
-            pid,
+            names.get(pid, pid),
             f"{s.r:.3f}",
             f"{s.track.low:.2f}-{s.track.high:.2f}",
             s.track.events,
@@ -59,7 +64,7 @@ def show_(
 
 @app.command("replay")
 def replay(
-    pid: Annotated[str, typer.Argument(help="The contributor.", show_default=False)],
+    who: Annotated[str, typer.Argument(help="The contributor.", show_default=False, metavar="WHO")],
     domain: Domain = "default",
     policy: PolicyFile = None,
     ledger: LedgerUrl = None,
@@ -69,10 +74,12 @@ def replay(
     """Recompute one contributor's r from scratch, event by event."""
     from datetime import UTC, datetime
 
+    from anml.app.names import find_person
     from anml.app.reputation import replay_history
-    from anml.ledger.store import stamp
+    from anml.ledger.times import stamp
 
     with opened(ledger, keys) as book:
+        pid = find_person(book, who)
         steps, now = replay_history(book, pid, domain, policy=read_policy(policy))
     times = [stamp(datetime.fromtimestamp(step.event.at, UTC)) for step in steps]
     value = [
@@ -101,7 +108,11 @@ def replay(
 @app.command("add")
 def add(
     run: Annotated[Path, typer.Argument(help="Folder of a run.", show_default=False)],
-    source: Annotated[str, typer.Option(help="Place the run's contributor names belong to.")] = "run",
+    source: Annotated[
+        str | None, typer.Option(help="Place the run's contributor names belong to; any that knows them.")
+    ] = None,
+    by: By = None,
+    sign: Sign = None,
     domain: Domain = "default",
     ledger: LedgerUrl = None,
     keys: Keys = None,
@@ -110,8 +121,8 @@ def add(
     """Record the held-out quality of a run; it weighs a quarter of a gold answer."""
     from anml.app.run_scores import add_run
 
-    with opened(ledger, keys) as book:
-        made = add_run(book, run, source, domain)
+    with opened(ledger, keys, sign, by) as book:
+        made = add_run(book, run, source, domain, by)
     show(json, {"new_scores": made}, [f"{made} new scores."])
 
 
@@ -119,7 +130,7 @@ def add(
 def trust(
     trusted: Annotated[
         list[str] | None,
-        typer.Argument(help="Contributors or verifiers trusted beforehand; else the policy's roots."),
+        typer.Argument(help="Contributors or verifiers to trust beforehand, beside those on record."),
     ] = None,
     policy: PolicyFile = None,
     ledger: LedgerUrl = None,
@@ -127,15 +138,36 @@ def trust(
     json: Json = False,
 ) -> None:
     """Follow who verified whom from a trusted set (EigenTrust), and show what it counts for in r."""
-    from dataclasses import replace
-
     from anml.app.trust import trust_graph
 
-    rule = read_policy(policy).trust
-    roots = tuple(trusted or rule.roots)
     with opened(ledger, keys) as book:
-        found = trust_graph(book, roots, replace(rule, roots=roots))
+        found = trust_graph(book, trusted or (), read_policy(policy).trust)
+        names = names_of(book)
     rows = sorted(found.trust.items(), key=lambda pair: (-pair[1], pair[0]))
     header = ("who", "trust", "good events at most")
-    shown = [(who, f"{value:.4f}", f"{found.endorsed.get(who, 0.0):.2f}") for who, value in rows]
+    shown = [
+        (names.get(who, who), f"{value:.4f}", f"{found.endorsed.get(who, 0.0):.2f}") for who, value in rows
+    ]
     show(json, found._asdict(), columns(header, shown))
+
+
+@app.command("reviewer")
+def reviewer(
+    who: Annotated[str, typer.Argument(help="The contributor whose reviews are to count.", metavar="WHO")],
+    off: Annotated[bool, typer.Option("--off", help="Their reviews shall no longer count.")] = False,
+    by: By = None,
+    sign: Sign = None,
+    ledger: LedgerUrl = None,
+    keys: Keys = None,
+    json: Json = False,
+) -> None:
+    """Propose that somebody's reviews count: they are trusted beforehand then. Somebody else confirms it."""
+    from anml.app.names import find_person
+    from anml.app.trust import name_reviewer
+
+    with opened(ledger, keys, sign, by) as book:
+        pid = find_person(book, who)
+        made = name_reviewer(book, pid, by, on=not off)
+        said = "no longer" if off else "as"
+        lines, done = proposed(book, [made.seq], f"{names_of(book)[pid]} {said} a reviewer")
+    show(json, {"contributor": pid, "proposal": made.seq, "named": done}, lines)

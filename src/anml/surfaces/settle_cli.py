@@ -9,40 +9,49 @@ import typer
 from anml.app.files import check_place, write_file
 from anml.core.errors import InputError
 from anml.surfaces.ledger_common import (
+    By,
     Domain,
     DryRun,
     Json,
     Keys,
     LedgerUrl,
     PolicyFile,
+    Sign,
     columns,
     named_settlement,
+    names_of,
     opened,
     read_policy,
     show,
+    warn,
 )  # fmt: skip
 
 if TYPE_CHECKING:
     from anml.app.settle import Terms
     from anml.ledger.store import Ledger
 
-By = Annotated[str | None, typer.Option(help="Who you are: a staff identifier, not an address.")]
-
 
 def settle(
     run: Annotated[Path | None, typer.Argument(help="Folder of a run to settle.", show_default=False)] = None,
     pool: Annotated[str | None, typer.Option(help="Amount to share, such as 10000 or 0.50.")] = None,
+    per_label: Annotated[
+        str | None,
+        typer.Option(help="Pay this for each label that counts, such as 0.05, in place of a pool."),
+    ] = None,
     currency: Annotated[str | None, typer.Option(help="Three letters, such as EUR.")] = None,
+    project: Annotated[
+        str, typer.Option(help="Name of the project, for statements; the data's without.")
+    ] = "",
     by: By = None,
     approve: Annotated[
         str | None, typer.Option(help="Approve this drafted settlement, or the latest.")
     ] = None,
     release: Annotated[str | None, typer.Option(help="Release what this one, or the latest, holds.")] = None,
     withdraw: Annotated[str | None, typer.Option(help="Take back this draft.")] = None,
-    supersedes: Annotated[str | None, typer.Option(help="The settlement of this run to replace.")] = None,
-    sign: Annotated[
-        Path | None, typer.Option(help="Private key of the approver, where one is known.")
+    supersedes: Annotated[
+        str | None, typer.Option(help="The settlement of these rows to replace, or the latest.")
     ] = None,
+    sign: Sign = None,
     weight: Annotated[str | None, typer.Option(help="product, p_correct, equal or blend.")] = None,
     volume: Annotated[
         str, typer.Option(help="Pay grows with rows to this power, above 0 and up to 1.")
@@ -57,7 +66,9 @@ def settle(
         Path | None, typer.Option(help="CSV with contributor and value, such as Shapley values.")
     ] = None,
     window_days: Annotated[int, typer.Option(help="Days in which a contributor may dispute.")] = 14,
-    source: Annotated[str, typer.Option(help="Place the run's contributor names belong to.")] = "run",
+    source: Annotated[
+        str | None, typer.Option(help="Place the run's contributor names belong to; any that knows them.")
+    ] = None,
     manifest: Annotated[Path | None, typer.Option(help="Write the frozen manifest here.")] = None,
     domain: Domain = "default",
     policy: PolicyFile = None,
@@ -68,37 +79,46 @@ def settle(
 ) -> None:
     """Share a pool by a run's weights: draft, then --approve by a second person, then --release."""
     steps = [name for name in (run, approve, release, withdraw) if name is not None]
-    with opened(ledger, keys) as book:
+    with opened(ledger, keys, sign, by) as book:
         if not steps:
             _list(book, json)
             return
         if len(steps) > 1:
             raise InputError("one step at a time: a run, --approve, --release or --withdraw")
         if release is not None:
-            _release(
-                book, named_settlement(book, release, "posted"), domain, read_policy(policy), dry_run, json
-            )
+            sid = named_settlement(book, release, "posted")
+            _release(book, sid, by, domain, read_policy(policy), dry_run, json)
             return
-        if by is None:
-            raise InputError("say who you are with --by")
         if approve is not None:
-            _approve(book, named_settlement(book, approve, "drafted"), by, sign, dry_run, json)
+            _approve(book, named_settlement(book, approve, "drafted"), by, dry_run, json)
             return
         if withdraw is not None:
             _withdraw(book, named_settlement(book, withdraw, "drafted"), by, dry_run, json)
             return
-        if pool is None or currency is None or run is None:
-            raise InputError("give the run with --pool and --currency")
+        if (pool is None) == (per_label is None) or currency is None or run is None:
+            raise InputError("give the run with --currency, and --pool or --per-label")
         shares = (volume, min_share, max_share, newcomers)
-        terms = _terms(pool, currency, by, weight, shares, window_days, source, domain, supersedes)
-        extra = _multipliers(multiplier)
-        terms = replace(terms, multipliers=extra, policy=read_policy(policy), accept=accept_doubtful)
+        old = None if supersedes is None else named_settlement(book, supersedes)
+        terms = _terms(pool or "0", currency, by, weight, shares, window_days, source, domain, old)
+        terms = replace(
+            terms, multipliers=_multipliers(multiplier), policy=read_policy(policy), accept=accept_doubtful,
+            project=project, rate=_rate(per_label),
+        )  # fmt: skip
         _draft(book, run, terms, manifest, dry_run, json)
 
 
+def _rate(text: str | None) -> int:
+    from anml.core.money import parse_amount
+
+    rate = 0 if text is None else parse_amount(text)
+    if text is not None and rate <= 0:
+        raise InputError(f"a rate per label is more than 0, got {text!r}")
+    return rate
+
+
 def _terms(
-    pool: str, currency: str, by: str, weight: str | None, shares: tuple[str, str, str, str],
-    window_days: int, source: str, domain: str, supersedes: str | None,
+    pool: str, currency: str, by: str | None, weight: str | None, shares: tuple[str, str, str, str],
+    window_days: int, source: str | None, domain: str, supersedes: str | None,
 ) -> "Terms":  # fmt: skip
     from anml.app.settle import Terms
     from anml.core.money import parse_amount
@@ -117,7 +137,7 @@ def _draft(
 ) -> None:
     from anml.app.settle import draft
     from anml.core.canonical import canonical
-    from anml.core.money import show_amount
+    from anml.core.money import show_money
     from anml.core.settle import UNIT
 
     if manifest is not None:
@@ -125,15 +145,17 @@ def _draft(
     made = draft(book, run, terms, dry_run=dry_run)
     if manifest is not None and not dry_run:
         write_file(manifest, canonical(made.manifest))
+    warn(made.warnings)
+    names = names_of(book)
     lines = {line["pid"]: line for line in made.manifest["contributors"]}
     order = sorted(made.amounts, key=lambda pid: (-made.amounts[pid][0], pid))
     rows = [
         (
-            pid,
+            names.get(pid, pid),
             lines[pid]["rows"],
             lines[pid]["kept"],
             f"{made.amounts[pid][1] / UNIT:.4%}",
-            show_amount(made.amounts[pid][0]),
+            show_money(made.amounts[pid][0], terms.currency),
             _marks(lines[pid]),
         )
         for pid in order
@@ -148,7 +170,9 @@ def _draft(
         "amounts": {pid: amount for pid, (amount, _) in made.amounts.items()},
         "doubtful": made.manifest.get("doubtful"),
     }
-    head = f"{'Would draft' if dry_run else 'Drafted'} {made.id} by {made.manifest['rules']['weight']}."
+    pool = f"{show_money(made.manifest['pool'], terms.currency)} {terms.currency}"
+    how = f"by {made.manifest['rules']['weight']}" if not terms.rate else "by a rate per label"
+    head = f"{'Would draft' if dry_run else 'Drafted'} {made.id}: {pool} {how}."
     tail = [] if dry_run else [f"Next, somebody else: anml settle --approve {made.id} --by THEM"]
     header = ("contributor", "rows", "kept", "share", terms.currency, "")
     show(json, value, [head, *_doubt(made.manifest), *columns(header, rows), *tail])
@@ -170,36 +194,45 @@ def _doubt(manifest: dict[str, Any]) -> list[str]:
     return [f"The run is doubtful: {said['because']}.", f"Accepted by {said['by']}: {said['accepted']}"]
 
 
-def _approve(book: "Ledger", sid: str, by: str, sign: Path | None, dry_run: bool, json: bool) -> None:
+def _approve(book: "Ledger", sid: str, by: str | None, dry_run: bool, json: bool) -> None:
     from anml.app.settle import approve
+    from anml.core.money import show_money
     from anml.ledger.book import settlement
-    from anml.ledger.keys import read_private
 
-    made = approve(book, sid, by, read_private(sign) if sign else None, dry_run=dry_run)
+    made = approve(book, sid, by, dry_run=dry_run)
     with book.read() as connection:
         found = settlement(connection, sid)
-    value = {"settlement": sid, "state": "posted", "entry": made.seq, "by": by, "dry_run": dry_run}
+    value = {"settlement": sid, "state": "posted", "entry": made.seq, "by": made.by, "dry_run": dry_run}
     done = "Would post" if dry_run else "Posted"
-    lines = [f"{done} {sid}: every amount is held until the dispute window is over."]
+    pool = f"{show_money(found.pool, found.currency)} {found.currency}"
+    lines = [f"{done} {sid}, {pool}: every amount is held until the dispute window is over."]
     if found.accepted:
         lines.append(f"Its run is doubtful; {found.by} accepted that: {found.accepted}")
     show(json, value, lines)
 
 
-def _release(book: "Ledger", sid: str, domain: str, policy: Any, dry_run: bool, json: bool) -> None:
+def _release(
+    book: "Ledger", sid: str, by: str | None, domain: str, policy: Any, dry_run: bool, json: bool
+) -> None:
     from anml.app.settle import release
-    from anml.core.money import show_amount
+    from anml.core.money import show_money
+    from anml.ledger.book import settlement
 
-    done = release(book, sid, domain, policy, dry_run=dry_run)
-    lines = [f"{pid}  {show_amount(amount)} released" for pid, amount in sorted(done.released.items())]
-    lines += [
-        f"{pid}  {show_amount(amount)} back to the pool" for pid, amount in sorted(done.returned.items())
-    ]
-    lines += [f"{pid}  waits: {reason}" for pid, reason in sorted(done.waiting.items())]
+    done = release(book, sid, domain, policy, by=by, dry_run=dry_run)
+    names = names_of(book)
+    with book.read() as connection:
+        currency = settlement(connection, sid).currency
+
+    def listed(amounts: dict[str, int], what: str) -> list[str]:
+        shown = [(names.get(pid, pid), show_money(amount, currency)) for pid, amount in amounts.items()]
+        return [f"{name}  {amount} {currency} {what}" for name, amount in sorted(shown)]
+
+    lines = listed(done.released, "released") + listed(done.returned, "back to the pool")
+    lines += [f"{names.get(pid, pid)}  waits: {reason}" for pid, reason in sorted(done.waiting.items())]
     show(json, {"settlement": sid, "dry_run": dry_run, **done._asdict()}, lines or ["Nothing is held."])
 
 
-def _withdraw(book: "Ledger", sid: str, by: str, dry_run: bool, json: bool) -> None:
+def _withdraw(book: "Ledger", sid: str, by: str | None, dry_run: bool, json: bool) -> None:
     from anml.ledger import book as steps
 
     book.carry_out(lambda tx: steps.withdraw(tx, sid, by), dry_run=dry_run)
@@ -208,13 +241,17 @@ def _withdraw(book: "Ledger", sid: str, by: str, dry_run: bool, json: bool) -> N
 
 
 def _list(book: "Ledger", json: bool) -> None:
-    from anml.core.money import show_amount
+    from anml.core.money import show_money
     from anml.ledger.book import settlements
 
     with book.read() as connection:
         found = settlements(connection)
-    rows = [(s.id, s.state, show_amount(s.pool), s.currency, s.by, (s.posted or "")[:10]) for s in found]
-    header = ("settlement", "state", "pool", "", "by", "posted")
+    rows = [
+        (s.id, s.project, s.state, show_money(s.pool, s.currency), s.currency, s.by, s.approved_by or "",
+         (s.posted or "")[:10])
+        for s in found
+    ]  # fmt: skip
+    header = ("settlement", "project", "state", "pool", "", "drafted by", "approved by", "posted")
     show(json, {"settlements": [s._asdict() for s in found]}, columns(header, rows))
 
 

@@ -8,14 +8,18 @@ import typer
 from anml.app.files import check_place, read_bytes, read_text, write_file
 from anml.core.errors import InputError
 from anml.surfaces.ledger_common import (
+    By,
     Domain,
     DryRun,
     Json,
     Keys,
     LedgerUrl,
     PolicyFile,
+    Sign,
     columns,
+    named_batch,
     named_settlement,
+    names_of,
     opened,
     read_policy,
     show,
@@ -32,6 +36,12 @@ def statement(
     ] = None,
     contributor: Annotated[list[str] | None, typer.Option(help="Only these contributors.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for signed JSON, HTML and statements.csv.")] = None,
+    bundle: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder for a bundle each: statement, proofs, public key and a program that checks them."
+        ),
+    ] = None,
     verify: Annotated[Path | None, typer.Option(help="Check this signed statement instead.")] = None,
     public_key: Annotated[str | None, typer.Option(help="The ledger's public key, to check with.")] = None,
     domain: Domain = "default",
@@ -41,46 +51,61 @@ def statement(
     json: Json = False,
 ) -> None:
     """Write a statement for each contributor of a settlement, or check one."""
+    from anml.app.names import find_person
     from anml.app.statement import build, sign
-    from anml.core.money import show_amount
+    from anml.core.money import show_money
     from anml.surfaces.exports import statements_csv
-    from anml.surfaces.statement_html import statement_html
+    from anml.surfaces.statement_html import statement_html, write_bundle
 
     if verify is not None:
         _verify(verify, public_key, ledger, keys, json)
         return
     if settlement is None:
         raise InputError("give the settlement, or a statement with --verify")
-    if out is not None:
-        check_place(out / "statements.csv")
+    for folder in (out, bundle):
+        if folder is not None:
+            check_place(folder / "statements.csv")
     with opened(ledger, keys) as book:
         settlement = named_settlement(book, settlement, "posted")
-        made = build(book, settlement, contributor, domain, read_policy(policy))
-        if out is not None:
-            for pid, item in made.items():
-                write_file(out / f"{pid}.json", sign(book, item))
-                write_file(out / f"{pid}.html", statement_html(item))
-            write_file(out / "statements.csv", statements_csv(made.values()))
+        chosen = None if contributor is None else [find_person(book, text) for text in contributor]
+        made = build(book, settlement, chosen, domain, read_policy(policy))
+        names = names_of(book)
+        signed = {pid: sign(book, item) for pid, item in made.items()} if out or bundle else {}
+        public = book.ring.public
+    if out is not None:
+        for pid, item in made.items():
+            write_file(out / f"{pid}.json", signed[pid])
+            write_file(out / f"{pid}.html", statement_html(item))
+        write_file(out / "statements.csv", statements_csv(made.values()))
+    if bundle is not None:
+        for pid, item in made.items():
+            write_bundle(bundle / pid, item, signed[pid], public)
+    currency = next(iter(made.values()))["currency"] if made else ""
     rows = [
         (
-            pid,
+            names.get(pid, pid),
             s["rows"]["kept"],
-            *(show_amount(s["amounts"][name]) for name in ("gross", "held", "released", "paid")),
+            *(show_money(s["amounts"][name], currency) for name in ("gross", "held", "released", "paid")),
+            pid,
         )
         for pid, s in made.items()
     ]
-    lines = columns(("contributor", "kept", "gross", "held", "released", "paid"), rows)
+    head = ("contributor", "kept", f"gross {currency}", "held", "released", "paid", "identifier")
     value = {
         "settlement": settlement,
         "statements": list(made.values()),
         "out": None if out is None else str(out),
+        "bundle": None if bundle is None else str(bundle),
     }
-    show(json, value, lines + ([f"Wrote {len(made)} statements to {out}"] if out else []))
+    lines = columns(head, sorted(rows))
+    lines += [f"Wrote {len(made)} statements to {out}"] if out else []
+    lines += [f"Wrote {len(made)} bundles to {bundle}; in each: python verify.py"] if bundle else []
+    show(json, value, lines)
 
 
 def _verify(path: Path, public_key: str | None, url: str | None, keys: Path | None, json: bool) -> None:
-    from anml.app.statement import verify
-    from anml.core.money import show_amount
+    from anml.app.statement_check import verify
+    from anml.core.money import show_money
     from anml.ledger.keys import read_public
 
     if public_key is not None:
@@ -89,26 +114,43 @@ def _verify(path: Path, public_key: str | None, url: str | None, keys: Path | No
         with opened(url, keys) as book:
             public = book.ring.public
     found = verify(read_bytes(path, "statement"), public)
-    gross = show_amount(found["amounts"]["gross"])
+    sums, currency = found["amounts"], found["currency"]
+    due = sums["gross"] + sums["corrected"] - sums["returned"] - sums["reversed"]
     value = {
         "verified": True,
         "contributor": found["contributor"],
         "settlement": found["settlement"],
-        "gross": gross,
+        "gross": show_money(sums["gross"], currency),
+        "due": show_money(due, currency),
+        "changes": {name: show_money(sums[name], currency) for name in ("corrected", "returned", "reversed")},
     }
-    line = f"Sound: {found['contributor']} was credited {gross} {found['currency']} in {found['settlement']}."
-    show(json, value, [line, "Signature, checkpoint and inclusion proof hold."])
+    who = found["name"] or found["contributor"]
+    line = f"Sound: {who} was credited {value['gross']} {currency} in {found['settlement']}."
+    signs = {
+        "corrected": ("corrected by", 1),
+        "returned": ("back to the pool", -1),
+        "reversed": ("reversed", -1),
+    }
+    changes = [
+        f"{word} {show_money(sign * sums[name], currency)}"
+        for name, (word, sign) in signs.items()
+        if sums[name]
+    ]
+    changed = [f"Since then {', '.join(changes)}: {value['due']} {currency} in all."] if changes else []
+    alone = ["One person keeps this ledger."] if found["single_person"] else []
+    show(json, value, [line, *changed, *alone, "Signatures, checkpoint and inclusion proofs hold."])
 
 
 def payout(
     currency: Annotated[str | None, typer.Option(help="Pay what is due in this currency.")] = None,
-    by: Annotated[str | None, typer.Option(help="Who you are: a staff identifier.")] = None,
+    by: By = None,
+    sign: Sign = None,
     batch: Annotated[str | None, typer.Option(help="Name of the batch; the same one twice is one.")] = None,
     threshold: Annotated[str, typer.Option(help="Smallest amount to pay; the rest is carried.")] = "0",
     rail: Annotated[str, typer.Option(help="csv, or pain001 (needs bank details).")] = "csv",
     debtor: Annotated[Path | None, typer.Option(help="TOML with name, iban and bic of who pays.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the files of the batch.")] = None,
-    paid: Annotated[str | None, typer.Option(help="Record that this batch was paid.")] = None,
+    paid: Annotated[str | None, typer.Option(help="Record that this batch, or the latest, was paid.")] = None,
     failed: Annotated[str | None, typer.Option(help="Record that payments of this batch came back.")] = None,
     contributor: Annotated[
         list[str] | None, typer.Option(help="Only these, with --paid or --failed.")
@@ -119,22 +161,36 @@ def payout(
     json: Json = False,
 ) -> None:
     """Pay what was released: make a batch, then record what was paid or came back."""
-    from anml.app.payout import close, create
+    from anml.app.names import find_person
+    from anml.app.payout import close, create, load
     from anml.core.money import parse_amount
 
-    with opened(ledger, keys) as book:
+    if paid and failed:
+        raise InputError("one thing at a time: --paid or --failed")
+    with opened(ledger, keys, sign, by) as book:
         if paid or failed:
             if failed and not contributor:
                 raise InputError("say with --contributor whose payment came back")
-            done = close(book, str(paid or failed), contributor, paid=bool(paid), dry_run=dry_run)
-            _show_batch(done._asdict() | {"total": done.total}, done.payments, done.currency, json)
+            chosen = None if contributor is None else [find_person(book, text) for text in contributor]
+            name = named_batch(book, str(paid or failed))
+            done = close(book, name, chosen, paid=bool(paid), by=by, dry_run=dry_run)
+            value = done._asdict() | {"total": done.total}
+            _show_batch(value, done.payments, done.currency, names_of(book), json)
             return
-        if not (currency or by or batch):
+        if batch and out is not None and not currency:
+            again = load(book, named_batch(book, batch))
+            payer = _read_debtor(debtor) if rail == "pain001" else None
+            files = _write_batch(book, again, payer, out)
+            value = again.batch._asdict() | {"total": again.batch.total, "files": files}
+            _show_batch(value, again.batch.payments, again.batch.currency, names_of(book), json)
+            return
+        if not (currency or batch):
             _list_batches(book, json)
             return
-        if not (currency and by and batch):
+        if not (currency and batch):
             raise InputError(
-                "to pay, give --currency, --by and --batch; with none of them batches are listed"
+                "to pay, give --currency and --batch; with neither, batches are listed; --batch with --out "
+                "writes an earlier one again"
             )
         if out is not None:
             check_place(out / "books.beancount")
@@ -142,8 +198,9 @@ def payout(
         payer = _read_debtor(debtor) if rail == "pain001" and out is not None else None
         made = create(book, batch, currency, by, parse_amount(threshold), rail, dry_run=dry_run)
         files = _write_batch(book, made, payer, out) if out is not None and not dry_run else []
+        names = names_of(book)
     value = made.batch._asdict() | {"total": made.batch.total, "left_out": made.left_out, "dry_run": dry_run}
-    _show_batch(value | {"files": files}, made.batch.payments, currency, json, made.left_out)
+    _show_batch(value | {"files": files}, made.batch.payments, currency, names, json, made.left_out)
 
 
 def _read_debtor(path: Path | None) -> dict[str, str]:
@@ -175,14 +232,17 @@ def _write_batch(book: "Ledger", made: "Payouts", payer: dict[str, str] | None, 
 
 
 def _show_batch(
-    value: dict[str, Any], payments: Any, currency: str, json: bool, left_out: dict[str, str] | None = None
-) -> None:
+    value: dict[str, Any], payments: Any, currency: str, names: dict[str, str], json: bool,
+    left_out: dict[str, str] | None = None,
+) -> None:  # fmt: skip
     from anml.core.money import show_minor
 
-    rows = [(item.pid, show_minor(item.amount, currency), item.state) for item in payments]
+    rows = [
+        (names.get(item.pid, item.pid), show_minor(item.amount, currency), item.state) for item in payments
+    ]
     value = value | {"payments": [item._asdict() for item in payments]}
     lines = columns(("contributor", currency, "state"), rows)
-    lines += [f"{pid}  not paid: {reason}" for pid, reason in (left_out or {}).items()]
+    lines += [f"{names.get(pid, pid)}  not paid: {reason}" for pid, reason in (left_out or {}).items()]
     show(json, value, [*lines, *(f"Wrote {name}" for name in value.get("files", []))])
 
 

@@ -1,10 +1,15 @@
-"""A statement as one HTML page that needs nothing else: no script, no network."""
+"""A statement as one HTML page that needs nothing else, and as a bundle that anybody can check."""
 
 from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
-from anml.core.money import show_amount
+from anml.app.files import write_file
+from anml.core.canonical import canonical
+from anml.core.money import show_money
 from anml.core.settle import UNIT
+from anml.ledger.keys import public_text
 
 TITLES = {
     "gross": "Earned in this settlement",
@@ -17,6 +22,8 @@ TITLES = {
     "in_transit": "On its way to the bank (all settlements)",
     "paid": "Paid (all settlements)",
 }
+# Shown also where they are nothing.
+ALWAYS = ("gross", "held", "released", "paid")
 SIGNALS = {"v": "Verification", "r": "Reputation", "t": "Freshness"}
 
 
@@ -25,11 +32,32 @@ def statement_html(statement: Mapping[str, Any]) -> str:
     from jinja2 import Environment, PackageLoader, select_autoescape
 
     pages = Environment(loader=PackageLoader("anml.surfaces"), autoescape=select_autoescape(default=True))
-    amounts = {TITLES[name]: show_amount(value) for name, value in statement["amounts"].items()}
+    currency = statement["currency"]
+
+    def money(micro: int) -> str:
+        return show_money(micro, currency)
+
+    shown = {name: value for name, value in statement["amounts"].items() if value or name in ALWAYS}
+    amounts = {TITLES[name]: money(value) for name, value in shown.items()}
     bands = {
         SIGNALS[name]: {band: count for band, count in counts.items() if count}
         for name, counts in statement["bands"].items()
     }
-    share = f"{statement['share'] / UNIT:.6%}"
     page = pages.get_template("statement.html")
-    return page.render(s=statement, amounts=amounts, bands=bands, share=share, money=show_amount)
+    share = f"{statement['share'] / UNIT:.4%}"
+    return page.render(s=statement, amounts=amounts, bands=bands, share=share, money=money)
+
+
+_PART = ("head", "line", "place", "lines", "line_path")
+
+
+def write_bundle(folder: Path, statement: Mapping[str, Any], signed: bytes, public: bytes) -> None:
+    """All that an outsider needs to check one statement: no anml, no database, no network."""
+    proof = statement["proof"]
+    write_file(folder / "statement.json", signed)
+    write_file(folder / "statement.html", statement_html(statement))
+    write_file(folder / "manifest-part.json", canonical({name: proof[name] for name in _PART}) + b"\n")
+    write_file(folder / "checkpoint.txt", proof["checkpoint"])
+    write_file(folder / "log.pub", public_text(public) + "\n")
+    program = files("anml.surfaces") / "templates" / "verify_statement.py"
+    write_file(folder / "verify.py", program.read_bytes())

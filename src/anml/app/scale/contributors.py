@@ -8,8 +8,8 @@ from anml.core.checks import Floats
 from anml.core.evidence.belief import DOUBT
 from anml.core.evidence.classes import RIGHT
 from anml.core.evidence.partition import Beliefs
-from anml.core.evidence.verdicts import ACCUSED, TRUSTED, Accusation
 from anml.core.stats import beta_interval, wilson
+from anml.core.verdicts import ACCUSED, TRUSTED, Accusation
 
 
 def contributors_of(

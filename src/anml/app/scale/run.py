@@ -45,8 +45,8 @@ from anml.core.errors import InputError
 from anml.core.evidence.classes import NOISES, fit_classes
 from anml.core.evidence.partition import Beliefs, Sums, accused, learn, start
 from anml.core.evidence.side import Side
-from anml.core.evidence.verdicts import reason_for_doubt
 from anml.core.stats import Estimate
+from anml.core.verdicts import reason_for_doubt
 from anml.intake.columns import choose_columns
 from anml.intake.plain import codes_in
 

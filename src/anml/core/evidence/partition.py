@@ -25,7 +25,7 @@ from anml.core.evidence.classes import (
     Annotators,
     normalised,
 )
-from anml.core.evidence.verdicts import Accusation, accuse
+from anml.core.verdicts import Accusation, accuse
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,7 +257,7 @@ def accused(beliefs: Beliefs, table: Floats, squares: Floats, doubtful: bool) ->
 
 def _how_they_label(table: Floats, size: Floats, types: Floats) -> tuple[Bools, Bools]:
     """As `how_they_label` of verdicts, from a table that is there already."""
-    from anml.core.evidence.verdicts import MORE_WRONG
+    from anml.core.verdicts import MORE_WRONG
 
     given, truth = table.sum(axis=2), table.sum(axis=1)
     expected = given[:, :, None] * truth[:, None, :] / size[:, None, None]

@@ -71,6 +71,25 @@ def endorsements(
     return {name: events * min(value / like, 1.0) for name, value in trust.items() if value > 0}
 
 
+def reached(votes: Mapping[tuple[str, str], float], roots: Iterable[str]) -> frozenset[str]:
+    """Everybody whose trust is above zero: the pre-trusted set, and whom they and theirs vouch for.
+
+    Examples
+    --------
+    >>> sorted(reached({("root", "ann"): 1.0, ("x", "y"): 9.0, ("y", "x"): 9.0}, ["root"]))
+    ['ann', 'root']
+    """
+    follows: dict[str, list[str]] = {}
+    for (one, other), value in votes.items():
+        if value > 0:
+            follows.setdefault(one, []).append(other)
+    found, fresh = set(roots), list(roots)
+    while fresh:
+        fresh = [name for one in fresh for name in follows.get(one, []) if name not in found]
+        found.update(fresh)
+    return frozenset(found)
+
+
 def _normalised(
     votes: Mapping[tuple[str, str], float], index: Mapping[str, int]
 ) -> tuple[sparse.csr_array, np.ndarray[tuple[int], np.dtype[np.bool_]]]:

@@ -1,0 +1,62 @@
+"""Contributors by the names that staff know them by, and back."""
+
+import sqlalchemy as sa
+
+from anml.core.errors import InputError
+from anml.ledger import people
+from anml.ledger.parts import People
+from anml.ledger.state import loaded
+from anml.ledger.store import Ledger
+
+SHORT = 9
+
+
+def shown_names(ledger: Ledger, connection: sa.Connection) -> dict[str, str]:
+    """A name for everybody: the person's own, else their account's; with the identifier where two share it.
+
+    Without the ledger's keys, and for who was erased, it is the start of the identifier.
+    """
+    known = loaded(People, connection)
+    profiles = people.profiles(connection, ledger.keys) if ledger.keys else {}
+    plain: dict[str, str] = {}
+    for pid in known.since:
+        about = profiles.get(known.resolve(pid), {})
+        accounts = about.get("accounts", [])
+        plain[pid] = about.get("name") or (accounts[0].partition(":")[2] if accounts else "")
+    owners: dict[str, set[str]] = {}
+    for pid, name in plain.items():
+        owners.setdefault(name, set()).add(known.resolve(pid))
+    found = {}
+    for pid, name in plain.items():
+        mark = "erased" if pid in known.erased else ""
+        alone = len(owners[name]) == 1
+        found[pid] = (name if alone else f"{name} {pid[:SHORT]}") if name else f"{pid[:SHORT]} {mark}".strip()
+    return found
+
+
+def find_person(ledger: Ledger, text: str) -> str:
+    """A contributor by identifier, by source:name, by name, or by the start of the identifier."""
+    with ledger.read() as connection:
+        known = loaded(People, connection)
+        if text in known.since:
+            return text
+        source, colon, name = text.partition(":")
+        if colon and ledger.keys:
+            pid = people.lookup(connection, ledger.ring, source, name)
+            if pid is not None:
+                return pid
+        profiles = people.profiles(connection, ledger.keys) if ledger.keys else {}
+    hits = {known.resolve(pid) for pid, about in profiles.items() if text in _names(about)}
+    if not hits and len(text) >= SHORT:
+        hits = {pid for pid in known.since if pid.startswith(text)}
+    if not hits:
+        raise InputError(f"there is no contributor {text!r} in this ledger; see `anml ledger contributors`")
+    if len(hits) > 1:
+        raise InputError(f"{text!r} is {len(hits)} contributors: {', '.join(sorted(hits))}")
+    return hits.pop()
+
+
+def _names(about: dict[str, object]) -> set[object]:
+    accounts = about.get("accounts")
+    listed = accounts if isinstance(accounts, list) else []
+    return {about.get("name"), *(account.partition(":")[2] for account in listed)}

@@ -1,0 +1,96 @@
+"""Staff and what they do in twos: who there is, what waits for a second person, and that person's word."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from anml.core.errors import InputError
+from anml.ledger import book, kinds, people, two_people
+from anml.ledger.log import Event
+from anml.ledger.parts import Member, Proposal, Staff
+from anml.ledger.state import loaded
+from anml.ledger.store import Ledger
+from anml.ledger.writer import Writer
+
+
+class Waiting(NamedTuple):
+    """A proposal, with what it says in the words of who has to decide."""
+
+    proposal: Proposal
+    says: str
+    details: dict[str, Any]
+
+
+def members(ledger: Ledger) -> list[Member]:
+    """Everybody who acts, or did."""
+    with ledger.read() as connection:
+        return list(loaded(Staff, connection).members.values())
+
+
+def is_single_person(ledger: Ledger) -> bool:
+    """Whether the ledger says that one person keeps it."""
+    with ledger.read() as connection:
+        return loaded(Staff, connection).single_person
+
+
+def waiting(ledger: Ledger, names: dict[str, str]) -> list[Waiting]:
+    """What waits for a second person, oldest first."""
+    with ledger.read() as connection:
+        found = two_people.open_proposals(connection)
+        papers = {
+            p.seq: people.attached_values(connection, ledger.keys, p.subject, p.paper) if ledger.keys else {}
+            for p in found
+        }
+    return [Waiting(p, _says(p, papers[p.seq], names), _plain(papers[p.seq])) for p in found]
+
+
+def confirm_all(ledger: Ledger, numbers: Sequence[int], by: str | None = None) -> list[Event]:
+    """Carry out proposals as the second person, all or none."""
+
+    def work(tx: Writer) -> list[Event]:
+        return [two_people.confirm(tx, ledger, number, by) for number in numbers]
+
+    return ledger.write(work)
+
+
+def confirmable(ledger: Ledger, by: str | None) -> list[int]:
+    """The numbers of all proposals that somebody else made."""
+    who = by if by is not None else ledger.signers.acting()
+    single = is_single_person(ledger)
+    with ledger.read() as connection:
+        found = [p.seq for p in two_people.open_proposals(connection) if single or p.by != who]
+    if not found:
+        raise InputError("nothing waits for your word: there is no open proposal of anybody else")
+    return found
+
+
+def reverse(ledger: Ledger, sid: str, pid: str, amount: int, reason: str, by: str | None, *,
+            dry_run: bool = False) -> Event:  # fmt: skip
+    """Propose to take back an amount."""
+    work = lambda tx: book.propose_reversal(tx, sid, pid, amount, reason, by)  # noqa: E731
+    return ledger.carry_out(work, dry_run=dry_run)
+
+
+def _plain(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if name != "salt"}
+
+
+def _says(found: Proposal, values: dict[str, Any], names: dict[str, str]) -> str:
+    who, body = names.get(found.subject, found.subject), found.body
+    listed = ", ".join(f"{name} {value}" for name, value in _plain(values).items())
+    said = {
+        kinds.STAFF_ADDED: lambda: f"bring in {found.subject} as {', '.join(_texts(body, 'roles'))}",
+        kinds.KEY_TRUSTED: lambda: (
+            f"trust key {found.subject} of {body['owner']} for {', '.join(_texts(body, 'may'))}"
+        ),
+        kinds.NAMED: lambda: f"{'let reviews by' if body['on'] else 'no longer let reviews by'} {who} count",
+        kinds.PAYEE_SET: lambda: f"pay {who} under {listed}",
+        kinds.MAPPED: lambda: f"take account {values.get('source')}:{values.get('account')} for {who}",
+        kinds.MERGED: lambda: f"take {who} and {names.get(str(body['into']), body['into'])} for one person",
+        kinds.REVERSED: lambda: f"take back {body['amount']} micro-units of {who} ({body['reason']})",
+    }
+    return said[found.step]()
+
+
+def _texts(body: dict[str, object], name: str) -> list[str]:
+    found = body[name]
+    return [str(item) for item in found] if isinstance(found, list) else []

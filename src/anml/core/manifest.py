@@ -1,0 +1,95 @@
+"""The weight manifest as numbers: what each contributor gets of it, and the part that one of them may see.
+
+A manifest has a head (rules, pool, totals) and a line for each contributor. The head holds the Merkle root
+of the lines, so that head, one line and a short path show what somebody's share rests on, and nobody
+else's line.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from anml.core.canonical import canonical, sha256
+from anml.core.errors import InputError
+from anml.core.merkle import Tree, leaf_hash
+from anml.core.settle import UNIT, Claim, Rules, allocate, shares, weigh_claims
+
+FORMAT = "anml-manifest/2"
+LINES = "contributors"
+
+
+def read(data: bytes) -> dict[str, Any]:
+    """Read a manifest, and check that its head belongs to its lines and its pool to its rate."""
+    try:
+        found: dict[str, Any] = json.loads(data)
+        sound = found.get("format") == FORMAT and canonical(found) == data
+        sound = (
+            sound and found["totals"] == totals(found) and found["lines_root"] == line_tree(found).root.hex()
+        )
+    except (ValueError, KeyError, TypeError, AttributeError):
+        sound = False
+    if not sound:
+        raise InputError(f"this is not a canonical {FORMAT} whose totals follow from its lines")
+    if found["rate"] and found["pool"] != found["rate"] * sum(line["counted"] for line in found[LINES]):
+        raise InputError("the pool of this manifest is not its rate times the labels that count")
+    return found
+
+
+def finish(made: dict[str, Any]) -> dict[str, Any]:
+    """Add to a manifest what its head says of its lines."""
+    return made | {"totals": totals(made), "lines_root": line_tree(made).root.hex()}
+
+
+def head(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """All of a manifest but its lines."""
+    return {name: value for name, value in manifest.items() if name != LINES}
+
+
+def head_digest(manifest: Mapping[str, Any]) -> str:
+    """The hash of the head, which the log holds too."""
+    return sha256(canonical(head(manifest)))
+
+
+def line_tree(manifest: Mapping[str, Any]) -> Tree:
+    """The Merkle tree over the lines, in their order."""
+    return Tree([leaf_hash(canonical(line)) for line in manifest[LINES]])
+
+
+def claims(manifest: Mapping[str, Any]) -> dict[str, Claim]:
+    """What each contributor brings."""
+    return {
+        line["pid"]: Claim(line["units"], line["counted"], line["newcomer"], line["multiplier"])
+        for line in manifest[LINES]
+    }
+
+
+def totals(manifest: Mapping[str, Any]) -> dict[str, str]:
+    """Weights of all newcomers and of all others together, before their cap; text, since they are large."""
+    uncapped = Rules(**{**manifest["rules"], "newcomer_cap": UNIT})
+    known = claims(manifest)
+    weights = weigh_claims(known, uncapped)
+    new = sum(weight for name, weight in weights.items() if known[name].newcomer)
+    return {"newcomers": str(new), "others": str(sum(weights.values()) - new)}
+
+
+def amounts(manifest: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
+    """Micro-units and share (in parts of `UNIT`, rounded down) of each contributor."""
+    exact = shares(claims(manifest), Rules(**manifest["rules"]))
+    given = allocate(manifest["pool"], exact)
+    return {pid: (given[pid], share.numerator * UNIT // share.denominator) for pid, share in exact.items()}
+
+
+_FACTS = ("rows", "kept", "counted", "units", "units_sha256", "newcomer", "r")
+
+
+def credits(manifest: Mapping[str, Any]) -> dict[str, tuple[int, dict[str, Any]]]:
+    """What an approval credits: micro-units of each contributor and the facts that go with them."""
+    given = amounts(manifest)
+    by_r = manifest["rules"]["weight"] == "product"
+    return {
+        line["pid"]: (
+            given[line["pid"]][0],
+            {name: line[name] for name in _FACTS} | {"share": given[line["pid"]][1], "by_r": by_r},
+        )
+        for line in manifest[LINES]
+    }

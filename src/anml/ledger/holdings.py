@@ -1,0 +1,73 @@
+"""Whether the rows that hold what is personal are those that the log vouches for by their hashes."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+import sqlalchemy as sa
+
+from anml.core.canonical import sha256
+from anml.ledger import kinds
+from anml.ledger.log import Event
+from anml.ledger.people import alias_digest, record_digest
+from anml.ledger.schema import ERASABLE, alias, person, person_document, person_key
+
+
+class Holdings:
+    """What should lie in the erasable tables, by contributor."""
+
+    KINDS = tuple(
+        kind
+        for kind, about in kinds.KINDS.items()
+        if {"record", "account", "payee", "paper"}.intersection(about.fields)
+    )
+
+    def __init__(self) -> None:
+        self.records: dict[str, str] = {}
+        self.names: dict[str, set[str]] = defaultdict(set)
+        self.papers: dict[tuple[str, str], str] = {}
+
+    def fold(self, e: Event) -> None:
+        """Take in one entry."""
+        body = e.body
+        if body.get("record"):
+            self.records[e.subject] = body["record"]
+        self.names[e.subject].update(filter(None, (body.get("account"), body.get("payee"))))
+        if body.get("paper"):
+            self.papers[body["paper"], e.subject] = body["sealed"]
+
+
+def problems(connection: sa.Connection, held: Holdings, erased: set[str]) -> Iterator[str]:
+    """Every row that is missing, changed, moved or nobody's."""
+    for table in ERASABLE:
+        for pid in connection.scalars(sa.select(table.c.pid).distinct().order_by(table.c.pid)):
+            if pid in erased:
+                yield f"the table {table.name} holds rows of contributor {pid}, who was erased"
+    yield from _records(connection, {p: d for p, d in held.records.items() if p not in erased})
+    expected = {(pid, name) for pid, names in held.names.items() if pid not in erased for name in names}
+    found = {
+        (row.pid, alias_digest(row.handle, row.pid, row.salt))
+        for row in connection.execute(sa.select(alias))
+        if row.pid not in erased
+    }
+    for pid in sorted({pid for pid, _ in expected ^ found}):
+        yield f"the names in the table alias of contributor {pid} are not those on record"
+    yield from _papers(connection, held, erased)
+
+
+def _records(connection: sa.Connection, expected: dict[str, str]) -> Iterator[str]:
+    wrapped = {row.pid: row.wrapped for row in connection.execute(sa.select(person_key))}
+    sealed = {row.pid: row.sealed for row in connection.execute(sa.select(person))}
+    for pid, digest in sorted(expected.items()):
+        if record_digest(pid, wrapped.get(pid, b""), sealed.get(pid, b"")) != digest:
+            yield f"the record of contributor {pid} in person or person_key is not the one in the log"
+    for pid in sorted((wrapped.keys() | sealed.keys()) - expected.keys()):
+        yield f"person or person_key holds a record of {pid!r}, whom the log does not know"
+
+
+def _papers(connection: sa.Connection, held: Holdings, erased: set[str]) -> Iterator[str]:
+    rows = connection.execute(sa.select(person_document)).all()
+    found = {(row.sha256, row.pid): sha256(row.sealed) for row in rows if row.pid not in erased}
+    expected = {place: digest for place, digest in held.papers.items() if place[1] not in erased}
+    for place in sorted(found.keys() | expected.keys()):
+        if found.get(place) != expected.get(place):
+            yield f"the paper {place[0][:16]} of contributor {place[1]} is not the one in the log"

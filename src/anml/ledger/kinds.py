@@ -1,0 +1,128 @@
+"""Every kind of entry: what its body holds, who signs it, and which unsigned entries that signature covers.
+
+Most entries carry a signature of their own. Entries that come in numbers (evidence, scores, credits,
+payments) carry none: the signed entry that ends the same transaction covers them, because it holds the
+hash of the entry before it. What has no signature behind it is a fault of the log.
+"""
+
+from typing import Any, NamedTuple
+
+DRAFTER, APPROVER, PAYER, REVIEWER, ADMIN = "drafter", "approver", "payer", "reviewer", "admin"
+ROLES = (DRAFTER, APPROVER, PAYER, REVIEWER, ADMIN)
+
+CREATED = "ledger.created"
+STAFF_ADDED, STAFF_REMOVED = "staff.added", "staff.removed"
+KEY_TRUSTED, KEY_REVOKED = "key.trusted", "key.revoked"
+PROPOSED, DROPPED = "proposal.made", "proposal.dropped"
+REGISTERED, MAPPED, CHANGED = "contributor.registered", "account.mapped", "contributor.changed"
+PAYEE_SET, MERGED, ERASED = "payee.set", "contributor.merged", "contributor.erased"
+NAMED = "reviewer.named"
+CONTRIBUTION, EVIDENCE, SCORED, TAKEN = "contribution", "evidence.added", "reputation.scored", "records.taken"
+DRAFTED, WITHDRAWN = "settlement.drafted", "settlement.withdrawn"
+APPROVED, UNALLOCATED = "settlement.approved", "settlement.unallocated"
+REVERSED_ALL, RELEASED_ALL = "settlement.reversed", "settlement.released"
+CREDITED, RELEASED, REVERSED = "credit.held", "credit.released", "credit.reversed"
+OPENED, ANSWERED, RESOLVED = "dispute.opened", "dispute.answered", "dispute.resolved"
+SENT, BATCHED = "payout.sent", "payout.created"
+PAID, FAILED, CLOSED = "payout.paid", "payout.failed", "payout.closed"
+
+
+class Kind(NamedTuple):
+    """`roles` may sign it, any of them; None: it is covered by a later signature. `fields` of its body."""
+
+    roles: tuple[str, ...] | None
+    fields: dict[str, type]
+    covers: tuple[str, ...] = ()
+
+
+ANYBODY = ROLES
+_PAPER: dict[str, type] = {"paper": str, "sealed": str}
+_CREDIT: dict[str, type] = {
+    "rows": int, "kept": int, "counted": int, "units": int, "units_sha256": str, "newcomer": bool,
+    "r": int, "share": int, "by_r": bool,
+}  # fmt: skip
+
+KINDS: dict[str, Kind] = {
+    CREATED: Kind(
+        ANYBODY,
+        {"origin": str, "public": str, "founder": str, "founder_key": str, "single_person": bool,
+         "payee_wait_days": int, "appeals": str},
+    ),
+    STAFF_ADDED: Kind((ADMIN,), {"public": str, "roles": list, "proposal": int}),
+    STAFF_REMOVED: Kind((ADMIN,), {"compromised": bool}),
+    KEY_TRUSTED: Kind(
+        ANYBODY,
+        {"owner": str, "public": str, "may": list, "since": str, "until": object, "proposal": int},
+    ),
+    KEY_REVOKED: Kind((ADMIN,), {"compromised": bool}),
+    NAMED: Kind(ANYBODY, {"on": bool, "proposal": int}),
+    PROPOSED: Kind(ANYBODY, {"step": str, "body": dict, **_PAPER}),
+    DROPPED: Kind(ANYBODY, {"proposal": int}),
+    REGISTERED: Kind(None, {"record": str, "account": str}),
+    MAPPED: Kind((REVIEWER, ADMIN), {"record": str, "account": str, "digest": str, "proposal": int},
+                 (REGISTERED,)),
+    CHANGED: Kind(ANYBODY, {"record": str}),
+    PAYEE_SET: Kind((PAYER, APPROVER, ADMIN), {"record": str, "payee": str, "digest": str, "proposal": int}),
+    MERGED: Kind((REVIEWER, ADMIN), {"into": str, "proposal": int}, (REGISTERED,)),
+    ERASED: Kind((ADMIN,), {"reason": str, "also": list}),
+    CONTRIBUTION: Kind(None, {"batch": str, "source": str, "domain": str, "rows": int, **_PAPER}),
+    EVIDENCE: Kind(
+        None,
+        {"kind": str, "issuer": str, "at": str, "scope": str, "until": object, "vouched": str, "key": str,
+         **_PAPER},
+    ),
+    SCORED: Kind(
+        None,
+        {"domain": str, "source": str, "batch": str, "at": str, "quality": int, "rows": int, "of": int,
+         "items": list},
+    ),
+    TAKEN: Kind((REVIEWER,), {"what": str}, (REGISTERED, CONTRIBUTION, EVIDENCE, SCORED)),
+    DRAFTED: Kind(
+        (DRAFTER,),
+        {"manifest": str, "head": str, "currency": str, "pool": int, "run": str, "rows": str,
+         "window_days": int, "supersedes": object, "accepted": object, "project": str},
+        (REGISTERED,),
+    ),
+    WITHDRAWN: Kind((DRAFTER, APPROVER), {"superseded_by": object}),
+    APPROVED: Kind((APPROVER,), {"manifest": str, "head": str}, (REVERSED, REVERSED_ALL)),
+    CREDITED: Kind(None, _CREDIT),
+    UNALLOCATED: Kind(None, {}),
+    REVERSED_ALL: Kind(None, {"superseded_by": str}),
+    RELEASED: Kind(None, {"r": int}),
+    RELEASED_ALL: Kind((APPROVER, PAYER), {}, (RELEASED,)),
+    REVERSED: Kind((APPROVER,), {"reason": str, "amount": int, "proposal": int}),
+    OPENED: Kind(ANYBODY, {"reason": str, "opener": str, **_PAPER}),
+    ANSWERED: Kind((REVIEWER, APPROVER), {"outcome": str, "reason": str, "correction": int, **_PAPER}),
+    RESOLVED: Kind((APPROVER,), {"correction": int}),
+    SENT: Kind(None, {"batch": str, "amount": int, **_PAPER}),
+    BATCHED: Kind((PAYER,), {"currency": str, "threshold": int}, (SENT,)),
+    PAID: Kind(None, {"batch": str, "amount": int}),
+    FAILED: Kind(None, {"batch": str, "amount": int}),
+    CLOSED: Kind((PAYER,), {}, (PAID, FAILED)),
+}  # fmt: skip
+
+# Steps that one person proposes and another confirms, and the roles of who proposes.
+TWO_PEOPLE: dict[str, tuple[str, ...]] = {
+    STAFF_ADDED: (ADMIN,),
+    KEY_TRUSTED: (ADMIN,),
+    NAMED: (ADMIN, REVIEWER),
+    PAYEE_SET: (PAYER, APPROVER, ADMIN),
+    MAPPED: (REVIEWER, ADMIN),
+    MERGED: (REVIEWER, ADMIN),
+    REVERSED: (APPROVER,),
+}
+# Follows from what an approval signed, so it needs no signature after it.
+OWED = (CREDITED, UNALLOCATED)
+
+
+def body_fault(kind: str, body: dict[str, Any]) -> str | None:
+    """What is wrong with the shape of a body; None where nothing is."""
+    fields = KINDS[kind].fields
+    if set(body) != set(fields):
+        return f"holds {sorted(body)}, not {sorted(fields)}"
+    for name, wanted in fields.items():
+        value = body[name]
+        fits = value is None or isinstance(value, str) if wanted is object else type(value) is wanted
+        if not fits:
+            return f"holds {value!r} as {name}"
+    return None

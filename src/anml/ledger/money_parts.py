@@ -1,0 +1,203 @@
+"""What the log means so far, of money: settlements, disputes, payouts."""
+
+from typing import Any, NamedTuple
+
+from anml.core.errors import ConflictError, InputError
+from anml.core.signals.track_record import DAY
+from anml.ledger import kinds
+from anml.ledger.log import Event
+from anml.ledger.times import seconds
+
+_STATE = {kinds.APPROVED: "posted", kinds.WITHDRAWN: "withdrawn", kinds.REVERSED_ALL: "reversed"}
+
+
+class Settlement(NamedTuple):
+    """A settlement as its entries leave it.
+
+    `accepted` is why who drafted it settles a run that is doubtful; None where it is not. `rows` is a hash
+    of the rows it pays for, whatever file they came in.
+    """
+
+    id: str
+    state: str
+    manifest: str
+    currency: str
+    pool: int
+    by: str
+    posted: str | None
+    run: str
+    window_days: int
+    supersedes: str | None
+    accepted: str | None = None
+    head: str = ""
+    rows: str = ""
+    project: str = ""
+    approved_by: str | None = None
+    entries: tuple[int, int] = (0, 0)
+
+    @property
+    def window_end(self) -> float:
+        """When the dispute window of a posted settlement is over, in seconds."""
+        return seconds(self.posted or "") + self.window_days * DAY
+
+
+class Settlements:
+    """All settlements, oldest first."""
+
+    KINDS = (kinds.DRAFTED, *_STATE)
+
+    def __init__(self) -> None:
+        self.found: dict[str, Settlement] = {}
+
+    def fold(self, e: Event) -> None:
+        """Take in one entry."""
+        if e.kind == kinds.DRAFTED:
+            made = Settlement(id=e.subject, state="drafted", posted=None, by=e.by, **e.body)
+            self.found[e.subject] = made._replace(entries=(e.seq, 0))
+            return
+        old = self.found[e.subject]
+        if e.kind == kinds.APPROVED:
+            old = old._replace(posted=e.at, approved_by=e.by, entries=(old.entries[0], e.seq))
+        self.found[e.subject] = old._replace(state=_STATE[e.kind])
+
+    def get(self, sid: str) -> Settlement:
+        """A settlement by its identifier."""
+        if sid not in self.found:
+            raise InputError(f"there is no settlement {sid!r} in this ledger")
+        return self.found[sid]
+
+    def expect(self, sid: str, state: str) -> Settlement:
+        """A settlement that must be in this state."""
+        found = self.get(sid)
+        if found.state != state:
+            raise ConflictError(f"settlement {sid} is {found.state}; this step needs it to be {state}")
+        return found
+
+
+class Answer(NamedTuple):
+    """What somebody decided: the outcome, why, and micro-units to add to what is held (or to take)."""
+
+    outcome: str
+    reason: str
+    by: str
+    correction: int = 0
+    text: str = ""
+
+
+class Dispute(NamedTuple):
+    """A dispute as its entries leave it; `by` is the contributor, or who of the staff opened it."""
+
+    pid: str
+    opened: str
+    reason: str
+    by: str
+    paper: str = ""
+    answered: str | None = None
+    answer: Answer | None = None
+    answer_paper: str = ""
+    resolved: str | None = None
+    resolved_by: str | None = None
+    settlement: str = ""
+
+    @property
+    def closed(self) -> bool:
+        """Nothing waits for it any more."""
+        return self.resolved is not None or (self.answer is not None and not self.answer.correction)
+
+    @property
+    def state(self) -> str:
+        """Where it stands, in words."""
+        if self.closed:
+            return "closed"
+        return "waits for a second person" if self.answer else "waits for an answer"
+
+
+class Disputes:
+    """All disputes by settlement and contributor, oldest first, and what corrections added up to."""
+
+    KINDS = (kinds.OPENED, kinds.ANSWERED, kinds.RESOLVED)
+
+    def __init__(self) -> None:
+        self.found: dict[str, dict[str, list[Dispute]]] = {}
+        self.added: dict[str, int] = {}
+
+    def fold(self, e: Event) -> None:
+        """Take in one entry."""
+        own, body = self.found.setdefault(e.settlement, {}).setdefault(e.subject, []), e.body
+        if e.kind == kinds.OPENED:
+            opener = e.subject if body["opener"] == "contributor" else e.by
+            own.append(
+                Dispute(e.subject, e.at, body["reason"], opener, body["paper"], settlement=e.settlement)
+            )
+        elif e.kind == kinds.ANSWERED:
+            said = Answer(body["outcome"], body["reason"], e.by, body["correction"])
+            own[-1] = own[-1]._replace(answered=e.at, answer=said, answer_paper=body["paper"])
+        else:
+            own[-1] = own[-1]._replace(resolved=e.at, resolved_by=e.by)
+            self.added[e.settlement] = self.added.get(e.settlement, 0) + max(body["correction"], 0)
+
+    def waiting(self, sid: str) -> set[str]:
+        """Contributors with an open dispute in a settlement."""
+        return {pid for pid, own in self.found.get(sid, {}).items() if not own[-1].closed}
+
+    def open(self, sid: str, pid: str) -> Dispute:
+        """The open dispute of a contributor."""
+        own = self.found.get(sid, {}).get(pid, [])
+        if not own or own[-1].closed:
+            raise ConflictError(f"contributor {pid} has no open dispute in {sid}")
+        return own[-1]
+
+
+class Payment(NamedTuple):
+    """One payment of a batch: sent, paid or failed; `paper` is what the payee's details were then."""
+
+    pid: str
+    amount: int
+    state: str
+    seq: int
+    paper: str = ""
+
+
+class Batch(NamedTuple):
+    """A payout batch; amounts in micro-units, each a whole number of the bank's smallest unit."""
+
+    id: str
+    currency: str
+    by: str
+    at: str
+    payments: tuple[Payment, ...]
+
+    @property
+    def total(self) -> int:
+        """The sum of its payments."""
+        return sum(payment.amount for payment in self.payments)
+
+
+class Payouts:
+    """All batches and their payments."""
+
+    KINDS = (kinds.SENT, kinds.BATCHED, kinds.PAID, kinds.FAILED)
+
+    def __init__(self) -> None:
+        self.heads: dict[str, tuple[str, str, str]] = {}
+        self.payments: dict[str, dict[str, Payment]] = {}
+
+    def fold(self, e: Event) -> None:
+        """Take in one entry."""
+        body: dict[str, Any] = e.body
+        if e.kind == kinds.BATCHED:
+            self.heads[e.subject] = (body["currency"], e.by, e.at)
+            return
+        own = self.payments.setdefault(body["batch"], {})
+        if e.kind == kinds.SENT:
+            # The number of the first entry is the payment's reference at the bank.
+            own[e.subject] = Payment(e.subject, body["amount"], "sent", e.seq, body["paper"])
+        else:
+            own[e.subject] = own[e.subject]._replace(state=e.kind.removeprefix("payout."))
+
+    def get(self, batch: str) -> Batch:
+        """A batch by its identifier."""
+        if batch not in self.heads:
+            raise InputError(f"there is no payout batch {batch!r} in this ledger")
+        payments = self.payments.get(batch, {})
+        return Batch(batch, *self.heads[batch], tuple(payments[pid] for pid in sorted(payments)))

@@ -1,0 +1,220 @@
+"""What the log means so far, in parts: staff, keys, people, settlements, disputes, proposals, payouts.
+
+A part names the kinds of entries it follows and folds them one by one. The same fold serves whoever
+writes (from the database), whoever verifies (entry by entry, from the first) and whoever reads.
+"""
+
+from typing import NamedTuple, Protocol
+
+from anml.core.errors import ConflictError, InputError
+from anml.ledger import keys, kinds
+from anml.ledger.log import Event
+
+
+class Part(Protocol):
+    """Something that follows the log."""
+
+    @property
+    def KINDS(self) -> tuple[str, ...]:
+        """The kinds of entries it follows."""
+
+    def fold(self, e: Event) -> None:
+        """Take in one entry that was checked before."""
+
+
+class Member(NamedTuple):
+    """A member of staff: who, with which key, for what, and since when or until when."""
+
+    name: str
+    public: bytes
+    roles: frozenset[str]
+    since: str
+    until: str | None = None
+
+
+class Staff:
+    """Who may act, and what the ledger said of itself when it was made."""
+
+    KINDS = (kinds.CREATED, kinds.STAFF_ADDED, kinds.STAFF_REMOVED)
+
+    def __init__(self) -> None:
+        self.origin, self.public, self.appeals = "", b"", ""
+        self.single_person = False
+        self.payee_wait_days = 0
+        self.members: dict[str, Member] = {}
+
+    def fold(self, e: Event) -> None:
+        """Take in one entry."""
+        if e.kind == kinds.CREATED:
+            self.origin, self.single_person = e.body["origin"], e.body["single_person"]
+            self.public, self.appeals = keys.read_public(e.body["public"]), e.body["appeals"]
+            self.payee_wait_days = e.body["payee_wait_days"]
+            founder = keys.read_public(e.body["founder_key"])
+            self.members[e.body["founder"]] = Member(e.body["founder"], founder, frozenset(kinds.ROLES), e.at)
+        elif e.kind == kinds.STAFF_ADDED:
+            public = keys.read_public(e.body["public"])
+            self.members[e.subject] = Member(e.subject, public, frozenset(e.body["roles"]), e.at)
+        else:
+            self.members[e.subject] = self.members[e.subject]._replace(until=e.at)
+
+    @property
+    def active(self) -> list[Member]:
+        """Those who may act now."""
+        return [member for member in self.members.values() if member.until is None]
+
+    def member(self, name: str) -> Member:
+        """Somebody by their identifier; an error unless they may act."""
+        found = self.members.get(name)
+        if found is None:
+            known = ", ".join(sorted(self.members)) or "nobody"
+            raise InputError(f"{name!r} is not a member of staff of this ledger; known: {known}")
+        if found.until is not None:
+            raise ConflictError(f"{name!r} was removed from the staff on {found.until[:10]}")
+        return found
+
+
+class People:
+    """Who is on record, who was merged into whom, who was erased, and who reviews with standing."""
+
+    KINDS = (kinds.REGISTERED, kinds.MERGED, kinds.ERASED, kinds.NAMED)
+
+    def __init__(self) -> None:
+        self.since: dict[str, str] = {}
+        self.merged: dict[str, str] = {}
+        self.erased: set[str] = set()
+        self.reviewers: set[str] = set()
+
+    def fold(self, e: Event) -> None:
+        """Take in one entry."""
+        if e.kind == kinds.REGISTERED:
+            self.since[e.subject] = e.at
+        elif e.kind == kinds.MERGED:
+            self.merged[e.subject] = e.body["into"]
+        elif e.kind == kinds.ERASED:
+            self.erased |= {e.subject, *e.body["also"]}
+        else:
+            (self.reviewers.add if e.body["on"] else self.reviewers.discard)(e.subject)
+
+    def resolve(self, pid: str) -> str:
+        """Follow merges to the end."""
+        while pid in self.merged:
+            pid = self.merged[pid]
+        return pid
+
+    def same(self, pid: str) -> list[str]:
+        """All identifiers of the person behind one, sorted."""
+        whole = self.resolve(pid)
+        return sorted({whole, *(one for one in self.merged if self.resolve(one) == whole)})
+
+    def require(self, pid: str) -> None:
+        """An error unless there is such a contributor, not erased."""
+        if pid not in self.since:
+            raise InputError(f"there is no contributor {pid!r} in this ledger")
+        if pid in self.erased:
+            raise ConflictError(f"contributor {pid} was erased")
+
+
+class Proposal(NamedTuple):
+    """A step that one person proposed and another has to confirm."""
+
+    seq: int
+    step: str
+    subject: str
+    body: dict[str, object]
+    settlement: str
+    by: str
+    at: str
+    paper: str
+    sealed: str
+    state: str = "open"
+
+
+class Proposals:
+    """Steps that wait for a second person."""
+
+    KINDS = (kinds.PROPOSED, kinds.DROPPED, *kinds.TWO_PEOPLE)
+
+    def __init__(self) -> None:
+        self.made: dict[int, Proposal] = {}
+
+    def fold(self, e: Event) -> None:
+        """Take in one entry."""
+        body = e.body
+        if e.kind == kinds.PROPOSED:
+            self.made[e.seq] = Proposal(
+                e.seq, body["step"], e.subject, body["body"], e.settlement, e.by, e.at, body["paper"],
+                body["sealed"],
+            )  # fmt: skip
+        elif body["proposal"]:
+            state = "dropped" if e.kind == kinds.DROPPED else "confirmed"
+            self.made[body["proposal"]] = self.made[body["proposal"]]._replace(state=state)
+
+    def open(self, number: int) -> Proposal:
+        """An open proposal by the number of its entry."""
+        found = self.made.get(number)
+        if found is None:
+            raise InputError(f"there is no proposal {number} in this ledger")
+        if found.state != "open":
+            raise ConflictError(f"proposal {number} was {found.state} already")
+        return found
+
+
+class Payees:
+    """When the bank details of each contributor changed last."""
+
+    KINDS = (kinds.PAYEE_SET,)
+
+    def __init__(self) -> None:
+        self.changed: dict[str, str] = {}
+
+    def fold(self, e: Event) -> None:
+        """Take in one entry."""
+        self.changed[e.subject] = e.at
+
+
+class TrustedKey(NamedTuple):
+    """A key that vouches. `owner` is an organisation's address, a name, or a contributor."""
+
+    id: str
+    owner: str
+    public: bytes
+    may: frozenset[str]
+    since: str
+    until: str | None
+    revoked: str | None = None
+    compromised: bool = False
+
+    def stands(self, at: str, received: str) -> bool:
+        """Did a signature made at `at`, and seen by us at `received`, count?
+
+        The signer chooses the first time; the second is ours, and decides. A key that leaked counts for
+        nothing, ever: its thief can choose any date.
+        """
+        inside = all(
+            self.since <= when and (self.until is None or when < self.until) for when in (at, received)
+        )
+        in_time = self.revoked is None or received < self.revoked
+        return inside and in_time and not self.compromised
+
+
+class Keys:
+    """All keys ever trusted to vouch, by their short name."""
+
+    KINDS = (kinds.KEY_TRUSTED, kinds.KEY_REVOKED)
+
+    def __init__(self) -> None:
+        self.known: dict[str, TrustedKey] = {}
+
+    def fold(self, e: Event) -> None:
+        """Take in one entry."""
+        body = e.body
+        if e.kind == kinds.KEY_TRUSTED:
+            self.known[e.subject] = TrustedKey(
+                e.subject, body["owner"], keys.read_public(body["public"]), frozenset(body["may"]),
+                body["since"], body["until"],
+            )  # fmt: skip
+        else:
+            old = self.known[e.subject]
+            self.known[e.subject] = old._replace(
+                revoked=old.revoked or e.at, compromised=old.compromised or body["compromised"]
+            )

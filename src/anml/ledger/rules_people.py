@@ -1,0 +1,140 @@
+"""Rules of who is on record and where they stand: contributors, evidence, scores."""
+
+import re
+from typing import TYPE_CHECKING
+
+from anml.core.checks import one_of
+from anml.core.errors import ConflictError, InputError, IntegrityError
+from anml.core.identifiers import place_id
+from anml.core.settle import UNIT
+from anml.core.signals.policy import KINDS as EVIDENCE_KINDS
+from anml.core.signals.policy import VOUCHED
+from anml.core.signals.track_record import SOURCES
+from anml.ledger import kinds
+from anml.ledger.log import Event, Posting
+from anml.ledger.parts import Keys
+from anml.ledger.rules_staff import confirmed
+from anml.ledger.times import moment
+
+if TYPE_CHECKING:
+    from anml.ledger.state import State
+
+# What records can come from.
+TAKEN_FROM = ("import", "run", "attestation")
+
+
+def _registered(state: "State", e: Event) -> list[Posting]:
+    if e.subject in state.people.since:
+        raise IntegrityError(f"contributor {e.subject} is on record already")
+    if not re.fullmatch(r"c[0-9a-f]{32}", e.subject):
+        raise IntegrityError(f"{e.subject!r} is no identifier of a contributor")
+    return []
+
+
+def _person(state: "State", e: Event) -> list[Posting]:
+    state.people.require(e.subject)
+    return []
+
+
+def _person_by_two(state: "State", e: Event) -> list[Posting]:
+    state.people.require(e.subject)
+    confirmed(state, e)
+    return []
+
+
+def _merged(state: "State", e: Event) -> list[Posting]:
+    people, into = state.people, e.body["into"]
+    for pid in (e.subject, into):
+        people.require(pid)
+        if pid in people.merged:
+            raise ConflictError(f"contributor {pid} was merged into {people.merged[pid]} before")
+    if e.subject == into:
+        raise ConflictError(f"contributor {into} is one person already")
+    confirmed(state, e)
+    # What is owed to a person, and what a person owes, follows the person.
+    moved: list[Posting] = []
+    for currency in state.balances.currencies(f"payable:{e.subject}"):
+        amount = state.balances.get(f"payable:{e.subject}", currency)
+        moved += [
+            Posting(f"payable:{e.subject}", currency, -amount),
+            Posting(f"payable:{into}", currency, amount),
+        ]
+    return moved
+
+
+def _erased(state: "State", e: Event) -> list[Posting]:
+    people = state.people
+    people.require(e.subject)
+    whole = people.same(e.subject)
+    if people.resolve(e.subject) != e.subject or e.body["also"] != [p for p in whole if p != e.subject]:
+        raise IntegrityError("an erasure is of a whole person, with all that was merged into them")
+    return []
+
+
+def _contribution(state: "State", e: Event) -> list[Posting]:
+    state.people.require(e.subject)
+    if place_id(e.body["source"]) != e.body["source"] or e.body["rows"] < 1:
+        raise IntegrityError("a contribution has a place and rows")
+    return []
+
+
+def _evidence(state: "State", e: Event) -> list[Posting]:
+    body = e.body
+    state.people.require(e.subject)
+    one_of("kind of evidence", body["kind"], EVIDENCE_KINDS)
+    one_of("voucher", body["vouched"], VOUCHED)
+    # What is in the log stays there: a time that nobody can read would stop every later reading.
+    for time in (body["at"], body["until"]):
+        if time is not None:
+            moment(time)
+    if (body["vouched"] == "signature") != bool(body["key"]):
+        raise IntegrityError("evidence with a signature names the key of it, and no other does")
+    if not body["key"]:
+        return []
+    known = state.part(Keys).known.get(body["key"])
+    if known is None or known.owner != body["issuer"]:
+        raise IntegrityError(f"the key {body['key']!r} is not one of {body['issuer']!r}")
+    if body["kind"] not in known.may:
+        raise IntegrityError(f"the key {known.id} of {known.owner!r} may not attest {body['kind']!r}")
+    if not known.stands(body["at"], e.at):
+        raise IntegrityError(
+            f"the key {known.id} of {known.owner!r} is not valid for {body['at']}, received at {e.at}"
+        )
+    return []
+
+
+def _scored(state: "State", e: Event) -> list[Posting]:
+    body, items = e.body, e.body["items"]
+    state.people.require(e.subject)
+    one_of("reputation source", body["source"], SOURCES)
+    moment(body["at"])
+    if not 0 <= body["quality"] <= UNIT or not 1 <= body["rows"] <= body["of"]:
+        raise InputError(f"a score has a quality of 0..{UNIT} and rows, got {body['quality']}")
+    named = all(isinstance(item, str) for item in items)
+    if not named or len(set(items)) != len(items) or body["rows"] != len(items):
+        raise IntegrityError("a score names each piece of work that it rests on once")
+    known = state.judged.of(e.subject)
+    twice = [item for item in items if (body["source"], item) in known]
+    if twice:
+        raise ConflictError(f"{len(twice)} judgements by {body['source']} were counted before")
+    return []
+
+
+def _taken(state: "State", e: Event) -> list[Posting]:
+    one_of("origin of records", e.body["what"], TAKEN_FROM)
+    return []
+
+
+PEOPLE_RULES = {
+    kinds.REGISTERED: _registered,
+    kinds.MAPPED: _person_by_two,
+    kinds.CHANGED: _person,
+    kinds.PAYEE_SET: _person_by_two,
+    kinds.NAMED: _person_by_two,
+    kinds.MERGED: _merged,
+    kinds.ERASED: _erased,
+    kinds.CONTRIBUTION: _contribution,
+    kinds.EVIDENCE: _evidence,
+    kinds.SCORED: _scored,
+    kinds.TAKEN: _taken,
+}

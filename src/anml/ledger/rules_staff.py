@@ -1,0 +1,151 @@
+"""Rules of who acts: staff, keys that vouch, and steps that need two people."""
+
+from typing import TYPE_CHECKING
+
+from anml.core.canonical import sha256
+from anml.core.checks import one_of
+from anml.core.curve import is_sound_key
+from anml.core.errors import ConflictError, InputError, IntegrityError
+from anml.core.identifiers import owner_id, staff_id
+from anml.core.signals.policy import KINDS as EVIDENCE_KINDS
+from anml.ledger import keys, kinds
+from anml.ledger.log import Event, Posting
+from anml.ledger.parts import Keys, Proposals
+from anml.ledger.times import moment, stamp
+
+if TYPE_CHECKING:
+    from anml.ledger.state import State
+
+# What a second person's step adds to what was proposed.
+_ADDED = ("proposal", "record", "account", "payee")
+LONGEST_WAIT = 365
+
+
+def second_person(state: "State", first: str, e: Event, said: str) -> None:
+    """An error where one identity takes both parts, unless the ledger says that one person keeps it."""
+    if e.by == first and not state.staff.single_person:
+        raise ConflictError(f"{e.by!r} {said}")
+
+
+def confirmed(state: "State", e: Event) -> None:
+    """An error unless somebody else proposed exactly this."""
+    number = e.body["proposal"]
+    if not number:
+        raise ConflictError("this step needs two people: one proposes it and another confirms it")
+    found = state.part(Proposals).open(number)
+    same = (found.step, found.subject, found.settlement) == (e.kind, e.subject, e.settlement)
+    if not same or any(e.body.get(name) != value for name, value in found.body.items()):
+        raise IntegrityError(f"it is not what proposal {number} says")
+    second_person(state, found.by, e, "proposed this; a second person must confirm it")
+
+
+def _created(state: "State", e: Event) -> list[Posting]:
+    body = e.body
+    if staff_id(body["founder"]) != body["founder"]:
+        raise IntegrityError(f"{body['founder']!r} is not how a staff identifier is spelt")
+    sound_key(body["founder_key"])
+    sound_key(body["public"])
+    if body["founder_key"] == body["public"]:
+        raise IntegrityError("the founder's key is the log's")
+    if not 0 <= body["payee_wait_days"] <= LONGEST_WAIT:
+        raise InputError(f"new bank details wait 0 to {LONGEST_WAIT} days, got {body['payee_wait_days']}")
+    return []
+
+
+def _staff_added(state: "State", e: Event) -> list[Posting]:
+    staff = state.staff
+    if staff_id(e.subject) != e.subject:
+        raise IntegrityError(f"{e.subject!r} is not how a staff identifier is spelt")
+    if e.subject in staff.members:
+        raise ConflictError(f"there is, or was, a member of staff {e.subject!r}; choose another identifier")
+    public = sound_key(e.body["public"])
+    if public == staff.public or any(public == member.public for member in staff.members.values()):
+        raise ConflictError("this key belongs to somebody else already; each person has a key of their own")
+    if not e.body["roles"]:
+        raise InputError(f"give a role: {', '.join(kinds.ROLES)}")
+    for role in e.body["roles"]:
+        one_of("role", role, kinds.ROLES)
+    if e.body["roles"] != sorted(set(e.body["roles"])):
+        raise IntegrityError("roles are sorted and named once")
+    # The founder brings in the second person alone: there is nobody else to ask.
+    if e.body["proposal"] or len(staff.members) > 1:
+        confirmed(state, e)
+    return []
+
+
+def _staff_removed(state: "State", e: Event) -> list[Posting]:
+    state.staff.member(e.subject)
+    left = [member for member in state.staff.active if member.name != e.subject]
+    enough = 1 if state.staff.single_person else 2
+    if len(left) < enough or not any(kinds.ADMIN in member.roles for member in left):
+        raise ConflictError(f"{e.subject!r} cannot be removed: {enough} must stay, one of them an admin")
+    return []
+
+
+def sound_key(text: str) -> bytes:
+    """A public key that can stand for somebody."""
+    public = keys.read_public(text)
+    if keys.public_text(public) != text or not is_sound_key(public):
+        raise InputError(f"{text[:24]}… is no sound Ed25519 key: anybody could sign for it")
+    return public
+
+
+def _key_trusted(state: "State", e: Event) -> list[Posting]:
+    body = e.body
+    public = sound_key(body["public"])
+    if e.subject != sha256(public)[:16]:
+        raise IntegrityError("the name of the key is not that of its bytes")
+    known = state.part(Keys).known.get(e.subject)
+    if known is not None and known.revoked:
+        raise ConflictError(f"the key {e.subject} was revoked on {known.revoked[:10]}; make a new one")
+    if known is not None:
+        raise ConflictError(f"the key {e.subject} is registered for {known.owner!r}")
+    if owner_id(body["owner"]) != body["owner"]:
+        raise IntegrityError(f"{body['owner']!r} is not how an owner is spelt")
+    if public == state.staff.public or any(public == m.public for m in state.staff.members.values()):
+        raise ConflictError("this key signs for a member of staff or for the log; vouching needs its own")
+    for name in body["may"]:
+        one_of("right of a key", name, EVIDENCE_KINDS)
+    if body["owner"] in state.people.since and set(body["may"]) != {"self"}:
+        raise InputError("a contributor's key vouches for nobody else: it may say 'self' only")
+    for when in filter(None, (body["since"], body["until"])):
+        if stamp(moment(when)) != when:
+            raise IntegrityError(f"{when!r} is not how a time is spelt")
+    if body["until"] is not None and body["until"] <= body["since"]:
+        raise InputError(f"a key is valid until a time after {body['since']}, got {body['until']!r}")
+    confirmed(state, e)
+    return []
+
+
+def _key_revoked(state: "State", e: Event) -> list[Posting]:
+    known = state.part(Keys).known.get(e.subject)
+    if known is None:
+        raise InputError(f"there is no key {e.subject!r} in this ledger")
+    if known.revoked and (known.compromised or not e.body["compromised"]):
+        raise ConflictError(f"the key {e.subject} was revoked on {known.revoked[:10]} already")
+    return []
+
+
+def _proposed(state: "State", e: Event) -> list[Posting]:
+    step = e.body["step"]
+    one_of("step for two people", step, kinds.TWO_PEOPLE)
+    wanted = {name for name in kinds.KINDS[step].fields if name not in _ADDED}
+    if set(e.body["body"]) != wanted:
+        raise IntegrityError(f"a proposal of {step} holds {sorted(e.body['body'])}, not {sorted(wanted)}")
+    return []
+
+
+def _dropped(state: "State", e: Event) -> list[Posting]:
+    state.part(Proposals).open(e.body["proposal"])
+    return []
+
+
+STAFF_RULES = {
+    kinds.CREATED: _created,
+    kinds.STAFF_ADDED: _staff_added,
+    kinds.STAFF_REMOVED: _staff_removed,
+    kinds.KEY_TRUSTED: _key_trusted,
+    kinds.KEY_REVOKED: _key_revoked,
+    kinds.PROPOSED: _proposed,
+    kinds.DROPPED: _dropped,
+}

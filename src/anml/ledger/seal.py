@@ -1,0 +1,52 @@
+"""The seal on the end of the log: the log's key signs number and hash of the last entry.
+
+Through the chain it vouches for all entries before it. It is made anew with every write, so that whoever
+has the database alone can neither add an entry nor cut some off without its showing.
+"""
+
+import sqlalchemy as sa
+
+from anml.core.errors import IntegrityError
+from anml.ledger import keys
+from anml.ledger.keys import KeyRing
+from anml.ledger.log import newest
+from anml.ledger.schema import head
+
+
+def _message(origin: str, seq: int, hashed: str) -> bytes:
+    return f"anml-head/1\n{origin}\n{seq}\n{hashed}\n".encode()
+
+
+def put(connection: sa.Connection, ring: KeyRing, seq: int, hashed: str) -> None:
+    """Seal the end of the log."""
+    values = {
+        "seq": seq,
+        "hash": bytes.fromhex(hashed),
+        "sig": ring.log.sign(_message(ring.origin, seq, hashed)),
+    }
+    changed = connection.execute(sa.update(head).where(head.c.id == 1).values(**values))
+    if not changed.rowcount:
+        connection.execute(sa.insert(head).values(id=1, **values))
+
+
+def fault(connection: sa.Connection, public: bytes, origin: str) -> str | None:
+    """What is wrong with the seal; None where it is on the last entry."""
+    seq, hashed, _ = newest(connection)
+    rows = connection.execute(sa.select(head)).all()
+    if not seq and not rows:
+        return None
+    if len(rows) != 1 or (rows[0].id, rows[0].seq, rows[0].hash) != (1, seq, hashed):
+        return (
+            f"entry {seq}, the last, is not the one that the ledger's key sealed: some were added or cut off"
+        )
+    if not keys.verify(public, rows[0].sig, _message(origin, seq, hashed.hex())):
+        return f"the seal on entry {seq} was not made by this ledger's key"
+    return None
+
+
+def check(connection: sa.Connection, public: bytes, origin: str) -> None:
+    """An error unless the last entry is sealed."""
+    if found := fault(connection, public, origin):
+        raise IntegrityError(
+            f"{found}; nothing may be added until `anml ledger verify` was run and understood"
+        )

@@ -1,0 +1,125 @@
+"""Keys of people: found by who they are, in a file or in a running SSH agent."""
+
+import base64
+import os
+import socket
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from anml.core.errors import InputError, IntegrityError
+from anml.core.identifiers import staff_id
+from anml.ledger import keys
+
+FOLDER = "staff"
+
+
+class Signer(NamedTuple):
+    """Somebody's key, wherever it is kept: the public part, and a function that signs."""
+
+    public: bytes
+    sign: Callable[[bytes], bytes]
+
+
+def signature(signer: Signer, message: bytes) -> str:
+    """A signature as text."""
+    return base64.b64encode(signer.sign(message)).decode()
+
+
+@dataclass
+class Signers:
+    """Where keys of people are looked for: `file` where one was named, `folder`, then the agent.
+
+    `name` is who acts where nobody is named.
+    """
+
+    folder: Path | None = None
+    file: Path | None = None
+    name: str | None = None
+    _known: dict[bytes, Signer] = field(default_factory=dict)
+
+    def acting(self) -> str:
+        """Who acts where nobody is named: by ANML_BY, or whose key alone is at hand."""
+        if self.name or os.environ.get("ANML_BY"):
+            return staff_id(self.name or os.environ["ANML_BY"])
+        mine = sorted(self.folder.glob("*.pem")) if self.folder and self.folder.is_dir() else []
+        if len(mine) != 1:
+            raise InputError("say who you are with --by: a staff identifier")
+        return staff_id(mine[0].stem)
+
+    def find(self, name: str, public: bytes) -> Signer:
+        """The key registered for somebody; an error where it is not at hand."""
+        if public not in self._known:
+            self._known[public] = self._look(name, public)
+        return self._known[public]
+
+    def _look(self, name: str, public: bytes) -> Signer:
+        own = self.folder / f"{name}.pem" if self.folder else None
+        for path in (self.file, own):
+            if path is None or (path is own and not path.is_file()):
+                continue
+            found = from_file(path)
+            if found.public != public:
+                raise IntegrityError(f"{path} is not the key that is registered for {name!r}")
+            return found
+        found_there = from_agent(public)
+        if found_there is None:
+            place = f"{own}, " if own else ""
+            raise InputError(f"the key of {name!r} is not at hand: not in {place}--sign FILE or an SSH agent")
+        return found_there
+
+
+def from_file(path: Path) -> Signer:
+    """A key in a PEM file."""
+    key = keys.read_private(path)
+    return Signer(keys.public_bytes(key.public_key()), key.sign)
+
+
+# SSH agent protocol: request and answer numbers.
+_LIST, _LISTED, _SIGN, _SIGNED = 11, 12, 13, 14
+
+
+def from_agent(public: bytes) -> Signer | None:
+    """A key in the running SSH agent; None where there is no agent or it does not have it."""
+    if not os.environ.get("SSH_AUTH_SOCK"):
+        return None
+    blob = _text(b"ssh-ed25519") + _text(public)
+    answer = _ask(bytes([_LIST]))
+    if not answer or answer[0] != _LISTED or blob not in answer:
+        return None
+
+    def sign(message: bytes) -> bytes:
+        said = _ask(bytes([_SIGN]) + _text(blob) + _text(message) + struct.pack(">I", 0))
+        if not said or said[0] != _SIGNED or len(said) < 64:
+            raise InputError("the SSH agent did not sign")
+        return said[-64:]
+
+    return Signer(public, sign)
+
+
+def _text(data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + data
+
+
+def _ask(request: bytes) -> bytes:
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
+            line.settimeout(60)
+            line.connect(os.environ["SSH_AUTH_SOCK"])
+            line.sendall(_text(request))
+            size = struct.unpack(">I", _exactly(line, 4))[0]
+            return _exactly(line, size)
+    except (OSError, struct.error):
+        return b""
+
+
+def _exactly(line: socket.socket, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        part = line.recv(size - len(data))
+        if not part:
+            raise OSError("the agent hung up")
+        data += part
+    return data

@@ -1,0 +1,215 @@
+"""The state machine of the log: which entry may come next, who signs it, and what money it moves.
+
+Whoever writes asks it before an entry is written; `anml ledger verify` asks it again for every entry,
+from the first. There is no other set of rules.
+"""
+
+import base64
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+
+from anml.core.errors import ConflictError, InputError, IntegrityError
+from anml.core.identifiers import staff_id
+from anml.core.money import LARGEST
+from anml.ledger import keys, kinds
+from anml.ledger.log import Event, Posting, check_balanced, decode, signed_bytes
+from anml.ledger.money_parts import Disputes, Payouts, Settlements
+from anml.ledger.parts import Keys, Member, Part, Payees, People, Proposals, Staff
+from anml.ledger.schema import event
+from anml.ledger.sums import Balances, Credits, Judged, account_of
+
+P = TypeVar("P")
+POOL = "source:pool"
+# Accounts that never fall below zero; payables may, by a recorded reversal or with a person only.
+_NEVER_NEGATIVE = ("held:", "clearing:", "funding:", "paid:", "payable:")
+_CARRIES = (kinds.REVERSED, kinds.MERGED)
+_COVERED = {member for kind in kinds.KINDS.values() for member in kind.covers}
+_SMALL: tuple[type, ...] = (Staff, Keys, People, Proposals, Payees, Settlements, Disputes, Payouts)
+Rule = Callable[["State", Event], list[Posting]]
+
+
+class Owed:
+    """Credits that an approval owes: they follow from its manifest, and come next."""
+
+    def __init__(self, sid: str, currency: str, credits: dict[str, tuple[int, dict[str, Any]]], rest: int):
+        self.sid, self.currency, self.credits, self.rest = sid, currency, credits, rest
+
+
+class State:
+    """What the log means up to its last entry.
+
+    Without `connect` it starts before the first entry and keeps everything in memory; with it, it stands
+    at the end of the log in a database and looks up what a step needs.
+    """
+
+    def __init__(
+        self, documents: Callable[[str], bytes | None], connect: Callable[[], sa.Connection] | None = None
+    ) -> None:
+        self.documents, self._connect = documents, connect
+        self.balances, self.credits, self.judged = Balances(connect), Credits(connect), Judged(connect)
+        self._parts: dict[type, Any] = {}
+        self._followers: dict[str, list[Part]] = {}
+        self.at = ""
+        self.open: list[Event] = []
+        self.owed: Owed | None = None
+        self._follow(self.credits)
+        self._follow(self.judged)
+        if connect is None:
+            for part in _SMALL:
+                self.part(part)
+
+    def _follow(self, part: Part) -> None:
+        for kind in part.KINDS:
+            self._followers.setdefault(kind, []).append(part)
+
+    def part(self, wanted: type[P]) -> P:
+        """One part, loaded where it is not at hand."""
+        if wanted not in self._parts:
+            made: Any = wanted()
+            if self._connect is not None:
+                load(made, self._connect())
+            self._parts[wanted] = made
+            self._follow(made)
+        found: P = self._parts[wanted]
+        return found
+
+    @property
+    def staff(self) -> Staff:
+        """Who may act."""
+        return self.part(Staff)
+
+    @property
+    def people(self) -> People:
+        """Who is on record."""
+        return self.part(People)
+
+    def check(self, e: Event) -> list[Posting]:
+        """The money that this entry moves; an error where it may not come next."""
+        kind = kinds.KINDS.get(e.kind)
+        if kind is None:
+            raise IntegrityError(f"there is no kind of entry {e.kind!r}")
+        if fault := kinds.body_fault(e.kind, e.body):
+            raise IntegrityError(f"an entry of kind {e.kind} {fault}")
+        if (e.seq == 1) != (e.kind == kinds.CREATED):
+            raise IntegrityError("the first entry, and no other, makes the ledger")
+        if e.at < self.at:
+            raise IntegrityError("it is older than the entry before it")
+        if self.owed is not None and e.kind not in kinds.OWED:
+            raise IntegrityError(f"the credits of settlement {self.owed.sid} are not complete before it")
+        if self.is_covered(e):
+            if e.by or e.sig:
+                raise IntegrityError(f"an entry of kind {e.kind} is not signed by itself")
+        else:
+            self.signer(e)
+        from anml.ledger.rules import RULES
+
+        moved = [item for item in RULES[e.kind](self, e) if item.amount]
+        check_balanced(moved, f"{e.kind} {e.key}")
+        self._check_accounts(e, moved)
+        return moved
+
+    def is_covered(self, e: Event) -> bool:
+        """Whether an entry is signed for by a later one, or owed by an earlier one."""
+        return kinds.KINDS[e.kind].roles is None or (e.kind in _COVERED and not e.by)
+
+    def signer(self, e: Event) -> Member:
+        """Who signs an entry, by name and role; the signature itself is not looked at."""
+        if not e.by:
+            raise InputError("say who you are with --by: a staff identifier")
+        if staff_id(e.by) != e.by:
+            raise IntegrityError(f"{e.by!r} is not how a staff identifier is spelt")
+        if e.kind == kinds.CREATED:
+            founder = keys.read_public(e.body["founder_key"])
+            return Member(e.body["founder"], founder, frozenset(kinds.ROLES), e.at)
+        found = self.staff.member(e.by)
+        allowed = kinds.KINDS[e.kind].roles or ()
+        if e.kind == kinds.PROPOSED:
+            allowed = kinds.TWO_PEOPLE.get(e.body["step"], ())
+        if not found.roles.intersection(allowed):
+            raise ConflictError(
+                f"{e.by!r} is {', '.join(sorted(found.roles))}; this step needs one of {', '.join(allowed)}"
+            )
+        return found
+
+    def check_signature(self, e: Event) -> None:
+        """An error unless who acted signed exactly this entry."""
+        if self.is_covered(e):
+            return
+        member = self.signer(e)
+        try:
+            raw = base64.b64decode(e.sig, validate=True)
+        except ValueError:
+            raw = b""
+        if e.kind == kinds.CREATED and e.by != member.name:
+            raise IntegrityError("the founder did not sign it")
+        if not keys.verify(member.public, raw, signed_bytes(e)):
+            raise IntegrityError(f"the key of {e.by!r} did not sign it")
+
+    def accept(self, e: Event) -> None:
+        """Take in an entry that was checked."""
+        kind = kinds.KINDS[e.kind]
+        if self.is_covered(e):
+            if e.kind not in kinds.OWED:
+                self.open.append(e)
+        else:
+            self.cover(e, kind.covers)
+        self.at = e.at
+        self.fold(e)
+
+    def cover(self, e: Event, covers: tuple[str, ...]) -> None:
+        """A signature covers what came before it without one, where it may."""
+        foreign = [one for one in self.open if one.kind not in covers]
+        self.open = []
+        if foreign:
+            raise IntegrityError(f"it does not sign for entry {foreign[0].seq}, {foreign[0].kind}")
+
+    def fold(self, e: Event) -> None:
+        """Let all parts follow."""
+        for part in self._followers.get(e.kind, ()):
+            part.fold(e)
+        if e.postings:
+            self.balances.fold(e)
+
+    def finish(self) -> None:
+        """An error where something is left that nobody signed for, or that is owed."""
+        if self.open:
+            first = self.open[0]
+            raise IntegrityError(f"nobody signed for entry {first.seq}, {first.kind}, and what follows it")
+        if self.owed is not None:
+            raise IntegrityError(f"the credits of settlement {self.owed.sid} are not complete")
+
+    def _check_accounts(self, e: Event, moved: list[Posting]) -> None:
+        # Only a pool gives money, so no account can hold more than it gave.
+        for item in moved:
+            if item.amount > 0:
+                continue
+            left = self.balances.get(*account_of(item, e.settlement)) + item.amount
+            if item.account == POOL and left < -LARGEST:
+                raise InputError(f"the pool would give out more {item.currency} than 64 bits hold")
+            carried = item.account.startswith("payable:") and e.kind in _CARRIES
+            if left < 0 and item.account.startswith(_NEVER_NEGATIVE) and not carried:
+                raise IntegrityError(f"it takes {item.account} below zero")
+
+
+def load(part: Part, connection: sa.Connection) -> None:
+    """Let a part follow the log in a database."""
+    if isinstance(part, People):
+        # Registrations can be many, and all that is needed of them stands in columns.
+        query = sa.select(event.c.subject, event.c.at).where(event.c.kind == kinds.REGISTERED)
+        part.since.update((row.subject, row.at) for row in connection.execute(query.order_by(event.c.seq)))
+        wanted = tuple(kind for kind in part.KINDS if kind != kinds.REGISTERED)
+    else:
+        wanted = part.KINDS
+    query_all = sa.select(event.c.entry, event.c.hash).where(event.c.kind.in_(wanted)).order_by(event.c.seq)
+    for row in connection.execute(query_all).all():
+        part.fold(decode(row.entry, row.hash))
+
+
+def loaded(wanted: type[P], connection: sa.Connection) -> P:
+    """A part as the log in a database leaves it."""
+    made: Any = wanted()
+    load(made, connection)
+    found: P = made
+    return found

@@ -1,0 +1,174 @@
+"""The large parts of what the log means: balances, credits and judgements.
+
+While a log is replayed they are kept in memory; while it is written they are looked up in the database,
+one by one or many at once where a step asks for many.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import sqlalchemy as sa
+
+from anml.ledger import kinds
+from anml.ledger.log import Event, Posting, events, find
+from anml.ledger.schema import event, posting
+
+Connect = Callable[[], sa.Connection] | None
+Account = tuple[str, str, str]
+# Accounts that belong to one settlement each.
+_BY_SETTLEMENT = ("held:", "funding:")
+
+
+def account_of(item: Posting, settlement: str) -> Account:
+    """Account, currency, and the settlement where the account is one of it."""
+    return item.account, item.currency, settlement if item.account.startswith(_BY_SETTLEMENT) else ""
+
+
+class Balances:
+    """Micro-units by account."""
+
+    def __init__(self, connect: Connect = None) -> None:
+        self._connect = connect
+        self._known: dict[Account, int] = {}
+
+    def fold(self, e: Event) -> None:
+        """Take in the money of one entry."""
+        for item in e.postings:
+            account = account_of(item, e.settlement)
+            if self._connect is None or account in self._known:
+                self._known[account] = self._known.get(account, 0) + item.amount
+
+    def get(self, account: str, currency: str, settlement: str = "") -> int:
+        """What is on one account."""
+        key = account_of(Posting(account, currency, 0), settlement)
+        if key not in self._known:
+            self._known[key] = 0
+            if self._connect is not None:
+                self._known[key] = balance(self._connect(), account, currency, key[2] or None)
+        return self._known[key]
+
+    def preload(self, prefix: str, currency: str, settlement: str = "") -> None:
+        """Look up all accounts of one kind at once."""
+        if self._connect is None:
+            return
+        for name, amount in balances(self._connect(), prefix, currency, settlement or None).items():
+            self._known[account_of(Posting(prefix + name, currency, 0), settlement)] = amount
+
+    def currencies(self, account: str) -> list[str]:
+        """The currencies that an account was ever used in, sorted."""
+        if self._connect is None:
+            return sorted({key[1] for key in self._known if key[0] == account})
+        query = sa.select(posting.c.currency).where(posting.c.account == account).distinct()
+        return sorted(self._connect().scalars(query))
+
+
+class Credits:
+    """What each contributor was credited in a settlement, and what is left of it after reversals."""
+
+    KINDS = (kinds.CREDITED, kinds.RELEASED, kinds.REVERSED, kinds.RESOLVED)
+
+    def __init__(self, connect: Connect = None) -> None:
+        self._connect = connect
+        self._facts: dict[tuple[str, str], dict[str, Any] | None] = {}
+        self._net: dict[tuple[str, str], int] = {}
+
+    def fold(self, e: Event) -> None:
+        """Take in one entry."""
+        place = (e.settlement, e.subject)
+        if e.kind == kinds.CREDITED:
+            self._facts[place] = e.body
+        if self._connect is None or place in self._net:
+            self._net[place] = self._net.get(place, 0) + _given(e)
+
+    def facts(self, sid: str, pid: str) -> dict[str, Any] | None:
+        """The facts of a credit; None where there is none."""
+        if (sid, pid) not in self._facts and self._connect is not None:
+            found = find(self._connect(), f"credit/{sid}/{pid}")
+            self._facts[sid, pid] = None if found is None else found.body
+        return self._facts.get((sid, pid))
+
+    def preload(self, credits: Iterable[Event]) -> None:
+        """Take what was read already."""
+        self._facts.update({(e.settlement, e.subject): e.body for e in credits})
+
+    def net(self, sid: str, pid: str) -> int:
+        """What a contributor got out of a settlement after returns, corrections and reversals."""
+        if (sid, pid) not in self._net and self._connect is not None:
+            own = events(self._connect(), self.KINDS, pid)
+            self._net[sid, pid] = sum(_given(e) for e in own if e.settlement == sid)
+        return self._net.get((sid, pid), 0)
+
+    def left(self, sid: str) -> dict[str, int]:
+        """What everybody has left of a settlement."""
+        if self._connect is not None:
+            self.preload(e for e in events(self._connect(), [kinds.CREDITED]) if e.settlement == sid)
+        found = {pid: self.net(sid, pid) for s, pid in sorted(self._facts) if s == sid}
+        return {pid: amount for pid, amount in found.items() if amount}
+
+
+class Judged:
+    """Which judgements were counted: contributor, source and item, each once."""
+
+    KINDS = (kinds.SCORED,)
+
+    def __init__(self, connect: Connect = None) -> None:
+        self._connect = connect
+        self._known: dict[str, set[tuple[str, str]]] = {}
+
+    def fold(self, e: Event) -> None:
+        """Take in one entry."""
+        if self._connect is None or e.subject in self._known:
+            source = e.body["source"]
+            self._known.setdefault(e.subject, set()).update((source, item) for item in e.body["items"])
+
+    def of(self, pid: str) -> set[tuple[str, str]]:
+        """Source and item of all that was counted for a contributor."""
+        if pid not in self._known:
+            self.preload([pid])
+        return self._known[pid]
+
+    def preload(self, pids: Iterable[str]) -> None:
+        """Look up several contributors at once."""
+        wanted = [pid for pid in pids if pid not in self._known]
+        self._known.update({pid: set() for pid in wanted})
+        if self._connect is None:
+            return
+        for start in range(0, len(wanted), 500):
+            query = sa.select(event.c.key).where(event.c.kind == kinds.SCORED)
+            query = query.where(event.c.subject.in_(wanted[start : start + 500]))
+            connection = self._connect()
+            for key in connection.scalars(query).all():
+                found = find(connection, key)
+                if found is not None:
+                    source = found.body["source"]
+                    self._known[found.subject].update((source, item) for item in found.body["items"])
+
+
+def balance(connection: sa.Connection, account: str, currency: str, settlement: str | None = None) -> int:
+    """Micro-units on one account."""
+    query = sa.select(sa.func.coalesce(sa.func.sum(posting.c.amount), 0)).where(
+        posting.c.account == account, posting.c.currency == currency
+    )
+    if settlement is not None:
+        query = query.where(posting.c.settlement == settlement)
+    return int(connection.scalar(query) or 0)
+
+
+def balances(
+    connection: sa.Connection, prefix: str, currency: str, settlement: str | None = None
+) -> dict[str, int]:
+    """Micro-units on every account of one kind, by what follows the prefix."""
+    query = (
+        sa.select(posting.c.account, sa.func.sum(posting.c.amount).label("amount"))
+        .where(posting.c.account.startswith(prefix, autoescape=True), posting.c.currency == currency)
+        .group_by(posting.c.account)
+    )
+    if settlement is not None:
+        query = query.where(posting.c.settlement == settlement)
+    rows = connection.execute(query)
+    return {row.account.removeprefix(prefix): int(row.amount) for row in rows}
+
+
+def _given(e: Event) -> int:
+    """What an entry took out of the pool for its subject."""
+    return -sum(item.amount for item in e.postings if item.account.startswith(("source:", "funding:")))

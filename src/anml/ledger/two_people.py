@@ -1,0 +1,204 @@
+"""Steps that one person proposes and another confirms: staff, keys, reviewers, bank details, identities.
+
+What is personal in a proposal lies in a sealed paper; the log holds its salted hash, and who confirms it
+signs an entry with the same hash.
+"""
+
+from typing import Any
+
+import sqlalchemy as sa
+
+from anml.core.canonical import sha256
+from anml.core.checks import one_of
+from anml.core.errors import ConflictError, InputError
+from anml.core.identifiers import owner_id, staff_id
+from anml.core.signals.policy import KINDS as EVIDENCE_KINDS
+from anml.ledger import keys, kinds, people
+from anml.ledger.log import Event
+from anml.ledger.parts import Keys, Proposal, Proposals, TrustedKey
+from anml.ledger.rules_staff import sound_key
+from anml.ledger.state import loaded
+from anml.ledger.store import Ledger
+from anml.ledger.times import moment, stamp
+from anml.ledger.writer import Writer
+
+# A key may vouch for all of these unless told otherwise. Flags and their lifting are granted one by one.
+DEFAULT_MAY = frozenset({"self", "affiliation", "review-accepted", "publication", "reproduced", "correction"})
+
+
+def propose(
+    tx: Writer, step: str, subject: str, body: dict[str, Any], by: str | None,
+    paper: people.Paper | None = None, settlement: str = "",
+) -> Event:  # fmt: skip
+    """Ask for a second person's word; the same question twice, while it is open, is one."""
+    who = tx.who(by)
+    for found in tx.state.part(Proposals).made.values():
+        same = (found.step, found.subject, found.body, found.settlement, found.by)
+        if found.state == "open" and same == (step, subject, body, settlement, who):
+            return next(e for e in _entries(tx) if e.seq == found.seq)
+    given = paper or people.Paper()
+    whole = {"step": step, "body": body, **given._asdict()}
+    return tx.append(kinds.PROPOSED, f"proposal/{tx.next_seq}", subject, whole, settlement, who)
+
+
+def _entries(tx: Writer) -> list[Event]:
+    from anml.ledger.log import events
+
+    return list(events(tx.connection, [kinds.PROPOSED]))
+
+
+def open_proposals(connection: sa.Connection) -> list[Proposal]:
+    """What waits for a second person, oldest first."""
+    return [found for found in loaded(Proposals, connection).made.values() if found.state == "open"]
+
+
+def drop(tx: Writer, number: int, by: str | None) -> Event:
+    """Take a proposal off the list."""
+    found = tx.state.part(Proposals).open(number)
+    key = f"proposal/{number}/dropped"
+    return tx.append(kinds.DROPPED, key, found.subject, {"proposal": number}, by=tx.who(by))
+
+
+def confirm(tx: Writer, ledger: Ledger, number: int, by: str | None) -> Event:
+    """Carry out a proposal as the second person."""
+    found = tx.state.part(Proposals).open(number)
+    who = tx.who(by)
+    if who == found.by and not tx.state.staff.single_person:
+        raise ConflictError(f"{who!r} proposed this; a second person must confirm it")
+    body = {**found.body, "proposal": number, **_CARRY_OUT.get(found.step, _nothing)(tx, ledger, found)}
+    key = f"proposal/{number}/confirmed"
+    return tx.append(found.step, key, found.subject, body, found.settlement, who)
+
+
+def _nothing(tx: Writer, ledger: Ledger, found: Proposal) -> dict[str, Any]:
+    return {}
+
+
+def _paper(tx: Writer, ledger: Ledger, found: Proposal) -> dict[str, Any]:
+    values = people.attached_values(tx.connection, ledger.ring, found.subject, found.paper)
+    if not values:
+        raise ConflictError(f"contributor {found.subject} was erased")
+    return {name: value for name, value in values.items() if name != "salt"}
+
+
+def _set_payee(tx: Writer, ledger: Ledger, found: Proposal) -> dict[str, Any]:
+    pid, changes = found.subject, _paper(tx, ledger, found)
+    tx.state.people.require(pid)
+    old = people.profile(tx.connection, ledger.ring, pid)
+    claim, iban = "", changes.get("iban")
+    if iban and iban != old.get("iban"):
+        owner = people.owner_of_account(tx, ledger, iban)
+        if owner is None:
+            claim = people.add_alias(tx, ledger, people.PAYEE, iban, pid)
+        else:
+            check_owner(tx, owner, pid)
+    return {"record": people.store_profile(tx, ledger, pid, {**old, **changes}), "payee": claim}
+
+
+def check_owner(tx: Writer, owner: str, pid: str) -> None:
+    """One bank account belongs to one person."""
+    if tx.state.people.resolve(owner) != tx.state.people.resolve(pid):
+        raise ConflictError(
+            f"this bank account belongs to contributor {owner}; map the two together instead of paying both"
+        )
+
+
+def _map(tx: Writer, ledger: Ledger, found: Proposal) -> dict[str, Any]:
+    pid, said = found.subject, _paper(tx, ledger, found)
+    tx.state.people.require(pid)
+    source, name = said["source"], said["account"]
+    if people.lookup(tx.connection, ledger.ring, source, name) is not None:
+        raise ConflictError("this account has a record of its own by now; map it again")
+    account = people.add_alias(tx, ledger, people.ACCOUNT, f"{source}\x00{name}", pid)
+    old = people.profile(tx.connection, ledger.ring, pid)
+    accounts = [*old.get("accounts", []), f"{source}:{name}"]
+    return {
+        "record": people.store_profile(tx, ledger, pid, {**old, "accounts": accounts}),
+        "account": account,
+    }
+
+
+_CARRY_OUT = {kinds.PAYEE_SET: _set_payee, kinds.MAPPED: _map}
+
+
+def propose_payee(tx: Writer, ledger: Ledger, pid: str, changes: dict[str, str], by: str | None) -> Event:
+    """Propose a name and bank details to pay somebody under."""
+    tx.state.people.require(pid)
+    if iban := changes.get("iban"):
+        owner = people.owner_of_account(tx, ledger, iban)
+        if owner is not None:
+            check_owner(tx, owner, pid)
+    return _propose_sealed(tx, ledger, kinds.PAYEE_SET, pid, dict(changes), by)
+
+
+def propose_account(
+    tx: Writer, ledger: Ledger, source: str, name: str, pid: str, by: str | None
+) -> Event | None:
+    """Propose that an account belongs to a contributor; one that has its own record is merged into it."""
+    tx.state.people.require(pid)
+    old = people.lookup(tx.connection, ledger.ring, source, name)
+    into = tx.state.people.resolve(pid)
+    if old is None:
+        return _propose_sealed(tx, ledger, kinds.MAPPED, into, {"source": source, "account": name}, by)
+    return None if old == into else propose(tx, kinds.MERGED, old, {"into": into}, by)
+
+
+def _propose_sealed(
+    tx: Writer, ledger: Ledger, step: str, pid: str, values: dict[str, Any], by: str | None
+) -> Event:
+    paper = people.attach_values(tx, ledger, pid, values)
+    return propose(tx, step, pid, {"digest": paper.paper}, by, paper)
+
+
+def propose_staff(tx: Writer, name: str, public: bytes, roles: list[str], by: str | None) -> Event:
+    """Bring in a member of staff: the second one at once, later ones when another person confirms."""
+    who, text = staff_id(name), keys.public_text(public)
+    sound_key(text)
+    body = {"public": text, "roles": sorted({one_of("role", role, kinds.ROLES) for role in roles})}
+    if len(tx.state.staff.members) < 2:
+        whole = {**body, "proposal": 0}
+        return tx.append(kinds.STAFF_ADDED, f"staff/{who}", who, whole, by=tx.who(by))
+    if who in tx.state.staff.members:
+        raise ConflictError(f"there is, or was, a member of staff {who!r}; choose another identifier")
+    return propose(tx, kinds.STAFF_ADDED, who, body, by)
+
+
+def remove_staff(tx: Writer, name: str, by: str | None, *, compromised: bool = False) -> Event:
+    """From now on somebody may act no more; with `compromised`, because their key leaked."""
+    who = staff_id(name)
+    body = {"compromised": compromised}
+    return tx.append(kinds.STAFF_REMOVED, f"staff/{who}/removed", who, body, by=tx.who(by))
+
+
+def propose_key(
+    tx: Writer, owner: str, public: bytes, may: list[str] | None, since: str | None, until: str | None,
+    by: str | None,
+) -> Event:  # fmt: skip
+    """Propose to trust a key that vouches."""
+    who, text = owner_id(owner), keys.public_text(public)
+    sound_key(text)
+    default = {"self"} if who in tx.state.people.since else DEFAULT_MAY
+    allowed = sorted({one_of("right of a key", name, EVIDENCE_KINDS) for name in (may or default)})
+    first = stamp(moment(since)) if since else tx.now
+    last = stamp(moment(until)) if until else None
+    if last is not None and last <= first:
+        raise InputError(f"a key is valid until a time after {first}, got {until!r}")
+    name = sha256(public)[:16]
+    known = tx.state.part(Keys).known.get(name)
+    if known is not None:
+        was = f"was revoked on {known.revoked[:10]}; make a new one" if known.revoked else "is known"
+        raise ConflictError(f"the key {name}, registered for {known.owner!r}, {was}")
+    body = {"owner": who, "public": text, "may": allowed, "since": first, "until": last}
+    return propose(tx, kinds.KEY_TRUSTED, name, body, by)
+
+
+def revoke_key(tx: Writer, name: str, by: str | None, *, compromised: bool = False) -> Event:
+    """Stop trusting a key from now on, or altogether where it leaked."""
+    mark = "compromised" if compromised else "revoked"
+    body = {"compromised": compromised}
+    return tx.append(kinds.KEY_REVOKED, f"key/{name}/{mark}", name, body, by=tx.who(by))
+
+
+def registered(connection: sa.Connection) -> dict[str, TrustedKey]:
+    """All keys ever trusted, by their short name."""
+    return loaded(Keys, connection).known

@@ -1,0 +1,164 @@
+"""`anml ledger staff` and what needs two people: who may act, proposals, and the second person's word."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from anml.core.errors import InputError
+from anml.surfaces.ledger_common import (
+    By,
+    Json,
+    Keys,
+    LedgerUrl,
+    Sign,
+    columns,
+    names_of,
+    opened,
+    proposed,
+    show,
+)  # fmt: skip
+
+app = typer.Typer(help="Who may act in the ledger, and with which key.", no_args_is_help=True)
+Name = Annotated[str, typer.Argument(help="A staff identifier.", show_default=False)]
+
+
+@app.command("new")
+def new(
+    name: Name,
+    out: Annotated[Path | None, typer.Option(help="Where the private key goes; default NAME.pem.")] = None,
+    json: Json = False,
+) -> None:
+    """Make a key for yourself; give the public part, which is printed, to somebody of the staff."""
+    from anml.core.identifiers import staff_id
+    from anml.ledger.keys import create_signer
+
+    who = staff_id(name)
+    path = out or Path(f"{who}.pem")
+    public = create_signer(path)
+    lines = [
+        public,
+        f"Next, somebody of the staff: anml ledger staff add {who} --public-key {public} --by THEM",
+    ]
+    show(json, {"name": who, "private": str(path), "public_key": public}, lines)
+
+
+@app.command("add")
+def add(
+    name: Name,
+    public_key: Annotated[str, typer.Option(help="Their public key, as text or file.")],
+    role: Annotated[
+        list[str] | None,
+        typer.Option(help="drafter, approver, payer, reviewer or admin; all of them without."),
+    ] = None,
+    by: By = None,
+    sign: Sign = None,
+    ledger: LedgerUrl = None,
+    keys: Keys = None,
+    json: Json = False,
+) -> None:
+    """Bring in a member of staff; from the third on, somebody else confirms it."""
+    from anml.ledger import kinds, two_people
+    from anml.ledger.keys import read_public
+
+    raw = read_public(public_key)
+    with opened(ledger, keys, sign, by) as book:
+        made = book.write(lambda tx: two_people.propose_staff(tx, name, raw, role or list(kinds.ROLES), by))
+        if made.kind == kinds.STAFF_ADDED:
+            lines, done = [f"{made.subject} is of the staff: {', '.join(made.body['roles'])}."], True
+        else:
+            lines, done = proposed(book, [made.seq], f"{made.subject} as a member of staff")
+    show(json, {"name": made.subject, "entry": made.seq, "added": done}, lines)
+
+
+@app.command("remove")
+def remove(
+    name: Name,
+    compromised: Annotated[bool, typer.Option("--compromised", help="Their key leaked.")] = False,
+    by: By = None,
+    sign: Sign = None,
+    ledger: LedgerUrl = None,
+    keys: Keys = None,
+    json: Json = False,
+) -> None:
+    """From now on somebody may act no more; what they did before stands."""
+    from anml.ledger import two_people
+
+    with opened(ledger, keys, sign, by) as book:
+        made = book.write(lambda tx: two_people.remove_staff(tx, name, by, compromised=compromised))
+    show(json, {"name": made.subject, "entry": made.seq}, [f"{made.subject} is no longer of the staff."])
+
+
+@app.command("list")
+def list_(ledger: LedgerUrl = None, keys: Keys = None, json: Json = False) -> None:
+    """List everybody who may act, or could."""
+    from anml.app.steps import members
+    from anml.ledger.keys import public_text
+
+    with opened(ledger, keys) as book:
+        found = members(book)
+    rows = [
+        (
+            m.name,
+            "removed" if m.until else "active",
+            m.since[:10],
+            ", ".join(sorted(m.roles)),
+            public_text(m.public),
+        )
+        for m in found
+    ]
+    value = [
+        {"name": m.name, "roles": sorted(m.roles), "since": m.since, "until": m.until,
+         "public_key": public_text(m.public)}
+        for m in found
+    ]  # fmt: skip
+    show(json, {"staff": value}, columns(("name", "state", "since", "roles", "public key"), rows))
+
+
+def proposals(ledger: LedgerUrl = None, keys: Keys = None, json: Json = False) -> None:
+    """List what waits for a second person."""
+    from anml.app.steps import waiting
+
+    with opened(ledger, keys) as book:
+        found = waiting(book, names_of(book))
+    value = [
+        {"proposal": w.proposal.seq, "step": w.proposal.step, "by": w.proposal.by, "at": w.proposal.at,
+         "subject": w.proposal.subject, "says": w.says, "details": w.details}
+        for w in found
+    ]  # fmt: skip
+    rows = [(w.proposal.seq, w.proposal.by, w.proposal.at[:10], w.says) for w in found]
+    lines = columns(("proposal", "by", "on", "to"), rows) if rows else ["Nothing waits for a second person."]
+    show(json, {"proposals": value}, lines)
+
+
+def confirm(
+    numbers: Annotated[list[str], typer.Argument(help="Numbers of proposals, or all.", show_default=False)],
+    drop: Annotated[bool, typer.Option("--drop", help="Take them off the list instead.")] = False,
+    by: By = None,
+    sign: Sign = None,
+    ledger: LedgerUrl = None,
+    keys: Keys = None,
+    json: Json = False,
+) -> None:
+    """Give the second person's word to what somebody else proposed."""
+    from anml.app.steps import confirm_all, confirmable, waiting
+    from anml.core.identifiers import staff_id
+    from anml.ledger import two_people
+
+    who = None if by is None else staff_id(by)
+    with opened(ledger, keys, sign, who) as book:
+        chosen = confirmable(book, who) if numbers == ["all"] else [_number(text) for text in numbers]
+        says = {w.proposal.seq: w.says for w in waiting(book, names_of(book))}
+        if drop:
+            book.write(lambda tx: [two_people.drop(tx, number, who) for number in chosen])
+        else:
+            confirm_all(book, chosen, who)
+    done = "Dropped" if drop else "Confirmed"
+    value = {"confirmed": [] if drop else chosen, "dropped": chosen if drop else []}
+    show(json, value, [f"{done} {number}: {says.get(number, '')}." for number in chosen])
+
+
+def _number(text: str) -> int:
+    if not text.isascii() or not text.isdigit():
+        raise InputError(f"a proposal is named by its number, or 'all', got {text!r}")
+    return int(text)

@@ -1,0 +1,268 @@
+"""Mutated inputs for every command that reads files: one sentence or success, nothing half-written.
+
+    python tests/fuzz.py [--count 5000] [--seed 0]
+
+Import, attest, audit, settle and verify each get files that a seed spoils: bytes flipped, cut, doubled or
+put elsewhere, values replaced by odd ones, whole files swapped. What counts as a fault: a traceback, an exit
+code other than 0, 1 or 2, an error of more than one sentence, a changed ledger after a failure, or a file
+written in spite of one.
+"""
+
+import argparse
+import contextlib
+import copy
+import io
+import json
+import os
+import random
+import shutil
+import sys
+import tempfile
+import time
+import warnings
+from collections import Counter
+from pathlib import Path
+
+DATA = Path(__file__).parent / "data"
+ODD = (
+    "", "null", "NaN", "-1", "1e400", "9" * 40, "=cmd", "\\ud800", "\u202e", "\x00", "{}", "[]", "[[[[]]]]",
+    '{"a": {}}', "true", "0.5", "2026-13-99", "é" * 50, "'; DROP TABLE event; --", "a\nb", "\t", '"',
+)  # fmt: skip
+ODD_VALUES = (None, {}, [], [[]], -1, 2**70, 1.5, True, "", "\x1b[31m", {"a": {"b": []}}, "x" * 5000, "NaN")
+
+
+def mutate_bytes(data: bytes, pick: random.Random) -> bytes:
+    """Spoil a file as a file."""
+    made = bytearray(data)
+    for _ in range(pick.randint(1, 4)):
+        place = pick.randrange(len(made) + 1)
+        how = pick.randrange(6)
+        if how == 0 and made:
+            made[place % len(made)] ^= 1 << pick.randrange(8)
+        elif how == 1:
+            del made[place : place + pick.randint(1, 40)]
+        elif how == 2:
+            made[place:place] = pick.choice(ODD).encode("utf-8", "surrogatepass")
+        elif how == 3:
+            end = place + pick.randint(1, 60)
+            made[place:place] = made[place:end]
+        elif how == 4:
+            made = made[:place] if pick.random() < 0.3 else made
+        else:
+            made[place : place + 1] = bytes([pick.randrange(256)])
+    return bytes(made)
+
+
+def mutate_json(data: bytes, pick: random.Random) -> bytes:
+    """Spoil a JSON file as a value: somewhere in it stands something else, or nothing."""
+    value = json.loads(data)
+    for _ in range(pick.randint(1, 3)):
+        node, parent, key = value, None, None
+        for _ in range(pick.randint(1, 8)):
+            if isinstance(node, dict) and node:
+                parent, key = node, pick.choice(sorted(node))
+            elif isinstance(node, list) and node:
+                parent, key = node, pick.randrange(len(node))
+            else:
+                break
+            node = parent[key]
+        if parent is not None:
+            if pick.random() < 0.2:
+                del parent[key]
+            else:
+                parent[key] = copy.deepcopy(pick.choice(ODD_VALUES))
+    return json.dumps(value).encode()
+
+
+def mutate_csv(data: bytes, pick: random.Random) -> bytes:
+    """Spoil cells of a table."""
+    lines = data.decode().splitlines()
+    for _ in range(pick.randint(1, 4)):
+        row = pick.randrange(len(lines))
+        mark = "\t" if "\t" in lines[row] else ","
+        cells = lines[row].split(mark)
+        cells[pick.randrange(len(cells))] = pick.choice(ODD).replace("\n", " ")
+        lines[row] = mark.join(cells)
+    return ("\n".join(lines) + "\n").encode("utf-8", "surrogatepass")
+
+
+def spoil(path: Path, pick: random.Random) -> None:
+    """Spoil a file in place, by its kind or by its bytes."""
+    data = path.read_bytes()
+    by_kind = {".json": mutate_json, ".csv": mutate_csv, ".tsv": mutate_csv}.get(path.suffix)
+    path.write_bytes(by_kind(data, pick) if by_kind and pick.random() < 0.6 else mutate_bytes(data, pick))
+
+
+class Bench:
+    """A small ledger with a run, an attestation, a statement and a checkpoint, copied for each try."""
+
+    def __init__(self, folder: Path) -> None:
+        import polars as pl
+
+        self.clean = folder / "clean"
+        self.clean.mkdir(parents=True)
+        for file in DATA.iterdir():
+            shutil.copy(file, self.clean)
+        ones = [0.5] * 6
+        rows = pl.DataFrame({"row": range(6), "contributor": ["a", "b"] * 3, "label": ["x", "y"] * 3})
+        rows = rows.with_columns(
+            *(pl.Series(n, ones) for n in ("q", "v", "r", "t", "p_correct", "confidence"))
+        )
+        run = self.clean / "run"
+        run.mkdir()
+        rows.with_columns(kept=pl.lit(True)).write_parquet(run / "samples.parquet")
+        self._hash(run)
+        os.chdir(self.clean)
+        for words in (
+            "ledger init --single-person --by fuzz",
+            "ledger import crowd_long.csv --format crowd-long",
+            "settle run --pool 10 --currency EUR --window-days 0",
+            "settle --approve latest",
+            "ledger keys new lab.pem",
+        ):
+            code, out, _ = call(words.split())
+            assert code == 0, words
+        call(["ledger", "keys", "trust", out.strip(), "--owner", "https://lab.example"])
+        _, pid, _ = call(["ledger", "contributors", "--find", "crowd:w1"])
+        sign = "ledger attest --sign lab.pem --verifier https://lab.example --out a.json"
+        call([*sign.split(), "--property", "ANML_REPRODUCED", "--about", pid.strip()])
+        call(["statement", "latest", "--out", "papers"])
+        shutil.copy(next((self.clean / "papers").glob("c*.json")), self.clean / "statement.json")
+        call(["ledger", "checkpoint", "--out", "note.txt"])
+
+    @staticmethod
+    def _hash(run: Path) -> None:
+        from anml.core.canonical import sha256
+
+        files = {"samples.parquet": sha256((run / "samples.parquet").read_bytes())}
+        (run / "run.json").write_text(json.dumps({"recipe": {"combine": "evidence"}, "files": files}))
+
+    def tries(self, pick: random.Random) -> tuple[str, str]:
+        """A file to spoil, and the command that reads it."""
+        exports = ["label_studio.json", "argilla_flat.json", "argilla_nested.json", "croissant.json",
+                   "crowd_long.csv", "crowd_wide.csv", "toloka.tsv", "mturk.csv", "papers.csv"]  # fmt: skip
+        kind = pick.choices(
+            ("import", "attest", "audit", "settle", "verify", "ledger"), (9, 3, 0.15, 3, 3, 1)
+        )[0]
+        if kind == "import":
+            file = pick.choice(exports)
+            return file, f"ledger import {file} --out rows.csv"
+        if kind == "audit":
+            return pick.choice(exports), "audit {} --no-compare --recipe uniform --out audited --json"
+        return pick.choice(
+            {
+                "attest": [("a.json", "ledger attest a.json")],
+                "settle": [
+                    ("run/samples.parquet", "settle run --pool 1 --currency EUR --supersedes latest"),
+                    ("run/run.json", "settle run --pool 1 --currency EUR --supersedes latest"),
+                    ("run/run.json", "reputation add run"),
+                ],
+                "verify": [
+                    ("statement.json", "statement --verify statement.json"),
+                    ("note.txt", "ledger verify --checkpoint note.txt"),
+                ],
+                "ledger": [
+                    ("books.db", "ledger verify"),
+                    ("books.db.keys/master.key", "ledger contributors"),
+                ],
+            }[kind]
+        )
+
+
+def call(words: list[str]) -> tuple[int, str, str]:
+    """Run a command in this process; a traceback is raised."""
+    from anml.surfaces import cli
+
+    out, err = io.StringIO(), io.StringIO()
+    old, sys.argv = sys.argv, ["anml", *words]
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            cli.main()
+        code: object = 0
+    except SystemExit as stop:
+        code = stop.code
+    finally:
+        sys.argv = old
+    return int(code or 0) if not isinstance(code, str) else 2, out.getvalue(), err.getvalue()  # type: ignore[call-overload]
+
+
+def snapshot(folder: Path) -> dict[str, bytes]:
+    """Bytes by file; SQLite's own scratch files may come and go."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.name.endswith(("-wal", "-shm"))
+    }
+
+
+def one(bench: Bench, folder: Path, pick: random.Random) -> tuple[str, str]:
+    """One spoilt input; returns the command and what is wrong, if anything."""
+    file, words = bench.tries(pick)
+    command = words.format(file).split()
+    place = folder
+    place.mkdir()
+    for name in {file.partition("/")[0], "books.db", "books.db.keys"}:
+        source = bench.clean / name
+        (shutil.copytree if source.is_dir() else shutil.copy)(source, place / name)
+    os.chdir(place)
+    spoil(place / file, pick)
+    before = snapshot(place)
+    try:
+        code, out, err = call(command)
+    except Exception as error:
+        return words, f"{type(error).__name__}: {error}"
+    finally:
+        os.chdir(bench.clean)
+    wrong = ""
+    if code not in (0, 1, 2):
+        wrong = f"exit code {code}"
+    elif code == 2 and (sum(line.startswith("error: ") for line in err.splitlines()) != 1 or out):
+        wrong = f"not one sentence: {err!r} {out[:80]!r}"
+    elif code == 2 and snapshot(place) != before:
+        wrong = "something was written in spite of the error"
+    return words, wrong
+
+
+def fuzz(count: int, seed: int, folder: Path, *, show: bool = False) -> tuple[Counter, list[str]]:
+    """Spoil `count` inputs; returns how often each command was tried, and every fault."""
+    warnings.simplefilter("ignore")
+    here, kept = Path.cwd(), {name: os.environ.get(name) for name in ("ANML_LEDGER", "ANML_BY", "ANML_KEYS")}
+    os.environ.pop("ANML_KEYS", None)
+    os.environ.update(ANML_LEDGER="books.db", ANML_BY="fuzz")
+    tried: Counter = Counter()
+    faults: list[str] = []
+    try:
+        bench = Bench(folder)
+        for number in range(count):
+            words, wrong = one(bench, folder / "try", random.Random(f"{seed}/{number}"))
+            tried[words.split()[0] + " " + words.split()[1]] += 1
+            if wrong:
+                faults.append(f"{number}: {words}: {wrong}")
+                if show:
+                    print(faults[-1], flush=True)
+            shutil.rmtree(folder / "try")
+            if show and (number + 1) % 500 == 0:
+                print(f"{number + 1} inputs, {len(faults)} faults", flush=True)
+    finally:
+        os.chdir(here)
+        for name, value in kept.items():
+            os.environ.pop(name, None) if value is None else os.environ.update({name: value})
+    return tried, faults
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=5_000)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    start = time.perf_counter()
+    with tempfile.TemporaryDirectory(prefix="anml-fuzz-") as folder:
+        tried, faults = fuzz(options.count, options.seed, Path(folder), show=True)
+    for words, times in sorted(tried.items()):
+        print(f"{times:6d}  {words}")
+    print(f"{options.count} inputs in {time.perf_counter() - start:.0f} s, {len(faults)} faults")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,161 @@
+"""The verifier that comes with every statement, run by an outsider in a bare environment without anml."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from anml.app import payout, settle, statement
+from anml.core.settle import UNIT, Rules
+from anml.ledger import disputes, keys
+from anml.surfaces.statement_html import write_bundle
+from ledger.ledger_world import World, simple_rows
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory) -> Path:
+    """An environment with cryptography and what it needs, and nothing else; no network is asked."""
+    folder = tmp_path_factory.mktemp("bare")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "env"], check=True)
+    (site,) = (folder / "env" / "lib").glob("python*/site-packages")
+    import cffi
+    import cryptography
+
+    for package in (cryptography, cffi):
+        place = Path(package.__file__).parent
+        shutil.copytree(place, site / place.name)
+    for extra in ("_cffi_backend*", "pycparser"):
+        for path in Path(cryptography.__file__).parents[1].glob(extra):
+            (shutil.copytree if path.is_dir() else shutil.copy)(path, site / path.name)
+    python = folder / "env" / "bin" / "python"
+    none = subprocess.run([python, "-I", "-c", "import anml"], capture_output=True, check=False)
+    assert none.returncode != 0
+    return python
+
+
+def answer(python: Path, folder: Path, *more: str) -> tuple[int, str]:
+    done = subprocess.run(
+        [python, "-I", folder / "verify.py", *more], capture_output=True, text=True, check=False, cwd="/"
+    )
+    assert done.stderr == ""
+    assert done.stdout.count("\n") == 1
+    return done.returncode, done.stdout.strip()
+
+
+def bundles(world: World, sid: str, folder: Path) -> dict[str, Path]:
+    made = statement.build(world.ledger, sid)
+    for pid, item in made.items():
+        write_bundle(folder / pid, item, statement.sign(world.ledger, item), world.ledger.ring.public)
+    return {pid: folder / pid for pid in made}
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [
+        {},
+        {"rules": Rules(volume="0.5")},
+        {"rules": Rules(max_share=UNIT // 4)},
+        {"rate": 50_000, "pool": "0"},
+    ],
+    ids=["share", "volume", "bounded", "rate"],
+)
+def test_an_outsider_says_yes(make_world, bare, tmp_path, terms):
+    world = make_world("sqlite")
+    world.establish("ann", "ben")
+    sid = world.post(world.run(simple_rows({"ann": 6, "ben": 3, "new": 2})), **{"pool": "1000.01", **terms})
+    for pid, folder in bundles(world, sid, tmp_path).items():
+        code, said = answer(bare, folder)
+        assert (code, said.startswith(f"YES: {pid} earned ")) == (0, True), said
+        assert "signed by ann and bob" in said
+
+
+def test_after_disputes_releases_and_reversals_the_sum_is_todays(world, bare, tmp_path):
+    pids = world.establish("ann", "ben")
+    sid = world.post(world.run(simple_rows({"ann": 1, "ben": 1})), "10")
+    world.ledger.write(lambda tx: disputes.open_dispute(tx, sid, pids["ben"], "other", "d"))
+    given = disputes.Answer("upheld", "other", "cat", 2_000_000)
+    world.ledger.write(lambda tx: disputes.answer(tx, sid, pids["ben"], given, "d"))
+    world.ledger.write(lambda tx: disputes.resolve(tx, sid, pids["ben"], "dan", "d"))
+    world.clock.pass_days(15)
+    settle.release(world.ledger, sid)
+    payout.create(world.ledger, "p1", "EUR", "cat")
+    code, said = answer(bare, bundles(world, sid, tmp_path)[pids["ben"]])
+    assert (code, "earned 7 EUR" in said) == (0, True), said
+
+
+def changed(folder: Path, name: str, change) -> None:
+    path = folder / name
+    path.write_text(change(path.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def test_an_outsider_says_no(make_world, bare, tmp_path):
+    world = make_world("sqlite")
+    world.establish("ann", "ben")
+    sid = world.post(world.run(simple_rows({"ann": 6, "ben": 3, "new": 2})), "1000.01")
+    made = bundles(world, sid, tmp_path / "good")
+    one, other = sorted(made)[:2]
+    other_key = keys.create_signer(tmp_path / "x.pem")
+    spoilt = {
+        "another key": lambda folder: changed(folder, "log.pub", lambda _: other_key),
+        "another's line": lambda folder: shutil.copy(made[other] / "manifest-part.json", folder),
+        "a changed line": lambda folder: changed(
+            folder, "manifest-part.json", lambda text: text.replace('counted\\":', 'counted\\": 1')
+        ),
+        "a changed statement": lambda folder: changed(
+            folder, "statement.json", lambda text: text.replace("A", "B", 5)
+        ),
+        "a changed checkpoint": lambda folder: changed(folder, "checkpoint.txt", lambda text: text + " "),
+        "nothing": lambda folder: (folder / "statement.json").unlink(),
+        "rubbish": lambda folder: changed(folder, "statement.json", lambda _: "[]"),
+    }
+    for name, spoil in spoilt.items():
+        folder = shutil.copytree(made[one], tmp_path / name)
+        spoil(folder)
+        code, said = answer(bare, folder)
+        assert (code, said.startswith("NO: ")) == (1, True), (name, said)
+    assert answer(bare, made[one], "--public-key", other_key)[0] == 1
+
+
+def test_whoever_signs_a_wrong_statement_with_the_log_key_is_found(make_world, bare, tmp_path):
+    """The ledger's owner signs anew what the entries do not say."""
+    world = make_world("sqlite")
+    sid = world.post(world.run(simple_rows({"ann": 6, "ben": 3})), "100")
+    (pid, item), *_ = statement.build(world.ledger, sid).items()
+    wrong = {
+        "a larger sum": lambda s: s["amounts"].update(gross=s["amounts"]["gross"] + 1),
+        "another share": lambda s: s.update(share=s["share"] + 1),
+        "two people who were one": lambda s: s.update(single_person=True),
+        "another pool": lambda s: s.update(pool=s["pool"] * 2),
+        "a hidden reversal": lambda s: s["amounts"].update(reversed=5),
+        "somebody else": lambda s: s.update(contributor="c" * 33),
+    }
+    for name, change in wrong.items():
+        said = json.loads(json.dumps(item))
+        change(said)
+        folder = tmp_path / name
+        write_bundle(folder, said, statement.sign(world.ledger, said), world.ledger.ring.public)
+        code, text = answer(bare, folder)
+        assert (code, text.startswith("NO: ")) == (1, True), (name, text)
+    assert pid
+
+
+def test_a_ledger_of_one_person_is_named_as_such(make_world, bare, tmp_path):
+    world = make_world("sqlite", staff=("ann",), single_person=True)
+    sid = world.draft(world.run(simple_rows({"x": 1})), "1").id
+    settle.approve(world.ledger, sid, "ann")
+    for folder in bundles(world, sid, tmp_path).values():
+        code, said = answer(bare, folder)
+        assert (code, "one person, who keeps this ledger alone" in said) == (0, True)
+
+
+def test_the_verifier_needs_nothing_but_the_standard_library_and_cryptography(pytestconfig):
+    import ast
+
+    path = pytestconfig.rootpath / "src" / "anml" / "surfaces" / "templates" / "verify_statement.py"
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    used = {n.name for node in ast.walk(tree) if isinstance(node, ast.Import) for n in node.names}
+    used |= {str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    assert {name.partition(".")[0] for name in used} - set(sys.stdlib_module_names) == {"cryptography"}

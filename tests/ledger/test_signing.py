@@ -1,0 +1,131 @@
+"""Where a person's key is found: a file, a folder, an SSH agent; and how names are spelt."""
+
+import socket
+import struct
+import threading
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anml.app import settle
+from anml.app.verify import verify
+from anml.core.errors import InputError
+from anml.core.identifiers import look_alike, owner_id, place_id, staff_id
+from anml.ledger import keys
+from anml.ledger.signing import Signers, from_agent, from_file
+from ledger.ledger_world import simple_rows
+
+
+def text(data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + data
+
+
+class Agent(threading.Thread):
+    """An SSH agent as the protocol describes it: lists its keys, signs with them, or hangs up."""
+
+    def __init__(self, path, private, broken=False) -> None:
+        super().__init__(daemon=True)
+        self.private, self.broken = private, broken
+        self.line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.line.bind(str(path))
+        self.line.listen()
+
+    def run(self) -> None:
+        while True:
+            try:
+                caller, _ = self.line.accept()
+            except OSError:
+                return
+            with caller:
+                size = struct.unpack(">I", caller.recv(4))[0]
+                request = b""
+                while len(request) < size:
+                    request += caller.recv(size - len(request))
+                caller.sendall(text(self.answer(request)))
+
+    def answer(self, request: bytes) -> bytes:
+        public = keys.public_bytes(self.private.public_key())
+        blob = text(b"ssh-ed25519") + text(public)
+        if request[0] == 11:
+            return bytes([12]) + struct.pack(">I", 1) + text(blob) + text(b"a comment")
+        if self.broken:
+            return bytes([5])
+        size = struct.unpack(">I", request[1:5])[0]
+        rest = request[5 + size :]
+        message = rest[4 : 4 + struct.unpack(">I", rest[:4])[0]]
+        signed = text(b"ssh-ed25519") + text(self.private.sign(message))
+        return bytes([14]) + text(signed)
+
+
+@pytest.fixture
+def agent(tmp_path_factory, monkeypatch):
+    made = []
+
+    def start(private, broken=False):
+        path = tmp_path_factory.mktemp("a") / "s"
+        monkeypatch.setenv("SSH_AUTH_SOCK", str(path))
+        made.append(Agent(path, private, broken))
+        made[-1].start()
+
+    yield start
+    for one in made:
+        one.line.close()
+
+
+def test_a_key_in_an_agent_signs(world, agent):
+    path = world.keys / "staff" / "bob.pem"
+    agent(keys.read_private(path))
+    path.unlink()
+    made = world.draft(world.run(simple_rows({"x": 1})), "1")
+    assert settle.approve(world.reopen(), made.id, "bob").by == "bob"
+    assert verify(world.ledger).problems == []
+
+
+def test_agents_that_do_not_answer_or_do_not_sign(tmp_path, agent, monkeypatch):
+    keys.create_signer(tmp_path / "k.pem")
+    public = from_file(tmp_path / "k.pem").public
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+    assert from_agent(public) is None
+    monkeypatch.setenv("SSH_AUTH_SOCK", str(tmp_path / "nothing"))
+    assert from_agent(public) is None
+    agent(keys.read_private(tmp_path / "k.pem"), broken=True)
+    assert from_agent(bytes(32)) is None
+    with pytest.raises(InputError, match="the SSH agent did not sign"):
+        from_agent(public).sign(b"x")
+
+
+def test_who_acts_by_default(tmp_path, monkeypatch):
+    monkeypatch.delenv("ANML_BY", raising=False)
+    signers = Signers(tmp_path)
+    with pytest.raises(InputError, match="say who you are with --by"):
+        signers.acting()
+    keys.create_signer(tmp_path / "ada.pem")
+    assert signers.acting() == "ada"
+    keys.create_signer(tmp_path / "bob.pem")
+    with pytest.raises(InputError, match="say who you are"):
+        signers.acting()
+    monkeypatch.setenv("ANML_BY", " BOB")
+    assert signers.acting() == "bob"
+
+
+@given(st.text(max_size=20))
+def test_a_staff_identifier_has_one_spelling(name):
+    try:
+        found = staff_id(name)
+    except InputError:
+        return
+    assert found == staff_id(found) == staff_id(f" {found.upper()} ")
+    assert found.isascii()
+
+
+def test_other_names():
+    assert owner_id(" https://lab.example/qa") == "https://lab.example/qa"
+    for wrong in ("", "a b", "ann@lab.example", "l\u0430b", "x" * 201):
+        with pytest.raises(InputError, match="owner of a key"):
+            owner_id(wrong)
+    assert place_id(" label-studio ") == "label-studio"
+    assert look_alike(["ann", "Ann", "а\u200bnn", "ben", "b e n"]) == [
+        ["Ann", "ann", "а\u200bnn"],
+        ["b e n", "ben"],
+    ]
