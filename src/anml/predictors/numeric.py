@@ -26,7 +26,7 @@ def predict_numbers(
     weight: Floats | None,
     seed: int,
     network: Floats | None = None,
-    trees: int = 100,
+    trees: int = 40,
 ) -> tuple[Floats, Floats]:
     """Held-out mean and natural spread of every label.
 

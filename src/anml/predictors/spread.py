@@ -18,7 +18,7 @@ TAILS = 4.0
 
 
 def natural_spread(
-    x: Floats, residual: Floats, fold: Ints, weight: Floats | None = None, seed: int = 0, trees: int = 100
+    x: Floats, residual: Floats, fold: Ints, weight: Floats | None = None, seed: int = 0, trees: int = 40
 ) -> Floats:
     """Spread of each row's residual: standard deviation if it is normal, from rows of other folds.
 

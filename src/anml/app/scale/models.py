@@ -7,10 +7,10 @@ import numpy as np
 import torch
 
 from anml.core.checks import Array, Floats, Ints
-from anml.core.evidence.pool import pool
 from anml.gradients.crossfit import Training, cross_fit
 from anml.gradients.factors import Factors, network_factors
 from anml.gradients.mlp import Networks, predict
+from anml.predictors.pool import pool
 
 TREES, LEAF = 10, 10
 # Random samples that q is scored against, and its neighbours.
