@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from anml.core.evidence.classes import NOISES, Annotators, Labels
-from anml.core.evidence.partition import Posterior, accused, learn, one_pass, p_correct, start
 from anml.core.evidence.side import Side
+from anml.core.partition import Posterior, accused, learn, one_pass, p_correct, start
 
 CLASSES, PEOPLE = 4, 30
 

@@ -5,9 +5,9 @@ from anml.core.errors import InputError
 from anml.core.settle import UNIT
 from anml.core.signals.track_record import Scored
 from anml.federated.rounds import Record
-from anml.ledger.log import Writer
-from anml.ledger.standing import Score, add_scores
+from anml.ledger.standing import Score, add_scores, item_mark
 from anml.ledger.store import Ledger
+from anml.ledger.writer import Writer
 
 
 def into_ledger(ledger: Ledger, run: str, source: str = "federation", domain: str = "default") -> Record:
@@ -25,7 +25,7 @@ def into_ledger(ledger: Ledger, run: str, source: str = "federation", domain: st
             made = [
                 Score(
                     pids[name], domain, event.source, f"{run}/{event.batch}", tx.now,
-                    round(event.quality * UNIT), 1,
+                    round(event.quality * UNIT), (item_mark(event.source, f"{run}/{event.batch}"),), 1,
                 )
                 for name, event in events
             ]  # fmt: skip

@@ -5,9 +5,9 @@ import polars as pl
 from scipy import special
 
 from anml.core.checks import Floats
-from anml.core.evidence.belief import DOUBT
 from anml.core.evidence.classes import RIGHT
-from anml.core.evidence.partition import Beliefs
+from anml.core.evidence.side import BEFOREHAND
+from anml.core.partition import Beliefs
 from anml.core.stats import beta_interval, wilson
 from anml.core.verdicts import ACCUSED, TRUSTED, Accusation
 
@@ -20,7 +20,7 @@ def contributors_of(
     assert beliefs.odds is not None
     size = np.maximum(beliefs.size, 1)
     usual = special.expit(RIGHT[0])
-    good, bad = right + DOUBT * usual, size - right + DOUBT * (1 - usual)
+    good, bad = right + BEFOREHAND * usual, size - right + BEFOREHAND * (1 - usual)
     low, high = beta_interval(good, bad)
     q = np.clip(1 - (scores / size - bounds[0]) / max(bounds[1] - bounds[0], 1e-300), 0, 1)
     q_low, q_high = wilson(q, size)

@@ -42,11 +42,11 @@ from anml.app.spreadsheets import safe_for_spreadsheets
 from anml.core.canonical import sha256
 from anml.core.checks import Floats, as_codes
 from anml.core.errors import InputError
+from anml.core.evidence.belief import reason_for_doubt
 from anml.core.evidence.classes import NOISES, fit_classes
-from anml.core.evidence.partition import Beliefs, Sums, accused, learn, start
 from anml.core.evidence.side import Side
+from anml.core.partition import Beliefs, Sums, accused, learn, start
 from anml.core.stats import Estimate
-from anml.core.verdicts import reason_for_doubt
 from anml.intake.columns import choose_columns
 from anml.intake.plain import codes_in
 
@@ -225,7 +225,7 @@ def _learned(
     codes = as_codes("contributor", prepared.contributor, len(y))[0]
     # Few labels of each contributor do not show that honest labels may be wrong; thousands do.
     fits, _ = fit_classes(models.log_p(prepared.x, half), y, Side(codes))
-    best = fits[NOISES.index("classes")]
+    best = fits[list(NOISES).index("classes")]
     classes_count = np.full(len(classes), 1 / len(classes))
     return audited, shared, start(best, codes, given.sum(axis=1), given, classes_count, best.base)
 

@@ -17,7 +17,7 @@ from anml.app.scale.slices import Slice
 from anml.core.checks import Floats, Ints
 from anml.core.errors import InputError
 from anml.core.evidence.classes import normalised
-from anml.core.evidence.partition import Beliefs, Posterior, Sums, one_pass, p_correct
+from anml.core.partition import Beliefs, Posterior, Sums, one_pass, p_correct
 from anml.intake.encode.preparation import Preparation
 from anml.intake.plain import as_text, codes_in
 

@@ -1,4 +1,4 @@
-"""The contributor model of `classes.py` for rows in partitions: one pass over them a step, sums in between.
+"""The contributor model of `evidence/classes.py` for rows in partitions: a pass over them a step, then sums.
 
 A pass takes what is believed of contributors and gives each partition's sums: labels by truth, and how much
 likelier each label is by a contributor that is not honest. From the sums of all partitions the next beliefs
@@ -15,12 +15,10 @@ from scipy import special
 
 from anml.core.checks import Bools, Floats, Ints
 from anml.core.evidence.classes import (
-    ALONE,
-    LABELS,
-    MATRIX,
     NOT_HONEST,
+    PSEUDO,
     RIGHT,
-    SPREAD,
+    STEPS,
     SURE,
     Annotators,
     normalised,
@@ -88,7 +86,7 @@ class Beliefs:
         assert self.deviant is not None
         counted = self.types[:, 2][:, None, None] * self.deviant
         usual = 0.5 / self.classes + 0.5 * np.eye(self.classes)
-        pooled = np.maximum(counted.sum(axis=0) - counted, 0) + MATRIX * usual
+        pooled = np.maximum(counted.sum(axis=0) - counted, 0) + 2 * PSEUDO * usual
         return np.asarray(pooled / pooled.sum(axis=1, keepdims=True))
 
 
@@ -139,8 +137,8 @@ def one_pass(
     log_honest, if_honest = normalised(first)
     log_deviant, if_deviant = normalised(second)
     found = Posterior(np.exp(log_honest), np.exp(log_deviant))
-    own = beliefs.given[who, y] - 1 + LABELS * beliefs.share[y]
-    spam = np.log(own / (beliefs.size[who] - 1 + LABELS))
+    own = beliefs.given[who, y] - 1 + PSEUDO * beliefs.share[y]
+    spam = np.log(own / (beliefs.size[who] - 1 + PSEUDO))
     against = np.column_stack([spam - if_honest, if_deviant - if_honest])
     return found, Sums(
         _by_both(found.honest, y, who, beliefs), _by_both(found.deviant, y, who, beliefs),
@@ -159,15 +157,15 @@ def _emissions(
     else:
         mine = before.honest * beliefs.types[who, :1]
         mine[rows, y] = 0.0
-        others = np.maximum(to[:, y].T - mine, 0) + SPREAD / (classes - 1)
-        honest = (1 - right) * others / (np.maximum(to.sum(axis=1) - mine, 0) + SPREAD)
+        others = np.maximum(to[:, y].T - mine, 0) + PSEUDO / (classes - 1)
+        honest = (1 - right) * others / (np.maximum(to.sum(axis=1) - mine, 0) + PSEUDO)
     honest[rows, y] = right[y]
     if before is None or beliefs.deviant is None:
         usual = 0.5 / classes + 0.5 * np.eye(classes)
         return honest, usual[y]
     own = np.maximum(beliefs.deviant[who, y] - before.deviant, 0)
     total = np.maximum(beliefs.deviant.sum(axis=1)[who] - before.deviant, 0)
-    return honest, (own + MATRIX * beliefs.pooled()[who, y]) / (total + MATRIX)
+    return honest, (own + 2 * PSEUDO * beliefs.pooled()[who, y]) / (total + 2 * PSEUDO)
 
 
 def _specialised(counts: Floats, belief: Floats, who: Ints, beliefs: Beliefs) -> Floats:
@@ -193,7 +191,7 @@ def learn(beliefs: Beliefs, sums: Sums) -> Beliefs:
     """The next beliefs, from the sums of all partitions."""
     odds = np.column_stack([np.zeros(len(beliefs.size)), sums.odds])
     types, bad_base = beliefs.types, beliefs.bad_base
-    if beliefs.steps >= ALONE:
+    if beliefs.steps >= STEPS // 6:
         types, bad_base = _judged(odds, bad_base)
     after = replace(
         beliefs, honest=sums.honest, deviant=sums.deviant, odds=odds, types=types, bad_base=bad_base,
