@@ -13,7 +13,7 @@ from scipy import special
 
 from anml.core.checks import Bools, Floats, Ints
 from anml.core.evidence.belief import Belief, believe_classes, mixed
-from anml.core.evidence.classes import TEMPERATURES, Annotators, fit_classes
+from anml.core.evidence.classes import TEMPERATURES, Annotators, fit_classes, normalised
 from anml.core.evidence.side import Side
 from anml.core.verdicts import judge_contributors
 from anml.gradients.crossfit import CrossFit, Progress, Training
@@ -213,7 +213,8 @@ class _Search:
     def _take_over(self, pooled: Floats, shares: dict[str, float]) -> None:
         """Predictors that learned from what is believed take over where credentials support them more.
 
-        Left alone they would learn again what the Gaussians saw through.
+        Left alone they would learn again what the Gaussians saw through, and Gaussians alone are no picture of
+        every right label: both together, as a product, take either's doubt seriously.
         """
         rows = self.rows
         assert self.support is not None
@@ -221,7 +222,10 @@ class _Search:
         clouds = clouds_of(rows, self.p, [self.moved])
         tried = [(pooled, shares)]
         if clouds is not None:
-            tried.append((clouds.log_p, {"gaussians": 1.0}))
+            halves = {name: share / 2 for name, share in shares.items()}
+            halves["gaussians"] = halves.get("gaussians", 0.0) + 0.5
+            both = normalised(pooled + clouds.log_p)[0]
+            tried += [(clouds.log_p, {"gaussians": 1.0}), (both, halves)]
         for log_p, named in tried:
             found = self._support(log_p, self.fits)
             if found.gain > self.support + CLEARLY_MORE:
