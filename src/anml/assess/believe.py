@@ -213,8 +213,8 @@ class _Search:
     def _take_over(self, pooled: Floats, shares: dict[str, float]) -> None:
         """Predictors that learned from what is believed take over where credentials support them more.
 
-        Left alone they would learn again what the Gaussians saw through, and Gaussians alone are no picture of
-        every right label: both together, as a product, take either's doubt seriously.
+        Left alone they would learn again what the Gaussians saw through, and Gaussians alone are no picture
+        of every right label: both together, as a product, take either's doubt seriously.
         """
         rows = self.rows
         assert self.support is not None
