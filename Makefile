@@ -29,6 +29,7 @@ lint: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/python bench/bench.py
 	$(BIN)/python bench/ledger.py
+	$(BIN)/python bench/modules.py
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .
