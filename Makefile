@@ -31,6 +31,7 @@ bench: $(STAMP)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt 'cleanlab[datalab]'
 	$(BIN)/python bench/audit.py
 	$(BIN)/python bench/ledger.py
+	$(BIN)/python bench/modules.py
 
 # Spoilt inputs from a seed: no traceback, nothing half-written. CI runs 500 of them.
 fuzz: $(STAMP)

@@ -64,7 +64,7 @@ class TestPictures:
         assert read_folder(tmp_path).sha256 != before
 
     def test_what_is_no_picture(self, tmp_path):
-        with pytest.raises(InputError, match="holds neither pictures"):
+        with pytest.raises(InputError, match="file is needed, or a folder of pictures"):
             anml.audit(tmp_path)
         (tmp_path / "flat.png").write_bytes(b"")
         with pytest.raises(InputError, match="must lie in LABEL/picture"):

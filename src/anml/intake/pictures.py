@@ -41,7 +41,8 @@ def read_folder(folder: Path) -> Table:
     found = sorted(path for path in folder.rglob("*") if path.is_file() and is_picture(path.name))
     if not found:
         raise InputError(
-            f"folder {folder.name!r} holds neither pictures ({', '.join(ENDINGS)}) nor a table of labels"
+            f"data file {folder.name or str(folder)!r} is a folder; a CSV, TSV or Parquet file is needed, "
+            "or a folder of pictures or of Parquet files"
         )
     parts = [path.relative_to(folder).parts for path in found]
     depths = {len(part) for part in parts}

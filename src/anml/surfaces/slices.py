@@ -4,8 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anml.core.checks import one_of
-from anml.core.errors import InputError
+from anml.core.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
     from anml.app.request import Request
@@ -24,7 +23,8 @@ def audit_in_slices(
     progress: Callable[[str, int, int], None] | None,
 ) -> "Audited":  # fmt: skip
     """Audit a Parquet file or a folder of them by an engine."""
-    one_of("engine", engine, ENGINES)
+    if engine not in ENGINES:
+        raise UnknownNameError("engine", engine, ENGINES)
     if address is not None and engine != "ray":
         raise InputError(f"an address is for the engine ray, got engine {engine!r}")
     from anml.app.scale.engines import Engine, Local
