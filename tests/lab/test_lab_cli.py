@@ -32,7 +32,7 @@ def test_list(tmp_path):
     done = anml("list", "--json", cwd=tmp_path)
     assert done.returncode == 0
     listed = json.loads(done.stdout)["experiments"]
-    assert [entry["name"] for entry in listed] == [*catalogue(), *catalogue("beyond")]
+    assert [entry["name"] for entry in listed] == [*catalogue(), *catalogue("beyond"), *catalogue("field")]
     text = anml("list", cwd=tmp_path).stdout
     assert "main-100" in text.splitlines()[0]
 
