@@ -55,12 +55,9 @@ def _is_plain(value: Any) -> bool:
                 return False
         return True
     if kind is list or kind is tuple:
-        for item in value:
-            if not (type(item) is str or _is_plain(item)):
-                return False
-        return True
+        return all(type(item) is str or _is_plain(item) for item in value)
     if kind is int:
-        return -LARGEST <= value <= LARGEST
+        return bool(-LARGEST <= value <= LARGEST)
     return kind is str or value is None or kind is bool
 
 

@@ -251,6 +251,9 @@ def _sent(state: "State", e: Event) -> list[Posting]:
         raise IntegrityError(f"the payment belongs to no batch {batch} that is being made")
     if amount <= 0 or amount % minor_unit(currency):
         raise IntegrityError(f"no bank can move {amount} micro-units of {currency}")
+    # The profile can be changed by whoever holds the keys; what two people signed cannot.
+    if e.body["paper"] != state.part(Payees).paper.get(pid, ""):
+        raise IntegrityError(f"it does not pay {pid} under the bank details that two people agreed on")
     changed = state.part(Payees).changed.get(pid)
     free = seconds(changed) + state.staff.payee_wait_days * DAY if changed else 0.0
     if seconds(e.at) < free:
@@ -265,7 +268,7 @@ def _batched(state: "State", e: Event) -> list[Posting]:
     if batch in state.part(Payouts).heads:
         raise ConflictError(f"there is a batch {batch} already")
     if not state.open:
-        raise ConflictError(f"nothing can be paid in {currency}: no released amount reaches the threshold")
+        raise ConflictError(f"nothing can be paid in {currency}: nothing is released and not yet paid")
     for one in state.open:
         if one.body["batch"] != batch or one.postings[0].currency != currency:
             raise IntegrityError(f"entry {one.seq} is of another batch or currency")
