@@ -2,8 +2,8 @@
 
     python bench/ledger.py [--rows 1000000] [--contributors 10000] [--json]
 
-The settlement runs in a process of its own, so that its peak memory is its own. Seconds are processor seconds,
-but for one commit each, which waits for the disk.
+The settlement runs in a process of its own, so that its peak memory is its own. Seconds are processor
+seconds, but for one commit each, which waits for the disk.
 """
 
 import argparse
