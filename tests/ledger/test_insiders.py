@@ -751,6 +751,17 @@ def test_g11_a_ledger_of_one_person_says_so(make_world):
     assert verify(world.ledger).problems == []
 
 
+def test_g12_nothing_is_paid_from_a_ledger_that_does_not_verify(world):
+    """Sums are read from a table beside the log; whoever adds a line to it gets nothing out of that."""
+    sid, pids = posted(world)
+    world.clock.pass_days(15)
+    settle.release(world.ledger, sid)
+    more = {"line": 7, "account": f"payable:{pids['ben']}", "currency": "EUR", "amount": 9 * 10**12}
+    unlock(world, sa.insert(schema.posting).values(seq=world.size(), settlement="", **more))
+    with pytest.raises(IntegrityError, match="nothing is paid from a ledger that does not verify: "):
+        payout.create(world.ledger, "p1", "EUR", "cat")
+
+
 def test_g12_a_whole_log_forged_with_other_keys_is_found(world, make_world):
     """An owner of the database who starts again with keys of their own makes another ledger."""
     other = make_world(world.ledger.engine.dialect.name)

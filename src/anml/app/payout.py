@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from anml.core.checks import one_of
-from anml.core.errors import ConflictError, InputError
+from anml.core.errors import ConflictError, InputError, IntegrityError
 from anml.core.payee import bank_name, check_bic, check_iban
 from anml.intake.contributions import read_typed
-from anml.ledger import payouts, people, two_people
+from anml.ledger import audit, payouts, people, two_people
 from anml.ledger.money_parts import Batch
 from anml.ledger.parts import Payees
 from anml.ledger.store import Ledger
@@ -46,6 +46,7 @@ def create(
     needed = RAILS[one_of("payment rail", rail, RAILS)]
 
     def work(tx: Writer) -> Payouts:
+        _check_sound(tx, ledger)
         due = payouts.due(tx.connection, currency)
         agreed = tx.state.part(Payees)
         payees = {pid: payee(tx.connection, ledger, pid, agreed) for pid in due}
@@ -62,6 +63,14 @@ def create(
         return Payouts(made, _payees(tx.connection, ledger, made), left)
 
     return ledger.carry_out(work, dry_run=dry_run)
+
+
+def _check_sound(tx: Writer, ledger: Ledger) -> None:
+    """Before money leaves everything is verified: sums are read from a table that somebody may have changed."""
+    found = audit.verify(tx.connection, (), ledger.ring.public).problems
+    if found:
+        more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+        raise IntegrityError(f"nothing is paid from a ledger that does not verify: {found[0]}{more}")
 
 
 def _first(reasons: Mapping[str, str]) -> str:
