@@ -66,7 +66,7 @@ def create(
 
 
 def _check_sound(tx: Writer, ledger: Ledger) -> None:
-    """Before money leaves everything is verified: sums are read from a table that somebody may have changed."""
+    """Before money leaves everything is verified: sums come from a table that somebody may have changed."""
     found = audit.verify(tx.connection, (), ledger.ring.public).problems
     if found:
         more = f" and {len(found) - 1} more" if len(found) > 1 else ""
