@@ -16,6 +16,7 @@ from anml.surfaces import (
     settle_cli,
     staff_cli,
     statement_cli,
+    verify_cli,
 )
 from anml.surfaces.lab_cli import lab
 
@@ -32,6 +33,8 @@ for command in (audit_cli.audit, audit_cli.train, audit_cli.predict, audit_cli.d
 app.add_typer(lab)
 ledger_cli.app.command("import")(import_cli.import_)
 ledger_cli.app.command()(datasette_cli.datasette)
+for check in (verify_cli.verify, verify_cli.checkpoint, verify_cli.watch):
+    ledger_cli.app.command()(check)
 ledger_cli.app.add_typer(keys_cli.app, name="keys")
 ledger_cli.app.add_typer(staff_cli.app, name="staff")
 ledger_cli.app.command()(staff_cli.proposals)
