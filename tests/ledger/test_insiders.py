@@ -198,6 +198,33 @@ def test_03_a_batch_keeps_the_account_that_it_was_made_with(world):
     assert payout.load(world.ledger, "p1").payees[pids["ben"]]["iban"] == IBANS[0]
 
 
+def test_03_a_changed_profile_changes_no_account(world):
+    """Whoever holds the keys can write any profile alone; what is paid is what two people signed."""
+    sid, pids = posted(world)
+    world.pay_to(pids["ben"], {"name": "Ben", "iban": IBANS[0]})
+    world.clock.pass_days(15)
+    settle.release(world.ledger, sid)
+
+    def alone(tx):
+        about = people.profile(tx.connection, world.ledger.ring, pids["ben"])
+        record = people.store_profile(tx, world.ledger, pids["ben"], {**about, "iban": IBANS[1]})
+        tx.append(kinds.CHANGED, "k", pids["ben"], {"record": record}, by="ann")
+
+    world.ledger.write(alone)
+    paid = payout.create(world.ledger, "p1", "EUR", "cat", rail="pain001")
+    assert paid.payees[pids["ben"]]["iban"] == IBANS[0]
+    # Nor can a payment be written with other details than those.
+    with pytest.raises(IntegrityError, match="bank details that two people agreed on"):
+        world.ledger.write(
+            lambda tx: tx.append(
+                kinds.SENT,
+                f"payout/p2/{pids['ann']}/EUR",
+                pids["ann"],
+                {"batch": "p2", "amount": 10_000, "paper": "0" * 64, "sealed": "0" * 64},
+            )
+        )
+
+
 FORGED = {
     "released money": (
         kinds.RELEASED, "BEN", {"r": 10**12}, [("held:BEN", "EUR", -5), ("payable:BEN", "EUR", 5)], "SID",
@@ -722,6 +749,17 @@ def test_g11_a_ledger_of_one_person_says_so(make_world):
     assert made["single_person"]
     assert any("One person keeps this ledger" in reason for reason in made["reasons"])
     assert verify(world.ledger).problems == []
+
+
+def test_g12_nothing_is_paid_from_a_ledger_that_does_not_verify(world):
+    """Sums are read from a table beside the log; whoever adds a line to it gets nothing out of that."""
+    sid, pids = posted(world)
+    world.clock.pass_days(15)
+    settle.release(world.ledger, sid)
+    more = {"line": 7, "account": f"payable:{pids['ben']}", "currency": "EUR", "amount": 9 * 10**12}
+    unlock(world, sa.insert(schema.posting).values(seq=world.size(), settlement="", **more))
+    with pytest.raises(IntegrityError, match="nothing is paid from a ledger that does not verify: "):
+        payout.create(world.ledger, "p1", "EUR", "cat")
 
 
 def test_g12_a_whole_log_forged_with_other_keys_is_found(world, make_world):

@@ -69,7 +69,6 @@ def import_file(ledger: Ledger, request: Import, *, dry_run: bool = False) -> Im
     if request.retractions is not None:
         notices = match_retractions(found.rows, read_retractions(request.retractions))
         found = found._replace(evidence=pl.concat([found.evidence, notices]))
-    found = found._replace(warnings=[*found.warnings, *_alike(found)])
 
     def work(tx: Writer) -> Imported:
         named = set(found.rows["contributor"]) | (set(found.evidence["issuer"]) - set(PLATFORMS))
@@ -90,7 +89,8 @@ def import_file(ledger: Ledger, request: Import, *, dry_run: bool = False) -> Im
         if request.names:
             rows = rows.with_columns(found.rows["contributor"])
         mine = {name: pids[name] for name in sorted(set(found.rows["contributor"]))}
-        return Imported(batch, format, source, rows, mine, new, scored, found.warnings)
+        said = [*found.warnings, *_alike(tx, ledger, found, source)]
+        return Imported(batch, format, source, rows, mine, new, scored, said)
 
     return ledger.carry_out(work, dry_run=dry_run)
 
@@ -133,10 +133,19 @@ def _with_standing(
     return names, names | good | {name for name, pid in pids.items() if pid in known}
 
 
-def _alike(found: Contributions) -> list[str]:
+def _alike(tx: Writer, ledger: Ledger, found: Contributions, source: str) -> list[str]:
+    """Accounts of this file that look like each other, or like one that the place has on record."""
+    here = set(found.rows["contributor"])
+    known = {
+        account.removeprefix(f"{source}:")
+        for about in people.profiles(tx.connection, ledger.ring).values()
+        for account in about.get("accounts", [])
+        if account.startswith(f"{source}:")
+    }
     return [
         f"these accounts look alike and are not one: {', '.join(map(repr, group))}; see `anml ledger map`"
-        for group in look_alike(found.rows["contributor"].unique().to_list())
+        for group in look_alike(here | known)
+        if here.intersection(group)
     ]
 
 

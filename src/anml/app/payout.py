@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from anml.core.checks import one_of
-from anml.core.errors import ConflictError, InputError
+from anml.core.errors import ConflictError, InputError, IntegrityError
 from anml.core.payee import bank_name, check_bic, check_iban
 from anml.intake.contributions import read_typed
-from anml.ledger import payouts, people, two_people
+from anml.ledger import audit, payouts, people, two_people
 from anml.ledger.money_parts import Batch
+from anml.ledger.parts import Payees
 from anml.ledger.store import Ledger
 from anml.ledger.writer import Writer
 
@@ -45,16 +46,17 @@ def create(
     needed = RAILS[one_of("payment rail", rail, RAILS)]
 
     def work(tx: Writer) -> Payouts:
+        _check_sound(tx, ledger)
         due = payouts.due(tx.connection, currency)
-        payees = {pid: payee(tx.connection, ledger, pid) for pid in due}
+        agreed = tx.state.part(Payees)
+        payees = {pid: payee(tx.connection, ledger, pid, agreed) for pid in due}
         reasons = {
             pid: _missing(payees[pid], needed, due[pid] < threshold) or payouts.waits(tx, pid) for pid in due
         }
         able = [pid for pid, reason in reasons.items() if not reason]
         if due and not able:
             raise ConflictError(f"nothing can be paid in {currency}: {_first(reasons)}")
-        known = batch in {made.id for made in payouts.batches(tx.connection)}
-        papers = {} if known else {pid: _paper(tx, ledger, pid, payees[pid]) for pid in able}
+        papers = {pid: people.paper_of(tx.connection, pid, agreed.paper.get(pid, "")) for pid in able}
         payouts.create(tx, batch, currency, by, threshold, papers)
         made = payouts.get(tx.connection, batch)
         left = {pid: reason for pid, reason in reasons.items() if reason}
@@ -63,14 +65,18 @@ def create(
     return ledger.carry_out(work, dry_run=dry_run)
 
 
+def _check_sound(tx: Writer, ledger: Ledger) -> None:
+    """Before money leaves everything is verified: sums come from a table that somebody may have changed."""
+    found = audit.verify(tx.connection, (), ledger.ring.public).problems
+    if found:
+        more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+        raise IntegrityError(f"nothing is paid from a ledger that does not verify: {found[0]}{more}")
+
+
 def _first(reasons: Mapping[str, str]) -> str:
     pid, reason = next(iter(reasons.items()))
     more = f", and {len(reasons) - 1} more" if len(reasons) > 1 else ""
     return f"{pid}: {reason}{more}"
-
-
-def _paper(tx: Writer, ledger: Ledger, pid: str, known: dict[str, Any]) -> people.Paper:
-    return people.attach_values(tx, ledger, pid, known)
 
 
 def load(ledger: Ledger, batch: str) -> Payouts:
@@ -108,10 +114,12 @@ def close(
     return ledger.carry_out(work, dry_run=dry_run)
 
 
-def payee(connection: sa.Connection, ledger: Ledger, pid: str) -> dict[str, Any]:
-    """Whom to pay for this contributor."""
-    found = people.profile(connection, ledger.ring, pid)
-    return {name: found[name] for name in DETAILS if found.get(name)} | ({} if found else {"erased": True})
+def payee(connection: sa.Connection, ledger: Ledger, pid: str, agreed: Payees) -> dict[str, Any]:
+    """Whom to pay for this contributor: the details that two people agreed on."""
+    if not people.profile(connection, ledger.ring, pid):
+        return {"erased": True}
+    found = two_people.payee_of(connection, ledger, pid, agreed)
+    return {name: found[name] for name in DETAILS if found.get(name)}
 
 
 def set_payee(ledger: Ledger, pid: str, changes: dict[str, str], by: str | None = None) -> int:

@@ -54,6 +54,7 @@ class Scene(NamedTuple):
     shared: list[dict[str, Any]]
     words: dict[str, str]
     now: float
+    head: str
 
 
 def build(
@@ -112,6 +113,7 @@ def _scene(ledger: Ledger, connection: sa.Connection, sid: str, domain: str, pol
         shared=[proved(tree, e) for e in _shared(connection, found)],
         words=_words(ledger, connection, asked),
         now=seconds(now),
+        head=canonical(head(made)).decode(),
     )
 
 
@@ -187,7 +189,7 @@ def _statement(scene: Scene, pid: str, place: int, tasks: dict[str, str]) -> dic
         "proof": {
             "checkpoint": scene.note,
             "entries": [*(proved(scene.tree, e) for e in own), *scene.shared],
-            "head": canonical(head(scene.manifest)).decode(),
+            "head": scene.head,
             "line": canonical(line).decode(),
             "place": place,
             "lines": len(scene.lines),

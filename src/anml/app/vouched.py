@@ -1,6 +1,6 @@
 """What a ledger knows of the rows of an audit: v and r of each, and the evidence behind them."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import polars as pl
@@ -36,6 +36,8 @@ class Vouched:
         All evidence about these contributors, by number.
     unknown
         Names of contributors that are not on record.
+    names
+        What the table calls the contributors on record, by identifier; for the screen, never for files.
     """
 
     at: str
@@ -43,6 +45,7 @@ class Vouched:
     people: dict[str, Standing]
     entries: dict[int, evidence.Entry]
     unknown: tuple[str, ...]
+    names: dict[str, str] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """What run.json keeps: when it was asked, who is new and who is not on record."""
@@ -78,7 +81,8 @@ def vouch(
         entries = evidence.entries(ledger, connection, known.values())
     unknown = tuple(sorted(set(names) - set(known)))
     standing = {pid: everybody[pid] for pid in sorted(set(known.values()))}
-    found = Vouched(at, rows.drop("contributor", "item", "batch"), standing, entries, unknown)
+    called = {pid: name for name, pid in known.items() if name != pid}
+    found = Vouched(at, rows.drop("contributor", "item", "batch"), standing, entries, unknown, called)
     return _joined(source, contributor, shown, rows, found), found
 
 
@@ -108,8 +112,8 @@ def _keyed(frame: pl.DataFrame, shown: pl.Series, item: str | None, source: Sour
 def _joined(source: Source, contributor: str, shown: pl.Series, rows: pl.DataFrame, found: Vouched) -> Source:
     frame = source.table.frame.with_columns(shown.alias(contributor), *(rows[name] for name in COLUMNS))
     note = (
-        f"v and r come from the ledger as of {found.at[:19]}Z, and contributors appear by their identifiers "
-        "in it: `anml ledger contributors` says who they are"
+        f"v and r come from the ledger as of {found.at[:19]}Z; files name contributors by identifiers in "
+        "it, and `anml ledger contributors` says who they are"
     )
     warnings = [*source.warnings]
     if found.unknown:

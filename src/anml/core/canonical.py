@@ -11,6 +11,7 @@ from typing import Any
 from anml.core.errors import InputError
 
 LARGEST = 2**127 - 1
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def canonical(value: Any) -> bytes:
@@ -24,9 +25,9 @@ def canonical(value: Any) -> bytes:
     Traceback (most recent call last):
     anml.core.errors.InputError: canonical JSON holds no floating point numbers, got 0.5 at share
     """
-    _check(value, "")
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    return text.encode("utf-8")
+    if not _is_plain(value):
+        _check(value, "")
+    return _ENCODER.encode(value).encode("utf-8")
 
 
 def sha256(data: bytes) -> str:
@@ -43,6 +44,21 @@ def sha256(data: bytes) -> str:
 def digest(value: Any) -> str:
     """SHA-256 of the canonical bytes of a value."""
     return sha256(canonical(value))
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value is canonical as it is; what is not gets a closer look, and a message."""
+    kind = type(value)
+    if kind is dict:
+        for key, item in value.items():
+            if type(key) is not str or not (type(item) is str or _is_plain(item)):
+                return False
+        return True
+    if kind is list or kind is tuple:
+        return all(type(item) is str or _is_plain(item) for item in value)
+    if kind is int:
+        return bool(-LARGEST <= value <= LARGEST)
+    return kind is str or value is None or kind is bool
 
 
 def _check(value: Any, where: str) -> None:

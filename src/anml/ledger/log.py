@@ -75,7 +75,7 @@ def signed_bytes(made: Event) -> bytes:
 
 def decode(entry: bytes, hashed: bytes) -> Event:
     """The reverse of `encode`."""
-    fields = json.loads(entry)
+    fields = json.loads(entry.decode())
     lines = tuple(Posting(*line) for line in fields.pop("postings"))
     return Event(**fields, postings=lines, hash=hashed)
 

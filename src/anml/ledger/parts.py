@@ -160,16 +160,17 @@ class Proposals:
 
 
 class Payees:
-    """When the bank details of each contributor changed last."""
+    """The bank details of each contributor that two people agreed on, by hash, and since when."""
 
     KINDS = (kinds.PAYEE_SET,)
 
     def __init__(self) -> None:
         self.changed: dict[str, str] = {}
+        self.paper: dict[str, str] = {}
 
     def fold(self, e: Event) -> None:
         """Take in one entry."""
-        self.changed[e.subject] = e.at
+        self.changed[e.subject], self.paper[e.subject] = e.at, e.body["digest"]
 
 
 class TrustedKey(NamedTuple):

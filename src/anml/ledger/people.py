@@ -171,6 +171,13 @@ def attach(tx: Writer, ledger: Ledger, pid: str, data: bytes) -> Paper:
     return Paper(name, sha256(sealed))
 
 
+def paper_of(connection: sa.Connection, pid: str, name: str) -> Paper:
+    """A paper that is kept already, as the log names it; none where `name` is empty."""
+    place = (person_document.c.sha256 == name) & (person_document.c.pid == pid)
+    sealed = connection.scalar(sa.select(person_document.c.sealed).where(place)) if name else None
+    return Paper() if sealed is None else Paper(name, sha256(sealed))
+
+
 def attach_values(tx: Writer, ledger: Ledger, pid: str, values: dict[str, Any]) -> Paper:
     """Keep plain values about a contributor; salted, so that nobody can guess at them from the log."""
     return attach(tx, ledger, pid, canonical({**values, "salt": ledger.entropy(16).hex()}))

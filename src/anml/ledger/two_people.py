@@ -15,7 +15,7 @@ from anml.core.identifiers import owner_id, staff_id
 from anml.core.signals.policy import KINDS as EVIDENCE_KINDS
 from anml.ledger import keys, kinds, people
 from anml.ledger.log import Event
-from anml.ledger.parts import Keys, Proposal, Proposals, TrustedKey
+from anml.ledger.parts import Keys, Payees, Proposal, Proposals, TrustedKey
 from anml.ledger.rules_staff import sound_key
 from anml.ledger.state import loaded
 from anml.ledger.store import Ledger
@@ -128,7 +128,15 @@ def propose_payee(tx: Writer, ledger: Ledger, pid: str, changes: dict[str, str],
         owner = people.owner_of_account(tx, ledger, iban)
         if owner is not None:
             check_owner(tx, owner, pid)
-    return _propose_sealed(tx, ledger, kinds.PAYEE_SET, pid, dict(changes), by)
+    # The paper holds all of it, so that the last one that two people signed is all there is.
+    whole = {**payee_of(tx.connection, ledger, pid, tx.state.part(Payees)), **changes}
+    return _propose_sealed(tx, ledger, kinds.PAYEE_SET, pid, whole, by)
+
+
+def payee_of(connection: sa.Connection, ledger: Ledger, pid: str, known: Payees) -> dict[str, Any]:
+    """The name and bank details that two people agreed on; empty where there are none."""
+    values = people.attached_values(connection, ledger.ring, pid, known.paper.get(pid, ""))
+    return {name: value for name, value in values.items() if name != "salt"}
 
 
 def propose_account(

@@ -18,6 +18,7 @@ from anml.surfaces import (
     staff_cli,
     statement_cli,
     value_cli,
+    verify_cli,
 )
 from anml.surfaces.lab_cli import lab
 
@@ -36,6 +37,8 @@ app.add_typer(lab)
 app.add_typer(federate_cli.app, name="federate")
 ledger_cli.app.command("import")(import_cli.import_)
 ledger_cli.app.command()(datasette_cli.datasette)
+for check in (verify_cli.verify, verify_cli.checkpoint, verify_cli.watch):
+    ledger_cli.app.command()(check)
 ledger_cli.app.add_typer(keys_cli.app, name="keys")
 ledger_cli.app.add_typer(staff_cli.app, name="staff")
 ledger_cli.app.command()(staff_cli.proposals)

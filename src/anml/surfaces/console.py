@@ -22,11 +22,14 @@ FAIR_NAME, LEAST_NAME = 24, 12
 def print_audit(result: Audited) -> None:
     """Who is accused, verdict, contributors, notes and warnings."""
     console = Console()
+    names = {} if result.vouched is None else result.vouched.names
     for sentence in opening(result):
+        for pid, name in names.items():
+            sentence = sentence.replace(pid, printable(name))
         console.print(sentence, style="bold", highlight=False, markup=False)
     console.print(verdict(result), highlight=False, markup=False)
     if not result.contributors.is_empty():
-        console.print(_contributor_table(result, console.width))
+        console.print(_contributor_table(result, console.width, names))
         hidden = result.contributors.height - MOST_LISTED
         if hidden > 0:
             console.print(f"{hidden:,} more contributors; contributors.csv has all of them", highlight=False)
@@ -68,8 +71,10 @@ _COLUMNS: dict[str, tuple[int, Callable[[dict[str, Any]], str]]] = {
 }
 
 
-def _contributor_table(result: Audited, width: int) -> Table:
+def _contributor_table(result: Audited, width: int, names: dict[str, str]) -> Table:
     rows = result.contributors.head(MOST_LISTED).to_dicts()
+    # Staff reads names; the files of a run hold identifiers only.
+    rows = [{**row, "contributor": names.get(row["contributor"], row["contributor"])} for row in rows]
     figures = {name: [make(row) for row in rows] for name, (_, make) in _COLUMNS.items()}
     if result.doubtful is not None:
         # Where two sides contradict each other it is not known which is the honest one.

@@ -1,0 +1,127 @@
+"""`anml ledger verify`, `checkpoint` and `watch`: whether the log holds, and only grew."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from anml.app.files import check_place, read_bytes, read_text, write_file
+from anml.core.errors import InputError
+from anml.surfaces.ledger_common import Json, Keys, LedgerUrl, opened, show
+
+
+def verify(
+    checkpoint: Annotated[list[Path] | None, typer.Option(help="Older checkpoints kept elsewhere.")] = None,
+    proof: Annotated[
+        Path | None, typer.Option(help="Check a proof of growth instead; needs no ledger.")
+    ] = None,
+    public_key: Annotated[str | None, typer.Option(help="The ledger's public key, as text or file.")] = None,
+    ledger: LedgerUrl = None,
+    keys: Keys = None,
+    json: Json = False,
+) -> None:
+    """Replay every entry by the rules it was written by; with an older checkpoint also that it only grew."""
+    from anml.app.verify import verify as check
+    from anml.ledger import checkpoint as notes
+    from anml.ledger.keys import read_public
+
+    if proof is not None:
+        _verify_growth(proof, public_key, json)
+        return
+    with opened(ledger, keys) as book:
+        public = read_public(public_key) if public_key else None
+        signed = public or (book.ring.public if checkpoint else b"")
+        older = [notes.read(read_text(path, "checkpoint"), signed) for path in checkpoint or []]
+        found = check(book, tuple(older), public)
+        by_itself = public is None and book.keys is None
+    value = {
+        "entries": found.entries,
+        "root": found.root.hex(),
+        "sound": not found.problems,
+        "problems": found.problems,
+    }
+    good = (
+        f"{found.entries} entries, every hash, link, step, signature and sum holds; root {found.root.hex()}"
+    )
+    advice = [] if older else ["Without an older checkpoint nobody can tell an old copy from the newest one."]
+    if by_itself:
+        advice.append(
+            "Checked with the key that the log itself names; give the one you know as --public-key."
+        )
+    show(json, value, [f"PROBLEM: {problem}" for problem in found.problems] or [good, *advice])
+    if found.problems:
+        raise typer.Exit(1)
+
+
+def _verify_growth(proof: Path, public_key: str | None, json: bool) -> None:
+    from anml.app.verify import check_growth
+    from anml.ledger.keys import read_public
+
+    if public_key is None:
+        raise InputError("a proof is checked with the ledger's --public-key")
+    older, newer = check_growth(read_bytes(proof, "proof"), read_public(public_key))
+    line = f"Sound: the log grew from {older} to {newer} entries, and the first {older} are the same."
+    show(json, {"verified": True, "older": older, "newer": newer}, [line])
+
+
+def checkpoint(
+    out: Annotated[Path | None, typer.Option(help="File for the checkpoint; printed without.")] = None,
+    since: Annotated[Path | None, typer.Option(help="An older checkpoint, to prove growth from.")] = None,
+    proof: Annotated[Path | None, typer.Option(help="File for the proof of growth.")] = None,
+    ledger: LedgerUrl = None,
+    keys: Keys = None,
+    json: Json = False,
+) -> None:
+    """Sign the state of the log; keep the result somewhere else."""
+    from anml.app.verify import prove_growth
+
+    if (since is None) != (proof is None):
+        raise InputError("a proof of growth needs both --since and --proof")
+    for path in (out, proof):
+        if path is not None:
+            check_place(path)
+    with opened(ledger, keys) as book:
+        with book.read() as connection:
+            note, tree = book.checkpoint(connection)
+        if since is not None and proof is not None:
+            write_file(proof, prove_growth(book, read_text(since, "checkpoint")))
+    if out is not None:
+        write_file(out, note)
+    value = {
+        "size": len(tree),
+        "root": tree.root.hex(),
+        "note": note,
+        "out": None if out is None else str(out),
+    }
+    lines = [note.rstrip("\n")] if out is None else [f"Signed {len(tree)} entries: {out}"]
+    show(json, value, lines + ([f"Proof of growth: {proof}"] if proof else []))
+
+
+def watch(
+    to: Annotated[Path, typer.Option(help="Folder of checkpoints, best on another machine.")],
+    every: Annotated[
+        int | None, typer.Option(help="Do it again after so many seconds, until stopped; else once.")
+    ] = None,
+    ledger: LedgerUrl = None,
+    keys: Keys = None,
+    json: Json = False,
+) -> None:
+    """Hold the log against every checkpoint in a folder and add one of now; exits with 1 where it differs."""
+    import time
+
+    from anml.app.verify import watch as look
+
+    while True:
+        with opened(ledger, keys) as book:
+            found = look(book, to)
+        value = {"size": found.size, "compared": found.compared, "sound": not found.problems,
+                 "problems": found.problems}  # fmt: skip
+        good = (
+            f"{found.size} entries hold against {found.compared} older checkpoints in {to}; one more is kept."
+        )
+        show(json, value, [f"PROBLEM: {problem}" for problem in found.problems] or [good])
+        if found.problems:
+            raise typer.Exit(1)
+        if every is None:
+            return
+        time.sleep(every)

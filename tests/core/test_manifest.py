@@ -1,0 +1,77 @@
+"""The manifest as numbers: what each gets, and the part that one contributor may see."""
+
+import json
+
+import pytest
+
+from anml.core.canonical import canonical, sha256
+from anml.core.errors import InputError
+from anml.core.manifest import FORMAT, amounts, credits, finish, head, head_digest, line_tree, read, totals
+from anml.core.merkle import leaf_hash, verify_inclusion
+from anml.core.settle import UNIT, Rules
+
+
+def line(pid: str, units: int, *, newcomer: bool = False, counted: int = 1) -> dict:
+    return {"pid": pid, "rows": counted, "kept": counted, "counted": counted, "units": units, "r": 0,
+            "units_sha256": "", "bands": {}, "newcomer": newcomer, "multiplier": UNIT}  # fmt: skip
+
+
+def made(*lines: dict, pool: int = 100, rate: int = 0, **rules) -> dict:
+    return finish(
+        {"format": FORMAT, "run": {}, "rules": Rules(**rules).to_dict(), "unit": UNIT, "pool": pool,
+         "rate": rate, "currency": "EUR", "contributors": list(lines)}
+    )  # fmt: skip
+
+
+def test_by_hand():
+    found = made(line("a", 3 * UNIT), line("b", UNIT), line("n", 4 * UNIT, newcomer=True))
+    # Newcomers together get a fifth: 20 for n, and 80 are shared 3 to 1.
+    assert {pid: amount for pid, (amount, _) in amounts(found).items()} == {"a": 60, "b": 20, "n": 20}
+    assert found["totals"] == {"newcomers": str(4 * UNIT**3), "others": str(4 * UNIT**3)}
+    assert credits(found)["a"][1]["share"] == 6 * UNIT // 10
+
+
+def test_a_line_is_shown_to_be_in_the_manifest_by_head_and_path_alone():
+    found = made(*(line(f"c{number}", number * UNIT) for number in range(1, 6)))
+    tree, part = line_tree(found), head(found)
+    assert "contributors" not in part
+    assert head_digest(found) == sha256(canonical(part))
+    leaf = leaf_hash(canonical(found["contributors"][3]))
+    assert verify_inclusion(leaf, 3, 5, tree.inclusion(3), bytes.fromhex(part["lines_root"]))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda m: m["contributors"][0].update(units=7),
+        lambda m: m["totals"].update(others="1"),
+        lambda m: m.update(lines_root="0" * 64),
+        lambda m: m.update(format="anml-manifest/1"),
+        lambda m: m.pop("totals"),
+        lambda m: m["contributors"].pop(),
+    ],
+)
+def test_what_does_not_belong_together_is_refused(change):
+    found = made(line("a", 3), line("b", 1))
+    assert read(canonical(found)) == found
+    spoilt = json.loads(json.dumps(found))
+    change(spoilt)
+    with pytest.raises(InputError, match="not a canonical"):
+        read(canonical(spoilt))
+    with pytest.raises(InputError, match="not a canonical"):
+        read(b"[]")
+
+
+def test_a_rate_fixes_the_pool():
+    lines = (line("a", 3 * UNIT, counted=3), line("b", UNIT))
+    found = made(*lines, pool=200_000, rate=50_000, weight="equal", newcomer_cap=UNIT)
+    assert {pid: amount for pid, (amount, _) in amounts(read(canonical(found))).items()} == {
+        "a": 150_000, "b": 50_000,
+    }  # fmt: skip
+    with pytest.raises(InputError, match="not its rate times"):
+        read(canonical(made(*lines, pool=200_001, rate=50_000)))
+
+
+def test_totals_are_before_the_cap():
+    capped = made(line("a", 1), line("n", 9, newcomer=True), newcomer_cap=0)
+    assert totals(capped) == capped["totals"] == {"newcomers": str(9 * UNIT**2), "others": str(UNIT**2)}
