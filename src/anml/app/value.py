@@ -12,6 +12,7 @@ import polars as pl
 
 from anml.app.audit import testing_arrays
 from anml.app.runs import read_run
+from anml.app.value_store import CoalitionStore, Progress
 from anml.core.checks import Array, Bools, Floats, Ints, one_of, whole
 from anml.core.domain import Task
 from anml.core.errors import InputError, UnsupportedError
@@ -35,8 +36,6 @@ METHODS: dict[str, Callable[..., Values]] = {
 BUDGET = 2_000
 # Without test data this share of the rows is held out, at most so many.
 HELD_OUT, MOST_HELD = 0.3, 2_000
-CACHE = "coalitions.parquet"
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
@@ -154,7 +153,7 @@ def _valued(
         raise InputError(f"a value needs at least two contributors, got {parts.names[0]!r} alone")
     notes += _about_copies(len(train), parts, first)
     utility = _utility(x[train], prepared.y[train], parts, x_test, y_test, prepared, request)
-    store = _Store(folder, _fingerprint(table, columns, request, test, used))
+    store = CoalitionStore(folder, _fingerprint(table, columns, request, test, used))
     known = store.wrap(utility, request.budget, progress)
     found = METHODS[request.method](
         known, len(parts.names), budget=request.budget, rng=np.random.default_rng(request.seed)
@@ -269,56 +268,6 @@ def _fingerprint(table: Table, columns: Columns, request: ValueRequest, test: An
     return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
 
 
-class _Store:
-    """Worth of coalitions, kept in a folder so that a run that was stopped goes on where it was."""
-
-    def __init__(self, folder: Path | None, fingerprint: str) -> None:
-        self.path = None if folder is None else folder / CACHE
-        self.fingerprint = fingerprint
-        self.known: dict[bytes, float] = {}
-        if self.path is not None and self.path.exists():
-            self.known = self._read(self.path)
-
-    def _read(self, path: Path) -> dict[bytes, float]:
-        try:
-            frame = pl.read_parquet(path)
-            mine = frame.filter(pl.col("of") == self.fingerprint)
-            return {bytes.fromhex(name): worth for name, worth in mine.select("coalition", "worth").rows()}
-        except (pl.exceptions.PolarsError, ValueError):
-            raise InputError(f"{path} is damaged; remove it, and coalitions are evaluated anew") from None
-
-    def wrap(self, utility: Utility, budget: int, progress: Progress | None) -> Utility:
-        """The same utility, asked once for each coalition, and written down as it goes."""
-
-        def known(coalitions: Bools) -> Floats:
-            names = [np.packbits(members).tobytes() for members in coalitions]
-            new = {name: place for place, name in enumerate(names) if name not in self.known}
-            places = list(new.values())
-            for start in range(0, len(places), 256):
-                some = places[start : start + 256]
-                worth = evaluate(utility, coalitions[some])
-                self.known.update({names[p]: float(w) for p, w in zip(some, worth, strict=True)})
-                if progress is not None:
-                    progress("coalitions", min(len(self.known), budget), budget)
-                self.keep()
-            return np.array([self.known[name] for name in names])
-
-        return known
-
-    def keep(self) -> None:
-        if self.path is None:
-            return
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        frame = pl.DataFrame(
-            {"of": [self.fingerprint] * len(self.known), "coalition": [n.hex() for n in self.known],
-             "worth": list(self.known.values())},
-            schema={"of": pl.String, "coalition": pl.String, "worth": pl.Float64},
-        )  # fmt: skip
-        half = self.path.with_suffix(".half")
-        frame.write_parquet(half)
-        half.replace(self.path)
-
-
 def _frame(parts: Parts, found: Values, rows: dict[str, int]) -> pl.DataFrame:
     count = counted(parts)
     positive = np.maximum(found.value, 0.0)
@@ -331,23 +280,3 @@ def _frame(parts: Parts, found: Values, rows: dict[str, int]) -> pl.DataFrame:
             "share": share,
         }
     ).sort("value", "contributor", descending=[True, False])  # fmt: skip
-
-
-def write_value(folder: Path, valued: Valued) -> list[str]:
-    """Write values.csv, multipliers.csv and value.json beside the coalitions."""
-    from anml.app.output import as_json, write_frame
-
-    folder.mkdir(parents=True, exist_ok=True)
-    write_frame(valued.contributors, folder / "values.csv")
-    write_frame(valued.multipliers(), folder / "multipliers.csv")
-    (folder / "value.json").write_text(as_json(valued.record) + "\n", encoding="utf-8")
-    return sorted(path.name for path in folder.iterdir() if path.is_file())
-
-
-def check_value_folder(folder: Path) -> None:
-    """Say before the work that a folder cannot be used: values replace values, and nothing else."""
-    from anml.app.output import check_folder
-
-    if folder.is_dir() and (folder / CACHE).is_file():
-        return
-    check_folder(folder, "value.json")

@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from anml.app.value import Valued, ValueRequest, check_value_folder, value_data, write_value
+from anml.app.value import Valued, ValueRequest, value_data
+from anml.app.value_output import check_value_folder, write_value
 from anml.intake.tables import to_native
 from anml.surfaces.progress import progress_shown
 

@@ -55,7 +55,8 @@ def value(
 ) -> None:
     """Say what each contributor is worth to a model; `anml settle` takes it as a multiplier."""
     from anml.app.output import as_json
-    from anml.app.value import ValueRequest, check_value_folder, value_data, write_value
+    from anml.app.value import ValueRequest, value_data
+    from anml.app.value_output import check_value_folder, write_value
     from anml.surfaces.progress import progress_shown
 
     source, run = _source(data, table)
