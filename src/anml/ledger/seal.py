@@ -29,9 +29,11 @@ def put(connection: sa.Connection, ring: KeyRing, seq: int, hashed: str) -> None
         connection.execute(sa.insert(head).values(id=1, **values))
 
 
-def fault(connection: sa.Connection, public: bytes, origin: str) -> str | None:
-    """What is wrong with the seal; None where it is on the last entry."""
-    seq, hashed, _ = newest(connection)
+def fault(
+    connection: sa.Connection, public: bytes, origin: str, last: tuple[int, bytes] | None = None
+) -> str | None:
+    """What is wrong with the seal; None where it is on the last entry, whose number and hash `last` are."""
+    seq, hashed = last or newest(connection)[:2]
     rows = connection.execute(sa.select(head)).all()
     if not seq and not rows:
         return None
@@ -44,9 +46,9 @@ def fault(connection: sa.Connection, public: bytes, origin: str) -> str | None:
     return None
 
 
-def check(connection: sa.Connection, public: bytes, origin: str) -> None:
+def check(connection: sa.Connection, public: bytes, origin: str, last: tuple[int, bytes]) -> None:
     """An error unless the last entry is sealed."""
-    if found := fault(connection, public, origin):
+    if found := fault(connection, public, origin, last):
         raise IntegrityError(
             f"{found}; nothing may be added until `anml ledger verify` was run and understood"
         )

@@ -60,6 +60,12 @@ class State:
             for part in _SMALL:
                 self.part(part)
 
+    def attach(self, documents: Callable[[str], bytes | None], connect: Callable[[], sa.Connection]) -> None:
+        """Go on with another connection to the same log."""
+        self.documents, self._connect = documents, connect
+        for large in (self.balances, self.credits, self.judged):
+            large.connect = connect
+
     def _follow(self, part: Part) -> None:
         for kind in part.KINDS:
             self._followers.setdefault(kind, []).append(part)

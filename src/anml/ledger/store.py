@@ -22,7 +22,7 @@ from anml.ledger.kinds import CREATED
 from anml.ledger.log import leaves
 from anml.ledger.signing import FOLDER, Signers, from_file
 from anml.ledger.times import stamp
-from anml.ledger.writer import Writer
+from anml.ledger.writer import Memory, Writer
 
 T = TypeVar("T")
 Clock = Callable[[], datetime]
@@ -59,6 +59,7 @@ class Ledger:
     new_id: Callable[[], str] = random_id
     signers: Signers = field(default_factory=Signers)
     entropy: Callable[[int], bytes] = os.urandom
+    memory: Memory = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def ring(self) -> KeyRing:
@@ -72,7 +73,7 @@ class Ledger:
         return transact(self.engine, lambda connection: self._run(connection, work))
 
     def _run(self, connection: sa.Connection, work: Callable[[Writer], T]) -> T:
-        writer = Writer(connection, stamp(self.clock()), self.ring, self.signers)
+        writer = Writer(connection, stamp(self.clock()), self.ring, self.signers, self.memory)
         result = work(writer)
         writer.close()
         return result
@@ -82,6 +83,8 @@ class Ledger:
         with self.engine.connect() as connection, connection.begin() as transaction:
             result = self._run(connection, work)
             transaction.rollback()
+            # What was only rehearsed is no memory of the log.
+            self.memory.clear()
             return result
 
     def carry_out(self, work: Callable[[Writer], T], *, dry_run: bool) -> T:

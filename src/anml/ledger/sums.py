@@ -28,14 +28,14 @@ class Balances:
     """Micro-units by account."""
 
     def __init__(self, connect: Connect = None) -> None:
-        self._connect = connect
+        self.connect = connect
         self._known: dict[Account, int] = {}
 
     def fold(self, e: Event) -> None:
         """Take in the money of one entry."""
         for item in e.postings:
             account = account_of(item, e.settlement)
-            if self._connect is None or account in self._known:
+            if self.connect is None or account in self._known:
                 self._known[account] = self._known.get(account, 0) + item.amount
 
     def get(self, account: str, currency: str, settlement: str = "") -> int:
@@ -43,23 +43,23 @@ class Balances:
         key = account_of(Posting(account, currency, 0), settlement)
         if key not in self._known:
             self._known[key] = 0
-            if self._connect is not None:
-                self._known[key] = balance(self._connect(), account, currency, key[2] or None)
+            if self.connect is not None:
+                self._known[key] = balance(self.connect(), account, currency, key[2] or None)
         return self._known[key]
 
     def preload(self, prefix: str, currency: str, settlement: str = "") -> None:
         """Look up all accounts of one kind at once."""
-        if self._connect is None:
+        if self.connect is None:
             return
-        for name, amount in balances(self._connect(), prefix, currency, settlement or None).items():
+        for name, amount in balances(self.connect(), prefix, currency, settlement or None).items():
             self._known[account_of(Posting(prefix + name, currency, 0), settlement)] = amount
 
     def currencies(self, account: str) -> list[str]:
         """The currencies that an account was ever used in, sorted."""
-        if self._connect is None:
+        if self.connect is None:
             return sorted({key[1] for key in self._known if key[0] == account})
         query = sa.select(posting.c.currency).where(posting.c.account == account).distinct()
-        return sorted(self._connect().scalars(query))
+        return sorted(self.connect().scalars(query))
 
 
 class Credits:
@@ -68,7 +68,7 @@ class Credits:
     KINDS = (kinds.CREDITED, kinds.RELEASED, kinds.REVERSED, kinds.RESOLVED)
 
     def __init__(self, connect: Connect = None) -> None:
-        self._connect = connect
+        self.connect = connect
         self._facts: dict[tuple[str, str], dict[str, Any] | None] = {}
         self._net: dict[tuple[str, str], int] = {}
 
@@ -77,13 +77,13 @@ class Credits:
         place = (e.settlement, e.subject)
         if e.kind == kinds.CREDITED:
             self._facts[place] = e.body
-        if self._connect is None or place in self._net:
+        if self.connect is None or place in self._net:
             self._net[place] = self._net.get(place, 0) + _given(e)
 
     def facts(self, sid: str, pid: str) -> dict[str, Any] | None:
         """The facts of a credit; None where there is none."""
-        if (sid, pid) not in self._facts and self._connect is not None:
-            found = find(self._connect(), f"credit/{sid}/{pid}")
+        if (sid, pid) not in self._facts and self.connect is not None:
+            found = find(self.connect(), f"credit/{sid}/{pid}")
             self._facts[sid, pid] = None if found is None else found.body
         return self._facts.get((sid, pid))
 
@@ -93,15 +93,15 @@ class Credits:
 
     def net(self, sid: str, pid: str) -> int:
         """What a contributor got out of a settlement after returns, corrections and reversals."""
-        if (sid, pid) not in self._net and self._connect is not None:
-            own = events(self._connect(), self.KINDS, pid)
+        if (sid, pid) not in self._net and self.connect is not None:
+            own = events(self.connect(), self.KINDS, pid)
             self._net[sid, pid] = sum(_given(e) for e in own if e.settlement == sid)
         return self._net.get((sid, pid), 0)
 
     def left(self, sid: str) -> dict[str, int]:
         """What everybody has left of a settlement."""
-        if self._connect is not None:
-            self.preload(e for e in events(self._connect(), [kinds.CREDITED]) if e.settlement == sid)
+        if self.connect is not None:
+            self.preload(e for e in events(self.connect(), [kinds.CREDITED]) if e.settlement == sid)
         found = {pid: self.net(sid, pid) for s, pid in sorted(self._facts) if s == sid}
         return {pid: amount for pid, amount in found.items() if amount}
 
@@ -112,12 +112,12 @@ class Judged:
     KINDS = (kinds.SCORED,)
 
     def __init__(self, connect: Connect = None) -> None:
-        self._connect = connect
+        self.connect = connect
         self._known: dict[str, set[tuple[str, str]]] = {}
 
     def fold(self, e: Event) -> None:
         """Take in one entry."""
-        if self._connect is None or e.subject in self._known:
+        if self.connect is None or e.subject in self._known:
             source = e.body["source"]
             self._known.setdefault(e.subject, set()).update((source, item) for item in e.body["items"])
 
@@ -131,12 +131,12 @@ class Judged:
         """Look up several contributors at once."""
         wanted = [pid for pid in pids if pid not in self._known]
         self._known.update({pid: set() for pid in wanted})
-        if self._connect is None:
+        if self.connect is None:
             return
         for start in range(0, len(wanted), 500):
             query = sa.select(event.c.key).where(event.c.kind == kinds.SCORED)
             query = query.where(event.c.subject.in_(wanted[start : start + 500]))
-            connection = self._connect()
+            connection = self.connect()
             for key in connection.scalars(query).all():
                 found = find(connection, key)
                 if found is not None:

@@ -16,6 +16,9 @@ from anml.ledger.schema import document, event, posting
 from anml.ledger.signing import Signers, signature
 from anml.ledger.state import State
 
+# What the log means, by the hash of the last entry that it was read up to.
+Memory = dict[bytes, State]
+
 
 class Writer:
     """Gathers rows, which `flush` writes; every read of this class flushes first.
@@ -23,15 +26,28 @@ class Writer:
     `by` of None means whoever acts here by default.
     """
 
-    def __init__(self, connection: sa.Connection, now: str, ring: KeyRing, signers: Signers) -> None:
+    def __init__(
+        self,
+        connection: sa.Connection,
+        now: str,
+        ring: KeyRing,
+        signers: Signers,
+        memory: Memory | None = None,
+    ) -> None:
         self._connection, self._ring, self._signers = connection, ring, signers
         seq, hashed, at = newest(connection)
         # What nobody sealed must not be sealed by the next writer without a look.
-        seal.check(connection, ring.public, ring.origin)
+        seal.check(connection, ring.public, ring.origin, (seq, hashed))
         self._seq, self._prev = seq, hashed.hex() if seq else GENESIS
         # A clock that was set back must not make the log run backwards.
         self.now = max(now, at)
-        self.state = State(self._document, lambda: self.connection)
+        self._memory = {} if memory is None else memory
+        # What was read for the last transaction still holds where nobody wrote since; taken out, so that
+        # a transaction that fails leaves nothing of itself behind.
+        known = self._memory.pop(hashed, None)
+        self._memory.clear()
+        self.state = known or State(self._document, lambda: self.connection)
+        self.state.attach(self._document, lambda: self.connection)
         self.state.at = at
         self._events: list[dict[str, Any]] = []
         self._postings: list[dict[str, Any]] = []
@@ -126,3 +142,4 @@ class Writer:
         self.flush()
         if self._prev != GENESIS:
             seal.put(self._connection, self._ring, self._seq, self._prev)
+            self._memory[bytes.fromhex(self._prev)] = self.state
