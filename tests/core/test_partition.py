@@ -1,5 +1,7 @@
 """Sums over partitions against the model that holds all rows."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -30,12 +32,12 @@ def fitted(log_p, y, who, noise, class_prior, monkeypatch, steps=15):
     return fit
 
 
-def in_parts(fit, log_p, y, who, parts, steps):
+def in_parts(fit, log_p, y, who, parts, steps, tune=False):
     size = np.bincount(who, minlength=PEOPLE).astype(float)
     given = np.zeros((PEOPLE, CLASSES))
     np.add.at(given, (who, y), 1.0)
     seen = np.exp(log_p).mean(axis=0) + 1e-6
-    beliefs = start(fit, who, size, given, seen / seen.sum(), 2.5)
+    beliefs = replace(start(fit, who, size, given, seen / seen.sum(), 2.5), tune=tune)
     cuts = np.array_split(np.arange(len(y)), parts)
     state: list[Posterior | None] = [None] * parts
     for step in range(steps):
@@ -102,3 +104,18 @@ def test_honest_contributors_are_never_accused_at_random():
         np.add.at(table, (who, y), posterior)
         verdicts = accused(beliefs, table, sums.squares, doubtful=False).verdict
         assert not {"contradicts the others", "answers without looking"} & set(verdicts)
+
+
+def test_predictions_that_are_too_flat_are_sharpened_and_honest_contributors_trusted():
+    rng = np.random.default_rng(0)
+    n = 20_000
+    truth, who = rng.integers(0, CLASSES, n), rng.integers(0, PEOPLE, n)
+    logits = 1.2 * np.eye(CLASSES)[truth] + 0.3 * rng.normal(size=(n, CLASSES))
+    log_p = logits - np.log(np.exp(logits).sum(1, keepdims=True))
+    y = np.where(rng.uniform(size=n) < 0.02, rng.integers(0, CLASSES, n), truth)
+    y = np.where((who < 3) & (rng.uniform(size=n) < 0.9), (truth + rng.integers(1, CLASSES, n)) % CLASSES, y)
+    fit = Annotators(Labels(log_p[:500], y[:500], Side(who[:500])), "classes", 1.0, 2.5)
+    _, beliefs, _ = in_parts(fit, log_p, y, who, 2, 20, tune=True)
+    assert beliefs.temperature < 0.6
+    assert (beliefs.types[3:, 0] > 0.9).all()
+    assert (beliefs.types[:3, 0] < 0.1).all()

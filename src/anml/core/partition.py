@@ -2,9 +2,9 @@
 
 A pass takes what is believed of contributors and gives each partition's sums: labels by truth, and how much
 likelier each label is by a contributor that is not honest. From the sums of all partitions the next beliefs
-follow, in time and memory that depend on the number of contributors alone. Predictions are as sharp, and
-contributors as specialised, as a fit to a sample says; there are no items, credentials or known labels.
-With these, steps are those of `Annotators`, which a test holds to a millionth.
+follow, in time and memory that depend on the number of contributors alone. Contributors are as specialised as
+a fit to a sample says; there are no items, credentials or known labels. While the temperature is held fast,
+steps are those of `Annotators`, which a test holds to a millionth.
 """
 
 from dataclasses import dataclass, replace
@@ -20,6 +20,7 @@ from anml.core.evidence.classes import (
     RIGHT,
     STEPS,
     SURE,
+    TEMPERATURES,
     Annotators,
     normalised,
 )
@@ -42,8 +43,8 @@ class Beliefs:
         Labels by truth [contributor, label, truth], were it honest, were it deviant; None before a pass.
     odds
         Log Bayes factors of the types against honest (K, 3), by the last pass.
-    steps
-        Passes so far.
+    steps, tune
+        Passes so far, and whether the temperature follows the rows.
     """
 
     noise: str
@@ -61,6 +62,7 @@ class Beliefs:
     deviant: Floats | None = None
     odds: Floats | None = None
     steps: int = 0
+    tune: bool = True
 
     @property
     def classes(self) -> int:
@@ -104,6 +106,7 @@ class Sums(NamedTuple):
     deviant: Floats
     odds: Floats
     squares: Floats
+    tuned: Floats
 
     def plus(self, other: "Sums") -> "Sums":
         """Of both partitions."""
@@ -134,6 +137,7 @@ def one_pass(
         assert beliefs.deviant is not None
         first += _specialised(beliefs.honest.sum(axis=1), before.honest, who, beliefs)
         second += _specialised(beliefs.deviant.sum(axis=1), before.deviant, who, beliefs)
+    tuned = _tuned(log_p, first - seen, second - seen, who, beliefs)
     log_honest, if_honest = normalised(first)
     log_deviant, if_deviant = normalised(second)
     found = Posterior(np.exp(log_honest), np.exp(log_deviant))
@@ -143,7 +147,27 @@ def one_pass(
     return found, Sums(
         _by_both(found.honest, y, who, beliefs), _by_both(found.deviant, y, who, beliefs),
         _by_contributor(against, who, len(beliefs.size)), _by_contributor(against**2, who, len(beliefs.size)),
+        tuned,
     )  # fmt: skip
+
+
+def _tried(beliefs: Beliefs) -> list[float]:
+    """The temperature, one sharper and one flatter."""
+    factor = 1.3 if beliefs.steps < 2 * STEPS // 6 else 1.12
+    now = beliefs.temperature
+    return [now, max(now / factor, TEMPERATURES[0]), min(now * factor, TEMPERATURES[1])]
+
+
+def _tuned(log_p: Floats, first: Floats, second: Floats, who: Ints, beliefs: Beliefs) -> Floats:
+    """Log-likelihood of the labels at each temperature that is tried."""
+    if not beliefs.tune:
+        return np.zeros(3)
+    types, found = beliefs.types[who], []
+    for temperature in _tried(beliefs):
+        seen = normalised(np.asarray(log_p, dtype=np.float64) / temperature)[0]
+        each = types[:, 0] * normalised(seen + first)[1] + types[:, 2] * normalised(seen + second)[1]
+        found.append(float(each.sum()))
+    return np.array(found)
 
 
 def _emissions(
@@ -191,11 +215,12 @@ def learn(beliefs: Beliefs, sums: Sums) -> Beliefs:
     """The next beliefs, from the sums of all partitions."""
     odds = np.column_stack([np.zeros(len(beliefs.size)), sums.odds])
     types, bad_base = beliefs.types, beliefs.bad_base
-    if beliefs.steps >= STEPS // 6:
+    # Who is judged by predictions that are still too flat looks deviant, and stays so.
+    if beliefs.steps >= (STEPS // 3 if beliefs.tune else STEPS // 6):
         types, bad_base = _judged(odds, bad_base)
     after = replace(
         beliefs, honest=sums.honest, deviant=sums.deviant, odds=odds, types=types, bad_base=bad_base,
-        steps=beliefs.steps + 1,
+        steps=beliefs.steps + 1, temperature=_tried(beliefs)[int(np.argmax(sums.tuned))],
     )  # fmt: skip
     return after if beliefs.noise == "none" else _moved(after)
 

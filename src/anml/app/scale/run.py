@@ -51,9 +51,9 @@ from anml.intake.columns import choose_columns
 from anml.intake.plain import codes_in
 
 # Rows that predictors learn from, and passes of the contributor model at most.
-SAMPLE, PASSES = 20_000, 24
+SAMPLE, PASSES = 20_000, 30
 # Types of contributors that change less than this have settled, not before these many passes.
-SETTLED, FIRST = 1e-3, 12
+SETTLED, FIRST = 1e-3, 16
 WORK = ".work"
 # What cannot be asked of a table in slices.
 NOT_YET = (
@@ -259,7 +259,7 @@ def _settled(beliefs: Beliefs, before: Beliefs) -> bool:
 
 
 # Beliefs that change from pass to pass.
-KEPT = ("usual", "types", "base", "by_class", "bad_base", "honest", "deviant", "odds", "steps")
+KEPT = ("temperature", "usual", "types", "base", "by_class", "bad_base", "honest", "deviant", "odds", "steps")
 
 
 def _keep(plan: Plan, beliefs: Beliefs, before: Beliefs, squares: Floats) -> None:
@@ -277,7 +277,7 @@ def _resumed(plan: Plan, beliefs: Beliefs) -> tuple[Beliefs, Floats | None, bool
     with np.load(path) as kept:
         found: dict[str, Any] = {name: kept[name] for name in KEPT}
         squares, done = kept["squares"], bool(kept["done"])
-    for name, kind in (("base", float), ("bad_base", float), ("steps", int)):
+    for name, kind in (("temperature", float), ("base", float), ("bad_base", float), ("steps", int)):
         found[name] = kind(found[name])
     return replace(beliefs, **found), squares, done
 
