@@ -14,7 +14,7 @@ from anml.ledger import kinds, two_people
 from anml.ledger.log import Event, events
 from anml.ledger.money_parts import Disputes, Settlement, Settlements
 from anml.ledger.parts import Proposals
-from anml.ledger.rules_money import REASONS, load_manifest
+from anml.ledger.rules_money import REASONS
 from anml.ledger.schema import posting
 from anml.ledger.state import POOL, loaded
 from anml.ledger.sums import balance, balances
@@ -86,7 +86,7 @@ def approve(tx: Writer, sid: str, by: str | None) -> Event:
     key = f"settlement/{sid}/approved"
     if repeated := tx.repeated(kinds.APPROVED, key, sid, body, who):
         return repeated
-    load_manifest(tx.state, tx.state.part(Settlements).expect(sid, "drafted"))
+    tx.state.part(Settlements).expect(sid, "drafted")
     if found.by == who and not tx.state.staff.single_person:
         raise ConflictError(f"{who!r} drafted this settlement; a second person must approve it")
     if found.supersedes and tx.state.part(Settlements).get(found.supersedes).state == "posted":
