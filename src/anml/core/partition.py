@@ -153,7 +153,7 @@ def one_pass(
 
 def _tried(beliefs: Beliefs) -> list[float]:
     """The temperature, one sharper and one flatter."""
-    factor = 1.3 if beliefs.steps < 2 * STEPS // 6 else 1.12
+    factor = 1.3 if beliefs.steps < 2 * (STEPS // 6) else 1.12
     now = beliefs.temperature
     return [now, max(now / factor, TEMPERATURES[0]), min(now * factor, TEMPERATURES[1])]
 
@@ -216,7 +216,7 @@ def learn(beliefs: Beliefs, sums: Sums) -> Beliefs:
     odds = np.column_stack([np.zeros(len(beliefs.size)), sums.odds])
     types, bad_base = beliefs.types, beliefs.bad_base
     # Who is judged by predictions that are still too flat looks deviant, and stays so.
-    if beliefs.steps >= (STEPS // 3 if beliefs.tune else STEPS // 6):
+    if beliefs.steps >= STEPS // 6 * (1 + beliefs.tune):
         types, bad_base = _judged(odds, bad_base)
     after = replace(
         beliefs, honest=sums.honest, deviant=sums.deviant, odds=odds, types=types, bad_base=bad_base,
