@@ -8,6 +8,8 @@ import torch
 from hypothesis import settings
 
 torch.set_num_threads(1)
+# A program that a test starts, not a module of tests.
+collect_ignore = ["adapters/flower_simulation.py"]
 settings.register_profile("anml", deadline=None, max_examples=60, derandomize=True)
 settings.load_profile("anml")
 

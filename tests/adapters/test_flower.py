@@ -154,6 +154,7 @@ def test_a_grid_needs_nodes():
 def test_flowers_own_simulation_gives_the_same(tmp_path):
     """In other processes under Ray, as Flower simulates: equal weights and an equal model."""
     installed("ray")
+    installed("fastapi")
     import subprocess
     import sys
     from pathlib import Path

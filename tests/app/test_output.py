@@ -176,16 +176,16 @@ def test_a_file_that_was_changed_after_the_run_is_found_out(name, audited, tmp_p
         read()
 
 
-def test_a_run_that_keeps_no_hashes_is_still_read(audited, tmp_path):
+def test_a_run_that_keeps_no_hashes_is_refused(audited, tmp_path):
     import json
 
-    from anml.app.runs import read_learned, read_run
+    from anml.app.runs import read_run
+    from anml.core.errors import IntegrityError
 
     folder = tmp_path / "run"
     write_run(folder, audited, "audit", nothing)
     record = json.loads((folder / "run.json").read_text())
     assert set(record.pop("files")) == {"samples.parquet", "contributors.csv"}
     (folder / "run.json").write_text(json.dumps(record))
-    text = (folder / "contributors.csv").read_text()
-    (folder / "contributors.csv").write_text(text.replace("\n", "\r\n"))
-    assert read_learned(folder, read_run(folder)).height == 4
+    with pytest.raises(IntegrityError, match=r"keeps no hash of .*; write the run again"):
+        read_run(folder)

@@ -125,7 +125,7 @@ def test_python_has_every_option_of_the_command():
     options = {
         part.name
         for part in typer.main.get_command(cli.app).commands["audit"].params
-        if part.name not in ("out", "json", "quiet", "help")
+        if part.name not in ("json", "quiet", "help")
     }
     arguments = set(inspect.signature(package.audit).parameters) - {"progress"}
     assert arguments == options

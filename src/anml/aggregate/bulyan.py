@@ -27,7 +27,7 @@ def bulyan(updates: Any, malicious: int) -> Aggregated:
     Examples
     --------
     >>> bulyan([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0], [90.0]], malicious=1).update
-    array([2.])
+    array([3.])
     """
     given = as_updates(updates)
     n = len(given)

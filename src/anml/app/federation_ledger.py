@@ -1,16 +1,21 @@
 """Reputation of a federation's clients, round by round, into a ledger."""
 
+import polars as pl
+
+from anml.app.judgements import fresh_scores
 from anml.app.settle import resolve_names
 from anml.core.errors import InputError
-from anml.core.settle import UNIT
 from anml.core.signals.track_record import Scored
 from anml.federated.rounds import Record
-from anml.ledger.standing import Score, add_scores, item_mark
+from anml.ledger.evidence import taken
+from anml.ledger.standing import add_scores
 from anml.ledger.store import Ledger
 from anml.ledger.writer import Writer
 
 
-def into_ledger(ledger: Ledger, run: str, source: str = "federation", domain: str = "default") -> Record:
+def into_ledger(
+    ledger: Ledger, run: str, source: str = "federation", domain: str = "default", by: str | None = None
+) -> Record:
     """What `Federation(record=...)` takes: every round's events become scores, each once.
 
     `run` names the federation, so that its rounds are apart from those of another; running it again under the
@@ -20,16 +25,15 @@ def into_ledger(ledger: Ledger, run: str, source: str = "federation", domain: st
         raise InputError("a federation needs a name before its rounds go into a ledger")
 
     def record(events: list[tuple[str, Scored]]) -> None:
-        def work(tx: Writer) -> int:
-            pids = resolve_names(tx, ledger, source, [name for name, _ in events])
-            made = [
-                Score(
-                    pids[name], domain, event.source, f"{run}/{event.batch}", tx.now,
-                    round(event.quality * UNIT), (item_mark(event.source, f"{run}/{event.batch}"),), 1,
-                )
-                for name, event in events
-            ]  # fmt: skip
-            return add_scores(tx, made)
+        names = [name for name, _ in events]
+        rows = [(name, event.source, f"{run}/{event.batch}", event.quality) for name, event in events]
+        judged = pl.DataFrame(rows, schema=["contributor", "source", "item", "right"], orient="row")
+
+        def work(tx: Writer) -> None:
+            pids = resolve_names(tx, ledger, source, names)
+            when = dict.fromkeys(names, tx.now)
+            add_scores(tx, fresh_scores(tx, judged, pids, run, source, domain, when))
+            taken(tx, "federation", run, by)
 
         ledger.write(work)
 
