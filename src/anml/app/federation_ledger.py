@@ -33,7 +33,7 @@ def into_ledger(
             pids = resolve_names(tx, ledger, source, names)
             when = dict.fromkeys(names, tx.now)
             add_scores(tx, fresh_scores(tx, judged, pids, run, source, domain, when))
-            taken(tx, "federation", run, by)
+            taken(tx, "run", run, by)
 
         ledger.write(work)
 
