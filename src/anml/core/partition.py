@@ -24,7 +24,7 @@ from anml.core.evidence.classes import (
     Annotators,
     normalised,
 )
-from anml.core.verdicts import Accusation, accuse
+from anml.core.verdicts import Accusation, accuse, how_they_label
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,20 +273,6 @@ def accused(beliefs: Beliefs, table: Floats, squares: Floats, doubtful: bool) ->
     spread = np.sqrt(np.maximum(squares[trusted].sum(axis=0) / rows - mean**2, 1e-12))
     usual = size[:, None] * mean + 6 * np.sqrt(size)[:, None] * spread
     beyond = (beliefs.odds[:, 1:] > usual).any(axis=1) & bool(trusted.any())
-    blind, wrong = _how_they_label(table, size, types)
+    blind, wrong = how_they_label(table, size, types)
     known: Bools = np.full(len(size), not doubtful)
     return accuse(types, blind, wrong, beyond, known)
-
-
-def _how_they_label(table: Floats, size: Floats, types: Floats) -> tuple[Bools, Bools]:
-    """As `how_they_label` of verdicts, from a table that is there already."""
-    from anml.core.verdicts import MORE_WRONG
-
-    given, truth = table.sum(axis=2), table.sum(axis=1)
-    expected = given[:, :, None] * truth[:, None, :] / size[:, None, None]
-    tells = np.abs(table - expected).sum(axis=(1, 2)) / (2 * size)
-    most = 1 - np.square(given / size[:, None]).sum(axis=1)
-    blind = (types[:, 1] > types[:, 2]) | ((tells < 0.25 * most) & (types[:, 2] > 0.5))
-    right = np.einsum("kcc->kc", table)
-    wrong = (truth - 2 * right >= MORE_WRONG) | (given - 2 * right >= MORE_WRONG)
-    return np.asarray(blind), np.asarray(wrong.any(axis=1))

@@ -75,22 +75,17 @@ def accuse(types: Floats, blind: Bools, mostly_wrong: Bools, beyond: Bools, know
     return Accusation([str(name) for name in verdict], float(honest[accused].sum()))
 
 
-def how_they_label(fits: list[Annotators], weights: Floats) -> tuple[Bools, Bools]:
-    """Whose labels tell nothing of the truth, and whose labels of some class are mostly wrong."""
-    labels = fits[0].labels
-    posterior = sum(w * fit.posterior() for w, fit in zip(weights, fits, strict=True))
-    shape = (labels.count, labels.classes, labels.classes)
-    # [contributor, label, truth], in labels
-    table = np.asarray(labels.by_both @ posterior).reshape(shape)
-    spam = sum(w * fit.types[:, 1] for w, fit in zip(weights, fits, strict=True))
-    deviant = sum(w * fit.types[:, 2] for w, fit in zip(weights, fits, strict=True))
+def how_they_label(table: Floats, size: Floats, types: Floats) -> tuple[Bools, Bools]:
+    """Whose labels tell nothing of the truth, and whose labels of some class are mostly wrong.
+
+    `table` are labels by truth [contributor, label, truth]; `size` how many labels each gave.
+    """
+    given, truth, size = table.sum(axis=2), table.sum(axis=1), np.maximum(size, 1)
     # Of a label that tells nothing the truth is spread as over all of the contributor's rows.
-    given, truth = table.sum(axis=2), table.sum(axis=1)
-    size = np.maximum(labels.size, 1)[:, None, None]
-    expected = given[:, :, None] * truth[:, None, :] / size
-    tells = np.abs(table - expected).sum(axis=(1, 2)) / (2 * size[:, 0, 0])
-    most = 1 - np.square(given / size[:, 0]).sum(axis=1)
-    blind = (spam > deviant) | ((tells < 0.25 * most) & (deviant > 0.5))
+    expected = given[:, :, None] * truth[:, None, :] / size[:, None, None]
+    tells = np.abs(table - expected).sum(axis=(1, 2)) / (2 * size)
+    most = 1 - np.square(given / size[:, None]).sum(axis=1)
+    blind = (types[:, 1] > types[:, 2]) | ((tells < 0.25 * most) & (types[:, 2] > 0.5))
     right = np.einsum("kcc->kc", table)
     # Of a class, or among the labels that name it, so many more wrong than right that it is no accident.
     by_truth = truth - 2 * right >= MORE_WRONG
@@ -174,7 +169,9 @@ def judge_contributors(
     told = told_by(mixed(weights, [fit.seen for fit in fits]), labels.y)
     quality, low, high, _, _ = quality_of(p, labels.who, labels.count, told)
     _, _, _, good, bad = quality_of(belief.r_free, labels.who, labels.count, told)
-    blind, mostly_wrong = how_they_label(fits, weights)
+    shape = (labels.count, labels.classes, labels.classes)
+    table = np.asarray(labels.by_both @ belief.truth).reshape(shape)
+    blind, mostly_wrong = how_they_label(table, labels.size, types)
     beyond = beyond_chance(fits[int(np.argmax(weights))], rng)
     covered = np.ones(labels.count, dtype=bool) if known is None else known
     verdict, false = accuse(types, blind, mostly_wrong, beyond, covered)
