@@ -101,7 +101,7 @@ class _Search:
         self.last: CrossFit | None = None
         self.change = np.inf
         self.support: float | None = None
-        self.fair, self.moved = False, 0.0
+        self.fair, self.moved, self.vouched = False, 0.0, False
         self.hottest = TEMPERATURES[1]
         self.trees: Floats | None = None
         self.honest = np.ones(0)
@@ -203,12 +203,31 @@ class _Search:
             ):
                 self._take(found.fits, found.weights, {"gaussians": 1.0})
                 self.support = gain
+                if table.side.credentials is not None:
+                    self._hear_the_vouched(clouds)
                 return
         if self.fair and self.weights[0] > 0.5:
             simpler = self._simpler(clouds, pooled)
             if simpler is not None:
                 self._take(*simpler, {"gaussians": 1.0})
                 self.support, self.hottest = gain, 1.0
+
+    def _hear_the_vouched(self, clouds: Clouds) -> None:
+        """Let predictors that learned from the better vouched half of the rows speak beside the Gaussians.
+
+        One Gaussian takes the second style of a class for another class; these have learned both styles,
+        and hardly any poison. Both together take over where credentials support them no less.
+        """
+        table, rows = self.table, self.rows
+        assert rows is not None
+        assert self.support is not None
+        worth = mixed(self.weights, [fit.features_worth() for fit in self.fits])
+        vouched = (worth >= np.median(worth)).astype(float)
+        pooled = pool([predictor(rows, vouched) for predictor in PREDICTORS.values()], table.y, vouched)
+        found = self._support(normalised(pooled.log_p + clouds.log_p)[0])
+        if found.gain > self.support - CLEARLY_MORE and _evidence(found.fits) > _evidence(self.fits):
+            self._take(found.fits, found.weights, _halves(dict(zip(PREDICTORS, pooled.share, strict=True))))
+            self.support, self.vouched = found.gain, True
 
     def _take_over(self, pooled: Floats, shares: dict[str, float]) -> None:
         """Predictors that learned from what is believed take over where credentials support them more.
@@ -222,10 +241,9 @@ class _Search:
         clouds = clouds_of(rows, self.p, [self.moved])
         tried = [(pooled, shares)]
         if clouds is not None:
-            halves = {name: share / 2 for name, share in shares.items()}
-            halves["gaussians"] = halves.get("gaussians", 0.0) + 0.5
-            both = normalised(pooled + clouds.log_p)[0]
-            tried += [(clouds.log_p, {"gaussians": 1.0}), (both, halves)]
+            # Once others speak beside them, Gaussians are not left alone again with their one style a class.
+            tried += [] if self.vouched else [(clouds.log_p, {"gaussians": 1.0})]
+            tried += [(normalised(pooled + clouds.log_p)[0], _halves(shares))]
         for log_p, named in tried:
             found = self._support(log_p, self.fits)
             if found.gain > self.support + CLEARLY_MORE:
@@ -270,6 +288,12 @@ class _Search:
             if after.likelihood < pooled.likelihood - CLEARLY_MORE:
                 return None
         return fits, weights
+
+
+def _halves(shares: dict[str, float]) -> dict[str, float]:
+    """Shares of predictors that speak beside the Gaussians."""
+    halves = {name: float(share) / 2 for name, share in shares.items()}
+    return halves | {"gaussians": halves.get("gaussians", 0.0) + 0.5}
 
 
 def _evidence(fits: list[Annotators]) -> float:
