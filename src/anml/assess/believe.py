@@ -29,6 +29,7 @@ from anml.predictors.classes import (
     rows_of,
 )
 from anml.predictors.duplicates import near_copies
+from anml.predictors.overlap import own_region, usual_there
 from anml.predictors.pool import Pooled, pool
 
 # How often predictors learn, and the mean change of beliefs at which they have learned enough.
@@ -40,6 +41,11 @@ CLEARLY_MORE = 4.0
 FEW = 0.05
 # A predictor whose share of the pool is smaller than this does not learn again.
 SOME = 0.05
+# A contributor whose rows lie among its own by more than this cannot be compared with others: hospitals do by
+# a half, the only one who labels a kind of item by more, specialists of a class who share it by a quarter.
+OWN_REGION = 1 / 3
+# A label that its contributor's other rows make at least this likely, beside the likeliest, is usual there.
+USUAL_THERE = 1 / 8
 
 
 @dataclass(frozen=True)
@@ -137,7 +143,8 @@ class _Search:
         """Labels that only their contributor's own rows support, and contributors that others cover.
 
         The same trees predict them with the contributor's other rows, and not without: a backdoor, or a
-        site of its own kind.
+        site of its own kind. Nor do others cover a contributor whose rows lie in a region of its own, such
+        as a hospital: what is usual there is told by its own labels only.
         """
         table, who = self.table, self.table.side.codes
         if self.rows is None or self.trees is None or who is None or int(who.max()) < 2:
@@ -152,6 +159,12 @@ class _Search:
             # Clouds weigh labels but accuse nobody whom the pool does not: milder cases of a site look alike.
             now = mixed(self.weights, [fit.types[:, 0] for fit in self.fits])
             covered = covered & ((self.honest < 0.5) | (now >= 0.5))
+        if not self.fits[0].labels.shared:
+            apart = own_region(self.rows, who) > OWN_REGION
+            if apart.any():
+                assert self.p is not None
+                usual = usual_there(self.rows, who, apart) >= USUAL_THERE
+                alone, covered = alone | (apart[who] & usual & (self.p < 0.5)), covered & ~apart
         return alone, covered
 
     def _predictions(self, turn: int, progress: Progress | None) -> Predictions:

@@ -97,11 +97,11 @@ def network(
     return _unsure(np.exp(out), rows.prior), fit
 
 
-def forest(rows: Rows, weight: Floats | None) -> Floats:
-    """Randomised trees."""
+def forest(rows: Rows, weight: Floats | None, fewest: int = 2) -> Floats:
+    """Randomised trees, with at least so many rows in a leaf."""
     from sklearn.ensemble import ExtraTreesClassifier
 
-    leaf = max(2, len(rows.taught) // 2_000)
+    leaf = max(fewest, len(rows.taught) // 2_000)
 
     def make(fold: int) -> Any:
         return ExtraTreesClassifier(TREES, min_samples_leaf=leaf, random_state=rows.seed + fold)

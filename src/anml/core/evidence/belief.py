@@ -146,6 +146,9 @@ def believe_classes(
         if labels.shared:
             p = equal_voices(labels.y, labels.item, labels.classes, float(p[0]))[labels.item, labels.y]
             p = np.clip(p, 1e-9, 1 - 1e-9)
+    if alone is not None:
+        # What rests on its contributor alone is as right as labels are on average: not condemned.
+        p = np.where(alone, np.maximum(p, p.mean()), p)
     base = float(log_odds(np.array(p.mean())))
     contributor = np.zeros(labels.n)
     if labels.people:
