@@ -1,6 +1,5 @@
 """What the site needs beyond its pages: guides in the navigation, and files that lie outside of docs."""
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +35,9 @@ def on_files(files: Files, config: Any) -> Files:
         if files.get_file_from_path(target) is None:
             content = (ROOT / source).read_text(encoding="utf-8")
             if target.endswith(".md"):
-                content = re.sub(r"\]\(docs/", "](", content)
+                content = content.replace("](docs/", "](")
+                for name, place in OUTSIDE.items():
+                    content = content.replace(f"]({name}", f"]({place}")
             files.append(File.generated(config, target, content=content))
     return files
 

@@ -52,8 +52,8 @@ def commands_page() -> str:
     commands = all_commands()
     lines = ["# Commands\n", GENERATED]
     lines.append(
-        "Exit codes: **0** done, **1** a check failed, **2** something you can mend (one sentence on the error "
-        "stream, nothing written), **130** interrupted.\n"
+        "Exit codes: **0** done, **1** a check failed, **2** something you can mend (one sentence on the "
+        "error stream, nothing written), **130** interrupted.\n"
     )
     by_group: dict[str, list[str]] = {}
     for name in commands:
@@ -142,7 +142,11 @@ def _given_back(values: dict[str, Any]) -> Iterator[Any]:
     for value in values.values():
         if inspect.isfunction(value):
             result = inspect.signature(value).return_annotation
-            if inspect.isclass(result) and result.__module__.startswith("anml.") and result not in values.values():
+            if (
+                inspect.isclass(result)
+                and result.__module__.startswith("anml.")
+                and result not in values.values()
+            ):
                 yield result
 
 
@@ -205,7 +209,9 @@ def _docstring(value: Any) -> Iterator[str]:
             yield f"```pycon\n{body.strip()}\n```\n"
             continue
         yield f"**{title}**\n"
-        for names, about in re.findall(r"^(\S[^\n]*)\n((?:[ ]+[^\n]*\n?|\n)*)", body.strip() + "\n", flags=re.M):
+        for names, about in re.findall(
+            r"^(\S[^\n]*)\n((?:[ ]+[^\n]*\n?|\n)*)", body.strip() + "\n", flags=re.M
+        ):
             yield f"- `{names.strip()}`: {' '.join(about.split())}".rstrip(": ")
         yield ""
 

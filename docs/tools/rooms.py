@@ -1,7 +1,7 @@
 """The picture of the rooms, made from the imports: `python docs/tools/rooms.py` writes docs/rooms.svg.
 
-Rooms are the packages of `src/anml`, in the layers that pyproject.toml gives to import-linter. Numbers are the
-steps of one row, from the table "One row's way" in docs/architecture.md.
+Rooms are the packages of `src/anml`, in the layers that pyproject.toml gives to import-linter. Numbers are
+the steps of one row, from the table "One row's way" in docs/architecture.md.
 """
 
 import ast

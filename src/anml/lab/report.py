@@ -82,6 +82,16 @@ def write_report(
     summary = write_summary(folder, more, room)
     figures = [] if room == "own" else draw_all(folder, more, room)
     page.parent.mkdir(parents=True, exist_ok=True)
+    drawn = {path.stem for path in figures}
+    page.write_text(page_of(folder, page, summary, drawn, more, room), encoding="utf-8")
+    return [folder / "summary.json", *figures, page]
+
+
+def page_of(
+    folder: Path, page: Path, summary: dict[str, Any], figures: set[str],
+    more: Sequence[Experiment] = (), room: str = "paper",
+) -> str:  # fmt: skip
+    """Make the text of a page from a summary; `figures` are the names of those that were drawn."""
     link = Path(os.path.relpath(folder / "figures", page.parent))
     specs = known_experiments(room, more)
     ours = {} if room == "own" else {**catalogue(), **catalogue("beyond"), **catalogue("field")}
@@ -90,14 +100,13 @@ def write_report(
         *_start(PAGES[room], summary),
         *_scoreboard(summary),
         *_runs(read_record(folder)),
-        *_experiments(summary, specs, {path.stem for path in figures}, link, plain),
+        *_experiments(summary, specs, figures, link, plain),
         *_failures(summary),
         *(_about_the_paper() if room == "paper" else ()),
         f"\nEvery row behind these tables is in {PAGES[room].rows}: `rows/*.parquet` trial by trial, "
         "`summary.json` summed up.",
     ]
-    page.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return [folder / "summary.json", *figures, page]
+    return "\n".join(lines) + "\n"
 
 
 def _start(page: Page, summary: dict[str, Any]) -> Iterator[str]:
