@@ -429,7 +429,7 @@ def test_the_page_of_the_paper_is_short():
 
 MEASURED = re.compile(r"\b\d[\d,.]*(?:%| ?(?:GiB|MiB|ms|seconds|minutes|hours|points|times as)\b| s\b)")
 SOURCE = re.compile(
-    r"`(?:python bench/|make bench|anml lab |ANML_)|results/|tests/[\w/]+\.py|figure: |beyond\.md|cited\.md|paper\.md"
+    r"`(?:python bench/|make bench|anml lab |ANML_)|results/|tests/[\w/]+\.py|figure: |beyond\.md|cited\.md"
 )
 # Sections whose figures are settings or definitions, and no measurements.
 SETTINGS = {

@@ -1,5 +1,7 @@
 """What the site needs beyond its pages: guides in the navigation, and files that lie outside of docs."""
 
+import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +42,19 @@ def on_files(files: Files, config: Any) -> Files:
                     content = content.replace(f"]({name}", f"]({place}")
             files.append(File.generated(config, target, content=content))
     return files
+
+
+def on_post_build(config: Any) -> None:
+    """The index of the search as a script: a page opened from disk may not read JSON."""
+    folder = Path(config.site_dir) / "search"
+    docs = json.loads((folder / "search_index.json").read_text(encoding="utf-8"))["docs"]
+    pages = {doc["location"]: doc["title"] for doc in docs if "#" not in doc["location"]}
+    parts = [
+        doc | {"page": pages[doc["location"].partition("#")[0]]} for doc in docs if "#" in doc["location"]
+    ]
+    shutil.rmtree(folder)
+    folder.mkdir()
+    (folder / "index.js").write_text(f"window.searched = {json.dumps(parts)};\n", encoding="utf-8")
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:

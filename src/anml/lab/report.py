@@ -215,12 +215,12 @@ def _cut(detail: str) -> str:
 
     Examples
     --------
-    >>> _cut("wine: 1; " * 30 + "digits: 2").endswith("; …")
+    >>> _cut("wine: 1; " * 30 + "digits: 2").endswith("; and more")
     True
     """
     if len(detail) <= LONGEST:
         return detail
-    return detail[:LONGEST].rpartition("; ")[0] + "; …"
+    return detail[:LONGEST].rpartition("; ")[0] + "; and more"
 
 
 def _about_the_paper() -> Iterator[str]:
