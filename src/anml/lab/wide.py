@@ -109,7 +109,7 @@ def _across(rows: list[Row], axes: list[str], asked: bool) -> tuple[str, ...]:
     for some in chain.from_iterable(combinations(axes, count) for count in range(1, len(axes) + 1)):
         columns = len({(row["metric"], *_label(row, some)) for row in rows})
         left = len({_label(row, [axis for axis in axes if axis not in some]) for row in rows})
-        if columns <= WIDEST and (left < lines or (left == lines and "method" in some)):
+        if columns <= WIDEST and left > 1 and (left < lines or (left == lines and "method" in some)):
             best, lines = some, left
     return best
 
