@@ -5,6 +5,7 @@ the steps of one row, from the table "One row's way" in docs/architecture.md.
 """
 
 import ast
+import functools
 import re
 import tomllib
 from html import escape
@@ -38,6 +39,7 @@ def rooms() -> list[str]:
     return sorted(path.parent.name for path in SOURCE.glob("*/__init__.py"))
 
 
+@functools.cache
 def imports() -> dict[str, list[str]]:
     """For each room the rooms that it imports, by name."""
     found: dict[str, set[str]] = {room: set() for room in rooms()}
