@@ -126,8 +126,7 @@ def tune(n: int) -> None:
     given = factors(n)
     for precision in ("tf32x3", "tf32"):
         for block, step, warps, stages in (
-            (128, 32, 8, 3), (128, 32, 8, 2), (128, 32, 4, 3), (128, 32, 8, 4), (64, 32, 4, 3),
-            (128, 16, 8, 4),
+            (64, 64, 4, 2), (64, 64, 4, 1), (64, 32, 4, 2), (128, 32, 8, 3), (128, 64, 8, 2),
         ):  # fmt: skip
             kernel.BLOCK, kernel.STEP, kernel.WARPS, kernel.STAGES = block, step, warps, stages
             for side in (16_384, 32_768):

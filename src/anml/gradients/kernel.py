@@ -9,12 +9,16 @@ from torch import Tensor
 
 from anml.gradients.factors import Factors, LayerFactor
 
-# Rows and columns of one block, numbers of a factor taken at a time, and how the work is laid out.
-BLOCK, STEP, WARPS, STAGES = 128, 32, 8, 3
+# Rows and columns of one block, numbers of a factor taken at a time, and how the work is laid out. Blocks are
+# small, so that several share a processor and one computes while another waits for memory.
+BLOCK, STEP, WARPS, STAGES = 64, 64, 4, 2
 
 
 class Packed(NamedTuple):
-    """Factors of all layers side by side, each padded with zeros to whole steps: inputs, then deltas."""
+    """Factors of all layers side by side: inputs, then deltas.
+
+    Each is padded with zeros to whole steps, or to a power of two where it is shorter than a step.
+    """
 
     values: Tensor
     inputs: tuple[int, ...]
@@ -30,12 +34,17 @@ def pack(factors: Factors) -> Packed:
         assert isinstance(part, LayerFactor)
         formed = part.d.shape[1] == 1 and not part.bias
         each = [part.a * part.d] if formed else [part.a, part.d]
-        padded = [torch.nn.functional.pad(x, (0, -x.shape[1] % STEP)) for x in each]
+        padded = [torch.nn.functional.pad(x, (0, _length(x.shape[1]) - x.shape[1])) for x in each]
         pieces += padded
         inputs.append(padded[0].shape[1])
         deltas.append(0 if formed else padded[1].shape[1])
         bias.append(float(part.bias))
     return Packed(torch.cat(pieces, dim=1).contiguous(), tuple(inputs), tuple(deltas), tuple(bias))
+
+
+def _length(width: int) -> int:
+    """Length that the kernel can take: whole steps, or a power of two (at least 16) below one."""
+    return -(-width // STEP) * STEP if width >= STEP else max(16, 1 << (width - 1).bit_length())
 
 
 def launch(
@@ -59,9 +68,10 @@ def _product(
     BLOCK: tl.constexpr, STEP: tl.constexpr,
 ):  # fmt: skip
     """Inner products of one factor of some rows and some columns."""
+    TAKEN: tl.constexpr = STEP if LENGTH > STEP else LENGTH
     total = tl.zeros((BLOCK, BLOCK), dtype=tl.float32)
-    steps = tl.arange(0, STEP)
-    for start in range(0, LENGTH, STEP):
+    steps = tl.arange(0, TAKEN)
+    for start in range(0, LENGTH, TAKEN):
         at = offset + start + steps
         mine = tl.load(values + rows[:, None] * width + at[None, :], mask=row_ok[:, None], other=0.0)
         theirs = tl.load(values + columns[None, :] * width + at[:, None], mask=column_ok[None, :], other=0.0)
@@ -105,14 +115,15 @@ def _tile(
 
 @triton.jit  # type: ignore[untyped-decorator]
 def _write(distance, counts, own, own_ok, bound, lists, count, ROOM: tl.constexpr, AXIS: tl.constexpr):
-    """Append distances below the bound of their sample to its list; what does not fit is only counted."""
+    """Append distances below the bound of their sample to its list; what does not fit is only counted.
+
+    Few are, so that each takes its place by itself: sums along a row cost more than products.
+    """
     limit = tl.load(bound + own, mask=own_ok, other=float("-inf"))
-    near = (counts & (distance < tl.expand_dims(limit, AXIS))).to(tl.int32)
-    found = tl.sum(near, axis=AXIS)
-    if tl.max(found, axis=0) > 0:
-        first = tl.atomic_add(count + own, found, mask=found > 0, sem="relaxed")
-        place = tl.expand_dims(first, AXIS) + tl.cumsum(near, axis=AXIS) - 1
-        tl.store(lists + tl.expand_dims(own, AXIS) * ROOM + place, distance, mask=(near > 0) & (place < ROOM))
+    near = counts & (distance < tl.expand_dims(limit, AXIS))
+    mine = tl.broadcast_to(tl.expand_dims(own, AXIS), distance.shape)
+    place = tl.atomic_add(count + mine, 1, mask=near, sem="relaxed")
+    tl.store(lists + mine * ROOM + place, distance, mask=near & (place < ROOM))
 
 
 def compiled(target: Any) -> Any:

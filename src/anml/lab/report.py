@@ -101,6 +101,7 @@ def page_of(
         *_scoreboard(summary),
         *_runs(read_record(folder)),
         *_experiments(summary, specs, figures, link, plain),
+        *_stale(summary),
         *_failures(summary),
         *(_about_the_paper() if room == "paper" else ()),
         f"\nEvery row behind these tables is in {PAGES[room].rows}: `rows/*.parquet` trial by trial, "
@@ -115,8 +116,6 @@ def _start(page: Page, summary: dict[str, Any]) -> Iterator[str]:
     held, total = summary["claims_held"], summary["claims_total"]
     if total:
         yield f"**{held} of {total} {page.claims} hold.**\n"
-    for name in summary["stale"]:
-        yield f"Left out: the rows of {name} were made with other settings; `anml lab run` makes them anew.\n"
     if page.how:
         yield page.how + "\n"
 
@@ -177,6 +176,12 @@ def _experiments(
         folded = [*_claims(entry), *([_folded("Notes", notes)] if notes else [])]
         if folded:
             yield "\n" + "".join(folded)
+
+
+def _stale(summary: dict[str, Any]) -> Iterator[str]:
+    """Experiments whose rows are out of date keep their place, so that links to them hold."""
+    for name in summary["stale"]:
+        yield f"\n## {name}\nLeft out: its rows were made with other settings; `anml lab run {name}` makes them anew."
 
 
 def _claims(entry: dict[str, Any]) -> Iterator[str]:
