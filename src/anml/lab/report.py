@@ -181,7 +181,8 @@ def _experiments(
 def _stale(summary: dict[str, Any]) -> Iterator[str]:
     """Experiments whose rows are out of date keep their place, so that links to them hold."""
     for name in summary["stale"]:
-        yield f"\n## {name}\nLeft out: its rows were made with other settings; `anml lab run {name}` makes them anew."
+        why = "Left out: its rows were made with other settings"
+        yield f"\n## {name}\n{why}; `anml lab run {name}` makes them anew."
 
 
 def _claims(entry: dict[str, Any]) -> Iterator[str]:
@@ -229,9 +230,9 @@ def _cut(detail: str) -> str:
 
 
 def _about_the_paper() -> Iterator[str]:
-    yield "\n## Where the paper contradicts itself\n"
-    yield from (f"- {line}" for line in CONTRADICTIONS)
-    yield "\n" + _folded("How open values and claims were chosen", CHOICES)
+    yield "\n## About the paper\n"
+    yield _folded("Where the paper contradicts itself", CONTRADICTIONS)
+    yield _folded("How open values and claims were chosen", CHOICES)
 
 
 def _folded(title: str, items: Sequence[str]) -> str:
