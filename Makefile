@@ -12,7 +12,7 @@ endif
 # Small networks are fastest with one thread per process; the commands raise it where it pays.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test bench fuzz lint format clean
+.PHONY: demo test docs bench fuzz lint format clean
 
 demo: $(STAMP)
 	$(BIN)/anml demo --out anml-demo
@@ -25,6 +25,12 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+
+# The reference and the picture of the rooms from the code, then the site; a link that leads nowhere fails.
+docs: $(STAMP)
+	$(BIN)/python docs/tools/reference.py
+	$(BIN)/python docs/tools/rooms.py
+	$(BIN)/properdocs build --strict --quiet --config-file mkdocs.yml
 
 bench: $(STAMP)
 	$(BIN)/python bench/bench.py
@@ -53,4 +59,4 @@ $(STAMP): pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) anml-demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) anml-demo site .mypy_cache .ruff_cache .pytest_cache .hypothesis

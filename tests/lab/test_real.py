@@ -180,11 +180,11 @@ def test_the_experiment_end_to_end(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("page", "place"),
     [
-        ("real.md", "<!-- rows: real accuracy -->"),
+        ("README.md", "<!-- figure: real evidence.accuracy music_genre -->"),
     ],
 )
 def test_pages_show_the_committed_rows(page, place):
-    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    text = (ROOT / page).read_text(encoding="utf-8")
     assert place in text
     assert filled(text, ROOT / "results" / "beyond") == text
 

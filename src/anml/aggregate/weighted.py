@@ -52,7 +52,7 @@ def weighted(
 
     How many clients are kept comes from the data where the recipe does not fix it: one minus the share that
     deviates. With the recipe `evidence` a client weighs P(honest), which `believed` gives. Its weakness is
-    that of the recipe; see docs/recipes.md.
+    that of the recipe; see docs/signals.md.
 
     Examples
     --------

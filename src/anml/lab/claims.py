@@ -4,7 +4,8 @@
 `same = [a, b]`          within noise: the 95% interval of the difference holds 0, or they are equal
 `no_worse = [a, b]`      a is not above b beyond noise
 `at_most = [a, x]`, `at_least = [a, x]`, `between = [a, low, high]`
-`why` says what is known about a failure; `ours = true` marks a promise that is not the paper's.
+`why` says what is known about a failure, and `cause` of which kind it is (`anml.lab.causes`).
+`ours = true` marks a promise that is not the paper's.
 `over = {axis = […]}` asks for every combination; `where = {axis = value}` puts an axis elsewhere.
 """
 
@@ -29,6 +30,7 @@ class Verdict(NamedTuple):
     detail: str
     why: str = ""
     ours: bool = False
+    cause: str = ""
 
 
 def check(claim: Mapping[str, Any], results: Results) -> Verdict:
@@ -37,7 +39,7 @@ def check(claim: Mapping[str, Any], results: Results) -> Verdict:
     if "text" not in claim or len(forms) != 1:
         raise InputError(f"a claim has a text and one of {', '.join(CHECKS)}, got {sorted(claim)}")
     for name in claim:
-        one_of("key in a claim", name, ("text", "over", "where", "p", "why", "ours", *CHECKS))
+        one_of("key in a claim", name, ("text", "over", "where", "p", "why", "cause", "ours", *CHECKS))
     form, held, details = forms[0], [], []
     for place in _places(claim, results):
         holds, detail = CHECKS[form](results, claim[form], place, claim.get("p"))
@@ -45,7 +47,13 @@ def check(claim: Mapping[str, Any], results: Results) -> Verdict:
         held.append(holds)
         details.append(f"{label}: {detail}" if label else detail)
     return Verdict(
-        claim["text"], all(held), "; ".join(details), claim.get("why", ""), claim.get("ours", False)
+        claim["text"],
+        all(held),
+        # What fails is said first.
+        "; ".join(detail for _, detail in sorted(zip(held, details, strict=True), key=lambda pair: pair[0])),
+        claim.get("why", ""),
+        claim.get("ours", False),
+        claim.get("cause", ""),
     )
 
 

@@ -1,7 +1,7 @@
 """Data sets with real contributors. What they contributed is trained on; `truth` only scores.
 
 Files are read from the folder named by ANML_DATA: `<name>_items.csv.gz` has one row per thing and
-`<name>_labels.csv.gz` one per label; see the sources and licences in `docs/real.md`.
+`<name>_labels.csv.gz` one per label; their sources are named in `lab/beyond/real.toml`.
 """
 
 from collections.abc import Callable

@@ -156,6 +156,7 @@ EXPERIMENT: dict[str, Check] = {
     "kind": text,
     "peers": listed(text),
     "tabled": flag,
+    "columns": listed(text),
 }
 
 

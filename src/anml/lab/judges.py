@@ -14,6 +14,12 @@ from anml.lab.expressions import Place, Results
 OURS = "evidence"
 UNTRUSTWORTHY = ("adversarial", "all fake", "noise")
 
+# Where most of the regret is, whatever is changed.
+POISON = (
+    "Mostly aligned poison on Breast Cancer and Digits: predictors learn it as well as what is right, "
+    "and without credentials that mean something nothing speaks against it."
+)
+
 
 class Cell(NamedTuple):
     """One cell of the grid: where, the best of the others in hindsight, and our error against it."""
@@ -77,9 +83,8 @@ def _worst_cells(grid: list[Cell]) -> Verdict:
     worse = [cell for cell in grid if clearly_worse(cell)]
     worst = max(grid, key=lambda cell: cell.regret.mean)
     detail = f"{len(worse)} such cells; the largest regret is {_shown(worst)}"
-    return Verdict(
-        "In no cell is regret above +0.5 point beyond its paired 95% interval", not worse, detail, ""
-    )
+    text = "In no cell is regret above +0.5 point beyond its paired 95% interval"
+    return Verdict(text, not worse, detail, POISON, cause="looks-right")
 
 
 def clearly_worse(cell: Cell) -> bool:
@@ -116,7 +121,7 @@ def _against_the_gate(results: Results, grid: list[Cell]) -> Verdict:
         return Verdict(text, False, "no such cell was run", "")
     share = float(np.mean(ours) / np.mean(gate))
     detail = f"{np.mean(ours):.1f}% against {np.mean(gate):.1f}%: {share:.2f} of it"
-    return Verdict(text, share <= 0.5, detail, "")
+    return Verdict(text, share <= 0.5, detail, POISON, cause="looks-right")
 
 
 def _where(place: Place) -> str:

@@ -92,7 +92,8 @@ class Experiment:
     `anml.lab.expressions`). `closeness` names the metric that must lie within three points of the paper's,
     `judge` a function in `anml.lab.judges` that makes claims of its own from the rows. `kind` names what
     makes the rows, in `anml.lab.kinds.KINDS`, and `peers` are methods beside the recipes, in its `PEERS`.
-    `tabled` experiments print a table of each metric when they are run.
+    `tabled` experiments print a table of each metric when they are run. `columns` names what the page
+    shows, `metric` or `method.metric`; the first metric and what the paper prints where it is empty.
     """
 
     name: str
@@ -116,6 +117,7 @@ class Experiment:
     kind: str = "simulated"
     peers: tuple[str, ...] = ()
     tabled: bool = False
+    columns: tuple[str, ...] = ()
 
     @property
     def compared(self) -> list[str]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from anml.core.checks import one_of
 from anml.core.errors import InputError
+from anml.lab.causes import CAUSES
 from anml.lab.claims import CHECKS
 from anml.lab.expressions import ACROSS, FORMS, TESTS
 from anml.lab.fields import flag, listed, number, shown, table, text, within
@@ -36,6 +37,11 @@ def check_statements(experiment: Experiment, metrics: list[str]) -> None:
     known = Known(experiment.compared, metrics, experiment.derived, axes)
     for name in experiment.metrics:
         one_of("metric", name, metrics)
+    for column in experiment.columns:
+        method, _, metric = column.rpartition(".")
+        with within(f"columns: {column!r}"):
+            one_of("metric", metric, [*experiment.metrics, *experiment.derived])
+            one_of("method", method or experiment.compared[0], experiment.compared)
     for name, expression in experiment.derived.items():
         with within(f"derived.{name}"):
             _derived(name, expression, known)
@@ -159,7 +165,7 @@ _TERMS = {"same": (2, 2), "no_worse": (2, 2), "between": (3, 1), "at_most": (2, 
 def check_claim(claim: Mapping[str, Any], known: Known) -> None:
     """Check the shape of one claim and the names in it."""
     for key in claim:
-        one_of("key", key, ("text", "over", "where", "p", "why", "ours", *CHECKS))
+        one_of("key", key, ("text", "over", "where", "p", "why", "cause", "ours", *CHECKS))
     forms = [key for key in claim if key in CHECKS]
     if "text" not in claim or len(forms) != 1:
         raise InputError(
@@ -168,6 +174,7 @@ def check_claim(claim: Mapping[str, Any], known: Known) -> None:
     for key, check in (("text", text), ("why", text), ("ours", flag), ("over", table), ("where", table)):
         if key in claim:
             check(key, claim[key])
+    one_of("cause", claim.get("cause", ""), CAUSES)
     [form] = forms
     terms = listed(lambda _, term: term)(form, claim[form])
     many, first_number = _TERMS.get(form, (len(terms), len(terms)))

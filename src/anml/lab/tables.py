@@ -1,6 +1,7 @@
 """Tables for people: one per metric, a line for each place, a column for each method.
 
-A page holds them between `<!-- rows: NAME METRIC… -->` and `<!-- end -->`, and is filled from the rows.
+A page holds them between `<!-- rows: NAME METRIC… -->` and `<!-- end -->`, and single figures between
+`<!-- figure: NAME METHOD.METRIC VALUE… -->` and `<!-- end -->`; it is filled from the rows.
 """
 
 import re
@@ -12,6 +13,10 @@ from anml.lab.kinds import MEANING
 from anml.lab.spec import Experiment, catalogue
 from anml.lab.summary import describe, load_results
 
+FIGURE = re.compile(
+    r"(<!-- figure: (?P<name>[\w-]+) (?P<method>[^.>]+)\.(?P<metric>\w+)(?P<place>[^>]*) -->)"
+    r"[^<]*(?=<!-- end -->)"
+)
 MARKED = re.compile(r"(<!-- rows: (?P<name>[\w-]+)(?P<metrics>[^>]*) -->\n).*?(?=<!-- end -->)", re.S)
 
 
@@ -71,19 +76,33 @@ def _shown(row: dict[str, Any]) -> str:
 
 
 def filled(text: str, folder: Path) -> str:
-    """A page's text with its tables made anew from the rows in a folder of results."""
-    known = {**catalogue(), **catalogue("beyond")}
+    """A page's text with its tables and figures made anew from the rows in a folder of results."""
+    entries: dict[str, dict[str, Any]] = {}
 
-    def made(found: re.Match[str]) -> str:
-        experiment = known.get(found["name"])
-        results = None if experiment is None else load_results(experiment, folder)
-        if results is None:
-            raise InputError(
-                f"there are no rows of {found['name']!r} under {folder} made with today's settings"
-            )
-        return found[1] + "\n".join(tables(describe(results), found["metrics"].split())) + "\n"
+    def entry(name: str) -> dict[str, Any]:
+        if name not in entries:
+            experiment = {**catalogue(), **catalogue("beyond")}.get(name)
+            results = None if experiment is None else load_results(experiment, folder)
+            if results is None:
+                raise InputError(f"there are no rows of {name!r} under {folder} made with today's settings")
+            entries[name] = describe(results)
+        return entries[name]
 
-    return MARKED.sub(made, text)
+    def table(found: re.Match[str]) -> str:
+        return found[1] + "\n".join(tables(entry(found["name"]), found["metrics"].split())) + "\n"
+
+    def figure(found: re.Match[str]) -> str:
+        wanted = {found["method"], *found["place"].split()}
+        rows = [
+            row
+            for row in entry(found["name"])["rows"]
+            if row["metric"] == found["metric"] and wanted == set(row["key"].values())
+        ]
+        if len(rows) != 1:
+            raise InputError(f"{found[1]} names {len(rows)} figures; it must name one")
+        return f"{found[1]}{rows[0]['ours']:.1f}"
+
+    return FIGURE.sub(figure, MARKED.sub(table, text))
 
 
 def fill_page(page: Path, folder: Path) -> list[Path]:
@@ -91,7 +110,7 @@ def fill_page(page: Path, folder: Path) -> list[Path]:
     if not page.is_file():
         raise InputError(f"there is no page {page}")
     text = page.read_text(encoding="utf-8")
-    if not MARKED.search(text):
+    if not MARKED.search(text) and not FIGURE.search(text):
         raise InputError(f"{page} has no place for tables: <!-- rows: NAME METRIC --> to <!-- end -->")
     page.write_text(filled(text, folder), encoding="utf-8")
     from anml.lab.figures import draw_all

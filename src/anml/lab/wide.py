@@ -1,0 +1,185 @@
+"""One wide table per experiment: every figure with half its 95% interval, and the paper's beside it."""
+
+from collections.abc import Callable
+from itertools import chain, combinations
+from typing import Any
+
+from anml.lab.spec import Experiment
+from anml.lab.tables import aligned
+
+# More columns than this do not fit on a page; a column for each metric is taken all the same.
+WIDEST = 8
+# Figures that are proportions of something and read best in percent.
+PERCENT = {"error", "precision", "improvement", "each_trial", "gain", "kept", "degradation", "overhead"}
+# How far from the paper's a figure in percent stands out.
+FAR = 3.0
+# Axes whose values need words.
+WORDS = {("profile", "paper"): "paper's q", ("profile", "default"): "early-stopped q"}
+
+Row = dict[str, Any]
+Label = tuple[str, ...]
+
+
+def wide(experiment: Experiment | None, entry: dict[str, Any]) -> list[str]:
+    """Lines of Markdown for an experiment's entry in a summary: a table, then what is one figure for all."""
+    closeness, asked = (experiment.closeness, bool(experiment.columns)) if experiment else ("", False)
+    rows = [row for row in _chosen(experiment, entry["rows"]) if row["key"] and row["ours"] is not None]
+    single = _single(rows)
+    varying = [row for row in rows if row["metric"] not in single]
+    lines = _table(varying, closeness, asked) if varying else []
+    said = [f"{_of(row)} {cell(row)}" for rows in single.values() for row in rows]
+    said += [
+        f"{plain(row['metric'])} {cell(row)}"
+        for row in entry["rows"]
+        if not row["key"] and row["ours"] is not None
+    ]
+    return [*lines, "", f"Over all of it: {'; '.join(said)}."] if said else lines
+
+
+def _single(rows: list[Row]) -> dict[str, list[Row]]:
+    """Metrics with one figure for each method, whatever varies: that which the paper prints, or the first."""
+    groups: dict[tuple[str, Any, Any], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row["metric"], row["key"].get("profile"), row["key"].get("method")), []).append(
+            row
+        )
+    metrics = list(dict.fromkeys(row["metric"] for row in rows))
+    found: dict[str, list[Row]] = {}
+    for metric in metrics[1:]:
+        some = [group for (name, *_), group in groups.items() if name == metric]
+        if all(len(group) > 1 and len({row["ours"] for row in group}) == 1 for group in some):
+            found[metric] = [
+                next((row for row in group if row["paper"] is not None), group[0]) for group in some
+            ]
+    return found
+
+
+def _of(row: Row) -> str:
+    """A figure's name with its method and its kind of q."""
+    parts = [plain(row["metric"]), row["key"].get("method", ""), *_label(row, ("profile",))]
+    return ", ".join(filter(None, parts))
+
+
+def _chosen(experiment: Experiment | None, rows: list[Row]) -> list[Row]:
+    """What the file names as columns; else the first metric and whatever the paper prints."""
+    if experiment is not None and experiment.columns:
+        asked = set(experiment.columns)
+        return [r for r in rows if {r["metric"], f"{r['key'].get('method')}.{r['metric']}"} & asked]
+    printed = {(row["key"].get("method"), row["metric"]) for row in rows if row["paper"] is not None}
+    first = rows[0]["metric"] if rows else ""
+    several = {metric for _, metric in printed} - {first}
+    return [
+        row
+        for row in rows
+        if row["metric"] == first
+        or (row["metric"] in several and (row["key"].get("method"), row["metric"]) in printed)
+    ]
+
+
+def _table(rows: list[Row], closeness: str, asked: bool) -> list[str]:
+    axes = list(dict.fromkeys(chain.from_iterable(row["key"] for row in rows)))
+    across = _across(rows, axes, asked)
+    down = [axis for axis in axes if axis not in across]
+    metrics = list(dict.fromkeys(row["metric"] for row in rows))
+    columns = _sorted(rows, metrics, across)
+    cells: dict[Label, dict[Label, str]] = {}
+    for row in rows:
+        cells.setdefault(_label(row, down), {})[(row["metric"], *_label(row, across))] = cell(row, closeness)
+    named = [axis.replace("_", " ") for axis in down] or ["metric"]
+    header = [*named, *(_heading(column, metrics) for column in columns)]
+    if len(metrics) == 1 and across:
+        header[0] = f"{plain(metrics[0])}: {header[0]}"
+    body = []
+    before: Label = ()
+    for label, line in cells.items():
+        body.append([*_unrepeated(label, before, down), *(line.get(column, "") for column in columns)])
+        before = label
+    return aligned(header, body)
+
+
+def _across(rows: list[Row], axes: list[str], asked: bool) -> tuple[str, ...]:
+    """Axes whose values become columns: those that leave the fewest lines and still fit.
+
+    Whoever `asked` for columns gets one for each method.
+    """
+    if asked and "method" in axes and len(axes) > 1:
+        return ("method",)
+    best: tuple[str, ...] = ()
+    lines = len({_label(row, axes) for row in rows})
+    for some in chain.from_iterable(combinations(axes, count) for count in range(1, len(axes) + 1)):
+        columns = len({(row["metric"], *_label(row, some)) for row in rows})
+        left = len({_label(row, [axis for axis in axes if axis not in some]) for row in rows})
+        if columns <= WIDEST and left > 1 and (left < lines or (left == lines and "method" in some)):
+            best, lines = some, left
+    return best
+
+
+def _label(row: Row, axes: Any) -> Label:
+    return tuple(WORDS.get((axis, row["key"].get(axis, "")), row["key"].get(axis, "")) for axis in axes)
+
+
+def _sorted(rows: list[Row], metrics: list[str], across: tuple[str, ...]) -> list[Label]:
+    """Columns by metric, then in the order in which their values first appear."""
+    seen = list(dict.fromkeys((row["metric"], *_label(row, across)) for row in rows))
+    place: Callable[[Label], int] = lambda column: metrics.index(column[0])  # noqa: E731
+    return sorted(seen, key=place)
+
+
+def _heading(column: Label, metrics: list[str]) -> str:
+    metric, *values = column
+    name = ", ".join(values)
+    if not name:
+        return plain(metric)
+    return name if len(metrics) == 1 else f"{plain(metric)}: {name}"
+
+
+def _unrepeated(label: Label, before: Label, down: list[str]) -> list[str]:
+    """A value that is that of the line above, with all before it, is not said again."""
+    if not down:
+        return [""]
+    same = 0
+    while same < len(label) - 1 and before[: same + 1] == label[: same + 1]:
+        same += 1
+    return ["" if at < same else value for at, value in enumerate(label)]
+
+
+def plain(metric: str) -> str:
+    """A metric's name as a heading.
+
+    Examples
+    --------
+    >>> plain("kept_attacker")
+    'kept attacker'
+    """
+    return metric.replace("_", " ")
+
+
+def cell(row: Row, closeness: str = "") -> str:
+    """A figure, half its interval, and the paper's; bold where it is far from the paper's.
+
+    Examples
+    --------
+    >>> cell({"metric": "error", "ours": 4.2, "low": 3.6, "high": 4.8, "paper": 4.6})
+    '4.2 ± .6 · paper 4.6'
+    """
+    said = _number(row["metric"], row["ours"])
+    if row["low"] is not None and row["high"] is not None:
+        half = _number(row["metric"], (row["high"] - row["low"]) / 2, like=row["ours"])
+        said += f" ± {half.removeprefix('0')}" if float(half) else ""
+    if row["paper"] is None:
+        return said
+    far = row["metric"] == closeness and abs(row["ours"] - row["paper"]) > FAR
+    mark = "~" if row.get("implied") else ""
+    return f"{f'**{said}**' if far else said} · paper {mark}{_number(row['metric'], row['paper'])}"
+
+
+def _number(metric: str, value: float, like: float | None = None) -> str:
+    """One decimal of a percentage; else three figures, an interval with the decimals of its figure."""
+    if value == 0:
+        return "0"
+    if metric in PERCENT or metric.startswith(("kept_", "error", "accuracy")):
+        return f"{value:.1f}"
+    size = abs(value if like is None else like)
+    if like is None and size < 0.0005:
+        return "< 0.001"
+    return f"{value:.{1 if size >= 10 else 2 if size >= 1 else 3}f}"

@@ -1,0 +1,115 @@
+"""One wide table per experiment, and failures by cause: figures by hand."""
+
+import pytest
+
+from anml.core.errors import AnmlError
+from anml.lab.causes import CAUSES
+from anml.lab.door import check_experiment
+from anml.lab.report import page_of
+from anml.lab.spec import catalogue, parse
+from anml.lab.tables import filled
+from anml.lab.wide import WIDEST, cell, wide
+
+
+def row(key, metric, ours, half=None, paper=None, **more):
+    low, high = (None, None) if half is None else (ours - half, ours + half)
+    return {"key": key, "metric": metric, "ours": ours, "low": low, "high": high, "paper": paper, **more}
+
+
+@pytest.mark.parametrize(
+    ("figure", "said"),
+    [
+        (row({}, "error", 4.2, 0.6, 4.6), "4.2 ± .6 · paper 4.6"),
+        (row({}, "error", 12.0, 1.25, 12.4, implied=True), "12.0 ± 1.2 · paper ~12.4"),
+        (row({}, "error", 0.0), "0"),
+        (row({}, "ranks", 0.9731, 0.0012), "0.973 ± .001"),
+        (row({}, "ranks", 0.9731, 0.0001), "0.973"),
+        (row({}, "calibration", 0.0001, 0.0001), "< 0.001"),
+        (row({}, "cohens_d", -1.456, paper=-1.2), "-1.46 · paper -1.20"),
+    ],
+)
+def test_a_cell_is_ours_its_interval_and_the_papers(figure, said):
+    assert cell(figure) == said
+
+
+def test_far_from_the_paper_is_bold_where_closeness_counts():
+    assert cell(row({}, "error", 18.3, 2.4, 26.1), "error") == "**18.3 ± 2.4** · paper 26.1"
+    assert cell(row({}, "error", 18.3, 2.4, 26.1), "precision") == "18.3 ± 2.4 · paper 26.1"
+
+
+def test_methods_become_columns_and_what_repeats_is_said_once():
+    rows = [
+        row({"profile": "paper", "bad": bad, "method": method}, metric, ours)
+        for bad, errors in (("0", (2, 3)), ("0.3", (26, 11)))
+        for method, error in zip(("uniform", "krum"), errors, strict=True)
+        for metric, ours in (("error", error), ("slope", 7 + (method == "krum")))
+    ]
+    for each in rows:
+        each["paper"] = 7.5 if each["metric"] == "slope" and each["key"]["bad"] == "0.3" else None
+    assert wide(None, {"rows": rows}) == [
+        "| error: bad | paper's q, uniform | paper's q, krum |",
+        "| ---------- | ------------------ | --------------- |",
+        "| 0          | 2.0                | 3.0             |",
+        "| 0.3        | 26.0               | 11.0            |",
+        "",
+        "Over all of it: slope, uniform, paper's q 7.00 · paper 7.50; "
+        "slope, krum, paper's q 8.00 · paper 7.50.",
+    ]
+
+
+def test_a_table_is_no_wider_than_a_page_and_has_every_figure():
+    rows = [
+        row({"dataset": dataset, "attack": attack, "method": method}, "error", ours=float(len(method)))
+        for dataset in "abc"
+        for attack in "wxyz"
+        for method in ("uniform", "krum", "evidence")
+    ]
+    header, _, *body = wide(None, {"rows": rows})
+    assert header.count("|") - 1 <= WIDEST + 2
+    figures = [part for line in body for part in line.split("|") if "." in part]
+    assert len(figures) == len(rows)
+
+
+def test_columns_and_causes_are_checked_before_anything_runs():
+    mine = {"title": "mine", "methods": ["uniform", "krum"]}
+    claim = {"text": "so", "at_most": ["krum.error", 5]}
+    check_experiment(parse("mine", {**mine, "columns": ["error", "krum.error"], "claims": [claim]}))
+    with pytest.raises(AnmlError, match="unknown method 'krumm'"):
+        check_experiment(parse("mine", {**mine, "columns": ["krumm.error"]}))
+    with pytest.raises(AnmlError, match="unknown metric 'eror'"):
+        check_experiment(parse("mine", {**mine, "columns": ["eror"]}))
+    with pytest.raises(AnmlError, match="unknown cause 'luck'"):
+        check_experiment(parse("mine", {**mine, "claims": [{**claim, "cause": "luck"}]}))
+
+
+@pytest.mark.parametrize("room", ["paper", "beyond", "field"])
+def test_every_cause_and_column_of_our_experiments_is_known(room):
+    for experiment in catalogue(room).values():
+        assert {claim.get("cause", "") for claim in experiment.claims} <= set(CAUSES)
+        check_experiment(experiment)
+
+
+def test_failures_stand_under_their_cause(tmp_path):
+    claims = [
+        {"text": "it is so", "holds": True, "detail": "1", "why": "", "ours": False, "cause": "small"},
+        {"text": "it is not", "holds": False, "detail": "2 < 3", "why": "So.", "ours": False, "cause": "few"},
+        {"text": "nor this", "holds": False, "detail": "4", "why": "", "ours": False, "cause": ""},
+    ]  # fmt: skip
+    entry = {"name": "mine", "title": "Mine", "trials": 2, "rows": [], "claims": claims}
+    summary = {"experiments": [entry], "stale": [], "claims_held": 1, "claims_total": 3}
+    page = page_of(tmp_path, tmp_path / "report.md", summary, set(), room="own")
+    under = page.split("## What fails, by cause")[1]
+    assert CAUSES["small"] not in under
+    few, unknown = under.index(CAUSES["few"]), under.index(CAUSES[""])
+    assert few < under.index("it is not. Ours: 2 < 3. *So.*") < unknown < under.index("nor this")
+    assert "Claims: 1 of 3 hold" in page
+    assert "2 &lt; 3" in page
+
+
+def test_a_single_figure_is_filled_from_the_rows(pytestconfig):
+    beyond = pytestconfig.rootpath / "results" / "beyond"
+    text = "<!-- figure: real {} -->0<!-- end -->%"
+    made = filled(text.format("truth.accuracy music_genre"), beyond)
+    assert made == text.format("truth.accuracy music_genre").replace("-->0<", "-->74.3<")
+    with pytest.raises(AnmlError, match="names 0 figures"):
+        filled(text.format("truth.accuracy jazz"), beyond)
