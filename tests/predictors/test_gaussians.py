@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from anml.core.checks import Floats, Ints
-from anml.gradients.crossfit import Training
+from anml.core.profile import Training
 from anml.predictors.classes import clouds_of, rows_of
 from anml.predictors.gaussians import ClassGaussians, directions
 

@@ -15,8 +15,10 @@ from anml.core.checks import Bools, Floats, Ints
 from anml.core.evidence.belief import Belief, believe_classes, mixed
 from anml.core.evidence.classes import TEMPERATURES, Annotators, fit_classes, normalised
 from anml.core.evidence.side import Side
+from anml.core.profile import Training
+from anml.core.progress import Progress
 from anml.core.verdicts import judge_contributors
-from anml.gradients.crossfit import CrossFit, Progress, Training
+from anml.gradients.crossfit import CrossFit
 from anml.predictors.classes import (
     PREDICTORS,
     Clouds,

@@ -12,7 +12,9 @@ import numpy as np
 import torch
 
 from anml.core.checks import Floats, Ints
-from anml.gradients.crossfit import CrossFit, Progress, Training, cross_fit, network_folds
+from anml.core.profile import Training
+from anml.core.progress import Progress
+from anml.gradients.crossfit import CrossFit, cross_fit, network_folds
 from anml.gradients.devices import current
 from anml.gradients.mlp import Networks, predict
 from anml.predictors.gaussians import MOVED, ClassGaussians

@@ -11,10 +11,10 @@ from anml.adapters.torch import Reweigher, module_quality
 from anml.assess.assess import Known, Policy, assess
 from anml.core.checks import Bools, Floats
 from anml.core.domain import Recipe
+from anml.core.profile import PROFILES
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.temporal import Decay
 from anml.core.weigh import weigh
-from anml.gradients.scoring import PROFILES
 from anml.gradients.threads import one_thread_for_tables, threads
 from anml.lab.cells import wanted
 from anml.lab.modules.cases import CLASSES, TARGET, Case, make_case
