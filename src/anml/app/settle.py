@@ -238,7 +238,7 @@ def release(
         found = tx.state.part(Settlements).get(sid)
         credits = [e for e in events(tx.connection, [CREDITED]) if e.settlement == sid]
         tx.state.credits.preload(credits)
-        held = book.balances(tx.connection, "held:", found.currency, sid)
+        held = tx.state.balances.of_kind("held:", found.currency, sid)
         frozen = tx.state.part(Disputes).waiting(sid)
         known = standings(tx.connection, tx.now, domain, policy, without=sid)
         early = found.posted is not None and seconds(tx.now) < found.window_end
