@@ -1,17 +1,41 @@
-"""Shared by all tests: one thread per process, and the folder of real data sets."""
+"""Shared by all tests: one thread per process, short training where it does, and the folder of real data."""
 
 import os
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 from hypothesis import settings
 
+from anml.core.profile import PROFILES
+
 torch.set_num_threads(1)
 # A program that a test starts, not a module of tests.
 collect_ignore = ["adapters/flower_simulation.py"]
 settings.register_profile("anml", deadline=None, max_examples=60, derandomize=True)
 settings.load_profile("anml")
+
+
+# Modules that look at what is done with a model's results, not at how good the model is.
+SHORT_TRAINING = {
+    "test_audit", "test_bad_input", "test_cli", "test_experiments", "test_inputs", "test_inputs_cli",
+    "test_inputs_end_to_end", "test_items", "test_lab_cli", "test_lab_runner", "test_media", "test_output",
+    "test_progress", "test_python", "test_report", "test_sklearn", "test_sklearn_inputs", "test_value",
+    "test_vouched_report",
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True, scope="module")
+def short_training(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Networks of a few epochs on two folds: tables of tests are easy, and there are hundreds of them."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.module.__name__.rpartition(".")[2] in SHORT_TRAINING:
+            for name, profile in list(PROFILES.items()):
+                short = {"max_epochs": 20, "folds": 2}
+                patch.setitem(PROFILES, name, replace(profile, **short))
+        yield
 
 
 @pytest.fixture(scope="session")

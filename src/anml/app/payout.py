@@ -12,7 +12,6 @@ from anml.app.files import read_text, write_file
 from anml.core.checks import one_of
 from anml.core.errors import ConflictError, InputError, IntegrityError
 from anml.core.payee import bank_name, check_bic, check_iban
-from anml.intake.contributions import read_typed
 from anml.ledger import audit, payouts, people, two_people
 from anml.ledger.log import events
 from anml.ledger.money_parts import Batch
@@ -182,6 +181,8 @@ def set_email(ledger: Ledger, pid: str, email: str, by: str | None = None) -> No
 
 def read_bank_details(path: Path) -> dict[str, dict[str, str]]:
     """Bank details from a table with contributor and name, iban or bic; by what the first column says."""
+    from anml.intake.contributions import read_typed  # slow to load, and only needed here
+
     frame = read_typed(path, ("contributor", *DETAILS))
     given = [name for name in DETAILS if name in frame.columns]
     if "contributor" not in frame.columns or not given:

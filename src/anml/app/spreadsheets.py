@@ -4,21 +4,26 @@ import csv
 import io
 import re
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-import polars as pl
+if TYPE_CHECKING:
+    import polars as pl
 
 # Starts of a cell that a spreadsheet would run as a formula.
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\x00")
 
 
-def safe_for_spreadsheets(frame: pl.DataFrame) -> pl.DataFrame:
+def safe_for_spreadsheets(frame: "pl.DataFrame") -> "pl.DataFrame":
     """Put a quote before text that a spreadsheet would run as a formula.
 
     Examples
     --------
+    >>> import polars as pl
     >>> safe_for_spreadsheets(pl.DataFrame({"who": ["=1+1", "ann"]}))["who"].to_list()
     ["'=1+1", 'ann']
     """
+    import polars as pl  # slow to load, and plain rows need none
+
     risky = pl.selectors.string().str.contains(f"^[{re.escape(''.join(FORMULA))}]")
     text = pl.selectors.string()
     return frame.with_columns(pl.when(risky).then(pl.lit("'") + text).otherwise(text).name.keep())
