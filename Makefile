@@ -25,6 +25,7 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/python tests/no_data.py
 
 # The reference and the picture of the rooms from the code, then the site; a link that leads nowhere fails.
 docs: $(STAMP)

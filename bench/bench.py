@@ -13,13 +13,14 @@ import torch
 
 from anml.assess.assess import Known, Policy, assess
 from anml.core.domain import Signals
+from anml.core.profile import PROFILES
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.temporal import Decay
 from anml.core.weigh import RECIPES, weigh_signals
 from anml.gradients.krum import krum_scores
 from anml.gradients.mlp import Data, Shape, initialise, train
 from anml.gradients.modules import module_factors
-from anml.gradients.scoring import PROFILES, score
+from anml.gradients.scoring import score
 from anml.gradients.threads import threads
 from anml.intake.columns import choose_columns
 from anml.intake.prepare import prepare
@@ -152,7 +153,8 @@ def peak_of_scoring(n: int) -> float:
     code = f"""
 import numpy as np, re
 from pathlib import Path
-from anml.gradients.scoring import PROFILES, score
+from anml.core.profile import PROFILES
+from anml.gradients.scoring import score
 
 def status(key):
     return int(re.search(key + r":\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) / 1024

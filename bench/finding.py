@@ -14,7 +14,7 @@ import numpy as np
 from anml.assess.believe import Table, believe_labels
 from anml.core.checks import Bools, Floats, Ints
 from anml.core.evidence.side import Side
-from anml.gradients.crossfit import Training
+from anml.core.profile import Training
 from anml.gradients.threads import one_thread_for_tables, threads
 from anml.lab.contributed import load_contributed
 from anml.lab.data import load_dataset

@@ -15,11 +15,11 @@ import torch
 
 from anml.assess.assess import Assessment, Known, Policy, assess
 from anml.core.checks import Bools, Floats, Ints
+from anml.core.profile import PROFILES
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.temporal import Decay
 from anml.core.weigh import RECIPES
 from anml.gradients.mlp import Data, Shape, initialise, train
-from anml.gradients.scoring import PROFILES
 from anml.gradients.threads import threads
 
 SIZES = (100, 1_000, 10_000, 100_000, 1_000_000)

@@ -1,17 +1,68 @@
-"""Shared by all tests: one thread per process, and the folder of real data sets."""
+"""Shared by all tests: one thread per process, short training where it does, and the folder of real data."""
 
+import functools
 import os
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 import torch
+import typer.main
 from hypothesis import settings
 
+from anml.core.profile import PROFILES
+from anml.surfaces import cli
+
 torch.set_num_threads(1)
+# All commands are built from their signatures at every call in a process, which takes longer than most of
+# them take to run: here once is enough.
+typer.main.get_command = functools.cache(typer.main.get_command)
 # A program that a test starts, not a module of tests.
 collect_ignore = ["adapters/flower_simulation.py"]
 settings.register_profile("anml", deadline=None, max_examples=60, derandomize=True)
 settings.load_profile("anml")
+
+
+# Modules that look at what is done with a model's results, not at how good the model is.
+SHORT_TRAINING = {
+    "test_audit", "test_bad_input", "test_cli", "test_experiments", "test_inputs", "test_inputs_cli",
+    "test_inputs_end_to_end", "test_python", "test_report", "test_sklearn", "test_vouched_report",
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True, scope="module")
+def short_training(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Networks of a few epochs on two folds: tables of tests are easy, and there are hundreds of them."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.module.__name__.rpartition(".")[2] in SHORT_TRAINING:
+            for name, profile in list(PROFILES.items()):
+                short = {"max_epochs": 20, "folds": 2}
+                patch.setitem(PROFILES, name, replace(profile, **short))
+        yield
+
+
+class Ran(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def run_anml(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+    """Run `anml` in this process, which is quick; returns its exit code and what it printed."""
+
+    def run(*arguments: object) -> Ran:
+        monkeypatch.setattr(sys, "argv", ["anml", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stopped:
+            cli.main()
+        code = stopped.value.code
+        out, err = capsys.readouterr()
+        return Ran(int(code or 0), out, err)
+
+    return run
 
 
 @pytest.fixture(scope="session")

@@ -17,12 +17,13 @@ import typer
 
 from anml.app.train import MODELS
 from anml.core import errors
+from anml.core.profile import PROFILES
 from anml.core.scenarios import SCENARIOS
 from anml.core.signals.reputation import REPUTATION
 from anml.core.signals.temporal import DOMAINS, RELATIONS, UNITS
 from anml.core.signals.verification import VERIFICATION
 from anml.core.weigh import RECIPES
-from anml.gradients.scoring import PROFILES, SCORERS
+from anml.gradients.scoring import SCORERS
 from anml.lab.door import check_experiment
 from anml.lab.report import page_of
 from anml.lab.spec import parse

@@ -29,12 +29,16 @@ SINGLE_PRECISION = {
 }
 
 
+# The checks are about what is promised to scikit-learn, not about how long networks train.
+SHORT = {"max_epochs": 10, "folds": 2}
+
+
 def expected_failures(estimator):
     return SINGLE_PRECISION if isinstance(estimator, MLPClassifier | MLPRegressor) else {}
 
 
 @parametrize_with_checks(
-    [AnmlClassifier(), AnmlRegressor(), MLPClassifier(), MLPRegressor()],
+    [AnmlClassifier(profile=SHORT), AnmlRegressor(profile=SHORT), MLPClassifier(), MLPRegressor()],
     expected_failed_checks=expected_failures,
 )
 def test_scikit_learns_own_checks(estimator, check):
@@ -156,7 +160,7 @@ def test_grid_search_slices_contributors_with_the_rows(consortium, routing):
         search = GridSearchCV(
             AnmlClassifier(linear(), random_state=0),
             {"recipe": ["krum", "guarded"]},
-            cv=3,
+            cv=2,
         )
         search.fit(x, y, contributor=who)
         assert search.best_estimator_.contributors_["rows"].sum() == len(y)

@@ -162,7 +162,7 @@ def test_crowd_workers_are_ranked_as_the_truth_ranks_them(real_data):
     labels = pl.read_csv(real_data / "music_genre_labels.csv.gz")
     truth = items.select("item", "truth")
     frame = labels.join(items.drop("truth", "split"), on="item")
-    result = audited(frame, item="item", profile={"max_epochs": 60, "folds": 3})
+    result = audited(frame, item="item", profile={"max_epochs": 20, "folds": 2})
     right = labels.join(truth, on="item").group_by("contributor").agg(
         accuracy=(pl.col("label") == pl.col("truth")).mean(), n=pl.len()
     )  # fmt: skip

@@ -1,8 +1,6 @@
 """`anml federate demo`: in under a minute, with the same report as an audit."""
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import polars as pl
@@ -34,13 +32,10 @@ def test_the_report_has_clients_for_contributors(done):
     assert "round 3: clinic-3 is not in it: it did not answer in time" in page
 
 
-def test_the_command(tmp_path):
-    words = ["federate", "demo", "--out", tmp_path / "f", "--rounds", "3", "--json"]
-    found = subprocess.run(
-        [sys.executable, "-m", "anml.surfaces.cli", *map(str, words)], capture_output=True, text=True
-    )
-    assert found.returncode == 0, found.stderr
-    said = json.loads(found.stdout)
+def test_the_command(run_anml, tmp_path):
+    found = run_anml("federate", "demo", "--out", tmp_path / "f", "--rounds", "3", "--json")
+    assert found.code == 0, found.err
+    said = json.loads(found.out)
     assert set(said["errors"]) == {"uniform", "q only", "chosen"}
     assert {path.name for path in (tmp_path / "f").iterdir()} >= {"report.html", "rounds.csv", "run.json"}
     assert pl.read_csv(tmp_path / "f" / "rounds.csv").height == 30

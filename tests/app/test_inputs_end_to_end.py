@@ -1,9 +1,6 @@
 """New inputs through everything: what is given is used, and changes what is believed."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -24,15 +21,6 @@ from made_up import WRONG, consortium, measurements, reviews
 DATA = Path(__file__).parents[1] / "data"
 
 
-def command(*arguments):
-    """Run the installed command in a process of its own."""
-    script = Path(sys.executable).with_name("anml")
-    return subprocess.run(
-        [str(script), *map(str, arguments)], capture_output=True, text=True, check=False,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )  # fmt: skip
-
-
 def right_labels(rows=120, seed=0):
     """The right labels of `consortium`, as it draws them."""
     return np.random.default_rng(seed).integers(0, 2, rows)
@@ -44,11 +32,11 @@ def said(right, sure=0.95):
 
 
 class TestLabelsAlone:
-    def test_a_small_table_in_the_terminal(self, tmp_path):
-        ran = command("audit", DATA / "crowd_long.csv", "--item", "task", "--contributor", "worker",
+    def test_a_small_table_in_the_terminal(self, run_anml, tmp_path):
+        ran = run_anml("audit", DATA / "crowd_long.csv", "--item", "task", "--contributor", "worker",
                       "--label", "label", "--json", "--out", tmp_path / "out")  # fmt: skip
-        assert (ran.returncode, ran.stderr) == (0, "")
-        found = json.loads(ran.stdout)
+        assert (ran.code, ran.err) == (0, "")
+        found = json.loads(ran.out)
         assert found["rows"] == 6
         assert found["comparison"] is None
         assert (tmp_path / "out" / "report.html").is_file()
@@ -112,12 +100,12 @@ class TestPredictions:
         found = anml.audit(frame.select("dose", "contributor"), label="dose", predictions=right.to_numpy())
         assert found.contributors["contributor"][0] == "dan"
 
-    def test_train_in_the_terminal(self, tmp_path):
+    def test_train_in_the_terminal(self, run_anml, tmp_path):
         consortium().write_csv(tmp_path / "data.csv")
         said(right_labels()).write_parquet(tmp_path / "p.parquet")
-        ran = command("train", tmp_path / "data.csv", "--predictions", tmp_path / "p.parquet",
+        ran = run_anml("train", tmp_path / "data.csv", "--predictions", tmp_path / "p.parquet",
                       "--no-compare", "--out", tmp_path / "run")  # fmt: skip
-        assert (ran.returncode, ran.stderr) == (0, "")
+        assert (ran.code, ran.err) == (0, "")
         assert (tmp_path / "run" / "model").is_dir()
 
 

@@ -40,7 +40,7 @@ def files(tmp_path):
     return tmp_path
 
 
-def test_the_command_values_resumes_and_feeds_settlement(files):
+def test_the_command_values_resumes_and_feeds_settlement(files, run_anml):
     words = ["value", files / "labels.csv", "--label", "label", "--contributor", "worker"]
     words += ["--test", files / "test.csv", "--out", files / "value"]
     done = run(*words)
@@ -53,9 +53,9 @@ def test_the_command_values_resumes_and_feeds_settlement(files):
     multipliers = read_multipliers(files / "value" / "multipliers.csv")
     assert multipliers["eve"] == 0
     assert max(multipliers.values()) == UNIT
-    again = run(*words, "--json")
-    assert again.returncode == 0, again.stderr
-    said = json.loads(again.stdout)
+    again = run_anml(*words, "--json")
+    assert again.code == 0, again.err
+    said = json.loads(again.out)
     assert [row["value"] for row in said["contributors"]] == found["value"].to_list()
 
 

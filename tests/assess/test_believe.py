@@ -7,7 +7,7 @@ from anml.assess.believe import Table, believe_labels
 from anml.core.checks import Floats, Ints
 from anml.core.evidence.belief import Belief
 from anml.core.evidence.side import Side
-from anml.gradients.crossfit import Training
+from anml.core.profile import Training
 
 NOTHING = Side()
 

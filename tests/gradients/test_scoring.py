@@ -6,8 +6,9 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, loa
 from sklearn.model_selection import train_test_split
 
 from anml.core.errors import InputError, UnknownNameError
+from anml.core.profile import SCORES, Profile, profile_of
 from anml.core.selection import keep_top
-from anml.gradients.scoring import SCORERS, Profile, profile_of, score
+from anml.gradients.scoring import SCORERS, score
 
 DATA = {"wine": load_wine, "breast-cancer": load_breast_cancer, "digits": load_digits}
 
@@ -40,6 +41,10 @@ def test_paper_profile_keeps_what_the_paper_kept_on_wine():
 )
 def test_early_stopped_default_keeps_more(name, seeds, bar):
     assert np.mean([precision(name, seed, "default") for seed in range(seeds)]) > bar
+
+
+def test_every_score_that_can_be_chosen_has_its_function():
+    assert tuple(SCORERS) == SCORES
 
 
 @pytest.mark.parametrize("method", SCORERS)

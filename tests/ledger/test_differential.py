@@ -7,10 +7,10 @@ import shutil
 import pytest
 
 from anml.app import erase, imports, payout, settle, statement
+from anml.app.exports import beancount, statements_csv
 from anml.core.errors import AnmlError
 from anml.ledger import book, disputes
 from anml.ledger.log import events, leaves
-from anml.surfaces.exports import beancount, statements_csv
 from ledger.ledger_world import World, simple_rows
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from anml.app import payout, settle, statement
+from anml.app.keys import public_key
 from anml.core.settle import UNIT, Rules
 from anml.ledger import disputes, keys
 from anml.surfaces.statement_html import write_bundle
@@ -48,7 +49,7 @@ def answer(python: Path, folder: Path, *more: str) -> tuple[int, str]:
 def bundles(world: World, sid: str, folder: Path) -> dict[str, Path]:
     made = statement.build(world.ledger, sid)
     for pid, item in made.items():
-        write_bundle(folder / pid, item, statement.sign(world.ledger, item), world.ledger.ring.public)
+        write_bundle(folder / pid, item, statement.sign(world.ledger, item), public_key(world.ledger))
     return {pid: folder / pid for pid in made}
 
 
@@ -136,7 +137,7 @@ def test_whoever_signs_a_wrong_statement_with_the_log_key_is_found(make_world, b
         said = json.loads(json.dumps(item))
         change(said)
         folder = tmp_path / name
-        write_bundle(folder, said, statement.sign(world.ledger, said), world.ledger.ring.public)
+        write_bundle(folder, said, statement.sign(world.ledger, said), public_key(world.ledger))
         code, text = answer(bare, folder)
         assert (code, text.startswith("NO: ")) == (1, True), (name, text)
     assert pid

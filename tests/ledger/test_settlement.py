@@ -9,13 +9,14 @@ import polars as pl
 import pytest
 
 from anml.app import attest, multipliers, payout, settle, statement, statement_check
+from anml.app.exports import beancount, pain001, payout_csv, statements_csv
+from anml.app.spreadsheets import safe_cell
 from anml.core.errors import ConflictError, InputError, IntegrityError
 from anml.core.settle import UNIT, Rules
 from anml.ledger import book, keys, kinds, people, two_people
 from anml.ledger.log import events
 from anml.ledger.standing import Score
 from anml.ledger.times import stamp
-from anml.surfaces.exports import beancount, pain001, payout_csv, safe_cell, statements_csv
 from anml.surfaces.statement_html import statement_html
 from ledger.ledger_world import World, judged_rows, simple_rows, write_run
 from ledger.recompute_statement import amounts_of, verdict_faults

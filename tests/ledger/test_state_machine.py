@@ -21,6 +21,8 @@ from hypothesis.stateful import (
 from anml.app import erase, payout, settle, statement, statement_check
 from anml.core.errors import AnmlError, ConflictError
 from anml.ledger import audit, book, checkpoint, disputes
+from anml.ledger.money_parts import Disputes
+from anml.ledger.state import loaded
 from ledger.ledger_world import World, simple_rows
 from ledger.recompute_statement import amounts_of
 
@@ -281,7 +283,9 @@ class Books(RuleBasedStateMachine):
             for sid in self.posted_on:
                 held = {pid: amount for (s, pid), amount in self.held.items() if s == sid}
                 assert _live(book.balances(connection, "held:", "EUR", sid)) == _live(held)
-                assert book.disputed(connection, sid) == {pid for s, pid in self.frozen if s == sid}
+                assert loaded(Disputes, connection).waiting(sid) == {
+                    pid for s, pid in self.frozen if s == sid
+                }
 
     def teardown(self):
         public = self.ledger.ring.public

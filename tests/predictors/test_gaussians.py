@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 
 from anml.core.checks import Floats, Ints
-from anml.gradients.crossfit import Training
-from anml.predictors.classes import clouds_of, rows_of
+from anml.core.profile import Training
+from anml.predictors.classes import class_gaussians, rows_of
 from anml.predictors.gaussians import ClassGaussians, directions
 
 
@@ -28,7 +28,7 @@ def poisoned(x: Floats, y: Ints, share: float, moved: float) -> tuple[Floats, In
 
 
 def test_the_probability_of_a_class_is_that_of_its_normal_density() -> None:
-    """One feature, known clouds: checked against scipy's densities, worked out by Bayes' rule."""
+    """One feature, known Gaussians: checked against scipy's densities, worked out by Bayes' rule."""
     model = ClassGaussians()
     model.classes_ = np.array([0, 1])
     model.centre, model.across = np.zeros(1), np.eye(1)
@@ -52,7 +52,7 @@ def test_wrong_samples_that_were_moved_lie_between_the_classes() -> None:
     model.centres = np.array([[0.0], [4.0]])
     model.prior, model.rate, model.source = np.log([0.5, 0.5]), 0.1, 1 - np.eye(2)
     x = np.linspace(-2, 6, 81)[:, None]
-    # Up to the density that all clouds share.
+    # Up to the density that all classes share.
     likely = model.parts(x).wrong[:, 1, 0] - 0.5 * np.square(x[:, 0])
     assert x[likely.argmax(), 0] == pytest.approx(2.0)
 
@@ -71,7 +71,7 @@ def test_flipped_labels_are_seen_however_many(share: float) -> None:
 def test_samples_moved_towards_their_label_are_found_by_how_far_they_were_moved() -> None:
     x, y = apart(wide=10, far=9.0)
     x, labels, rows = poisoned(x, y, 0.15, 0.3)
-    found = clouds_of(rows_of(x, labels, 2, None, Training(), 0))
+    found = class_gaussians(rows_of(x, labels, 2, None, Training(), 0))
     assert found is not None
     assert found.moved == pytest.approx(0.3, abs=0.11)
     assert found.rate == pytest.approx(0.15, abs=0.04)
@@ -80,7 +80,7 @@ def test_samples_moved_towards_their_label_are_found_by_how_far_they_were_moved(
 
 def test_right_labels_make_a_rate_of_nearly_nothing() -> None:
     x, y = apart()
-    found = clouds_of(rows_of(x, y, 2, None, Training(), 0))
+    found = class_gaussians(rows_of(x, y, 2, None, Training(), 0))
     assert found is not None
     assert found.rate < 0.02
     assert found.overlap < 0.02
@@ -89,10 +89,10 @@ def test_right_labels_make_a_rate_of_nearly_nothing() -> None:
 def test_categories_and_classes_of_two_rows_make_no_clouds() -> None:
     x, y = apart()
     corners = (x > 2).astype(float)
-    assert clouds_of(rows_of(corners, y, 2, None, Training(), 0)) is None
+    assert class_gaussians(rows_of(corners, y, 2, None, Training(), 0)) is None
     rare = y.copy()
     rare[:2] = 2
-    assert clouds_of(rows_of(x, rare, 3, None, Training(), 0)) is None
+    assert class_gaussians(rows_of(x, rare, 3, None, Training(), 0)) is None
 
 
 def test_columns_that_do_not_vary_have_no_direction() -> None:

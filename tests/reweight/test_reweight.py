@@ -6,7 +6,7 @@ import torch
 
 from anml.core.errors import InputError
 from anml.gradients.mlp import Networks, Shape, initialise
-from anml.reweight.dividemix import dividemix, p_clean
+from anml.reweight.dividemix import dividemix, p_correct
 from anml.reweight.glister import glister, subset
 from anml.reweight.learning_to_reweight import agreement, learning_to_reweight
 from anml.reweight.training import Plan, as_rows, gradient_of, one_hot
@@ -89,10 +89,10 @@ def test_glister_takes_the_samples_that_agree_with_clean_data():
 def test_p_clean_separates_two_heaps():
     rng = np.random.default_rng(0)
     losses = np.concatenate([rng.normal(0.1, 0.02, 80), rng.normal(2.0, 0.1, 20)])[None]
-    found = p_clean(losses, 0)[0]
+    found = p_correct(losses, 0)[0]
     assert (found[:80] > 0.9).all()
     assert (found[80:] < 0.1).all()
-    assert p_clean(np.ones((1, 5)), 0).tolist() == [[1.0] * 5]
+    assert p_correct(np.ones((1, 5)), 0).tolist() == [[1.0] * 5]
 
 
 WAYS = {

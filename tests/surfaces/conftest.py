@@ -1,18 +1,8 @@
 """The command line, called in this process: quick, and every error can be caught half-way."""
 
-import sys
 from collections.abc import Callable
-from typing import NamedTuple
 
 import pytest
-
-from anml.surfaces import cli
-
-
-class Ran(NamedTuple):
-    code: int
-    out: str
-    err: str
 
 
 @pytest.fixture(autouse=True)
@@ -26,15 +16,6 @@ def plain_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def anml(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+def anml(run_anml: Callable) -> Callable:
     """Run `anml` with arguments; returns its exit code and what it printed."""
-
-    def run(*arguments: object) -> Ran:
-        monkeypatch.setattr(sys, "argv", ["anml", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stopped:
-            cli.main()
-        code = stopped.value.code
-        out, err = capsys.readouterr()
-        return Ran(int(code or 0), out, err)
-
-    return run
+    return run_anml

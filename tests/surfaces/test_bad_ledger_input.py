@@ -288,7 +288,7 @@ def test_what_no_door_foresaw_on_the_disk_is_one_sentence_too(refused, monkeypat
     def full(*_, **__):
         raise OSError(28, "No space left on device", "books.db")
 
-    monkeypatch.setattr("anml.ledger.store.open_ledger", full)
+    monkeypatch.setattr("anml.app.ledgers.open_ledger", full)
     assert refused("reputation show") == "No space left on device: books.db"
 
 

@@ -7,11 +7,11 @@ import xmlschema
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from anml.app.exports import PAIN, pain001
 from anml.core.errors import InputError
 from anml.core.money import MINOR_DIGITS, minor_unit
 from anml.core.payee import bank_name
 from anml.ledger.payouts import Batch, Payment
-from anml.surfaces.exports import PAIN, pain001
 
 IBANS = ("DE89370400440532013000", "GB29NWBK60161331926819", "FR1420041010050500013M02606")
 PAYER = {"name": "Payer & Söhne", "iban": "DE89 3704 0044 0532 0130 00", "bic": "cobadeff"}

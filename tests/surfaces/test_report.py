@@ -15,12 +15,12 @@ from anml.core.attribute import attribute
 from anml.core.combine import correlation
 from anml.core.domain import Gate, Signals
 from anml.core.evidence.belief import Contributor, quality_of
+from anml.core.profile import profile_of
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.temporal import ContextDecay, Decay
 from anml.core.stats import Estimate
 from anml.core.verdicts import BLIND, CONTRADICTS, TRUSTED, UNSURE
 from anml.core.weigh import recipe_of, weigh_signals
-from anml.gradients.scoring import profile_of
 from anml.intake.columns import Columns
 from anml.surfaces.accused import MORE_HELP, accusations, chance, false_alarms, opening
 from anml.surfaces.figures import MOST_SHOWN, to_show

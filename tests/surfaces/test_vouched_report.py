@@ -3,6 +3,7 @@
 import json
 import re
 import runpy
+import shutil
 import sys
 from pathlib import Path
 
@@ -14,12 +15,21 @@ LAB = "https://lab.example/qa"
 QUICK = ("--no-compare", "--json")
 
 
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory):
+    """Where the first test leaves its ledger for the others to copy."""
+    return tmp_path_factory.mktemp("prepared") / "ledger"
+
+
 @pytest.fixture
-def ledger(tmp_path, monkeypatch, anml):
+def ledger(tmp_path, monkeypatch, anml, prepared):
     """A ledger with the walkthrough's export and one attestation about Ana."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("ANML_LEDGER", raising=False)
     monkeypatch.delenv("ANML_KEYS", raising=False)
+    if prepared.exists():
+        shutil.copytree(prepared, tmp_path, dirs_exist_ok=True)
+        return Path("ana.txt").read_text()
     monkeypatch.setattr(sys, "argv", ["make_export.py", "export.json"])
     runpy.run_path(str(DOCS / "examples" / "make_export.py"), run_name="__main__")
     at = ("--ledger", "books.db")
@@ -34,6 +44,8 @@ def ledger(tmp_path, monkeypatch, anml):
     made = ("--verifier", LAB, "--property", "ANML_REPRODUCED", "--about", ana, "--out", "a.json")
     _ok(anml("ledger", "attest", "--sign", "lab.pem", *made))
     _ok(anml("ledger", "attest", "a.json", *at))
+    Path("ana.txt").write_text(ana)
+    shutil.copytree(tmp_path, prepared)
     return ana
 
 

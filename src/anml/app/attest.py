@@ -11,7 +11,7 @@ from anml.core.errors import InputError, IntegrityError
 from anml.ledger import dsse, evidence
 from anml.ledger.keys import read_private
 from anml.ledger.log import Event
-from anml.ledger.store import Ledger
+from anml.ledger.store import Ledger, is_id, utc_now
 from anml.ledger.writer import Writer
 
 
@@ -31,6 +31,17 @@ def make(
     if not subjects or not properties:
         raise InputError("an attestation needs something to be about and something to say")
     return dsse.attest(subjects, verifier, properties, created, read_private(key))
+
+
+def sign_about(key: Path, verifier: str, properties: Sequence[str], about: Sequence[str]) -> bytes:
+    """A signed attestation of now, about contributors by their identifiers and files by their contents."""
+    files = [Path(name) for name in about if Path(name).is_file()]
+    people = [name for name in about if not Path(name).is_file()]
+    # Without a ledger at hand nobody can look a contributor up, but a slip in a file's name shows.
+    for name in people:
+        if not is_id(name):
+            raise InputError(f"--about names a contributor (c and 32 hex digits) or a file, got {name!r}")
+    return make(key, verifier, properties, utc_now(), people, files)
 
 
 def take(

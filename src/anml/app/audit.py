@@ -7,19 +7,19 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from anml.adapters.sklearn.contributors import contributor_frame
 from anml.app.compare import Comparison, compare
 from anml.app.gold import GoldCheck, check_gold
 from anml.app.items import item_frame, suggestions
 from anml.app.request import DEFAULT_HALF_LIFE, Request
 from anml.app.result import Audited, run_record, versions
 from anml.assess.assess import Assessment, Known, Policy, assess
+from anml.assess.contributors import contributor_frame
 from anml.core.checks import Bools
 from anml.core.domain import Gate, Weighting
 from anml.core.errors import InputError, UnsupportedError
+from anml.core.progress import Progress
 from anml.core.verdicts import ACCUSED, TRUSTED
 from anml.core.weigh import weigh_signals
-from anml.gradients.crossfit import Progress
 from anml.intake.columns import Columns, choose_columns
 from anml.intake.labels import read_targets
 from anml.intake.prepare import Prepared, prepare

@@ -9,8 +9,8 @@ import torch
 from anml.core.checks import Array, Floats
 from anml.core.domain import Task, Weighting
 from anml.core.folds import assign_folds
+from anml.core.progress import Progress
 from anml.core.stats import Estimate, mean_interval, paired, wilson
-from anml.gradients.crossfit import Progress
 from anml.gradients.mlp import Data, Networks, Shape, initialise, predict, train
 from anml.gradients.threads import threads
 

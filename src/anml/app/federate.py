@@ -168,7 +168,7 @@ def _signals(lines: list[Line]) -> Signals:
 
 
 def _profile() -> Any:
-    from anml.gradients.scoring import PROFILES
+    from anml.core.profile import PROFILES
 
     return PROFILES["default"]
 

@@ -13,11 +13,11 @@ import polars as pl
 from anml.app.judgements import fresh_scores
 from anml.app.scores import agreement, gold, gold_quality, judge_batch
 from anml.app.signals import with_signals
-from anml.core.canonical import sha256
 from anml.core.identifiers import look_alike, place_id
 from anml.core.signals.policy import Policy
 from anml.intake.contributions import PLATFORMS, Contributions
 from anml.intake.exports import AUTO, Chosen, read_export
+from anml.intake.file import File
 from anml.intake.retractions import match_retractions, read_retractions
 from anml.ledger import evidence, people
 from anml.ledger.kinds import CONTRIBUTION
@@ -63,9 +63,9 @@ class Imported(NamedTuple):
 
 def import_file(ledger: Ledger, request: Import, *, dry_run: bool = False) -> Imported:
     """Read a file and record what it shows."""
-    format, found = read_export(request.path, request.format, request.columns)
-    source = place_id(request.source or found.source)
-    batch = sha256(request.path.read_bytes())
+    file = File(request.path)
+    format, found = read_export(file, request.format, request.columns)
+    source, batch = place_id(request.source or found.source), file.sha256
     if request.retractions is not None:
         notices = match_retractions(found.rows, read_retractions(request.retractions))
         found = found._replace(evidence=pl.concat([found.evidence, notices]))

@@ -1,7 +1,6 @@
 """Pictures and texts for an audit: features in place of columns, and what to show of rows to look at."""
 
 import hashlib
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -9,11 +8,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from anml.app.audit import audit_table
 from anml.app.request import Request
 from anml.app.result import Audited
 from anml.core.checks import as_codes
 from anml.core.errors import InputError
-from anml.gradients.devices import device_of
+from anml.core.progress import Progress
+from anml.gradients.devices import device_of, on
 from anml.intake.columns import choose_columns
 from anml.intake.encode.kinds import kind_of
 from anml.intake.labels import read_labels
@@ -24,8 +25,6 @@ from anml.predictors.pictures import SIDE, picture_predictions, random_features
 
 # Characters of a text that are shown.
 EXCERPT = 300
-
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
@@ -68,6 +67,16 @@ class Shown:
             shown = {row: _excerpt(text) for row, text in found.items() if text is not None}
             return replace(result, excerpts=shown)
         return result
+
+
+def audit_media(
+    table: Table, request: Request, media: Media, *, test: Any = None, progress: Progress | None = None
+) -> tuple[Audited, Shown]:
+    """Audit a table by its columns, pictures or texts, with networks on the device that `media` names."""
+    with on(media.device):
+        asked, shown = with_media(table, request, media, progress)
+        result, _, _ = audit_table(table, asked, test=test, progress=progress)
+    return result, shown
 
 
 def with_media(

@@ -1,9 +1,9 @@
-"""Contributors by the names that staff know them by, and back."""
+"""Contributors, settlements and batches by the names that staff know them by, and back."""
 
 import sqlalchemy as sa
 
 from anml.core.errors import InputError
-from anml.ledger import people
+from anml.ledger import book, payouts, people
 from anml.ledger.parts import People
 from anml.ledger.state import loaded
 from anml.ledger.store import Ledger
@@ -32,6 +32,44 @@ def shown_names(ledger: Ledger, connection: sa.Connection) -> dict[str, str]:
         alone = len(owners[name]) == 1
         found[pid] = (name if alone else f"{name} {pid[:SHORT]}") if name else f"{pid[:SHORT]} {mark}".strip()
     return found
+
+
+def names_of(ledger: Ledger) -> dict[str, str]:
+    """What contributors are called on screens, by identifier."""
+    with ledger.read() as connection:
+        return shown_names(ledger, connection)
+
+
+def find_account(ledger: Ledger, account: str) -> str:
+    """The identifier of an account given as source:name."""
+    source, _, name = account.partition(":")
+    with ledger.read() as connection:
+        pid = people.lookup(connection, ledger.ring, source, name)
+    if pid is None:
+        raise InputError(f"no contributor is known as {account!r}; accounts are written source:name")
+    return pid
+
+
+def find_settlement(ledger: Ledger, name: str, state: str | None = None) -> str:
+    """A settlement by its identifier, or the latest one (in `state`) by that word."""
+    if name != "latest":
+        return name
+    with ledger.read() as connection:
+        found = [s.id for s in book.settlements(connection) if state is None or s.state == state]
+    if not found:
+        raise InputError(f"there is no {state or ''} settlement yet".replace("  ", " "))
+    return found[-1]
+
+
+def find_batch(ledger: Ledger, name: str) -> str:
+    """A payout batch by its name, or the latest one by that word."""
+    if name != "latest":
+        return name
+    with ledger.read() as connection:
+        found = [batch.id for batch in payouts.batches(connection)]
+    if not found:
+        raise InputError("there is no payout batch yet")
+    return found[-1]
 
 
 def find_person(ledger: Ledger, text: str) -> str:

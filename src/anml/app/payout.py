@@ -1,16 +1,19 @@
 """Pay what is released: a batch for the bank, then word of what was paid and what came back."""
 
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from anml.app.exports import beancount, check_payer, pain001, payout_csv
+from anml.app.files import read_text, write_file
 from anml.core.checks import one_of
 from anml.core.errors import ConflictError, InputError, IntegrityError
 from anml.core.payee import bank_name, check_bic, check_iban
-from anml.intake.contributions import read_typed
 from anml.ledger import audit, payouts, people, two_people
+from anml.ledger.log import events
 from anml.ledger.money_parts import Batch
 from anml.ledger.parts import Payees
 from anml.ledger.store import Ledger
@@ -86,6 +89,35 @@ def load(ledger: Ledger, batch: str) -> Payouts:
         return Payouts(made, _payees(connection, ledger, made), {})
 
 
+def batches(ledger: Ledger) -> list[Batch]:
+    """All batches, oldest first."""
+    with ledger.read() as connection:
+        return payouts.batches(connection)
+
+
+def write_files(ledger: Ledger, made: Payouts, payer: Mapping[str, str] | None, out: Path) -> list[Path]:
+    """Write a batch as a table, the books, and with a payer the file that a bank takes."""
+    files = {f"{made.batch.id}.csv": payout_csv(made.batch, made.payees)}
+    if payer is not None:
+        files[f"{made.batch.id}.pain001.xml"] = pain001(made.batch, made.payees, payer)
+    with ledger.read() as connection:
+        files["books.beancount"] = beancount(events(connection))
+    for name, text in files.items():
+        write_file(out / name, text)
+    return [out / name for name in files]
+
+
+def read_payer(path: Path | None) -> dict[str, str]:
+    """The account that pays, from a TOML file with name, iban and bic."""
+    if path is None:
+        raise InputError("a bank file needs --debtor, a TOML file with name and iban")
+    text = read_text(path, "payer's file")
+    try:
+        return check_payer(tomllib.loads(text))
+    except ValueError as error:
+        raise InputError(f"the payer's file {path} cannot be read: {error}") from None
+
+
 def _payees(connection: sa.Connection, ledger: Ledger, made: Batch) -> dict[str, dict[str, Any]]:
     found = {}
     for payment in made.payments:
@@ -149,6 +181,8 @@ def set_email(ledger: Ledger, pid: str, email: str, by: str | None = None) -> No
 
 def read_bank_details(path: Path) -> dict[str, dict[str, str]]:
     """Bank details from a table with contributor and name, iban or bic; by what the first column says."""
+    from anml.intake.contributions import read_typed  # slow to load, and only needed here
+
     frame = read_typed(path, ("contributor", *DETAILS))
     given = [name for name in DETAILS if name in frame.columns]
     if "contributor" not in frame.columns or not given:

@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from anml.core.money import show_amount, show_money
 from anml.core.settle import UNIT
 from anml.core.signals.policy import Evidence
+from anml.core.signals.standing import Standing
 from anml.core.verdicts import UNSURE
 from anml.ledger import people
 from anml.ledger.kinds import CONTRIBUTION
@@ -15,7 +16,6 @@ from anml.ledger.log import Event, events
 from anml.ledger.money_parts import Dispute, Settlement
 from anml.ledger.parts import Staff
 from anml.ledger.rules_money import REASONS
-from anml.ledger.standing import Standing
 from anml.ledger.store import Ledger
 from anml.ledger.times import shown_date
 

@@ -1,11 +1,13 @@
 """Track records: shown with their intervals, and replayed from scratch."""
 
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from anml.core.signals.policy import Policy
+from anml.core.signals.standing import Standing
 from anml.core.signals.track_record import Scored, Track, TrackRule, in_order, replay
 from anml.ledger import evidence, people, trust
-from anml.ledger.standing import Standing, scores, standings
+from anml.ledger.standing import scores, standings
 from anml.ledger.store import Ledger
 from anml.ledger.times import seconds, stamp
 
@@ -23,6 +25,11 @@ class Step(NamedTuple):
 
     event: Scored
     track: Track
+
+    @property
+    def at(self) -> str:
+        """When it happened, as the log writes times."""
+        return stamp(datetime.fromtimestamp(self.event.at, UTC))
 
 
 class History(NamedTuple):

@@ -8,10 +8,10 @@ from typing import Any
 from anml.assess.assess import Policy
 from anml.core.domain import Recipe
 from anml.core.errors import InputError
+from anml.core.profile import Profile, profile_of
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.temporal import Decay
 from anml.core.weigh import recipe_of
-from anml.gradients.scoring import Profile, profile_of
 from anml.intake.beside import Beside
 from anml.intake.times import as_moment
 

@@ -89,21 +89,21 @@ def _consensus(rows: pl.DataFrame, peers: Collection[str]) -> pl.DataFrame:
 
 
 def _with_votes(rows: pl.DataFrame, peers: Collection[str] | None = None) -> pl.DataFrame:
-    """For each label: how many others (of the peers) there are, how many agree, the largest other camp."""
+    """For each label: how many others (peers) there are, how many agree, the most votes for another one."""
     one = rows.unique(["item", "contributor"], keep="last", maintain_order=True)
     is_peer = pl.lit(True) if peers is None else pl.col("contributor").is_in(sorted(peers))
     one = one.with_columns(voice=is_peer.cast(pl.Int64))
-    camps = one.group_by("item", "label").agg(pl.col("voice").sum().alias("camp"))
-    joined = one.join(camps, on=["item", "label"], maintain_order="left")
-    rivals = one.select("item", "contributor", "label").join(camps, on="item", suffix="_other")
+    votes = one.group_by("item", "label").agg(pl.col("voice").sum().alias("votes"))
+    joined = one.join(votes, on=["item", "label"], maintain_order="left")
+    rivals = one.select("item", "contributor", "label").join(votes, on="item", suffix="_other")
     largest = (
         rivals.filter(pl.col("label") != pl.col("label_other"))
         .group_by("item", "contributor")
-        .agg(pl.col("camp").max().alias("rival"))
+        .agg(pl.col("votes").max().alias("rival"))
     )
     return joined.join(largest, on=["item", "contributor"], how="left", maintain_order="left").with_columns(
         (pl.col("voice").sum().over("item") - pl.col("voice")).alias("others"),
-        (pl.col("camp") - pl.col("voice")).alias("same"),
+        (pl.col("votes") - pl.col("voice")).alias("same"),
         pl.col("rival").fill_null(0),
     )
 

@@ -18,6 +18,7 @@ from anml.core.manifest import read as parse_manifest
 from anml.core.money import check_currency
 from anml.core.settle import UNIT, Rules
 from anml.core.signals.policy import Policy
+from anml.core.signals.standing import Standing
 from anml.ledger import book, people
 from anml.ledger.audit import MANIFEST
 from anml.ledger.kinds import CREDITED
@@ -25,7 +26,7 @@ from anml.ledger.log import Event, events
 from anml.ledger.money_parts import Disputes, Settlement, Settlements
 from anml.ledger.rules_money import LONGEST_REASON, returned
 from anml.ledger.schema import document
-from anml.ledger.standing import Standing, standings
+from anml.ledger.standing import standings
 from anml.ledger.store import Ledger
 from anml.ledger.times import seconds
 from anml.ledger.writer import Writer
@@ -191,12 +192,30 @@ def approve(ledger: Ledger, sid: str, by: str | None = None, *, dry_run: bool = 
     return ledger.carry_out(lambda tx: book.approve(tx, sid, by), dry_run=dry_run)
 
 
+def withdraw(ledger: Ledger, sid: str, by: str | None = None, *, dry_run: bool = False) -> Event:
+    """Take back a draft; it can never be approved again."""
+    return ledger.carry_out(lambda tx: book.withdraw(tx, sid, by), dry_run=dry_run)
+
+
+def settlement(ledger: Ledger, sid: str) -> Settlement:
+    """A settlement as its entries leave it."""
+    with ledger.read() as connection:
+        return book.settlement(connection, sid)
+
+
+def settlements(ledger: Ledger) -> list[Settlement]:
+    """All settlements, oldest first."""
+    with ledger.read() as connection:
+        return book.settlements(connection)
+
+
 class Releases(NamedTuple):
     """What a release did: amounts now payable, what went back to the pool, and who waits for what."""
 
     released: dict[str, int]
     returned: dict[str, int]
     waiting: dict[str, str]
+    currency: str
 
 
 def release(
@@ -219,7 +238,7 @@ def release(
         found = tx.state.part(Settlements).get(sid)
         credits = [e for e in events(tx.connection, [CREDITED]) if e.settlement == sid]
         tx.state.credits.preload(credits)
-        held = book.balances(tx.connection, "held:", found.currency, sid)
+        held = tx.state.balances.of_kind("held:", found.currency, sid)
         frozen = tx.state.part(Disputes).waiting(sid)
         known = standings(tx.connection, tx.now, domain, policy, without=sid)
         early = found.posted is not None and seconds(tx.now) < found.window_end
@@ -241,6 +260,7 @@ def release(
             {e.subject: held[e.subject] - back[e.subject] for e in made},
             {pid: amount for pid, amount in back.items() if amount},
             waiting,
+            found.currency,
         )
 
     return ledger.carry_out(work, dry_run=dry_run)

@@ -1,16 +1,50 @@
 """Text that people open in a spreadsheet."""
 
-import polars as pl
+import csv
+import io
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import polars as pl
+
+# Starts of a cell that a spreadsheet would run as a formula.
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\x00")
 
 
-def safe_for_spreadsheets(frame: pl.DataFrame) -> pl.DataFrame:
+def safe_for_spreadsheets(frame: "pl.DataFrame") -> "pl.DataFrame":
     """Put a quote before text that a spreadsheet would run as a formula.
 
     Examples
     --------
+    >>> import polars as pl
     >>> safe_for_spreadsheets(pl.DataFrame({"who": ["=1+1", "ann"]}))["who"].to_list()
     ["'=1+1", 'ann']
     """
-    risky = pl.selectors.string().str.contains(r"^[=+\-@\t\r\x00]")
+    import polars as pl  # slow to load, and plain rows need none
+
+    risky = pl.selectors.string().str.contains(f"^[{re.escape(''.join(FORMULA))}]")
     text = pl.selectors.string()
     return frame.with_columns(pl.when(risky).then(pl.lit("'") + text).otherwise(text).name.keep())
+
+
+def safe_cell(value: object) -> str:
+    """A cell that no spreadsheet takes for a formula.
+
+    Examples
+    --------
+    >>> safe_cell("=1+1"), safe_cell("plain"), safe_cell(12)
+    ("'=1+1", 'plain', '12')
+    """
+    text = str(value)
+    return "'" + text if text.startswith(FORMULA) else text
+
+
+def to_csv(header: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    """Rows as CSV, every text cell made safe."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\r\n")
+    writer.writerow([safe_cell(cell) for cell in header])
+    writer.writerows([safe_cell(cell) for cell in row] for row in rows)
+    return out.getvalue()

@@ -19,11 +19,12 @@ from anml.core.manifest import head, line_tree
 from anml.core.merkle import Tree
 from anml.core.settle import UNIT
 from anml.core.signals.policy import Policy
+from anml.core.signals.standing import Standing
 from anml.ledger import book, dsse, evidence, kinds, people
 from anml.ledger.log import Event, encode, events
 from anml.ledger.money_parts import Dispute, Disputes, Payouts
 from anml.ledger.parts import People, Staff
-from anml.ledger.standing import Standing, standings
+from anml.ledger.standing import standings
 from anml.ledger.state import loaded
 from anml.ledger.store import Ledger
 from anml.ledger.times import seconds, stamp

@@ -2,14 +2,21 @@
 
 import base64
 import json
+from pathlib import Path
 from typing import Any
 
+from anml.app.files import read_bytes
 from anml.app.statement import FORMAT, OWN, PAYLOAD, moved
 from anml.core.canonical import sha256
 from anml.core.errors import InputError, IntegrityError
 from anml.core.merkle import leaf_hash, verify_inclusion
 from anml.ledger import checkpoint, dsse, keys, kinds
 from anml.ledger.log import Event, decode, signed_bytes
+
+
+def verify_file(path: Path, public_key: str) -> dict[str, Any]:
+    """Read a statement from a file, checked with the ledger's public key: text, or a file with it."""
+    return verify(read_bytes(path, "statement"), keys.read_public(public_key))
 
 
 def verify(envelope: bytes, public: bytes) -> dict[str, Any]:

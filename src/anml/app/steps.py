@@ -1,10 +1,14 @@
 """Staff and what they do in twos: who there is, what waits for a second person, and that person's word."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from anml.app.keys import new_key
 from anml.core.errors import InputError
+from anml.core.identifiers import staff_id
 from anml.ledger import book, kinds, people, two_people
+from anml.ledger.keys import read_public
 from anml.ledger.log import Event
 from anml.ledger.parts import Member, Proposal, Staff
 from anml.ledger.state import loaded
@@ -20,10 +24,41 @@ class Waiting(NamedTuple):
     details: dict[str, Any]
 
 
+class Added(NamedTuple):
+    """Who was brought in, or proposed (the first two need no second person), and by which entry."""
+
+    name: str
+    roles: list[str]
+    entry: int
+    done: bool
+
+
 def members(ledger: Ledger) -> list[Member]:
     """Everybody who acts, or did."""
     with ledger.read() as connection:
         return list(loaded(Staff, connection).members.values())
+
+
+def new_member(name: str, path: Path | None = None) -> tuple[str, Path, str]:
+    """A key for somebody who will be of the staff: their identifier, its file and the public part."""
+    who = staff_id(name)
+    place = path or Path(f"{who}.pem")
+    return who, place, new_key(place)
+
+
+def add_member(
+    ledger: Ledger, name: str, public: str, roles: Sequence[str] | None = None, by: str | None = None
+) -> Added:
+    """Bring in a member of staff by their public key, text or file; all roles where none are named."""
+    raw, chosen = read_public(public), list(roles or kinds.ROLES)
+    made = ledger.write(lambda tx: two_people.propose_staff(tx, name, raw, chosen, by))
+    done = made.kind == kinds.STAFF_ADDED
+    return Added(made.subject, made.body["roles"] if done else chosen, made.seq, done)
+
+
+def remove_member(ledger: Ledger, name: str, by: str | None = None, *, compromised: bool = False) -> Event:
+    """From now on somebody may act no more; with `compromised`, because their key leaked."""
+    return ledger.write(lambda tx: two_people.remove_staff(tx, name, by, compromised=compromised))
 
 
 def is_single_person(ledger: Ledger) -> bool:
@@ -50,6 +85,11 @@ def confirm_all(ledger: Ledger, numbers: Sequence[int], by: str | None = None) -
         return [two_people.confirm(tx, ledger, number, by) for number in numbers]
 
     return ledger.write(work)
+
+
+def drop_all(ledger: Ledger, numbers: Sequence[int], by: str | None = None) -> list[Event]:
+    """Take proposals off the list, all or none."""
+    return ledger.write(lambda tx: [two_people.drop(tx, number, by) for number in numbers])
 
 
 def confirmable(ledger: Ledger, by: str | None) -> list[int]:

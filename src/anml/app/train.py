@@ -20,8 +20,8 @@ from anml.app.request import Request
 from anml.app.result import Audited
 from anml.core.checks import one_of
 from anml.core.errors import InputError, UnsupportedError
+from anml.core.progress import Progress
 from anml.core.stats import Estimate, mean_interval, wilson
-from anml.gradients.crossfit import Progress
 from anml.intake.predictions import read_vectors
 from anml.intake.prepare import Preparation, Prepared
 from anml.intake.tables import read_table

@@ -2,16 +2,18 @@
 
 import base64
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from anml.app.files import read_text, write_file
+from anml.app.files import read_bytes, read_text, write_file
 from anml.core.canonical import canonical
 from anml.core.errors import AnmlError, InputError, IntegrityError
 from anml.core.merkle import Tree, verify_consistency
 from anml.ledger import audit, checkpoint, evidence, kinds, people
 from anml.ledger.audit import Findings
 from anml.ledger.checkpoint import Checkpoint
+from anml.ledger.keys import read_public
 from anml.ledger.log import events, leaves
 from anml.ledger.parts import Keys
 from anml.ledger.state import loaded
@@ -38,6 +40,36 @@ def verify(ledger: Ledger, checkpoints: tuple[Checkpoint, ...] = (), public: byt
         return found
 
 
+class Checked(NamedTuple):
+    """What verifying found; `alone`: with no key but the one that the log itself names."""
+
+    findings: Findings
+    alone: bool
+
+
+def verify_files(ledger: Ledger, checkpoints: Sequence[Path] = (), public_key: str | None = None) -> Checked:
+    """Verify a ledger against older checkpoints in files and a public key, text or file, where given."""
+    public = read_public(public_key) if public_key else None
+    signed = public or (ledger.ring.public if checkpoints else b"")
+    older = [checkpoint.read(read_text(path, "checkpoint"), signed) for path in checkpoints]
+    return Checked(verify(ledger, tuple(older), public), public is None and ledger.keys is None)
+
+
+class Signed(NamedTuple):
+    """A checkpoint: the signed note, how many entries it saw and the root of their tree."""
+
+    note: str
+    size: int
+    root: str
+
+
+def sign_checkpoint(ledger: Ledger) -> Signed:
+    """Sign the state of the log as it is now."""
+    with ledger.read() as connection:
+        note, tree = ledger.checkpoint(connection)
+    return Signed(note, len(tree), tree.root.hex())
+
+
 class Watched(NamedTuple):
     """What a watch saw: the new checkpoint, how many older ones it was held against, and what is wrong."""
 
@@ -61,11 +93,10 @@ def watch(ledger: Ledger, folder: Path) -> Watched:
         except AnmlError as error:
             problems.append(f"{path.name}: {error}")
     problems += verify(ledger, tuple(seen)).problems
-    with ledger.read() as connection:
-        note, tree = ledger.checkpoint(connection)
+    made = sign_checkpoint(ledger)
     if not problems:
-        write_file(folder / f"{len(tree):012d}-{tree.root.hex()[:16]}.txt", note)
-    return Watched(note, len(tree), len(older), problems)
+        write_file(folder / f"{made.size:012d}-{made.root[:16]}.txt", made.note)
+    return Watched(made.note, made.size, len(older), problems)
 
 
 def prove_growth(ledger: Ledger, older: str) -> bytes:
@@ -78,6 +109,11 @@ def prove_growth(ledger: Ledger, older: str) -> bytes:
     path = [base64.b64encode(node).decode() for node in tree.consistency(seen.size)]
     note = checkpoint.sign(ledger.ring, len(tree), tree.root)
     return canonical({"older": older, "newer": note, "path": path}) + b"\n"
+
+
+def check_growth_file(path: Path, public_key: str) -> tuple[int, int]:
+    """Check a proof in a file with the ledger's public key: text, or a file with it."""
+    return check_growth(read_bytes(path, "proof"), read_public(public_key))
 
 
 def check_growth(proof: bytes, public: bytes) -> tuple[int, int]:

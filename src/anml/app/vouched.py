@@ -6,13 +6,16 @@ from typing import Any
 import polars as pl
 import sqlalchemy as sa
 
+from anml.app.imports import Imported
 from anml.app.signals import with_signals
 from anml.core.signals.policy import Policy
+from anml.core.signals.standing import Entry, Standing
 from anml.intake.plain import as_text
 from anml.intake.source import Source
 from anml.ledger import evidence, people
+from anml.ledger.kinds import REGISTERED
 from anml.ledger.log import events
-from anml.ledger.standing import Standing, standings
+from anml.ledger.standing import standings
 from anml.ledger.store import Ledger
 from anml.ledger.times import stamp
 
@@ -43,7 +46,7 @@ class Vouched:
     at: str
     rows: pl.DataFrame
     people: dict[str, Standing]
-    entries: dict[int, evidence.Entry]
+    entries: dict[int, Entry]
     unknown: tuple[str, ...]
     names: dict[str, str] = field(default_factory=dict)
 
@@ -86,6 +89,17 @@ def vouch(
     return _joined(source, contributor, shown, rows, found), found
 
 
+def vouched_import(ledger: Ledger, found: Imported, domain: str, policy: Policy | None) -> Vouched:
+    """What is on record of the rows of an import, as it is now."""
+    at = stamp(ledger.clock())
+    with ledger.read() as connection:
+        people_now = standings(connection, at, domain, policy)
+        entries = evidence.entries(ledger, connection, found.contributors.values())
+    # People are named by their identifiers even where the rows keep account names.
+    rows = found.rows.with_columns(found.rows["contributor"].replace(found.contributors))
+    return Vouched(at, rows.rename({"verification": "v"}), people_now, entries, ())
+
+
 _NOBODY = (
     "the ledger knows no contributor of this table (accounts of {accounts!r}), so v and r were not taken "
     "from it; `anml ledger import` takes a file in, and --source names the place of the accounts"
@@ -94,7 +108,7 @@ _NOBODY = (
 
 def identifiers(ledger: Ledger, connection: sa.Connection, accounts: str, names: list[str]) -> dict[str, str]:
     """The identifiers of names that are on record, as accounts of a place or as identifiers themselves."""
-    registered = {e.subject for e in events(connection, ["contributor.registered"])}
+    registered = {e.subject for e in events(connection, [REGISTERED])}
     merged = people.merges(connection)
     found = {name: people.resolve(name, merged) for name in names if name in registered}
     rest = [name for name in names if name not in found]

@@ -17,15 +17,17 @@ from anml.core.domain import Recipe, Signals, Task, Weighting
 from anml.core.errors import InputError
 from anml.core.evidence.belief import Belief
 from anml.core.evidence.side import Side
+from anml.core.profile import Profile
+from anml.core.progress import Progress
 from anml.core.signals.levels import level_values
 from anml.core.signals.quality import quality
 from anml.core.signals.reputation import REPUTATION, ColdStart, prior_counts
 from anml.core.signals.temporal import ContextDecay, Decay
 from anml.core.signals.verification import VERIFICATION
 from anml.core.weigh import weigh_signals, with_every_class
-from anml.gradients.crossfit import CrossFit, Progress, as_tensors, standardise
+from anml.gradients.crossfit import CrossFit, as_tensors, standardise
 from anml.gradients.factors import Factors
-from anml.gradients.scoring import Profile, Scores, raw_scores
+from anml.gradients.scoring import Scores, raw_scores
 from anml.gradients.threads import one_thread_for_tables
 
 # What numpy, torch and scikit-learn all take as a seed.

@@ -15,16 +15,18 @@ from anml.core.checks import Bools, Floats, Ints
 from anml.core.evidence.belief import Belief, believe_classes, mixed
 from anml.core.evidence.classes import TEMPERATURES, Annotators, fit_classes, normalised
 from anml.core.evidence.side import Side
+from anml.core.profile import Training
+from anml.core.progress import Progress
 from anml.core.verdicts import judge_contributors
-from anml.gradients.crossfit import CrossFit, Progress, Training
+from anml.gradients.crossfit import CrossFit
 from anml.predictors.classes import (
     PREDICTORS,
-    Clouds,
+    GaussianFit,
     Predictions,
     Rows,
-    clouds_likelihood,
-    clouds_of,
+    class_gaussians,
     forest_without,
+    gaussians_likelihood,
     network,
     rows_of,
 )
@@ -87,7 +89,7 @@ def _rows(table: Table) -> Rows | None:
     return rows_of(table.x, table.y, table.classes, groups, table.training, table.seed)
 
 
-class _Supported(NamedTuple):
+class _SideEvidence(NamedTuple):
     """Log Bayes factor of credentials telling which labels are wrong, and the fits that use them."""
 
     gain: float
@@ -106,7 +108,7 @@ class _Search:
         self.first: CrossFit | None = None
         self.last: CrossFit | None = None
         self.change = np.inf
-        self.support: float | None = None
+        self.log_bayes_factor: float | None = None
         self.fair, self.moved, self.vouched = False, 0.0, False
         self.hottest = TEMPERATURES[1]
         self.trees: Floats | None = None
@@ -119,7 +121,7 @@ class _Search:
         self.trees = each.get("forest", self.trees)
         pooled = pool(list(each.values()), table.y, self.p)
         shares = dict(zip(each, (float(s) for s in pooled.share), strict=True))
-        if self.support is None:
+        if self.log_bayes_factor is None:
             shares = dict.fromkeys(self.shares, 0.0) | shares
             self._take(*fit_classes(pooled.log_p, table.y, table.side, self.fits or None), shares)
             self.honest = mixed(self.weights, [fit.types[:, 0] for fit in self.fits])
@@ -155,8 +157,8 @@ class _Search:
         share = np.bincount(who, alone) / np.maximum(np.bincount(who), 1)
         covered = share <= 0.5
         alone = alone & ~covered[who]
-        if self.support is not None:
-            # Clouds weigh labels but accuse nobody whom the pool does not: milder cases of a site look alike.
+        if self.log_bayes_factor is not None:
+            # Gaussians weigh labels but accuse nobody whom the pool does not: milder cases look alike.
             now = mixed(self.weights, [fit.types[:, 0] for fit in self.fits])
             covered = covered & ((self.honest < 0.5) | (now >= 0.5))
         if not self.fits[0].labels.shared:
@@ -172,7 +174,7 @@ class _Search:
         each: Predictions = {}
         if rows is not None:
             # What the first round learned from poison says nothing of who learns best without it.
-            anew = turn == 0 or self.support is not None
+            anew = turn == 0 or self.log_bayes_factor is not None
             asked = {name for name in ("network", *PREDICTORS) if anew or self.shares[name] >= SOME}
             if "network" in asked:
                 start = None if self.last is None else self.last.folds
@@ -202,30 +204,30 @@ class _Search:
         """
         table, rows = self.table, self.rows
         assert rows is not None
-        clouds = clouds_of(rows)
-        if clouds is None:
+        gaussians = class_gaussians(rows)
+        if gaussians is None:
             return
-        self.fair, self.moved = clouds.overlap <= FEW < clouds.rate, clouds.moved
+        self.fair, self.moved = gaussians.overlap <= FEW < gaussians.rate, gaussians.moved
         gain = 0.0
         if table.side.credentials is not None or (self.fair and table.side.codes is not None):
-            found = self._support(clouds.log_p)
+            found = self._side_evidence(gaussians.log_p)
             gain = max(gain, found.gain)
             if (
                 gain > CLEARLY_MORE
                 and gain > self._gain(pooled.log_p, self.fits, self.weights) + CLEARLY_MORE
             ):
                 self._take(found.fits, found.weights, {"gaussians": 1.0})
-                self.support = gain
+                self.log_bayes_factor = gain
                 if table.side.credentials is not None:
-                    self._hear_the_vouched(clouds)
+                    self._hear_the_vouched(gaussians)
                 return
         if self.fair and self.weights[0] > 0.5:
-            simpler = self._simpler(clouds, pooled)
+            simpler = self._simpler(gaussians, pooled)
             if simpler is not None:
                 self._take(*simpler, {"gaussians": 1.0})
-                self.support, self.hottest = gain, 1.0
+                self.log_bayes_factor, self.hottest = gain, 1.0
 
-    def _hear_the_vouched(self, clouds: Clouds) -> None:
+    def _hear_the_vouched(self, gaussians: GaussianFit) -> None:
         """Let predictors that learned from the better vouched half of the rows speak beside the Gaussians.
 
         One Gaussian takes the second style of a class for another class; these have learned both styles,
@@ -233,14 +235,14 @@ class _Search:
         """
         table, rows = self.table, self.rows
         assert rows is not None
-        assert self.support is not None
+        assert self.log_bayes_factor is not None
         worth = mixed(self.weights, [fit.features_worth() for fit in self.fits])
         vouched = (worth >= np.median(worth)).astype(float)
         pooled = pool([predictor(rows, vouched) for predictor in PREDICTORS.values()], table.y, vouched)
-        found = self._support(normalised(pooled.log_p + clouds.log_p)[0])
-        if found.gain > self.support - CLEARLY_MORE and _evidence(found.fits) > _evidence(self.fits):
+        found = self._side_evidence(normalised(pooled.log_p + gaussians.log_p)[0])
+        if found.gain > self.log_bayes_factor - CLEARLY_MORE and _evidence(found.fits) > _evidence(self.fits):
             self._take(found.fits, found.weights, _halves(dict(zip(PREDICTORS, pooled.share, strict=True))))
-            self.support, self.vouched = found.gain, True
+            self.log_bayes_factor, self.vouched = found.gain, True
 
     def _take_over(self, pooled: Floats, shares: dict[str, float]) -> None:
         """Predictors that learned from what is believed take over where credentials support them more.
@@ -249,27 +251,27 @@ class _Search:
         of every right label: both together, as a product, take either's doubt seriously.
         """
         rows = self.rows
-        assert self.support is not None
+        assert self.log_bayes_factor is not None
         assert rows is not None
-        clouds = clouds_of(rows, self.p, [self.moved])
+        gaussians = class_gaussians(rows, self.p, [self.moved])
         tried = [(pooled, shares)]
-        if clouds is not None:
+        if gaussians is not None:
             # Once others speak beside them, Gaussians are not left alone again with their one style a class.
-            tried += [] if self.vouched else [(clouds.log_p, {"gaussians": 1.0})]
-            tried += [(normalised(pooled + clouds.log_p)[0], _halves(shares))]
+            tried += [] if self.vouched else [(gaussians.log_p, {"gaussians": 1.0})]
+            tried += [(normalised(pooled + gaussians.log_p)[0], _halves(shares))]
         for log_p, named in tried:
-            found = self._support(log_p, self.fits)
-            if found.gain > self.support + CLEARLY_MORE:
+            found = self._side_evidence(log_p, self.fits)
+            if found.gain > self.log_bayes_factor + CLEARLY_MORE:
                 self._take(found.fits, found.weights, named)
-                self.support = found.gain
+                self.log_bayes_factor = found.gain
 
-    def _support(self, log_p: Floats, before: list[Annotators] | None = None) -> "_Supported":
+    def _side_evidence(self, log_p: Floats, before: list[Annotators] | None = None) -> "_SideEvidence":
         """How far what is known beside the labels tells which of them are wrong."""
         fits, weights = fit_classes(log_p, self.table.y, self.table.side, before, self.hottest)
-        return _Supported(self._gain(log_p, fits, weights), fits, weights)
+        return _SideEvidence(self._gain(log_p, fits, weights), fits, weights)
 
     def _gain(self, log_p: Floats, fits: list[Annotators], weights: Floats) -> float:
-        """Log Bayes factor of credentials telling that, and of contributors too where clouds are fair."""
+        """Log Bayes factor of credentials telling that, and of contributors too where Gaussians are fair."""
         table, side = self.table, self.table.side
         gain = float(weights @ [fit.accusing for fit in fits]) if self.fair else 0.0
         if side.credentials is None:
@@ -278,20 +280,20 @@ class _Search:
         alone, _ = fit_classes(log_p, table.y, without, fits, self.hottest)
         return gain + _evidence(fits) - _evidence(alone)
 
-    def _simpler(self, clouds: Clouds, pooled: Pooled) -> tuple[list[Annotators], Floats] | None:
-        """Fits to clouds, where they explain the labels as well as the pool does; else None.
+    def _simpler(self, gaussians: GaussianFit, pooled: Pooled) -> tuple[list[Annotators], Floats] | None:
+        """Fits to Gaussians, where they explain the labels as well as the pool does; else None.
 
-        Right labels that contradict the clouds follow from the features in another way: predictors that
-        have learned from all rows then explain them better, and those that learn only from what the clouds
+        Right labels that contradict the Gaussians follow from the features in another way: predictors that
+        have learned from all rows then explain them better, and those that learn only from what the Gaussians
         believe do not. Of two explanations that are as good, the simpler is believed.
         """
         table, rows = self.table, self.rows
         assert rows is not None
-        likelihood = {moved: clouds_likelihood(rows, moved) for moved in (0.0, clouds.moved)}
+        likelihood = {moved: gaussians_likelihood(rows, moved) for moved in (0.0, gaussians.moved)}
         best = max(likelihood, key=lambda moved: likelihood[moved])
-        simpler = clouds if best == clouds.moved else clouds_of(rows, moves=[best])
+        simpler = gaussians if best == gaussians.moved else class_gaussians(rows, moves=[best])
         assert simpler is not None
-        # Clouds that lie apart are not to be taken for flat predictions: then nothing could contradict them.
+        # Gaussians that lie apart are no flat predictions: nothing could contradict them then.
         fits, weights = fit_classes(simpler.log_p, table.y, table.side, hottest=1.0)
         # The pool chose shares to suit the labels: a nat for each, as Akaike has it.
         chosen = len(pooled.share) - 1

@@ -7,9 +7,11 @@ from anml.core.checks import Floats, Ints
 from anml.core.evidence.belief import Belief, Contributor, log_odds, quality_of, reason_for_doubt
 from anml.core.evidence.numeric import NumericFit, fit_numbers
 from anml.core.evidence.side import Side
+from anml.core.profile import Training
+from anml.core.progress import Progress
 from anml.core.stats import Estimate
 from anml.core.verdicts import BLIND, CONTRADICTS, UNSURE, accuse
-from anml.gradients.crossfit import CrossFit, Progress, Training, as_numpy, as_tensors, cross_fit
+from anml.gradients.crossfit import CrossFit, as_numpy, as_tensors, cross_fit
 from anml.predictors.duplicates import near_copies
 from anml.predictors.numeric import predict_numbers
 

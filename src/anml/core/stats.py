@@ -3,7 +3,6 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import special
 
 from anml.core.checks import Floats
 
@@ -21,6 +20,8 @@ def wilson(mean: Any, n: Any, confidence: float = 0.95) -> tuple[Floats, Floats]
     (array([0.6 , 0.88]), array([0.98, 0.92]))
     """
     p, count = np.asarray(mean, dtype=np.float64), np.asarray(n, dtype=np.float64)
+    from scipy import special  # slow to load: those who only name these functions do not wait for it
+
     z = special.ndtri(0.5 + confidence / 2)
     centre = (p + z * z / (2 * count)) / (1 + z * z / count)
     half = z / (1 + z * z / count) * np.sqrt(p * (1 - p) / count + z * z / (4 * count * count))
@@ -31,6 +32,8 @@ def beta_interval(good: Floats, bad: Floats, confidence: float = 0.95) -> tuple[
     """Central interval of a beta distribution with these pseudo-counts."""
     tail = (1 - confidence) / 2
     a, b = np.maximum(good, 1e-9), np.maximum(bad, 1e-9)
+    from scipy import special
+
     return special.betaincinv(a, b, tail), special.betaincinv(a, b, 1 - tail)
 
 

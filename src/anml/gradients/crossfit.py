@@ -17,21 +17,10 @@ from torch import Tensor
 from anml.core.checks import Array, Floats, Ints
 from anml.core.domain import Task
 from anml.core.folds import assign_folds
+from anml.core.profile import Training
+from anml.core.progress import Progress, ticker
 from anml.gradients.mlp import Data, Networks, Shape, initialise, losses, predict, train
 from anml.gradients.threads import threads
-
-Progress = Callable[[str, int, int], None]
-
-
-@dataclass(frozen=True)
-class Training:
-    """How networks of a cross-fit are built and trained."""
-
-    hidden: tuple[int, ...] = (64, 32)
-    max_epochs: int = 300
-    folds: int = 5
-    lr: float = 1e-3
-    batch: int | None = None
 
 
 @dataclass(frozen=True)
@@ -178,14 +167,3 @@ def as_tensors(
 def as_numpy(tensor: Tensor) -> Floats:
     """In double precision, on the host."""
     return tensor.double().cpu().numpy()
-
-
-def ticker(progress: Progress | None, what: str, of: int) -> Callable[[int], bool]:
-    """Report epochs under a name; never asks to stop."""
-
-    def tick(epoch: int) -> bool:
-        if progress is not None:
-            progress(what, epoch, of)
-        return False
-
-    return tick

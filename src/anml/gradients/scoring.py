@@ -4,18 +4,19 @@ Memorised labels have no gradient, so how long the scoring model trains decides 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from anml.core.checks import Array, Floats, one_of, whole
+from anml.core.checks import Array, Floats
 from anml.core.domain import Task
-from anml.core.errors import InputError, UnknownNameError
+from anml.core.profile import Profile, profile_of
+from anml.core.progress import Progress, ticker
 from anml.core.signals.quality import neighbours, quality
-from anml.gradients.crossfit import CrossFit, Progress, Training, as_numpy, as_tensors, cross_fit, ticker
+from anml.gradients.crossfit import CrossFit, as_numpy, as_tensors, cross_fit
 from anml.gradients.factors import Factors, network_factors
 from anml.gradients.krum import krum_scores
 from anml.gradients.mlp import Data, initialise, losses, train
@@ -26,53 +27,6 @@ EXACT_UP_TO = 10_000
 REFERENCES = 2_048
 # Above this many pairs distances are worth all threads.
 MANY_PAIRS = 4_000_000
-
-
-@dataclass(frozen=True)
-class Profile:
-    """How the scoring model is trained and read.
-
-    Parameters
-    ----------
-    hidden
-        Widths of the hidden layers.
-    epochs
-        How long it trains; None stops early by held-out likelihood, after at most `max_epochs`.
-    k
-        Neighbours in a Krum score; None is the classic n - f - 2, with f from `malicious`.
-    references
-        Seek neighbours among this many random samples; None takes all up to 10,000 samples and
-        2,048 above, 0 takes all.
-    method
-        Where raw scores come from: a name in `SCORERS`.
-    """
-
-    hidden: tuple[int, ...] = (64, 32)
-    epochs: int | None = None
-    max_epochs: int = 300
-    folds: int = 5
-    lr: float = 1e-3
-    batch: int | None = None
-    k: int | None = 10
-    malicious: float | None = None
-    references: int | None = None
-    method: str = "krum"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "hidden", tuple(self.hidden))
-        if any(whole("a width of hidden", width) < 1 for width in self.hidden):
-            raise InputError(f"hidden layers must have at least one unit each, got {self.hidden}")
-        for name in ("epochs", "max_epochs", "batch"):
-            value = getattr(self, name)
-            if value is not None and whole(name, value) < 1:
-                raise InputError(f"{name} must be at least 1, got {value}")
-        if whole("folds", self.folds) < 2:
-            raise InputError(f"folds must be at least 2, got {self.folds}")
-        one_of("score", self.method, SCORERS)
-
-    def training(self) -> Training:
-        """How the networks behind the scores are trained."""
-        return Training(self.hidden, self.max_epochs, self.folds, self.lr, self.batch)
 
 
 @dataclass(frozen=True)
@@ -119,33 +73,13 @@ def _confidence(factors: Factors, held_out_loss: Floats, profile: Profile, seed:
     return 1.0 - np.exp(-held_out_loss)
 
 
-# Raw scores by name; low is consistent.
+# Raw scores by name (`SCORES`); low is consistent.
 SCORERS: dict[str, Callable[[Factors, Floats, Profile, int], Floats]] = {
     "krum": _krum,
     "norm": _norm,
     "loss": _loss,
     "confidence": _confidence,
 }
-
-PROFILES: dict[str, Profile] = {
-    "default": Profile(),
-    "paper": Profile(epochs=200, k=10, references=0),
-}
-
-
-def profile_of(profile: str | Profile | dict[str, Any]) -> Profile:
-    """Return a profile given by name, by what differs from the default, or as it is."""
-    if isinstance(profile, str):
-        if profile not in PROFILES:
-            raise UnknownNameError("profile", profile, PROFILES)
-        return PROFILES[profile]
-    if isinstance(profile, dict):
-        for name in profile:
-            one_of("profile setting", name, [f.name for f in fields(Profile)])
-        return replace(PROFILES["default"], **profile)
-    if not isinstance(profile, Profile):
-        raise InputError(f"profile must be a name, a dict or a Profile, got {profile!r}")
-    return profile
 
 
 def score(

@@ -13,12 +13,12 @@ from anml.intake.contributions import (
     Contributions,
     gather,
     label_text,
-    read_json,
     record,
     records,
     scalars,
     utc_text,
 )
+from anml.intake.file import File, as_file
 
 SOURCE = "argilla"
 NO_STATUS = (
@@ -27,9 +27,11 @@ NO_STATUS = (
 )
 
 
-def read_argilla(path: Path, question: str | None = None, time: str | None = None) -> Contributions:
+def read_argilla(source: Path | File, question: str | None = None, time: str | None = None) -> Contributions:
     """Read an export; `question` names one of several, `time` a metadata field with the time."""
-    found = read_json(path)
+    file = as_file(source)
+    path = file.path
+    found = file.json
     found = found.get("records", [found]) if isinstance(found, dict) else found
     if not isinstance(found, list) or not all(isinstance(entry, dict) for entry in found):
         raise InputError(f"{path.name} is not an Argilla export: a list of records was expected")

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from anml.core.errors import InputError
+from anml.intake.file import File, as_file
 from anml.intake.plain import as_text
-from anml.intake.tables import read_table
 
 ROWS: dict[str, type[pl.DataType]] = {
     "item": pl.String,
@@ -37,7 +37,6 @@ PLATFORMS = (UNKNOWN_REVIEWER, "toloka requester", "mturk requester", "retractio
 # Columns that a table made of an export may have beside its rows: what is known of the labels.
 KNOWN, REVIEWED, IS_TRUTH = "known", "reviewed", "is_ground_truth"
 MOST_OF_ROWS = 0.5
-LARGEST_FILE = 2 * 1024**3
 
 
 class Contributions(NamedTuple):
@@ -88,47 +87,6 @@ def check(found: Contributions) -> Contributions:
             "is often put in place of the people who did the work; see `anml ledger map`"
         )
     return found._replace(rows=rows, warnings=warnings)
-
-
-def read_json(path: Path) -> Any:
-    """Read a JSON file, or lines of JSON, of a bounded size."""
-    if not path.is_file():
-        raise InputError(f"there is no file {path}")
-    if path.stat().st_size > LARGEST_FILE:
-        raise InputError(f"{path.name} is larger than {LARGEST_FILE // 1024**3} GiB; split it first")
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path.name} is not UTF-8 text (at byte {error.start}); save it as UTF-8") from None
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
-    if not text.strip():
-        raise InputError(f"{path.name} is empty")
-    try:
-        value = _parsed_json(text)
-        if "\\ud" in text.lower():
-            # Half of a letter that needs two: no text, and nothing could be written of it.
-            json.dumps(value, ensure_ascii=False).encode()
-        return value
-    except UnicodeEncodeError as error:
-        half = error.object[error.start]
-        raise InputError(f"{path.name} holds {half!a}, which is half of a letter; write it again") from None
-    except json.JSONDecodeError as error:
-        where = f"line {error.lineno}: {error.msg}"
-        raise InputError(f"{path.name} is neither JSON nor lines of JSON ({where})") from None
-    except RecursionError:
-        raise InputError(f"{path.name} is nested too deeply for an export") from None
-
-
-def _parsed_json(text: str) -> Any:
-    """One value, or one on each line; the error is that of the file read as one value."""
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        try:
-            return [json.loads(line) for line in text.splitlines() if line.strip()]
-        except json.JSONDecodeError:
-            raise error from None
 
 
 def records(value: Any, what: str) -> list[dict[str, Any]]:
@@ -189,9 +147,9 @@ def _parsed(text: str, formats: Sequence[str]) -> datetime | None:
     return None
 
 
-def read_typed(path: Path, texts: Sequence[str]) -> pl.DataFrame:
+def read_typed(source: Path | File, texts: Sequence[str]) -> pl.DataFrame:
     """A table whose identifiers and labels (those of `texts` that it has) are text."""
-    frame = read_table(path).frame
+    frame = as_file(source).table.frame
     return frame.with_columns(as_text(frame[name]) for name in texts if name in frame.columns)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from anml.core.errors import InputError
-from anml.intake.contributions import read_json
+from anml.intake.file import File, as_file
 
 # The end of a property's address, and the part it plays.
 _PROPERTIES = {
@@ -31,9 +31,11 @@ class Description(NamedTuple):
     file: str | None
 
 
-def read_croissant(path: Path) -> Description:
+def read_croissant(source: Path | File) -> Description:
     """Read the mapping of columns."""
-    about = read_json(path)
+    file = as_file(source)
+    path = file.path
+    about = file.json
     if not isinstance(about, dict) or "recordSet" not in about:
         raise InputError(f"{path.name} is not a Croissant description: it has no recordSet")
     columns: dict[str, str | None] = {}

@@ -9,8 +9,8 @@ import polars as pl
 from anml.core.checks import one_of
 from anml.core.errors import InputError
 from anml.intake.contributions import Contributions, gather, read_typed, scalars, utc_text
+from anml.intake.file import File, as_file
 from anml.intake.roles import TRUTHS, is_named
-from anml.intake.tables import read_table
 
 # MTurk writes times such as "Mon Mar 09 22:16:08 PST 2026"; the zone is turned into an offset first.
 _MTURK_TIME = ("%a %b %d %H:%M:%S %z %Y",)
@@ -27,9 +27,10 @@ _IDENTIFIERS = (
 _ZONES = {"PST": "-0800", "PDT": "-0700", "UTC": "+0000", "GMT": "+0000"}
 
 
-def read_crowd(path: Path, preset: str, **columns: str | None) -> Contributions:
+def read_crowd(source: Path | File, preset: str, **columns: str | None) -> Contributions:
     """Read a table by one of `PRESETS`."""
-    frame = read_typed(path, read_table(path).frame.columns if preset == "crowd-wide" else _IDENTIFIERS)
+    file = as_file(source)
+    frame = read_typed(file, file.table.frame.columns if preset == "crowd-wide" else _IDENTIFIERS)
     return PRESETS[one_of("preset", preset, PRESETS)](frame, columns)
 
 

@@ -7,12 +7,12 @@ from typing import Any
 from anml.core.checks import one_of
 from anml.core.errors import InputError
 from anml.intake.argilla import read_argilla
-from anml.intake.contributions import Contributions, read_json
+from anml.intake.contributions import Contributions
 from anml.intake.croissant import read_croissant
 from anml.intake.crowd import PRESETS, read_crowd
+from anml.intake.file import File, as_file
 from anml.intake.label_studio import read_label_studio
 from anml.intake.mapped import read_mapped
-from anml.intake.tables import read_table
 
 Chosen = dict[str, str | None]
 AUTO, TABLE = "auto", "table"
@@ -24,42 +24,44 @@ MARKS = {
 }
 
 
-def _croissant(path: Path, columns: Chosen) -> Contributions:
-    about = read_croissant(path)
+def _croissant(file: File, columns: Chosen) -> Contributions:
+    about = read_croissant(file)
     if about.file is None:
-        raise InputError(f"{path.name} does not say which local file holds the data")
+        raise InputError(f"{file.path.name} does not say which local file holds the data")
     given = {role: name for role, name in columns.items() if name is not None}
-    return read_mapped(path.parent / about.file, {**about.columns, **given})
+    return read_mapped(file.path.parent / about.file, {**about.columns, **given})
 
 
 # Readers by format; each takes the file and the columns that were named.
-FORMATS: dict[str, Callable[[Path, Chosen], Contributions]] = {
+FORMATS: dict[str, Callable[[File, Chosen], Contributions]] = {
     TABLE: read_mapped,
-    "label-studio": lambda path, columns: read_label_studio(path, columns.get("label")),
-    "argilla": lambda path, columns: read_argilla(path, columns.get("label"), columns.get("time")),
+    "label-studio": lambda file, columns: read_label_studio(file, columns.get("label")),
+    "argilla": lambda file, columns: read_argilla(file, columns.get("label"), columns.get("time")),
     "croissant": _croissant,
     **{
-        name: lambda path, columns, name=name: read_crowd(path, name, **columns)  # type: ignore[misc]
+        name: lambda file, columns, name=name: read_crowd(file, name, **columns)  # type: ignore[misc]
         for name in PRESETS
     },
 }
 
 
-def read_export(path: Path, format: str, columns: Chosen) -> tuple[str, Contributions]:
+def read_export(source: Path | File, format: str, columns: Chosen) -> tuple[str, Contributions]:
     """Read a file by its format, recognised where that is `auto`; returns the format as well."""
     one_of("format", format, (AUTO, *FORMATS))
+    file = as_file(source)
     try:
-        found = recognise(path) if format == AUTO else format
-        return found, FORMATS[found](path, columns)
+        found = recognise(file) if format == AUTO else format
+        return found, FORMATS[found](file, columns)
     except RecursionError:
-        raise InputError(f"{path.name} is nested too deeply for an export") from None
+        raise InputError(f"{file.path.name} is nested too deeply for an export") from None
 
 
-def recognise(path: Path) -> str:
+def recognise(source: Path | File) -> str:
     """Say which format a file has, by its keys or columns; `table` where it is any other table."""
-    if path.suffix.lower() in JSON:
-        return _of_json(read_json(path), path.name)
-    columns = set(read_table(path).frame.columns)
+    file = as_file(source)
+    if file.path.suffix.lower() in JSON:
+        return _of_json(file.json, file.path.name)
+    columns = set(file.table.frame.columns)
     return next((name for name, marks in MARKS.items() if marks <= columns), TABLE)
 
 

@@ -11,12 +11,12 @@ from anml.intake.contributions import (
     Contributions,
     gather,
     label_text,
-    read_json,
     record,
     records,
     scalars,
     utc_text,
 )
+from anml.intake.file import File, as_file
 
 SOURCE = "label-studio"
 # What the last action on an annotation says where the list of reviews is not exported.
@@ -25,9 +25,11 @@ _ACTIONS = {"accepted": "review-accepted", "fixed_and_accepted": "fixed", "rejec
 _PLACES = {"start", "end", "x", "y", "width", "height", "rotation", "text_start", "globalOffsets"}
 
 
-def read_label_studio(path: Path, question: str | None = None) -> Contributions:
+def read_label_studio(source: Path | File, question: str | None = None) -> Contributions:
     """Read an export; `question` is the control tag (`from_name`) where a task has several."""
-    tasks = read_json(path)
+    file = as_file(source)
+    path = file.path
+    tasks = file.json
     tasks = [tasks] if isinstance(tasks, dict) else tasks
     if not isinstance(tasks, list) or not all(isinstance(task, dict) for task in tasks):
         raise InputError(f"{path.name} is not a Label Studio export: a list of tasks was expected")

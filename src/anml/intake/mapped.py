@@ -7,9 +7,9 @@ import polars as pl
 
 from anml.core.errors import InputError
 from anml.intake.contributions import UNKNOWN_REVIEWER, Contributions, gather, scalars, utc_text
+from anml.intake.file import File, as_file
 from anml.intake.plain import as_text
 from anml.intake.roles import ALIASES, TRUTHS, is_named
-from anml.intake.tables import read_table
 
 # The parts a column can play here; names people use for them are those of `anml audit`, and these.
 NAMES: dict[str, tuple[str, ...]] = {
@@ -27,9 +27,9 @@ _REVIEWS = {
 }
 
 
-def read_mapped(path: Path, columns: dict[str, str | None] | None = None) -> Contributions:
+def read_mapped(source: Path | File, columns: dict[str, str | None] | None = None) -> Contributions:
     """Read a table; `columns` maps our names to the file's, the rest is found by common names."""
-    frame = read_table(path).frame
+    frame = as_file(source).table.frame
     chosen = choose(frame.columns, columns or {})
     texts = [name for role, name in chosen.items() if role not in ("time", "reviewed_at")]
     frame = frame.with_columns(as_text(frame[name]) for name in texts)

@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 import polars as pl
 
-from anml.core.canonical import sha256
 from anml.core.checks import one_of
 from anml.core.signals.policy import Evidence, Policy, Verdict
 from anml.intake.contributions import IS_TRUTH, KNOWN, PLATFORMS, REVIEWED, Contributions
-from anml.intake.exports import AUTO, FORMATS, JSON, MARKS, TABLE, Chosen, read_export, recognise
+from anml.intake.exports import AUTO, FORMATS, TABLE, Chosen, read_export, recognise
+from anml.intake.file import File
 from anml.intake.pictures import read_folder
-from anml.intake.tables import Table, read_table
+from anml.intake.tables import Table
 
 # The columns by which rows written by `anml ledger import --out` are known.
 IMPORTED = ("item", "contributor", "label", "verification", "reputation", "level", "evidence", "batch")
@@ -43,14 +43,9 @@ def read_source(path: Path, format: str, given: Chosen) -> Source:
     one_of("format", format, (AUTO, *FORMATS))
     if path.is_dir() and format in (AUTO, TABLE):
         return plain_source(read_folder(path))
-    if format == AUTO and path.suffix.lower() not in JSON:
-        table = read_table(path)
-        if not any(marks <= set(table.frame.columns) for marks in MARKS.values()):
-            return plain_source(table)
-    elif format == TABLE:
-        return plain_source(read_table(path))
-    found = recognise(path) if format == AUTO else format
-    return _export(path, found, given)
+    file = File(path)
+    found = recognise(file) if format == AUTO else format
+    return plain_source(file.table) if found == TABLE else _export(file, found, given)
 
 
 def plain_source(table: Table) -> Source:
@@ -66,12 +61,12 @@ def plain_source(table: Table) -> Source:
     return Source(table, "ledger rows", "", roles, beside, [note], [], about_v)
 
 
-def _export(path: Path, format: str, given: Chosen) -> Source:
-    _, found = read_export(path, format, given)
+def _export(file: File, format: str, given: Chosen) -> Source:
+    _, found = read_export(file, format, given)
     rows = found.rows
     rows = rows.select(name for name in rows.columns if rows[name].null_count() < rows.height)
     people = rows["contributor"].n_unique()
-    notes = [f"{path.name} was read as {format}: {rows.height} labels by {people} contributors"]
+    notes = [f"{file.path.name} was read as {format}: {rows.height} labels by {people} contributors"]
     roles, about_v = {"label": "label", "contributor": "contributor", "item": "item"}, ""
     rows, known = _with_known(rows, found)
     roles |= known
@@ -85,7 +80,7 @@ def _export(path: Path, format: str, given: Chosen) -> Source:
             "with --ledger it comes from evidence on record"
         )
     beside = tuple(name for name in BESIDE if name in rows.columns)
-    table = Table(rows, path.name, sha256(path.read_bytes()))
+    table = Table(rows, file.path.name, file.sha256)
     return Source(table, format, found.source, roles, beside, notes, found.warnings, about_v)
 
 

@@ -7,10 +7,10 @@ import numpy as np
 
 from anml.assess.assess import Known, Policy, assess
 from anml.core.evidence.belief import Belief
+from anml.core.profile import PROFILES
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.temporal import Decay
 from anml.core.weigh import RECIPES
-from anml.gradients.scoring import PROFILES
 from anml.lab.cases import Case
 from anml.lab.spec import Setting
 

@@ -61,6 +61,12 @@ def wanted(
     return found
 
 
+def methods_in(experiment: Experiment, dataset: str, cells: Collection[str] | None) -> list[tuple[Key, str]]:
+    """The like, one by one: a condition and a method each."""
+    found = wanted(experiment, dataset, cells).items()
+    return [(key, method) for key, (_, methods) in found for method in methods]
+
+
 def _versions(experiment: Experiment, setting: Setting, method: str) -> dict[str, int]:
     recipe = experiment.methods.get(method)
     named = {

@@ -6,7 +6,7 @@ other modules know, what fits together, and what is said about the rows (`anml.l
 
 from anml.core.checks import one_of
 from anml.core.errors import InputError
-from anml.gradients.scoring import PROFILES
+from anml.core.profile import PROFILES
 from anml.lab.cases import ATTACKS, CREDENTIALS
 from anml.lab.fields import unlike, within
 from anml.lab.judges import JUDGES, NEEDED

@@ -19,12 +19,13 @@ from anml.core.calibration import reliability
 from anml.core.checks import Floats
 from anml.core.combine import correlation
 from anml.core.domain import Recipe, Signals, Weighting
+from anml.core.profile import PROFILES
 from anml.core.signals.quality import neighbours, quality
 from anml.core.weigh import weigh_signals
 from anml.gradients.factors import network_factors
 from anml.gradients.krum import krum_scores
 from anml.gradients.mlp import Data, Networks, Shape, initialise, predict, train
-from anml.gradients.scoring import PROFILES, score
+from anml.gradients.scoring import score
 from anml.gradients.threads import threads
 from anml.lab.belief import believed
 from anml.lab.cases import Case, make_case

@@ -9,11 +9,10 @@ from collections.abc import Mapping
 import sqlalchemy as sa
 
 from anml.core.checks import one_of
-from anml.core.errors import ConflictError, InputError
+from anml.core.errors import ConflictError
 from anml.ledger import kinds, two_people
 from anml.ledger.log import Event, events
 from anml.ledger.money_parts import Disputes, Settlement, Settlements
-from anml.ledger.parts import Proposals
 from anml.ledger.rules_money import REASONS
 from anml.ledger.schema import posting
 from anml.ledger.state import POOL, loaded
@@ -34,11 +33,6 @@ def settlement(connection: sa.Connection, sid: str) -> Settlement:
 def settlements(connection: sa.Connection) -> list[Settlement]:
     """All settlements, oldest first."""
     return list(loaded(Settlements, connection).found.values())
-
-
-def disputed(connection: sa.Connection, sid: str) -> set[str]:
-    """Contributors with an open dispute in a settlement; an answer that moves money closes none by itself."""
-    return loaded(Disputes, connection).waiting(sid)
 
 
 def draft(tx: Writer, proposal: Settlement) -> Event:
@@ -109,11 +103,11 @@ def release(tx: Writer, sid: str, reputations: Mapping[str, int], by: str | None
     """
     who = tx.who(by)
     found = tx.state.part(Settlements).expect(sid, "posted")
-    tx.state.balances.preload("held:", found.currency, sid)
+    held = tx.state.balances.of_kind("held:", found.currency, sid)
     waiting = tx.state.part(Disputes).waiting(sid)
     made = []
     for pid, r in sorted(reputations.items()):
-        if tx.state.balances.get(f"held:{pid}", found.currency, sid) and pid not in waiting:
+        if held.get(pid) and pid not in waiting:
             # Nothing held means nothing to do, so a repeat has no effect; the key only has to be new.
             key = f"release/{sid}/{pid}/{tx.next_seq}"
             made.append(tx.append(kinds.RELEASED, key, pid, {"r": r}, sid))
@@ -134,16 +128,6 @@ def propose_reversal(tx: Writer, sid: str, pid: str, amount: int, reason: str, b
         raise ConflictError(f"1 to {left} micro-units of {pid} in {sid} can be reversed, got {amount}")
     body = {"reason": reason, "amount": amount}
     return two_people.propose(tx, kinds.REVERSED, pid, body, by, settlement=sid)
-
-
-def confirm_reversal(tx: Writer, number: int, by: str | None) -> Event:
-    """Second person: take the amount back."""
-    found = tx.state.part(Proposals).open(number)
-    if found.step != kinds.REVERSED:
-        raise InputError(f"proposal {number} is no reversal")
-    body = {**found.body, "proposal": number}
-    key = f"proposal/{number}/confirmed"
-    return tx.append(kinds.REVERSED, key, found.subject, body, found.settlement, tx.who(by))
 
 
 def _reverse_all(tx: Writer, sid: str, superseded_by: str) -> None:

@@ -10,6 +10,7 @@ from anml.core.canonical import digest, sha256
 from anml.core.checks import one_of
 from anml.core.errors import InputError, IntegrityError
 from anml.core.signals.policy import KINDS, VOUCHED, Evidence, TrustRule
+from anml.core.signals.standing import Entry
 from anml.ledger import dsse, kinds, people, trust
 from anml.ledger.log import Event, events, known_keys
 from anml.ledger.parts import Keys, People, TrustedKey
@@ -188,15 +189,6 @@ def _weighed(e: Evidence, standing: frozenset[str], known: People) -> Evidence:
     unnamed = e.issuer not in known.since and e.kind in _UNNAMED
     counts = e.issuer in standing or unnamed or e.kind == "agreement"
     return e if counts or e.vouched == "nobody" else e._replace(vouched="nobody")
-
-
-class Entry(NamedTuple):
-    """A record as a report shows it: with the state of its signature, and the envelope's SHA-256."""
-
-    record: Evidence
-    recorded: str
-    signature: str
-    envelope: str
 
 
 def entries(ledger: Ledger, connection: sa.Connection, pids: Iterable[str]) -> dict[int, Entry]:

@@ -31,6 +31,11 @@ class Member(NamedTuple):
     since: str
     until: str | None = None
 
+    @property
+    def public_key(self) -> str:
+        """Their key as text."""
+        return keys.public_text(self.public)
+
 
 class Staff:
     """Who may act, and what the ledger said of itself when it was made."""

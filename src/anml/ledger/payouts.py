@@ -42,7 +42,7 @@ def create(
     body = {"currency": check_currency(currency), "threshold": threshold}
     if repeated := tx.repeated(kinds.BATCHED, f"payout/{batch}", batch, body, who):
         return repeated
-    tx.state.balances.preload("payable:", currency)
+    tx.state.balances.of_kind("payable:", currency)
     for pid, amount in due(tx.connection, currency, threshold).items():
         if pid in papers:
             sent = {"batch": batch, "amount": amount, **papers[pid]._asdict()}

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from anml.core.canonical import sha256
 from anml.core.settle import UNIT
 from anml.core.signals.policy import Evidence, Policy, Verdict
+from anml.core.signals.standing import Standing
 from anml.core.signals.track_record import DAY, Scored, Track, TrackRule, replay, with_floor
 from anml.ledger import evidence, kinds, trust
 from anml.ledger.kinds import CREDITED
@@ -37,21 +38,6 @@ class Score(NamedTuple):
     quality: int
     items: tuple[str, ...]
     of: int
-
-
-class Standing(NamedTuple):
-    """A contributor at one moment, in one domain."""
-
-    pid: str
-    since: str
-    prior: int
-    track: Track
-    r: float
-    verdict: Verdict
-    flagged: bool
-    verified: bool
-    newcomer: bool
-    needs: tuple[str, ...]
 
 
 def item_mark(source: str, item: str) -> str:

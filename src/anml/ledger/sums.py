@@ -30,13 +30,21 @@ class Balances:
     def __init__(self, connect: Connect = None) -> None:
         self.connect = connect
         self._known: dict[Account, int] = {}
+        # Kinds of accounts that were looked up as a whole: what is not in `_known` of these is nothing.
+        self._whole: set[Account] = set()
 
     def fold(self, e: Event) -> None:
         """Take in the money of one entry."""
         for item in e.postings:
             account = account_of(item, e.settlement)
-            if self.connect is None or account in self._known:
+            if self.connect is None or account in self._known or self._is_whole(account):
                 self._known[account] = self._known.get(account, 0) + item.amount
+
+    def _is_whole(self, account: Account) -> bool:
+        return any(
+            account[0].startswith(prefix) and account[1:] == (currency, settlement)
+            for prefix, currency, settlement in self._whole
+        )
 
     def get(self, account: str, currency: str, settlement: str = "") -> int:
         """What is on one account."""
@@ -47,12 +55,18 @@ class Balances:
                 self._known[key] = balance(self.connect(), account, currency, key[2] or None)
         return self._known[key]
 
-    def preload(self, prefix: str, currency: str, settlement: str = "") -> None:
-        """Look up all accounts of one kind at once."""
-        if self.connect is None:
-            return
-        for name, amount in balances(self.connect(), prefix, currency, settlement or None).items():
-            self._known[account_of(Posting(prefix + name, currency, 0), settlement)] = amount
+    def of_kind(self, prefix: str, currency: str, settlement: str = "") -> dict[str, int]:
+        """What is on all accounts of one kind, by what follows the prefix; looked up once, all together."""
+        kind = account_of(Posting(prefix, currency, 0), settlement)
+        if self.connect is not None and kind not in self._whole:
+            for name, amount in balances(self.connect(), prefix, currency, kind[2] or None).items():
+                self._known[prefix + name, *kind[1:]] = amount
+            self._whole.add(kind)
+        return {
+            account.removeprefix(prefix): amount
+            for (account, *rest), amount in self._known.items()
+            if account.startswith(prefix) and tuple(rest) == kind[1:]
+        }
 
     def currencies(self, account: str) -> list[str]:
         """The currencies that an account was ever used in, sorted."""

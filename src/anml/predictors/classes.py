@@ -12,7 +12,9 @@ import numpy as np
 import torch
 
 from anml.core.checks import Floats, Ints
-from anml.gradients.crossfit import CrossFit, Progress, Training, cross_fit, network_folds
+from anml.core.profile import Training
+from anml.core.progress import Progress
+from anml.gradients.crossfit import CrossFit, cross_fit, network_folds
 from anml.gradients.devices import current
 from anml.gradients.mlp import Networks, predict
 from anml.predictors.gaussians import MOVED, ClassGaussians
@@ -20,8 +22,8 @@ from anml.predictors.gaussians import MOVED, ClassGaussians
 # A predictor learns from so many rows at most: more of them hardly change what it predicts.
 MOST_ROWS = 20_000
 TREES = 20
-# Rows that settle the clouds; a column of fewer different values is a category.
-CLOUD_ROWS, FEW_VALUES = 2_000, 8
+# Rows that settle the Gaussians; a column of fewer different values is a category.
+GAUSSIAN_ROWS, FEW_VALUES = 2_000, 8
 # Folds of contributors: so many that contributors of one kind are seldom all held out together; and rows
 # that are enough to see whether the others' tell what theirs are.
 CONTRIBUTOR_FOLDS, CHECKED_ROWS = 8, 5_000
@@ -125,11 +127,11 @@ def logistic(rows: Rows, weight: Floats | None) -> Floats:
 
 
 def gaussians(rows: Rows, weight: Floats | None) -> Floats:
-    """One normal cloud per class, with a shared and shrunk covariance."""
+    """One Gaussian per class, with a shared and shrunk covariance."""
     return _cross_fitted(lambda _: ClassGaussians(), rows, weight)
 
 
-class Clouds(NamedTuple):
+class GaussianFit(NamedTuple):
     """Class Gaussians that see through wrong labels, fitted to all rows.
 
     Parameters
@@ -137,7 +139,7 @@ class Clouds(NamedTuple):
     log_p
         Log-probabilities of the classes (n, classes).
     rate, overlap
-        Share of wrong labels, and of samples that belong to another than their nearest cloud.
+        Share of wrong labels, and of samples that belong to another than their nearest class.
     moved
         How far wrong samples were moved towards the class they are labelled as.
     """
@@ -148,22 +150,26 @@ class Clouds(NamedTuple):
     moved: float
 
 
-def clouds_of(rows: Rows, weight: Floats | None = None, moves: Sequence[float] = MOVED) -> Clouds | None:
+def class_gaussians(
+    rows: Rows, weight: Floats | None = None, moves: Sequence[float] = MOVED
+) -> GaussianFit | None:
     """The likeliest class Gaussians over how far wrong samples were moved.
 
-    None where clouds are no picture of the rows: classes of a few rows, or columns that are categories.
+    None where Gaussians are no picture of the rows: classes of a few rows, or columns that are categories.
     """
-    some = rows.some(CLOUD_ROWS)
+    some = rows.some(GAUSSIAN_ROWS)
     x, y = rows.x[some], rows.y[some]
     if np.bincount(y, minlength=rows.classes).min() < 3 or not _measured(x):
         return None
     counts = None if weight is None else weight[some]
     best = max((ClassGaussians(moved).fit(x, y, counts) for moved in moves), key=lambda fit: fit.likelihood)
     overlap = 1 - float(np.exp(best.parts(x).truth.max(axis=1)).mean())
-    return Clouds(_unsure(np.exp(best.labelled(rows.x, rows.y)), rows.prior), best.rate, overlap, best.moved)
+    return GaussianFit(
+        _unsure(np.exp(best.labelled(rows.x, rows.y)), rows.prior), best.rate, overlap, best.moved
+    )
 
 
-def clouds_likelihood(rows: Rows, moved: float) -> float:
+def gaussians_likelihood(rows: Rows, moved: float) -> float:
     """Held-out log-likelihood of the labels, right or wrong, by class Gaussians."""
 
     class Labels(ClassGaussians):
@@ -175,7 +181,7 @@ def clouds_likelihood(rows: Rows, moved: float) -> float:
 
 
 def _measured(x: Floats) -> bool:
-    """Whether most columns are measurements: the corners that categories make look like clouds far apart."""
+    """Whether most columns are measurements: corners that categories make look like Gaussians far apart."""
     values = np.array([len(np.unique(column)) for column in x.T])
     return bool((values > FEW_VALUES).sum() > (values > 1).sum() / 2)
 

@@ -1,9 +1,9 @@
-"""Class Gaussians: every class is one normal cloud, and labels may be wrong.
+"""Class Gaussians: every class is one normal density, and labels may be wrong.
 
 Linear discriminant analysis, except that some labels are wrong: their samples come from another class and
 may have been moved part of the way towards the class they are labelled as. A flexible model learns such
-samples where they sit together; clouds cannot. Expectation-maximisation, in which only rows that are
-believed decide where the clouds are.
+samples where they sit together; densities cannot. Expectation-maximisation, in which only rows that are
+believed decide where they lie.
 """
 
 from typing import NamedTuple
@@ -13,9 +13,9 @@ from scipy import linalg, special
 
 from anml.core.checks import Floats, Ints
 
-# Directions of most spread that the clouds look at.
+# Directions of most spread that the Gaussians look at.
 DIRECTIONS = 64
-# Share of the covariance that is replaced by a sphere, and steps at most: rounder clouds find their way where
+# Share of the covariance that is replaced by a sphere, and steps at most: rounder ones find their way where
 # features depend on each other.
 STAGES = ((0.5, 12), (0.25, 60))
 # How far wrong samples may have been moved towards the class they are labelled as.
@@ -43,13 +43,13 @@ class Parts(NamedTuple):
 
 
 class ClassGaussians:
-    """One normal cloud per class with a shared covariance; a share of the labels is wrong."""
+    """One Gaussian per class with a shared covariance; a share of the labels is wrong."""
 
     def __init__(self, moved: float = 0.0) -> None:
         self.moved = moved
 
     def fit(self, x: Floats, y: Ints, sample_weight: Floats | None = None) -> "ClassGaussians":
-        """Find clouds, the rate of wrong labels and where they come from."""
+        """Find the classes, the rate of wrong labels and where they come from."""
         weight = np.ones(len(y)) if sample_weight is None else sample_weight
         self.classes_, code = np.unique(y, return_inverse=True)
         classes, rows = len(self.classes_), np.arange(len(y))
@@ -107,7 +107,7 @@ class ClassGaussians:
         return Parts(right + np.log1p(-self.rate), wrong + np.log(self.rate))
 
     def _volume(self, z: Floats, weight: Floats) -> float:
-        """What all clouds share of the log density."""
+        """What all classes share of the log density."""
         u = linalg.solve_triangular(self.root, z.T, lower=True)
         return float(0.5 * (np.square(u) @ weight).sum() + weight.sum() * np.log(np.diag(self.root)).sum())
 

@@ -41,10 +41,10 @@ def dividemix(x: Any, y: Any, classes: int, plan: Plan | None = None) -> Reweigh
     adam, generator = Adam(networks, how.lr), torch.Generator().manual_seed(how.seed)
     targets = one_hot(rows.y, classes)
     first = max(1, round(WARM_UP * how.epochs))
-    clean = np.ones((2, len(rows.y)))
+    believed = np.ones((2, len(rows.y)))
     for epoch in range(how.epochs):
         if epoch >= first:
-            clean = p_clean(as_array(loss_of(networks, rows)), how.seed)
+            believed = p_correct(as_array(loss_of(networks, rows)), how.seed)
         for places in batches(len(rows.y), how, generator):
             if epoch < first:
                 both = rows.x[places].expand(2, -1, -1)
@@ -52,13 +52,13 @@ def dividemix(x: Any, y: Any, classes: int, plan: Plan | None = None) -> Reweigh
                 adam.step(both, targets[places].expand(2, -1, -1), weight)
             else:
                 ramp = min(1.0, (epoch - first) / max(how.epochs - first, 1))
-                sure = torch.as_tensor(clean[:, places.numpy()]).float()
+                sure = torch.as_tensor(believed[:, places.numpy()]).float()
                 _mixmatch(adam, rows, targets, sure, places, ramp, generator)
-    return Reweighted(networks, clean.mean(axis=0))
+    return Reweighted(networks, believed.mean(axis=0))
 
 
-def p_clean(losses: Floats, seed: int) -> Floats:
-    """P(clean) of each row for each network: that of the component of low losses."""
+def p_correct(losses: Floats, seed: int) -> Floats:
+    """Probability that each label is right for each network: that of the component of low losses."""
     from sklearn.mixture import GaussianMixture
 
     found = np.ones_like(losses)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from anml.app.slices import holds_parquet
+from anml.app.sources import Place, finish, fit, folder_of, read
 from anml.core.errors import InputError
 from anml.surfaces.audit_options import (
     Address,
@@ -49,9 +51,7 @@ from anml.surfaces.audit_options import (
     Verification,
     request_of,
 )  # fmt: skip
-from anml.surfaces.ledger_common import Keys, LedgerUrl, PolicyFile
-from anml.surfaces.slices import holds_parquet
-from anml.surfaces.sources import Accounts, Format, Place, TrackDomain, finish, fit, folder_of, read
+from anml.surfaces.ledger_common import Accounts, Format, Keys, LedgerUrl, PolicyFile, TrackDomain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -91,10 +91,8 @@ def audit(
         gold, features, ignore, task, recipe, keep, profile, score, now, r_min, newcomer, compare, seed,
         known, predictions, embeddings, key,
     )  # fmt: skip
-    from anml.app.audit import audit_table
-    from anml.app.media import Media, with_media
+    from anml.app.media import Media, audit_media
     from anml.app.output import check_folder, write_run
-    from anml.gradients.devices import on
     from anml.surfaces.progress import progress_shown
     from anml.surfaces.report import write_report
     from anml.surfaces.tables import first_rows
@@ -103,9 +101,8 @@ def audit(
         check_folder(out)
     request = fit(request, found)
     media = Media(image, text, embed, cache, folder_of(data), device)
-    with progress_shown(**_patience(quiet or json)) as progress, on(device):
-        request, shown = with_media(found.source.table, request, media, progress)
-        result, _, _ = audit_table(found.source.table, request, test=test, progress=progress)
+    with progress_shown(**_patience(quiet or json)) as progress:
+        result, shown = audit_media(found.source.table, request, media, test=test, progress=progress)
     result = finish(found)(shown.of(result, first_rows(result)))
     files = [] if out is None else write_run(out, result, "audit", lambda draft: write_report(result, draft))
     _show(result, "audit", out, files, json)
@@ -190,13 +187,14 @@ def _audit_slices(
     data: Path, request: "Request", engine: str | None, address: str | None, out: Path | None, json: bool,
     quiet: bool,
 ) -> None:  # fmt: skip
+    from anml.app.slices import audit_in_slices
     from anml.surfaces.progress import progress_shown
-    from anml.surfaces.slices import audit_in_slices
+    from anml.surfaces.report import write_report
 
     if out is None:
         raise InputError("with an engine, or a folder of Parquet files, the output needs a folder: --out DIR")
     with progress_shown(**_patience(quiet or json)) as progress:
-        result = audit_in_slices(data, request, engine or "local", address, out, progress)
+        result = audit_in_slices(data, request, engine or "local", address, out, progress, write_report)
     _show(result, "audit", out, ["samples/", "contributors.csv", "report.html", "run.json"], json)
 
 

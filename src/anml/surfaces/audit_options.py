@@ -121,7 +121,7 @@ def request_of(
     from dataclasses import replace
 
     from anml.app.request import Request
-    from anml.gradients.scoring import profile_of
+    from anml.core.profile import profile_of
 
     request = Request(
         label=label, contributor=contributor, item=item, verification=verification, reputation=reputation,

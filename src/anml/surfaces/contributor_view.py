@@ -2,29 +2,16 @@
 
 from typing import TYPE_CHECKING, Any
 
-from anml.app.names import shown_names
-from anml.app.reputation import show as standings_now
-from anml.core.errors import InputError
+from anml.app.contributors import get_contributor, list_contributors
 from anml.core.signals.policy import Policy
-from anml.ledger import evidence, people
+from anml.core.signals.standing import Standing
 from anml.surfaces.ledger_common import columns, show
 
 if TYPE_CHECKING:
-    from anml.ledger.standing import Standing
-    from anml.ledger.store import Ledger
+    from anml.app.ledgers import Ledger
 
 
-def find(ledger: "Ledger", account: str) -> str:
-    """The identifier of an account given as source:name."""
-    source, _, name = account.partition(":")
-    with ledger.read() as connection:
-        pid = people.lookup(connection, ledger.ring, source, name)
-    if pid is None:
-        raise InputError(f"no contributor is known as {account!r}; accounts are written source:name")
-    return pid
-
-
-def plain(standing: "Standing") -> dict[str, Any]:
+def plain(standing: Standing) -> dict[str, Any]:
     """A standing as plain values."""
     return {
         "contributor": standing.pid,
@@ -45,27 +32,20 @@ def plain(standing: "Standing") -> dict[str, Any]:
 
 def show_all(ledger: "Ledger", domain: str, policy: Policy, json: bool) -> None:
     """Everybody, on one line each."""
-    found = standings_now(ledger, domain, policy=policy)
-    with ledger.read() as connection:
-        profiles = people.profiles(connection, ledger.keys) if ledger.keys else {}
-        called = shown_names(ledger, connection)
-    names = {pid: ", ".join(profiles.get(pid, {}).get("accounts", [])) for pid in found}
-    values = [
-        plain(standing) | {"accounts": names[pid], "name": called.get(pid, "")}
-        for pid, standing in found.items()
-    ]
+    found = list_contributors(ledger, domain, policy)
+    values = [plain(c.standing) | {"accounts": ", ".join(c.accounts), "name": c.name} for c in found]
     rows = [
         (
-            called.get(pid, ""),
-            names[pid],
-            s.prior,
-            f"{s.r:.2f}",
-            f"{s.track.low:.2f}-{s.track.high:.2f}",
-            s.verdict.level,
-            _mark(s),
-            pid,
+            c.name,
+            ", ".join(c.accounts),
+            c.standing.prior,
+            f"{c.standing.r:.2f}",
+            f"{c.standing.track.low:.2f}-{c.standing.track.high:.2f}",
+            c.standing.verdict.level,
+            _mark(c.standing),
+            c.standing.pid,
         )
-        for pid, s in found.items()
+        for c in found
     ]
     header = ("contributor", "accounts", "settled", "r", "90 %", "evidence", "", "identifier")
     show(json, {"domain": domain, "contributors": values}, columns(header, sorted(rows)))
@@ -73,27 +53,22 @@ def show_all(ledger: "Ledger", domain: str, policy: Policy, json: bool) -> None:
 
 def show_one(ledger: "Ledger", pid: str, domain: str, policy: Policy, json: bool) -> None:
     """One contributor with their evidence and, with the keys, what is personal."""
-    found = standings_now(ledger, domain, policy=policy).get(pid)
-    if found is None:
-        raise InputError(f"there is no contributor {pid!r} in this ledger")
-    with ledger.read() as connection:
-        about = people.profile(connection, ledger.ring, pid) if ledger.keys else {}
-        records = evidence.of(connection, [pid], rule=policy.trust).get(pid, [])
-        called = shown_names(ledger, connection)
-    value = plain(found) | {"profile": about, "records": [record._asdict() for record in records]}
+    found = get_contributor(ledger, pid, domain, policy)
+    s = found.standing
+    value = plain(s) | {"profile": found.profile, "records": [record._asdict() for record in found.records]}
     lines = [
-        f"{about.get('name') or called.get(pid, '')} ({pid}) since {found.since[:10]}; "
-        f"{', '.join(about.get('accounts', [])) or 'no account known'}",
-        f"r {found.r:.3f} (90 %: {found.track.low:.2f}-{found.track.high:.2f}; {found.track.events} events)",
-        f"v {found.verdict.v:.2f} {found.verdict.level}: {found.verdict.reason}",
+        f"{found.name} ({pid}) since {s.since[:10]}; "
+        f"{', '.join(found.profile.get('accounts', [])) or 'no account known'}",
+        f"r {s.r:.3f} (90 %: {s.track.low:.2f}-{s.track.high:.2f}; {s.track.events} events)",
+        f"v {s.verdict.v:.2f} {s.verdict.level}: {s.verdict.reason}",
         *(
-            f"entry {e.id}: {e.kind} by {called.get(e.issuer, e.issuer)} ({e.vouched}) about {e.scope}"
-            for e in records
+            f"entry {e.id}: {e.kind} by {found.issuers[e.issuer]} ({e.vouched}) about {e.scope}"
+            for e in found.records
         ),
     ]
-    lines += [f"new: needs {' '.join(found.needs)}"] if found.newcomer else []
+    lines += [f"new: needs {' '.join(s.needs)}"] if s.newcomer else []
     show(json, value, lines)
 
 
-def _mark(standing: "Standing") -> str:
+def _mark(standing: Standing) -> str:
     return "flagged" if standing.flagged else "new" if standing.newcomer else ""

@@ -6,7 +6,6 @@ from typing import Annotated, Any
 import typer
 
 from anml.app.files import write_file
-from anml.core.errors import InputError
 from anml.surfaces.ledger_common import Json, LedgerUrl, place, show
 
 # What people look at, in words; the rest is encrypted, or is the program's own.
@@ -94,18 +93,10 @@ def datasette(
     """Write titles, descriptions, facets and queries for Datasette: datasette FILE --metadata OUT."""
     import json as jsonlib
 
-    from anml.ledger.engine import ledger_url, sqlite_path
-    from anml.ledger.store import open_ledger, origin_of
+    from anml.app.ledgers import sqlite_file
 
-    url = place(ledger)
-    path = sqlite_path(ledger_url(url))
-    if path is None:
-        raise InputError("Datasette opens SQLite files; PostgreSQL has the same views for any SQL prompt")
-    book = open_ledger(url)
-    try:
-        made = metadata(path.stem, origin_of(book))
-    finally:
-        book.close()
+    path, origin = sqlite_file(place(ledger))
+    made = metadata(path.stem, origin)
     if out is None:
         show(True, made, ())
         return

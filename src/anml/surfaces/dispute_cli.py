@@ -1,6 +1,6 @@
 """`anml dispute`: opened in the window, answered by somebody else, paid for by a second person's word."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -12,8 +12,6 @@ from anml.surfaces.ledger_common import (
     LedgerUrl,
     Sign,
     columns,
-    named_settlement,
-    names_of,
     opened,
     proposed,
     show,
@@ -37,9 +35,10 @@ def list_(
 ) -> None:
     """List disputes, what was asked and answered, and for whom they wait."""
     from anml.app.disputes import listed
+    from anml.app.names import find_settlement, names_of
 
     with opened(ledger, keys) as book:
-        sid = None if settlement is None else named_settlement(book, settlement, "posted")
+        sid = None if settlement is None else find_settlement(book, settlement, "posted")
         found = listed(book, sid, open_only=open_only)
         names = names_of(book)
     rows = [
@@ -69,18 +68,14 @@ def open_(
     json: Json = False,
 ) -> None:
     """Freeze one contributor's held amount and ask for an answer; only before the window ends."""
-    from anml.app.names import find_person
-    from anml.ledger.disputes import open_dispute
+    from anml.app.disputes import open_dispute
+    from anml.app.names import find_person, find_settlement
 
     with opened(ledger, keys, sign, by) as book:
-        sid, pid = named_settlement(book, settlement, "posted"), find_person(book, contributor)
-        name = key or f"{sid}/{pid}/{reason}"
-        staff = book.signers.acting() if own else None
-
-        def work(tx: Any) -> Any:
-            return open_dispute(tx, sid, pid, reason, name, staff, text=text, ledger=book, recorded_by=by)
-
-        made = book.carry_out(work, dry_run=dry_run)
+        sid, pid = find_settlement(book, settlement, "posted"), find_person(book, contributor)
+        name, made = open_dispute(
+            book, sid, pid, reason, text=text, key=key, as_staff=own, by=by, dry_run=dry_run
+        )
     done = "Would open" if dry_run else "Opened"
     show(json, {"dispute": name, "entry": made.seq, "dry_run": dry_run}, [f"{done} dispute {name}."])
 
@@ -103,23 +98,16 @@ def answer(
     json: Json = False,
 ) -> None:
     """Answer a dispute with a reason; with an amount, a second person resolves it."""
-    from anml.app.names import find_person
-    from anml.core.identifiers import staff_id
+    from anml.app.disputes import answer as answer_dispute
+    from anml.app.names import find_person, find_settlement, names_of
     from anml.core.money import parse_amount
-    from anml.ledger.disputes import Answer
-    from anml.ledger.disputes import answer as answer_dispute
 
     correction = parse_amount(add) - parse_amount(take)
     with opened(ledger, keys, sign, by) as book:
-        sid, pid = named_settlement(book, settlement, "posted"), find_person(book, contributor)
-        who = staff_id(by) if by is not None else book.signers.acting()
-        given = Answer(outcome, reason, who, correction, text)
-
-        def work(tx: Any) -> Any:
-            name = key or f"{sid}/{pid}/{outcome}/{who}/{_times(tx, sid, pid)}"
-            return answer_dispute(tx, sid, pid, given, name, ledger=book)
-
-        made = book.carry_out(work, dry_run=dry_run)
+        sid, pid = find_settlement(book, settlement, "posted"), find_person(book, contributor)
+        given, made = answer_dispute(
+            book, sid, pid, outcome, reason, correction=correction, text=text, key=key, by=by, dry_run=dry_run
+        )
         shown = names_of(book).get(pid, pid)
     value = {"entry": made.seq, **given._asdict(), "dry_run": dry_run}
     lines = [f"The dispute of {shown} is {outcome}: {reason}."]
@@ -141,33 +129,18 @@ def resolve(
     json: Json = False,
 ) -> None:
     """Post the correction of an answer, as a second person."""
-    from anml.app.names import find_person
+    from anml.app.disputes import resolve as resolve_dispute
+    from anml.app.names import find_person, find_settlement, names_of
     from anml.core.money import show_money
-    from anml.ledger.book import settlement as settlement_of
-    from anml.ledger.disputes import resolve as resolve_dispute
 
     with opened(ledger, keys, sign, by) as book:
-        sid, pid = named_settlement(book, settlement, "posted"), find_person(book, contributor)
-
-        def work(tx: Any) -> Any:
-            # A contributor may dispute twice; each time is its own step.
-            name = key or f"{sid}/{pid}/{tx.who(by)}/{_times(tx, sid, pid)}"
-            return resolve_dispute(tx, sid, pid, by, name)
-
-        made = book.carry_out(work, dry_run=dry_run)
-        with book.read() as connection:
-            currency = settlement_of(connection, sid).currency
+        sid, pid = find_settlement(book, settlement, "posted"), find_person(book, contributor)
+        made = resolve_dispute(book, sid, pid, key=key, by=by, dry_run=dry_run)
         shown = names_of(book).get(pid, pid)
-    correction = made.body["correction"]
     done = "Would post" if dry_run else "Posted"
-    value = {"entry": made.seq, "correction": correction, "by": made.by, "dry_run": dry_run}
-    show(json, value, [f"{done} a correction of {show_money(correction, currency)} {currency} for {shown}."])
-
-
-def _times(tx: Any, settlement: str, contributor: str) -> int:
-    from anml.ledger.disputes import disputes as disputes_of
-
-    return len(disputes_of(tx.connection, settlement).get(contributor, []))
+    amount = f"{show_money(made.correction, made.currency)} {made.currency}"
+    value = {"entry": made.entry.seq, "correction": made.correction, "by": made.entry.by, "dry_run": dry_run}
+    show(json, value, [f"{done} a correction of {amount} for {shown}."])
 
 
 @disputes.command("reverse")
@@ -184,13 +157,13 @@ def reverse(
     json: Json = False,
 ) -> None:
     """Propose to take back an amount: held money first, then payable, which may go below zero."""
-    from anml.app.names import find_person
+    from anml.app.names import find_person, find_settlement, names_of
     from anml.app.steps import reverse as propose
     from anml.core.money import parse_amount
 
     micro = parse_amount(amount)
     with opened(ledger, keys, sign, by) as book:
-        sid, pid = named_settlement(book, settlement, "posted"), find_person(book, contributor)
+        sid, pid = find_settlement(book, settlement, "posted"), find_person(book, contributor)
         made = propose(book, sid, pid, micro, reason, by, dry_run=dry_run)
         lines, done = ["Would propose it."], False
         if not dry_run:

@@ -2,7 +2,7 @@
 
 import io
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -12,22 +12,16 @@ from anml.surfaces.ledger_common import (
     By,
     Domain,
     DryRun,
+    Format,
     Json,
     Keys,
     LedgerUrl,
     PolicyFile,
     Sign,
     opened,
-    read_policy,
     show,
     warn,
 )  # fmt: skip
-from anml.surfaces.sources import Format
-
-if TYPE_CHECKING:
-    from anml.app.imports import Imported
-    from anml.core.signals.policy import Policy
-    from anml.ledger.store import Ledger
 
 
 def import_(
@@ -64,7 +58,10 @@ def import_(
 ) -> None:
     """Take an export in: contributors, reviews, gold answers; and give its rows v and r."""
     from anml.app.imports import Import, import_file
+    from anml.app.policies import read_policy
     from anml.app.spreadsheets import safe_for_spreadsheets
+    from anml.app.vouched import vouched_import
+    from anml.surfaces.evidence_page import evidence_page
 
     if out is not None and out.suffix not in (".parquet", ".csv"):
         raise InputError(f"the rows go to a .parquet or .csv file, got {out.name!r}")
@@ -81,7 +78,8 @@ def import_(
         if dry_run:
             out = report = None
         if report is not None:
-            _write_report(book, found, report, domain, request.policy)
+            vouched = vouched_import(book, found, domain, request.policy)
+            write_file(report, evidence_page(vouched, f"batch {found.batch[:16]}"))
     warn(found.warnings)
     if out is not None:
         data = io.BytesIO()
@@ -102,20 +100,3 @@ def import_(
     ]
     lines += [f"Rows with v and r: {out}"] if out else []
     show(json, value, lines + ([f"Evidence report: {report}"] if report else []))
-
-
-def _write_report(
-    book: "Ledger", found: "Imported", path: Path, domain: str, policy: "Policy | None"
-) -> None:
-    from anml.app.reputation import show as standings_now
-    from anml.ledger import evidence
-    from anml.ledger.times import stamp
-    from anml.surfaces.evidence_page import evidence_page
-
-    with book.read() as connection:
-        entries = evidence.entries(book, connection, found.contributors.values())
-    # The page names people by their identifiers even where the rows keep account names.
-    rows = found.rows.with_columns(found.rows["contributor"].replace(found.contributors))
-    at = stamp(book.clock())
-    standings = standings_now(book, domain, at, policy)
-    write_file(path, evidence_page(rows, standings, entries, at, f"batch {found.batch[:16]}"))

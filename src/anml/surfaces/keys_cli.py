@@ -16,9 +16,9 @@ def new(
     json: Json = False,
 ) -> None:
     """Make a signing key; the public part is printed."""
-    from anml.ledger.keys import create_signer
+    from anml.app.keys import new_key
 
-    public = create_signer(file)
+    public = new_key(file)
     show(json, {"private": str(file), "public_key": public}, [public])
 
 
@@ -36,12 +36,10 @@ def trust(
     json: Json = False,
 ) -> None:
     """Propose to trust a key; somebody else confirms it."""
-    from anml.ledger import two_people
-    from anml.ledger.keys import read_public
+    from anml.app.keys import trust_key
 
-    raw = read_public(public_key)
     with opened(ledger, keys, sign, by) as book:
-        made = book.write(lambda tx: two_people.propose_key(tx, owner, raw, may, since, until, by))
+        made = trust_key(book, public_key, owner, may, since, until, by)
         lines, done = proposed(book, [made.seq], f"trust in key {made.subject} of {owner}")
     body = made.body["body"]
     value = {"key": made.subject, "owner": owner, "may": body["may"], "proposal": made.seq, "trusted": done}
@@ -61,24 +59,22 @@ def revoke(
     json: Json = False,
 ) -> None:
     """Stop trusting a key."""
-    from anml.ledger import two_people
+    from anml.app.keys import revoke_key
 
     with opened(ledger, keys, sign, by) as book:
-        book.write(lambda tx: two_people.revoke_key(tx, key, by, compromised=compromised))
+        revoke_key(book, key, by, compromised=compromised)
     show(json, {"key": key, "revoked": True, "compromised": compromised}, [f"Key {key} is revoked."])
 
 
 @app.command("list")
 def list_(ledger: LedgerUrl = None, keys: Keys = None, json: Json = False) -> None:
     """List all keys."""
-    from anml.ledger import two_people
-    from anml.ledger.keys import public_text
+    from anml.app.keys import known_keys
 
-    with opened(ledger, keys) as book, book.read() as connection:
-        known = two_people.registered(connection).values()
-    value = [{**k._asdict(), "public": public_text(k.public), "may": sorted(k.may)} for k in known]
+    with opened(ledger, keys) as book:
+        known = known_keys(book)
     rows = [
-        (k.id, k.owner, "revoked" if k.revoked else "valid", k.since[:10], ", ".join(sorted(k.may)))
+        (k["id"], k["owner"], "revoked" if k["revoked"] else "valid", k["since"][:10], ", ".join(k["may"]))
         for k in known
     ]
-    show(json, {"keys": value}, columns(("key", "owner", "state", "since", "may"), rows))
+    show(json, {"keys": known}, columns(("key", "owner", "state", "since", "may"), rows))

@@ -16,11 +16,9 @@ from anml.surfaces.ledger_common import (
     LedgerUrl,
     PolicyFile,
     Sign,
-    names_of,
     opened,
     place,
     proposed,
-    read_policy,
     show,
 )  # fmt: skip
 
@@ -47,17 +45,17 @@ def init(
     """Make a new ledger with its keys, and you as its first member of staff with a key of your own."""
     import getpass
 
-    from anml.ledger.keys import public_text
-    from anml.ledger.store import Charter, create
+    from anml.app.ledgers import make
 
-    charter = Charter(by or getpass.getuser(), single_person, payee_wait_days, appeals)
-    made = create(place(ledger), keys, origin, charter=charter)
-    public, who, folder = public_text(made.ring.public), made.signers.acting(), made.signers.folder
-    made.close()
+    made = make(
+        place(ledger), keys, origin, by or getpass.getuser(), single_person=single_person,
+        payee_wait_days=payee_wait_days, appeals=appeals,
+    )  # fmt: skip
+    who = made.founder
     lines = [
         f"Made the ledger {origin!r}.",
-        f"Its public key, for everybody: {public}",
-        f"You are {who}; your key is {folder}/{who}.pem. Keep a copy of it where nobody else can read it.",
+        f"Its public key, for everybody: {made.public_key}",
+        f"You are {who}; your key is {made.founder_key}. Keep a copy of it where nobody else can read it.",
     ]
     if single_person:
         lines.append("One person keeps this ledger, and every statement says so.")
@@ -66,7 +64,7 @@ def init(
             "Money needs a second person, who makes a key with: anml ledger staff new NAME",
             f"and whom you bring in with: anml ledger staff add NAME --public-key KEY --by {who}",
         ]
-    value = {"origin": origin, "public_key": public, "founder": who, "single_person": single_person}
+    value = {"origin": origin, "public_key": made.public_key, "founder": who, "single_person": single_person}
     show(json, value, lines)
 
 
@@ -92,15 +90,16 @@ def contributors(
     json: Json = False,
 ) -> None:
     """List contributors, or show and change what is known of one."""
-    from anml.app.names import find_person
+    from anml.app.names import find_account, find_person, names_of
     from anml.app.payout import read_bank_details, set_email, set_payee, set_payees
+    from anml.app.policies import read_policy
     from anml.surfaces import contributor_view
 
     changes = {"name": name, "iban": iban, "bic": bic}
     given = {key: value for key, value in changes.items() if value is not None}
     with opened(ledger, keys, sign, by) as book:
         if find is not None:
-            found = contributor_view.find(book, find)
+            found = find_account(book, find)
             show(json, {"contributor": found}, [found])
             return
         if bank is not None:
@@ -136,7 +135,7 @@ def map_(
 ) -> None:
     """Say which accounts are one person, here or in a CSV (source, account, contributor)."""
     from anml.app.identity import map_accounts, read_identity_map
-    from anml.app.names import find_person
+    from anml.app.names import find_person, names_of
 
     if to is None:
         if len(accounts) != 1 or not accounts[0].endswith(".csv"):
@@ -173,19 +172,13 @@ def attest(
     json: Json = False,
 ) -> None:
     """Make a signed attestation, or verify some and record what they say."""
-    from anml.app.attest import make, take_files
-    from anml.ledger.store import is_id, utc_now
+    from anml.app.attest import sign_about, take_files
+    from anml.app.names import names_of
 
     if sign is not None:
         if not (verifier and property and about and out):
             raise InputError("to sign, give --verifier, --property, --about and --out")
-        files = [Path(name) for name in about if Path(name).is_file()]
-        people = [name for name in about if not Path(name).is_file()]
-        # Without a ledger at hand nobody can look a contributor up, but a slip in a file's name shows.
-        for name in people:
-            if not is_id(name):
-                raise InputError(f"--about names a contributor (c and 32 hex digits) or a file, got {name!r}")
-        write_file(out, make(sign, verifier, property, utc_now(), people, files))
+        write_file(out, sign_about(sign, verifier, property, about))
         show(json, {"out": str(out)}, [f"Signed {', '.join(property)} as {verifier}: {out}"])
         return
     if not envelopes:

@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from anml.app.files import read_text
 from anml.core.errors import InputError
 from anml.surfaces.names import printable
 
 if TYPE_CHECKING:
-    from anml.core.signals.policy import Policy
-    from anml.ledger.store import Ledger
+    from anml.app.ledgers import Ledger
 
 LedgerUrl = Annotated[
     str | None,
@@ -41,6 +39,16 @@ PolicyFile = Annotated[
     Path | None, typer.Option("--policy", help="TOML file that changes how evidence becomes v.")
 ]
 Domain = Annotated[str, typer.Option(help="Domain of the track record.")]
+Format = Annotated[
+    str,
+    typer.Option(
+        help="auto, table, label-studio, argilla, croissant, crowd-long, crowd-wide, toloka or mturk."
+    ),
+]
+Accounts = Annotated[
+    str | None, typer.Option("--source", help="Place the contributors' names belong to, in the ledger.")
+]
+TrackDomain = Annotated[str, typer.Option(help="Domain of the track record in the ledger.")]
 
 
 def place(url: str | None) -> str:
@@ -54,32 +62,11 @@ def place(url: str | None) -> str:
 def opened(
     url: str | None, keys: Path | None, sign: Path | None = None, by: str | None = None
 ) -> Iterator["Ledger"]:
-    """An open ledger, closed at the end; `by` acts in it, with the key `sign`."""
-    from anml.ledger.engine import refused
-    from anml.ledger.store import open_ledger
+    """The ledger that the options name, closed at the end; `by` acts in it, with the key `sign`."""
+    from anml.app.ledgers import opened as open_
 
-    ledger = open_ledger(place(url), keys, sign=sign)
-    ledger.signers.name = by
-    try:
-        # A full disk, a lost connection: the transaction was taken back, and the reason is said.
-        with refused(ledger.engine.url):
-            yield ledger
-    finally:
-        ledger.close()
-
-
-def read_policy(path: Path | None) -> "Policy":
-    """The policy in a file, or the default one."""
-    import tomllib
-
-    from anml.core.signals.policy import Policy
-
-    if path is None:
-        return Policy()
-    try:
-        return Policy.from_dict(tomllib.loads(read_text(path, "policy")))
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"the policy {path} cannot be read: {error}") from None
+    with open_(place(url), keys, sign, by) as ledger:
+        yield ledger
 
 
 def show(json: bool, value: dict[str, Any], lines: Iterable[str]) -> None:
@@ -112,40 +99,6 @@ def columns(header: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in table
     ]
-
-
-def named_settlement(book: "Ledger", name: str, state: str | None = None) -> str:
-    """A settlement by its identifier, or the latest one (in `state`) by that word."""
-    from anml.ledger.book import settlements
-
-    if name != "latest":
-        return name
-    with book.read() as connection:
-        found = [s.id for s in settlements(connection) if state is None or s.state == state]
-    if not found:
-        raise InputError(f"there is no {state or ''} settlement yet".replace("  ", " "))
-    return found[-1]
-
-
-def named_batch(book: "Ledger", name: str) -> str:
-    """A payout batch by its name, or the latest one by that word."""
-    from anml.ledger.payouts import batches
-
-    if name != "latest":
-        return name
-    with book.read() as connection:
-        found = [batch.id for batch in batches(connection)]
-    if not found:
-        raise InputError("there is no payout batch yet")
-    return found[-1]
-
-
-def names_of(book: "Ledger") -> dict[str, str]:
-    """What contributors are called on screens."""
-    from anml.app.names import shown_names
-
-    with book.read() as connection:
-        return shown_names(book, connection)
 
 
 def proposed(book: "Ledger", numbers: Sequence[int], what: str) -> tuple[list[str], bool]:

@@ -5,8 +5,8 @@ from dataclasses import fields
 from typing import Any, NamedTuple
 
 from anml.app.result import Audited
+from anml.core.profile import PROFILES
 from anml.core.signals.temporal import DAYS_PER_YEAR, ContextDecay, Decay
-from anml.gradients.scoring import PROFILES
 from anml.surfaces.names import shortened
 from anml.surfaces.verdict import looks_wrong
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from anml.core.errors import InputError
-from anml.gradients.crossfit import Progress as Report
+from anml.core.progress import Progress as Report
 
 LOGGER = logging.getLogger("anml")
 # Seconds that a run may take before it is shown, and between two lines.

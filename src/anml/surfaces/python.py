@@ -9,23 +9,21 @@ from typing import Any
 
 import polars as pl
 
-from anml.app.audit import audit_table
 from anml.app.files import write_file
-from anml.app.media import Media, with_media
+from anml.app.media import Media, audit_media
 from anml.app.output import write_run
 from anml.app.request import Request
 from anml.app.result import Audited
+from anml.app.slices import audit_in_slices, holds_parquet
+from anml.app.sources import Place, finish, fit, folder_of, read
 from anml.core.domain import Gate, Recipe
 from anml.core.errors import InputError
-from anml.gradients.devices import on
-from anml.gradients.scoring import Profile, profile_of
+from anml.core.profile import Profile, profile_of
 from anml.intake.tables import to_native
 from anml.predictors.embed import Embed
 from anml.surfaces.accused import false_alarms, opening
 from anml.surfaces.progress import progress_shown
-from anml.surfaces.report import render_report
-from anml.surfaces.slices import audit_in_slices, holds_parquet
-from anml.surfaces.sources import Place, finish, fit, folder_of, read
+from anml.surfaces.report import render_report, write_report
 from anml.surfaces.tables import first_rows
 from anml.surfaces.verdict import verdict
 
@@ -216,7 +214,7 @@ def audit(
             predictions=predictions, embeddings=embeddings,
         )  # fmt: skip
         with progress_shown(progress) as report:
-            result = audit_in_slices(data, asked, engine or "local", address, Path(out), report)
+            result = audit_in_slices(data, asked, engine or "local", address, Path(out), report, write_report)
         found_all = Audit(result)
         found_all.samples = pl.scan_parquet(Path(out) / "samples")
         return found_all
@@ -234,8 +232,9 @@ def audit(
         embeddings=embeddings, key=key,
     )  # fmt: skip
     media = Media(image, text, embed, None if cache is None else Path(cache), folder_of(data), device)
-    with progress_shown(progress) as report, on(device):
-        asked, shown = with_media(found.source.table, fit(request, found), media, report)
-        result, _, _ = audit_table(found.source.table, asked, test=test, progress=report)
+    with progress_shown(progress) as report:
+        result, shown = audit_media(
+            found.source.table, fit(request, found), media, test=test, progress=report
+        )
     result = shown.of(result, first_rows(result))
     return Audit(finish(found)(result), None if isinstance(data, str | Path) else data)

@@ -14,10 +14,8 @@ from anml.surfaces.ledger_common import (
     PolicyFile,
     Sign,
     columns,
-    names_of,
     opened,
     proposed,
-    read_policy,
     show,
 )  # fmt: skip
 
@@ -35,6 +33,8 @@ def show_(
     """Every contributor's r with its interval, and what newcomers need."""
     from dataclasses import asdict
 
+    from anml.app.names import names_of
+    from anml.app.policies import read_policy
     from anml.app.reputation import show as standings_now
     from anml.core.signals.track_record import TrackRule
     from anml.surfaces.contributor_view import plain
@@ -72,30 +72,27 @@ def replay(
     json: Json = False,
 ) -> None:
     """Recompute one contributor's r from scratch, event by event."""
-    from datetime import UTC, datetime
-
     from anml.app.names import find_person
+    from anml.app.policies import read_policy
     from anml.app.reputation import replay_history
-    from anml.ledger.times import stamp
 
     with opened(ledger, keys) as book:
         pid = find_person(book, who)
         steps, now = replay_history(book, pid, domain, policy=read_policy(policy))
-    times = [stamp(datetime.fromtimestamp(step.event.at, UTC)) for step in steps]
     value = [
         {
-            "at": when,
+            "at": s.at,
             "source": s.event.source,
             "batch": s.event.batch,
             "quality": s.event.quality,
             "endorsed": s.track.endorsed,
             "r": s.track.r,
         }
-        for when, s in zip(times, steps, strict=True)
+        for s in steps
     ]
     rows = [
-        (when[:19], s.event.source, s.event.batch, f"{s.event.quality:.3f}", f"{s.track.r:.3f}")
-        for when, s in zip(times, steps, strict=True)
+        (s.at[:19], s.event.source, s.event.batch, f"{s.event.quality:.3f}", f"{s.track.r:.3f}")
+        for s in steps
     ]
     rows.append(("now", "", "", "", f"{now.r:.3f}"))
     show(
@@ -138,6 +135,8 @@ def trust(
     json: Json = False,
 ) -> None:
     """Follow who verified whom from a trusted set (EigenTrust), and show what it counts for in r."""
+    from anml.app.names import names_of
+    from anml.app.policies import read_policy
     from anml.app.trust import trust_graph
 
     with opened(ledger, keys) as book:
@@ -162,7 +161,7 @@ def reviewer(
     json: Json = False,
 ) -> None:
     """Propose that somebody's reviews count: they are trusted beforehand then. Somebody else confirms it."""
-    from anml.app.names import find_person
+    from anml.app.names import find_person, names_of
     from anml.app.trust import name_reviewer
 
     with opened(ledger, keys, sign, by) as book:

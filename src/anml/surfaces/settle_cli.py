@@ -18,17 +18,14 @@ from anml.surfaces.ledger_common import (
     PolicyFile,
     Sign,
     columns,
-    named_settlement,
-    names_of,
     opened,
-    read_policy,
     show,
     warn,
 )  # fmt: skip
 
 if TYPE_CHECKING:
+    from anml.app.ledgers import Ledger
     from anml.app.settle import Terms
-    from anml.ledger.store import Ledger
 
 
 def settle(
@@ -78,6 +75,9 @@ def settle(
     json: Json = False,
 ) -> None:
     """Share a pool by a run's weights: draft, then --approve by a second person, then --release."""
+    from anml.app.names import find_settlement
+    from anml.app.policies import read_policy
+
     steps = [name for name in (run, approve, release, withdraw) if name is not None]
     with opened(ledger, keys, sign, by) as book:
         if not steps:
@@ -86,19 +86,19 @@ def settle(
         if len(steps) > 1:
             raise InputError("one step at a time: a run, --approve, --release or --withdraw")
         if release is not None:
-            sid = named_settlement(book, release, "posted")
+            sid = find_settlement(book, release, "posted")
             _release(book, sid, by, domain, read_policy(policy), dry_run, json)
             return
         if approve is not None:
-            _approve(book, named_settlement(book, approve, "drafted"), by, dry_run, json)
+            _approve(book, find_settlement(book, approve, "drafted"), by, dry_run, json)
             return
         if withdraw is not None:
-            _withdraw(book, named_settlement(book, withdraw, "drafted"), by, dry_run, json)
+            _withdraw(book, find_settlement(book, withdraw, "drafted"), by, dry_run, json)
             return
         if (pool is None) == (per_label is None) or currency is None or run is None:
             raise InputError("give the run with --currency, and --pool or --per-label")
         shares = (volume, min_share, max_share, newcomers)
-        old = None if supersedes is None else named_settlement(book, supersedes)
+        old = None if supersedes is None else find_settlement(book, supersedes)
         terms = _terms(pool or "0", currency, by, weight, shares, window_days, source, domain, old)
         terms = replace(
             terms, multipliers=_multipliers(multiplier), policy=read_policy(policy), accept=accept_doubtful,
@@ -135,6 +135,7 @@ def _terms(
 def _draft(
     book: "Ledger", run: Path, terms: "Terms", manifest: Path | None, dry_run: bool, json: bool
 ) -> None:
+    from anml.app.names import names_of
     from anml.app.settle import draft
     from anml.core.canonical import canonical
     from anml.core.money import show_money
@@ -195,13 +196,11 @@ def _doubt(manifest: dict[str, Any]) -> list[str]:
 
 
 def _approve(book: "Ledger", sid: str, by: str | None, dry_run: bool, json: bool) -> None:
-    from anml.app.settle import approve
+    from anml.app.settle import approve, settlement
     from anml.core.money import show_money
-    from anml.ledger.book import settlement
 
     made = approve(book, sid, by, dry_run=dry_run)
-    with book.read() as connection:
-        found = settlement(connection, sid)
+    found = settlement(book, sid)
     value = {"settlement": sid, "state": "posted", "entry": made.seq, "by": made.by, "dry_run": dry_run}
     done = "Would post" if dry_run else "Posted"
     pool = f"{show_money(found.pool, found.currency)} {found.currency}"
@@ -214,14 +213,12 @@ def _approve(book: "Ledger", sid: str, by: str | None, dry_run: bool, json: bool
 def _release(
     book: "Ledger", sid: str, by: str | None, domain: str, policy: Any, dry_run: bool, json: bool
 ) -> None:
+    from anml.app.names import names_of
     from anml.app.settle import release
     from anml.core.money import show_money
-    from anml.ledger.book import settlement
 
     done = release(book, sid, domain, policy, by=by, dry_run=dry_run)
-    names = names_of(book)
-    with book.read() as connection:
-        currency = settlement(connection, sid).currency
+    names, currency = names_of(book), done.currency
 
     def listed(amounts: dict[str, int], what: str) -> list[str]:
         shown = [(names.get(pid, pid), show_money(amount, currency)) for pid, amount in amounts.items()]
@@ -229,23 +226,23 @@ def _release(
 
     lines = listed(done.released, "released") + listed(done.returned, "back to the pool")
     lines += [f"{names.get(pid, pid)}  waits: {reason}" for pid, reason in sorted(done.waiting.items())]
-    show(json, {"settlement": sid, "dry_run": dry_run, **done._asdict()}, lines or ["Nothing is held."])
+    value = {"released": done.released, "returned": done.returned, "waiting": done.waiting}
+    show(json, {"settlement": sid, "dry_run": dry_run, **value}, lines or ["Nothing is held."])
 
 
 def _withdraw(book: "Ledger", sid: str, by: str | None, dry_run: bool, json: bool) -> None:
-    from anml.ledger import book as steps
+    from anml.app.settle import withdraw
 
-    book.carry_out(lambda tx: steps.withdraw(tx, sid, by), dry_run=dry_run)
+    withdraw(book, sid, by, dry_run=dry_run)
     done = "Would withdraw" if dry_run else "Withdrew"
     show(json, {"settlement": sid, "state": "withdrawn", "dry_run": dry_run}, [f"{done} {sid}."])
 
 
 def _list(book: "Ledger", json: bool) -> None:
+    from anml.app.settle import settlements
     from anml.core.money import show_money
-    from anml.ledger.book import settlements
 
-    with book.read() as connection:
-        found = settlements(connection)
+    found = settlements(book)
     rows = [
         (s.id, s.project, s.state, show_money(s.pool, s.currency), s.currency, s.by, s.approved_by or "",
          (s.posted or "")[:10])

@@ -6,18 +6,7 @@ from typing import Annotated
 import typer
 
 from anml.core.errors import InputError
-from anml.surfaces.ledger_common import (
-    By,
-    Json,
-    Keys,
-    LedgerUrl,
-    Sign,
-    columns,
-    names_of,
-    opened,
-    proposed,
-    show,
-)  # fmt: skip
+from anml.surfaces.ledger_common import By, Json, Keys, LedgerUrl, Sign, columns, opened, proposed, show
 
 app = typer.Typer(help="Who may act in the ledger, and with which key.", no_args_is_help=True)
 Name = Annotated[str, typer.Argument(help="A staff identifier.", show_default=False)]
@@ -30,12 +19,9 @@ def new(
     json: Json = False,
 ) -> None:
     """Make a key for yourself; give the public part, which is printed, to somebody of the staff."""
-    from anml.core.identifiers import staff_id
-    from anml.ledger.keys import create_signer
+    from anml.app.steps import new_member
 
-    who = staff_id(name)
-    path = out or Path(f"{who}.pem")
-    public = create_signer(path)
+    who, path, public = new_member(name, out)
     lines = [
         public,
         f"Next, somebody of the staff: anml ledger staff add {who} --public-key {public} --by THEM",
@@ -58,17 +44,15 @@ def add(
     json: Json = False,
 ) -> None:
     """Bring in a member of staff; from the third on, somebody else confirms it."""
-    from anml.ledger import kinds, two_people
-    from anml.ledger.keys import read_public
+    from anml.app.steps import add_member
 
-    raw = read_public(public_key)
     with opened(ledger, keys, sign, by) as book:
-        made = book.write(lambda tx: two_people.propose_staff(tx, name, raw, role or list(kinds.ROLES), by))
-        if made.kind == kinds.STAFF_ADDED:
-            lines, done = [f"{made.subject} is of the staff: {', '.join(made.body['roles'])}."], True
+        made = add_member(book, name, public_key, role, by)
+        if made.done:
+            lines, done = [f"{made.name} is of the staff: {', '.join(made.roles)}."], True
         else:
-            lines, done = proposed(book, [made.seq], f"{made.subject} as a member of staff")
-    show(json, {"name": made.subject, "entry": made.seq, "added": done}, lines)
+            lines, done = proposed(book, [made.entry], f"{made.name} as a member of staff")
+    show(json, {"name": made.name, "entry": made.entry, "added": done}, lines)
 
 
 @app.command("remove")
@@ -82,10 +66,10 @@ def remove(
     json: Json = False,
 ) -> None:
     """From now on somebody may act no more; what they did before stands."""
-    from anml.ledger import two_people
+    from anml.app.steps import remove_member
 
     with opened(ledger, keys, sign, by) as book:
-        made = book.write(lambda tx: two_people.remove_staff(tx, name, by, compromised=compromised))
+        made = remove_member(book, name, by, compromised=compromised)
     show(json, {"name": made.subject, "entry": made.seq}, [f"{made.subject} is no longer of the staff."])
 
 
@@ -93,7 +77,6 @@ def remove(
 def list_(ledger: LedgerUrl = None, keys: Keys = None, json: Json = False) -> None:
     """List everybody who may act, or could."""
     from anml.app.steps import members
-    from anml.ledger.keys import public_text
 
     with opened(ledger, keys) as book:
         found = members(book)
@@ -103,13 +86,13 @@ def list_(ledger: LedgerUrl = None, keys: Keys = None, json: Json = False) -> No
             "removed" if m.until else "active",
             m.since[:10],
             ", ".join(sorted(m.roles)),
-            public_text(m.public),
+            m.public_key,
         )
         for m in found
     ]
     value = [
         {"name": m.name, "roles": sorted(m.roles), "since": m.since, "until": m.until,
-         "public_key": public_text(m.public)}
+         "public_key": m.public_key}
         for m in found
     ]  # fmt: skip
     show(json, {"staff": value}, columns(("name", "state", "since", "roles", "public key"), rows))
@@ -117,6 +100,7 @@ def list_(ledger: LedgerUrl = None, keys: Keys = None, json: Json = False) -> No
 
 def proposals(ledger: LedgerUrl = None, keys: Keys = None, json: Json = False) -> None:
     """List what waits for a second person."""
+    from anml.app.names import names_of
     from anml.app.steps import waiting
 
     with opened(ledger, keys) as book:
@@ -141,16 +125,16 @@ def confirm(
     json: Json = False,
 ) -> None:
     """Give the second person's word to what somebody else proposed."""
-    from anml.app.steps import confirm_all, confirmable, waiting
+    from anml.app.names import names_of
+    from anml.app.steps import confirm_all, confirmable, drop_all, waiting
     from anml.core.identifiers import staff_id
-    from anml.ledger import two_people
 
     who = None if by is None else staff_id(by)
     with opened(ledger, keys, sign, who) as book:
         chosen = confirmable(book, who) if numbers == ["all"] else [_number(text) for text in numbers]
         says = {w.proposal.seq: w.says for w in waiting(book, names_of(book))}
         if drop:
-            book.write(lambda tx: [two_people.drop(tx, number, who) for number in chosen])
+            drop_all(book, chosen, who)
         else:
             confirm_all(book, chosen, who)
     done = "Dropped" if drop else "Confirmed"

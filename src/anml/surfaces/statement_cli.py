@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from anml.app.files import check_place, read_bytes, read_text, write_file
+from anml.app.files import check_place, write_file
 from anml.core.errors import InputError
 from anml.surfaces.ledger_common import (
     By,
@@ -17,17 +17,12 @@ from anml.surfaces.ledger_common import (
     PolicyFile,
     Sign,
     columns,
-    named_batch,
-    named_settlement,
-    names_of,
     opened,
-    read_policy,
     show,
 )  # fmt: skip
 
 if TYPE_CHECKING:
-    from anml.app.payout import Payouts
-    from anml.ledger.store import Ledger
+    from anml.app.ledgers import Ledger
 
 
 def statement(
@@ -51,10 +46,12 @@ def statement(
     json: Json = False,
 ) -> None:
     """Write a statement for each contributor of a settlement, or check one."""
-    from anml.app.names import find_person
+    from anml.app.exports import statements_csv
+    from anml.app.keys import public_key as own_key
+    from anml.app.names import find_person, find_settlement, names_of
+    from anml.app.policies import read_policy
     from anml.app.statement import build, sign
     from anml.core.money import show_money
-    from anml.surfaces.exports import statements_csv
     from anml.surfaces.statement_html import statement_html, write_bundle
 
     if verify is not None:
@@ -66,12 +63,12 @@ def statement(
         if folder is not None:
             check_place(folder / "statements.csv")
     with opened(ledger, keys) as book:
-        settlement = named_settlement(book, settlement, "posted")
+        settlement = find_settlement(book, settlement, "posted")
         chosen = None if contributor is None else [find_person(book, text) for text in contributor]
         made = build(book, settlement, chosen, domain, read_policy(policy))
         names = names_of(book)
         signed = {pid: sign(book, item) for pid, item in made.items()} if out or bundle else {}
-        public = book.ring.public
+        public = own_key(book)
     if out is not None:
         for pid, item in made.items():
             write_file(out / f"{pid}.json", signed[pid])
@@ -104,16 +101,14 @@ def statement(
 
 
 def _verify(path: Path, public_key: str | None, url: str | None, keys: Path | None, json: bool) -> None:
-    from anml.app.statement_check import verify
+    from anml.app.keys import public_key as own_key
+    from anml.app.statement_check import verify_file
     from anml.core.money import show_money
-    from anml.ledger.keys import read_public
 
-    if public_key is not None:
-        public = read_public(public_key)
-    else:
+    if public_key is None:
         with opened(url, keys) as book:
-            public = book.ring.public
-    found = verify(read_bytes(path, "statement"), public)
+            public_key = own_key(book)
+    found = verify_file(path, public_key)
     sums, currency = found["amounts"], found["currency"]
     due = sums["gross"] + sums["corrected"] - sums["returned"] - sums["reversed"]
     value = {
@@ -161,8 +156,8 @@ def payout(
     json: Json = False,
 ) -> None:
     """Pay what was released: make a batch, then record what was paid or came back."""
-    from anml.app.names import find_person
-    from anml.app.payout import close, create, load
+    from anml.app.names import find_batch, find_person, names_of
+    from anml.app.payout import close, create, load, read_payer, write_files
     from anml.core.money import parse_amount
 
     if paid and failed:
@@ -172,15 +167,15 @@ def payout(
             if failed and not contributor:
                 raise InputError("say with --contributor whose payment came back")
             chosen = None if contributor is None else [find_person(book, text) for text in contributor]
-            name = named_batch(book, str(paid or failed))
+            name = find_batch(book, str(paid or failed))
             done = close(book, name, chosen, paid=bool(paid), by=by, dry_run=dry_run)
             value = done._asdict() | {"total": done.total}
             _show_batch(value, done.payments, done.currency, names_of(book), json)
             return
         if batch and out is not None and not currency:
-            again = load(book, named_batch(book, batch))
-            payer = _read_debtor(debtor) if rail == "pain001" else None
-            files = _write_batch(book, again, payer, out)
+            again = load(book, find_batch(book, batch))
+            payer = read_payer(debtor) if rail == "pain001" else None
+            files = list(map(str, write_files(book, again, payer, out)))
             value = again.batch._asdict() | {"total": again.batch.total, "files": files}
             _show_batch(value, again.batch.payments, again.batch.currency, names_of(book), json)
             return
@@ -195,40 +190,12 @@ def payout(
         if out is not None:
             check_place(out / "books.beancount")
         # What is wrong with the payer's details is said before any money moves.
-        payer = _read_debtor(debtor) if rail == "pain001" and out is not None else None
+        payer = read_payer(debtor) if rail == "pain001" and out is not None else None
         made = create(book, batch, currency, by, parse_amount(threshold), rail, dry_run=dry_run)
-        files = _write_batch(book, made, payer, out) if out is not None and not dry_run else []
+        files = [] if out is None or dry_run else list(map(str, write_files(book, made, payer, out)))
         names = names_of(book)
     value = made.batch._asdict() | {"total": made.batch.total, "left_out": made.left_out, "dry_run": dry_run}
     _show_batch(value | {"files": files}, made.batch.payments, currency, names, json, made.left_out)
-
-
-def _read_debtor(path: Path | None) -> dict[str, str]:
-    import tomllib
-
-    from anml.surfaces.exports import check_payer
-
-    if path is None:
-        raise InputError("a bank file needs --debtor, a TOML file with name and iban")
-    text = read_text(path, "payer's file")
-    try:
-        return check_payer(tomllib.loads(text))
-    except ValueError as error:
-        raise InputError(f"the payer's file {path} cannot be read: {error}") from None
-
-
-def _write_batch(book: "Ledger", made: "Payouts", payer: dict[str, str] | None, out: Path) -> list[str]:
-    from anml.ledger.log import events
-    from anml.surfaces.exports import beancount, pain001, payout_csv
-
-    files = {f"{made.batch.id}.csv": payout_csv(made.batch, made.payees)}
-    if payer is not None:
-        files[f"{made.batch.id}.pain001.xml"] = pain001(made.batch, made.payees, payer)
-    with book.read() as connection:
-        files["books.beancount"] = beancount(events(connection))
-    for name, text in files.items():
-        write_file(out / name, text)
-    return [str(out / name) for name in files]
 
 
 def _show_batch(
@@ -247,11 +214,10 @@ def _show_batch(
 
 
 def _list_batches(book: "Ledger", json: bool) -> None:
+    from anml.app.payout import batches
     from anml.core.money import show_minor
-    from anml.ledger.payouts import batches
 
-    with book.read() as connection:
-        found = batches(connection)
+    found = batches(book)
     rows = [(b.id, b.at[:10], len(b.payments), show_minor(b.total, b.currency), b.currency) for b in found]
     value = [{"batch": b.id, "at": b.at, "total": b.total, "currency": b.currency} for b in found]
     show(json, {"batches": value}, columns(("batch", "made", "payments", "total", ""), rows))

@@ -9,7 +9,6 @@ from anml.app.files import write_file
 from anml.core.canonical import canonical
 from anml.core.money import show_money
 from anml.core.settle import UNIT
-from anml.ledger.keys import public_text
 
 TITLES = {
     "gross": "Earned in this settlement",
@@ -51,13 +50,13 @@ def statement_html(statement: Mapping[str, Any]) -> str:
 _PART = ("head", "line", "place", "lines", "line_path")
 
 
-def write_bundle(folder: Path, statement: Mapping[str, Any], signed: bytes, public: bytes) -> None:
+def write_bundle(folder: Path, statement: Mapping[str, Any], signed: bytes, public_key: str) -> None:
     """All that an outsider needs to check one statement: no anml, no database, no network."""
     proof = statement["proof"]
     write_file(folder / "statement.json", signed)
     write_file(folder / "statement.html", statement_html(statement))
     write_file(folder / "manifest-part.json", canonical({name: proof[name] for name in _PART}) + b"\n")
     write_file(folder / "checkpoint.txt", proof["checkpoint"])
-    write_file(folder / "log.pub", public_text(public) + "\n")
+    write_file(folder / "log.pub", public_key + "\n")
     program = files("anml.surfaces") / "templates" / "verify_statement.py"
     write_file(folder / "verify.py", program.read_bytes())

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from anml.app.files import check_place, read_bytes, read_text, write_file
+from anml.app.files import check_place, read_text, write_file
 from anml.core.errors import InputError
 from anml.surfaces.ledger_common import Json, Keys, LedgerUrl, opened, show
 
@@ -21,19 +21,13 @@ def verify(
     json: Json = False,
 ) -> None:
     """Replay every entry by the rules it was written by; with an older checkpoint also that it only grew."""
-    from anml.app.verify import verify as check
-    from anml.ledger import checkpoint as notes
-    from anml.ledger.keys import read_public
+    from anml.app.verify import verify_files
 
     if proof is not None:
         _verify_growth(proof, public_key, json)
         return
     with opened(ledger, keys) as book:
-        public = read_public(public_key) if public_key else None
-        signed = public or (book.ring.public if checkpoint else b"")
-        older = [notes.read(read_text(path, "checkpoint"), signed) for path in checkpoint or []]
-        found = check(book, tuple(older), public)
-        by_itself = public is None and book.keys is None
+        found, by_itself = verify_files(book, checkpoint or (), public_key)
     value = {
         "entries": found.entries,
         "root": found.root.hex(),
@@ -43,7 +37,9 @@ def verify(
     good = (
         f"{found.entries} entries, every hash, link, step, signature and sum holds; root {found.root.hex()}"
     )
-    advice = [] if older else ["Without an older checkpoint nobody can tell an old copy from the newest one."]
+    advice = (
+        [] if checkpoint else ["Without an older checkpoint nobody can tell an old copy from the newest one."]
+    )
     if by_itself:
         advice.append(
             "Checked with the key that the log itself names; give the one you know as --public-key."
@@ -54,12 +50,11 @@ def verify(
 
 
 def _verify_growth(proof: Path, public_key: str | None, json: bool) -> None:
-    from anml.app.verify import check_growth
-    from anml.ledger.keys import read_public
+    from anml.app.verify import check_growth_file
 
     if public_key is None:
         raise InputError("a proof is checked with the ledger's --public-key")
-    older, newer = check_growth(read_bytes(proof, "proof"), read_public(public_key))
+    older, newer = check_growth_file(proof, public_key)
     line = f"Sound: the log grew from {older} to {newer} entries, and the first {older} are the same."
     show(json, {"verified": True, "older": older, "newer": newer}, [line])
 
@@ -73,7 +68,7 @@ def checkpoint(
     json: Json = False,
 ) -> None:
     """Sign the state of the log; keep the result somewhere else."""
-    from anml.app.verify import prove_growth
+    from anml.app.verify import prove_growth, sign_checkpoint
 
     if (since is None) != (proof is None):
         raise InputError("a proof of growth needs both --since and --proof")
@@ -81,19 +76,18 @@ def checkpoint(
         if path is not None:
             check_place(path)
     with opened(ledger, keys) as book:
-        with book.read() as connection:
-            note, tree = book.checkpoint(connection)
+        made = sign_checkpoint(book)
         if since is not None and proof is not None:
             write_file(proof, prove_growth(book, read_text(since, "checkpoint")))
     if out is not None:
-        write_file(out, note)
+        write_file(out, made.note)
     value = {
-        "size": len(tree),
-        "root": tree.root.hex(),
-        "note": note,
+        "size": made.size,
+        "root": made.root,
+        "note": made.note,
         "out": None if out is None else str(out),
     }
-    lines = [note.rstrip("\n")] if out is None else [f"Signed {len(tree)} entries: {out}"]
+    lines = [made.note.rstrip("\n")] if out is None else [f"Signed {made.size} entries: {out}"]
     show(json, value, lines + ([f"Proof of growth: {proof}"] if proof else []))
 
 

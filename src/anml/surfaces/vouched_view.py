@@ -15,8 +15,7 @@ from anml.core.signals.track_record import DAY, TrackRule
 from anml.surfaces.names import shortened
 
 if TYPE_CHECKING:
-    from anml.ledger.evidence import Entry
-    from anml.ledger.standing import Standing
+    from anml.core.signals.standing import Entry, Standing
 
 # A page that a browser still opens; samples.parquet has the evidence of every row.
 MOST_LINES = 400

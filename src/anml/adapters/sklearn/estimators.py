@@ -11,20 +11,20 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, _num_samples, check_is_fitted, validate_data
 
-from anml.adapters.sklearn.contributors import contributor_frame, learned_frame
 from anml.adapters.sklearn.fitting import fit_weighted, over_all_classes, seeded
 from anml.adapters.sklearn.given import CONTRIBUTED, known_of
 from anml.adapters.sklearn.held_out import held_out, is_numeric
 from anml.adapters.sklearn.mlp import MLPClassifier, MLPRegressor
 from anml.adapters.sklearn.sources import sklearn_factors
 from anml.assess.assess import Assessment, Known, Policy, assess
+from anml.assess.contributors import contributor_frame, learned_frame
 from anml.core.checks import LARGEST, one_of
 from anml.core.domain import Recipe, Task
 from anml.core.errors import InputError
+from anml.core.profile import Profile, profile_of
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.temporal import ContextDecay, Decay
 from anml.core.weigh import recipe_of
-from anml.gradients.scoring import Profile, profile_of
 
 GRADIENTS = ("scoring", "estimator")
 # Whose held-out predictions labels are judged by.

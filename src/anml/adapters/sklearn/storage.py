@@ -11,9 +11,9 @@ from safetensors.numpy import load_file, save_file
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.utils.validation import check_is_fitted
 
-from anml.adapters.sklearn.contributors import learned_frame
 from anml.adapters.sklearn.estimators import AnmlClassifier, AnmlRegressor
 from anml.adapters.sklearn.mlp import MLPClassifier, MLPRegressor
+from anml.assess.contributors import learned_frame
 from anml.core.domain import Gate
 from anml.core.errors import InputError, UnknownNameError, UnsupportedError
 

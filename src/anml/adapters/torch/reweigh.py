@@ -14,6 +14,7 @@ from anml.core.attribute import shrunk_by_group
 from anml.core.checks import Floats, Ints, as_codes, as_unit, in_range, whole
 from anml.core.domain import Gate, Recipe, Signals, Weighting
 from anml.core.errors import InputError
+from anml.core.profile import PROFILES
 from anml.core.signals.quality import quality
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.temporal import Decay
@@ -21,7 +22,6 @@ from anml.core.weigh import recipe_of, weigh_signals
 from anml.gradients.losses import logits_of
 from anml.gradients.modules import in_evaluation, run
 from anml.gradients.neighbours import Search
-from anml.gradients.scoring import PROFILES
 
 # What a contributor of whom nothing is known starts with: the paper's level `new`.
 NEWCOMER = 0.4

@@ -7,7 +7,8 @@ import numpy as np
 import torch
 
 from anml.core.checks import Array, Floats, Ints
-from anml.gradients.crossfit import Training, cross_fit
+from anml.core.profile import Training
+from anml.gradients.crossfit import cross_fit
 from anml.gradients.factors import Factors, network_factors
 from anml.gradients.mlp import Networks, predict
 from anml.predictors.pool import pool

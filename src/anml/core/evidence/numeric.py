@@ -73,20 +73,20 @@ def _explained(
     trust = right = np.ones(len(values))
     for turn in range(6):
         centre, size = _straight(values, predicted, spread, trust)
-        off = (values - centre) / size
-        expected, scatter, right_value, doubt = _items(off, centre, size, trust * right, side, turn > 0)
-        off, width, before = (off - expected) / scatter, size * scatter, trust
+        residual = (values - centre) / size
+        expected, scatter, right_value, error = _items(residual, centre, size, trust * right, side, turn > 0)
+        residual, width, before = (residual - expected) / scatter, size * scatter, trust
         # Who does not look knows what numbers are like, and not which: his scatter as all of them do.
         pool = max(float(np.ptp(np.quantile(values, [0.25, 0.75]))) / 1.349, float(np.median(width)))
         apart = (values - np.average(values, weights=trust)) / pool
-        types, factor, bias, scale, evidence = _judge(off, apart, width / pool, codes, side, shares)
+        types, factor, bias, scale, evidence = _judge(residual, apart, width / pool, codes, side, shares)
         trust = np.maximum(types[codes, 0], 1e-6)
-        right, gain = _single((off - bias[codes]) / scale[codes], trust, side.credentials)
+        right, gain = _single((residual - bias[codes]) / scale[codes], trust, side.credentials)
         if turn > 1 and np.abs(trust - before).max() < 0.01:
             break
     rate, evidence = float(np.average(1 - right, weights=trust)), evidence + gain - float(np.log(width).sum())
     # The robust line is about tails of four degrees: normal errors are so much wider than it says.
-    own, truth = (types, factor, bias * 0.83, scale * 0.83), (centre + right_value * size, doubt * size)
+    own, truth = (types, factor, bias * 0.83, scale * 0.83), (centre + right_value * size, error * size)
     return NumericFit(types[codes, 0] * right, *own, rate, evidence, *truth)
 
 
@@ -96,34 +96,34 @@ def _straight(values: Floats, predicted: Floats, spread: Floats, trust: Floats) 
     Wrong labels pull predictions, and timid ones fall short at the ends.
     """
     unit = np.maximum(spread, 1e-9 * max(float(np.abs(values).max()), 1e-290))
-    off = (values - predicted) / unit
-    half, ordered = len(off) // 2, np.sort(off)
-    start = int(np.argmin(ordered[half:] - ordered[: len(off) - half]))
+    residual = (values - predicted) / unit
+    half, ordered = len(residual) // 2, np.sort(residual)
+    start = int(np.argmin(ordered[half:] - ordered[: len(residual) - half]))
     scale = float(ordered[start + half] - ordered[start]) / 1.349
-    if len(off) < 4 or scale <= 1e-6 * np.ptp(off):
-        return predicted + np.median(values - predicted), max(float(off.std()), 1e-6) * unit
+    if len(residual) < 4 or scale <= 1e-6 * np.ptp(residual):
+        return predicted + np.median(values - predicted), max(float(residual.std()), 1e-6) * unit
     # However many are far off, most are not: the scale stays near that of the shortest half.
     widest, along = 1.5 * scale, predicted - np.average(predicted, weights=trust)
     line = np.column_stack([np.median(unit) / unit, along / unit])
     fit = np.array([np.median(ordered[start : start + half + 1]) / np.median(line[:, 0]), 0.0])
     for _ in range(20):
-        error = off - line @ fit
+        error = residual - line @ fit
         pull = trust * 5 / (4 + np.square(error / scale))
         scale = min(float(np.sqrt((pull * error**2).sum() / trust.sum())), widest)
         # Before there is evidence the slope leans by a half or so.
         prior = np.diag([1e-9, (2 * scale) ** 2])
-        fit = np.linalg.solve((line.T * pull) @ line + prior, (line.T * pull) @ off)
+        fit = np.linalg.solve((line.T * pull) @ line + prior, (line.T * pull) @ residual)
     return predicted + (line @ fit) * unit, scale * unit
 
 
 def _items(
-    off: Floats, centre: Floats, size: Floats, believed: Floats, side: Side, ask: bool
+    residual: Floats, centre: Floats, size: Floats, believed: Floats, side: Side, ask: bool
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Where each label is expected by all but its contributor, its scatter, the right value and its doubt.
+    """Where each label is expected by all but its contributor, its scatter, the right value and its error.
 
     The prediction is joined with the other labels of the item by their precisions; a known value settles it.
     """
-    n = len(off)
+    n = len(residual)
     items = np.arange(n) if side.items is None else side.items
     same = np.arange(n) if side.codes is None else np.unique(items * n + side.codes, return_inverse=True)[1]
     fact = np.full(n, np.nan) if side.truth is None else (side.truth - centre) / size
@@ -131,22 +131,22 @@ def _items(
     sure, weight = 1e12 * ~np.isnan(fact), np.minimum(believed, 0.99)
     settled = sure * np.nan_to_num(fact)
     sums = np.maximum(np.bincount(items, weight + sure), 1e-12)[items]
-    left = off - np.bincount(items, weight * off + settled)[items] / sums
+    left = residual - np.bincount(items, weight * residual + settled)[items] / sums
     # Share of the variance that lies within items; an item's mean takes one label's worth of freedom.
-    free, total = weight @ (1 - weight / sums), max(weight @ off**2 / weight.sum(), 1e-12)
+    free, total = weight @ (1 - weight / sums), max(weight @ residual**2 / weight.sum(), 1e-12)
     within = float(np.clip(weight @ left**2 / free / total, 0.05, 1.0)) if free > 1 else 0.05
     known, precision = 1 / max(1 - within, 0.05), weight / within * ask
-    of, said = (np.bincount(items, x)[items] for x in (precision + sure, precision * off + settled))
-    own, own_said = (np.bincount(same, x)[same] for x in (precision, precision * off))
+    of, said = (np.bincount(items, x)[items] for x in (precision + sure, precision * residual + settled))
+    own, own_said = (np.bincount(same, x)[same] for x in (precision, precision * residual))
     rest = np.maximum(of - own, 0)
     scatter = np.where(rest > 1e-9, np.sqrt(within + 1 / (rest + known)), 1.0)
     doubt = np.where(of < 1e9, 1 / np.sqrt(of + known), 0.0)
     return (said - own_said) / (rest + known), scatter, said / (of + known), doubt
 
 
-def _bins(off: Floats) -> Ints:
+def _bins(residual: Floats) -> Ints:
     """The bin of each number: finer near 0, and beyond 64, of arcsinh(128) = 5.5452, all are equally far."""
-    return np.asarray(((np.arcsinh(2 * np.clip(off, -64, 64)) / 5.5453 + 1) * BINS / 2).astype(np.int64))
+    return np.asarray(((np.arcsinh(2 * np.clip(residual, -64, 64)) / 5.5453 + 1) * BINS / 2).astype(np.int64))
 
 
 def _densities(columns: Iterable[tuple[float, ...]]) -> Floats:
@@ -193,17 +193,17 @@ def _priors() -> tuple[Floats, ...]:
 
 
 def _judge(
-    off: Floats, apart: Floats, width: Floats, codes: Ints, side: Side, shares: tuple[float, ...]
+    residual: Floats, apart: Floats, width: Floats, codes: Ints, side: Side, shares: tuple[float, ...]
 ) -> tuple[Floats, Floats, Floats, Floats, float]:
     """Types of contributors, log Bayes factors of not being honest, biases, scales; the log-evidence.
 
-    Numbers are `off` from where they are expected, in natural spreads, and `apart` from the middle of all, in
-    the spread of all, which is the unit of `width`, the natural spread.
+    A `residual` is how far a number is from where it is expected, in natural spreads; numbers are `apart`
+    from the middle of all in the spread of all, which is the unit of `width`, the natural spread.
     """
     table, *priors, pairs = _priors()
     size, wider, seen = np.bincount(codes), np.bincount(codes, np.log(width))[:, None], []
     shape = len(size), BINS
-    looks, blind = (sparse.csr_array((np.ones(len(x)), (codes, _bins(x))), shape) for x in (off, apart))
+    looks, blind = (sparse.csr_array((np.ones(len(x)), (codes, _bins(x))), shape) for x in (residual, apart))
     for rows in np.array_split(np.arange(len(size)), 1 + len(size) // 1000):
         each = np.stack([looks[rows] @ table, blind[rows] @ table + wider[rows]])
         top = each.max(axis=(0, 2))
@@ -244,13 +244,13 @@ def _shapes() -> tuple[Floats, ...]:
     return tuple(_densities((*at, *shape) for at, shape in product(*part)) for part in each)
 
 
-def _single(off: Floats, trust: Floats, credentials: Floats | None) -> tuple[Floats, float]:
+def _single(residual: Floats, trust: Floats, credentials: Floats | None) -> tuple[Floats, float]:
     """Probability that each label of an honest contributor is right, and the evidence that some are wrong.
 
     None is wrong, and residuals are one part of any shape; or some are, and there are two. What is believed
     is the mean, weighted by the evidence.
     """
-    place, rates = _bins(off), np.geomspace(0.005, 0.4, 12)
+    place, rates = _bins(residual), np.geomspace(0.005, 0.4, 12)
     count = np.bincount(place, trust, BINS)
     some, total = np.flatnonzero(count), count.sum()
     one, right, wrong = (table[some] for table in _shapes())
@@ -262,9 +262,9 @@ def _single(off: Floats, trust: Floats, credentials: Floats | None) -> tuple[Flo
     gain = float(two.max() - (count[some] @ one).max() - 1.5 * np.log(max(total, 2.0)))
     rate, best, part = np.unravel_index(two.argmax(), two.shape)
     odds = (_shapes()[1][:, best] - _shapes()[2][:, part])[place]
-    usual = np.full((len(off), 1), special.logit(1 - rates[rate]))
+    usual = np.full((len(residual), 1), special.logit(1 - rates[rate]))
     if credentials is not None:
-        usual, more = credited(design(credentials, len(off)), usual, odds[:, None], trust)
+        usual, more = credited(design(credentials, len(residual)), usual, odds[:, None], trust)
         gain += float(more[0])
-    doubt = special.expit(gain) * special.expit(-usual[:, 0] - odds)
-    return 1 - doubt, float(np.logaddexp(0, gain) - np.log(2))
+    p_wrong = special.expit(gain) * special.expit(-usual[:, 0] - odds)
+    return 1 - p_wrong, float(np.logaddexp(0, gain) - np.log(2))

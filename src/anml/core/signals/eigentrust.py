@@ -5,9 +5,9 @@ that praise each other wins, so there is no way to call it without one.
 """
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from anml.core.checks import in_range
 from anml.core.errors import InputError
@@ -92,13 +92,15 @@ def reached(votes: Mapping[tuple[str, str], float], roots: Iterable[str]) -> fro
 
 def _normalised(
     votes: Mapping[tuple[str, str], float], index: Mapping[str, int]
-) -> tuple[sparse.csr_array, np.ndarray[tuple[int], np.dtype[np.bool_]]]:
+) -> tuple[Any, np.ndarray[tuple[int], np.dtype[np.bool_]]]:
     pairs = [(a, b, value) for (a, b), value in sorted(votes.items()) if a != b and value != 0]
     negative = [value for _, _, value in pairs if value < 0]
     if negative:
         raise InputError(f"a vote is not negative, got {negative[0]:g}")
     rows = [index[a] for a, _, _ in pairs]
     columns = [index[b] for _, b, _ in pairs]
+    from scipy import sparse  # slow to load, and most who read a ledger follow no graph
+
     raw = sparse.csr_array(([value for *_, value in pairs], (rows, columns)), shape=(len(index),) * 2)
     totals = np.asarray(raw.sum(axis=1)).ravel()
     silent = totals == 0

@@ -9,7 +9,7 @@ from anml.lab.bank.conditions import Condition, make_condition
 from anml.lab.bank.measures import measures
 from anml.lab.bank.peers import BLIND, TOLD, Outcome
 from anml.lab.bank.recipes import weighed
-from anml.lab.cells import wanted
+from anml.lab.cells import methods_in
 from anml.lab.spec import Experiment
 
 
@@ -26,9 +26,7 @@ def run_block(
     A trial's seed, the experiment's plus its number, decides the condition, every method and every model.
     """
     rows = []
-    chosen = [
-        (key, method) for key, (_, some) in wanted(experiment, dataset, cells).items() for method in some
-    ]
+    chosen = methods_in(experiment, dataset, cells)
     for trial in trials:
         seed = experiment.seed + trial
         condition = make_condition(dataset, seed)

@@ -10,8 +10,6 @@ HOW = (
     "aggregate are compared with the federated oracle, all others with the oracle; both train "
     "on what is honest alone"
 )
-OURS_FEDERATED = ("ours, q v r T", "ours, believed")
-BASELINES = ("uniform", "FedAvg", "FLTrust, own set", "EigenTrust, no roots")
 NEEDS = {
     "uniform": "nothing", "FedAvg": "nothing", "Krum": "f", "Multi-Krum": "f", "median": "nothing",
     "trimmed mean": "f", "Bulyan": "f, at most (n - 3) / 4", "FLTrust": "a clean set",

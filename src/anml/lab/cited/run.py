@@ -8,10 +8,10 @@ import numpy as np
 
 from anml.assess.assess import Assessment, Known, Policy, assess
 from anml.core.domain import Recipe
+from anml.core.profile import PROFILES
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.temporal import Decay
 from anml.core.weigh import RECIPES, weigh_signals, with_every_class
-from anml.gradients.scoring import PROFILES
 from anml.gradients.threads import one_thread_for_tables, threads
 from anml.lab.cells import wanted
 from anml.lab.cited.outcome import Outcome, final_models, measured

@@ -18,7 +18,7 @@ from anml.core.signals.quality import quality
 from anml.gradients.factors import Factors, explicit
 from anml.gradients.krum import krum_scores
 from anml.gradients.threads import one_thread_for_tables, threads
-from anml.lab.cells import wanted
+from anml.lab.cells import methods_in
 from anml.lab.modules.cases import Case, make_case
 from anml.lab.modules.training import SCORED, fresh, train
 from anml.lab.spec import Experiment
@@ -83,12 +83,7 @@ def run_block(
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Rows of some trials on one case: one per way, or some `cells` of them."""
     rows = []
-    chosen = [
-        (key, way)
-        for key, (_, some) in wanted(experiment, dataset, cells).items()
-        for way in some
-        if way in WAYS
-    ]
+    chosen = [(key, way) for key, way in methods_in(experiment, dataset, cells) if way in WAYS]
     for trial in trials:
         with threads(1), one_thread_for_tables():
             trained = Trained(make_case(dataset, experiment.seed + trial), experiment.seed + trial)

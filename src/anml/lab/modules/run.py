@@ -11,12 +11,12 @@ from anml.adapters.torch import Reweigher, module_quality
 from anml.assess.assess import Known, Policy, assess
 from anml.core.checks import Bools, Floats
 from anml.core.domain import Recipe
+from anml.core.profile import PROFILES
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.temporal import Decay
 from anml.core.weigh import weigh
-from anml.gradients.scoring import PROFILES
 from anml.gradients.threads import one_thread_for_tables, threads
-from anml.lab.cells import wanted
+from anml.lab.cells import methods_in
 from anml.lab.modules.cases import CLASSES, TARGET, Case, make_case
 from anml.lab.modules.training import EPOCHS, SCORED, fresh, held_out, predicted, train
 from anml.lab.spec import Experiment
@@ -34,9 +34,7 @@ def run_block(
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Rows of some trials on one case: one per method, or some `cells` of them."""
     rows = []
-    chosen = [
-        (key, method) for key, (_, some) in wanted(experiment, dataset, cells).items() for method in some
-    ]
+    chosen = methods_in(experiment, dataset, cells)
     for trial in trials:
         seed = experiment.seed + trial
         case = make_case(dataset, seed)

@@ -3,29 +3,15 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
-
-import typer
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from anml.core.errors import InputError
-from anml.surfaces.ledger_common import opened, read_policy
 
 if TYPE_CHECKING:
     from anml.app.request import Request
     from anml.app.result import Audited
     from anml.app.vouched import Vouched
     from anml.intake.source import Source
-
-Format = Annotated[
-    str,
-    typer.Option(
-        help="auto, table, label-studio, argilla, croissant, crowd-long, crowd-wide, toloka or mturk."
-    ),
-]
-Accounts = Annotated[
-    str | None, typer.Option("--source", help="Place the contributors' names belong to, in the ledger.")
-]
-TrackDomain = Annotated[str, typer.Option(help="Domain of the track record in the ledger.")]
 
 
 class Place(NamedTuple):
@@ -60,6 +46,8 @@ def read(data: Any, format: str, given: dict[str, str | None], place: Place) -> 
     )
     if not place.url:
         return Read(source, None)
+    from anml.app.ledgers import opened
+    from anml.app.policies import read_policy
     from anml.app.vouched import vouch
     from anml.intake.columns import choose_columns
 

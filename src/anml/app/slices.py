@@ -1,10 +1,11 @@
-"""Audits slice by slice, for either surface: which engine, which files, and what is shown."""
+"""Audits slice by slice: which engine, and which files."""
 
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anml.core.errors import InputError, UnknownNameError
+from anml.core.progress import Progress
 
 if TYPE_CHECKING:
     from anml.app.request import Request
@@ -20,9 +21,9 @@ def holds_parquet(data: Any) -> bool:
 
 def audit_in_slices(
     data: Any, request: "Request", engine: str, address: str | None, out: Path,
-    progress: Callable[[str, int, int], None] | None,
+    progress: Progress | None, write_report: Callable[["Audited", Path], None],
 ) -> "Audited":  # fmt: skip
-    """Audit a Parquet file or a folder of them by an engine."""
+    """Audit a Parquet file or a folder of them by an engine; `write_report` puts the report into a folder."""
     if engine not in ENGINES:
         raise UnknownNameError("engine", engine, ENGINES)
     if address is not None and engine != "ray":
@@ -30,7 +31,6 @@ def audit_in_slices(
     from anml.app.scale.engines import Engine, Local
     from anml.app.scale.run import audit_slices
     from anml.app.scale.slices import parquet_files
-    from anml.surfaces.report import write_report
 
     if not isinstance(data, str | Path):
         raise InputError(f"an engine reads Parquet files; give their path, got {type(data).__name__}")

@@ -1,13 +1,12 @@
 """Files for banks, accountants and spreadsheets."""
 
-import csv
-import io
 import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 from xml.etree import ElementTree
 
+from anml.app.spreadsheets import to_csv
 from anml.core.errors import InputError
 from anml.core.money import show_amount, show_minor
 from anml.core.payee import bank_name, check_bic, check_iban
@@ -16,30 +15,7 @@ from anml.ledger.log import Event
 from anml.ledger.payouts import Batch, Payment
 
 PAIN = "urn:iso:std:iso:20022:tech:xsd:pain.001.001.09"
-# Starts of a cell that a spreadsheet would run as a formula.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\x00")
 _DEBITS = ("returned", "reversed")
-
-
-def safe_cell(value: object) -> str:
-    """A cell that no spreadsheet takes for a formula.
-
-    Examples
-    --------
-    >>> safe_cell("=1+1"), safe_cell("plain"), safe_cell(12)
-    ("'=1+1", 'plain', '12')
-    """
-    text = str(value)
-    return "'" + text if text.startswith(_FORMULA) else text
-
-
-def to_csv(header: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    """Rows as CSV, every text cell made safe."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\r\n")
-    writer.writerow([safe_cell(cell) for cell in header])
-    writer.writerows([safe_cell(cell) for cell in row] for row in rows)
-    return out.getvalue()
 
 
 def payout_csv(batch: Batch, payees: Mapping[str, Mapping[str, Any]]) -> str:

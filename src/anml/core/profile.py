@@ -1,0 +1,89 @@
+"""How the scoring model is trained and read: what a user may choose, checked where it is made."""
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from anml.core.checks import one_of, whole
+from anml.core.errors import InputError, UnknownNameError
+
+# Where raw scores can come from; each has its function in `anml.gradients.scoring`.
+SCORES = ("krum", "norm", "loss", "confidence")
+
+
+@dataclass(frozen=True)
+class Training:
+    """How networks of a cross-fit are built and trained."""
+
+    hidden: tuple[int, ...] = (64, 32)
+    max_epochs: int = 300
+    folds: int = 5
+    lr: float = 1e-3
+    batch: int | None = None
+
+
+@dataclass(frozen=True)
+class Profile:
+    """How the scoring model is trained and read.
+
+    Parameters
+    ----------
+    hidden
+        Widths of the hidden layers.
+    epochs
+        How long it trains; None stops early by held-out likelihood, after at most `max_epochs`.
+    k
+        Neighbours in a Krum score; None is the classic n - f - 2, with f from `malicious`.
+    references
+        Seek neighbours among this many random samples; None takes all up to 10,000 samples and
+        2,048 above, 0 takes all.
+    method
+        Where raw scores come from: a name in `SCORES`.
+    """
+
+    hidden: tuple[int, ...] = (64, 32)
+    epochs: int | None = None
+    max_epochs: int = 300
+    folds: int = 5
+    lr: float = 1e-3
+    batch: int | None = None
+    k: int | None = 10
+    malicious: float | None = None
+    references: int | None = None
+    method: str = "krum"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "hidden", tuple(self.hidden))
+        if any(whole("a width of hidden", width) < 1 for width in self.hidden):
+            raise InputError(f"hidden layers must have at least one unit each, got {self.hidden}")
+        for name in ("epochs", "max_epochs", "batch"):
+            value = getattr(self, name)
+            if value is not None and whole(name, value) < 1:
+                raise InputError(f"{name} must be at least 1, got {value}")
+        if whole("folds", self.folds) < 2:
+            raise InputError(f"folds must be at least 2, got {self.folds}")
+        one_of("score", self.method, SCORES)
+
+    def training(self) -> Training:
+        """How the networks behind the scores are trained."""
+        return Training(self.hidden, self.max_epochs, self.folds, self.lr, self.batch)
+
+
+PROFILES: dict[str, Profile] = {
+    "default": Profile(),
+    "paper": Profile(epochs=200, k=10, references=0),
+}
+
+
+def profile_of(profile: str | Profile | dict[str, Any]) -> Profile:
+    """Return a profile given by name, by what differs from the default, or as it is."""
+    if isinstance(profile, str):
+        if profile not in PROFILES:
+            raise UnknownNameError("profile", profile, PROFILES)
+        return PROFILES[profile]
+    if isinstance(profile, dict):
+        for name in profile:
+            one_of("profile setting", name, [f.name for f in fields(Profile)])
+        return replace(PROFILES["default"], **profile)
+    if not isinstance(profile, Profile):
+        raise InputError(f"profile must be a name, a dict or a Profile, got {profile!r}")
+    return profile

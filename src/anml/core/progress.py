@@ -1,0 +1,16 @@
+"""How far work is: whoever does it says so to a function of (what, done, of)."""
+
+from collections.abc import Callable
+
+Progress = Callable[[str, int, int], None]
+
+
+def ticker(progress: Progress | None, what: str, of: int) -> Callable[[int], bool]:
+    """Report epochs under a name; never asks to stop."""
+
+    def tick(epoch: int) -> bool:
+        if progress is not None:
+            progress(what, epoch, of)
+        return False
+
+    return tick

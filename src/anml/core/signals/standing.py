@@ -1,0 +1,30 @@
+"""Where a contributor stands at one moment, and the records of evidence that this rests on."""
+
+from typing import NamedTuple
+
+from anml.core.signals.policy import Evidence, Verdict
+from anml.core.signals.track_record import Track
+
+
+class Standing(NamedTuple):
+    """A contributor at one moment, in one domain."""
+
+    pid: str
+    since: str
+    prior: int
+    track: Track
+    r: float
+    verdict: Verdict
+    flagged: bool
+    verified: bool
+    newcomer: bool
+    needs: tuple[str, ...]
+
+
+class Entry(NamedTuple):
+    """A record as a report shows it: with the state of its signature, and the envelope's SHA-256."""
+
+    record: Evidence
+    recorded: str
+    signature: str
+    envelope: str

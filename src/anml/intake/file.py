@@ -1,0 +1,85 @@
+"""A file on its way in: read once, however many look at it."""
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from anml.core.canonical import sha256
+from anml.core.errors import InputError
+from anml.intake.tables import Table, read_table
+
+LARGEST_FILE = 2 * 1024**3
+
+
+@dataclass(frozen=True)
+class File:
+    """A file by its path; what is in it, as a table or as JSON, is read when it is asked for."""
+
+    path: Path
+
+    @cached_property
+    def table(self) -> Table:
+        """What is in it, as a table."""
+        return read_table(self.path)
+
+    @cached_property
+    def json(self) -> Any:
+        """What is in it, as JSON or lines of JSON."""
+        return _parsed(self._content, self.path.name)
+
+    @property
+    def sha256(self) -> str:
+        """The hash of its bytes."""
+        return self.table.sha256 if "table" in self.__dict__ else sha256(self._content)
+
+    @cached_property
+    def _content(self) -> bytes:
+        if not self.path.is_file():
+            raise InputError(f"there is no file {self.path}")
+        if self.path.stat().st_size > LARGEST_FILE:
+            raise InputError(f"{self.path.name} is larger than {LARGEST_FILE // 1024**3} GiB; split it first")
+        try:
+            return self.path.read_bytes()
+        except OSError as error:
+            raise InputError(f"{self.path} cannot be read: {error.strerror or error}") from None
+
+
+def as_file(source: Path | File) -> File:
+    """A file that is read already, or that will be."""
+    return source if isinstance(source, File) else File(source)
+
+
+def _parsed(content: bytes, name: str) -> Any:
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{name} is not UTF-8 text (at byte {error.start}); save it as UTF-8") from None
+    if not text.strip():
+        raise InputError(f"{name} is empty")
+    try:
+        value = _one_or_lines(text)
+        if "\\ud" in text.lower():
+            # Half of a letter that needs two: no text, and nothing could be written of it.
+            json.dumps(value, ensure_ascii=False).encode()
+        return value
+    except UnicodeEncodeError as error:
+        half = error.object[error.start]
+        raise InputError(f"{name} holds {half!a}, which is half of a letter; write it again") from None
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}: {error.msg}"
+        raise InputError(f"{name} is neither JSON nor lines of JSON ({where})") from None
+    except RecursionError:
+        raise InputError(f"{name} is nested too deeply for an export") from None
+
+
+def _one_or_lines(text: str) -> Any:
+    """One value, or one on each line; the error is that of the file read as one value."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        try:
+            return [json.loads(line) for line in text.splitlines() if line.strip()]
+        except json.JSONDecodeError:
+            raise error from None

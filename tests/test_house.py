@@ -1,0 +1,91 @@
+"""The code as a whole: nothing is written twice, and no data lies in the repository."""
+
+import ast
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "anml"
+# So many lines of code, one after the other, are one idea: it has one home.
+MOST_TWICE = 5
+# What may stand twice, with the reason.
+TWICE = {
+    # The roles that a user may name, and the roles that were found: the label of the one may be left open.
+    ("app/request.py", "intake/columns.py"),
+    # Two commands hand all of their options to one request; typer gives them one by one.
+    ("surfaces/audit_cli.py", "surfaces/audit_cli.py"),
+}
+
+
+def code(path: Path) -> list[str]:
+    """Lines of code without blanks, comments, imports and signatures.
+
+    Signatures repeat what frameworks ask for: scikit-learn reads parameters from `fit` itself, typer reads
+    options from each command, and experiments are called alike.
+    """
+    text = path.read_text()
+    passed: set[int] = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            passed.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+        if isinstance(node, ast.FunctionDef):
+            passed.update(range(node.lineno, node.body[0].lineno))
+    lines = (line.strip() for number, line in enumerate(text.splitlines(), 1) if number not in passed)
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def repeated(files: dict[str, list[str]], most: int = MOST_TWICE) -> dict[tuple[str, str], str]:
+    """Pairs of files that share more lines in a row than `most`, and the first lines that they share."""
+    places = defaultdict(list)
+    for name, lines in files.items():
+        for start in range(len(lines) - most):
+            places[tuple(lines[start : start + most + 1])].append((name, start))
+    return {
+        (one, other): run[0]
+        for run, found in places.items()
+        for number, (one, first) in enumerate(found)
+        for other, second in found[number + 1 :]
+        if one != other or second - first > most
+    }
+
+
+def test_no_six_lines_stand_twice():
+    files = {str(path.relative_to(SOURCE)): code(path) for path in sorted(SOURCE.rglob("*.py"))}
+    assert len(files) > 300
+    found = {pair: line for pair, line in repeated(files).items() if pair not in TWICE}
+    assert not found
+
+
+@pytest.mark.parametrize(("shared", "found"), [(5, set()), (6, {("a.py", "b.py")})])
+def test_six_lines_in_a_row_are_seen(shared, found):
+    same = [f"line {number}" for number in range(shared)]
+    assert set(repeated({"a.py": ["one", *same], "b.py": [*same, "other"]})) == found
+
+
+def test_lines_that_overlap_themselves_are_no_copy():
+    assert not repeated({"a.py": ["x = 1"] * 8})
+    assert set(repeated({"a.py": ["x = 1"] * 12})) == {("a.py", "a.py")}
+
+
+DATA = ("data.csv", "H3.pkl", "rows.npy", "all.parquet", "model.safetensors", "books.db", "weights.pt")
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_data_in_the_repository_is_refused(tmp_path, name):
+    git = ["git", "-C", str(tmp_path)]
+    subprocess.run([*git, "init", "-q"], check=True)
+    (tmp_path / "module.py").write_text("")
+    (tmp_path / "tests" / "data").mkdir(parents=True)
+    (tmp_path / "tests" / "data" / "small.csv").write_text("a\n")
+    subprocess.run([*git, "add", "."], check=True)
+    check = [sys.executable, str(ROOT / "tests" / "no_data.py"), str(tmp_path)]
+    assert subprocess.run(check, check=False).returncode == 0
+    (tmp_path / name).write_text("")
+    subprocess.run([*git, "add", "."], check=True)
+    ran = subprocess.run(check, capture_output=True, text=True, check=False)
+    assert ran.returncode == 1
+    assert name in ran.stderr
