@@ -1,16 +1,13 @@
 """Predictions, embeddings, known labels and labels alone, as people type them."""
 
-import inspect
 import json
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-import typer
 
 import anml as package
-from anml.surfaces import cli
 from made_up import consortium
 
 
@@ -82,7 +79,7 @@ REFUSED = {
     "--embeddings {0}/data.csv": "of the embeddings is also in the table; name it as key, or leave it out",
     "--embeddings {0}/e.npy --features width": "embeddings take the place of feature columns",
     "--embeddings {0}/e.npy --test {0}/data.csv": "a test table measures a model, but it has no embeddings",
-    "--key id": "key 'id' aligns predictions or embeddings, and neither was given",
+    "--key idd": "there is no column 'idd'",
     "--known nothing": "there is no column 'nothing'",
     "--known width": "column 'width' (known) must hold true or false, or labels of column 'label'",
     "--known contributor --gold contributor": "is named as gold and as known; it can be only one of them",
@@ -119,16 +116,6 @@ def test_gold_of_an_export_is_not_refused_as_ignored(anml, tmp_path):
     assert (found["columns"]["gold"], found["columns"]["known"]) == ("truth", None)
     assert found["gold"]["right"] == found["gold"]["wrong"] == 1
     assert found["columns"]["features"] == ["text"]
-
-
-def test_python_has_every_option_of_the_command():
-    options = {
-        part.name
-        for part in typer.main.get_command(cli.app).commands["audit"].params
-        if part.name not in ("json", "quiet", "help")
-    }
-    arguments = set(inspect.signature(package.audit).parameters) - {"progress"}
-    assert arguments == options
 
 
 def test_samples_of_a_pandas_frame_keep_its_index():

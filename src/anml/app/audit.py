@@ -9,6 +9,7 @@ import polars as pl
 
 from anml.adapters.sklearn.contributors import contributor_frame
 from anml.app.compare import Comparison, compare
+from anml.app.contributor_value import contributor_values
 from anml.app.gold import GoldCheck, check_gold
 from anml.app.items import item_frame, suggestions
 from anml.app.request import DEFAULT_HALF_LIFE, Request
@@ -66,7 +67,20 @@ def audit_table(
     comparing = request.compare and prepared.x.shape[1] > 0
     comparison = _compared(prepared, found, request.seed, tested, progress) if comparing else None
     result = _result(table, columns, prepared, found, comparison, request, policy, notes)
+    if request.value:
+        result = _with_value(result, prepared, tested, request.seed, progress)
     return result, prepared, found
+
+
+def _with_value(
+    result: Audited, prepared: Prepared, test: tuple[Any, Any] | None, seed: int, progress: Progress | None
+) -> Audited:
+    if prepared.x.shape[1] == 0:
+        raise UnsupportedError("there are no feature columns to train a model on, so nothing can be valued")
+    kept = result.samples["kept"].to_numpy()
+    worth = contributor_values(prepared, kept, test=test, seed=seed, progress=progress)
+    joined = result.contributors.join(worth.contributors, on="contributor", how="left", maintain_order="left")
+    return replace(result, contributors=joined, notes=[*result.notes, worth.note])
 
 
 def _known(prepared: Prepared, request: Request) -> Known:

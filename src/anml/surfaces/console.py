@@ -62,6 +62,7 @@ _COLUMNS: dict[str, tuple[int, Callable[[dict[str, Any]], str]]] = {
     "rows": (0, lambda row: f"{row['rows']:,}"),
     "kept": (1, lambda row: f"{row['kept'] / row['rows']:.0%}"),
     "quality": (0, lambda row: f"{row['quality']:.2f} [{row['quality_low']:.2f}-{row['quality_high']:.2f}]"),
+    "value": (1, lambda row: _value(row)),
     "mean q": (3, lambda row: f"{row['q']:.2f}"),
     "v": (3, lambda row: f"{row['v']:.2f}"),
     "r": (3, lambda row: f"{row['r']:.2f}"),
@@ -75,7 +76,8 @@ def _contributor_table(result: Audited, width: int, names: dict[str, str]) -> Ta
     rows = result.contributors.head(MOST_LISTED).to_dicts()
     # Staff reads names; the files of a run hold identifiers only.
     rows = [{**row, "contributor": names.get(row["contributor"], row["contributor"])} for row in rows]
-    figures = {name: [make(row) for row in rows] for name, (_, make) in _COLUMNS.items()}
+    shown = {name: make for name, (_, make) in _COLUMNS.items() if name != "value" or "value" in rows[0]}
+    figures = {name: [make(row) for row in rows] for name, make in shown.items()}
     if result.doubtful is not None:
         # Where two sides contradict each other it is not known which is the honest one.
         del figures["honest"]
@@ -95,6 +97,12 @@ def _contributor_table(result: Audited, width: int, names: dict[str, str]) -> Ta
     for number, row in enumerate(rows):
         table.add_row(escape(printable(row["contributor"])), *(cells[number] for cells in figures.values()))
     return table
+
+
+def _value(row: dict[str, Any]) -> str:
+    if row["value"] is None:
+        return "–"
+    return f"{row['value']:+.1f} [{row['value_low']:+.1f}, {row['value_high']:+.1f}]".replace("-", "−")
 
 
 def _width(name: str, cells: list[str]) -> int:

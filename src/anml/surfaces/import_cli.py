@@ -8,6 +8,7 @@ import typer
 
 from anml.app.files import check_place, write_file
 from anml.core.errors import InputError
+from anml.surfaces.audit_options import Format
 from anml.surfaces.ledger_common import (
     By,
     Domain,
@@ -22,7 +23,6 @@ from anml.surfaces.ledger_common import (
     show,
     warn,
 )  # fmt: skip
-from anml.surfaces.sources import Format
 
 if TYPE_CHECKING:
     from anml.app.imports import Imported

@@ -3,9 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
-
-import typer
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from anml.core.errors import InputError
 from anml.surfaces.ledger_common import opened, read_policy
@@ -15,17 +13,6 @@ if TYPE_CHECKING:
     from anml.app.result import Audited
     from anml.app.vouched import Vouched
     from anml.intake.source import Source
-
-Format = Annotated[
-    str,
-    typer.Option(
-        help="auto, table, label-studio, argilla, croissant, crowd-long, crowd-wide, toloka or mturk."
-    ),
-]
-Accounts = Annotated[
-    str | None, typer.Option("--source", help="Place the contributors' names belong to, in the ledger.")
-]
-TrackDomain = Annotated[str, typer.Option(help="Domain of the track record in the ledger.")]
 
 
 class Place(NamedTuple):

@@ -1,0 +1,81 @@
+"""One audit for every surface: from data and options to what was found."""
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from anml.core.errors import InputError, UnsupportedError
+from anml.surfaces.audit_options import request_of
+from anml.surfaces.slices import audit_in_slices, holds_parquet
+from anml.surfaces.sources import Place, Read, finish, fit, folder_of, read
+
+if TYPE_CHECKING:
+    from anml.app.result import Audited
+    from anml.gradients.crossfit import Progress
+    from anml.intake.tables import Table
+
+Shown = AbstractContextManager["Progress | None"]
+
+
+class Done(NamedTuple):
+    """What an audit found, and the table it read; None where that was read slice by slice."""
+
+    result: "Audited"
+    table: "Table | None"
+
+
+def audit_data(data: Any, chosen: Mapping[str, Any], shown: Shown) -> Done:
+    """Audit a file or a frame by the options of `anml.surfaces.audit_options`."""
+    if in_slices(data, chosen):
+        return Done(_in_slices(data, chosen, shown), None)
+    # What is wrong with the file is said before the heavy imports.
+    found = read_data(data, chosen)
+    request = fit(request_of(chosen), found)
+    from anml.app.audit import audit_table
+    from anml.app.media import Media, with_media
+    from anml.gradients.devices import on
+    from anml.surfaces.tables import first_rows
+
+    table = found.source.table
+    media = Media(
+        chosen["image"], chosen["text"], chosen["embed"], _path(chosen["cache"]), folder_of(data),
+        chosen["device"],
+    )  # fmt: skip
+    with shown as progress, on(media.device):
+        request, seen = with_media(table, request, media, progress)
+        result, _, _ = audit_table(table, request, test=chosen["test"], progress=progress)
+    return Done(finish(found)(seen.of(result, first_rows(result))), table)
+
+
+def read_data(data: Any, chosen: Mapping[str, Any]) -> Read:
+    """Read a file, or take a frame, with v and r from the ledger where one is named."""
+    given = {name: chosen[name] for name in ("label", "contributor", "item", "time")}
+    ledger = chosen["ledger"]
+    place = Place(
+        None if ledger is None else str(ledger), _path(chosen["keys"]), chosen["source"],
+        chosen["track_domain"], _path(chosen["policy"]),
+    )  # fmt: skip
+    return read(data, chosen["format"], given, place)
+
+
+def in_slices(data: Any, chosen: Mapping[str, Any]) -> bool:
+    """Whether data are judged slice by slice: by an engine, or a folder of Parquet files."""
+    return chosen["engine"] is not None or holds_parquet(data)
+
+
+def _in_slices(data: Any, chosen: Mapping[str, Any], shown: Shown) -> "Audited":
+    if chosen["out"] is None:
+        raise InputError("with an engine, or a folder of Parquet files, the output needs a folder: --out DIR")
+    if chosen["value"]:
+        raise UnsupportedError("a value needs all rows in memory; leave out either value or the engine")
+    request = replace(request_of(chosen), compare=False)
+    with shown as progress:
+        return audit_in_slices(
+            data, request, chosen["engine"] or "local", chosen["address"], Path(chosen["out"]), progress
+        )
+
+
+def _path(given: Any) -> Path | None:
+    return None if given is None else Path(given)
