@@ -21,7 +21,7 @@ from anml.core.errors import InputError, UnsupportedError
 from anml.core.verdicts import ACCUSED, TRUSTED
 from anml.core.weigh import weigh_signals
 from anml.gradients.crossfit import Progress
-from anml.intake.columns import Columns, choose_columns
+from anml.intake.columns import Columns, choose_columns, key_columns
 from anml.intake.labels import read_targets
 from anml.intake.prepare import Prepared, prepare
 from anml.intake.tables import Table, read_table
@@ -151,7 +151,8 @@ def _result(
     table: Table, columns: Columns, prepared: Prepared, found: Assessment, comparison: Comparison | None,
     request: Request, policy: Policy, notes: list[str],
 ) -> Audited:  # fmt: skip
-    samples = _samples(prepared, found)
+    keys = key_columns(table.frame, columns, request.key)
+    samples = _with_keys(_samples(prepared, found), table.frame, keys)
     name = request.recipe if isinstance(request.recipe, str) else policy.recipe.combine
     people, doubt = found.belief.contributors, _doubt(found)
     return Audited(
@@ -223,6 +224,14 @@ def _samples(prepared: Prepared, found: Assessment) -> pl.DataFrame:
         answers = prepared.known
         frame["known_right"] = _right(answers.right | answers.wrong, answers.right)
     return pl.DataFrame(frame)
+
+
+def _with_keys(samples: pl.DataFrame, frame: pl.DataFrame, names: list[str]) -> pl.DataFrame:
+    """Samples with the columns that name their rows; one whose name is taken is called key_ and its name."""
+    keys = frame.select(names)[samples["row"].to_numpy()]
+    keys = keys.rename({name: f"key_{name}" for name in names if name in samples.columns})
+    same = [name for name in keys.columns if name == "key_item" and keys[name].dtype == pl.String]
+    return samples.hstack(keys.drop(same))
 
 
 def _right(known: Bools, right: Bools) -> pl.Series:

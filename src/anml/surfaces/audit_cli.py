@@ -18,7 +18,7 @@ from anml.surfaces.audit_options import (
     request_of,
     with_options,
 )
-from anml.surfaces.auditing import audit_data, in_slices, read_data
+from anml.surfaces.auditing import audit_data, in_slices, located, read_data
 from anml.surfaces.fail_if import Condition, condition_of, fail
 from anml.surfaces.run_argument import RunFolder
 from anml.surfaces.sources import finish, fit
@@ -64,7 +64,11 @@ def train(
     # What is wrong with the file is said before the heavy imports.
     found = read_data(data, chosen)
     request = fit(request_of(chosen), found)
-    _train(found.source.table, request, model, chosen, out, finish(found), condition)
+
+    def complete(result: "Audited") -> "Audited":
+        return located(finish(found)(result), data, chosen)
+
+    _train(found.source.table, request, model, chosen, out, complete, condition)
 
 
 def predict(

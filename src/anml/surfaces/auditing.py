@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from anml.gradients.crossfit import Progress
     from anml.intake.tables import Table
 
+# Columns, or questions, that readers of exports are told.
+READ_BY = ("label", "contributor", "item", "time")
 Shown = AbstractContextManager["Progress | None"]
 
 
@@ -46,12 +48,21 @@ def audit_data(data: Any, chosen: Mapping[str, Any], shown: Shown) -> Done:
     with shown as progress, on(media.device):
         request, seen = with_media(table, request, media, progress)
         result, _, _ = audit_table(table, request, test=chosen["test"], progress=progress)
-    return Done(finish(found)(seen.of(result, first_rows(result))), table)
+    return Done(located(finish(found)(seen.of(result, first_rows(result))), data, chosen), table)
+
+
+def located(result: "Audited", data: Any, chosen: Mapping[str, Any]) -> "Audited":
+    """The result, with where its data lie and what was named to read them; `anml relabel` does so again."""
+    if not isinstance(data, str | Path):
+        return result
+    named = {name: chosen[name] for name in READ_BY if chosen[name] is not None}
+    place = str(Path(data).expanduser().absolute())
+    return replace(result, data={**result.data, "path": place, "named": named})
 
 
 def read_data(data: Any, chosen: Mapping[str, Any]) -> Read:
     """Read a file, or take a frame, with v and r from the ledger where one is named."""
-    given = {name: chosen[name] for name in ("label", "contributor", "item", "time")}
+    given = {name: chosen[name] for name in READ_BY}
     ledger = chosen["ledger"]
     place = Place(
         None if ledger is None else str(ledger), _path(chosen["keys"]), chosen["source"],

@@ -14,6 +14,7 @@ from anml.surfaces import (
     import_cli,
     keys_cli,
     ledger_cli,
+    relabel_cli,
     reputation_cli,
     settle_cli,
     staff_cli,
@@ -51,6 +52,7 @@ def top(
 
 for command in (audit_cli.audit, audit_cli.train, audit_cli.predict, audit_cli.demo):
     app.command()(command)
+app.command()(relabel_cli.relabel)
 app.command()(value_cli.value)
 app.add_typer(lab)
 app.add_typer(federate_cli.app, name="federate")

@@ -10,9 +10,12 @@ import polars as pl
 
 from anml.app.files import write_file
 from anml.app.output import write_run
+from anml.app.relabel import TOP, of_result, of_run, source_of, where_to_look
+from anml.app.relabel_files import relabel_file
 from anml.app.result import Audited
 from anml.core.domain import Gate, Recipe
 from anml.gradients.scoring import Profile
+from anml.intake.source import plain_source
 from anml.intake.tables import Table, to_native
 from anml.predictors.embed import Embed
 from anml.surfaces.accused import false_alarms, opening
@@ -46,6 +49,7 @@ class Audit:
     def __init__(self, result: Audited, like: Any = None, table: Table | None = None) -> None:
         self.result = result
         self.table = table
+        self._like = like
         self.samples: Any = to_native(result.samples, like, result.samples["row"].to_numpy())
         self.contributors: Any = to_native(result.contributors, like)
         self.items: Any = None if result.items is None else to_native(result.items, like)
@@ -64,6 +68,32 @@ class Audit:
     def save(self, folder: str | Path) -> list[str]:
         """Write the run into a folder: samples, contributors, items, run.json and report.html."""
         return write_run(Path(folder), self.result, "audit", lambda draft: self._report_into(draft))
+
+    def relabel(self, path: str | Path | None = None, *, format: str = "auto", top: int = TOP) -> Any:
+        """List the items to look at first, most to gain first, and write them as a file to relabel from.
+
+        Parameters
+        ----------
+        path
+            The file to write; none is written without.
+        format
+            `"label-studio"`, `"argilla"` or `"csv"`; `"auto"` is what the data came in.
+        top
+            How many items somebody has time to look at.
+
+        Returns
+        -------
+        A frame of the kind that was audited: given and suggested label, probability, gain, reason.
+        """
+        looking = where_to_look(of_result(self.result), top)
+        if path is not None:
+            source = plain_source(self.table) if self.table is not None else None
+            if source is None or "path" in self.result.data:
+                source = source_of(of_result(self.result), None, None)
+            place = self.result.data.get("path")
+            text = relabel_file(looking, source, None if place is None else Path(place), format)
+            write_file(Path(path), text)
+        return to_native(looking.rows, self._like)
 
     def _report_into(self, folder: Path) -> None:
         self.report(folder / "report.html")
@@ -148,3 +178,36 @@ def audit(
 
 
 audit.__doc__ = documented(audit)
+
+
+def relabel(
+    run: str | Path,
+    out: str | Path | None = None,
+    *,
+    format: str = "auto",
+    top: int = TOP,
+    data: str | Path | None = None,
+) -> pl.DataFrame:
+    """List the items of a finished run to look at first, most to gain first.
+
+    Parameters
+    ----------
+    run
+        Folder of a run of `anml audit` or `anml train`.
+    out
+        The file to write, to relabel from; none is written without.
+    format
+        `"label-studio"`, `"argilla"` or `"csv"`; `"auto"` is what the data came in.
+    top
+        How many items somebody has time to look at.
+    data
+        The data of the run, where they no longer lie where they did.
+    """
+    found = of_run(Path(run))
+    looking = where_to_look(found, top)
+    if out is not None:
+        given = None if data is None else Path(data)
+        source = source_of(found, Path(run), given)
+        place = given or Path(run, str(found.data["path"]))
+        write_file(Path(out), relabel_file(looking, source, place, format))
+    return looking.rows
