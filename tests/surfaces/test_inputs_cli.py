@@ -145,3 +145,33 @@ def test_the_ledgers_policy_and_domain_reach_it_from_python(tmp_path, monkeypatc
     with pytest.raises(InterruptedError):
         package.audit("x.csv", ledger="books.db", policy="p.toml", track_domain="law")
     assert (places[0].domain, str(places[0].policy)) == ("law", "p.toml")
+
+
+def test_samples_keep_the_columns_that_name_rows_so_that_they_can_be_joined_again():
+    frame = consortium(40).with_columns(
+        patient_id=pl.int_range(40) * 7 + 3, ward=pl.Series([f"w{at % 9}" for at in range(40)])
+    )
+    frame = frame.sample(fraction=1.0, shuffle=True, seed=3).with_columns(
+        label=pl.when(pl.col("patient_id") == 3).then(None).otherwise("label")
+    )
+    samples = package.audit(frame, key="ward", compare=False, recipe="uniform").samples
+    assert "patient_id" in samples.columns
+    both = samples.join(frame, on=["patient_id", "ward"], suffix="_own", maintain_order="left")
+    assert both.height == 39
+    assert (both["label"] == both["label_own"]).all()
+    assert (both["contributor"] == both["contributor_own"]).all()
+
+
+def test_a_shuffled_pandas_frame_and_its_samples_align_by_index():
+    frame = consortium(40).to_pandas().sample(frac=1.0, random_state=1)
+    samples = package.audit(frame, compare=False, recipe="uniform").samples
+    assert not samples.index.is_monotonic_increasing
+    joined = frame.join(samples[["label", "p_correct"]], rsuffix="_said")
+    assert (joined["label"] == joined["label_said"]).all()
+
+
+def test_a_key_whose_name_is_taken_gets_another():
+    frame = consortium(40).with_columns(row=pl.Series([f"r{at}" for at in range(40)]))
+    samples = package.audit(frame, key="row", compare=False, recipe="uniform").samples
+    assert samples["row"].to_list() == list(range(40))
+    assert samples["key_row"].to_list() == frame["row"].to_list()

@@ -228,6 +228,8 @@ def _samples(prepared: Prepared, found: Assessment) -> pl.DataFrame:
 
 def _with_keys(samples: pl.DataFrame, frame: pl.DataFrame, names: list[str]) -> pl.DataFrame:
     """Samples with the columns that name their rows; one whose name is taken is called key_ and its name."""
+    if not names:
+        return samples
     keys = frame.select(names)[samples["row"].to_numpy()]
     keys = keys.rename({name: f"key_{name}" for name in names if name in samples.columns})
     same = [name for name in keys.columns if name == "key_item" and keys[name].dtype == pl.String]
