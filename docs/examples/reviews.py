@@ -2,6 +2,7 @@
 
 import json
 import random
+from pathlib import Path
 
 rng = random.Random(0)
 GOOD = ["friendly", "quick", "clean", "helpful", "calm", "kind", "gentle", "excellent"]
@@ -43,8 +44,8 @@ for task in range(1, 241):
     if task % 30 == 0:
         first = answers[0]
         fine = first["result"][0]["value"]["choices"] == [right]
-        first["reviews"] = [{"id": task, "accepted": fine, "created_by": {"id": 9, "email": "ida@lab.example"},
-                             "created_at": "2026-03-01T09:00:00Z"}]  # fmt: skip
-with open("export.json", "w", encoding="utf-8") as file:
-    json.dump(tasks, file, indent=1)
+        ida = {"id": 9, "email": "ida@lab.example"}
+        review = {"id": task, "accepted": fine, "created_by": ida, "created_at": "2026-03-01T09:00:00Z"}
+        first["reviews"] = [review]
+Path("export.json").write_text(json.dumps(tasks, indent=1), encoding="utf-8")
 print(f"{len(tasks)} tasks, {sum(len(task['annotations']) for task in tasks)} labels")

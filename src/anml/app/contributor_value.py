@@ -20,6 +20,7 @@ from anml.intake.prepare import Prepared
 from anml.valuation.models import EPOCHS, MODELS, Metric
 from anml.valuation.parts import parts_of
 
+# Folds without test data; with it, networks that start elsewhere, so that chance in training averages out.
 FOLDS = 3
 # Rows that take part at most, and contributors that are left out one by one: those with most rows.
 MOST_ROWS, MOST_VALUED = 20_000, 200
@@ -57,10 +58,10 @@ def contributor_values(
     who = prepared.contributor[rows]
     names, counts = np.unique(who, return_counts=True)
     valued = names[np.lexsort((names, -counts))][:MOST_VALUED]
-    rounds = 1 if test is not None else FOLDS
-    model = "mlp" if (len(valued) + 1) * rounds * len(rows) * EPOCHS <= PASSES else "linear"
+    model = "mlp" if (len(valued) + 1) * FOLDS * len(rows) * EPOCHS <= PASSES else "linear"
     if test is not None:
-        differ = _left_out(prepared, rows, valued, model, test, seed)
+        starts = range(seed, seed + (FOLDS if model == "mlp" else 1))
+        differ = np.mean([_left_out(prepared, rows, valued, model, test, start) for start in starts], axis=0)
         on = f"{len(test[1]):,} rows of test data"
     else:
         units = rows if prepared.item is None else np.unique(prepared.item[rows], return_inverse=True)[1]

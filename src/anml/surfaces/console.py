@@ -13,6 +13,7 @@ from anml.app.result import Audited
 from anml.surfaces.accused import chance, false_alarms, opening
 from anml.surfaces.names import printable
 from anml.surfaces.verdict import verdict
+from anml.surfaces.worth import worth
 
 MOST_LISTED = 30
 # Characters of a name that say enough, and those that any name gets.
@@ -35,6 +36,8 @@ def print_audit(result: Audited) -> None:
             console.print(f"{hidden:,} more contributors; contributors.csv has all of them", highlight=False)
         if false := false_alarms(result):
             console.print(false, highlight=False, markup=False)
+        for sentence in worth(result):
+            console.print(printable(sentence), highlight=False, markup=False)
     if result.items is not None:
         console.print(_about_items(result.items), highlight=False, markup=False)
     if result.gold is not None:
@@ -62,7 +65,6 @@ _COLUMNS: dict[str, tuple[int, Callable[[dict[str, Any]], str]]] = {
     "rows": (0, lambda row: f"{row['rows']:,}"),
     "kept": (1, lambda row: f"{row['kept'] / row['rows']:.0%}"),
     "quality": (0, lambda row: f"{row['quality']:.2f} [{row['quality_low']:.2f}-{row['quality_high']:.2f}]"),
-    "value": (1, lambda row: _value(row)),
     "mean q": (3, lambda row: f"{row['q']:.2f}"),
     "v": (3, lambda row: f"{row['v']:.2f}"),
     "r": (3, lambda row: f"{row['r']:.2f}"),
@@ -76,12 +78,11 @@ def _contributor_table(result: Audited, width: int, names: dict[str, str]) -> Ta
     rows = result.contributors.head(MOST_LISTED).to_dicts()
     # Staff reads names; the files of a run hold identifiers only.
     rows = [{**row, "contributor": names.get(row["contributor"], row["contributor"])} for row in rows]
-    shown = {name: make for name, (_, make) in _COLUMNS.items() if name != "value" or "value" in rows[0]}
-    figures = {name: [make(row) for row in rows] for name, make in shown.items()}
+    figures = {name: [make(row) for row in rows] for name, (_, make) in _COLUMNS.items()}
     if result.doubtful is not None:
         # Where two sides contradict each other it is not known which is the honest one.
         del figures["honest"]
-    longest = max(len(row["contributor"]) for row in rows)
+    longest = max(len("contributor"), *(len(row["contributor"]) for row in rows))
     # Figures are never cut: columns that leave names too little room are left out, then names shortened.
     for rank in (3, 2, 1):
         if _room(figures, width) < min(longest, FAIR_NAME):
@@ -97,12 +98,6 @@ def _contributor_table(result: Audited, width: int, names: dict[str, str]) -> Ta
     for number, row in enumerate(rows):
         table.add_row(escape(printable(row["contributor"])), *(cells[number] for cells in figures.values()))
     return table
-
-
-def _value(row: dict[str, Any]) -> str:
-    if row["value"] is None:
-        return "–"
-    return f"{row['value']:+.1f} [{row['value_low']:+.1f}, {row['value_high']:+.1f}]".replace("-", "−")
 
 
 def _width(name: str, cells: list[str]) -> int:
