@@ -1,4 +1,4 @@
-"""Make up hospitals.parquet, 600 stays at four hospitals, and adjudicated.parquet, 300 that a panel checked.
+"""Make up hospitals.parquet, 800 stays at four hospitals, and adjudicated.parquet, 300 that a panel checked.
 
 South loses sight of patients who come back elsewhere: most of its readmissions are recorded as none.
 """
@@ -42,9 +42,9 @@ def as_words(back: np.ndarray) -> pl.Series:
     return pl.Series("readmitted", np.where(back, "yes", "no").tolist())
 
 
-frame, where, back = stays(600)
-missed = back & (rng.uniform(size=600) < [HOSPITALS[name] for name in where])
+frame, where, back = stays(800)
+missed = back & (rng.uniform(size=800) < [HOSPITALS[name] for name in where])
 frame.with_columns(as_words(back & ~missed)).write_parquet("hospitals.parquet")
 checked, _, right = stays(300)
 checked.with_columns(as_words(right)).write_parquet("adjudicated.parquet")
-print(f"600 stays at {len(HOSPITALS)} hospitals, and 300 that a panel checked")
+print(f"800 stays at {len(HOSPITALS)} hospitals, and 300 that a panel checked")

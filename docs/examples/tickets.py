@@ -3,6 +3,7 @@
 import csv
 import random
 from datetime import date, timedelta
+from pathlib import Path
 
 rng = random.Random(1)
 TEAMS = {
@@ -45,7 +46,7 @@ for ticket in range(1, 451):
             "checked": right if ticket % 3 == 0 else "",
         }
     )
-with open("tickets.csv", "w", newline="", encoding="utf-8") as file:
+with Path("tickets.csv").open("w", newline="", encoding="utf-8") as file:
     writer = csv.DictWriter(file, rows[0])
     writer.writeheader()
     writer.writerows(rows)

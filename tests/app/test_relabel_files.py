@@ -157,7 +157,8 @@ def test_a_table_has_its_own_columns_and_one_to_fill_in():
     assert [row["data_reason"] for row in rows] == ["s", "r"]
     assert [row["new_label"] for row in rows] == ["", ""]
     assert rows[0]["given"] == "b"
-    assert rows[0]["gain"] == "0.8000"
+    assert rows[0]["gain"] == "0.8"
+    assert "annotation_id" not in rows[0]
 
 
 def test_a_format_that_the_data_did_not_come_in_is_one_sentence():

@@ -7,18 +7,20 @@ label which the item has now is wrong: the label given, or the consensus where t
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
 from anml.app.files import read_bytes
-from anml.app.items import CLEAR
-from anml.app.result import Audited
 from anml.app.runs import read_run, read_verdicts
 from anml.core.checks import whole
+from anml.core.consensus import CLEAR
 from anml.core.errors import InputError, IntegrityError
 from anml.core.verdicts import ACCUSED
 from anml.intake.source import Source, read_source
+
+if TYPE_CHECKING:
+    from anml.app.result import Audited
 
 TOP = 200
 # What is said of each item to look at, beside its data.
@@ -80,7 +82,7 @@ def of_run(folder: Path) -> Found:
     )  # fmt: skip
 
 
-def of_result(result: Audited) -> Found:
+def of_result(result: "Audited") -> Found:
     """The like of an audit in memory."""
     people = result.contributors
     known = "verdict" in people.columns

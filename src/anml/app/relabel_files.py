@@ -50,9 +50,12 @@ def _csv(rows: pl.DataFrame, source: Source, path: Path | None) -> str:
     first = [name for name in ("row", "item", ANNOTATION, "contributor") if name in rows.columns]
     said = ["given", "suggested", "probability", "consensus", "p_correct", "gain", "reason"]
     data = [name for name in rows.columns if name not in (*first, *said)]
-    plain = [_as_cell(rows[name]) for name in (*first, *data, *said)]
-    frame = pl.DataFrame(plain).with_columns(pl.lit("").alias(NEW_LABEL))
-    return safe_for_spreadsheets(frame).write_csv(float_precision=4)
+    figures = [pl.col(name).round(4) for name in ("probability", "p_correct", "gain")]
+    rows = rows.with_columns(figures)
+    cells = [_as_cell(rows[name]) for name in (*first, *data, *said)]
+    # Tables have no annotations, and not all have items: nobody wants to look at empty columns.
+    frame = pl.DataFrame([each for each in cells if each.null_count() < len(each) or each.name in data])
+    return safe_for_spreadsheets(frame.with_columns(pl.lit("").alias(NEW_LABEL))).write_csv()
 
 
 def _as_cell(series: pl.Series) -> pl.Series:

@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from anml.app.items import CLEAR
 from anml.app.result import Audited
+from anml.core.consensus import CLEAR
 from anml.surfaces.accused import chance, false_alarms, opening
 from anml.surfaces.names import printable
 from anml.surfaces.verdict import verdict

@@ -40,7 +40,6 @@ def relabel(
     if test is not None:
         raise InputError("--test measures what answers change; it goes with --apply")
     from anml.app.files import check_place, write_file
-    from anml.app.output import as_json
     from anml.app.relabel import of_run, source_of, where_to_look
     from anml.app.relabel_files import relabel_file
 
@@ -52,6 +51,8 @@ def relabel(
     place = data or Path(run, str(found.data.get("path")))
     text = relabel_file(looking, source, place, format)
     if json:
+        from anml.app.output import as_json
+
         rows = looking.rows.to_dicts()
         print(as_json({"items": len(rows), "candidates": looking.candidates, "doubtful": looking.doubtful,
                        "expected": looking.expected, "rows": rows, "out": out and str(out)}))  # fmt: skip

@@ -13,15 +13,15 @@ def worth(result: Audited) -> list[str]:
     if "value" not in people.columns:
         return []
     rows = people.select("contributor", "value", "value_low", "value_high").drop_nulls().sort("value").rows()
-    unit = "percentage points" if result.task == "classification" else "in the labels' own unit"
+    unit = "in percentage points" if result.task == "classification" else "in the labels' own unit"
     costs = [_named(who, -v, -high, -low) for who, v, low, high in rows if high < 0]
     helps = [_named(who, v, low, high) for who, v, low, high in reversed(rows) if low > 0]
     open_ = len(rows) - len(costs) - len(helps)
     said = []
     if costs:
-        said.append(f"The error would be lower ({unit}) without the data of {_listed(costs)}.")
+        said.append(f"The error would be lower without the data of {_listed(costs)}, {unit}.")
     if helps:
-        said.append(f"It would be higher without the data of {_listed(helps)}.")
+        said.append(f"The error would be higher without the data of {_listed(helps)}, {unit}.")
     if open_:
         whose = "the others" if costs or helps else "anybody"
         said.append(f"Whether the data of {whose} help cannot be told from so few rows.")
