@@ -50,6 +50,8 @@ def relabel(
     source = source_of(found, run, data)
     place = data or Path(run, str(found.data.get("path")))
     text = relabel_file(looking, source, place, format)
+    if out is not None:
+        write_file(out, text)
     if json:
         from anml.app.output import as_json
 
@@ -63,10 +65,7 @@ def relabel(
         print(looking.sentence())
         if looking.doubtful:
             print(f"warning: the run is doubtful, so suggestions may be wrong: {looking.doubtful}")
-    if out is not None:
-        write_file(out, text)
-        if not json:
-            print(f"Wrote {out}")
+        print(f"Wrote {out}")
 
 
 def _apply(run: Path, file: Path, data: Path | None, test: Path | None, out: Path | None, json: bool) -> None:
