@@ -44,6 +44,14 @@ def latest_run(here: Path) -> Path:
     return max(written)[1].parent
 
 
+def data_of(folder: Path) -> Path | None:
+    """Where the data of a run lie, by its own word; None where it has none or they are no longer there."""
+    about = _read_info(folder / RECORD).get("data") if (folder / RECORD).is_file() else None
+    place = about.get("path") if isinstance(about, dict) else None
+    found = folder / place if isinstance(place, str) else None
+    return found if found is not None and found.exists() else None
+
+
 def read_run(folder: Path) -> Run:
     """Read the folder that `anml audit` or `anml train` wrote."""
     file, about = folder / "samples.parquet", folder / RECORD

@@ -40,7 +40,7 @@ def value(
     budget: Annotated[
         int, typer.Option(help="Coalitions to evaluate at most; exact where all are no more.")
     ] = 2_000,
-    table: Annotated[Path | None, typer.Option(help="The table that a run was made of.")] = None,
+    table: Annotated[Path | None, typer.Option(help="The table that a run was made of, if it moved.")] = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder for the values; a run that was stopped goes on there.")
     ] = None,
@@ -80,8 +80,12 @@ def _source(data: Path, table: Path | None) -> tuple[Any, Path | None]:
             raise InputError("--table goes with the folder of a run; here the table itself was given")
         return data, None
     if table is None:
+        from anml.app.runs import data_of
+
+        table = data_of(data)
+    if table is None:
         raise InputError(
-            f"a run does not keep its table; say which it was made of: anml value {data} --table FILE"
+            f"this run does not know where its table lies; say which it was: anml value {data} --table FILE"
         )
     return table, data
 
