@@ -436,7 +436,12 @@ SOURCE = re.compile(
 )
 # Sections whose figures are settings or definitions, and no measurements.
 SETTINGS = {
-    "docs/audit.md": {"Verdicts", "In a pipeline"},
+    "docs/audit.md": {
+        "Verdicts",
+        "In a pipeline",
+        "From finding to fixing",
+        "What a contributor's data are worth",
+    },
     "docs/evidence.md": {"The model", "Verdicts"},
     "docs/signals.md": {
         "The seven",

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from anml.core.domain import Gate, Recipe, Signals, Weighting
     from anml.core.errors import AnmlError
     from anml.core.weigh import RECIPES, weigh
-    from anml.surfaces.python import audit
+    from anml.surfaces.python import audit, relabel
     from anml.surfaces.python_value import value
 
 _HOMES = {
@@ -24,6 +24,7 @@ _HOMES = {
     "Signals": "anml.core.domain",
     "Weighting": "anml.core.domain",
     "audit": "anml.surfaces.python",
+    "relabel": "anml.surfaces.python",
     "value": "anml.surfaces.python_value",
     "weigh": "anml.core.weigh",
 }
@@ -38,6 +39,7 @@ __all__ = [
     "Signals",
     "Weighting",
     "audit",
+    "relabel",
     "value",
     "weigh",
 ]

@@ -177,3 +177,23 @@ def test_no_gpu_is_said(trained):
     module, x, y, _ = trained
     with pytest.raises(InputError, match="torch sees no GPU here"):
         module_quality(module, x, y, device="cuda")
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.int16, np.int32, np.uint8, np.int64])
+def test_classes_of_any_whole_kind_score_alike_as_arrays_and_by_a_loader(kind):
+    x = np.random.default_rng(0).normal(size=(24, 3))
+    y = (x[:, 0] > 0).astype(kind)
+    torch.manual_seed(0)
+    module = nn.Linear(3, 2)
+    loader = DataLoader(TensorDataset(torch.tensor(x).float(), torch.as_tensor(y)), batch_size=7)
+    by_array = module_quality(module, x, y)
+    np.testing.assert_allclose(module_quality(module, loader), by_array, atol=1e-6)
+
+
+def test_what_is_no_module_and_a_checkpoint_that_does_not_fit_are_one_sentence():
+    x, y = np.ones((4, 3)), np.array([0, 1, 0, 1])
+    with pytest.raises(InputError, match=r"module must be a torch\.nn\.Module, got str"):
+        module_quality("net", x, y)
+    with pytest.raises(InputError, match=r"a checkpoint does not fit the Linear: .*Missing key") as refused:
+        checkpoint_quality(nn.Linear(3, 2), [{"other": torch.ones(1)}], x, y)
+    assert "\n" not in str(refused.value)

@@ -158,7 +158,7 @@ def test_a_model_of_embeddings_predicts_for_embeddings(tmp_path):
 @pytest.mark.parametrize(
     ("request_of", "said"),
     [
-        ({"key": "id"}, "key 'id' aligns predictions or embeddings, and neither was given"),
+        ({"key": "id"}, "there is no column 'id'"),
         ({"embeddings": np.ones((60, 2)), "features": ["width"]}, "take the place of feature columns"),
         ({"known": "contributr"}, "there is no column 'contributr'"),
         ({"known": "label", "label": "label"}, "'label' is named as label and as known"),

@@ -84,8 +84,9 @@ def test_a_run_is_valued_by_the_rows_it_keeps(files):
     assert any("that the run in run keeps are valued" in note for note in found.notes)
     with pytest.raises(InputError, match="is not the table that the run in"):
         anml.value(files / "test.csv", run=files / "run")
-    with pytest.raises(InputError, match="say which it was made of"):
-        _source(files / "run", None)
+    assert _source(files / "run", None)[0].resolve() == (files / "labels.csv").resolve()
+    with pytest.raises(InputError, match="say which it was"):
+        _source(files, None)
     with pytest.raises(InputError, match="goes with the folder of a run"):
         _source(files / "labels.csv", files / "labels.csv")
     assert _source(files / "run", files / "labels.csv") == (files / "labels.csv", files / "run")

@@ -107,7 +107,7 @@ BAD_FILES = [
     ("t.parquet", b"hello", "is not a Parquet file"),
     ("t.parquet", parquet_bytes()[:500], "truncated Parquet"),
     ("t.parquet", parquet_bytes()[:40] + b"x" * 20 + parquet_bytes()[60:], "damaged Parquet"),
-    ("t.xlsx", b"PK", "unknown ending; allowed: .csv, .csv.gz, .tsv, .tsv.gz, .parquet, .pq"),
+    ("t.ods", b"PK", "unknown ending; allowed: .csv, .csv.gz, .tsv, .tsv.gz, .parquet, .pq"),
     ("t", b"a", "unknown ending"),
 ]
 

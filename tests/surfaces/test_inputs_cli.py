@@ -1,16 +1,13 @@
 """Predictions, embeddings, known labels and labels alone, as people type them."""
 
-import inspect
 import json
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-import typer
 
 import anml as package
-from anml.surfaces import cli
 from made_up import consortium
 
 
@@ -82,7 +79,7 @@ REFUSED = {
     "--embeddings {0}/data.csv": "of the embeddings is also in the table; name it as key, or leave it out",
     "--embeddings {0}/e.npy --features width": "embeddings take the place of feature columns",
     "--embeddings {0}/e.npy --test {0}/data.csv": "a test table measures a model, but it has no embeddings",
-    "--key id": "key 'id' aligns predictions or embeddings, and neither was given",
+    "--key idd": "there is no column 'idd'",
     "--known nothing": "there is no column 'nothing'",
     "--known width": "column 'width' (known) must hold true or false, or labels of column 'label'",
     "--known contributor --gold contributor": "is named as gold and as known; it can be only one of them",
@@ -121,16 +118,6 @@ def test_gold_of_an_export_is_not_refused_as_ignored(anml, tmp_path):
     assert found["columns"]["features"] == ["text"]
 
 
-def test_python_has_every_option_of_the_command():
-    options = {
-        part.name
-        for part in typer.main.get_command(cli.app).commands["audit"].params
-        if part.name not in ("json", "quiet", "help")
-    }
-    arguments = set(inspect.signature(package.audit).parameters) - {"progress"}
-    assert arguments == options
-
-
 def test_samples_of_a_pandas_frame_keep_its_index():
     frame = consortium(60).to_pandas()
     frame.index = [f"r{at}" for at in range(60)]
@@ -158,3 +145,33 @@ def test_the_ledgers_policy_and_domain_reach_it_from_python(tmp_path, monkeypatc
     with pytest.raises(InterruptedError):
         package.audit("x.csv", ledger="books.db", policy="p.toml", track_domain="law")
     assert (places[0].domain, str(places[0].policy)) == ("law", "p.toml")
+
+
+def test_samples_keep_the_columns_that_name_rows_so_that_they_can_be_joined_again():
+    frame = consortium(40).with_columns(
+        patient_id=pl.int_range(40) * 7 + 3, ward=pl.Series([f"w{at % 9}" for at in range(40)])
+    )
+    frame = frame.sample(fraction=1.0, shuffle=True, seed=3).with_columns(
+        label=pl.when(pl.col("patient_id") == 3).then(None).otherwise("label")
+    )
+    samples = package.audit(frame, key="ward", compare=False, recipe="uniform").samples
+    assert "patient_id" in samples.columns
+    both = samples.join(frame, on=["patient_id", "ward"], suffix="_own", maintain_order="left")
+    assert both.height == 39
+    assert (both["label"] == both["label_own"]).all()
+    assert (both["contributor"] == both["contributor_own"]).all()
+
+
+def test_a_shuffled_pandas_frame_and_its_samples_align_by_index():
+    frame = consortium(40).to_pandas().sample(frac=1.0, random_state=1)
+    samples = package.audit(frame, compare=False, recipe="uniform").samples
+    assert not samples.index.is_monotonic_increasing
+    joined = frame.join(samples[["label", "p_correct"]].rename(columns={"label": "said"}))
+    assert (joined["label"] == joined["said"]).all()
+
+
+def test_a_key_whose_name_is_taken_gets_another():
+    frame = consortium(40).with_columns(row=pl.Series([f"r{at}" for at in range(40)]))
+    samples = package.audit(frame, key="row", compare=False, recipe="uniform").samples
+    assert samples["row"].to_list() == list(range(40))
+    assert samples["key_row"].to_list() == frame["row"].to_list()

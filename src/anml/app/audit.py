@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from anml.app.compare import Comparison, compare
+from anml.app.contributor_value import contributor_values
 from anml.app.gold import GoldCheck, check_gold
 from anml.app.items import item_frame, suggestions
 from anml.app.request import DEFAULT_HALF_LIFE, Request
@@ -20,7 +21,7 @@ from anml.core.errors import InputError, UnsupportedError
 from anml.core.progress import Progress
 from anml.core.verdicts import ACCUSED, TRUSTED
 from anml.core.weigh import weigh_signals
-from anml.intake.columns import Columns, choose_columns
+from anml.intake.columns import Columns, choose_columns, key_columns
 from anml.intake.labels import read_targets
 from anml.intake.prepare import Prepared, prepare
 from anml.intake.tables import Table, read_table
@@ -66,7 +67,20 @@ def audit_table(
     comparing = request.compare and prepared.x.shape[1] > 0
     comparison = _compared(prepared, found, request.seed, tested, progress) if comparing else None
     result = _result(table, columns, prepared, found, comparison, request, policy, notes)
+    if request.value:
+        result = _with_value(result, prepared, tested, request.seed, progress)
     return result, prepared, found
+
+
+def _with_value(
+    result: Audited, prepared: Prepared, test: tuple[Any, Any] | None, seed: int, progress: Progress | None
+) -> Audited:
+    if prepared.x.shape[1] == 0:
+        raise UnsupportedError("there are no feature columns to train a model on, so nothing can be valued")
+    kept = result.samples["kept"].to_numpy()
+    worth = contributor_values(prepared, kept, test=test, seed=seed, progress=progress)
+    joined = result.contributors.join(worth.contributors, on="contributor", how="left", maintain_order="left")
+    return replace(result, contributors=joined, notes=[*result.notes, worth.note])
 
 
 def _known(prepared: Prepared, request: Request) -> Known:
@@ -137,7 +151,8 @@ def _result(
     table: Table, columns: Columns, prepared: Prepared, found: Assessment, comparison: Comparison | None,
     request: Request, policy: Policy, notes: list[str],
 ) -> Audited:  # fmt: skip
-    samples = _samples(prepared, found)
+    keys = key_columns(table.frame, columns, request.key)
+    samples = _with_keys(_samples(prepared, found), table.frame, keys)
     name = request.recipe if isinstance(request.recipe, str) else policy.recipe.combine
     people, doubt = found.belief.contributors, _doubt(found)
     return Audited(
@@ -209,6 +224,16 @@ def _samples(prepared: Prepared, found: Assessment) -> pl.DataFrame:
         answers = prepared.known
         frame["known_right"] = _right(answers.right | answers.wrong, answers.right)
     return pl.DataFrame(frame)
+
+
+def _with_keys(samples: pl.DataFrame, frame: pl.DataFrame, names: list[str]) -> pl.DataFrame:
+    """Samples with the columns that name their rows; one whose name is taken is called key_ and its name."""
+    if not names:
+        return samples
+    keys = frame.select(names)[samples["row"].to_numpy()]
+    keys = keys.rename({name: f"key_{name}" for name in names if name in samples.columns})
+    same = [name for name in keys.columns if name == "key_item" and keys[name].dtype == pl.String]
+    return samples.hstack(keys.drop(same))
 
 
 def _right(known: Bools, right: Bools) -> pl.Series:

@@ -5,12 +5,10 @@ import polars as pl
 
 from anml.assess.assess import Assessment
 from anml.core.checks import Floats, Ints
+from anml.core.consensus import CLEAR as CLEAR
 from anml.core.consensus import equal_voices, given_right, join_numbers, join_posteriors
 from anml.core.evidence.belief import Belief
 from anml.intake.prepare import Prepared
-
-# Below this probability the label of an item is unclear.
-CLEAR = 0.9
 
 
 def item_frame(prepared: Prepared, found: Assessment) -> pl.DataFrame | None:

@@ -56,7 +56,8 @@ def _write_run(folder: Path, result: Audited, command: str, extra: Callable[[Pat
             result.items.write_parquet(draft / "items.parquet")
         extra(draft)
         files = {name: sha256((draft / name).read_bytes()) for name in HASHED}
-        record = as_json({**run_record(result, command), "files": files})
+        seen = {"data": _seen_from(folder, result.data), "files": files}
+        record = as_json(run_record(result, command) | seen)
         (draft / RECORD).write_text(record + "\n", encoding="utf-8")
         draft.chmod(0o755)
         _replace(draft, folder)
@@ -64,6 +65,17 @@ def _write_run(folder: Path, result: Audited, command: str, extra: Callable[[Pat
         shutil.rmtree(draft, ignore_errors=True)
         raise
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+
+
+def _seen_from(folder: Path, data: dict[str, Any]) -> dict[str, Any]:
+    """What was run on, with its path as seen from the folder: both may be moved together."""
+    if "path" not in data:
+        return data
+    try:
+        place = Path(os.path.relpath(data["path"], folder)).as_posix()
+    except ValueError:  # another drive
+        return data
+    return {**data, "path": place}
 
 
 def _replace(draft: Path, folder: Path) -> None:

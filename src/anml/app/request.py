@@ -25,7 +25,8 @@ class Request:
 
     `known` is a column with right labels, or with true and false, that count as observed; `reviewed` one
     with what reviewers of an export accepted and rejected, which counts likewise; `gold` only checks.
-    `predictions` and `embeddings` are arrays, frames or paths, aligned by position or by column `key`.
+    `predictions` and `embeddings` are arrays, frames or paths, aligned by position or by column `key`, which
+    the samples keep. `value` asks what each contributor's data are worth.
     """
 
     label: str | None = None
@@ -51,6 +52,7 @@ class Request:
     now: datetime | date | str | None = None
     seed: int = 0
     compare: bool = True
+    value: bool = False
     predictions: Any = field(default=None, compare=False, repr=False)
     embeddings: Any = field(default=None, compare=False, repr=False)
     key: str | None = None
@@ -61,8 +63,6 @@ class Request:
         for name in ("features", "ignore"):
             if isinstance(getattr(self, name), str):
                 object.__setattr__(self, name, (getattr(self, name),))
-        if self.key is not None and self.predictions is None and self.embeddings is None:
-            raise InputError(f"key {self.key!r} aligns predictions or embeddings, and neither was given")
         if self.embeddings is not None and self.features:
             raise InputError("embeddings take the place of feature columns; name the one or the other")
 

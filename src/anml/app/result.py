@@ -30,7 +30,7 @@ class Audited:
         predicted, confidence, p_correct; with the evidence recipe also the log-odds of p_correct that came
         from the model, the credentials and the contributor; alone (rests on its contributor alone); of
         classes the likeliest label and its probability (suggested, p_suggested); with gold or with known
-        labels, whether the label is right (gold_right, known_right).
+        labels, whether the label is right (gold_right, known_right); last the columns that name the rows.
     contributors
         One row per contributor: the accused first, then those of whom nothing can be told, then the
         trusted; in each group the worst quality first.

@@ -14,6 +14,7 @@ from anml.core.domain import SIGNALS
 from anml.core.errors import InputError, IntegrityError
 from anml.core.verdicts import VERDICTS
 
+RECORD = "run.json"
 LEARNED = ("r_learned_good", "r_learned_bad")
 
 
@@ -34,9 +35,26 @@ class Run(NamedTuple):
         return (self.info.get("recipe") or {}).get("combine")
 
 
+def latest_run(here: Path) -> Path:
+    """The folder of the run that was written last, of those in `here` and two folders below."""
+    places = (here / RECORD, *here.glob(f"*/{RECORD}"), *here.glob(f"*/*/{RECORD}"))
+    written = [(place.stat().st_mtime_ns, place) for place in places if place.is_file()]
+    if not written:
+        raise InputError(f"there is no run in {here.absolute()} or below; name the folder of one")
+    return max(written)[1].parent
+
+
+def data_of(folder: Path) -> Path | None:
+    """Where the data of a run lie, by its own word; None where it has none or they are no longer there."""
+    about = _read_info(folder / RECORD).get("data") if (folder / RECORD).is_file() else None
+    place = about.get("path") if isinstance(about, dict) else None
+    found = folder / place if isinstance(place, str) else None
+    return found if found is not None and found.exists() else None
+
+
 def read_run(folder: Path) -> Run:
     """Read the folder that `anml audit` or `anml train` wrote."""
-    file, about = folder / "samples.parquet", folder / "run.json"
+    file, about = folder / "samples.parquet", folder / RECORD
     for path in (file, about):
         if not path.is_file():
             raise InputError(f"{folder} is not a run folder: it has no {path.name}")

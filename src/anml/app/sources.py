@@ -109,7 +109,7 @@ def finish(found: Read) -> "Callable[[Audited], Audited]":
         notes = [*source.notes, *([source.about_v] if source.about_v else []), *result.notes]
         return replace(
             result, samples=samples, notes=notes, warnings=[*source.warnings, *result.warnings],
-            vouched=vouched,
+            vouched=vouched, data={**result.data, "format": source.format},
         )  # fmt: skip
 
     return complete

@@ -8,6 +8,9 @@ from anml.core.checks import Floats, Ints
 # The least a probability counts as: one row that is sure does not silence all others.
 LEAST = 1e-12
 
+# Below this probability the label of an item is unclear.
+CLEAR = 0.9
+
 
 def join_posteriors(truth: Floats, items: Ints) -> Floats:
     """Posterior of each item, from the posteriors of its rows: their mean, in logarithms.

@@ -35,7 +35,7 @@ def read_argilla(source: Path | File, question: str | None = None, time: str | N
     found = found.get("records", [found]) if isinstance(found, dict) else found
     if not isinstance(found, list) or not all(isinstance(entry, dict) for entry in found):
         raise InputError(f"{path.name} is not an Argilla export: a list of records was expected")
-    name = _question(found, question)
+    name = question_of(found, question)
     rows: list[dict[str, Any]] = []
     statuses: set[bool] = set()
     dropped = 0
@@ -43,7 +43,7 @@ def read_argilla(source: Path | File, question: str | None = None, time: str | N
         item = str(entry.get("id") or entry.get("_server_id") or number)
         meta = record(entry.get("metadata"), f"metadata of record {item} in {path.name}")
         when = meta.get(time, entry.get(f"metadata.{time}", entry.get(time))) if time else None
-        for value, user, status in _responses(entry, name):
+        for value, user, status in responses_to(entry, name):
             statuses.add(status is not None)
             if status is not None and status != "submitted":
                 dropped += 1
@@ -51,7 +51,7 @@ def read_argilla(source: Path | File, question: str | None = None, time: str | N
             label = label_text(value)
             if label is not None:
                 row = {"item": item, "contributor": user, "label": label, "time": utc_text(when)}
-                rows.append(row | _fields(entry))
+                rows.append(row | fields_of(entry))
     warnings = [NO_STATUS] if False in statuses else []
     warnings += [f"{dropped} responses that were not submitted were left out"] if dropped else []
     if time is None:
@@ -59,7 +59,8 @@ def read_argilla(source: Path | File, question: str | None = None, time: str | N
     return gather(SOURCE, rows, (), warnings)
 
 
-def _question(found: list[dict[str, Any]], wanted: str | None) -> str:
+def question_of(found: list[dict[str, Any]], wanted: str | None) -> str:
+    """The question that is asked, by name; the one there is where none is wanted."""
     nested = {name for entry in found for name in record(entry.get("responses"), "responses of a record")}
     flat = {key.removesuffix(".responses") for entry in found for key in entry if key.endswith(".responses")}
     names = sorted(nested | flat)
@@ -72,8 +73,8 @@ def _question(found: list[dict[str, Any]], wanted: str | None) -> str:
     return names[0]
 
 
-def _responses(entry: dict[str, Any], name: str) -> Iterator[tuple[Any, str | None, str | None]]:
-    """Value, user and status of each response."""
+def responses_to(entry: dict[str, Any], name: str) -> Iterator[tuple[Any, str | None, str | None]]:
+    """Value, user and status of each response to a question."""
     for response in records(record(entry.get("responses"), "responses").get(name), f"responses to {name}"):
         user = response.get("user_id")
         yield response.get("value"), None if user is None else str(user), response.get("status")
@@ -88,7 +89,8 @@ def _responses(entry: dict[str, Any], name: str) -> Iterator[tuple[Any, str | No
         yield value, None if user is None else str(user), status
 
 
-def _fields(entry: dict[str, Any]) -> dict[str, Any]:
+def fields_of(entry: dict[str, Any]) -> dict[str, Any]:
+    """What a record shows: the plain values of its fields."""
     nested = entry.get("fields")
     if isinstance(nested, dict):
         return scalars(nested)

@@ -134,6 +134,25 @@ def choose_columns(
     return Columns(**roles, features=wanted), notes  # type: ignore[arg-type]  # label is set: checked above
 
 
+def key_columns(frame: pl.DataFrame, columns: Columns, key: str | None = None) -> list[str]:
+    """Columns that name rows, under which a user finds them again: the key, the item, and identifiers.
+
+    Examples
+    --------
+    >>> table = pl.DataFrame({"row_id": [7, 8], "task": ["a", "a"], "size": [1.5, 2.5], "label": ["x", "y"]})
+    >>> key_columns(table, Columns("label", item="task", features=("size",)))
+    ['row_id', 'task']
+    """
+    roles = {name for role, name in asdict(columns).items() if role not in ("item", "features")}
+    taken = {*roles, *columns.features} - {key}
+    return [
+        name
+        for name in frame.columns
+        if name in (key, columns.item)
+        or (name not in taken and is_identifier_name(name) and is_all_distinct(frame[name]))
+    ]
+
+
 def _check_label_not_empty(frame: pl.DataFrame) -> None:
     for name in frame.columns:
         if is_named(name, ALIASES["label"]) and frame[name].null_count() == frame.height:

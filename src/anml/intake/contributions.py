@@ -36,6 +36,8 @@ UNKNOWN_REVIEWER = "unknown reviewer"
 PLATFORMS = (UNKNOWN_REVIEWER, "toloka requester", "mturk requester", "retraction-watch")
 # Columns that a table made of an export may have beside its rows: what is known of the labels.
 KNOWN, REVIEWED, IS_TRUTH = "known", "reviewed", "is_ground_truth"
+# What the tool calls a label, where it has a name for each; and what `anml relabel` wrote beside the data.
+ANNOTATION, OURS = "annotation_id", "anml_"
 MOST_OF_ROWS = 0.5
 
 
@@ -155,8 +157,12 @@ def read_typed(source: Path | File, texts: Sequence[str]) -> pl.DataFrame:
 
 def scalars(values: Mapping[str, Any]) -> dict[str, Any]:
     """The plain values of a record, under names that do not clash with ours."""
-    plain = {key: value for key, value in values.items() if isinstance(value, str | int | float | bool)}
-    ours = (*ROWS, KNOWN, REVIEWED, IS_TRUTH)
+    plain = {
+        key: value
+        for key, value in values.items()
+        if isinstance(value, str | int | float | bool) and not key.startswith(OURS)
+    }
+    ours = (*ROWS, KNOWN, REVIEWED, IS_TRUTH, ANNOTATION)
     return {f"data_{key}" if key in ours else key: value for key, value in plain.items()}
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from anml.core.errors import InputError
 from anml.intake.contributions import (
+    ANNOTATION,
     IS_TRUTH,
     UNKNOWN_REVIEWER,
     Contributions,
@@ -22,7 +23,7 @@ SOURCE = "label-studio"
 # What the last action on an annotation says where the list of reviews is not exported.
 _ACTIONS = {"accepted": "review-accepted", "fixed_and_accepted": "fixed", "rejected": "review-rejected"}
 # Keys of a result's value that describe where, not what.
-_PLACES = {"start", "end", "x", "y", "width", "height", "rotation", "text_start", "globalOffsets"}
+PLACES = {"start", "end", "x", "y", "width", "height", "rotation", "text_start", "globalOffsets"}
 
 
 def read_label_studio(source: Path | File, question: str | None = None) -> Contributions:
@@ -43,15 +44,15 @@ def read_label_studio(source: Path | File, question: str | None = None) -> Contr
         where = f"of task {item} in {path.name}"
         annotations = records(task.get("annotations") or task.get("completions"), f"annotations {where}")
         truth = _truth(annotations, question)
-        for annotation in annotations:
+        for place, annotation in enumerate(annotations):
             if annotation.get("was_cancelled"):
                 skipped["cancelled"] += 1
                 continue
-            label = _label(annotation, question)
+            label = annotation_label(annotation, question)
             if label is None:
                 skipped["empty"] += 1
                 continue
-            row = _row(item, annotation, label, truth)
+            row = _row(item, annotation, label, truth) | {ANNOTATION: annotation_id(item, place, annotation)}
             rows.append(row | scalars(record(task.get("data"), f"data {where}")))
             evidence += _reviews(item, row["contributor"], annotation)
     warnings = [f"{count} {name} annotations were left out" for name, count in skipped.items() if count]
@@ -71,6 +72,11 @@ def account(value: Any) -> str | None:
     return None if value is None or value == "" else str(value)
 
 
+def annotation_id(item: str, place: int, annotation: dict[str, Any]) -> str:
+    """What Label Studio calls an annotation; where it has no number, its place in the task."""
+    return str(annotation.get("id", f"{item}/{place}"))
+
+
 def _row(item: str, annotation: dict[str, Any], label: str, truth: str | None) -> dict[str, Any]:
     is_truth = bool(annotation.get("ground_truth"))
     return {
@@ -86,10 +92,11 @@ def _row(item: str, annotation: dict[str, Any], label: str, truth: str | None) -
 
 def _truth(annotations: list[dict[str, Any]], question: str | None) -> str | None:
     truths = [a for a in annotations if a.get("ground_truth") and not a.get("was_cancelled")]
-    return _label(truths[0], question) if truths else None
+    return annotation_label(truths[0], question) if truths else None
 
 
-def _label(annotation: dict[str, Any], question: str | None) -> str | None:
+def annotation_label(annotation: dict[str, Any], question: str | None) -> str | None:
+    """What an annotation answers to a question, as text; None where it says nothing."""
     results = records(annotation.get("result"), "the result of an annotation")
     results = [r for r in results if isinstance(r.get("value"), dict)]
     tags = sorted({str(r.get("from_name", "")) for r in results})
@@ -106,7 +113,7 @@ def _answer(result: dict[str, Any]) -> Any:
     value, kind = result["value"], result.get("type")
     if isinstance(kind, str) and kind in value:
         return value[kind]
-    rest = {key: item for key, item in value.items() if key not in _PLACES}
+    rest = {key: item for key, item in value.items() if key not in PLACES}
     return next(iter(rest.values())) if len(rest) == 1 else (rest or None)
 
 

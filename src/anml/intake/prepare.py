@@ -14,6 +14,7 @@ from anml.core.domain import Task
 from anml.core.errors import InputError
 from anml.intake.beside import Beside
 from anml.intake.columns import NEEDED, Columns
+from anml.intake.distribution import about_distribution
 from anml.intake.encode.preparation import Preparation
 from anml.intake.evidence import read_ages, read_identifiers, read_parents, read_signal
 from anml.intake.gold import Gold, read_gold
@@ -103,6 +104,7 @@ def prepare(
     reputation = _signal(frame, columns.reputation, "reputation", warnings)
     warnings += _about_contributors(frame, columns)
     warnings += _about_features(frame, columns)
+    warnings += about_distribution(frame, columns, labels.classes)
     notes += _about_gaps(frame, columns)
     age = None if columns.time is None else read_ages(frame[columns.time], now, notes, warnings)
     gold = None if columns.gold is None else _gold(frame, columns, labels.task, known, notes, warnings)

@@ -8,7 +8,7 @@ import polars as pl
 
 from anml.core.checks import one_of
 from anml.core.signals.policy import Evidence, Policy, Verdict
-from anml.intake.contributions import IS_TRUTH, KNOWN, PLATFORMS, REVIEWED, Contributions
+from anml.intake.contributions import ANNOTATION, IS_TRUTH, KNOWN, PLATFORMS, REVIEWED, Contributions
 from anml.intake.exports import AUTO, FORMATS, TABLE, Chosen, read_export, recognise
 from anml.intake.file import File
 from anml.intake.pictures import read_folder
@@ -17,7 +17,7 @@ from anml.intake.tables import Table
 # The columns by which rows written by `anml ledger import --out` are known.
 IMPORTED = ("item", "contributor", "label", "verification", "reputation", "level", "evidence", "batch")
 # Of these, what is neither a role nor a feature.
-BESIDE = ("level", "evidence", "batch", "truth", KNOWN, REVIEWED)
+BESIDE = ("level", "evidence", "batch", "truth", KNOWN, REVIEWED, ANNOTATION)
 
 
 class Source(NamedTuple):
@@ -25,7 +25,8 @@ class Source(NamedTuple):
 
     `roles` names columns that need no guessing, `beside` those that are no features. `accounts` is the
     place that contributors' names belong to; "" where they are a ledger's identifiers already.
-    `about_v` says where v comes from as long as no ledger is asked.
+    `about_v` says where v comes from as long as no ledger is asked; `question` is the one of an export that
+    was named.
     """
 
     table: Table
@@ -36,6 +37,7 @@ class Source(NamedTuple):
     notes: list[str]
     warnings: list[str]
     about_v: str = ""
+    question: str | None = None
 
 
 def read_source(path: Path, format: str, given: Chosen) -> Source:
@@ -81,7 +83,9 @@ def _export(file: File, format: str, given: Chosen) -> Source:
         )
     beside = tuple(name for name in BESIDE if name in rows.columns)
     table = Table(rows, file.path.name, file.sha256)
-    return Source(table, format, found.source, roles, beside, notes, found.warnings, about_v)
+    return Source(
+        table, format, found.source, roles, beside, notes, found.warnings, about_v, given.get("label")
+    )
 
 
 def _with_known(rows: pl.DataFrame, found: Contributions) -> tuple[pl.DataFrame, dict[str, str]]:

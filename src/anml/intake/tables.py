@@ -12,10 +12,12 @@ import polars as pl
 from anml.core.checks import Ints
 from anml.core.errors import InputError
 from anml.intake.delimited import check_names, read_delimited
+from anml.intake.excel import read_excel
 from anml.intake.plain import fingerprint, framed, plain
 
 SEPARATORS = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
 PARQUET = (".parquet", ".pq")
+EXCEL = (".xlsx", ".xlsm")
 PARQUET_MAGIC = b"PAR1"
 # Kinds that polars carries but cannot compute with, such as a pandas period.
 OPAQUE = (pl.Object, getattr(pl, "BaseExtension", pl.Object))
@@ -49,7 +51,7 @@ def read_table(source: str | Path | Any, name: str = "data") -> Table:
     Parameters
     ----------
     source
-        The path of a CSV, TSV (both also gzip-compressed) or Parquet file, or a pandas, polars or
+        The path of a CSV, TSV (both also gzip-compressed), Parquet or Excel file, or a pandas, polars or
         Arrow table.
     name
         What the table is, for messages: "data", "test data".
@@ -86,6 +88,8 @@ def _read_file(path: Path, name: str) -> Table:
     data = _bytes(path, shown)
     if suffix in PARQUET:
         frame = _read_parquet(data, shown)
+    elif suffix in EXCEL:
+        frame = read_excel(data, shown)
     else:
         frame = read_delimited(data, shown, SEPARATORS[suffix])
     frame = plain(frame)
@@ -94,7 +98,7 @@ def _read_file(path: Path, name: str) -> Table:
 
 
 def _suffix(path: Path, shown: str) -> str:
-    known = (*SEPARATORS, *PARQUET)
+    known = (*SEPARATORS, *PARQUET, *EXCEL)
     suffix = next((end for end in known if path.name.lower().endswith(end)), None)
     if suffix is None and not path.is_dir():
         raise InputError(f"{shown} has an unknown ending; allowed: {', '.join(known)}")

@@ -6,52 +6,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from anml.app.slices import holds_parquet
-from anml.app.sources import Place, finish, fit, folder_of, read
+from anml.app.sources import finish, fit
 from anml.core.errors import InputError
 from anml.surfaces.audit_options import (
-    Address,
-    Cache,
-    Compare,
-    Contributor,
+    AUDIT,
+    TRAIN,
     Data,
-    DerivedFrom,
-    Device,
-    Domain,
-    EmbedBy,
-    Embeddings,
-    EngineName,
-    Features,
-    GoldColumn,
-    HalfLife,
-    Ignore,
-    Image,
-    Item,
     Json,
-    Keep,
-    Key,
-    KnownColumn,
-    Label,
-    Newcomer,
-    Now,
-    Out,
-    Predictions,
-    ProfileName,
-    Quiet,
-    RecipeName,
-    Reputation,
-    RMin,
-    Score,
     Seed,
     Table,
-    Task,
-    Test,
-    Text,
-    Time,
-    Verification,
+    options_on,
     request_of,
-)  # fmt: skip
-from anml.surfaces.ledger_common import Accounts, Format, Keys, LedgerUrl, PolicyFile, TrackDomain
+    with_options,
+)
+from anml.surfaces.auditing import audit_data, in_slices, located, read_data
+from anml.surfaces.fail_if import Condition, condition_of, fail
+from anml.surfaces.run_argument import RunFolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,82 +30,49 @@ if TYPE_CHECKING:
     from anml.app.result import Audited
 
 
-def audit(
-    data: Data, label: Label = None, contributor: Contributor = None, item: Item = None,
-    verification: Verification = None, reputation: Reputation = None, time: Time = None,
-    half_life: HalfLife = None, domain: Domain = None, derived_from: DerivedFrom = None,
-    gold: GoldColumn = None, features: Features = None, ignore: Ignore = None, task: Task = "auto",
-    recipe: RecipeName = "evidence", keep: Keep = None, profile: ProfileName = "default",
-    score: Score = "krum", test: Test = None, now: Now = None, r_min: RMin = 0.4, newcomer: Newcomer = 10,
-    compare: Compare = True, seed: Seed = 0, out: Out = None, json: Json = False,
-    format: Format = "auto", ledger: LedgerUrl = None, keys: Keys = None, source: Accounts = None,
-    track_domain: TrackDomain = "default", policy: PolicyFile = None, known: KnownColumn = None,
-    predictions: Predictions = None, embeddings: Embeddings = None, key: Key = None, image: Image = None,
-    text: Text = None, embed: EmbedBy = None, cache: Cache = None, device: Device = "auto",
-    engine: EngineName = None, address: Address = None, quiet: Quiet = False,
-) -> None:  # fmt: skip
+@with_options(*options_on(AUDIT))
+def audit(data: Data, **chosen: Any) -> None:
     """Decide how far each row of a table can be trusted, and say why."""
-    if engine is not None or holds_parquet(data):
-        request = request_of(
-            label, contributor, item, verification, reputation, time, half_life, domain, derived_from,
-            gold, features, ignore, task, recipe, keep, profile, score, now, r_min, newcomer, False, seed,
-            known, predictions, embeddings, key,
-        )  # fmt: skip
-        _audit_slices(data, request, engine, address, out, json, quiet)
-        return
-    # What is wrong with the file is said before the heavy imports.
-    given = {"label": label, "contributor": contributor, "item": item, "time": time}
-    found = read(data, format, given, Place(ledger, keys, source, track_domain, policy))
-    request = request_of(
-        label, contributor, item, verification, reputation, time, half_life, domain, derived_from,
-        gold, features, ignore, task, recipe, keep, profile, score, now, r_min, newcomer, compare, seed,
-        known, predictions, embeddings, key,
-    )  # fmt: skip
-    from anml.app.media import Media, audit_media
-    from anml.app.output import check_folder, write_run
-    from anml.surfaces.progress import progress_shown
-    from anml.surfaces.report import write_report
-    from anml.surfaces.tables import first_rows
+    condition, out = condition_of(chosen["fail_if"]), chosen["out"]
+    sliced = in_slices(data, chosen)
+    if out is not None and not sliced:
+        from anml.app.output import check_folder
 
-    if out is not None:
         check_folder(out)
-    request = fit(request, found)
-    media = Media(image, text, embed, cache, folder_of(data), device)
-    with progress_shown(**_patience(quiet or json)) as progress:
-        result, shown = audit_media(found.source.table, request, media, test=test, progress=progress)
-    result = finish(found)(shown.of(result, first_rows(result)))
-    files = [] if out is None else write_run(out, result, "audit", lambda draft: write_report(result, draft))
-    _show(result, "audit", out, files, json)
+    result = audit_data(data, chosen, _shown(chosen)).result
+    files = ["samples/", "contributors.csv", "report.html", "run.json"]
+    if out is None:
+        files = []
+    elif not sliced:
+        from anml.app.output import write_run
+        from anml.surfaces.report import write_report
+
+        files = write_run(out, result, "audit", lambda draft: write_report(result, draft))
+    _show(result, "audit", out, files, chosen["json"])
+    fail(condition, result)
 
 
+@with_options(*options_on(TRAIN))
 def train(
-    data: Data, label: Label = None, contributor: Contributor = None, item: Item = None,
-    verification: Verification = None, reputation: Reputation = None, time: Time = None,
-    half_life: HalfLife = None, domain: Domain = None, derived_from: DerivedFrom = None,
-    gold: GoldColumn = None, features: Features = None, ignore: Ignore = None, task: Task = "auto",
-    recipe: RecipeName = "evidence", keep: Keep = None, profile: ProfileName = "default",
-    score: Score = "krum", test: Test = None, now: Now = None, r_min: RMin = 0.4, newcomer: Newcomer = 10,
-    compare: Compare = True, seed: Seed = 0, json: Json = False,
-    format: Format = "auto", ledger: LedgerUrl = None, keys: Keys = None, source: Accounts = None,
-    track_domain: TrackDomain = "default", policy: PolicyFile = None, known: KnownColumn = None,
-    predictions: Predictions = None, embeddings: Embeddings = None, key: Key = None, quiet: Quiet = False,
+    data: Data,
     model: Annotated[str, typer.Option(help="mlp, logistic (classes) or ridge (numbers).")] = "mlp",
     out: Annotated[Path, typer.Option(help="Folder for the model, report and files.")] = Path("anml-run"),
-) -> None:  # fmt: skip
+    **chosen: Any,
+) -> None:
     """Audit a table, then train a model on what was kept."""
+    condition = condition_of(chosen["fail_if"])
     # What is wrong with the file is said before the heavy imports.
-    given = {"label": label, "contributor": contributor, "item": item, "time": time}
-    found = read(data, format, given, Place(ledger, keys, source, track_domain, policy))
-    request = request_of(
-        label, contributor, item, verification, reputation, time, half_life, domain, derived_from,
-        gold, features, ignore, task, recipe, keep, profile, score, now, r_min, newcomer, compare, seed,
-        known, predictions, embeddings, key,
-    )  # fmt: skip
-    _train(found.source.table, fit(request, found), model, test, out, json, quiet, finish(found))
+    found = read_data(data, chosen)
+    request = fit(request_of(chosen), found)
+
+    def complete(result: "Audited") -> "Audited":
+        return located(finish(found)(result), data, chosen)
+
+    _train(found.source.table, request, model, chosen, out, complete, condition)
 
 
 def predict(
-    run: Annotated[Path, typer.Argument(help="Folder of a run of `anml train`.", show_default=False)],
+    run: RunFolder,
     data: Table,
     out: Annotated[
         Path | None, typer.Option(help="File to write, .csv or .parquet; default: print CSV.")
@@ -172,7 +109,7 @@ def demo(
     if images:
         _demo_images(out, data, run, seed, json)
         return
-    request = request_of(time="labeled_at", domain="science", seed=seed)
+    chosen = {"time": "labeled_at", "domain": "science", "seed": seed, "test": test, "json": json}
     contributed, right = demo_tables(seed)
     out.mkdir(parents=True, exist_ok=True)
     if not json:
@@ -180,22 +117,7 @@ def demo(
     with removed_on_error(data, test):
         write_frame(contributed, data)
         write_frame(right, test)
-        _train(data, request, "mlp", test, run, json, not sys.stderr.isatty())
-
-
-def _audit_slices(
-    data: Path, request: "Request", engine: str | None, address: str | None, out: Path | None, json: bool,
-    quiet: bool,
-) -> None:  # fmt: skip
-    from anml.app.slices import audit_in_slices
-    from anml.surfaces.progress import progress_shown
-    from anml.surfaces.report import write_report
-
-    if out is None:
-        raise InputError("with an engine, or a folder of Parquet files, the output needs a folder: --out DIR")
-    with progress_shown(**_patience(quiet or json)) as progress:
-        result = audit_in_slices(data, request, engine or "local", address, out, progress, write_report)
-    _show(result, "audit", out, ["samples/", "contributors.csv", "report.html", "run.json"], json)
+        _train(data, request_of(chosen), "mlp", {**chosen, "quiet": not sys.stderr.isatty()}, run)
 
 
 def _demo_images(out: Path, data: Path, run: Path, seed: int, json: bool) -> None:
@@ -211,17 +133,16 @@ def _demo_images(out: Path, data: Path, run: Path, seed: int, json: bool) -> Non
 
 
 def _train(
-    data: Any, request: "Request", model: str, test: Path | None, out: Path, json: bool, quiet: bool,
-    complete: "Callable[[Audited], Audited]" = lambda result: result,
+    data: Any, request: "Request", model: str, chosen: dict[str, Any], out: Path,
+    complete: "Callable[[Audited], Audited]" = lambda result: result, condition: Condition | None = None,
 ) -> None:  # fmt: skip
     from anml.app.output import check_folder, write_run
     from anml.app.train import train_table
-    from anml.surfaces.progress import progress_shown
     from anml.surfaces.report import write_report
 
     check_folder(out)
-    with progress_shown(**_patience(quiet or json)) as progress:
-        trained = train_table(data, request, model=model, test=test, progress=progress)
+    with _shown(chosen) as progress:
+        trained = train_table(data, request, model=model, test=chosen["test"], progress=progress)
     audited = complete(trained.audited)
 
     def extra(draft: Path) -> None:
@@ -231,12 +152,16 @@ def _train(
     files = write_run(out, audited, "train", extra)
     error = trained.test_error
     more = {"model": model, "test_error": None if error is None else error.to_dict()}
-    _show(audited, "train", out, files, json, more)
+    _show(audited, "train", out, files, chosen["json"], more)
+    fail(condition, audited)
 
 
-def _patience(quiet: bool) -> dict[str, Any]:
+def _shown(chosen: dict[str, Any]) -> Any:
     """A bar at once on a terminal; elsewhere lines, of what takes longer than people wait for."""
-    return {"wanted": False if quiet else None, "bar_after": 0.0, "lines_after": 10.0}
+    from anml.surfaces.progress import progress_shown
+
+    quiet = chosen["quiet"] or chosen["json"]
+    return progress_shown(False if quiet else None, bar_after=0.0, lines_after=10.0)
 
 
 def _show(

@@ -1,139 +1,227 @@
-"""The options of `anml audit` and `anml train`, and the request they make."""
+"""The options of `anml audit`, `anml train` and `anml.audit`: one table that every surface is made from.
 
+The commands get their options from it, `help(anml.audit)` its text; a test holds the signature of
+`anml.audit` against it.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 if TYPE_CHECKING:
     from anml.app.request import Request
 
+AUDIT, TRAIN, PYTHON = "audit", "train", "python"
+EVERYWHERE, COMMANDS, IN_MEMORY = (AUDIT, TRAIN, PYTHON), (AUDIT, TRAIN), (AUDIT, PYTHON)
+
+
+class Names(str):
+    """Names of columns: separated by commas on the command line, a list in Python."""
+
+
+class Option(NamedTuple):
+    """One option.
+
+    `kind` is its type on the command line, `None` where it is Python's alone; `flag` how it is spelt there
+    where that is not its name; `python` what `help(anml.audit)` says beyond, or in place of, `help`.
+    """
+
+    name: str
+    kind: Any
+    default: Any
+    help: str
+    on: tuple[str, ...] = EVERYWHERE
+    flag: str = ""
+    python: str = ""
+    envvar: str | None = None
+
+
+_COLUMN = str | None
+OPTIONS = (
+    Option("label", _COLUMN, None, "Column with the labels; guessed from its name when not given."),
+    Option("contributor", _COLUMN, None, "Column with who contributed each row; guessed likewise."),
+    Option("item", _COLUMN, None, "Column that says which rows are labels of the same thing."),
+    Option("verification", _COLUMN, None, "Column with verification levels, or numbers in [0, 1]."),
+    Option("reputation", _COLUMN, None, "Column with reputation levels, or numbers in [0, 1]."),
+    Option("time", _COLUMN, None, "Column with the time of each contribution."),
+    Option("derived_from", _COLUMN, None, "Column with the items a row was derived from, separated by ';'."),
+    Option("gold", _COLUMN, None, "Column with right labels, or true for labels known right; only checks."),
+    Option("known", _COLUMN, None, "Column with right labels, or true and false, that count as observed."),
+    Option("key", _COLUMN, None, "Column that names the rows; aligns predictions and embeddings.",
+           python="The samples keep it. Without one, all are in the order of the rows."),
+    Option("features", Names | None, None, "Columns to use as features, separated by commas.",
+           python="Columns to use as features; one name or a list."),
+    Option("ignore", Names | None, (), "Columns not to use as features, separated by commas.",
+           python="Columns not to use as features; one name or a list."),
+    Option("task", str, "auto", "classification, regression or auto."),
+    Option("recipe", str, "evidence",
+           "evidence, guarded, adaptive, softmax, multiplicative, krum or uniform.",
+           python="A Recipe, or a dict of what differs from the default, will do as well."),
+    Option("keep", float | None, None, "Share of rows to keep, overriding the recipe's."),
+    Option("profile", str, "default", "How q is scored: default (early-stopped) or paper.",
+           python="A Profile, or a dict of what differs from the default, will do as well."),
+    Option("score", str | None, None, "What q is made of: krum (default), norm, loss or confidence."),
+    Option("half_life", _COLUMN, None, "Time in which freshness halves, such as 90d; 7y with a time alone."),
+    Option("domain", _COLUMN, None, "Freshness by domain: mathematics, science, machine-learning or news."),
+    Option("now", _COLUMN, None, "Moment ages count from, such as 2026-01-31; default: the newest."),
+    Option("r_min", float, 0.4, "Floor on reputation for newcomers, in [0, 1]."),
+    Option("newcomer", int, 10, "For how many first rows of a contributor the floor holds."),
+    Option("predictions", Path | None, None,
+           "Held-out predictions: a .csv, .parquet or .npy file, one column for each class.",
+           python="An array, with classes in sorted order, or a frame will do; of numbers one column."),
+    Option("embeddings", Path | None, None,
+           "Vectors in place of feature columns: a .npy, .parquet or .csv file.",
+           python="An array (rows, dimensions) or a frame will do as well."),
+    Option("image", _COLUMN, None, "Column with paths of pictures; recognised by their endings otherwise.",
+           IN_MEMORY, python="Relative paths start where the file is."),
+    Option("text", _COLUMN, None, "Column with texts to embed.", IN_MEMORY),
+    Option("embed", _COLUMN, None,
+           "Model of pictures or texts: torchvision, timm or sentence-transformers:NAME.", IN_MEMORY,
+           python="A function from a list of them to vectors will do. Without it pictures are seen by "
+           "random convolutions and a small network trained on the spot, and texts by their words."),
+    Option("cache", Path | None, None, "Folder that keeps what a model embedded, by content.", IN_MEMORY),
+    Option("device", str, "auto", "Where networks are trained: auto, cpu, cuda or mps.", IN_MEMORY),
+    Option("engine", _COLUMN, None,
+           "Slice by slice instead of in memory, for Parquet files: local (this process) or ray.", IN_MEMORY,
+           python="The samples are then a lazy frame; a run that was broken off goes on where it was."),
+    Option("address", _COLUMN, None, "Address of a Ray cluster; without it Ray is started on this machine.",
+           IN_MEMORY),
+    Option("test", Path | None, None, "A table with right labels to measure on.", python="A path or frame."),
+    Option("compare", bool, True, "Measure what the weights change.", flag="--compare/--no-compare"),
+    Option("value", bool, False, "Measure what each contributor's data are worth, by training without them.",
+           flag="--value"),
+    Option("seed", int, 0, "The same seed gives the same result."),
+    Option("format", str, "auto",
+           "auto, table, label-studio, argilla, croissant, crowd-long, crowd-wide, toloka or mturk."),
+    Option("ledger", _COLUMN, None, "A ledger to take v and r from: a SQLite file, or a PostgreSQL URL.",
+           envvar="ANML_LEDGER"),
+    Option("keys", Path | None, None, "Folder with the ledger's keys; beside a SQLite file by default.",
+           envvar="ANML_KEYS"),
+    Option("source", _COLUMN, None, "Place the contributors' names belong to, in the ledger."),
+    Option("track_domain", str, "default", "Domain of the track record in the ledger."),
+    Option("policy", Path | None, None, "TOML file that changes how evidence becomes v."),
+    Option("out", Path | None, None, "Folder for the report and the files; nothing is written without.",
+           IN_MEMORY, python="Folder for what an engine judges; other results are written by `save`."),
+    Option("fail_if", _COLUMN, None,
+           "Exit with 1 where this holds of a contributor or the run: 'quality<0.6'.", COMMANDS),
+    Option("json", bool, False, "Print one JSON object and nothing else.", COMMANDS, flag="--json"),
+    Option("quiet", bool, False, "Show no progress on the error stream.", COMMANDS, flag="--quiet"),
+    Option("progress", None, None,
+           "None shows a run that takes longer than two seconds, true shows any, false none; or a function "
+           "of (what, done, of). Without a terminal or a notebook, lines go to the logger \"anml\".",
+           (PYTHON,)),
+)  # fmt: skip
+BY_NAME = {option.name: option for option in OPTIONS}
+# Where Python's word replaces the command line's.
+_REPLACED = ("features", "ignore", "out")
+
 Data = Annotated[
     Path,
     typer.Argument(
-        help="A table (.csv, .csv.gz, .tsv, .parquet), an export of a labelling tool, a folder of pictures.",
+        help="A table (.csv, .csv.gz, .tsv, .parquet, .xlsx), an export of a labelling tool, a folder of "
+        "pictures.",
         show_default=False,
     ),
 ]
-Table = Annotated[Path, typer.Argument(help="A table: .csv, .csv.gz, .tsv or .parquet.", show_default=False)]
-Label = Annotated[
-    str | None, typer.Option(help="Column with the labels; guessed from its name when not given.")
+Table = Annotated[
+    Path, typer.Argument(help="A table: .csv, .csv.gz, .tsv, .parquet or .xlsx.", show_default=False)
 ]
-Contributor = Annotated[
-    str | None, typer.Option(help="Column with who contributed each row; guessed likewise.")
-]
-Item = Annotated[str | None, typer.Option(help="Column that says which rows are labels of the same thing.")]
-Verification = Annotated[
-    str | None, typer.Option(help="Column with verification levels, or numbers in [0, 1].")
-]
-Reputation = Annotated[str | None, typer.Option(help="Column with reputation levels, or numbers in [0, 1].")]
-Time = Annotated[str | None, typer.Option(help="Column with the time of each contribution.")]
-HalfLife = Annotated[
-    str | None,
-    typer.Option(help="Time in which freshness halves, such as 90d; 7y when only --time is given."),
-]
-Domain = Annotated[
-    str | None, typer.Option(help="Freshness by domain: mathematics, science, machine-learning or news.")
-]
-DerivedFrom = Annotated[
-    str | None, typer.Option(help="Column with the items a row was derived from, separated by ';'.")
-]
-GoldColumn = Annotated[
-    str | None,
-    typer.Option("--gold", help="Column with right labels, or true for labels known right; only checks."),
-]
-KnownColumn = Annotated[
-    str | None,
-    typer.Option("--known", help="Column with right labels, or true and false, that count as observed."),
-]
-Predictions = Annotated[
-    Path | None,
-    typer.Option(help="Held-out predictions: a .csv, .parquet or .npy file, one column for each class."),
-]
-Embeddings = Annotated[
-    Path | None,
-    typer.Option(help="Vectors in place of feature columns: a .npy, .parquet or .csv file."),
-]
-Key = Annotated[
-    str | None,
-    typer.Option(help="Column that aligns predictions and embeddings with the table; by position without."),
-]
-Image = Annotated[
-    str | None, typer.Option(help="Column with paths of pictures; recognised by their endings otherwise.")
-]
-Text = Annotated[str | None, typer.Option(help="Column with texts to embed.")]
-EmbedBy = Annotated[
-    str | None,
-    typer.Option(
-        "--embed", help="Model of pictures or texts: torchvision, timm or sentence-transformers:NAME."
-    ),
-]
-Cache = Annotated[Path | None, typer.Option(help="Folder that keeps what a model embedded, by content.")]
-Device = Annotated[str, typer.Option(help="Where networks are trained: auto, cpu, cuda or mps.")]
-EngineName = Annotated[
-    str | None,
-    typer.Option(
-        "--engine",
-        help="Slice by slice instead of in memory, for Parquet files: local (this process) or ray.",
-    ),
-]
-Address = Annotated[
-    str | None, typer.Option(help="Address of a Ray cluster; without it Ray is started on this machine.")
-]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress on the error stream.")]
-Features = Annotated[str | None, typer.Option(help="Columns to use as features, separated by commas.")]
-Ignore = Annotated[str | None, typer.Option(help="Columns not to use as features, separated by commas.")]
-Task = Annotated[str, typer.Option(help="classification, regression or auto.")]
-RecipeName = Annotated[
-    str,
-    typer.Option("--recipe", help="evidence, guarded, adaptive, softmax, multiplicative, krum or uniform."),
-]
-Keep = Annotated[float | None, typer.Option(help="Share of rows to keep, overriding the recipe's.")]
-ProfileName = Annotated[
-    str, typer.Option("--profile", help="How q is scored: default (early-stopped) or paper.")
-]
-Score = Annotated[str, typer.Option(help="What q is made of: krum, norm, loss or confidence.")]
-Test = Annotated[Path | None, typer.Option(help="A table with right labels to measure on.")]
-Now = Annotated[
-    str | None, typer.Option(help="Moment ages count from, such as 2026-01-31; default: the newest.")
-]
-RMin = Annotated[float, typer.Option(help="Floor on reputation for newcomers, in [0, 1].")]
-Newcomer = Annotated[int, typer.Option(help="For how many first rows of a contributor the floor holds.")]
-Compare = Annotated[bool, typer.Option("--compare/--no-compare", help="Measure what the weights change.")]
-Seed = Annotated[int, typer.Option(help="The same seed gives the same result.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
-Out = Annotated[
-    Path | None, typer.Option(help="Folder for the report and the files; nothing is written without.")
-]
+Seed = Annotated[int, typer.Option(help=BY_NAME["seed"].help)]
+Format = Annotated[str, typer.Option(help=BY_NAME["format"].help)]
+Json = Annotated[bool, typer.Option("--json", help=BY_NAME["json"].help)]
 
 
-def request_of(
-    label: str | None = None, contributor: str | None = None, item: str | None = None,
-    verification: str | None = None, reputation: str | None = None, time: str | None = None,
-    half_life: str | None = None, domain: str | None = None, derived_from: str | None = None,
-    gold: str | None = None, features: str | None = None, ignore: str | None = None,
-    task: str = "auto", recipe: str = "evidence", keep: float | None = None, profile: str = "default",
-    score: str = "krum", now: str | None = None, r_min: float = 0.4, newcomer: int = 10,
-    compare: bool = True, seed: int = 0, known: str | None = None, predictions: Path | None = None,
-    embeddings: Path | None = None, key: str | None = None,
-) -> "Request":  # fmt: skip
-    """Turn options into a request; names are checked before any file is read."""
-    from dataclasses import replace
+def options_on(surface: str) -> tuple[Option, ...]:
+    """The options that a surface has, in the order of the table."""
+    return tuple(option for option in OPTIONS if surface in option.on)
+
+
+def with_options(*shared: Option) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command options of the table beside its own; it takes them as keywords.
+
+    Names of columns arrive as lists, and what is not given with its default, so that it can be called from
+    Python as well.
+    """
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        own = [p for p in inspect.signature(command).parameters.values() if p.kind is not p.VAR_KEYWORD]
+        named = {parameter.name for parameter in own}
+        made = [_parameter(option) for option in shared if option.name not in named]
+
+        @wraps(command)
+        def run(*arguments: Any, **given: Any) -> None:
+            chosen = {option.name: option.default for option in shared if option.name not in named} | given
+            for option in shared:
+                if option.kind == Names | None and isinstance(chosen.get(option.name), str):
+                    chosen[option.name] = listed(chosen[option.name])
+            command(*arguments, **chosen)
+
+        first = [p for p in own if p.default is p.empty]
+        rest = [p.replace(kind=p.KEYWORD_ONLY) for p in own if p.default is not p.empty]
+        run.__signature__ = inspect.Signature([*first, *made, *rest])  # type: ignore[attr-defined]
+        run.__annotations__ = {p.name: p.annotation for p in (*first, *made, *rest)}
+        return run
+
+    return decorate
+
+
+def _parameter(option: Option) -> inspect.Parameter:
+    kind = str | None if option.kind == Names | None else option.kind
+    spelt = (option.flag or f"--{option.name.replace('_', '-')}",)
+    about = typer.Option(
+        *spelt, help=option.help, envvar=option.envvar, show_default=option.default not in (None, (), False)
+    )
+    default = None if option.kind == Names | None else option.default
+    return inspect.Parameter(
+        option.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, about]
+    )
+
+
+def listed(text: str) -> list[str]:
+    """Names separated by commas.
+
+    Examples
+    --------
+    >>> listed("age, weight ,")
+    ['age', 'weight']
+    """
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def documented(function: Callable[..., Any]) -> str:
+    """The docstring of a Python function, with a section on those of its parameters that the table has."""
+    lines = []
+    for name, parameter in inspect.signature(function).parameters.items():
+        option = BY_NAME.get(name)
+        if option is None:
+            continue
+        shown = str(parameter.annotation).replace("typing.", "").replace("collections.abc.", "")
+        shown = parameter.annotation.__name__ if isinstance(parameter.annotation, type) else shown
+        said = option.python if name in _REPLACED else " ".join((option.help, option.python)).strip()
+        lines += [f"    {name} : {shown}", *(f"        {line}" for line in _wrapped(said))]
+    return inspect.cleandoc(function.__doc__ or "") + "\n" + inspect.cleandoc("\n".join(["x", *lines]))[2:]
+
+
+def _wrapped(text: str) -> list[str]:
+    import textwrap
+
+    return textwrap.wrap(text, 100)
+
+
+def request_of(chosen: Mapping[str, Any]) -> "Request":
+    """The request that options make; names are checked here, before the work begins."""
+    from dataclasses import fields, replace
 
     from anml.app.request import Request
     from anml.core.profile import profile_of
 
-    request = Request(
-        label=label, contributor=contributor, item=item, verification=verification, reputation=reputation,
-        time=time, derived_from=derived_from, gold=gold, features=_listed(features),
-        ignore=_listed(ignore) or (), task=task, recipe=recipe, keep=keep,
-        profile=replace(profile_of(profile), method=score), half_life=half_life, domain=domain,
-        now=now, r_min=r_min, newcomer=newcomer, seed=seed, compare=compare, known=known,
-        predictions=predictions, embeddings=embeddings, key=key,
-    )  # fmt: skip
+    asked = {field.name: chosen[field.name] for field in fields(Request) if field.name in chosen}
+    if chosen.get("score") is not None:
+        asked["profile"] = replace(profile_of(asked.get("profile", "default")), method=chosen["score"])
+    request = Request(**{name: value for name, value in asked.items() if (name, value) != ("ignore", None)})
     request.policy()
     return request
-
-
-def _listed(text: str | None) -> list[str] | None:
-    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]

@@ -1,6 +1,7 @@
 """The command line: all commands in one place, and what the user can mend as one sentence."""
 
 import sys
+from typing import Annotated
 
 import typer
 
@@ -13,6 +14,7 @@ from anml.surfaces import (
     import_cli,
     keys_cli,
     ledger_cli,
+    relabel_cli,
     reputation_cli,
     settle_cli,
     staff_cli,
@@ -22,16 +24,35 @@ from anml.surfaces import (
 )
 from anml.surfaces.lab_cli import lab
 
+
+def _version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        print(f"anml {version('attribution-native-ml')}")
+        raise typer.Exit
+
+
 app = typer.Typer(
     name="anml",
-    help="Decide how far each contributed sample can be trusted, train on that, and say why.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+
+
+@app.callback()
+def top(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", is_eager=True, callback=_version)
+    ] = False,
+) -> None:
+    """Decide how far each contributed sample can be trusted, train on that, and say why."""
+
+
 for command in (audit_cli.audit, audit_cli.train, audit_cli.predict, audit_cli.demo):
     app.command()(command)
+app.command()(relabel_cli.relabel)
 app.command()(value_cli.value)
 app.add_typer(lab)
 app.add_typer(federate_cli.app, name="federate")

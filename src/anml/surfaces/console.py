@@ -8,11 +8,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from anml.app.items import CLEAR
 from anml.app.result import Audited
+from anml.core.consensus import CLEAR
 from anml.surfaces.accused import chance, false_alarms, opening
 from anml.surfaces.names import printable
 from anml.surfaces.verdict import verdict
+from anml.surfaces.worth import worth
 
 MOST_LISTED = 30
 # Characters of a name that say enough, and those that any name gets.
@@ -35,6 +36,8 @@ def print_audit(result: Audited) -> None:
             console.print(f"{hidden:,} more contributors; contributors.csv has all of them", highlight=False)
         if false := false_alarms(result):
             console.print(false, highlight=False, markup=False)
+        for sentence in worth(result):
+            console.print(printable(sentence), highlight=False, markup=False)
     if result.items is not None:
         console.print(_about_items(result.items), highlight=False, markup=False)
     if result.gold is not None:
@@ -79,7 +82,7 @@ def _contributor_table(result: Audited, width: int, names: dict[str, str]) -> Ta
     if result.doubtful is not None:
         # Where two sides contradict each other it is not known which is the honest one.
         del figures["honest"]
-    longest = max(len(row["contributor"]) for row in rows)
+    longest = max(len("contributor"), *(len(row["contributor"]) for row in rows))
     # Figures are never cut: columns that leave names too little room are left out, then names shortened.
     for rank in (3, 2, 1):
         if _room(figures, width) < min(longest, FAIR_NAME):

@@ -8,11 +8,11 @@ import typer
 
 from anml.app.files import check_place, write_file
 from anml.core.errors import InputError
+from anml.surfaces.audit_options import Format
 from anml.surfaces.ledger_common import (
     By,
     Domain,
     DryRun,
-    Format,
     Json,
     Keys,
     LedgerUrl,

@@ -39,12 +39,6 @@ PolicyFile = Annotated[
     Path | None, typer.Option("--policy", help="TOML file that changes how evidence becomes v.")
 ]
 Domain = Annotated[str, typer.Option(help="Domain of the track record.")]
-Format = Annotated[
-    str,
-    typer.Option(
-        help="auto, table, label-studio, argilla, croissant, crowd-long, crowd-wide, toloka or mturk."
-    ),
-]
 Accounts = Annotated[
     str | None, typer.Option("--source", help="Place the contributors' names belong to, in the ledger.")
 ]

@@ -1,7 +1,6 @@
 """The Python surface: `anml.audit` on a frame or a file, with results as the user's own kind of frame."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import date, datetime
 from html import escape
 from pathlib import Path
@@ -10,21 +9,20 @@ from typing import Any
 import polars as pl
 
 from anml.app.files import write_file
-from anml.app.media import Media, audit_media
 from anml.app.output import write_run
-from anml.app.request import Request
+from anml.app.relabel import TOP, of_result, of_run, source_of, where_to_look
+from anml.app.relabel_files import relabel_file
 from anml.app.result import Audited
-from anml.app.slices import audit_in_slices, holds_parquet
-from anml.app.sources import Place, finish, fit, folder_of, read
 from anml.core.domain import Gate, Recipe
-from anml.core.errors import InputError
-from anml.core.profile import Profile, profile_of
-from anml.intake.tables import to_native
+from anml.core.profile import Profile
+from anml.intake.source import plain_source
+from anml.intake.tables import Table, to_native
 from anml.predictors.embed import Embed
 from anml.surfaces.accused import false_alarms, opening
+from anml.surfaces.audit_options import BY_NAME, documented
+from anml.surfaces.auditing import audit_data
 from anml.surfaces.progress import progress_shown
-from anml.surfaces.report import render_report, write_report
-from anml.surfaces.tables import first_rows
+from anml.surfaces.report import render_report
 from anml.surfaces.verdict import verdict
 
 # What a notebook shows of each contributor; `contributors` has everything.
@@ -48,8 +46,10 @@ class Audit:
         Everything, as `anml.app.audit.Audited`.
     """
 
-    def __init__(self, result: Audited, like: Any = None) -> None:
+    def __init__(self, result: Audited, like: Any = None, table: Table | None = None) -> None:
         self.result = result
+        self.table = table
+        self._like = like
         self.samples: Any = to_native(result.samples, like, result.samples["row"].to_numpy())
         self.contributors: Any = to_native(result.contributors, like)
         self.items: Any = None if result.items is None else to_native(result.items, like)
@@ -68,6 +68,32 @@ class Audit:
     def save(self, folder: str | Path) -> list[str]:
         """Write the run into a folder: samples, contributors, items, run.json and report.html."""
         return write_run(Path(folder), self.result, "audit", lambda draft: self._report_into(draft))
+
+    def relabel(self, path: str | Path | None = None, *, format: str = "auto", top: int = TOP) -> Any:
+        """List the items to look at first, most to gain first, and write them as a file to relabel from.
+
+        Parameters
+        ----------
+        path
+            The file to write; none is written without.
+        format
+            `"label-studio"`, `"argilla"` or `"csv"`; `"auto"` is what the data came in.
+        top
+            How many items somebody has time to look at.
+
+        Returns
+        -------
+        A frame of the kind that was audited: given and suggested label, probability, gain, reason.
+        """
+        looking = where_to_look(of_result(self.result), top)
+        if path is not None:
+            source = plain_source(self.table) if self.table is not None else None
+            if source is None or "path" in self.result.data:
+                source = source_of(of_result(self.result), None, None)
+            place = self.result.data.get("path")
+            text = relabel_file(looking, source, None if place is None else Path(place), format)
+            write_file(Path(path), text)
+        return to_native(looking.rows, self._like)
 
     def _report_into(self, folder: Path) -> None:
         self.report(folder / "report.html")
@@ -113,6 +139,7 @@ def audit(
     newcomer: int = 10,
     test: Any = None,
     compare: bool = True,
+    value: bool = False,
     seed: int = 0,
     format: str = "auto",
     ledger: str | Path | None = None,
@@ -138,103 +165,49 @@ def audit(
     Parameters
     ----------
     data
-        Path of a CSV or Parquet file, of an export (Label Studio, Argilla, Croissant, Toloka, MTurk), or of
-        a folder of pictures; or a pandas, polars or Arrow frame.
-    label, contributor, item, verification, reputation, time, derived_from
-        Names of columns; those not given are guessed from their names, and said in the notes.
-    gold
-        Name of a column that checks the result and is used for nothing else: the right label of some
-        rows, or true for labels known to be right.
-    known
-        Name of a column whose content counts as observed: the right label of some rows, or true where
-        the label given is right and false where it is wrong.
-    features, ignore
-        Columns to use, or not to use, as features.
-    task
-        `"classification"`, `"regression"`, or `"auto"`.
-    recipe, keep
-        How signals become weights, and the share of rows to keep where it is not the recipe's.
-    profile, score
-        How q is scored, and what it is made of where that is not the profile's.
-    half_life, domain
-        Freshness: the time in which it halves, or one of the paper's domains; 7 years when `time` is
-        named and neither is given.
-    now
-        The moment ages are counted from; the newest time in the table by default.
-    r_min, newcomer
-        Floor on reputation for a contributor's first `newcomer` rows.
-    test
-        A table with right labels to measure on, where there is one.
-    compare
-        Whether to train with and without the weights to see what they change.
-    seed
-        The same seed gives the same result.
-    format
-        What kind of file it is, where that cannot be recognised.
-    ledger, keys, source
-        A ledger (a SQLite file or a PostgreSQL URL) that v and r are taken from, the folder of its keys,
-        and the place that contributors' names belong to; the report then links every v to its evidence.
-    track_domain, policy
-        Domain of the track record in the ledger, and a TOML file that changes how evidence becomes v.
-    predictions
-        Held-out predictions, as an array, a frame or the path of a file: class probabilities with one
-        column for each class, named by it or, in an array, in sorted order; or one column of numbers.
-    embeddings
-        Vectors in place of feature columns: an array (rows, dimensions), a frame or the path of a file.
-    key
-        A column that the table and the predictions or embeddings both have; without one, the rows of
-        both are in the same order.
-    image, text
-        Column of paths of pictures (recognised by their endings; relative ones start where the file is),
-        or of texts to embed.
-    embed
-        Features of pictures or texts: a function from a list of them to vectors, or the name of a model,
-        `"torchvision:resnet18"`, `"timm:NAME"` or `"sentence-transformers:NAME"`. Without it pictures are
-        seen by random convolutions and a small network trained on the spot, and texts by their words.
-    cache
-        A folder that keeps what a named model embedded, by content.
-    device
-        Where networks are trained: `"auto"` is a GPU where there is one.
-    engine, address, out
-        For a Parquet file, or a folder of them, that is judged slice by slice into the folder `out`:
-        `"local"` in this process, or `"ray"`, on this machine or at the address of a cluster. `samples` is
-        then a lazy frame. A run that was broken off goes on where it was.
-    progress
-        None shows a run that takes longer than two seconds, true shows any, false none; or a function
-        of (what, done, of). Where there is no terminal and no notebook, lines go to the logger "anml".
+        Path of a CSV, Parquet or Excel file, of an export (Label Studio, Argilla, Croissant, Toloka, MTurk),
+        or of a folder of pictures; or a pandas, polars or Arrow frame.
     """
-    chosen = profile if score is None else replace(profile_of(profile), method=score)
-    if engine is not None or holds_parquet(data):
-        if out is None:
-            raise InputError("with an engine, or a folder of Parquet files, the output needs a folder: out")
-        asked = Request(
-            label=label, contributor=contributor, item=item, verification=verification, reputation=reputation,
-            time=time, derived_from=derived_from, gold=gold, known=known, features=features, ignore=ignore,
-            task=task, recipe=recipe, keep=keep, profile=chosen, seed=seed, compare=False,
-            predictions=predictions, embeddings=embeddings,
-        )  # fmt: skip
-        with progress_shown(progress) as report:
-            result = audit_in_slices(data, asked, engine or "local", address, Path(out), report, write_report)
-        found_all = Audit(result)
-        found_all.samples = pl.scan_parquet(Path(out) / "samples")
-        return found_all
-    given = {"label": label, "contributor": contributor, "item": item, "time": time}
-    place = Place(
-        None if ledger is None else str(ledger), None if keys is None else Path(keys), source, track_domain,
-        None if policy is None else Path(policy),
-    )  # fmt: skip
-    found = read(data, format, given, place)
-    request = Request(
-        label=label, contributor=contributor, item=item, verification=verification, reputation=reputation,
-        time=time, derived_from=derived_from, gold=gold, known=known, features=features, ignore=ignore,
-        task=task, recipe=recipe, keep=keep, profile=chosen, half_life=half_life, domain=domain, now=now,
-        r_min=r_min, newcomer=newcomer, compare=compare, seed=seed, predictions=predictions,
-        embeddings=embeddings, key=key,
-    )  # fmt: skip
-    media = Media(image, text, embed, None if cache is None else Path(cache), folder_of(data), device)
-    with progress_shown(progress) as report:
-        result, shown = audit_media(
-            found.source.table, fit(request, found), media, test=test, progress=report
-        )
-    result = shown.of(result, first_rows(result))
-    return Audit(finish(found)(result), None if isinstance(data, str | Path) else data)
+    chosen = {name: given for name, given in locals().items() if name in BY_NAME}
+    done = audit_data(data, chosen, progress_shown(progress))
+    if done.table is None:
+        found = Audit(done.result)
+        found.samples = pl.scan_parquet(Path(chosen["out"]) / "samples")
+        return found
+    return Audit(done.result, None if isinstance(data, str | Path) else data, done.table)
+
+
+audit.__doc__ = documented(audit)
+
+
+def relabel(
+    run: str | Path,
+    out: str | Path | None = None,
+    *,
+    format: str = "auto",
+    top: int = TOP,
+    data: str | Path | None = None,
+) -> pl.DataFrame:
+    """List the items of a finished run to look at first, most to gain first.
+
+    Parameters
+    ----------
+    run
+        Folder of a run of `anml audit` or `anml train`.
+    out
+        The file to write, to relabel from; none is written without.
+    format
+        `"label-studio"`, `"argilla"` or `"csv"`; `"auto"` is what the data came in.
+    top
+        How many items somebody has time to look at.
+    data
+        The data of the run, where they no longer lie where they did.
+    """
+    found = of_run(Path(run))
+    looking = where_to_look(found, top)
+    if out is not None:
+        given = None if data is None else Path(data)
+        source = source_of(found, Path(run), given)
+        place = given or Path(run, str(found.data["path"]))
+        write_file(Path(out), relabel_file(looking, source, place, format))
+    return looking.rows

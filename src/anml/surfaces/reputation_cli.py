@@ -1,6 +1,5 @@
 """`anml reputation`: track records, from what happened."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -18,6 +17,7 @@ from anml.surfaces.ledger_common import (
     proposed,
     show,
 )  # fmt: skip
+from anml.surfaces.run_argument import RunFolder
 
 app = typer.Typer(help="Track records: shown, replayed, fed.", no_args_is_help=True)
 
@@ -104,7 +104,7 @@ def replay(
 
 @app.command("add")
 def add(
-    run: Annotated[Path, typer.Argument(help="Folder of a run.", show_default=False)],
+    run: RunFolder,
     source: Annotated[
         str | None, typer.Option(help="Place the run's contributor names belong to; any that knows them.")
     ] = None,

@@ -22,6 +22,7 @@ from anml.surfaces.ledger_common import (
     show,
     warn,
 )  # fmt: skip
+from anml.surfaces.run_argument import newest
 
 if TYPE_CHECKING:
     from anml.app.ledgers import Ledger
@@ -29,7 +30,10 @@ if TYPE_CHECKING:
 
 
 def settle(
-    run: Annotated[Path | None, typer.Argument(help="Folder of a run to settle.", show_default=False)] = None,
+    run: Annotated[
+        Path | None,
+        typer.Argument(help="Folder of a run to settle, or latest.", show_default=False, callback=newest),
+    ] = None,
     pool: Annotated[str | None, typer.Option(help="Amount to share, such as 10000 or 0.50.")] = None,
     per_label: Annotated[
         str | None,

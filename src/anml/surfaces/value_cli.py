@@ -6,34 +6,29 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from anml.core.errors import InputError
-from anml.surfaces.audit_options import (
-    Contributor,
-    Features,
-    Ignore,
-    Json,
-    Label,
-    Quiet,
-    Seed,
-    Task,
-    Test,
-    Time,
-)
+from anml.surfaces.audit_options import BY_NAME, with_options
+from anml.surfaces.run_argument import newest
 
 if TYPE_CHECKING:
     from anml.app.value import Valued
 
 
+SHARED = (
+    "label", "contributor", "time", "features", "ignore", "task", "test", "seed", "json", "quiet",
+)  # fmt: skip
+
+
+@with_options(*(BY_NAME[name] for name in SHARED))
 def value(
     data: Annotated[
-        Path, typer.Argument(metavar="RUN|TABLE", help="A table, or the folder of a run.", show_default=False)
+        Path,
+        typer.Argument(
+            metavar="RUN|TABLE",
+            help="A table, or the folder of a run, or latest.",
+            show_default=False,
+            callback=newest,
+        ),
     ],
-    label: Label = None,
-    contributor: Contributor = None,
-    time: Time = None,
-    features: Features = None,
-    ignore: Ignore = None,
-    task: Task = "auto",
-    test: Test = None,
     method: Annotated[
         str, typer.Option(help="banzhaf, which splitting and copying do not raise; shapley or beta-shapley.")
     ] = "banzhaf",
@@ -45,13 +40,11 @@ def value(
     budget: Annotated[
         int, typer.Option(help="Coalitions to evaluate at most; exact where all are no more.")
     ] = 2_000,
-    table: Annotated[Path | None, typer.Option(help="The table that a run was made of.")] = None,
-    seed: Seed = 0,
+    table: Annotated[Path | None, typer.Option(help="The table that a run was made of, if it moved.")] = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder for the values; a run that was stopped goes on there.")
     ] = None,
-    json: Json = False,
-    quiet: Quiet = False,
+    **chosen: Any,
 ) -> None:
     """Say what each contributor is worth to a model; `anml settle` takes it as a multiplier."""
     from anml.app.output import as_json
@@ -61,15 +54,16 @@ def value(
 
     source, run = _source(data, table)
     request = ValueRequest(
-        label, contributor, time, tuple(features) if features else None, tuple(ignore or ()), task, method,
-        model, metric, budget, seed,
+        chosen["label"], chosen["contributor"], chosen["time"],
+        tuple(chosen["features"]) if chosen["features"] else None, tuple(chosen["ignore"] or ()),
+        chosen["task"], method, model, metric, budget, chosen["seed"],
     )  # fmt: skip
     if out is not None:
         check_value_folder(out)
-    with progress_shown(wanted=False if quiet or json else None) as progress:
-        found = value_data(source, request, test=test, run=run, folder=out, progress=progress)
+    with progress_shown(wanted=False if chosen["quiet"] or chosen["json"] else None) as progress:
+        found = value_data(source, request, test=chosen["test"], run=run, folder=out, progress=progress)
     files = [] if out is None else write_value(out, found)
-    if json:
+    if chosen["json"]:
         print(as_json({**found.record, "contributors": found.contributors.to_dicts()}))
         return
     _show(found)
@@ -86,8 +80,12 @@ def _source(data: Path, table: Path | None) -> tuple[Any, Path | None]:
             raise InputError("--table goes with the folder of a run; here the table itself was given")
         return data, None
     if table is None:
+        from anml.app.runs import data_of
+
+        table = data_of(data)
+    if table is None:
         raise InputError(
-            f"a run does not keep its table; say which it was made of: anml value {data} --table FILE"
+            f"this run does not know where its table lies; say which it was: anml value {data} --table FILE"
         )
     return table, data
 

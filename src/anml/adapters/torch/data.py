@@ -93,7 +93,10 @@ def _placed(batch: Batch, device: torch.device) -> Batch:
     def move(tensor: Tensor) -> Tensor:
         return tensor.to(device, non_blocking=True)
 
-    return Batch(_each(batch.inputs, move), move(_tensor(batch.target)))
+    target = _tensor(batch.target)
+    # Classes of a NumPy array are often of a narrower kind than torch's losses take.
+    narrow = target.dtype in (torch.int8, torch.int16, torch.int32, torch.uint8)
+    return Batch(_each(batch.inputs, move), move(target.long() if narrow else target))
 
 
 def _each(x: Any, change: Any) -> Any:

@@ -127,7 +127,7 @@ def checkpoint_quality(
     found = []
     try:
         for state in states:
-            module.load_state_dict(state)
+            _load(module, state)
             found.append(module_quality(module, x, y, **settings))
     finally:
         module.load_state_dict(before)
@@ -136,10 +136,20 @@ def checkpoint_quality(
     return np.asarray(np.mean(found, axis=0))
 
 
+def _load(module: nn.Module, state: dict[str, Tensor]) -> None:
+    try:
+        module.load_state_dict(state)
+    except (RuntimeError, TypeError, AttributeError) as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"a checkpoint does not fit the {type(module).__name__}: {reason}") from None
+
+
 def raw_quality(
     module: nn.Module, samples: Samples, scoring: Scoring, progress: Progress | None = None
 ) -> Floats:
     """Raw scores of samples, low is consistent."""
+    if not isinstance(module, nn.Module):
+        raise InputError(f"module must be a torch.nn.Module, got {type(module).__name__}")
     home = next((p.device for p in module.parameters()), torch.device("cpu"))
     there = home if scoring.device == "auto" else device_of(scoring.device)
     moved = there.type != home.type

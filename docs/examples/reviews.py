@@ -1,0 +1,51 @@
+"""Make up export.json: 240 short reviews labelled in Label Studio, by six people of whom two are no good."""
+
+import json
+import random
+from pathlib import Path
+
+rng = random.Random(0)
+GOOD = ["friendly", "quick", "clean", "helpful", "calm", "kind", "gentle", "excellent"]
+BAD = ["rude", "slow", "dirty", "useless", "loud", "cold", "rough", "awful"]
+WHAT = ["nurse", "doctor", "ward", "room", "desk", "surgeon", "kitchen", "porter", "clinic", "pharmacy"]
+PEOPLE = ["ann@lab.example", "bob@lab.example", "cat@lab.example", "dan@lab.example", "eve@lab.example",
+          "fay@lab.example"]  # fmt: skip
+
+
+def said(who: str, right: str) -> str:
+    """Eve answers good whatever she sees, dan takes one for the other, the rest err now and then."""
+    if who.startswith("eve"):
+        return "good"
+    wrong = rng.random() < (0.85 if who.startswith("dan") else 0.04)
+    return {"good": "bad", "bad": "good"}[right] if wrong else right
+
+
+def annotation(number: int, who: str, label: str) -> dict:
+    """One answer to the question `tone`, as Label Studio exports it."""
+    result = {"id": f"r{number}", "from_name": "tone", "to_name": "text", "type": "choices",
+              "value": {"choices": [label]}}  # fmt: skip
+    return {"id": number, "completed_by": {"id": PEOPLE.index(who) + 1, "email": who}, "was_cancelled": False,
+            "ground_truth": False, "created_at": f"2026-02-{1 + number % 28:02}T09:00:00Z",
+            "result": [result]}  # fmt: skip
+
+
+tasks, number = [], 1000
+for task in range(1, 241):
+    right = rng.choice(["good", "bad"])
+    words = rng.sample(GOOD if right == "good" else BAD, 2)
+    text = f"The {rng.choice(WHAT)} was {words[0]}, and the {rng.choice(WHAT)} was {words[1]}"
+    answers = []
+    # Every eighth review was read by two.
+    for who in rng.sample(PEOPLE, 2 if task % 8 == 0 else 1):
+        number += 1
+        answers.append(annotation(number, who, said(who, right)))
+    tasks.append({"id": task, "data": {"text": text}, "annotations": answers})
+    # A supervisor has looked at a few of them already.
+    if task % 30 == 0:
+        first = answers[0]
+        fine = first["result"][0]["value"]["choices"] == [right]
+        ida = {"id": 9, "email": "ida@lab.example"}
+        review = {"id": task, "accepted": fine, "created_by": ida, "created_at": "2026-03-01T09:00:00Z"}
+        first["reviews"] = [review]
+Path("export.json").write_text(json.dumps(tasks, indent=1), encoding="utf-8")
+print(f"{len(tasks)} tasks, {sum(len(task['annotations']) for task in tasks)} labels")

@@ -1,0 +1,64 @@
+"""Excel workbooks: the first sheet as a frame, or one sentence on why not."""
+
+import io
+from typing import Any
+
+import polars as pl
+
+from anml.core.errors import InputError, UnsupportedError
+from anml.intake.delimited import MISSING, check_names
+from anml.intake.plain import framed
+
+ZIP_MAGIC = b"PK\x03\x04"
+
+
+def read_excel(data: bytes, shown: str) -> pl.DataFrame:
+    """Read the first sheet of an .xlsx file; `shown` is how messages call the file."""
+    if not data:
+        raise InputError(f"{shown} is empty; a header line and at least one row are needed")
+    if not data.startswith(ZIP_MAGIC):
+        raise InputError(f"{shown} is not an Excel workbook; save it as .xlsx or as CSV")
+    try:
+        import fastexcel  # noqa: F401  # polars reads by it
+    except ModuleNotFoundError:
+        raise UnsupportedError(
+            "an Excel file needs fastexcel: pip install 'attribution-native-ml[excel]', or save it as CSV"
+        ) from None
+    frame = _first_sheet(data, shown)
+    # A header of its own reading: polars gives names that occur twice a number.
+    names = [_name(value) for value in frame.row(0)] if frame.height else []
+    if not any(names):
+        raise InputError(f"{shown} has no header line with the names of its columns in its first sheet")
+    check_names([name for name in names if name], shown)
+    kept = [at for at, name in enumerate(names) if name]
+    return framed([_column(frame[:, at][1:], names[at]) for at in kept])
+
+
+def _first_sheet(data: bytes, shown: str) -> pl.DataFrame:
+    try:
+        found = pl.read_excel(
+            io.BytesIO(data), sheet_id=1, has_header=False, drop_empty_rows=True, drop_empty_cols=False,
+            raise_if_empty=False, infer_schema_length=1,
+        )  # fmt: skip
+    # Whatever a damaged workbook makes of the reader: it has errors of its own kinds.
+    except (Exception, pl.exceptions.PanicException):
+        raise InputError(f"{shown} is a damaged Excel workbook; save or copy it again") from None
+    return found
+
+
+def _name(value: Any) -> str:
+    return "" if value is None else str(value).strip()
+
+
+def _column(series: pl.Series, name: str) -> pl.Series:
+    """Cells as text, read as whole numbers, numbers or truth where all of them are."""
+    text = series.cast(pl.String).str.strip_chars()
+    bare = text.set(text.is_in(list(MISSING)).fill_null(False), None).alias(name)
+    for kind in (pl.Int64, pl.Float64):
+        read = bare.cast(kind, strict=False)
+        if read.null_count() == bare.null_count():
+            return read
+    words = set(bare.drop_nulls().str.to_lowercase().unique())
+    if words and words <= {"true", "false"}:
+        return bare.str.to_lowercase() == "true"
+    return bare

@@ -1,0 +1,91 @@
+"""One audit for every surface: from data and options to what was found."""
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from anml.app.slices import audit_in_slices, holds_parquet
+from anml.app.sources import Place, Read, finish, fit, folder_of, read
+from anml.core.errors import InputError, UnsupportedError
+from anml.surfaces.audit_options import request_of
+
+if TYPE_CHECKING:
+    from anml.app.result import Audited
+    from anml.core.progress import Progress
+    from anml.intake.tables import Table
+
+# Columns, or questions, that readers of exports are told.
+READ_BY = ("label", "contributor", "item", "time")
+Shown = AbstractContextManager["Progress | None"]
+
+
+class Done(NamedTuple):
+    """What an audit found, and the table it read; None where that was read slice by slice."""
+
+    result: "Audited"
+    table: "Table | None"
+
+
+def audit_data(data: Any, chosen: Mapping[str, Any], shown: Shown) -> Done:
+    """Audit a file or a frame by the options of `anml.surfaces.audit_options`."""
+    if in_slices(data, chosen):
+        return Done(_in_slices(data, chosen, shown), None)
+    # What is wrong with the file is said before the heavy imports.
+    found = read_data(data, chosen)
+    request = fit(request_of(chosen), found)
+    from anml.app.media import Media, audit_media
+    from anml.surfaces.tables import first_rows
+
+    table = found.source.table
+    media = Media(
+        chosen["image"], chosen["text"], chosen["embed"], _path(chosen["cache"]), folder_of(data),
+        chosen["device"],
+    )  # fmt: skip
+    with shown as progress:
+        result, seen = audit_media(table, request, media, test=chosen["test"], progress=progress)
+    return Done(located(finish(found)(seen.of(result, first_rows(result))), data, chosen), table)
+
+
+def located(result: "Audited", data: Any, chosen: Mapping[str, Any]) -> "Audited":
+    """The result, with where its data lie and what was named to read them; `anml relabel` does so again."""
+    if not isinstance(data, str | Path):
+        return result
+    named = {name: chosen[name] for name in READ_BY if chosen[name] is not None}
+    place = str(Path(data).expanduser().absolute())
+    return replace(result, data={**result.data, "path": place, "named": named})
+
+
+def read_data(data: Any, chosen: Mapping[str, Any]) -> Read:
+    """Read a file, or take a frame, with v and r from the ledger where one is named."""
+    given = {name: chosen[name] for name in READ_BY}
+    ledger = chosen["ledger"]
+    place = Place(
+        None if ledger is None else str(ledger), _path(chosen["keys"]), chosen["source"],
+        chosen["track_domain"], _path(chosen["policy"]),
+    )  # fmt: skip
+    return read(data, chosen["format"], given, place)
+
+
+def in_slices(data: Any, chosen: Mapping[str, Any]) -> bool:
+    """Whether data are judged slice by slice: by an engine, or a folder of Parquet files."""
+    return chosen["engine"] is not None or holds_parquet(data)
+
+
+def _in_slices(data: Any, chosen: Mapping[str, Any], shown: Shown) -> "Audited":
+    if chosen["out"] is None:
+        raise InputError("with an engine, or a folder of Parquet files, the output needs a folder: --out DIR")
+    if chosen["value"]:
+        raise UnsupportedError("a value needs all rows in memory; leave out either value or the engine")
+    from anml.surfaces.report import write_report
+
+    request, out = replace(request_of(chosen), compare=False), Path(chosen["out"])
+    with shown as progress:
+        return audit_in_slices(
+            data, request, chosen["engine"] or "local", chosen["address"], out, progress, write_report
+        )
+
+
+def _path(given: Any) -> Path | None:
+    return None if given is None else Path(given)

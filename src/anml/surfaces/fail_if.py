@@ -1,0 +1,117 @@
+"""`--fail-if`: a condition on contributors or on the run, for pipelines that must stop."""
+
+import operator
+import re
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from anml.core.errors import InputError, UnknownNameError, UnsupportedError
+
+if TYPE_CHECKING:
+    from anml.app.result import Audited
+
+# What a condition may be about: figures of a contributor, figures of the run, and plain facts.
+OF_CONTRIBUTORS = (
+    "quality", "quality_low", "quality_high", "p_honest", "agreement", "q", "rows", "kept", "row_share",
+    "weight_share", "value", "value_low", "value_high",
+)  # fmt: skip
+OF_RUN: dict[str, Callable[["Audited"], float | None]] = {
+    "wrong": lambda result: result.wrong.mean,
+    "error": lambda result: None if result.comparison is None else result.comparison.ways[-1].error.mean,
+}
+FACTS = ("accused", "doubtful")
+SIGNS: dict[str, Callable[[float, float], bool]] = {
+    "<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt,
+}  # fmt: skip
+# Names that one sentence lists.
+MOST_NAMED = 5
+
+
+class Part(NamedTuple):
+    """One comparison; a fact has neither sign nor limit."""
+
+    name: str
+    sign: str = ""
+    limit: float = 0.0
+
+
+class Condition(NamedTuple):
+    """Comparisons of which one suffices."""
+
+    text: str
+    parts: tuple[Part, ...]
+
+
+def condition_of(text: str | None) -> Condition | None:
+    """Read a condition such as `quality<0.6` or `wrong>0.1 or accused`.
+
+    Examples
+    --------
+    >>> condition_of("quality < 0.6 or doubtful").parts
+    (Part(name='quality', sign='<', limit=0.6), Part(name='doubtful', sign='', limit=0.0))
+    """
+    if text is None:
+        return None
+    return Condition(text, tuple(_part(each.strip(), text) for each in re.split(r"\bor\b", text)))
+
+
+def _part(text: str, whole: str) -> Part:
+    if text in FACTS:
+        return Part(text)
+    found = re.fullmatch(r"([a-z_]+)\s*(<=|>=|<|>)\s*([-+]?[\d.]+(?:[eE][-+]?\d+)?)(%?)", text)
+    try:
+        name, sign, limit, percent = found.groups() if found else ("", "", "", "")
+        value = float(limit) / (100 if percent else 1)
+    except ValueError:
+        raise InputError(
+            "--fail-if takes conditions such as quality<0.6, wrong>10%, accused or doubtful, joined by or, "
+            f"got {whole!r}"
+        ) from None
+    if name not in (*OF_CONTRIBUTORS, *OF_RUN):
+        raise UnknownNameError("figure in --fail-if", name, (*OF_CONTRIBUTORS, *OF_RUN, *FACTS))
+    return Part(name, sign, value)
+
+
+def failures(condition: Condition, result: "Audited") -> list[str]:
+    """What fails, one sentence for each part of the condition that holds."""
+    return [said for part in condition.parts if (said := _failure(part, result))]
+
+
+def _failure(part: Part, result: "Audited") -> str:
+    from anml.core.verdicts import ACCUSED
+
+    if part.name == "doubtful":
+        return f"the result is doubtful: {result.doubtful}" if result.doubtful else ""
+    people = result.contributors
+    if part.name == "accused":
+        verdicts = () if people.is_empty() else people.select("contributor", "verdict").iter_rows()
+        who = [str(name) for name, verdict in verdicts if verdict in ACCUSED]
+        return f"accused: {_listed(who)}" if who else ""
+    held = SIGNS[part.sign]
+    if part.name in OF_RUN:
+        figure = OF_RUN[part.name](result)
+        if figure is None:
+            raise UnsupportedError(f"{part.name} was not measured; leave --no-compare out")
+        return f"{part.name} is {figure:.3g}" if held(figure, part.limit) else ""
+    if part.name not in people.columns:
+        reason = "measure it with --value" if part.name.startswith("value") else "no contributors are known"
+        raise UnsupportedError(f"--fail-if asks for {part.name}, which this run does not have; {reason}")
+    pairs = people.select("contributor", part.name).iter_rows()
+    bad = [(str(who), figure) for who, figure in pairs if figure is not None and held(figure, part.limit)]
+    return f"{part.name} of {_listed([f'{who} is {figure:.3g}' for who, figure in bad])}" if bad else ""
+
+
+def _listed(names: list[str]) -> str:
+    from anml.surfaces.names import printable
+
+    shown = ", ".join(printable(name) for name in names[:MOST_NAMED])
+    return shown if len(names) <= MOST_NAMED else f"{shown} and {len(names) - MOST_NAMED:,} more"
+
+
+def fail(condition: Condition | None, result: "Audited") -> None:
+    """Stop with exit code 1 where the condition holds, saying of whom; what was found has been shown."""
+    said = [] if condition is None else failures(condition, result)
+    if condition is not None and said:
+        print(f"failed ({condition.text}): {'; '.join(said)}", file=sys.stderr)
+        raise SystemExit(1)
