@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import date, datetime
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -21,16 +20,13 @@ from anml.gradients.devices import on
 from anml.gradients.scoring import Profile, profile_of
 from anml.intake.tables import to_native
 from anml.predictors.embed import Embed
-from anml.surfaces.accused import false_alarms, opening
 from anml.surfaces.progress import progress_shown
-from anml.surfaces.report import render_report
+from anml.surfaces.report import render_card, render_report
 from anml.surfaces.slices import audit_in_slices, holds_parquet
 from anml.surfaces.sources import Place, finish, fit, folder_of, read
+from anml.surfaces.summary import summary
 from anml.surfaces.tables import first_rows
-from anml.surfaces.verdict import verdict
-
-# What a notebook shows of each contributor; `contributors` has everything.
-CARD = ("contributor", "verdict", "p_honest", "rows", "kept", "quality", "quality_low", "quality_high")
+from anml.surfaces.verdict import decided
 
 
 class Audit:
@@ -75,18 +71,17 @@ class Audit:
         self.report(folder / "report.html")
 
     def __repr__(self) -> str:
+        said = summary(self.result)
         lines = [
-            *opening(self.result),
-            verdict(self.result),
+            *([said.doubt] if said.doubt else []),
+            *(f"{question}: {answer}" for question, answer in said.lines()),
+            *decided(self.result),
             *(f"warning: {warning}" for warning in self.result.warnings),
         ]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        said = [*opening(self.result), verdict(self.result), false_alarms(self.result)]
-        shown = [name for name in CARD if name in self.result.contributors.columns]
-        table = self.result.contributors.select(shown).head(20)._repr_html_()
-        return "".join(f"<p>{escape(sentence)}</p>" for sentence in said if sentence) + table
+        return render_card(self.result)
 
 
 def audit(
