@@ -46,9 +46,14 @@ class TestAColumnThatIsConstantAtOneSite:
         assert one_value_at_one_site(frame, WHO) == [
             "column 'ward' is the same in all rows of eve, and varies elsewhere: a model may learn the "
             "contributor instead",
-            "column 'chol' is empty in all rows of bob, and filled in elsewhere: a model may learn the "
-            "contributor instead",
+            "column 'chol' is empty in all rows of bob, and more often filled in elsewhere: a model may "
+            "learn the contributor instead",
         ]
+
+    def test_a_few_values_are_as_good_as_none(self):
+        values = [float(i) if name != "bob" or i < 204 else None for i, name in enumerate(WHO)]
+        (said,) = one_value_at_one_site(pl.DataFrame({"chol": values}), WHO)
+        assert said.startswith("column 'chol' is empty in nearly all rows of bob, and more often filled in")
 
     def test_what_is_rare_everywhere_is_no_news(self):
         rng = np.random.default_rng(1)

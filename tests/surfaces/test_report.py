@@ -452,10 +452,10 @@ class TestWho:
         found = people(result, member_4=UNSURE)
         said = "Cannot tell whether to trust 1 of 5 contributors: member-4."
         assert told(who(found)) == ["Nobody is accused.", said]
-        assert todo(found)[-1] == f"{MORE_HELP[0].upper()}{MORE_HELP[1:]}."
+        assert todo(found)[-1] == f"For those who cannot be judged: {MORE_HELP}."
         found = replace(found, help="ten known answers would tell")
         page = Page(render_report(found))
-        assert "Ten known answers would tell." in page.words
+        assert "For those who cannot be judged: ten known answers would tell." in page.words
         row = next(row for row in page.rows if row[0] == "member-4")
         assert row[1] == UNSURE
 

@@ -23,6 +23,8 @@ SOME = 10
 MOST_SAID = 3
 # A value as common as this elsewhere is no news at one site; columns are compared at the largest of these.
 COMMON, MOST_COLUMNS, MOST_SITES = 0.9, 300, 200
+# A column with fewer values than this leaves out is as good as empty at a site.
+EMPTY = 0.95
 # How often chance alone may say so, over all columns and contributors of a table.
 BY_CHANCE = 1e-3
 # More than this share of rows shared with one other contributor, and a contributor's rows are copies.
@@ -107,43 +109,53 @@ def one_value_at_one_site(features: pl.DataFrame, who: Names) -> list[str]:
     if len(sites) < 2 or not names:
         return []
     bound = -np.log(BY_CHANCE / (len(sites) * len(names)))
-    found: dict[tuple[str, bool], list[str]] = {}
+    found: dict[tuple[str, str], list[str]] = {}
     for name in names:
-        for site, empty in _constant_sites(features[name], who, sites, float(bound)):
-            found.setdefault((site, empty), []).append(name)
+        for site, how in _constant_sites(features[name], who, sites, float(bound)):
+            found.setdefault((site, how), []).append(name)
     most = sorted(found.items(), key=lambda each: -len(each[1]))
-    said = [_about_site(site, empty, columns) for (site, empty), columns in most[:MOST_SAID]]
+    said = [_about_site(site, how, columns) for (site, how), columns in most[:MOST_SAID]]
     if len(most) > MOST_SAID:
-        said.append(f"{counted(len(most) - MOST_SAID, 'more contributor')} have columns of one value")
+        more = counted(len(most) - MOST_SAID, "more contributor has", "more contributors have")
+        said.append(f"{more} columns like that")
     return said
 
 
-def _constant_sites(values: pl.Series, who: Names, sites: list[str], bound: float) -> list[tuple[str, bool]]:
-    """Whose rows all have one value of a column that varies elsewhere, and whether it is empty there."""
+def _constant_sites(values: pl.Series, who: Names, sites: list[str], bound: float) -> list[tuple[str, str]]:
+    """Whose rows all have one value of a column, or hardly any, that is otherwise elsewhere; and how."""
+    value, rows = pl.col("value"), pl.col("rows")
     table = pl.DataFrame({"value": values, "who": who})
     by_site = table.group_by("who").agg(
-        rows=pl.len(), kinds=pl.col("value").n_unique(), value=pl.col("value").first()
+        rows=pl.len(), kinds=value.n_unique(), empty=value.null_count(), value=value.first()
     )
-    constant = by_site.filter((pl.col("kinds") == 1) & pl.col("who").is_in(sites)).sort("who")
+    hollow = pl.col("empty") >= EMPTY * rows
+    constant = by_site.filter(((pl.col("kinds") == 1) | hollow) & pl.col("who").is_in(sites)).sort("who")
     if constant.is_empty():
         return []
+    constant = constant.with_columns(
+        value=pl.when(hollow).then(None).otherwise(value), same=pl.when(hollow).then("empty").otherwise(rows)
+    )
     counts = table.group_by("value").agg(all=pl.len())
     joined = constant.join(counts, on="value", how="left", nulls_equal=True).with_columns(
-        elsewhere=(pl.col("all") - pl.col("rows") + 1) / (table.height - pl.col("rows") + 2)
+        elsewhere=(pl.col("all") - pl.col("same") + 1) / (table.height - rows + 2)
     )
-    rare = joined.filter(
-        (pl.col("elsewhere") <= COMMON) & (-pl.col("elsewhere").log() * pl.col("rows") > bound)
-    )
-    return [(site, value is None) for site, value in rare.select("who", "value").iter_rows()]
+    rare = joined.filter((pl.col("elsewhere") <= COMMON) & (-pl.col("elsewhere").log() * rows > bound))
+    return [
+        (
+            site,
+            "the same in all" if empty < EMPTY * n else f"empty in {'all' if empty == n else 'nearly all'}",
+        )
+        for site, n, empty in rare.select("who", "rows", "empty").iter_rows()
+    ]
 
 
-def _about_site(site: str, empty: bool, columns: list[str]) -> str:
-    what = "empty" if empty else "the same"
+def _about_site(site: str, how: str, columns: list[str]) -> str:
     named = listed([repr(name) for name in columns], most=3)
+    are, vary = ("are", "vary") if len(columns) > 1 else ("is", "varies")
     return (
-        f"column{'s' if len(columns) > 1 else ''} {named} {'are' if len(columns) > 1 else 'is'} {what} in "
-        f"all rows of {site}, and {'filled in' if empty else 'varies' if len(columns) == 1 else 'vary'} "
-        "elsewhere: a model may learn the contributor instead"
+        f"column{'s' if len(columns) > 1 else ''} {named} {are} {how} rows of {site}, and "
+        f"{'more often filled in' if how.startswith('empty') else vary} elsewhere: a model may learn the "
+        "contributor instead"
     )
 
 

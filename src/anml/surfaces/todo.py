@@ -8,6 +8,7 @@ from anml.core.words import counted
 from anml.surfaces.tables import to_look_at
 
 # What would help where the model has nothing to say of it; others' labels are no news where there are some.
+OPEN = "For those who cannot be judged"
 HELP = "right labels for some of their rows would tell"
 MORE_HELP = "right labels for some of their rows, or labels of the same items by others, would tell"
 
@@ -28,7 +29,7 @@ def todo(result: Audited) -> list[str]:
         return [first, "Until then, do not drop, relabel or pay by this result."]
     said = _checks(result)
     if result.help or _unsure(result):
-        said.append(_sentence(result.help or (MORE_HELP if result.items is None else HELP)))
+        said.append(f"{OPEN}: {(result.help or (MORE_HELP if result.items is None else HELP)).rstrip('.')}.")
     return said
 
 
