@@ -13,7 +13,7 @@ from anml.surfaces.names import shortened
 # Of somebody who answers without looking: above this share of one label, it is always that one.
 ALWAYS = 0.9
 # Names in one sentence, and sentences.
-MOST_NAMES, MOST_SAID = 5, 4
+MOST_NAMES, MOST_SAID = 5, 3
 NAME, LABEL = 40, 30
 
 
@@ -121,10 +121,11 @@ def _contradicts(confused: tuple[float, list[str]] | None) -> Deed:
 
 def _extent(result: Audited, names: Sequence[str]) -> str:
     """How many rows that is, and how many of them look wrong."""
-    theirs = result.contributors.filter(pl.col("contributor").is_in(names))
-    rows = int(theirs["rows"].sum())
-    wrong = rows - round(float((theirs["rows"] * theirs["quality"]).sum()))
-    return f"{counted(rows, 'row')}, about {wrong:,} wrong"
+    rows = int(result.contributors.filter(pl.col("contributor").is_in(names))["rows"].sum())
+    p_correct = result.samples.filter(pl.col("contributor").is_in(names))["p_correct"].to_numpy()
+    if not len(p_correct):
+        return counted(rows, "row")
+    return f"{counted(rows, 'row')}, about {rows * float(1 - p_correct.mean()):,.0f} wrong"
 
 
 def _copies(result: Audited) -> list[Said]:
