@@ -22,7 +22,7 @@ from anml.app.demo import demo_tables
 from anml.app.request import Request
 from anml.app.result import Audited
 from anml.core.domain import Gate
-from anml.core.verdicts import UNSURE
+from anml.core.verdicts import ACCUSED, UNSURE
 from anml.surfaces.report import render_card, render_report
 from surfaces.report_cases import audited
 
@@ -196,8 +196,13 @@ def test_in_the_dark_contrast_holds(reports, name):
 
 
 def test_the_demo_names_who_what_to_do_and_what_it_changes(reports):
-    page = reports("demo").open(WIDTHS["phone"])
-    assert "vendor-beta" in page.locator("#who").inner_text()
+    report = reports("demo")
+    page = report.open(WIDTHS["phone"])
+    accused = report.result.contributors.filter(pl.col("verdict").is_in(ACCUSED))["contributor"].to_list()
+    assert set(accused) <= {"vendor-beta", "click-farm-1", "click-farm-2"}
+    assert accused
+    for name in accused:
+        assert name in page.locator("#who strong").inner_text()
     assert "Check " in page.locator("#todo").inner_text()
     assert "→" in page.locator("#change .big").inner_text()
     page.close()
