@@ -113,7 +113,7 @@ def test_what_is_known_earns_v_where_none_was_given() -> None:
         V["peer-reviewed"], V["flagged"], V["self-attested"], V["institution"]
     ]  # fmt: skip
     assert made.warnings == [
-        "column 'verification' (verification) is missing in 1 rows, which count as 'self-attested'"
+        "column 'verification' (verification) is missing in 1 row, which counts as 'self-attested'"
     ]
 
 

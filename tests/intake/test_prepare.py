@@ -33,7 +33,7 @@ def test_by_hand() -> None:
     assert made.contributor is not None
     assert made.contributor.tolist() == ["ann", "bob", "ann"]
     assert made.rows.tolist() == [0, 1, 3]
-    assert made.warnings == ["column 'label' (label) is missing in 1 rows, which are left out"]
+    assert made.warnings == ["column 'label' (label) is missing in 1 row, which is left out"]
     assert made.notes == []
     absent = (made.item, made.verification, made.reputation, made.age, made.parents, made.gold)
     assert absent == (None,) * 6
@@ -136,8 +136,8 @@ def test_signals_by_hand() -> None:
     assert made.verification.tolist() == [0.85, 0.07, default, 0.5]
     assert made.reputation.tolist() == [0.0, 1.0, 0.25, REPUTATION["new"].default]
     assert made.warnings == [
-        "column 'verification' (verification) is missing in 1 rows, which count as 'self-attested'",
-        "column 'reputation' (reputation) is missing in 1 rows, which count as 'new'",
+        "column 'verification' (verification) is missing in 1 row, which counts as 'self-attested'",
+        "column 'reputation' (reputation) is missing in 1 row, which counts as 'new'",
     ]
 
 
@@ -203,8 +203,8 @@ def test_future_and_missing_times_are_new_and_said() -> None:
     np.testing.assert_allclose(made.age * 365.25, [0, 0, 0, 366])
     assert made.notes == []
     assert made.warnings == [
-        "column 'time' (time) is missing in 1 rows, which count as new",
-        "column 'time' (time) lies after 2021-01-01 00:00:00 in 1 rows, which count as new",
+        "column 'time' (time) is missing in 1 row, which counts as new",
+        "column 'time' (time) lies after 2021-01-01 00:00:00 in 1 row, which counts as new",
     ]
     empty = prepared(labelled(when=[None] * 4), time="when")
     assert empty.age is not None

@@ -82,7 +82,9 @@ def test_audit_twice_in_processes_of_their_own(tmp_path):
     assert names(tmp_path) == {"data.csv", "first", "second"}
     _check_json(for_programs.out)
     assert "\x1b" not in for_people.out
-    assert for_people.out.startswith("dan ")
+    assert for_people.out.startswith("Who: dan ")
+    assert "What to do: Check " in for_people.out
+    assert "What it changes: " in for_people.out
     assert "Of 1 accusation fewer than 0.01 are expected to be false" in for_people.out
     assert "Contributors: accused, cannot tell, trusted; lowest quality first" in for_people.out
     assert "note: using column 'label' as label (guessed from its name)" in for_people.out

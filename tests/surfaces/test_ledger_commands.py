@@ -288,7 +288,7 @@ def test_an_auditor_verifies_without_the_keys(shell):
 def test_import_map_reputation_and_erase(shell):
     code, _, err = shell("ledger", "import", DATA / "toloka.tsv", "--format", "toloka", "--out", "rows.csv")
     assert code == 0
-    assert "warning: 1 rows without an answer were left out" in err
+    assert "warning: 1 row without an answer was left out" in err
     assert pl.read_csv("rows.csv").height == 3
     listed = shell.json("ledger", "contributors")["contributors"]
     assert [person["accounts"] for person in listed if person["flagged"]] == []

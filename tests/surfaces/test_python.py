@@ -62,9 +62,11 @@ def test_save_writes_a_run_and_refuses_to_overwrite_other_files(plain, tmp_path)
 
 
 def test_shown_in_a_terminal_and_in_a_notebook(plain):
+    assert repr(plain).startswith("Who: ")
     assert "Kept " in repr(plain)
     html = plain._repr_html_()
-    assert html.startswith("<p>")
+    assert html.startswith("<div")
+    assert "What to do" in html
     assert "dan" in html
 
 

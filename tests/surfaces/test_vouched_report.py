@@ -154,9 +154,7 @@ def test_accounts_that_are_not_on_record_are_named_and_have_nothing(ledger, anml
     tasks[0]["annotations"][0]["completed_by"] = "eve@new.example"
     Path("other.json").write_text(json.dumps(tasks))
     record = json.loads(_ok(anml("audit", "other.json", "--ledger", "books.db", "--out", "run", *QUICK)))
-    assert record["warnings"][0].startswith(
-        "1 contributors are not in the ledger, the first 'eve@new.example'"
-    )
+    assert record["warnings"][0].startswith("1 contributor is not in the ledger, the first 'eve@new.example'")
     samples = pl.read_parquet("run/samples.parquet").filter(pl.col("contributor") == "eve@new.example")
     assert samples.select("v", "r", "level", "evidence").row(0) == (0.25, 0.4, "self-attested", "")
     page = Path("run/report.html").read_text()

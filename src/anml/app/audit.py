@@ -9,6 +9,7 @@ import polars as pl
 
 from anml.app.compare import Comparison, compare
 from anml.app.contributor_value import contributor_values
+from anml.app.data_warnings import look_at_data, with_copies
 from anml.app.gold import GoldCheck, check_gold
 from anml.app.items import item_frame, suggestions
 from anml.app.request import DEFAULT_HALF_LIFE, Request
@@ -155,9 +156,10 @@ def _result(
     samples = _with_keys(_samples(prepared, found), table.frame, keys)
     name = request.recipe if isinstance(request.recipe, str) else policy.recipe.combine
     people, doubt = found.belief.contributors, _doubt(found)
+    looked = look_at_data(prepared, columns, table.frame[prepared.rows])
     return Audited(
         samples=samples,
-        contributors=_contributors(samples, found),
+        contributors=with_copies(_contributors(samples, found), looked.copies),
         confusion=_confusion(samples, prepared.task),
         gate=found.weighting.gate,
         comparison=comparison,
@@ -171,7 +173,11 @@ def _result(
         signals_given=sorted(found.signals.given),
         scoring_epochs=found.scores.epochs,
         notes=notes + prepared.notes,
-        warnings=[*([] if doubt is None else [f"the result is doubtful: {doubt}"]), *prepared.warnings],
+        warnings=[
+            *([] if doubt is None else [f"the result is doubtful: {doubt}"]),
+            *prepared.warnings,
+            *looked.warnings,
+        ],
         versions=versions(),
         gold=_gold(prepared, found),
         items=item_frame(prepared, found),

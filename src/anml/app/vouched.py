@@ -10,6 +10,7 @@ from anml.app.imports import Imported
 from anml.app.signals import with_signals
 from anml.core.signals.policy import Policy
 from anml.core.signals.standing import Entry, Standing
+from anml.core.words import counted
 from anml.intake.plain import as_text
 from anml.intake.source import Source
 from anml.ledger import evidence, people
@@ -132,7 +133,8 @@ def _joined(source: Source, contributor: str, shown: pl.Series, rows: pl.DataFra
     warnings = [*source.warnings]
     if found.unknown:
         warnings.append(
-            f"{len(found.unknown)} contributors are not in the ledger, the first {found.unknown[0]!r}: "
+            f"{counted(len(found.unknown), 'contributor is', 'contributors are')} not in the ledger, "
+            f"the first {found.unknown[0]!r}: "
             "nobody vouches for them, and they start as new"
         )
     return source._replace(

@@ -8,6 +8,7 @@ import polars as pl
 
 from anml.core.checks import one_of
 from anml.core.errors import InputError
+from anml.core.words import counted
 from anml.intake.contributions import Contributions, gather, read_typed, scalars, utc_text
 from anml.intake.file import File, as_file
 from anml.intake.roles import TRUTHS, is_named
@@ -90,7 +91,8 @@ def toloka(frame: pl.DataFrame, columns: dict[str, str | None]) -> Contributions
             at = utc_text(row.get("ASSIGNMENT:accepted") or row.get("ASSIGNMENT:submitted")) or when
             who_said = {"item": item, "contributor": row[who], "kind": kind, "issuer": "toloka requester"}
             evidence.append(who_said | {"at": at})
-    warnings = [f"{skipped} rows without an answer were left out"] if skipped else []
+    left_out = counted(skipped, "row without an answer was left out", "rows without an answer were left out")
+    warnings = [left_out] if skipped else []
     return gather("toloka", rows, evidence, warnings)
 
 

@@ -12,6 +12,7 @@ from anml.core.errors import AnmlError, InputError
 from anml.core.signals.levels import Level, level_values
 from anml.core.signals.reputation import REPUTATION
 from anml.core.signals.verification import VERIFICATION
+from anml.core.words import counted
 from anml.intake.plain import as_text, text_array
 from anml.intake.times import ages, read_instants
 
@@ -57,7 +58,7 @@ def read_signal(series: pl.Series, role: str, said: list[str]) -> Floats:
     missing = series.null_count()
     if missing:
         said.append(
-            f"column {series.name!r} ({role}) is missing in {missing} rows, which count as {table.missing!r}"
+            f"column {series.name!r} ({role}) is missing in {_counting(missing)} as {table.missing!r}"
         )
     default = table.levels[table.missing].default
     try:
@@ -73,15 +74,17 @@ def read_ages(series: pl.Series, now: datetime | None, notes: list[str], warning
     if now is None and times.null_count() < len(times):
         notes.append(f"ages are counted from the newest time in {series.name!r}, {moment.isoformat(sep=' ')}")
     if times.null_count():
-        warnings.append(
-            f"column {series.name!r} (time) is missing in {times.null_count()} rows, which count as new"
-        )
+        warnings.append(f"column {series.name!r} (time) is missing in {_counting(times.null_count())} as new")
     if future:
         warnings.append(
-            f"column {series.name!r} (time) lies after {moment.isoformat(sep=' ')} in {future} rows, "
-            "which count as new"
+            f"column {series.name!r} (time) lies after {moment.isoformat(sep=' ')} in "
+            f"{_counting(future)} as new"
         )
     return years
+
+
+def _counting(rows: int) -> str:
+    return counted(rows, "row, which counts", "rows, which count")
 
 
 def read_parents(derived: pl.Series, items: pl.Series | None) -> list[list[int]]:

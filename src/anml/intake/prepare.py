@@ -12,9 +12,9 @@ from anml.core.answers import Answers, earned
 from anml.core.checks import Array, Floats, Ints
 from anml.core.domain import Task
 from anml.core.errors import InputError
+from anml.core.words import counted
 from anml.intake.beside import Beside
 from anml.intake.columns import NEEDED, Columns
-from anml.intake.distribution import about_distribution
 from anml.intake.encode.preparation import Preparation
 from anml.intake.evidence import read_ages, read_identifiers, read_parents, read_signal
 from anml.intake.gold import Gold, read_gold
@@ -104,7 +104,6 @@ def prepare(
     reputation = _signal(frame, columns.reputation, "reputation", warnings)
     warnings += _about_contributors(frame, columns)
     warnings += _about_features(frame, columns)
-    warnings += about_distribution(frame, columns, labels.classes)
     notes += _about_gaps(frame, columns)
     age = None if columns.time is None else read_ages(frame[columns.time], now, notes, warnings)
     gold = None if columns.gold is None else _gold(frame, columns, labels.task, known, notes, warnings)
@@ -201,7 +200,8 @@ def _labelled(table: Table, columns: Columns, warnings: list[str]) -> tuple[pl.D
     if len(rows) == table.frame.height:
         return table.frame, rows
     missing = table.frame.height - len(rows)
-    warnings.append(f"column {columns.label!r} (label) is missing in {missing} rows, which are left out")
+    left_out = counted(missing, "row, which is left out", "rows, which are left out")
+    warnings.append(f"column {columns.label!r} (label) is missing in {left_out}")
     return table.frame.filter(present), rows
 
 
@@ -238,7 +238,8 @@ def _about_contributors(frame: pl.DataFrame, columns: Columns) -> list[str]:
         repeated = frame.height - frame.select(columns.item, columns.contributor).n_unique()
         if repeated:
             said.append(
-                f"{repeated} rows repeat a pair of {columns.item!r} and {columns.contributor!r}; all are kept"
+                f"{counted(repeated, 'row repeats', 'rows repeat')} a pair of {columns.item!r} and "
+                f"{columns.contributor!r}; all are kept"
             )
     return said
 
@@ -249,7 +250,8 @@ def _about_features(frame: pl.DataFrame, columns: Columns) -> list[str]:
         if frame[name].dtype.is_float():
             infinite = int(frame[name].is_infinite().sum())
             if infinite:
-                said.append(f"column {name!r} has {infinite} infinite values, which count as missing")
+                values = counted(infinite, "infinite value, which counts", "infinite values, which count")
+                said.append(f"column {name!r} has {values} as missing")
     return said
 
 

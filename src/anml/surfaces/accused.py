@@ -1,63 +1,159 @@
-"""Who is accused and of what, in plain sentences; who cannot be judged, and what would help."""
+"""Who to talk to and about what, in plain sentences; who cannot be judged."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import polars as pl
 
 from anml.app.result import Audited
 from anml.core.verdicts import ACCUSED, BLIND, FALSE_DISCOVERIES, UNSURE
+from anml.core.words import counted, listed
 from anml.surfaces.names import shortened
 
 # Of somebody who answers without looking: above this share of one label, it is always that one.
 ALWAYS = 0.9
 # Names in one sentence, and sentences.
-MOST_NAMES, MOST_SAID = 5, 6
+MOST_NAMES, MOST_SAID = 5, 3
 NAME, LABEL = 40, 30
-# What would help where the model has nothing to say of it; others' labels are no news where there are some.
-HELP = "right labels for some of their rows would tell"
-MORE_HELP = "right labels for some of their rows, or labels of the same items by others, would tell"
 
 
-def accusations(result: Audited) -> list[str]:
+class Said(NamedTuple):
+    """A sentence in two parts: whom it is about, and what is said of them."""
+
+    names: str
+    rest: str
+
+    def __str__(self) -> str:
+        return f"{self.names} {self.rest}".strip()
+
+
+class Deed(NamedTuple):
+    """What somebody does, said of one and of many."""
+
+    one: str
+    many: str
+
+
+def who(result: Audited) -> list[Said]:
+    """Whom to talk to, else that nobody is accused; and of whom nothing can be told."""
+    if result.contributors.is_empty():
+        return [Said("", "No contributor column was given, so nobody can be named.")]
+    said = [*accusations(result), *_copies(result)]
+    if result.contributors.height == 1:
+        return said or [Said("", "There is one contributor, so there is nobody to compare with.")]
+    return [*(said or [Said("", "Nobody is accused.")]), *cannot_tell(result)]
+
+
+def accusations(result: Audited) -> list[Said]:
     """Who is accused, and of what: one sentence for all who do the same, the worst first."""
-    alike: dict[tuple[str, str], list[str]] = {}
-    for who in _named(result, ACCUSED):
-        alike.setdefault(_does(result, who), []).append(who)
-    said = []
-    for (one, many), names in alike.items():
-        said.append(f"{_listed(names)} {one if len(names) == 1 else many}.")
+    alike: dict[Deed, list[str]] = {}
+    for name, deed in deeds(result).items():
+        alike.setdefault(deed, []).append(name)
+    said = [
+        Said(_named(names), f"{deed.one if len(names) == 1 else deed.many} ({_extent(result, names)}).")
+        for deed, names in alike.items()
+    ]
     if len(said) > MOST_SAID:
         left = sum(len(names) for names in list(alike.values())[MOST_SAID:])
-        said = [*said[:MOST_SAID], f"{left:,} more are accused; the table of contributors has them."]
+        more = f"{counted(left, 'more is', 'more are')} accused; the table of contributors has them."
+        said = [*said[:MOST_SAID], Said("", more)]
     return said
 
 
-def opening(result: Audited) -> list[str]:
-    """The first lines: who is accused, else that nobody is; who cannot be judged, and what would help."""
-    if result.contributors.is_empty():
-        return [f"{_capital(result.help)}."] if result.help else []
-    said = accusations(result)
-    unsure, people = len(_named(result, (UNSURE,))), result.contributors.height
-    if not said:
-        said = ["Nobody is accused."]
-    if unsure:
-        who = f"all {people:,} contributors" if unsure == people else f"{unsure:,} of {people:,} contributors"
-        if people == 1:
-            who = "the one contributor"
-        said.append(f"Whether {who} can be trusted cannot be told.")
-    if result.help or unsure:
-        said.append(f"{_capital(result.help or (MORE_HELP if result.items is None else HELP))}.")
-    return said
+def cannot_tell(result: Audited) -> list[Said]:
+    """Of whom nothing can be told, by name while they are few."""
+    unsure, people = _judged(result, (UNSURE,)), result.contributors.height
+    if not unsure:
+        return []
+    if len(unsure) == people:
+        return [Said("", f"Of none of the {people:,} contributors can it be told whether to trust them.")]
+    named = f": {_named(unsure)}" if len(unsure) <= MOST_NAMES else ""
+    told = f"Cannot tell whether to trust {len(unsure):,} of {people:,} contributors{named}."
+    return [Said("", told)]
+
+
+def deeds(result: Audited) -> dict[str, Deed]:
+    """What each of the accused does, in the order of the table."""
+    accused = result.contributors.filter(pl.col("verdict").is_in(ACCUSED))
+    if accused.is_empty():
+        return {}
+    theirs = result.samples.filter(pl.col("contributor").is_in(accused["contributor"].implode()))
+    classes = result.task == "classification"
+    usual = _most_common(theirs, "label") if classes else {}
+    wrong = theirs.filter(pl.col("suggested") != pl.col("label")) if classes else theirs.clear()
+    confused = _most_common(wrong, "suggested", "label") if classes else {}
+    found = {}
+    for name, verdict in accused.select("contributor", "verdict").iter_rows():
+        if verdict == BLIND:
+            found[name] = _without_looking(usual.get(name))
+        else:
+            found[name] = _contradicts(confused.get(name))
+    return found
+
+
+def _most_common(rows: pl.DataFrame, *what: str) -> dict[str, tuple[float, list[str]]]:
+    """For each contributor the most frequent of these values, and its share of the rows."""
+    counts = rows.group_by("contributor", *what).agg(rows=pl.len())
+    shares = counts.with_columns(share=pl.col("rows") / pl.col("rows").sum().over("contributor"))
+    best = shares.sort("rows", *what, descending=[True, *(False for _ in what)])
+    first = best.group_by("contributor", maintain_order=True).first()
+    return {row["contributor"]: (row["share"], [row[name] for name in what])
+            for row in first.iter_rows(named=True)}  # fmt: skip
+
+
+def _without_looking(usual: tuple[float, list[str]] | None) -> Deed:
+    if usual is not None and usual[0] > ALWAYS:
+        label = _quoted(usual[1][0])
+        return Deed(f"always answers {label}", f"always answer {label}")
+    return Deed(
+        "answers without looking: the labels say nothing about the items",
+        "answer without looking: their labels say nothing about the items",
+    )
+
+
+def _contradicts(confused: tuple[float, list[str]] | None) -> Deed:
+    """Name the right label and the one given in its place, where that is most of what is wrong."""
+    if confused is not None and confused[0] > 0.5:
+        right, given = (_quoted(label) for label in confused[1])
+        return Deed(f"takes {right} for {given}", f"take {right} for {given}")
+    return Deed("contradicts the others", "contradict the others")
+
+
+def _extent(result: Audited, names: Sequence[str]) -> str:
+    """How many rows that is, and how many of them look wrong."""
+    rows = int(result.contributors.filter(pl.col("contributor").is_in(names))["rows"].sum())
+    p_correct = result.samples.filter(pl.col("contributor").is_in(names))["p_correct"].to_numpy()
+    if not len(p_correct):
+        return counted(rows, "row")
+    return f"{counted(rows, 'row')}, about {rows * float(1 - p_correct.mean()):,.0f} wrong"
+
+
+def _copies(result: Audited) -> list[Said]:
+    """Whose rows are mostly those of another; a pair is named once, for who copied is not known."""
+    if "copies" not in result.contributors.columns:
+        return []
+    said: dict[frozenset[str], Said] = {}
+    found = result.contributors.filter(pl.col("copies").is_not_null())
+    for name, rows, copies, other in found.select("contributor", "rows", "copies", "copies_of").iter_rows():
+        both = frozenset((name, other))
+        rest = f"hand in the same rows: {copies:,} of {rows:,} are nearly equal."
+        said.setdefault(both, Said(_named([name, other]), rest))
+    if len(said) > MOST_SAID:
+        more = f"{len(said) - MOST_SAID:,} more pairs share their rows."
+        return [*list(said.values())[:MOST_SAID], Said("", more)]
+    return list(said.values())
 
 
 def false_alarms(result: Audited) -> str:
     """How many of the accusations are expected to be false; empty where there are none."""
-    count = len(_named(result, ACCUSED))
+    count = len(_judged(result, ACCUSED))
     if not count:
         return ""
     false = result.false_accusations
     about = "fewer than 0.01" if false < 0.01 else f"about {false:.2g}"
-    made = "1 accusation" if count == 1 else f"{count:,} accusations"
     return (
-        f"Of {made} {about} are expected to be false (false discovery rate at most {FALSE_DISCOVERIES:.0%})."
+        f"Of {counted(count, 'accusation')} {about} are expected to be false "
+        f"(false discovery rate at most {FALSE_DISCOVERIES:.0%})."
     )
 
 
@@ -72,54 +168,15 @@ def chance(p: float) -> str:
     return ">99%" if p > 0.99 else "<1%" if p < 0.01 else f"{p:.0%}"
 
 
-def _named(result: Audited, verdicts: tuple[str, ...]) -> list[str]:
+def _judged(result: Audited, verdicts: tuple[str, ...]) -> list[str]:
     if result.contributors.is_empty():
         return []
     return result.contributors.filter(pl.col("verdict").is_in(verdicts))["contributor"].to_list()
 
 
-def _does(result: Audited, who: str) -> tuple[str, str]:
-    """What somebody does, said of one and of many."""
-    mine = result.samples.filter(pl.col("contributor") == who)
-    verdict = result.contributors.filter(pl.col("contributor") == who)["verdict"][0]
-    if verdict == BLIND:
-        label, rows = (
-            mine["label"].value_counts(sort=True).sort("count", "label", descending=[True, False]).row(0)
-        )
-        if result.task == "classification" and rows > ALWAYS * mine.height:
-            return f"always answers {_quoted(label)}", f"always answer {_quoted(label)}"
-        return (
-            "answers without looking: the labels say nothing about the items",
-            "answer without looking: their labels say nothing about the items",
-        )
-    confused = _confusion(mine) if result.task == "classification" else None
-    if confused is not None:
-        right, given = confused
-        said = f"{_quoted(right)} for {_quoted(given)}"
-        return f"takes {said}", f"take {said}"
-    return "contradicts the others", "contradict the others"
-
-
-def _confusion(mine: pl.DataFrame) -> tuple[str, str] | None:
-    """The right label and the one given in its place, where that is most of what is wrong."""
-    wrong = mine.filter(pl.col("suggested") != pl.col("label"))
-    if wrong.is_empty():
-        return None
-    pairs = wrong.group_by("suggested", "label").agg(rows=pl.len())
-    right, given, rows = pairs.sort("rows", "suggested", "label", descending=[True, False, False]).row(0)
-    return (right, given) if rows > wrong.height / 2 else None
-
-
-def _listed(names: list[str]) -> str:
-    shown = [shortened(name, NAME) for name in names[:MOST_NAMES]]
-    if len(names) > MOST_NAMES:
-        return f"{', '.join(shown)} and {len(names) - MOST_NAMES:,} more"
-    return " and ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else shown[0]
+def _named(names: Sequence[str]) -> str:
+    return listed([shortened(name, NAME) for name in names], MOST_NAMES)
 
 
 def _quoted(label: object) -> str:
     return f"“{shortened(str(label), LABEL)}”"
-
-
-def _capital(sentence: str) -> str:
-    return sentence[:1].upper() + sentence[1:].rstrip(".")

@@ -1,4 +1,4 @@
-"""What the terminal shows of a result: who is accused, the verdict, the contributors, notes and warnings."""
+"""What the terminal shows of a result: who, what to do, what it changes, contributors, notes and warnings."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,12 +7,14 @@ import polars as pl
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from anml.app.result import Audited
 from anml.core.consensus import CLEAR
-from anml.surfaces.accused import chance, false_alarms, opening
+from anml.surfaces.accused import chance, false_alarms
 from anml.surfaces.names import printable
-from anml.surfaces.verdict import verdict
+from anml.surfaces.summary import summary
+from anml.surfaces.verdict import decided
 from anml.surfaces.worth import worth
 
 MOST_LISTED = 30
@@ -21,14 +23,17 @@ FAIR_NAME, LEAST_NAME = 24, 12
 
 
 def print_audit(result: Audited) -> None:
-    """Who is accused, verdict, contributors, notes and warnings."""
+    """Doubt, the three answers, how it was decided, contributors, notes and warnings."""
     console = Console()
     names = {} if result.vouched is None else result.vouched.names
-    for sentence in opening(result):
+    said = summary(result)
+    if said.doubt:
+        console.print(said.doubt, style="bold yellow", highlight=False, markup=False)
+    for question, answer in said.lines():
         for pid, name in names.items():
-            sentence = sentence.replace(pid, printable(name))
-        console.print(sentence, style="bold", highlight=False, markup=False)
-    console.print(verdict(result), highlight=False, markup=False)
+            answer = answer.replace(pid, printable(name))
+        console.print(Text.assemble((f"{question}: ", "bold"), answer))
+    console.print(" ".join(decided(result)), style="dim", highlight=False, markup=False)
     if not result.contributors.is_empty():
         console.print(_contributor_table(result, console.width, names))
         hidden = result.contributors.height - MOST_LISTED

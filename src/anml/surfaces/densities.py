@@ -115,21 +115,6 @@ def _key(figure: Figure, most: float) -> None:
     figure.text(x + 0.04, y, "mean q", va="center", color=QUIET, fontsize=10.5)
 
 
-def q_histogram_figure(q: Floats) -> str:
-    """How many rows have which q."""
-    counts, edges = np.histogram(q, bins=BINS, range=(0, 1))
-
-    def paint(figure: Figure, axes: Axes) -> None:
-        grid(axes, "y")
-        _bars(axes, counts, edges)
-        axes.set_xlim(0, 1)
-        axes.set_xlabel("q, what the model sees")
-        axes.set_ylabel("rows")
-
-    text = f"{len(q):,} rows; median q {np.median(q):.2f}, lowest {q.min():.2f}."
-    return draw("q", "How many rows have which q", 280, (58, 14, 12, 44), paint, text)
-
-
 def ages_figure(age: Floats, decay: Callable[[Any], Floats]) -> str:
     """Freshness T by age above, and how many rows are how old below."""
     scale, unit = (DAYS_PER_YEAR, "days") if age.max() < 0.5 else (1.0, "years")

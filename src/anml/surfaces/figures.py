@@ -10,13 +10,16 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from anml.core.checks import Floats
 from anml.core.stats import Estimate
 from anml.surfaces.names import shortened
-from anml.surfaces.svg import LINE, MAIN, PAPER, QUIET, WIDTH, draw, grid, label_margin
+from anml.surfaces.svg import LINE, MAIN, OTHER, PAPER, QUIET, WIDTH, draw, grid, label_margin
 
 ROW = 20
 LABEL = 24
+# Up to so many contributors are drawn one by one; more of them as a distribution.
 MOST_SHOWN = 40
+BINS = 25
 
 
 class ErrorOf(NamedTuple):
@@ -37,7 +40,7 @@ def errors_figure(ways: Sequence[ErrorOf], metric: str, percent: bool) -> str:
     def paint(figure: Figure, axes: Axes) -> None:
         grid(axes)
         for place, (way, (low, high)) in enumerate(zip(ways, reach, strict=True)):
-            colour = MAIN if way.name == "as chosen" else QUIET
+            colour = MAIN if way.name == "with anml" else QUIET
             axes.plot([low, high], [place, place], color=colour, linewidth=4, alpha=0.35)
             axes.plot(way.error.mean, place, "o", color=colour, markersize=8)
             axes.annotate(
@@ -56,15 +59,45 @@ def errors_figure(ways: Sequence[ErrorOf], metric: str, percent: bool) -> str:
     return draw("errors", "Error of each way of weighing", 54 + 34 * len(ways), (88, 142, 8, 44), paint, text)
 
 
-def to_show(contributors: pl.DataFrame, most: int = MOST_SHOWN) -> pl.DataFrame:
-    """Pick the contributors a figure has room for: the lowest, the highest and the largest."""
-    if contributors.height <= most:
-        return contributors
-    part = most // 3
-    frame = contributors.with_row_index("place")
-    ends = pl.concat([frame.head(most - 2 * part), frame.tail(part)])
-    largest = frame.filter(~pl.col("place").is_in(ends["place"].implode())).top_k(part, by="rows")
-    return pl.concat([ends, largest]).sort("place").drop("place")
+def distribution_figure(quality: Floats, kinds: Sequence[str]) -> str:
+    """How many contributors have which quality, by what is said of them."""
+    edges = np.linspace(0, 1, BINS + 1)
+    of = np.asarray(kinds)
+    shades = {"accused": (OTHER, 0.85), "unsure": (QUIET, 0.55), "trusted": (MAIN, 0.75)}
+    counts = {kind: np.histogram(quality[of == kind], edges)[0] for kind in shades}
+    below = np.zeros(BINS)
+    height = 260
+
+    def paint(figure: Figure, axes: Axes) -> None:
+        nonlocal below
+        grid(axes, "y")
+        for kind, (colour, alpha) in shades.items():
+            axes.bar(
+                edges[:-1], counts[kind], 0.92 / BINS, bottom=below, align="edge", color=colour, alpha=alpha
+            )
+            below = below + counts[kind]
+        axes.set_xlim(0, 1)
+        axes.set_ylim(0, max(float(below.max()), 1.0) * 1.05)
+        axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+        axes.set_xlabel("quality: expected share of right labels")
+        axes.set_ylabel("contributors")
+        for x, kind in ((0.14, "accused"), (0.34, "unsure"), (0.6, "trusted")):
+            y = 1 - 11 / height
+            figure.add_artist(_dot(x, y, shades[kind][0], shades[kind][0]))
+            named = "cannot tell" if kind == "unsure" else kind
+            figure.text(x + 0.025, y, named, va="center", color=QUIET, fontsize=10.5)
+
+    low, middle, high = np.percentile(quality, (5, 50, 95))
+    words = {"accused": "accused", "unsure": "of whom nothing can be told", "trusted": "trusted"}
+    sums = ", ".join(f"{int(counts[kind].sum()):,} {said}" for kind, said in words.items())
+    text = (
+        f"{len(quality):,} contributors: {sums}. Half of them have a quality above {middle:.2f}; nine of ten "
+        f"lie between {low:.2f} and {high:.2f}."
+    )
+    return draw(
+        "distribution", "How many contributors have which quality", height, (52, 14, 26, 44), paint, text
+    )
 
 
 def quality_figure(shown: pl.DataFrame, pool: float, few: int) -> str:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from anml.app.result import Audited
 from anml.core.profile import PROFILES
 from anml.core.signals.temporal import DAYS_PER_YEAR, ContextDecay, Decay
+from anml.core.words import listed
 from anml.surfaces.names import shortened
 from anml.surfaces.verdict import looks_wrong
 
@@ -100,16 +101,16 @@ def _plain(value: Any) -> str:
 
 def _evidence(result: Audited) -> list[Fact]:
     cold, comparison = result.policy.cold_start, result.comparison
-    given = ", ".join(name.upper() if name == "t" else name for name in result.signals_given)
+    used = ", ".join(name.upper() if name == "t" else name for name in result.signals_given)
     facts = [
-        Fact("signals given", given, "what was not given counts as 1"),
+        Fact("signals used", used, "of q, v, r and T; the others count as 1"),
         Fact("wrong labels", looks_wrong(result), "estimated without the truth"),
-        Fact(
-            "decay", decay_words(result.policy.decay) if "t" in result.signals_given else "not used: no times"
-        ),
-        Fact("r_min", f"{cold.r_min:g}", "floor on r for newcomers"),
-        Fact("newcomer", f"first {cold.contributions} rows", "while the floor holds"),
     ]
+    if "t" in result.signals_given:
+        facts.append(Fact("decay", decay_words(result.policy.decay)))
+    if "r" in result.signals_given:
+        facts.append(Fact("r_min", f"{cold.r_min:g}", "floor on r for newcomers"))
+        facts.append(Fact("newcomer", f"first {cold.contributions} rows", "while the floor holds"))
     if comparison is not None:
         measured = f"{comparison.rows:,} rows, {comparison.epochs} epochs"
         facts.append(Fact("comparison", measured, f"{comparison.metric} on {comparison.on}"))
@@ -127,7 +128,7 @@ def decay_words(decay: Decay | ContextDecay) -> str:
     if isinstance(decay, ContextDecay):
         return "across domains, weights " + ", ".join(f"{weight:g}" for weight in decay.weights)
     if decay.delta == 0:
-        return "none"
+        return "T does not fall with age"
     half = math.log(2) / decay.delta
     return (
         f"T halves every {half:.3g} years" if half >= 1 else f"T halves every {half * DAYS_PER_YEAR:.3g} days"
@@ -151,12 +152,12 @@ def _columns(result: Audited) -> list[Fact]:
     roles = result.columns.to_dict()
     features = roles.pop("features")
     facts = [
-        Fact(role.replace("_", " "), "not given" if name is None else shortened(str(name), 60))
+        Fact(role.replace("_", " "), shortened(str(name), 60))
         for role, name in roles.items()
+        if name is not None
     ]
-    return [*facts, Fact("features", f"{len(features)}: {_listed(features)}")]
+    return [*facts, *([Fact("features", f"{len(features)}: {_listed(features)}")] if features else [])]
 
 
 def _listed(names: list[str]) -> str:
-    shown = ", ".join(shortened(str(name), 30) for name in names[:MOST_NAMED])
-    return shown if len(names) <= MOST_NAMED else f"{shown} and {len(names) - MOST_NAMED:,} more"
+    return listed([shortened(str(name), 30) for name in names], MOST_NAMED)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from datetime import date, datetime
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +17,12 @@ from anml.core.profile import Profile
 from anml.intake.source import plain_source
 from anml.intake.tables import Table, to_native
 from anml.predictors.embed import Embed
-from anml.surfaces.accused import false_alarms, opening
 from anml.surfaces.audit_options import BY_NAME, documented
 from anml.surfaces.auditing import audit_data
 from anml.surfaces.progress import progress_shown
-from anml.surfaces.report import render_report
-from anml.surfaces.verdict import verdict
-
-# What a notebook shows of each contributor; `contributors` has everything.
-CARD = ("contributor", "verdict", "p_honest", "rows", "kept", "quality", "quality_low", "quality_high")
+from anml.surfaces.report import render_card, render_report
+from anml.surfaces.summary import summary
+from anml.surfaces.verdict import decided
 
 
 class Audit:
@@ -99,18 +95,17 @@ class Audit:
         self.report(folder / "report.html")
 
     def __repr__(self) -> str:
+        said = summary(self.result)
         lines = [
-            *opening(self.result),
-            verdict(self.result),
+            *([said.doubt] if said.doubt else []),
+            *(f"{question}: {answer}" for question, answer in said.lines()),
+            *decided(self.result),
             *(f"warning: {warning}" for warning in self.result.warnings),
         ]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        said = [*opening(self.result), verdict(self.result), false_alarms(self.result)]
-        shown = [name for name in CARD if name in self.result.contributors.columns]
-        table = self.result.contributors.select(shown).head(20)._repr_html_()
-        return "".join(f"<p>{escape(sentence)}</p>" for sentence in said if sentence) + table
+        return render_card(self.result)
 
 
 def audit(

@@ -1,13 +1,15 @@
-"""The report: one HTML file with everything in it, that asks the network for nothing and runs nothing.
+"""The report: one HTML file with everything in it, that asks the network for nothing.
 
-Sizes do not grow with the table: rows are binned and summed before they are drawn or listed.
+It begins with three answers: who, what to do, what it changes. A small script sorts and searches; the page
+is whole without it. Sizes do not grow with the table: rows are binned and summed before they are drawn.
 """
 
+from base64 import b64encode
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
@@ -15,21 +17,31 @@ from anml.app.items import CLEAR
 from anml.app.result import Audited
 from anml.core.combine import correlation
 from anml.core.signals.temporal import DAYS_PER_YEAR, ContextDecay, Decay
-from anml.surfaces.accused import false_alarms, opening
+from anml.core.words import counted
+from anml.surfaces.accused import false_alarms
 from anml.surfaces.densities import (
     MATRICES,
     MOST_CLASSES,
     ages_figure,
     confusion_figure,
     q_against_s_figure,
-    q_histogram_figure,
     reliability_figure,
 )
-from anml.surfaces.figures import ErrorOf, errors_figure, quality_figure, shares_figure, to_show
+from anml.surfaces.figures import (
+    MOST_SHOWN,
+    ErrorOf,
+    distribution_figure,
+    errors_figure,
+    quality_figure,
+    shares_figure,
+)
 from anml.surfaces.method import decay_words, method_facts
 from anml.surfaces.names import shortened
+from anml.surfaces.summary import LONGEST, summary
 from anml.surfaces.tables import (
     CREDENTIALS,
+    KINDS,
+    MOST_LISTED,
     confusion_matrix,
     confusion_table,
     contributor_table,
@@ -42,50 +54,56 @@ from anml.surfaces.tables import (
     to_look_at,
     totals,
 )
-from anml.surfaces.verdict import advice, shown_error, verdict_parts, wrong_share
+from anml.surfaces.todo import sampled
+from anml.surfaces.verdict import decided, looks_wrong, shown_error
 from anml.surfaces.vouched_view import vouched_view
 
 TEMPLATES = Path(__file__).parent / "templates"
-WAYS = {"uniform": "without anml", "q only": "q alone", "chosen": "as chosen"}
+WAYS = {"uniform": "without anml", "q only": "q alone", "chosen": "with anml"}
 
 
 def render_report(result: Audited) -> str:
     """Return the report as one HTML page; the same result gives the same bytes."""
+    script = (TEMPLATES / "report.js").read_text(encoding="utf-8")
     page = (
         _environment()
         .get_template("report.html.j2")
         .render(
+            # Nothing but this script may run, whatever a name in the data says.
+            script=Markup(script),
+            script_hash=b64encode(sha256(script.encode()).digest()).decode(),
             name=shortened(str(result.data["name"]), 80),
+            about=_about(result),
             task=result.task,
-            recipe=result.recipe_name,
             rows=result.samples.height,
             kept=result.kept,
-            wrong=wrong_share(result),
-            branch=result.gate.branch,
             contributors=result.contributors.height,
-            notes=[shortened(note, 400) for note in result.notes],
-            warnings=[shortened(warning, 400) for warning in result.warnings],
+            answers=summary(result),
+            decided=decided(result),
+            notes=[shortened(note, LONGEST) for note in result.notes],
             facts=method_facts(result),
-            verdict=_verdict(result),
+            compared=_compared(result),
             table=contributor_table(result),
+            listed=MOST_LISTED,
             credentials=[pair for pair in CREDENTIALS.items() if pair[0] in result.signals_given],
+            valued="value" in result.contributors.columns,
             false_alarms=false_alarms(result),
             totals=totals(result),
             few=few_rows(result),
-            agreement=_evidence(result),
+            agreement=_agreement(result),
             people=_people(result),
+            predicted=_predicts(result),
             ages=_ages(result),
             confusion=_confusion(result),
             gold=_gold(result),
             samples=sample_table(result),
-            alone=to_look_at(result)["alone"].sum(),
+            surely=bool((to_look_at(result)["p_correct"] < 0.5).any()),
             listed_items="item" in result.samples.columns,
             pictured=bool(result.pictures),
             excerpted=bool(result.excerpts),
             items=_items(result),
             evidence=evidence_table(result),
             vouched=_vouched(result),
-            doubtful=result.samples.filter(pl.col("kept") & (pl.col("p_correct") < 0.5)).height,
         )
     )
     return page + "\n"
@@ -101,39 +119,58 @@ def _environment() -> Environment:
     )
 
 
+def render_card(result: Audited) -> str:
+    """What a notebook shows: the three answers and the first contributors, in colours of the notebook."""
+    card = _environment().get_template("report_card.html.j2")
+    table = contributor_table(result)
+    return card.render(
+        name=shortened(str(result.data["name"]), 80),
+        about=_about(result),
+        answers=summary(result),
+        rows=table.rows[:CARD_ROWS],
+        hidden=max(result.contributors.height - CARD_ROWS, 0),
+        valued="value" in result.contributors.columns,
+    )
+
+
+CARD_ROWS = 8
+
+
 def write_report(result: Audited, folder: Path) -> None:
     """Write report.html into a folder."""
     (folder / "report.html").write_text(render_report(result), encoding="utf-8")
 
 
-def _verdict(result: Audited) -> dict[str, Any]:
+def _about(result: Audited) -> str:
+    """What was judged, in one line."""
+    rows = result.data["rows"] if sampled(result) else result.samples.height
+    people = result.contributors.height
+    by = f" by {counted(people, 'contributor')}" if people else ""
+    return f"{counted(rows, 'label')}{by}; {looks_wrong(result)} look wrong"
+
+
+def _compared(result: Audited) -> dict[str, Any] | None:
+    """Errors of all ways of weighing; None where nothing was compared."""
     comparison = result.comparison
-    figure = None
-    if comparison is not None:
-        ways = [
-            ErrorOf(WAYS.get(way.name, way.name), way.error, shown_error(way, comparison))
-            for way in comparison.ways
-        ]
-        figure = errors_figure(ways, comparison.metric, result.task == "classification")
-    return {
-        "opening": opening(result),
-        "parts": verdict_parts(result),
-        "advice": "" if comparison is None else advice(comparison, result.gate.branch),
-        "figure": _safe(figure),
-        "as_given": comparison is not None and comparison.on != "test data",
-    }
+    if comparison is None:
+        return None
+    ways = [
+        ErrorOf(WAYS.get(way.name, way.name), way.error, shown_error(way, comparison))
+        for way in comparison.ways
+    ]
+    figure = errors_figure(ways, comparison.metric, result.task == "classification")
+    return {"figure": _safe(figure), "as_given": comparison.on != "test data"}
 
 
-def _evidence(result: Audited) -> dict[str, Any]:
-    """Set q against what the credentials say, or q alone where nothing was said."""
+def _agreement(result: Audited) -> dict[str, Any] | None:
+    """Set q against what the credentials say; None where they say nothing."""
+    if not set(result.signals_given) & {"v", "r"}:
+        return None
     q = result.samples["q"].to_numpy()
     recipe = result.policy.recipe
-    if not set(result.signals_given) & {"v", "r"}:
-        return {"given": False, "figure": _safe(q_histogram_figure(q))}
     s = (result.samples["v"] * result.samples["r"]).to_numpy()
     rho_c = result.gate.rho_c if result.gate.rho_c is not None else correlation(q, s)
     return {
-        "given": True,
         "figure": _safe(q_against_s_figure(q, s)),
         "rho_c": rho_c,
         "tau_c": recipe.tau_c,
@@ -153,15 +190,20 @@ def _vouched(result: Audited) -> dict[str, Any] | None:
 
 
 def _people(result: Audited) -> dict[str, Any] | None:
-    """Figures that compare contributors; None where there are not two of them."""
-    if result.contributors.height < 2:
+    """Figures that compare contributors: one by one, or their distribution; None where there are not two."""
+    people = result.contributors
+    if people.height < 2:
         return None
-    shown = to_show(result.contributors)
+    if people.height > MOST_SHOWN:
+        kinds = [KINDS[verdict] for verdict in people["verdict"]]
+        figure = distribution_figure(people["quality"].to_numpy(), kinds)
+        counts = {kind: kinds.count(kind) for kind in ("accused", "trusted", "unsure")}
+        return {"distribution": _safe(figure), "quality": None, "shares": None, **counts}
     pool = float(np.mean(result.samples["p_correct"].to_numpy()))
     return {
-        "quality": _safe(quality_figure(shown, pool, few_rows(result))),
-        "shares": _safe(shares_figure(shown)),
-        "shown": shown.height,
+        "distribution": None,
+        "quality": _safe(quality_figure(people, pool, few_rows(result))),
+        "shares": _safe(shares_figure(people)),
     }
 
 
@@ -219,7 +261,10 @@ def _gold(result: Audited) -> dict[str, Any] | None:
     }
 
 
-def _confusion(result: Audited) -> dict[str, Any]:
+def _confusion(result: Audited) -> dict[str, Any] | None:
+    """How labels lie about held-out predictions; None where nothing predicts."""
+    if not _predicts(result):
+        return None
     if result.task == "regression":
         return {"residuals": residual_table(result), "table": None, "figure": None}
     ranked = most_confused(result)
@@ -229,6 +274,11 @@ def _confusion(result: Audited) -> dict[str, Any]:
         matrices = [confusion_matrix(result, name) for name in names]
         figure = confusion_figure(names, matrices, result.classes)
     return {"residuals": None, "table": confusion_table(result, ranked), "figure": _safe(figure)}
+
+
+def _predicts(result: Audited) -> bool:
+    """Whether anything but other labels says what a label should be."""
+    return bool(result.columns.features) or bool({"predictions", "embeddings"} & result.data.keys())
 
 
 def _safe(figure: str | None) -> Markup | None:

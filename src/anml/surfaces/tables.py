@@ -10,13 +10,16 @@ import polars as pl
 from anml.app.result import Audited
 from anml.core.stats import mean_interval, wilson
 from anml.core.verdicts import BLIND, CONTRADICTS, TRUSTED, UNSURE
-from anml.surfaces.accused import chance
+from anml.surfaces.accused import chance, deeds
 from anml.surfaces.names import shortened
 
-MOST_LISTED = 200
+# Contributors on the page as it opens, and those that its search finds; contributors.csv has everybody.
+MOST_LISTED, MOST_FOUND = 200, 5_000
 MOST_SAMPLES = 20
 MOST_CONFUSED = 8
 MOST_BELIEVED = 40
+# Rows to look at where no label is more likely wrong than right: at most so many, and a tenth of all.
+LEAST_SURE = 100
 NAME = 80
 TEXT = 60
 # Below this many rows a contributor is marked, whatever the floor for newcomers says.
@@ -44,21 +47,24 @@ def few_rows(result: Audited) -> int:
 
 def contributor_table(result: Audited) -> Listing:
     """One row per contributor, in the order of the frame: the accused first, the trusted last."""
-    frame = result.contributors.head(MOST_LISTED)
+    frame = result.contributors.head(MOST_FOUND)
     if frame.is_empty():
         return Listing([])
     errors = _absolute_errors(result) if result.task == "regression" else {}
-    rows = [_contributor(row, result, errors) for row in frame.iter_rows(named=True)]
+    does = {name: deed.one for name, deed in deeds(result).items()}
+    rows = [_contributor(row, result, errors, does) for row in frame.iter_rows(named=True)]
     return Listing(rows, result.contributors.height - frame.height)
 
 
-def _contributor(row: dict[str, Any], result: Audited, errors: dict[str, float]) -> Row:
+def _contributor(row: dict[str, Any], result: Audited, errors: dict[str, float], does: dict[str, str]) -> Row:
     given = result.signals_given
     agreement = errors.get(row["contributor"]) if errors else row["agreement"]
+    said = does.get(row["contributor"], "")
     return {
         "contributor": shortened(row["contributor"], NAME),
         "verdict": row["verdict"],
         "kind": KINDS[row["verdict"]],
+        "does": "" if said.startswith(row["verdict"]) else said,
         # Where two sides contradict each other it is not known which is the honest one.
         "honest": chance(row["p_honest"]) if result.doubtful is None else "–",
         "few": "few rows" if row["rows"] <= few_rows(result) else "",
@@ -66,13 +72,29 @@ def _contributor(row: dict[str, Any], result: Audited, errors: dict[str, float])
         "kept": f"{row['kept'] / row['rows']:.0%}",
         "quality": f"{row['quality']:.2f}",
         "quality_interval": f"{row['quality_low']:.2f}–{row['quality_high']:.2f}",
-        "q": f"{row['q']:.2f}",
-        "q_interval": f"{row['q_low']:.2f}–{row['q_high']:.2f}",
+        "bar": f"{100 * row['quality']:.0f}",
+        "value": _points(row.get("value")),
+        "value_interval": _between(row.get("value_low"), row.get("value_high")),
         **{name: f"{row[name]:.2f}" if name in given else "" for name in CREDENTIALS},
         "row_share": f"{row['row_share']:.1%}",
         "weight_share": f"{row['weight_share']:.1%}",
         "agreement": "–" if agreement is None else f"{agreement:.3g}" if errors else f"{agreement:.0%}",
     }
+
+
+def _points(value: float | None) -> str:
+    """Percentage points with their sign.
+
+    Examples
+    --------
+    >>> _points(1.26), _points(-0.4), _points(0.001), _points(None)
+    ('+1.3', '−0.4', '0.0', '–')
+    """
+    return "–" if value is None or not np.isfinite(value) else _log_odds(value)
+
+
+def _between(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f"{_points(low)} to {_points(high)}"
 
 
 def totals(result: Audited) -> Row:
@@ -172,16 +194,15 @@ def confusion_matrix(result: Audited, contributor: str) -> Any:
 def to_look_at(result: Audited) -> pl.DataFrame:
     """Rows to look at: those that rest on their contributor alone, then the least likely to be right.
 
-    Beside the former, rows that were left out; where none was, those more likely wrong than right. Rows
-    whose label is known are settled.
+    Beside the former, rows that are more likely wrong than right; where there are none, the least sure.
+    Rows whose label is known are settled.
     """
     frame = result.samples
     if "known_right" in frame.columns:
         frame = frame.filter(pl.col("known_right").is_null())
-    wanted = pl.col("p_correct") < 0.5 if result.kept == result.samples.height else ~pl.col("kept")
-    return frame.filter(pl.col("alone") | wanted).sort(
-        "alone", "p_correct", "row", descending=[True, False, False]
-    )
+    frame = frame.sort("alone", "p_correct", "row", descending=[True, False, False])
+    wanted = frame.filter(pl.col("alone") | (pl.col("p_correct") < 0.5))
+    return frame.head(min(LEAST_SURE, -(-frame.height // 10))) if wanted.is_empty() else wanted
 
 
 def sample_table(result: Audited) -> Listing:

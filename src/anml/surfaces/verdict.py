@@ -1,10 +1,12 @@
-"""The verdict in words: which branch, what was kept, what would change without it."""
+"""What was decided and what that changes, in words: the branch, what was kept, the error with and without."""
 
 import math
 from typing import NamedTuple
 
 from anml.app.compare import Compared, Comparison
 from anml.app.result import Audited
+from anml.core.words import listed
+from anml.surfaces.todo import sampled
 
 BRANCHES = {
     "uniform": "All rows count alike",
@@ -15,35 +17,64 @@ BRANCHES = {
 }
 
 
-class Verdict(NamedTuple):
-    """What decided, what was kept, what that changes, and the errors this rests on."""
+class Bar(NamedTuple):
+    """An error to draw: its name, its value and its interval as text, and its length up to 1."""
 
-    branch: str
-    kept: str
-    change: str = ""
-    errors: str = ""
-
-
-def verdict(result: Audited) -> str:
-    """One line, for the terminal and the top of the report."""
-    return " ".join(part for part in verdict_parts(result) if part)
+    name: str
+    shown: str
+    interval: str
+    length: float
 
 
-def verdict_parts(result: Audited) -> Verdict:
-    """Say the same part by part; the last two are empty where nothing was compared."""
-    kept, rows = result.kept, result.samples.height
-    share = f"all {rows:,} rows" if kept == rows else f"{kept:,} of {rows:,} rows ({kept / rows:.0%})"
-    said = Verdict(
-        branch=_branch(result),
-        kept=f"Kept {share}; {looks_wrong(result)} of labels look wrong.",
-    )
+class Change(NamedTuple):
+    """What weighing the rows changes: one figure, what it counts, sentences, and the two errors to draw."""
+
+    headline: str
+    metric: str
+    said: list[str]
+    bars: list[Bar]
+
+    def __str__(self) -> str:
+        figure = f"{self.headline}, {self.metric}." if self.metric else ""
+        return " ".join(part for part in (figure, *self.said) if part)
+
+
+def change_of(result: Audited) -> Change:
+    """What would be different without anml."""
     comparison = result.comparison
     if comparison is None:
-        return said
-    uniform, only_q, chosen = comparison.ways
-    change = against_uniform(uniform, chosen, result.gate.branch)
-    change += _against_q(only_q, chosen, result.gate.branch)
-    return said._replace(change=f"{change}.", errors=_errors(comparison))
+        return Change("Not measured", "", [_why_not(result)], [])
+    uniform, _, chosen = comparison.ways
+    metric = "wrong predictions" if result.task == "classification" else "mean absolute error"
+    where = "test data" if comparison.on == "test data" else "held-out rows"
+    said = [f"{against_uniform(uniform, chosen, result.gate.branch)}."]
+    if comparison.on != "test data":
+        said.append("Counted against the labels as given, wrong ones included; real errors differ.")
+    if better := advice(comparison, result.gate.branch):
+        said.append(better)
+    most = max(uniform.error.mean, chosen.error.mean) or 1.0
+    bars = [
+        Bar(name, _error(way, comparison), _interval(way, comparison), way.error.mean / most)
+        for name, way in (("without anml", uniform), ("with anml", chosen))
+    ]
+    return Change(f"{bars[0].shown} → {bars[1].shown}", f"{metric} on {where}", said, bars)
+
+
+def _why_not(result: Audited) -> str:
+    if sampled(result):
+        return "Models are not compared where rows are judged slice by slice."
+    if not result.columns.features and "embeddings" not in result.data:
+        return "There are no features to train a model on, only labels."
+    return "No model was trained with and without: the comparison was switched off."
+
+
+def decided(result: Audited) -> list[str]:
+    """How it was decided, and how many rows were kept."""
+    kept, rows = result.kept, result.samples.height
+    if sampled(result):
+        kept, rows = result.data["kept"], result.data["rows"]
+    share = f"all {rows:,} rows" if kept == rows else f"{kept:,} of {rows:,} rows ({kept / rows:.0%})"
+    return [_branch(result), f"Kept {share}; {looks_wrong(result)} of labels look wrong."]
 
 
 def _branch(result: Audited) -> str:
@@ -59,45 +90,31 @@ def _judges(result: Audited) -> str:
     judges += ["other labels of the same item"] if result.items is not None else []
     judges += ["credentials"] if used & {"v", "r", "t"} else []
     judges += ["what is known of their contributors"] if not result.contributors.is_empty() else []
-    *rest, last = judges or ["how usual they are"]
-    return f"{', '.join(rest)} and {last}" if rest else last
-
-
-def wrong_share(result: Audited) -> tuple[str, str]:
-    """The share of labels that look wrong, and its interval."""
-    mean, low, high = (f"{value:.0%}" for value in result.wrong)
-    return mean, f"{low} to {high}"
+    return listed(judges or ["how usual they are"])
 
 
 def looks_wrong(result: Audited) -> str:
-    """Say both in one go."""
-    mean, interval = wrong_share(result)
-    return f"about {mean} ({interval})"
+    """The share of labels that look wrong, with its interval where there is one.
 
-
-def _errors(comparison: Comparison) -> str:
-    words = ("without anml", "with q alone", "as chosen")
-    said = (
-        f"{shown_error(way, comparison)} {way_of}" for way, way_of in zip(comparison.ways, words, strict=True)
-    )
-    return f"Error on {comparison.on}: {', '.join(said)}."
+    Of a run slice by slice there is none.
+    """
+    mean, low, high = result.wrong
+    interval = f" ({low:.0%} to {high:.0%})" if math.isfinite(low) and math.isfinite(high) else ""
+    return f"about {mean:.0%}{interval}"
 
 
 def against_uniform(uniform: Compared, chosen: Compared, branch: str) -> str:
     """Say what the chosen weights do to the error, against training on all rows alike."""
     if branch == "uniform":
-        return "Nothing changes without anml: the chosen way is plain training"
+        return "Nothing changes: all rows count alike"
     gap = chosen.against.get("uniform")
     if gap is None or gap.low <= 0 <= gap.high:
-        return "The chosen weights make no difference beyond chance"
+        return "Weighing the rows makes no difference beyond chance"
     if gap.mean > 0:
-        return "The chosen weights make it worse: plain training has the lower error"
-    return f"The chosen weights lower the error{_by(uniform, chosen)}"
-
-
-def _by(uniform: Compared, chosen: Compared) -> str:
+        return "Weighing the rows makes it worse"
     cut = 1 - chosen.error.mean / uniform.error.mean if uniform.error.mean > 0 else math.nan
-    return f" by {cut:.0%}" if math.isfinite(cut) and round(cut, 2) > 0 else ""
+    by = f" by {cut:.0%}" if math.isfinite(cut) and round(cut, 2) > 0 else ""
+    return f"Weighing the rows lowers the error{by}"
 
 
 def advice(comparison: Comparison, branch: str) -> str:
@@ -112,16 +129,6 @@ def advice(comparison: Comparison, branch: str) -> str:
     return ""
 
 
-def _against_q(only_q: Compared, chosen: Compared, branch: str) -> str:
-    if branch == "krum" and math.isclose(only_q.error.mean, chosen.error.mean):
-        return ", and they are q alone"
-    if chosen.error.mean <= only_q.error.mean:
-        return ""
-    if q_alone_wins(only_q, chosen):
-        return ", but q alone does better"
-    return "; with q alone it is a little lower"
-
-
 def q_alone_wins(only_q: Compared, chosen: Compared) -> bool:
     """Whether q alone is better beyond chance, on the same rows."""
     return chosen.against[only_q.name].low > 0
@@ -129,9 +136,19 @@ def q_alone_wins(only_q: Compared, chosen: Compared) -> bool:
 
 def shown_error(way: Compared, comparison: Comparison) -> str:
     """Write an error with its interval: per cent for classes, plain for numbers."""
-    mean, low, high = way.error
-    if comparison.metric == "mean absolute error" and not math.isfinite(low):
-        return f"{mean:.3g}"
-    if comparison.metric == "mean absolute error":
-        return f"{mean:.3g} [{low:.3g}, {high:.3g}]"
-    return f"{mean:.1%} [{low:.1%}, {high:.1%}]"
+    interval = _interval(way, comparison)
+    return f"{_error(way, comparison)} ({interval})" if interval else _error(way, comparison)
+
+
+def _error(way: Compared, comparison: Comparison) -> str:
+    return _figure(way.error.mean, comparison)
+
+
+def _interval(way: Compared, comparison: Comparison) -> str:
+    """Low to high; empty for a mean of one value, whose interval is endless."""
+    _, low, high = way.error
+    return f"{_figure(low, comparison)}–{_figure(high, comparison)}" if math.isfinite(low) else ""
+
+
+def _figure(value: float, comparison: Comparison) -> str:
+    return f"{value:.3g}" if comparison.metric == "mean absolute error" else f"{value:.1%}"

@@ -1,0 +1,108 @@
+"""Results of audits, made up: what reports and cards are tested on."""
+
+import numpy as np
+import polars as pl
+
+from anml.app.audit import Audited, versions
+from anml.app.compare import Compared, Comparison
+from anml.assess.assess import Policy
+from anml.core.attribute import attribute
+from anml.core.domain import Signals
+from anml.core.evidence.belief import Contributor, quality_of
+from anml.core.signals.reputation import ColdStart
+from anml.core.signals.temporal import Decay
+from anml.core.stats import Estimate
+from anml.core.verdicts import CONTRADICTS, TRUSTED, UNSURE
+from anml.core.weigh import recipe_of, weigh_signals
+from anml.gradients.scoring import profile_of
+from anml.intake.columns import Columns
+
+
+def comparison(uniform=0.3, only_q=0.2, chosen=0.1, metric="share of wrong predictions", on="test data"):
+    def estimate(mean):
+        return Estimate(mean, mean - 0.02, mean + 0.02)
+
+    ways = [
+        Compared("uniform", estimate(uniform), {}),
+        Compared("q only", estimate(only_q), {"uniform": estimate(only_q - uniform)}),
+        Compared(
+            "chosen",
+            estimate(chosen),
+            {"uniform": estimate(chosen - uniform), "q only": estimate(chosen - only_q)},
+        ),
+    ]
+    return Comparison(ways, on, 500, 200, metric)
+
+
+def audited(
+    n=600, people=5, *, task="classification", classes=3, given="vrt", recipe="guarded", names=None,
+    compared="default", seed=0,
+) -> Audited:  # fmt: skip
+    """Everything an audit finds, made up: the last contributors are the worst."""
+    rng = np.random.default_rng(seed)
+    names = names or [f"member-{i}" for i in range(people)]
+    codes = np.concatenate([np.arange(people), rng.integers(0, max(people, 1), n - people)])
+    bad = codes / max(people - 1, 1) * 0.8
+    wrong = rng.uniform(size=n) < bad
+    q = np.clip(rng.normal(np.where(wrong, 0.5, 0.9), 0.08), 0, 1)
+    v = np.clip(rng.normal(1 - bad, 0.1), 0, 1) if "v" in given else None
+    r = np.clip(rng.normal(0.9 - bad, 0.1), 0, 1) if "r" in given else None
+    age = rng.uniform(0, 6, n)
+    decay = Decay.half_life("7y")
+    signals = Signals.of(q, v, r, decay(age) if "t" in given else None, noise=float(wrong.mean()))
+    chosen = recipe_of(recipe)
+    weighting = weigh_signals(signals, chosen)
+    p_correct = np.clip(rng.normal(np.where(wrong, 0.05, 0.95), 0.03), 0, 1)
+    who = np.array(names, dtype=object)[codes] if people else np.array(["(all)"] * n, dtype=object)
+    frame = {"row": np.arange(n), "contributor": who.tolist()}
+    kinds = [f"kind {i}" for i in range(classes)] if task == "classification" else []
+    if kinds:
+        truth = rng.integers(0, classes, n)
+        labels = np.where(wrong, (truth + 1) % classes, truth)
+        frame |= {"label": [kinds[i] for i in labels], "predicted": [kinds[i] for i in truth]}
+    else:
+        truth = rng.normal(100, 20, n)
+        frame |= {"label": truth + np.where(wrong, 60, 1), "predicted": truth}
+    frame |= {"q": q, "v": signals.v, "r": signals.r, "t": signals.t}
+    if "t" in given:
+        frame["age"] = age
+    frame |= {"weight": weighting.w, "kept": weighting.kept, "p_correct": p_correct, "alone": [False] * n}
+    if kinds:
+        frame |= {"suggested": frame["predicted"], "p_suggested": np.maximum(p_correct, 1 - p_correct)}
+    samples = pl.DataFrame(frame)
+    text = {"given": pl.col("label").cast(pl.String), "predicted": pl.col("predicted").cast(pl.String)}
+    confusion = samples.group_by("contributor", **text).agg(rows=pl.len())
+    return Audited(
+        samples=samples,
+        contributors=_contributors(samples, signals, weighting, codes, names, p_correct, people),
+        confusion=confusion.sort("contributor", "given", "predicted") if kinds else confusion.clear(),
+        gate=weighting.gate,
+        comparison=comparison() if compared == "default" else compared,
+        wrong=Estimate(float(wrong.mean()), 0.11, 0.55),
+        task=task,
+        classes=kinds,
+        recipe_name=recipe,
+        policy=Policy(chosen, profile_of("default"), decay, ColdStart(), 7),
+        columns=Columns("label", "who", features=tuple(f"f{i}" for i in range(40))),
+        data={"name": "table.csv", "sha256": "ab" * 32, "rows": n + 2},
+        signals_given=sorted({"q", *given}),
+        scoring_epochs=31,
+        notes=["a note about the columns"],
+        warnings=["a warning about the dates"],
+        versions=versions(),
+    )
+
+
+def _contributors(samples, signals, weighting, codes, names, p_correct, people):
+    if not people:
+        return pl.DataFrame(schema={"contributor": pl.String, "rows": pl.Int64, "kept": pl.Int64})
+    quality, low, high, good, bad = quality_of(p_correct, codes, people, 1.0)
+    honest = np.where(quality > 0.8, 0.999, np.where(quality > 0.5, 0.5, 0.001))
+    verdict = np.where(quality > 0.8, TRUSTED, np.where(quality > 0.5, UNSURE, CONTRADICTS)).tolist()
+    types = np.column_stack([honest, np.zeros(people), 1 - honest])
+    believed = Contributor(types, verdict, -np.log(honest), quality, low, high, good, bad, 0.002)
+    found = attribute(signals, weighting, codes, names, believed)
+    agreement = samples.group_by("contributor").agg(agreement=(pl.col("label") == pl.col("predicted")).mean())
+    frame = pl.DataFrame(found._asdict()).rename({"names": "contributor"})
+    frame = frame.with_columns(verdict=pl.Series(verdict), p_honest=honest)
+    return frame.join(agreement, on="contributor").sort("quality", "contributor")

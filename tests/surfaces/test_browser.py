@@ -1,0 +1,296 @@
+"""Reports in a real browser, at the widths of a desktop and of a phone.
+
+Debian's chromium is driven by playwright; without one these tests skip, or fail where ANML_REQUIRE_BROWSER=1.
+"""
+
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_predict
+from sklearn.pipeline import make_pipeline
+
+from anml.app.audit import audit_table
+from anml.app.demo import demo_tables
+from anml.app.request import Request
+from anml.app.result import Audited
+from anml.core.domain import Gate
+from anml.core.verdicts import ACCUSED, UNSURE
+from anml.surfaces.report import render_card, render_report
+from surfaces.report_cases import audited
+
+WIDTHS = {"desktop": 1280, "phone": 390}
+HEIGHT = 900
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+REQUIRED = os.environ.get("ANML_REQUIRE_BROWSER") == "1"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A browser that is installed already; nothing is downloaded."""
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        return _without("playwright is not installed")
+    path = next(filter(None, map(shutil.which, NAMES)), None)
+    if path is None:
+        return _without(f"there is no {' or '.join(NAMES)} on the PATH")
+    with sync_playwright() as drive:
+        # Pages are our own, and root has no sandbox.
+        running = drive.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield running
+        running.close()
+
+
+def _without(why: str) -> None:
+    if REQUIRED:
+        pytest.fail(f"ANML_REQUIRE_BROWSER=1, and {why}")
+    pytest.skip(why)
+
+
+def demo() -> Audited:
+    """The table of `anml demo`, a quarter of it so that it is quick."""
+    rows, test = demo_tables(0)
+    request = Request(time="labeled_at", domain="science", profile={"epochs": 3})
+    return audit_table(rows.head(300), request, test=test)[0]
+
+
+def music(folder: Path) -> Audited:
+    labels = pl.read_csv(folder / "music_genre_labels.csv.gz")
+    return audit_table(labels, Request(label="label", contributor="contributor", item="item"))[0]
+
+
+def tweets(folder: Path) -> Audited:
+    """992 tweets, each with the label of one person, and predictions of a model of the user's."""
+    labels = pl.read_csv(folder / "weather_sentiment_labels.csv.gz").sample(fraction=1, shuffle=True, seed=0)
+    texts = pl.read_csv(folder / "weather_sentiment_items.csv.gz").select("item", "text")
+    table = labels.unique("item", keep="first", maintain_order=True).join(texts, on="item").head(992)
+    model = make_pipeline(TfidfVectorizer(), LogisticRegression(C=3.0))
+    said = cross_val_predict(model, table["text"].to_list(), table["label"].to_list(), method="predict_proba")
+    classes = sorted(table["label"].unique())
+    predictions = pl.DataFrame(said, schema=classes)
+    request = Request(
+        label="label", contributor="contributor", ignore=("text", "item"), predictions=predictions
+    )
+    return audit_table(table, request)[0]
+
+
+def many() -> Audited:
+    """3,000 contributors, with the value of each."""
+    result = audited(n=30_000, people=3_000, given="", classes=4)
+    value = np.random.default_rng(0).normal(0.1, 0.2, 3_000)
+    valued = {"value": value, "value_low": value - 0.3, "value_high": value + 0.3}
+    return replace(result, contributors=result.contributors.with_columns(**valued))
+
+
+def doubtful() -> Audited:
+    result = audited(n=400, people=9, given="vr")
+    why = (
+        "contributors of 45% of the rows contradict the others, and which of the two sides is right cannot "
+        "be told from the labels alone"
+    )
+    return replace(
+        result,
+        gate=Gate("doubtful", why),
+        doubtful=why,
+        help="known labels for about 20 rows of 9 contributors, or a second label by others for about 30 of "
+        "their items, would settle it",
+        contributors=result.contributors.with_columns(verdict=pl.lit(UNSURE)),
+        warnings=[
+            f"the result is doubtful: {why}",
+            "column 'chol' is empty in all rows of hospital-3, and filled in elsewhere: a model may learn "
+            "the contributor instead",
+            "all 31 labels “malignant” are given by hospital-2: a wrong one looks like any other",
+        ],
+    )
+
+
+MADE_HERE: dict[str, Callable[[], Audited]] = {"demo": demo, "many": many, "doubtful": doubtful}
+REAL: dict[str, Callable[[Path], Audited]] = {"music": music, "tweets": tweets}
+
+
+class Report:
+    """A result, its page in a file, and pages opened on it."""
+
+    def __init__(self, browser, result: Audited, file: Path) -> None:
+        self.browser, self.result, self.file = browser, result, file
+        file.write_text(render_report(result), encoding="utf-8")
+
+    def open(self, width: int, **context):
+        """The page at a width, with all that it asked for and complained of in `asked` and `said`."""
+        page = self.browser.new_page(viewport={"width": width, "height": HEIGHT}, **context)
+        page.asked, page.said = [], []
+        page.on("request", lambda request: page.asked.append(request.url))
+        page.on("console", lambda message: page.said.append(message.text))
+        page.on("pageerror", lambda error: page.said.append(str(error)))
+        page.goto(self.file.as_uri())
+        return page
+
+
+@pytest.fixture(scope="module")
+def reports(browser, tmp_path_factory, request):
+    """Reports by name, each made when it is first asked for."""
+    folder, made = tmp_path_factory.mktemp("reports"), {}
+
+    def of(name: str) -> Report:
+        if name not in made:
+            real = name in REAL
+            result = REAL[name](request.getfixturevalue("real_data")) if real else MADE_HERE[name]()
+            made[name] = Report(browser, result, folder / f"{name}.html")
+        return made[name]
+
+    return of
+
+
+def violations(page) -> list[str]:
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = Axe().run(page).response["violations"]
+    return [f"{each['id']}: {each['nodes'][0]['html']}" for each in found]
+
+
+def fits(page) -> bool:
+    """Whether the page needs no scrolling sideways."""
+    return page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+@pytest.mark.parametrize("name", [*MADE_HERE, *REAL])
+def test_a_report_at_both_widths(reports, name):
+    report = reports(name)
+    for width in WIDTHS.values():
+        page = report.open(width)
+        for answer in ("who", "todo", "change"):
+            box = page.locator(f"#{answer}").bounding_box()
+            assert box["y"] >= 0
+            assert box["y"] + box["height"] <= HEIGHT, (name, width, answer)
+            assert len(page.locator(f"#{answer}").inner_text()) > 30
+        assert fits(page), (name, width)
+        assert violations(page) == []
+        assert page.asked == [report.file.as_uri()]
+        assert page.said == []
+        _scrolls_with_a_cue(page)
+        page.close()
+
+
+def _scrolls_with_a_cue(page) -> None:
+    """A table has a cue that it scrolls if and only if it does."""
+    for box in page.locator(".scroll").all():
+        wide = box.evaluate("box => box.scrollWidth > box.clientWidth + 1")
+        cue = box.locator("xpath=preceding-sibling::*[1]")
+        assert cue.is_visible() == wide
+
+
+@pytest.mark.parametrize("name", ["demo", "doubtful"])
+def test_in_the_dark_contrast_holds(reports, name):
+    page = reports(name).open(WIDTHS["desktop"], color_scheme="dark")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 25, 30)"
+    assert violations(page) == []
+    page.close()
+
+
+def test_the_demo_names_who_what_to_do_and_what_it_changes(reports):
+    report = reports("demo")
+    page = report.open(WIDTHS["phone"])
+    accused = report.result.contributors.filter(pl.col("verdict").is_in(ACCUSED))["contributor"].to_list()
+    assert set(accused) <= {"vendor-beta", "click-farm-1", "click-farm-2"}
+    assert accused
+    for name in accused:
+        assert name in page.locator("#who strong").inner_text()
+    assert "Check " in page.locator("#todo").inner_text()
+    assert "→" in page.locator("#change .big").inner_text()
+    page.close()
+
+
+def test_doubt_and_warnings_stand_above_the_answers(reports):
+    page = reports("doubtful").open(WIDTHS["phone"])
+    notices = page.locator(".notice")
+    assert notices.nth(0).inner_text().startswith("Do not rely on this result: contributors of 45%")
+    assert "Column 'chol' is empty" in notices.nth(1).inner_text()
+    assert notices.nth(1).bounding_box()["y"] < page.locator("#who").bounding_box()["y"]
+    page.close()
+
+
+def listed(page, column: int = 0) -> list[str]:
+    return page.locator(f"#people tbody tr > :nth-child({column + 1})").all_inner_texts()
+
+
+def test_search_finds_anybody_among_thousands(reports):
+    report = reports("many")
+    page = report.open(WIDTHS["desktop"])
+    assert len(listed(page)) == 25
+    assert page.locator("output").inner_text() == "25 shown of 3,000"
+    last = report.result.contributors["contributor"][-1]
+    page.get_by_label("Find a contributor").fill(last.upper())
+    found = [name.split("\n")[0] for name in listed(page)]
+    assert any(name.startswith(last) for name in found)
+    assert all(last in name for name in found)
+    page.get_by_label("Find a contributor").fill("nobody-of-that-name")
+    assert listed(page) == []
+    assert page.locator("output").inner_text() == "0 of 3,000"
+    page.get_by_label("Find a contributor").fill("")
+    page.get_by_role("button", name="Show more").click()
+    assert len(listed(page)) == 225
+    page.close()
+
+
+def test_columns_sort_as_numbers_and_as_names_over_everybody(reports):
+    report = reports("many")
+    people = report.result.contributors
+    page = report.open(WIDTHS["desktop"])
+    heads = page.locator("#people thead")
+    rows = heads.get_by_role("button", name="rows", exact=True)
+    rows.click()
+    assert page.locator("#people th[aria-sort]").get_attribute("aria-sort") == "ascending"
+    assert listed(page, 3) == [str(rows) for rows in people["rows"].sort()[:25]]
+    rows.click()
+    assert listed(page, 3) == [str(rows) for rows in people["rows"].sort(descending=True)[:25]]
+    heads.get_by_role("button", name="value", exact=True).click()
+    first = listed(page, 6)[0]
+    assert first.startswith(f"{people['value'].min():.1f}".replace("-", "−"))
+    heads.get_by_role("button", name="contributor", exact=True).click()
+    assert listed(page)[0].startswith(people["contributor"].sort()[0])
+    # A key alone does it too.
+    heads.get_by_role("button", name="honest").focus()
+    page.keyboard.press("Enter")
+    assert set(listed(page, 2)) == {"<1%"}
+    page.close()
+
+
+def test_without_script_everything_is_there_to_read(reports):
+    page = reports("many").open(WIDTHS["phone"], java_script_enabled=False)
+    assert len(listed(page)) == 200
+    assert not page.locator(".tools").is_visible()
+    assert "contributors.csv has all 3,000" in page.locator("#contributors").inner_text()
+    page.close()
+
+
+def test_it_prints(reports):
+    page = reports("demo").open(WIDTHS["desktop"])
+    assert page.pdf(format="A4").startswith(b"%PDF")
+    page.emulate_media(media="print", color_scheme="dark")
+    assert not page.locator(".tools").is_visible()
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    page.close()
+
+
+def test_the_card_of_a_notebook(browser, reports):
+    """In a page of its own, light and dark: nothing fetched, nothing too wide, no violations."""
+    for scheme in ("light", "dark"):
+        page = browser.new_page(viewport={"width": 800, "height": HEIGHT}, color_scheme=scheme)
+        asked = []
+        page.on("request", lambda request, asked=asked: asked.append(request.url))
+        page.set_content(
+            '<!doctype html><html lang="en"><head><title>n</title><meta name="color-scheme" '
+            f'content="light dark"></head><body><main><h1>n</h1>{render_card(reports("demo").result)}</main>'
+        )
+        assert fits(page)
+        assert violations(page) == []
+        assert asked == []
+        page.close()
