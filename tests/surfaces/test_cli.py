@@ -186,7 +186,10 @@ def test_train_then_predict_with_each_model_and_format(anml, data, tmp_path):
 def test_folder_says_what_was_run_on_what(anml, data, tmp_path):
     assert anml("audit", data, "--no-compare", "--seed", "3", "--out", tmp_path / "out").code == 0
     record = json.loads((tmp_path / "out" / "run.json").read_text())
-    assert record["data"] == {"name": "data.csv", "sha256": digest(data), "rows": 120}
+    assert record["data"] == {
+        "name": "data.csv", "sha256": digest(data), "rows": 120, "format": "table", "path": "../data.csv",
+        "named": {},
+    }  # fmt: skip
     assert record["seed"] == 3
     assert {"python", "anml", "torch", "numpy"} <= record["versions"].keys()
     samples = pl.read_parquet(tmp_path / "out" / "samples.parquet")
