@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anml.core.errors import InputError
-from anml.core.money import floor_minor, minor_unit, parse_amount, show_amount
-from anml.core.settle import UNIT, Claim, Rules, allocate, parts, row_units, shares, weigh_claims
+from anml.core.settle import UNIT, Claim, Rules, allocate, row_units, shares, weigh_claims
 from ledger.recompute_statement import amounts_of
 
 units = st.integers(0, 10**15)
@@ -182,22 +181,6 @@ def test_tripling_rows_pays_less_than_three_times(units_, others):
     assert linear < 3 * one
     assert concave < Fraction(17321, 10000) * concave_one
     assert allocate(pool, {"bad": linear, "rest": 1 - linear})["bad"] <= 3 * pool * one + 1
-
-
-def test_money_by_hand():
-    assert parse_amount("0.000001") == 1
-    assert show_amount(parse_amount("12.5")) == "12.500000"
-    assert (minor_unit("EUR"), minor_unit("JPY"), minor_unit("KWD")) == (10**4, 10**6, 10**3)
-    assert floor_minor(1_239_999, "EUR") == 1_230_000
-    assert parts("share", "0.2") == UNIT // 5
-    for bad in ("1e3", "-1", "1.0000001", "", "ten", "99999999999999999999"):
-        with pytest.raises(InputError):
-            parse_amount(bad)
-
-
-@given(st.integers(0, 2**62))
-def test_amounts_read_back(micro):
-    assert parse_amount(show_amount(micro)) == micro
 
 
 @given(
