@@ -5,13 +5,10 @@ import struct
 import threading
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from anml.app import settle
 from anml.app.verify import verify
 from anml.core.errors import InputError
-from anml.core.identifiers import look_alike, owner_id, place_id, staff_id
 from anml.ledger import keys
 from anml.ledger.signing import Signers, from_agent, from_file
 from ledger.ledger_world import simple_rows

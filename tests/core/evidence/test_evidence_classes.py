@@ -8,7 +8,7 @@ from scipy import special
 
 from anml.core.evidence.belief import believe_classes, mixed
 from anml.core.evidence.classes import Annotators, Labels, fit_classes, normalised
-from anml.core.evidence.side import Side, design
+from anml.core.evidence.side import Side
 from anml.core.verdicts import judge_contributors
 
 
@@ -50,13 +50,6 @@ def test_a_spammers_own_label_is_left_out_of_its_label_distribution() -> None:
     share = labels.share
     np.testing.assert_allclose(np.exp(labels.spam[0]), (1 + 2 * share[0]) / 4)
     np.testing.assert_allclose(np.exp(labels.spam[2]), (0 + 2 * share[1]) / 4)
-
-
-def test_credentials_are_standardised_with_squares_and_products() -> None:
-    found = design(np.array([[0.0, 1.0], [1.0, 0.0]]), 2)
-    assert found.shape == (2, 5)
-    np.testing.assert_allclose(found.mean(axis=0), 0, atol=1e-12)
-    assert design(None, 3).shape == (3, 0)
 
 
 def test_nothing_wrong_is_believed_whole() -> None:

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anml.core.evidence.numeric import BINS, _bins, _densities, _items, _straight, fit_numbers
-from anml.core.evidence.side import Side, credited, design
+from anml.core.evidence.side import Side
 
 CONTRIBUTORS, EACH = 15, 20
 HONEST, BLIND, DEVIANT = range(3)
@@ -41,16 +41,6 @@ class TestByHand:
         edges = np.sinh((np.arange(BINS + 1) * 2 / BINS - 1) * 5.5453) / 2
         found = np.exp(_densities([(0.3, 1.0, 8.0, 2.0), (0.3, 1.0, 8.0, 1.0)])).T @ np.diff(edges)
         np.testing.assert_allclose(found, 1, atol=0.01)
-
-    def test_credentials_are_standardised_with_squares_and_products(self):
-        found = design(np.array([[0.0, 0.5], [1.0, 0.5]]), 2)
-        # v, r, v v, v r, r r: what is constant says nothing.
-        np.testing.assert_allclose(found, [[-1, 0, -1, -1, 0], [1, 0, 1, 1, 0]])
-
-    def test_a_credential_that_nothing_supports_is_worth_nothing(self):
-        lifted, gain = credited(np.array([[-1.0], [1.0]]), np.zeros((2, 1)), np.zeros((2, 1)), np.ones(2))
-        np.testing.assert_allclose(lifted, 0)
-        assert gain[0] == pytest.approx(0)
 
     def test_two_labels_of_an_item(self):
         """All variance is within items, and 0.05 is left to know: others weigh 0.99 against 1 / 0.05."""
