@@ -1,3 +1,5 @@
+"""A table in any form becomes one frame with a name and a hash."""
+
 import gzip
 import hashlib
 import io
@@ -39,47 +41,6 @@ def test_csv_by_hand(tmp_path: Path) -> None:
     assert table.native is None
     assert table.frame.rows() == [(1, "x"), (2, None)]
     assert table.sha256 == hashlib.sha256(CSV).hexdigest()
-
-
-@pytest.mark.parametrize(
-    ("name", "data"),
-    [
-        ("t.csv", CSV),
-        ("t.CSV", CSV),
-        ("t.csv", b"\xef\xbb\xbf" + CSV),
-        ("t.csv", CSV.replace(b"\n", b"\r\n")),
-        ("t.csv", CSV.replace(b"\n", b"\r")),
-        ("t.csv", CSV.replace(b",", b";")),
-        ("t.csv", CSV.replace(b",", b", ")),
-        ("t.csv", b"\n" + CSV),
-        ("t.csv", CSV.rstrip()),
-        ("t.csv", b'"a",b\n1,"x"\n"2",""\n'),
-        ("t.tsv", CSV.replace(b",", b"\t")),
-        ("t.csv.gz", gzip.compress(CSV, mtime=0)),
-        ("t.csv", gzip.compress(CSV, mtime=0)),
-        ("t.tsv.gz", gzip.compress(CSV.replace(b",", b"\t"), mtime=0)),
-    ],
-)
-def test_every_way_to_write_the_same_csv(tmp_path: Path, name: str, data: bytes) -> None:
-    frame = read_table(str(written(tmp_path, name, data))).frame
-    assert frame.columns == ["a", "b"]
-    assert frame.rows() == [(1, "x"), (2, None)]
-
-
-def test_spellings_of_missing(tmp_path: Path) -> None:
-    rows = "".join(
-        f"{spelling},1\n" for spelling in ("7", "", "NA", "N/A", "nan", "NaN", "NULL", "null", "?")
-    )
-    frame = read_table(written(tmp_path, "t.csv", b"a,b\n" + rows.encode())).frame
-    assert frame["a"].dtype == pl.Int64
-    assert frame["a"].null_count() == 8
-
-
-def test_types_that_only_the_end_of_a_long_file_tells(tmp_path: Path) -> None:
-    data = b"a,b,c,d\n" + b"NA,1,1,x\n" * 10_001 + b"5,1.5,oh,y\n"
-    frame = read_table(written(tmp_path, "t.csv", data)).frame
-    assert frame.dtypes == [pl.Int64, pl.Float64, pl.String, pl.String]
-    assert frame.row(-1) == (5, 1.5, "oh", "y")
 
 
 def test_parquet(tmp_path: Path) -> None:
@@ -175,39 +136,6 @@ def test_pandas_columns_of_every_sort() -> None:
     assert read["half"].to_list() == [1.0, 2.0, 3.0]
 
 
-def test_polars_kinds_become_plain() -> None:
-    frame = pl.DataFrame(
-        {
-            "small": pl.Series([1, 2], dtype=pl.UInt8),
-            "huge": pl.Series([2**64 - 1, 1], dtype=pl.UInt64),
-            "price": pl.Series(["1.50", "2.25"]).cast(pl.Decimal(10, 2)),
-            "nan": [float("nan"), 1.0],
-            "level": pl.Series(["u", ""], dtype=pl.Categorical),
-            "wait": pl.Series([1500, None], dtype=pl.Duration("ms")),
-            "none": [None, None],
-            "list": [[1], [2]],
-        }
-    )
-    read = read_table(frame).frame
-    assert read.row(0)[:7] == (1, float(2**64), 1.5, None, "u", 1.5, None)
-    assert read["level"].to_list() == ["u", None]
-    assert read.dtypes[:7] == [pl.Int64, *[pl.Float64] * 3, pl.String, pl.Float64, pl.String]
-
-
-@pytest.mark.parametrize("change", ["value", "name", "order", "gap"])
-def test_any_change_changes_the_hash(change: str) -> None:
-    frame = pl.DataFrame({"a": [1, 2], "b": ["xy", "z"]})
-    changed = {
-        "value": frame.with_columns(b=pl.Series(["x", "yz"])),
-        "name": frame.rename({"a": "c"}),
-        "order": frame.reverse(),
-        "gap": frame.with_columns(a=pl.Series([None, 2])),
-    }[change]
-    assert read_table(frame).sha256 != read_table(changed).sha256
-    # What lies under a missing value, and how a column is cut in chunks, does not count.
-    assert read_table(pl.concat([frame[:1], frame[1:]])).sha256 == read_table(frame).sha256
-
-
 @pytest.mark.parametrize(
     ("source", "said"),
     [
@@ -270,23 +198,3 @@ def test_a_file_changed_at_random_is_read_or_refused_in_one_sentence(
         said = str(error)
     assert "'changed.csv'" in said
     assert "\n" not in said
-
-
-def test_a_comma_is_a_decimal_sign_where_semicolons_separate(tmp_path):
-    path = tmp_path / "t.csv"
-    path.write_text("size;code;label\n1,5;1,1;a\n-2,25e3;1,10;b\n;1,2;c\n7;1,3;d\n", encoding="utf-8")
-    frame = read_table(path).frame
-    assert frame["size"].to_list() == [1.5, -2250.0, None, 7.0]
-    # As numbers 1,1 and 1,10 would be the same: those are names.
-    assert frame["code"].to_list() == ["1,1", "1,10", "1,2", "1,3"]
-    path.write_text('size,label\n"1,5",a\n"2,5",b\n', encoding="utf-8")
-    assert read_table(path).frame["size"].to_list() == ["1,5", "2,5"]
-
-
-@pytest.mark.parametrize("first", [2**63 + 5, 2**64 + 5, 10**30], ids=["unsigned", "65 bits", "30 digits"])
-def test_identifiers_too_large_for_a_number_stay_different(first, tmp_path):
-    path = tmp_path / "t.csv"
-    path.write_text(f"who,label\n{first},a\n{first + 1},b\n")
-    assert read_table(path).frame["who"].to_list() == [str(first), str(first + 1)]
-    made = pl.Series("who", [first, first + 1], dtype=pl.Int128).to_frame()
-    assert read_table(made).frame["who"].to_list() == [str(first), str(first + 1)]
