@@ -6,7 +6,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from intake_tables import prepared
+
+from anml.core.errors import InputError
+from anml.intake.labels import MOST_NUMBERED_CLASSES, guess_task, read_labels, read_targets
 
 
 def labels_of(values: Any, **options: Any) -> Any:
@@ -68,3 +73,74 @@ def test_task_as_told() -> None:
 def test_bad_labels(values: list[Any], options: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         labels_of(values, **options)
+
+
+classes_ = st.lists(st.sampled_from(["b", "a", "10", "9"]), min_size=8, max_size=20).filter(
+    lambda values: 2 <= len(set(values)) <= len(values) / 2
+)
+
+
+class TestClasses:
+    @given(classes_)
+    def test_codes_are_positions_in_sorted_classes(self, values):
+        found = read_labels(pl.Series("label", values))
+        assert found.classes == sorted(set(values))
+        assert [found.classes[code] for code in found.y] == values
+
+    @given(classes_, st.randoms())
+    def test_a_class_has_one_code_whatever_the_order_of_rows(self, values, random):
+        shuffled = random.sample(values, len(values))
+        one, two = (read_labels(pl.Series("label", rows)) for rows in (values, shuffled))
+        assert one.classes == two.classes
+        assert sorted(one.y.tolist()) == sorted(two.y.tolist())
+
+    def test_numbered_classes_come_in_the_order_of_their_numbers(self):
+        assert read_labels(pl.Series("label", [10, 2, 10, 2, 1, 1])).classes == ["1", "2", "10"]
+
+    @given(classes_)
+    def test_labels_of_another_table_have_the_same_codes(self, values):
+        found = read_labels(pl.Series("label", values))
+        other = read_targets(pl.Series(["unseen", *values]), "classification", found.classes)
+        assert other.tolist() == [-1, *found.y.tolist()]
+
+
+class TestGuess:
+    @pytest.mark.parametrize(
+        ("values", "task"),
+        [
+            (["a", "b"], "classification"),
+            ([True, False], "classification"),
+            ([1, 1, 2, 2], "classification"),
+            ([1.0, 1.0, 2.0, 2.0], "classification"),
+            ([1.5, 1.5, 2.0, 2.0], "regression"),
+            ([1, 2, 3], "regression"),
+            ([at % MOST_NUMBERED_CLASSES for at in range(200)], "classification"),
+            ([at % (MOST_NUMBERED_CLASSES + 1) for at in range(200)], "regression"),
+            ([date(2024, 1, 1), date(2024, 1, 2)], "regression"),
+        ],
+    )
+    def test_by_values(self, values, task):
+        assert guess_task(pl.Series(values)) == task
+
+    @given(st.lists(st.integers(-5, 5), min_size=1, max_size=30), st.randoms())
+    def test_order_does_not_matter(self, values, random):
+        assert guess_task(pl.Series(random.sample(values, len(values)))) == guess_task(pl.Series(values))
+
+
+class TestQuantities:
+    @given(st.lists(st.floats(-1e9, 1e9), min_size=2, max_size=20, unique=True))
+    def test_values_pass_as_they_are(self, values):
+        found = read_labels(pl.Series("label", values), "regression")
+        assert found.y.tolist() == values
+        assert found.classes == []
+
+    def test_labels_that_cannot_be_squared_are_refused(self):
+        with pytest.raises(InputError, match=r"labels beyond 1e\+150, such as -1e\+200; scale them"):
+            read_labels(pl.Series("label", [1.0, -1e200]), "regression")
+
+    def test_numbers_as_text_are_numbers_where_they_are_asked_for(self):
+        assert read_targets(pl.Series(["1.5", "2"]), "regression", []).tolist() == [1.5, 2.0]
+
+    def test_the_first_that_is_no_number_is_shown(self):
+        with pytest.raises(InputError, match="'tall' is not a number"):
+            read_targets(pl.Series("label", ["1", "tall", "small"]), "regression", [])
