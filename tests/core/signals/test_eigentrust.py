@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from anml.core.errors import AnmlError, InputError
 from anml.core.signals.eigentrust import eigentrust, endorsements, reached
+from other_packages import installed
 
 
 def test_eigentrust_by_hand():
@@ -112,3 +113,17 @@ def test_trust_falls_along_a_chain():
 def test_some_trust_must_flow_from_the_roots(restart):
     with pytest.raises(InputError, match=r"restart must lie in \(0, 1\]"):
         eigentrust({("a", "b"): 1.0}, ["a"], restart)
+
+
+def test_eigentrust_is_pagerank():
+    networkx = installed("networkx")
+    rng = np.random.default_rng(0)
+    names = [f"n{i}" for i in range(12)]
+    votes = {(a, b): float(rng.uniform()) for a in names for b in names if a != b and rng.uniform() < 0.4}
+    trusted = names[:3]
+    start = {name: 1 / 3 if name in trusted else 0.0 for name in names}
+    graph = networkx.DiGraph()
+    graph.add_nodes_from(names)
+    graph.add_weighted_edges_from((a, b, w) for (a, b), w in votes.items())
+    theirs = networkx.pagerank(graph, alpha=0.85, personalization=start, dangling=start, tol=1e-12)
+    assert eigentrust(votes, trusted) == pytest.approx(theirs, abs=1e-9)

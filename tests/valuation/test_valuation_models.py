@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import accuracy_score
 
-from anml.core.errors import InputError
 from anml.valuation.banzhaf import banzhaf
 from anml.valuation.games import all_coalitions
 from anml.valuation.models import (
@@ -20,7 +19,7 @@ from anml.valuation.models import (
     mlp_utility,
     r_squared,
 )
-from anml.valuation.parts import counted, parts_of
+from anml.valuation.parts import parts_of
 
 
 @pytest.fixture(scope="module")
@@ -90,20 +89,6 @@ def test_a_coalition_of_one_class_predicts_it(rows):
         x, y, parts_of(y), x_test, y_test, classes=3, make=lambda: LogisticRegression(), score=accuracy_score
     )
     assert worth(np.array([[False, True, False]]))[0] == (y_test == 1).mean()
-
-
-def test_parts_by_hand():
-    found = parts_of(["b", "a", "b", "a"], copies=[7, 7, 8, 9])
-    assert found.names == ["a", "b"]
-    assert found.rows.tolist() == [0, 2, 3]
-    assert found.holders[found.part].astype(int).tolist() == [[1, 1], [0, 1], [1, 0]]
-    assert found.copies() == 1
-    assert counted(found).tolist() == [1.5, 1.5]
-    first = parts_of(["b", "a", "b", "a"], copies=[7, 7, 8, 9], first=[5, 1, 1, 1])
-    assert first.rows.tolist() == [1, 2, 3]
-    assert counted(first).tolist() == [2, 1]
-    with pytest.raises(InputError, match="one group per row: 4 expected, got 2"):
-        parts_of(["a", "b", "a", "b"], copies=[1, 2])
 
 
 def values(x, y, x_test, y_test, who, copies=None, first=None):
