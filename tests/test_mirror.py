@@ -1,7 +1,8 @@
 """Tests mirror modules: each module of `src/anml` has a file of tests of its name, in the folder of its name.
 
 `src/anml/core/folds.py` is tested in `tests/core/test_folds.py`. Where two modules share a name, the folder
-goes before it: `src/anml/core/signals/quality.py` in `tests/core/signals/test_signals_quality.py`.
+goes before it: `src/anml/core/signals/quality.py` in `tests/core/signals/test_signals_quality.py`. Folders
+named after a library have none here: `adapters/torch/hf.py` is tested in `adapters/test_torch_hf.py`.
 """
 
 from collections import Counter
@@ -19,15 +20,18 @@ def modules() -> list[Path]:
     return sorted(path for path in found if "templates" not in path.parts)
 
 
-def mirrors(module: Path) -> set[str]:
-    """Names that a module's file of tests may have: its own, or with one or all of its folders before it."""
+def mirrors(module: Path) -> set[Path]:
+    """Where a module's tests may be: in its folder, or above it with the names of the folders between."""
     folders = module.parent.parts
-    prefixes = ["", *(f"{name}_" for name in folders), "".join(f"{name}_" for name in folders)]
-    return {f"test_{prefix}{module.name}" for prefix in prefixes}
+    found = {Path(*folders, f"test_{name}_{module.name}") for name in folders}
+    for depth in range(len(folders) + 1):
+        before = "".join(f"{name}_" for name in folders[depth:])
+        found.add(Path(*folders[:depth], f"test_{before}{module.name}"))
+    return found
 
 
 def mirrored(module: Path) -> bool:
-    return any((TESTS / module.parent / name).is_file() for name in mirrors(module))
+    return any((TESTS / path).is_file() for path in mirrors(module))
 
 
 def test_most_modules_have_tests_of_their_name():
@@ -55,10 +59,5 @@ def test_folders_of_tests_are_folders_of_the_package():
 
 def test_a_name_that_two_modules_share_is_no_file_of_tests_for_both():
     """Of two modules of one name each has a file of its own: the same file cannot mirror both."""
-    claimed = Counter(
-        TESTS / module.parent / name
-        for module in modules()
-        for name in mirrors(module)
-        if (TESTS / module.parent / name).is_file()
-    )
+    claimed = Counter(path for module in modules() for path in mirrors(module) if (TESTS / path).is_file())
     assert [str(path) for path, count in claimed.items() if count > 1] == []

@@ -52,10 +52,11 @@ class TestEmbedders:
         with pytest.raises(InputError, match=said):
             embedded(Named(lambda _: returned, None), ["h1", "h2"], ["a", "b"].__getitem__)
 
-    def test_a_damaged_cache_is_made_anew(self, tmp_path):
+    @pytest.mark.parametrize("content", [b"nothing", b"", b"PK\x03\x04", b"\x93NUMPY"])
+    def test_a_damaged_cache_is_made_anew(self, tmp_path, content):
         named = Named(lambda contents: [[1.0]] * len(contents), "key")
         embedded(named, ["h"], ["a"].__getitem__, tmp_path)
-        next(tmp_path.glob("*.npz")).write_bytes(b"nothing")
+        next(tmp_path.glob("*.npz")).write_bytes(content)
         assert embedded(named, ["h"], ["a"].__getitem__, tmp_path).tolist() == [[1.0]]
 
 

@@ -1,6 +1,5 @@
 """The scikit-learn estimators: scikit-learn's own checks, pipelines, grid search, routing, files."""
 
-import json
 import pickle
 
 import numpy as np
@@ -19,9 +18,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from anml import AnmlClassifier, AnmlRegressor
 from anml.adapters.sklearn.mlp import MLPClassifier, MLPRegressor
-from anml.adapters.sklearn.storage import load_model, save_model
 from anml.core.domain import Recipe
-from anml.core.errors import AnmlError, InputError, UnknownNameError, UnsupportedError
+from anml.core.errors import AnmlError, InputError, UnsupportedError
 
 SINGLE_PRECISION = {
     "check_sample_weight_equivalence_on_dense_data": "networks train in single precision; the check wants "
@@ -180,22 +178,6 @@ def test_regressor_drops_shifted_labels():
     assert right < 0.8 * wrong
 
 
-def test_integer_weights_count_as_copies():
-    x, y = load_wine(return_X_y=True)
-    x, y = x[::3], y[::3]
-    weight = np.arange(len(y)) % 3
-    weighted = MLPClassifier(epochs=50, random_state=0).fit(x, y, sample_weight=weight)
-    copied = MLPClassifier(epochs=50, random_state=0).fit(np.repeat(x, weight, axis=0), np.repeat(y, weight))
-    np.testing.assert_allclose(weighted.predict_proba(x), copied.predict_proba(x), atol=1e-3)
-
-
-def test_weights_of_one_change_nothing():
-    x, y = load_wine(return_X_y=True)
-    plain = MLPClassifier(epochs=20, random_state=0).fit(x, y)
-    ones = MLPClassifier(epochs=20, random_state=0).fit(x, y, sample_weight=np.ones(len(y)))
-    np.testing.assert_array_equal(plain.parameters_, ones.parameters_)
-
-
 def test_same_seed_same_model_and_clones_and_pickles(consortium):
     x, y, who, x_test, _ = consortium
     model = AnmlClassifier(random_state=3).fit(x, y, contributor=who)
@@ -203,55 +185,6 @@ def test_same_seed_same_model_and_clones_and_pickles(consortium):
     np.testing.assert_array_equal(model.weights_, again.weights_)
     np.testing.assert_array_equal(model.predict_proba(x_test), again.predict_proba(x_test))
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(x_test), model.predict(x_test))
-
-
-class TestFiles:
-    @pytest.mark.parametrize(
-        "inner", [None, LogisticRegression(solver="newton-cholesky")], ids=["mlp", "logistic"]
-    )
-    def test_round_trip_without_pickle(self, consortium, tmp_path, inner):
-        x, y, who, x_test, _ = consortium
-        names = np.array(["red", "white", "rosé"])[y]
-        model = AnmlClassifier(inner, random_state=0).fit(x, names, contributor=who)
-        save_model(model, tmp_path / "m")
-        back = load_model(tmp_path / "m")
-        np.testing.assert_array_equal(back.predict(x_test), model.predict(x_test))
-        np.testing.assert_array_equal(back.predict_proba(x_test), model.predict_proba(x_test))
-        np.testing.assert_array_equal(back.weights_, model.weights_)
-        assert back.gate_ == model.gate_
-        assert back.contributors_.equals(model.contributors_)
-        assert {p.suffix for p in (tmp_path / "m").rglob("*") if p.is_file()} == {".json", ".safetensors"}
-
-    @pytest.mark.parametrize("inner", [None, Ridge()], ids=["mlp", "ridge"])
-    def test_regressors(self, tmp_path, inner):
-        x, y = load_diabetes(return_X_y=True)
-        model = AnmlRegressor(inner, random_state=0).fit(x, y)
-        save_model(model, tmp_path)
-        np.testing.assert_array_equal(load_model(tmp_path).predict(x), model.predict(x))
-
-    def test_what_cannot_be_saved(self, tmp_path):
-        with pytest.raises(UnsupportedError, match="cannot be saved without pickle"):
-            save_model(KNeighborsClassifier(), tmp_path)
-
-    def test_bad_files(self, tmp_path):
-        with pytest.raises(InputError, match=r"model\.json is missing"):
-            load_model(tmp_path)
-        x, y = load_wine(return_X_y=True)
-        save_model(MLPClassifier(epochs=1).fit(x, y), tmp_path)
-        about = json.loads((tmp_path / "model.json").read_text())
-        (tmp_path / "model.json").write_text(json.dumps({**about, "kind": "pickle"}))
-        with pytest.raises(UnknownNameError, match="kind of model 'pickle'"):
-            load_model(tmp_path)
-        (tmp_path / "model.json").write_text(json.dumps({**about, "format": 99}))
-        with pytest.raises(InputError, match="format 99"):
-            load_model(tmp_path)
-        (tmp_path / "model.json").write_text("{")
-        with pytest.raises(InputError, match="cannot be read"):
-            load_model(tmp_path)
-        (tmp_path / "model.json").write_text(json.dumps(about))
-        (tmp_path / "model.safetensors").write_bytes(b"not a tensor")
-        with pytest.raises(InputError, match="cannot be read"):
-            load_model(tmp_path)
 
 
 class TestBadInput:
@@ -297,24 +230,6 @@ class TestBadInput:
             MLPClassifier().fit(np.eye(4), [0, 1, 0, 1], sample_weight=np.zeros(4))
 
 
-def test_reputation_is_learned_from_a_run():
-    rng = np.random.default_rng(0)
-    X, y = load_wine(return_X_y=True)
-    who = rng.choice(["ann", "bob", "eve"], len(y))
-    wrong = (who == "eve") & (rng.uniform(size=len(y)) < 0.8)
-    given = np.where(wrong, (y + 1) % 3, y)
-    model = AnmlClassifier(random_state=0).fit(X, given, contributor=who)
-    found = {row["contributor"]: row for row in model.reputation_.iter_rows(named=True)}
-    assert model.reputation_.columns == ["contributor", "r", "low", "high", "good", "bad"]
-    assert found["eve"]["high"] < found["ann"]["low"]
-    rows = {name: int((who == name).sum()) for name in found}
-    for name, row in found.items():
-        assert row["low"] < row["r"] < row["high"]
-        assert 0 < row["good"] + row["bad"] <= rows[name]
-    assert model.contributors_["r_learned"].to_list() == model.reputation_["r"].to_list()
-    assert AnmlClassifier(random_state=0).fit(X, given).reputation_ is None
-
-
 @pytest.mark.parametrize("parents", [["x"] * 20, [1] * 20, [[0.5]] * 20], ids=["text", "numbers", "halves"])
 def test_parents_that_are_no_positions_are_refused(parents):
     x = np.arange(40.0).reshape(20, 2)
@@ -331,11 +246,3 @@ def test_quantities_too_large_to_tell_a_spread_are_refused():
 def test_one_class_is_named_as_the_user_wrote_it():
     with pytest.raises(InputError, match=r"only one class is present, '0.0'; at least two"):
         AnmlClassifier().fit(np.arange(8.0).reshape(4, 2), np.zeros(4))
-
-
-def test_a_model_that_was_not_fitted_is_not_saved(tmp_path):
-    from sklearn.exceptions import NotFittedError
-
-    with pytest.raises(NotFittedError):
-        save_model(AnmlClassifier(), tmp_path / "m")
-    assert not (tmp_path / "m").exists()
