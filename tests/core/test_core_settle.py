@@ -2,12 +2,24 @@
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from anml.core.errors import InputError
-from anml.core.settle import UNIT, Claim, Rules, allocate, row_units, shares, weigh_claims
+from anml.core.settle import (
+    ROW_WEIGHTS,
+    UNIT,
+    Claim,
+    Rules,
+    allocate,
+    average_row,
+    parts,
+    row_units,
+    shares,
+    weigh_claims,
+)
 from ledger.recompute_statement import amounts_of
 
 units = st.integers(0, 10**15)
@@ -203,3 +215,84 @@ def test_a_second_program_comes_to_the_same_amounts(pool, found, low, high, cap,
     amounts, theirs = amounts_of(manifest)
     assert theirs == ours
     assert amounts == allocate(pool, ours)
+
+
+COLUMNS = {
+    "kept": [1, 0, 1],
+    "q": [0.5, 0.9, 1.0],
+    "v": [0.8, 0.9, 0.5],
+    "r": [1.0, 0.9, 0.5],
+    "t": [1.0, 0.9, 0.5],
+    "p_correct": [0.75, 0.9, 0.2],
+    "weight": [0.1, 0.2, 0.7],
+}
+
+
+@pytest.mark.parametrize("kind", ROW_WEIGHTS)
+class TestEveryRowWeight:
+    def test_what_was_not_kept_weighs_nothing(self, kind):
+        found = row_units(kind, COLUMNS)
+        assert found[1] == 0
+        assert (found[[0, 2]] > 0).all()
+        assert (found <= UNIT).all()
+
+    def test_each_row_is_quantised_by_itself(self, kind):
+        whole = row_units(kind, COLUMNS)
+        alone = [
+            row_units(kind, {name: [column[at]] for name, column in COLUMNS.items()})[0] for at in range(3)
+        ]
+        assert whole.tolist() == alone
+
+    def test_a_column_that_is_missing_is_named(self, kind):
+        for name in ROW_WEIGHTS[kind][0]:
+            without = {key: column for key, column in COLUMNS.items() if key != name}
+            with pytest.raises(InputError, match=f"settling by {kind} needs the column {name}"):
+                row_units(kind, without)
+
+    def test_values_outside_are_refused(self, kind):
+        for name in ROW_WEIGHTS[kind][0]:
+            with pytest.raises(InputError, match=rf"{name} must lie in \[0, 1\]"):
+                row_units(kind, {**COLUMNS, name: [2.0, 0.0, 0.0]})
+
+    def test_rules_may_name_it(self, kind):
+        assert Rules(weight=kind).to_dict()["weight"] == kind
+
+
+def test_row_weights_by_hand():
+    found = {kind: [int(unit) / UNIT for unit in row_units(kind, COLUMNS)] for kind in ROW_WEIGHTS}
+    assert found == {
+        "product": [0.4, 0.0, 0.125],
+        "p_correct": [0.75, 0.0, 0.2],
+        "blend": [0.1, 0.0, 0.7],
+        "equal": [1.0, 0.0, 1.0],
+    }
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=30), st.randoms())
+def test_an_average_row_is_that_of_the_trusted_in_any_order(rows, random):
+    shuffled = random.sample(rows, len(rows))
+    found = [
+        average_row(np.array([p for p, _ in some]), np.array([t for _, t in some]))
+        for some in (rows, shuffled)
+    ]
+    assert found[0] == found[1]
+    trusted = [p for p, t in rows if t] or [p for p, _ in rows]
+    assert abs(found[0] / UNIT - sum(trusted) / len(trusted)) < 1e-9
+
+
+@pytest.mark.parametrize("text", ["-0.1", "0.0000000000001", "x", "nan", ""])
+def test_fractions_have_twelve_places_and_are_not_negative(text):
+    with pytest.raises(InputError, match="share must be a"):
+        parts("share", text)
+
+
+@given(st.integers(0, UNIT))
+def test_fractions_read_back(value):
+    assert parts("share", f"{value // UNIT}.{value % UNIT:012d}") == value
+
+
+@given(st.integers(1, 10**6), st.sampled_from(["0.25", "0.5", "0.75"]))
+def test_volume_below_one_is_a_power_of_the_rows(kept, volume):
+    one = weigh_claims({"a": Claim(kept, kept)}, Rules(volume=volume))["a"]
+    # The power is cut to twelve places, and multiplied by the rows.
+    assert one / UNIT**2 == pytest.approx(kept ** float(volume), rel=1e-9, abs=kept / UNIT)

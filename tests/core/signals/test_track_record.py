@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anml.core.errors import InputError
-from anml.core.signals.track_record import DAY, Scored, TrackRule, replay, with_floor
+from anml.core.errors import AnmlError, InputError
+from anml.core.signals.track_record import DAY, SOURCES, Scored, TrackRule, in_order, replay, with_floor
 
 
 def after(qualities: list[float], at: float = 0.0, source: str = "gold") -> float:
@@ -88,3 +88,76 @@ def test_the_floor_cannot_fire_stage_one_for_self_attested_data():
     rule = TrackRule()
     assert 0.25 * rule.floor.r_min < 0.35
     assert 0.875 * rule.floor.r_min == pytest.approx(0.35)
+
+
+class TestSources:
+    @pytest.mark.parametrize("source", SOURCES)
+    def test_every_source_counts_as_much_as_it_is_worth(self, source):
+        found = replay([Scored(0.0, 1.0, source, "b")], 0.0)
+        assert found.good == pytest.approx(SOURCES[source])
+        rule = TrackRule()
+        assert found.r == pytest.approx(
+            (SOURCES[source] + rule.kappa * rule.r0) / (SOURCES[source] + rule.kappa)
+        )
+
+    def test_within_a_batch_the_best_source_takes_the_room(self):
+        weak, strong = Scored(0.0, 0.0, "held-out", "b"), Scored(0.0, 1.0, "gold", "b")
+        for events in ([weak, strong], [strong, weak]):
+            found = replay(events, 0.0)
+            assert (found.good, found.bad) == (1.0, 0.0)
+
+    def test_sources_that_leave_room_are_added(self):
+        found = replay([Scored(0.0, 1.0, "consensus", "b"), Scored(0.0, 0.0, "held-out", "b")], 0.0)
+        assert (found.good, found.bad) == (0.5, 0.25)
+
+    @given(st.floats(0, 1e9), st.sampled_from(sorted(SOURCES)))
+    def test_time_comes_first_in_order(self, at, source):
+        assert in_order(Scored(at, 0.0, source, "z")) < in_order(Scored(at + 1, 1.0, "gold", "a"))
+
+
+class TestMemory:
+    @given(st.integers(1, 400), st.floats(0, 1))
+    def test_no_more_evidence_is_remembered_than_the_cap(self, count, quality):
+        found = replay([Scored(0.0, quality, "gold", f"b{at}") for at in range(count)], 0.0)
+        assert found.good + found.bad <= TrackRule().cap + 1e-9
+        assert found.events == count
+
+    @given(st.floats(0, 3))
+    def test_evidence_halves_in_its_time(self, lives):
+        rule = TrackRule()
+        events = [Scored(0.0, 1.0, "gold", f"b{at}") for at in range(4)]
+        found = replay(events, lives * rule.half_life_days * DAY)
+        assert found.good == pytest.approx(4 * 0.5**lives)
+
+    def test_a_real_drop_counts_double_and_a_slip_does_not(self):
+        good = [Scored(float(at), 1.0, "gold", f"g{at}") for at in range(20)]
+        slip = replay([*good, Scored(30.0, 0.0, "gold", "s")], 30.0)
+        assert slip.bad == pytest.approx(1.0, rel=1e-3)
+        bad = [Scored(30.0 + at, 0.0, "gold", f"s{at}") for at in range(5)]
+        assert replay([*good, *bad], 40.0).bad > 5.0
+
+
+class TestEndorsement:
+    @given(st.floats(0, 50), st.integers(0, 10))
+    def test_trust_at_most_doubles_a_record(self, endorsed, events):
+        own = [Scored(0.0, 0.5, "gold", f"b{at}") for at in range(events)]
+        found = replay(own, 0.0, endorsed=endorsed)
+        assert found.endorsed == pytest.approx(min(endorsed, events))
+        assert found.r >= replay(own, 0.0).r - 1e-12
+
+    def test_trust_alone_is_no_record(self):
+        assert replay([], 0.0, endorsed=100.0).r == TrackRule().r0
+        assert replay([Scored(0.0, 1.0, "gold", "b")], 0.0, endorsed=-5.0).endorsed == 0
+
+
+@pytest.mark.parametrize(
+    ("event", "says"),
+    [
+        (Scored(0.0, 1.5, "gold", "b"), r"quality must lie in \[0, 1\], got 1.5"),
+        (Scored(0.0, 0.5, "rumour", "b"), "unknown reputation source 'rumour'; allowed: gold"),
+        (Scored(0.0, 0.5, "gold", "b", 1.5), r"must lie in \(0, 1\], got 1.5"),
+    ],
+)
+def test_what_is_wrong_with_an_event_is_said(event, says):
+    with pytest.raises(AnmlError, match=says):
+        replay([event], 1.0)
