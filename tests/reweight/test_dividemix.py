@@ -5,9 +5,15 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from plain_networks import made_blobs
 
 from anml.reweight.dividemix import _beta, _sharpened, dividemix, p_clean
 from anml.reweight.training import Plan
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    return made_blobs()
 
 
 def test_p_clean_separates_two_heaps():

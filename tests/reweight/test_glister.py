@@ -4,11 +4,17 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from plain_networks import made_blobs
 
 from anml.core.errors import InputError
 from anml.gradients.mlp import Networks, Shape, initialise
 from anml.reweight.glister import ROUNDS, _rounds, glister, subset
 from anml.reweight.training import Plan, as_rows
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    return made_blobs()
 
 
 def test_glister_takes_the_samples_that_agree_with_clean_data():

@@ -2,12 +2,17 @@
 
 import pytest
 import torch
-from plain_networks import loss, outputs
+from plain_networks import loss, made_blobs, outputs
 
 from anml.core.errors import InputError
 from anml.gradients.mlp import Shape, initialise
 from anml.reweight.learning_to_reweight import agreement, learning_to_reweight
 from anml.reweight.training import Plan, Rows, as_rows
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    return made_blobs()
 
 
 def test_weights_are_those_of_a_look_ahead_step(blobs):

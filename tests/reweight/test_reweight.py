@@ -2,12 +2,19 @@
 
 import numpy as np
 import pytest
+from plain_networks import made_blobs
 
 from anml.core.errors import InputError
 from anml.reweight.dividemix import dividemix
 from anml.reweight.glister import glister
 from anml.reweight.learning_to_reweight import learning_to_reweight
 from anml.reweight.training import Plan
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    return made_blobs()
+
 
 PLAN = Plan(hidden=(16,), epochs=30, batch=40, lr=1e-2)
 

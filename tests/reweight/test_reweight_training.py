@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from plain_networks import loss, outputs
+from plain_networks import loss, made_blobs, outputs
 
 from anml.core.errors import InputError
 from anml.gradients.mlp import Networks, Shape, initialise
@@ -18,6 +18,11 @@ from anml.reweight.training import (
     one_hot,
     start,
 )
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    return made_blobs()
 
 
 def test_gradient_is_that_of_autograd(blobs):
