@@ -7,7 +7,6 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_wine
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
@@ -17,15 +16,10 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
-from sklearn.svm import LinearSVC
 
 from anml import AnmlClassifier, AnmlRegressor
 from anml.adapters.sklearn import estimators
-from anml.adapters.sklearn.fitting import fit_weighted, seeded
-from anml.adapters.sklearn.held_out import PRIOR, folds_of, held_out, is_numeric
-from anml.adapters.sklearn.storage import load_model, save_model
 from anml.assess.assess import assess
-from anml.core.domain import Gate, Recipe, Weighting
 from anml.core.errors import AnmlError, InputError
 
 
@@ -151,193 +145,3 @@ def test_predictor_is_one_of_three(seen):
         AnmlClassifier(mixed()).fit(X.iloc[:1], y[:1])
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         AnmlClassifier(mixed()).fit(X, y[:-1])
-
-
-def test_what_counts_as_numbers():
-    words, numbers = pd.DataFrame({"a": ["x"]}), pd.DataFrame({"a": [1], "b": [True]})
-    assert not any(map(is_numeric, (words, [["x"]], [[np.nan]], [[np.inf]], sparse.eye(2), ["text"])))
-    assert not is_numeric(pl.DataFrame({"a": [1, None]}))
-    assert all(map(is_numeric, (numbers, [[1, 2.5]], np.eye(2), pl.DataFrame(numbers.to_dict("list")))))
-
-
-class TestHeldOut:
-    def test_items_stay_together_and_classes_are_spread(self):
-        codes = np.repeat([0, 1], 30)
-        item = np.arange(60) // 2
-        fold = folds_of(codes, item, 60, 0)
-        assert (fold[::2] == fold[1::2]).all()
-        assert np.bincount(fold).tolist() == [12] * 5
-        assert all(set(codes[fold == at]) == {0, 1} for at in range(5))
-        assert folds_of(codes, np.repeat(["a", "b"], 30), 60, 0).max() == 1
-
-    def test_nothing_is_predicted_by_who_saw_it(self):
-        class Remembers(ClassifierMixin, BaseEstimator):
-            def fit(self, X, y):
-                self.classes_, self.seen_ = np.unique(y), set(X[:, 0].tolist())
-                return self
-
-            def predict_proba(self, X):
-                assert not self.seen_ & set(X[:, 0].tolist())
-                return np.full((len(X), len(self.classes_)), 1 / len(self.classes_))
-
-        item = np.arange(40) // 4
-        y = np.arange(40) // 4 % 2
-        held_out(Remembers(), item[:, None], y, y, np.array([0, 1]), item, 0)
-
-    def test_a_class_that_a_fold_never_saw_has_its_share_of_the_prior(self):
-        y = np.array([0] * 10 + [1] * 10 + [2])
-        X = np.concatenate([np.zeros(10), np.ones(10), [9.0]])[:, None]
-        found = held_out(LogisticRegression(), X, y, y, np.arange(3), None, 0)
-        assert found[-1, 2] == pytest.approx(PRIOR / 21)
-        assert found.sum(axis=1) == pytest.approx(1)
-
-    @pytest.mark.parametrize("classes", [2, 3])
-    def test_decision_values_and_mere_choices(self, classes):
-        class Chooses(ClassifierMixin, BaseEstimator):
-            def fit(self, X, y):
-                self.classes_ = np.unique(y)
-                return self
-
-            def predict(self, X):
-                return X[:, 0].astype(int)
-
-        y = np.arange(60) % classes
-        X = np.column_stack([y, y == 0]).astype(float)
-        for learner in (LinearSVC(), Chooses()):
-            found = held_out(learner, X, y, y, np.arange(classes), None, 0)
-            assert found.shape == (60, classes)
-            assert found.sum(axis=1) == pytest.approx(1)
-            assert (found.argmax(axis=1) == y).all()
-            assert found.min() > 0
-
-    def test_one_class_left_to_learn_from(self):
-        y = np.array([0, 0, 0, 1])
-        found = held_out(LogisticRegression(), np.eye(4), y, y, np.arange(2), np.array([0, 0, 0, 1]), 0)
-        assert found[3] == pytest.approx([1 - PRIOR / 4, PRIOR / 4])
-
-
-def test_parts_of_a_pipeline_are_seeded_too():
-    made = seeded(make_pipeline(StandardScaler(), HistGradientBoostingClassifier()), 5)
-    assert made[-1].random_state == 5
-    assert seeded(LogisticRegression(random_state=1), 5).random_state == 1
-
-
-class TestSomeClassesAreNotKept:
-    def weighting(self, kept):
-        kept = np.asarray(kept)
-        return Weighting(kept / kept.sum(), kept, Gate("krum", ""), Recipe())
-
-    def fitted(self, learner, classes, kept, monkeypatch):
-        X, y = load_wine(return_X_y=True)
-        X, y = X[y < classes], y[y < classes]
-        weighting = self.weighting(np.isin(y, kept))
-
-        def only(x, labels, *rest, **more):
-            return replace(assess(x, labels, *rest, **more), weighting=weighting)
-
-        monkeypatch.setattr(estimators, "assess", only)
-        return AnmlClassifier(learner, recipe="uniform", random_state=0).fit(X, y), X
-
-    def test_probabilities_and_decisions_are_over_all_classes(self, monkeypatch):
-        learner = make_pipeline(StandardScaler(), LogisticRegression())
-        model, X = self.fitted(learner, 3, [0, 2], monkeypatch)
-        assert model.predict_proba(X).shape == model.decision_function(X).shape == (178, 3)
-        assert (model.predict_proba(X)[:, 1] == 0).all()
-        best = model.classes_[model.decision_function(X).argmax(axis=1)]
-        assert (best == model.predict(X)).all()
-        assert (model.classes_[model.predict_proba(X).argmax(axis=1)] == model.predict(X)).all()
-
-    def test_one_class_is_predicted_for_everything_and_said(self, monkeypatch):
-        with pytest.warns(UserWarning, match="only samples of class '1' were kept, and LogisticRegression"):
-            model, X = self.fitted(LogisticRegression(), 2, [1], monkeypatch)
-        assert set(model.predict(X)) == {1}
-        assert model.predict_proba(X)[0].tolist() == [0, 1]
-
-    def test_one_class_is_no_trouble_for_who_can_learn_it(self, monkeypatch):
-        model, X = self.fitted(None, 2, [1], monkeypatch)
-        assert set(model.predict(X)) == {1}
-        assert model.predict_proba(X).shape == (len(X), 2)
-
-    def test_other_errors_stay(self):
-        with pytest.raises(ValueError, match="NaN"):
-            fit_weighted(
-                LogisticRegression(), np.full((4, 1), np.nan), np.array([0, 1, 0, 1]),
-                self.weighting([True] * 4), np.random.default_rng(0),
-            )  # fmt: skip
-
-
-class TestKnown:
-    def fit(self, known, y=None, model=AnmlClassifier, **more):
-        X, classes = load_wine(return_X_y=True)
-        y = np.array(["red", "white", "blue"])[classes] if y is None else y
-        return model(LogisticRegression(solver="newton-cholesky") if model is AnmlClassifier else Ridge(),
-                     recipe="uniform", random_state=0).fit(X, y, known=known, **more), y  # fmt: skip
-
-    def test_right_labels(self, seen):
-        _, y = self.fit(["red", "blue", "pink"] + [None] * 175)
-        _, codes, known = seen[0]
-        assert y[0] == "red"
-        assert known.truth.tolist()[:4] == [1, 0, -1, -1]
-        assert known.wrong.tolist()[:4] == [False, True, True, False]
-        assert known.verification[:4].tolist() == [0.92, 0.07, 0.07, 0.25]
-        assert codes[0] == 1
-
-    @pytest.mark.parametrize("gap", [None, np.nan, pd.NA])
-    def test_gaps_of_any_kind(self, gap, seen):
-        self.fit(pd.Series(["red", gap] + [gap] * 176, dtype=object))
-        assert seen[0][2].truth.tolist() == [1] + [-1] * 177
-
-    def test_marks(self, seen):
-        mark = np.arange(178) < 100
-        self.fit(mark)
-        _, codes, known = seen[0]
-        assert known.truth.tolist() == np.where(mark, codes, -1).tolist()
-        assert (known.wrong == ~mark).all()
-        self.fit([True, False] + [None] * 176)
-        assert seen[1][2].wrong.sum() == 1
-
-    def test_numbered_classes_as_floats_with_gaps(self, seen):
-        y = load_wine().target
-        self.fit(np.r_[y[:3].astype(float), [np.nan] * 175], y)
-        assert seen[0][2].truth.tolist()[:4] == [0, 0, 0, -1]
-
-    def test_numbers(self, seen):
-        y = np.arange(178.0)
-        self.fit([0.0, 5.0] + [None] * 176, y, AnmlRegressor)
-        np.testing.assert_array_equal(seen[0][2].truth[:3], [0.0, 5.0, np.nan])
-        self.fit([True, False] + [None] * 176, y, AnmlRegressor)
-        assert seen[1][2].wrong.tolist()[:3] == [False, True, False]
-
-    def test_an_item_has_one_right_label_and_v_that_was_given_stays(self, seen):
-        self.fit(["red"] + [None] * 177, item=np.arange(178) // 2, verification=[0.5] * 178)
-        assert seen[0][2].truth.tolist()[:3] == [1, 1, -1]
-        assert set(seen[0][2].verification) == {0.5}
-
-    @pytest.mark.parametrize(
-        ("known", "said"),
-        [
-            (["red"], "known must be one value per sample: 178 expected, got 1"),
-            (
-                ["pink"] * 178,
-                r"known must hold labels \('blue', 'red', 'white'\), or true and false, got 'pink'",
-            ),
-        ],
-    )
-    def test_bad_values(self, known, said):
-        with pytest.raises(InputError, match=said):
-            self.fit(known)
-
-    def test_bad_numbers(self):
-        with pytest.raises(InputError, match="known must be numbers"):
-            self.fit(["x"] + [None] * 177, np.arange(178.0), AnmlRegressor)
-
-
-def test_a_loaded_model_keeps_what_it_learned_of_contributors(tmp_path):
-    X, y = load_wine(return_X_y=True)
-    model = AnmlClassifier(random_state=0).fit(X, y, contributor=["ann", "bob"] * 89)
-    save_model(model, tmp_path / "with")
-    again = load_model(tmp_path / "with")
-    assert again.reputation_.equals(model.reputation_)
-    assert again.predictor_ == "anml"
-    save_model(AnmlClassifier(random_state=0).fit(X, y), tmp_path / "without")
-    assert load_model(tmp_path / "without").reputation_ is None

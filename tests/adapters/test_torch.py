@@ -33,47 +33,6 @@ def test_a_training_loop_with_the_users_own_module():
     assert weighted_loss(each, weighting.sample_weight()) < each.mean()
 
 
-class TestSampler:
-    weighting = anml.weigh(np.linspace(0.1, 1, 20), recipe="krum")
-
-    def test_epochs_differ_and_repeat(self):
-        sampler = WeightedSampler(self.weighting, seed=1)
-        first, again = list(sampler), list(sampler)
-        sampler.set_epoch(1)
-        assert first == again != list(sampler)
-
-    def test_never_draws_what_is_not_kept(self):
-        assert set(WeightedSampler(self.weighting, size=5000)) == set(np.flatnonzero(self.weighting.kept))
-
-    def test_replicas_share_one_set_of_draws_evenly(self):
-        whole = list(WeightedSampler(self.weighting, size=101))
-        parts = [list(WeightedSampler(self.weighting, size=101, rank=rank, replicas=4)) for rank in range(4)]
-        assert [len(part) for part in parts] == [25] * 4
-        assert sorted(row for part in parts for row in part) == sorted(whole[:100])
-
-    def test_bad_rank(self):
-        with pytest.raises(InputError, match=r"rank must lie in \[0, 1\], got 2"):
-            WeightedSampler(self.weighting, rank=2, replicas=2)
-
-
-class TestLoss:
-    def test_equal_weights_are_the_plain_mean(self):
-        each = torch.tensor([1.0, 2.0, 6.0])
-        assert weighted_loss(each, [5.0, 5.0, 5.0]) == pytest.approx(3.0)
-
-    def test_gradient_follows_the_weights(self):
-        each = torch.tensor([1.0, 2.0], requires_grad=True)
-        weighted_loss(each, [3.0, 1.0]).backward()
-        torch.testing.assert_close(each.grad, torch.tensor([0.75, 0.25]))
-
-    def test_all_zero_is_zero_not_nan(self):
-        assert weighted_loss(torch.tensor([1.0, 2.0]), [0.0, 0.0]) == 0
-
-    def test_reduced_loss_is_refused(self):
-        with pytest.raises(InputError, match='reduction="none"'):
-            weighted_loss(torch.tensor(1.0), [1.0, 1.0])
-
-
 @pytest.mark.parametrize(
     ("x", "y", "said"),
     [
@@ -86,11 +45,3 @@ class TestLoss:
 def test_samples_that_do_not_fit_are_refused(x, y, said):
     with pytest.raises(InputError, match=said):
         module_quality(nn.Linear(3, 2), x, y)
-
-
-def test_a_sampler_takes_a_weighting_and_a_seed():
-    with pytest.raises(InputError, match=r"what anml\.weigh returns or a Reweigher, got list"):
-        WeightedSampler([1.0, 2.0])
-    for seed in (-1, 0.5):
-        with pytest.raises(InputError, match="seed must"):
-            WeightedSampler(TestSampler.weighting, seed=seed)

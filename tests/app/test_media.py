@@ -7,9 +7,8 @@ from sklearn.metrics import average_precision_score
 
 import anml
 from anml.app.demo_images import SHAPES, demo_pictures, drawn
-from anml.core.errors import AnmlError, InputError, UnsupportedError
+from anml.core.errors import AnmlError, InputError
 from anml.intake.pictures import Pictures, read_folder
-from anml.predictors.embed import Named, embedded, embedder
 
 
 @pytest.fixture(scope="module")
@@ -109,55 +108,7 @@ class TestTexts:
         assert "the stock fell again, number" in audit.report(tmp_path / "r.html").read_text()
 
 
-class TestEmbedders:
-    @pytest.mark.parametrize(
-        ("wanted", "said"),
-        [
-            ("resnet", "embed must be a function or one of torchvision:NAME, timm:NAME"),
-            ("openai:ada", "embed must be a function or one of"),
-        ],
-    )
-    def test_names_that_do_not_exist(self, wanted, said):
-        with pytest.raises(InputError, match=said):
-            embedder(wanted)
-
-    @pytest.mark.parametrize("wanted", ["timm:vit_tiny", "sentence-transformers:all-MiniLM-L6-v2"])
-    def test_a_package_that_is_missing_is_named(self, wanted):
-        if __import__("importlib").util.find_spec(wanted.split(":")[0].replace("-", "_")):
-            pytest.skip("it is there")
-        with pytest.raises(UnsupportedError, match="needs the package"):
-            embedder(wanted)
-
-    def test_equal_contents_are_embedded_once(self):
-        asked = []
-
-        def embed(contents):
-            asked.extend(contents)
-            return [[float(len(content))] for content in contents]
-
-        found = embedded(Named(embed, None), ["h1", "h2", "h1"], ["a", "bb", "a"].__getitem__)
-        assert asked == ["a", "bb"]
-        assert found.tolist() == [[1.0], [2.0], [1.0]]
-
-    @pytest.mark.parametrize(
-        ("returned", "said"),
-        [
-            ([[1.0]], "one vector each for 2 contents"),
-            ([[1.0], ["x"]], "must return numbers"),
-            ([[1.0], [float("nan")]], "missing or infinite"),
-        ],
-    )
-    def test_what_a_function_returns_is_checked(self, returned, said):
-        with pytest.raises(InputError, match=said):
-            embedded(Named(lambda _: returned, None), ["h1", "h2"], ["a", "b"].__getitem__)
-
-    def test_a_damaged_cache_is_made_anew(self, tmp_path):
-        named = Named(lambda contents: [[1.0]] * len(contents), "key")
-        embedded(named, ["h"], ["a"].__getitem__, tmp_path)
-        next(tmp_path.glob("*.npz")).write_bytes(b"nothing")
-        assert embedded(named, ["h"], ["a"].__getitem__, tmp_path).tolist() == [[1.0]]
-
-    def test_embed_without_a_column(self):
-        frame = pl.DataFrame({"a": [1.0, 2.0, 3.0, 4.0], "label": ["x", "y", "x", "y"]})
-        with pytest.raises(AnmlError, match="no column of pictures or of texts"):
-            anml.audit(frame, embed=lambda x: x)
+def test_embed_without_a_column():
+    frame = pl.DataFrame({"a": [1.0, 2.0, 3.0, 4.0], "label": ["x", "y", "x", "y"]})
+    with pytest.raises(AnmlError, match="no column of pictures or of texts"):
+        anml.audit(frame, embed=lambda x: x)

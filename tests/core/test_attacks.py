@@ -1,3 +1,5 @@
+import inspect
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -182,3 +184,81 @@ def test_a_factor_that_is_no_other_unit_is_refused(factor):
 def test_what_are_no_numbers_is_refused(y):
     with pytest.raises(InputError, match="one finite value per sample"):
         attacks.random_targets(y, np.array([True, False]), np.random.default_rng(0))
+
+
+def marked_by(name):
+    """Attacks that are told which samples to change, by their signature."""
+    return "which" in inspect.signature(name).parameters
+
+
+ATTACKS = {
+    name: attack
+    for name, attack in inspect.getmembers(attacks, inspect.isfunction)
+    if attack.__module__ == attacks.__name__ and not name.startswith("_") and marked_by(attack)
+}
+
+
+def made_case(seed, n=40):
+    """Arguments by name, for any attack; whole contributors are marked."""
+    rng = np.random.default_rng(seed)
+    contributor = np.arange(n) % 8
+    return {
+        "x": rng.normal(size=(n, 3)),
+        "y": np.arange(n) // 2 % CLASSES,
+        "which": np.isin(contributor, [1, 4]),
+        "classes": CLASSES,
+        "rng": np.random.default_rng(seed),
+        "contributor": contributor,
+        "identities": 3,
+        "share": 0.5,
+    }
+
+
+def launched(name, case):
+    """What an attack changed, part by part, and what each part was before."""
+    asked = inspect.signature(ATTACKS[name]).parameters
+    found = ATTACKS[name](**{key: value for key, value in case.items() if key in asked})
+    before = {"align_poison": ("x", "y"), "split_identity": ("contributor",), "honest_first": ("which",)}
+    parts = found if isinstance(found, tuple) else (found,)
+    return [(np.asarray(case[of]), part) for of, part in zip(before.get(name, ("y",)), parts, strict=True)]
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+class TestEveryAttack:
+    @given(seed=st.integers(0, 99))
+    @settings(max_examples=10)
+    def test_changes_marked_samples_only_and_some_of_them(self, name, seed):
+        case = made_case(seed)
+        changed = np.zeros(40, dtype=bool)
+        for before, after in launched(name, case):
+            assert after.shape == before.shape
+            changed |= (before != after).reshape(40, -1).any(axis=1)
+        assert changed.any()
+        assert not changed[~case["which"]].any()
+
+    def test_leaves_what_it_was_given_alone(self, name):
+        case = made_case(0)
+        kept = {key: value.copy() for key, value in case.items() if isinstance(value, np.ndarray)}
+        launched(name, case)
+        for key, value in kept.items():
+            np.testing.assert_array_equal(case[key], value)
+
+    def test_the_same_seed_gives_the_same_attack(self, name):
+        for (_, one), (_, two) in zip(
+            launched(name, made_case(3)), launched(name, made_case(3)), strict=True
+        ):
+            np.testing.assert_array_equal(one, two)
+
+    def test_nobody_marked_is_nobody_attacked(self, name):
+        case = made_case(1) | {"which": np.zeros(40, dtype=bool)}
+        for before, after in launched(name, case):
+            np.testing.assert_array_equal(before, after)
+
+    @pytest.mark.parametrize("which", [np.ones(39, dtype=bool), np.ones(40), np.ones((40, 1), dtype=bool)])
+    def test_marks_are_one_true_or_false_per_sample(self, name, which):
+        with pytest.raises(InputError, match="which must be one True or False per sample: 40 expected"):
+            launched(name, made_case(0) | {"which": which})
+
+
+def test_every_attack_of_the_module_is_covered():
+    assert len(ATTACKS) >= 11

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from anml.core.attribute import attribute, chain_factor, shrunk_by_group
 from anml.core.domain import Signals
 from anml.core.errors import InputError
-from anml.core.stats import mean_interval, paired, wilson
 from anml.core.weigh import weigh
 
 
@@ -65,33 +64,6 @@ class TestShrinkage:
 
     def test_one_contributor(self):
         assert shrunk_by_group(np.array([1.0, 0.0]), np.array([0, 0])).mean == pytest.approx([0.5])
-
-
-class TestIntervals:
-    def test_wilson_by_hand(self):
-        low, high = wilson(0.9, 10)
-        assert (low, high) == (pytest.approx(0.5958, abs=1e-4), pytest.approx(0.9821, abs=1e-4))
-
-    def test_small_counts_are_honest(self):
-        """The interval of nine values in [0, 1] covers the true mean at least about as often as it says."""
-        rng = np.random.default_rng(0)
-        for a, b in ((8, 2), (1, 1), (0.5, 0.5), (20, 1)):
-            means = rng.beta(a, b, size=(4000, 9)).mean(axis=1)
-            low, high = wilson(means, 9)
-            assert ((low <= a / (a + b)) & (a / (a + b) <= high)).mean() > 0.93
-
-    def test_paired(self):
-        result = paired([2.0, 4.0, 6.0], [1.0, 2.0, 3.0])
-        assert result.difference.mean == 2
-        assert result.d == pytest.approx(2.0)
-        assert result.p == pytest.approx(0.0742, abs=1e-4)
-
-    def test_paired_without_spread(self):
-        assert paired([1.0, 1.0], [1.0, 1.0]).p == 1
-        assert paired([2.0, 2.0], [1.0, 1.0]).p == 0
-
-    def test_one_trial_says_nothing(self):
-        assert mean_interval([3.0]) == (3.0, -np.inf, np.inf)
 
 
 class TestChains:

@@ -2,9 +2,11 @@
 
 import hashlib
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from anml.core.errors import InputError
 from anml.core.merkle import EMPTY_ROOT, Tree, leaf_hash, node_hash, verify_consistency, verify_inclusion
 
 
@@ -58,3 +60,47 @@ def test_a_changed_leaf_breaks_proofs(n, data):
     changed[j] = leaf_hash(b"other")
     assert Tree(changed).root != Tree(leaves).root
     assert not verify_inclusion(leaves[i], i, n, Tree(changed).inclusion(i), Tree(leaves).root) or i == j
+
+
+@given(st.integers(1, 60), st.data())
+def test_a_proof_holds_for_its_place_and_size_alone(n, data):
+    i, j = data.draw(st.integers(0, n - 1)), data.draw(st.integers(0, n - 1))
+    leaves = grow(n)
+    tree = Tree(leaves)
+    assert verify_inclusion(leaves[i], j, n, tree.inclusion(i), tree.root) == (i == j)
+    assert not verify_inclusion(leaves[i], n, n, tree.inclusion(i), tree.root)
+    assert not verify_inclusion(leaves[i], -1, n, tree.inclusion(i), tree.root)
+
+
+@given(st.integers(1, 200))
+def test_paths_are_as_short_as_the_tree_is_high(n):
+    tree = Tree(grow(n))
+    assert max(len(tree.inclusion(i)) for i in range(n)) <= (n - 1).bit_length()
+    assert len(tree) == n
+    assert tree.leaves == grow(n)
+
+
+def test_a_leaf_is_never_taken_for_a_node():
+    """The prefixes differ: two leaves cannot be passed off as one entry that holds their hashes."""
+    left, right = leaf_hash(b"a"), leaf_hash(b"b")
+    assert leaf_hash(left + right) != node_hash(left, right)
+
+
+@pytest.mark.parametrize(
+    ("ask", "says"),
+    [
+        (lambda tree: tree.inclusion(3), "leaf 3 is not in a tree of 3 leaves"),
+        (lambda tree: tree.inclusion(-1), "leaf -1 is not in a tree"),
+        (lambda tree: tree.consistency(0), "an older tree has between 1 and 3 leaves, got 0"),
+        (lambda tree: tree.consistency(4), "got 4"),
+    ],
+)
+def test_what_is_not_in_the_tree_is_said(ask, says):
+    with pytest.raises(InputError, match=says):
+        ask(Tree(grow(3)))
+
+
+@pytest.mark.parametrize(("old", "new"), [(0, 5), (6, 5)])
+def test_no_tree_grows_from_nothing_or_shrinks(old, new):
+    tree = Tree(grow(new))
+    assert not verify_consistency(old, EMPTY_ROOT, new, tree.root, [])

@@ -113,3 +113,31 @@ def test_tiers_are_dealt_evenly_and_attackers_are_the_bad_ones():
 def test_bad_input_is_one_sentence(call, error, says):
     with pytest.raises(error, match=says):
         call(np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("name", scenarios.SCENARIOS)
+class TestEveryScenario:
+    def test_credentials_lie_in_the_ranges_it_names(self, name):
+        chosen = scenarios.SCENARIOS[name]
+        v, r = scenarios.draw_credentials(BAD, name, np.random.default_rng(4))
+        for found, honest, bad in ((v, chosen.honest_v, chosen.bad_v), (r, chosen.honest_r, chosen.bad_r)):
+            for mine, credential in ((found[~BAD], honest), (found[BAD], bad)):
+                inside = np.zeros(len(mine), dtype=bool)
+                for low, high in (credential.having, credential.lacking):
+                    inside |= (mine >= low) & (mine <= high)
+                assert inside.all()
+
+    def test_as_many_have_a_credential_as_it_says(self, name):
+        chosen = scenarios.SCENARIOS[name]
+        v, _ = scenarios.draw_credentials(BAD, name, np.random.default_rng(5))
+        for mine, credential in ((v[~BAD], chosen.honest_v), (v[BAD], chosen.bad_v)):
+            if credential.having[0] >= credential.lacking[1]:
+                having = (mine >= credential.having[0]).mean()
+                assert having == pytest.approx(credential.share, abs=0.02)
+
+    def test_the_same_seed_draws_the_same(self, name):
+        one, two = (scenarios.draw_credentials(BAD, name, np.random.default_rng(6)) for _ in range(2))
+        np.testing.assert_array_equal(one, two)
+
+    def test_a_name_and_the_scenario_itself_are_one(self, name):
+        assert scenarios.scenario_of(name) is scenarios.scenario_of(scenarios.SCENARIOS[name])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from anml.core.combine import COMBINERS, correlation, softmax, softmax_blend
 from anml.core.domain import Recipe, Signals, Weighting
-from anml.core.errors import InputError, UnknownNameError
+from anml.core.errors import InputError
 from anml.core.selection import draw, keep_top
 from anml.core.weigh import RECIPES, recipe_of, weigh, weigh_signals
 
@@ -263,49 +263,3 @@ class TestContributorLevel:
     def test_needs_contributors(self):
         with pytest.raises(InputError, match="contributor level"):
             weigh([0.5, 0.5], recipe=Recipe("multiplicative", level="contributor"))
-
-
-class TestDraw:
-    def test_follows_the_weights(self):
-        rows = draw(np.array([0.7, 0.3, 0.0]), 20_000, np.random.default_rng(1))
-        counts = np.bincount(rows, minlength=3) / 20_000
-        np.testing.assert_allclose(counts, [0.7, 0.3, 0.0], atol=0.02)
-
-    def test_same_seed_same_rows(self):
-        one, two = (draw(np.ones(9), 9, np.random.default_rng(3)) for _ in range(2))
-        np.testing.assert_array_equal(one, two)
-
-    def test_nothing_to_draw(self):
-        with pytest.raises(InputError, match="at least 1"):
-            draw(np.ones(3), 0, np.random.default_rng(0))
-
-
-class TestBadRecipes:
-    @pytest.mark.parametrize(
-        "knob",
-        [
-            {"alpha": 1.1},
-            {"tau_s": 0.0},
-            {"tau_h": -0.1},
-            {"tau_c": 2},
-            {"keep": 0.0},
-            {"keep": 1.5},
-            {"tau_n": 2},
-        ],
-    )
-    def test_knobs_out_of_range_name_what_is_allowed(self, knob):
-        (name,) = knob
-        with pytest.raises(InputError, match=rf"{name} must lie in"):
-            Recipe(**knob)
-
-    def test_unknown_names(self):
-        with pytest.raises(UnknownNameError, match="recipe 'krumm'"):
-            weigh([0.5], recipe="krumm")
-        with pytest.raises(UnknownNameError, match="combiner"):
-            weigh([0.5], recipe=Recipe("nonsense"))
-        with pytest.raises(UnknownNameError, match="signal 'x'"):
-            Recipe(use=("q", "x"))
-        with pytest.raises(UnknownNameError, match="recipe setting 'kep'"):
-            weigh([0.5], recipe={"kep": 0.5})
-        with pytest.raises(InputError, match="recipe must be"):
-            weigh([0.5], recipe=3)

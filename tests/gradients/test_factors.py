@@ -1,60 +1,24 @@
 """Factor products against explicit gradients from torch.func, for networks of every depth."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 import torch
-from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, SGDClassifier
-from sklearn.neural_network import MLPClassifier, MLPRegressor
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.tree import DecisionTreeClassifier
 from torch import nn
 
-from anml.adapters.sklearn import mlp as own
-from anml.adapters.sklearn.sources import sklearn_factors
-from anml.core.errors import UnknownNameError, UnsupportedError
-from anml.gradients.factors import Dense, Factors, dense_factors, network_factors
+from anml.gradients.factors import (
+    _ACTIVATIONS,
+    Dense,
+    LayerFactor,
+    dense_factors,
+    explicit,
+    formed_part,
+    network_factors,
+)
 from anml.gradients.mlp import Shape, initialise
 from anml.gradients.modules import module_factors
+from formed_gradients import assert_same_distances, distances, explicit_gradients, stack
 
-SMALL_REGRESSOR = MLPRegressor(hidden_layer_sizes=(5,), solver="lbfgs", max_iter=9000, random_state=0)
 HIDDEN = [(), (8,), (8, 6), (9, 7, 5)]
-
-
-def explicit_gradients(module: nn.Module, x: torch.Tensor, y: torch.Tensor, loss) -> torch.Tensor:
-    """Gradients formed one by one, in double precision."""
-    params = {name: p.detach() for name, p in module.named_parameters()}
-
-    def one(p, sample, target):
-        out = torch.func.functional_call(module, p, (sample.unsqueeze(0),))
-        return loss(out, target.unsqueeze(0))
-
-    found = torch.func.vmap(torch.func.grad(one), in_dims=(None, 0, 0))(params, x, y)
-    return torch.cat([g.flatten(1) for g in found.values()], dim=1)
-
-
-def distances(factors: Factors) -> torch.Tensor:
-    norms = factors.norms()
-    return norms.unsqueeze(1) + norms - 2 * factors.products(factors)
-
-
-def assert_same_distances(factors: Factors, gradients: torch.Tensor, tolerance: float) -> None:
-    expected = torch.cdist(gradients.double(), gradients.double()).square()
-    off = ~torch.eye(len(gradients), dtype=torch.bool)
-    # Equal gradients are 0 apart up to what double precision loses of their lengths.
-    nothing = 1e-11 * float(gradients.double().square().sum(dim=1).max().clamp_min(0.1))
-    relative = (distances(factors).double() - expected)[off].abs() / expected[off].clamp_min(nothing)
-    assert float(relative.max()) < tolerance
-
-
-def stack(widths: list[int], activation=nn.ReLU) -> nn.Sequential:
-    torch.manual_seed(0)
-    layers: list[nn.Module] = []
-    for fan_in, fan_out in pairwise(widths):
-        layers += [nn.Linear(fan_in, fan_out), activation()]
-    return nn.Sequential(*layers[:-1])
 
 
 def some_data(n: int = 30, d: int = 5, classes: int = 3):
@@ -106,141 +70,71 @@ class _Scale(nn.Module):
         return x + 0 * self.nothing
 
 
-class TestModules:
-    def test_convolutions_go_through_torch_func(self):
-        torch.manual_seed(0)
-        module = nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.Flatten(), nn.Linear(2 * 6 * 6, 3))
-        x, y = torch.randn(10, 1, 8, 8), torch.arange(10) % 3
-        factors = module_factors(module, x, y, "softmax")
-        gradients = explicit_gradients(module, x, y, nn.functional.cross_entropy)
-        torch.testing.assert_close(factors.norms(), gradients.square().sum(1))
+class TestLayerFactor:
+    def test_by_hand(self):
+        # Input (1, 2), delta 3: gradients (3, 6) and 3 for the bias; squares sum to 9 + 36 + 9.
+        part = LayerFactor(torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0]]))
+        assert part.formed().tolist() == [[3, 6, 3]]
+        assert part.norms().tolist() == [54]
+        assert part.products(part).tolist() == [[54]]
 
-    def test_too_large_for_memory_is_one_clear_sentence(self):
-        module = nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(72, 3))
-        with pytest.raises(UnsupportedError, match=r"Conv2d.*10 samples x 239 parameters.*limit"):
-            module_factors(module, torch.randn(10, 1, 8, 8), torch.arange(10) % 3, "softmax", limit_bytes=100)
-
-    def test_a_layer_used_twice_is_not_read_from_factors(self):
-        torch.manual_seed(0)
-        layer = nn.Linear(4, 4)
-        module = nn.Sequential(layer, nn.ReLU(), layer)
-        x, y = torch.randn(8, 4), torch.arange(8) % 4
-        factors = module_factors(module, x, y, "softmax")
-        gradients = explicit_gradients(module, x, y, nn.functional.cross_entropy)
-        torch.testing.assert_close(factors.norms(), gradients.square().sum(1))
-
-    def test_no_parameters(self):
-        with pytest.raises(UnsupportedError, match="no trainable parameters"):
-            module_factors(nn.ReLU(), torch.randn(3, 2), torch.tensor([0, 1, 0]), "softmax")
-
-    def test_module_is_left_as_it_was(self):
-        module = stack([5, 4, 3]).train()
-        before = [p.clone() for p in module.parameters()]
-        x, y, _ = some_data()
-        module_factors(module, x, y, "softmax")
-        assert module.training
-        assert all(p.grad is None for p in module.parameters())
-        assert all(torch.equal(a, b) for a, b in zip(before, module.parameters(), strict=True))
-
-    def test_binary_module_with_one_output(self):
-        module, (x, _, _) = stack([5, 4, 1]), some_data()
-        y = (torch.arange(30) % 2).float()
-        factors = module_factors(module, x, y, "logistic")
-
-        def bce(out, target):
-            return nn.functional.binary_cross_entropy_with_logits(out[:, 0], target)
-
-        assert_same_distances(factors, explicit_gradients(module, x, y, bce), 1e-3)
-
-
-class TestSklearnModels:
-    def assert_matches_module(self, model, x, y, weights, biases, activation, loss):
-        widths = [weights[0].shape[0], *(w.shape[1] for w in weights)]
-        module = stack(widths, activation).double()
-        with torch.no_grad():
-            for layer, w, b in zip(
-                [m for m in module if isinstance(m, nn.Linear)], weights, biases, strict=True
-            ):
-                layer.weight.copy_(torch.tensor(w.T))
-                layer.bias.copy_(torch.tensor(b))
-        factors = sklearn_factors(model, x, y)
-        assert_same_distances(
-            factors, explicit_gradients(module, torch.tensor(x), torch.tensor(y), loss), 1e-4
+    @pytest.mark.parametrize("bias", [True, False])
+    def test_products_are_those_of_formed_gradients(self, bias):
+        generator = torch.Generator().manual_seed(0)
+        part = LayerFactor(
+            torch.randn(5, 3, generator=generator), torch.randn(5, 2, generator=generator), bias
         )
+        whole = part.formed()
+        torch.testing.assert_close(part.products(part), whole @ whole.T)
+        torch.testing.assert_close(part.norms(), whole.square().sum(1))
+        torch.testing.assert_close(part.take(slice(1, 3)).formed(), whole[1:3])
+        torch.testing.assert_close(part.take(slice(0, 2)).joined([part.take(slice(2, 5))]).formed(), whole)
 
-    def data(self, classes):
-        rng = np.random.default_rng(1)
-        x = rng.normal(size=(40, 4))
-        return (
-            x,
-            np.argmax(x[:, :classes] + rng.normal(size=(40, classes)), axis=1),
-            x @ [1.0, 2.0, 0.0, -1.0],
-        )
+    def test_formed_gradients_are_a_layer_with_delta_one(self):
+        gradients = torch.arange(6.0).reshape(2, 3)
+        assert torch.equal(formed_part(gradients).formed(), gradients)
+        found = explicit(gradients, torch.zeros(2))
+        torch.testing.assert_close(found.products(found), gradients @ gradients.T)
 
-    def test_logistic_regression(self):
-        x, y, _ = self.data(3)
-        model = LogisticRegression().fit(x, y)
-        self.assert_matches_module(
-            model, x, y, [model.coef_.T], [model.intercept_], nn.ReLU, nn.functional.cross_entropy
-        )
+    def test_room_that_was_given_is_used_and_changes_nothing(self):
+        x, codes, _ = some_data()
+        factors = network_factors(initialise(Shape(5, (8, 6), 3), [3]), x, codes, "classification")
+        room = torch.full((3, 30 * 30), torch.nan)
+        torch.testing.assert_close(factors.products(factors, room), factors.products(factors))
 
-    @pytest.mark.parametrize("model", [LogisticRegression(), SGDClassifier(loss="log_loss", random_state=0)])
-    def test_binary_logistic(self, model):
-        x, y, _ = self.data(2)
-        model.fit(x, y)
 
-        def bce(out, target):
-            return nn.functional.binary_cross_entropy_with_logits(out[:, 0], target.double())
-
-        self.assert_matches_module(model, x, y, [model.coef_.T], [model.intercept_], nn.ReLU, bce)
-
-    @pytest.mark.parametrize("activation", ["relu", "tanh", "logistic", "identity"])
-    def test_mlp_classifier(self, activation):
-        x, y, _ = self.data(3)
-        model = MLPClassifier(
-            (6, 5), activation=activation, solver="lbfgs", alpha=0.1, max_iter=9000, random_state=0
-        ).fit(x, y)
-        kind = {"relu": nn.ReLU, "tanh": nn.Tanh, "logistic": nn.Sigmoid, "identity": nn.Identity}[activation]
-        self.assert_matches_module(
-            model, x, y, model.coefs_, model.intercepts_, kind, nn.functional.cross_entropy
-        )
-
-    @pytest.mark.parametrize("model", [LinearRegression(), Ridge(), SMALL_REGRESSOR])
-    def test_regressors(self, model):
-        x, _, y = self.data(2)
-        y = y + np.random.default_rng(0).normal(size=len(y))
-        model.fit(x, y)
-        linear = not hasattr(model, "coefs_")
-        weights = [np.atleast_2d(model.coef_).T] if linear else model.coefs_
-        biases = [np.atleast_1d(model.intercept_)] if linear else model.intercepts_
-
-        def squared(out, target):
-            return (out[:, 0] - target).square().mean()
-
-        self.assert_matches_module(model, x, y, weights, biases, nn.ReLU, squared)
-
-    def test_pipelines_are_followed(self):
-        x, y, _ = self.data(3)
-        pipeline = make_pipeline(StandardScaler(), LogisticRegression()).fit(x, y)
-        direct = sklearn_factors(pipeline[-1], pipeline[0].transform(x), y)
-        torch.testing.assert_close(sklearn_factors(pipeline, x, y).norms(), direct.norms())
-
-    @pytest.mark.parametrize("model", [own.MLPClassifier(epochs=5), own.MLPRegressor(epochs=5)])
-    def test_our_own_estimators(self, model):
-        x, codes, values = self.data(3)
-        y = codes if isinstance(model, own.MLPClassifier) else values
-        assert len(sklearn_factors(model.fit(x, y), x, y).layers) == 3
-
-    def test_no_intercept_means_no_bias(self):
-        x, _, y = self.data(2)
-        assert not sklearn_factors(Ridge(fit_intercept=False).fit(x, y), x, y).layers[0].bias
-
-    def test_trees_have_no_gradients(self):
-        x, y, _ = self.data(2)
-        with pytest.raises(UnsupportedError, match="DecisionTreeClassifier has no per-sample gradients"):
-            sklearn_factors(DecisionTreeClassifier().fit(x, y), x, y)
-
-    def test_unknown_activation(self):
-        dense = Dense([torch.ones(2, 2)], [None], "sine", "softmax")
-        with pytest.raises(UnknownNameError, match="activation 'sine'"):
-            dense_factors(dense, torch.ones(1, 2), torch.tensor([0]))
+@pytest.mark.parametrize("activation", _ACTIVATIONS)
+@pytest.mark.parametrize("loss", ["softmax", "logistic", "squared"])
+def test_stacks_of_layers_with_every_activation_and_loss(activation, loss):
+    """Gradients of a stack from elsewhere, against autograd."""
+    generator = torch.Generator().manual_seed(0)
+    outputs = 3 if loss == "softmax" else 1
+    weights = [
+        torch.randn(4, 5, generator=generator, dtype=torch.float64),
+        torch.randn(5, outputs, generator=generator, dtype=torch.float64),
+    ]
+    biases = [torch.randn(5, generator=generator, dtype=torch.float64), None]
+    x = torch.randn(6, 4, generator=generator, dtype=torch.float64)
+    target = torch.arange(6) % (3 if loss == "softmax" else 2)
+    target = target.double() if loss == "squared" else target
+    found = dense_factors(Dense(weights, biases, activation, loss), x, target)
+    leaves = [
+        weights[0].clone().requires_grad_(),
+        biases[0].clone().requires_grad_(),
+        weights[1].clone().requires_grad_(),
+    ]
+    rows, losses = [], []
+    for at in range(6):
+        out = _ACTIVATIONS[activation](x[at] @ leaves[0] + leaves[1]) @ leaves[2]
+        each = {
+            "softmax": lambda out=out, at=at: nn.functional.cross_entropy(out[None], target[at : at + 1]),
+            "logistic": lambda out=out, at=at: nn.functional.binary_cross_entropy_with_logits(
+                out[0], target[at].double()
+            ),
+            "squared": lambda out=out, at=at: (out[0] - target[at]).square(),
+        }[loss]()
+        losses.append(each.detach())
+        rows.append(torch.cat([g.flatten() for g in torch.autograd.grad(each, leaves)]))
+    wanted = torch.stack(rows)
+    torch.testing.assert_close(found.products(found), wanted @ wanted.T)
+    torch.testing.assert_close(found.loss, torch.stack(losses))

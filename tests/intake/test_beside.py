@@ -191,6 +191,12 @@ def test_a_damaged_array_file(tmp_path) -> None:
     assert "is not a NumPy file" in refused(predictions=tmp_path / "p.npy")
     np.save(tmp_path / "o.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
     assert "is not a NumPy file" in refused(predictions=tmp_path / "o.npy")
+    for content in (b"", b"PK\x03\x04 cut off"):
+        (tmp_path / "p.npy").write_bytes(content)
+        assert "is not a NumPy file" in refused(predictions=tmp_path / "p.npy")
+    np.savez(tmp_path / "several.npz", a=np.ones(2), b=np.ones(2))
+    (tmp_path / "several.npz").rename(tmp_path / "p.npy")
+    assert "is not a NumPy file with one array" in refused(predictions=tmp_path / "p.npy")
 
 
 VECTORS = np.arange(18.0).reshape(6, 3)

@@ -1,3 +1,5 @@
+"""Which column is what: taken as named, guessed from names where not, and said."""
+
 from typing import Any
 
 import polars as pl
@@ -5,7 +7,6 @@ import pytest
 
 from anml.core.errors import InputError
 from anml.intake.columns import Columns, choose_columns
-from anml.intake.roles import ALIASES, FITS, ROLES
 
 ROWS = 30
 
@@ -40,41 +41,6 @@ def test_by_hand() -> None:
     }
 
 
-def test_every_role_has_names_and_a_check() -> None:
-    assert list(ROLES) == list(ALIASES) == list(FITS)
-    assert set(ROLES) == set(Columns("y").to_dict()) - {"features"}
-
-
-VALUES: dict[str, list[Any]] = {
-    "label": cycle("a", "b"),
-    "contributor": cycle("ann", "bob", "cem"),
-    "item": [at // 2 for at in range(ROWS)],
-    "verification": cycle("peer-reviewed", "Self attested", None),
-    "reputation": cycle(0.4, 0.9),
-    "time": cycle("2024-01-31", "2023-05-01T10:00:00Z"),
-    "gold": cycle(True, False, False),
-}
-
-
-@pytest.mark.parametrize(
-    ("role", "alias"), [(role, alias) for role in VALUES for alias in ALIASES[role] if len(alias) > 1]
-)
-def test_every_alias_is_found_in_any_spelling(role: str, alias: str) -> None:
-    for name in (
-        alias,
-        alias.upper().replace("_", " "),
-        alias.title().replace("_", ""),
-        alias.replace("_", ":"),
-    ):
-        frame = pl.DataFrame(
-            {"size": [at / 7 for at in range(ROWS)], "verdict": cycle("a", "b"), name: VALUES[role]}
-        )
-        columns, notes = choose_columns(frame, label=None if role == "label" else "verdict")
-        assert columns.to_dict()[role] == name
-        assert f"using column {name!r} as {role} (guessed from its name)" in notes
-        assert name not in columns.features
-
-
 def test_the_most_telling_name_wins() -> None:
     columns, _ = choose_columns(
         table(category=cycle("u", "v", "w"), source=cycle("p", "q"), annotator=cycle("r", "s"))
@@ -82,28 +48,6 @@ def test_the_most_telling_name_wins() -> None:
     assert columns.label == "label"
     assert columns.contributor == "annotator"
     assert columns.features == ("size", "category", "source")
-
-
-@pytest.mark.parametrize(
-    ("name", "values"),
-    [
-        ("time", [float(at) for at in range(ROWS)]),  # a duration
-        ("time", cycle("short", "long")),
-        ("verified", cycle("37", "12")),
-        ("reputation", cycle(12, 300)),
-        ("verification", cycle("gold", "silver")),
-        ("source", [at / 3 for at in range(ROWS)]),
-        ("v", cycle(0.1, 0.2)),  # a single letter, and no contributor
-        ("r", cycle(0.1, 0.2)),
-        ("derived_from", cycle("x", "y")),  # no item
-    ],
-)
-def test_values_that_do_not_fit_are_not_guessed(name: str, values: list[Any]) -> None:
-    columns, notes = choose_columns(table(**{name: values}), label="label")
-    assert name in columns.features
-    said = f"column {name!r} is not used as"
-    slips = ("time", "verified", "verification", "reputation")
-    assert [note.startswith(said) for note in notes] == [True] * (name in slips)
 
 
 def test_single_letters_beside_a_contributor() -> None:

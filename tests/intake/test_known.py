@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from intake_tables import labelled, prepared
 
-from anml.core.answers import answers, contradicted, unknown
 from anml.core.errors import InputError
 from anml.core.signals.verification import VERIFICATION
 from anml.intake.source import read_source
+from intake_tables import labelled, prepared
 
 DATA = Path(__file__).parents[1] / "data"
 V = {name: level.default for name, level in VERIFICATION.items()}
@@ -131,14 +130,6 @@ def test_a_column_that_is_ignored_as_a_feature_may_check_or_be_known() -> None:
     table = labelled(truth=["b", "b", None, "a"])
     assert prepared(table, gold="truth", ignore=["truth"]).gold is not None
     assert prepared(table, known="truth", ignore=["truth"]).known is not None
-
-
-def test_arithmetic_by_hand() -> None:
-    y, none = np.array([0, 1, 2]), np.zeros(3, dtype=bool)
-    found = answers(y, unknown(y, "classification"), np.array([True, False, False]), ~none)
-    assert found.truth.tolist() == [0, -1, -1]
-    assert (found.right.tolist(), found.wrong.tolist()) == ([True, False, False], [False, True, True])
-    assert contradicted(np.array([0.5, 0.5, np.nan]), np.array(["x", "x", "y"])) == []
 
 
 class TestExports:

@@ -1,13 +1,11 @@
 """What an audit reads: a file is taken for what it is, and says so."""
 
-import json
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 from anml.core.errors import AnmlError, InputError
-from anml.intake.exports import recognise
 from anml.intake.source import read_source
 
 DATA = Path(__file__).parents[1] / "data"
@@ -22,11 +20,6 @@ FILES = {
     "crowd_wide.csv": "table",
     "papers.csv": "table",
 }
-
-
-@pytest.mark.parametrize(("name", "format"), FILES.items())
-def test_files_are_recognised(name, format):
-    assert recognise(DATA / name) == format
 
 
 @pytest.mark.parametrize("name", [name for name, format in FILES.items() if format != "table"])
@@ -93,13 +86,6 @@ def test_other_json_is_refused_in_one_sentence(tmp_path, text, message):
 def test_an_unknown_format_is_refused(tmp_path):
     with pytest.raises(AnmlError, match="unknown format 'excel'"):
         read_source(tmp_path / "x.json", "excel", {})
-
-
-def test_lines_of_json_are_recognised(tmp_path):
-    tasks = json.loads((DATA / "label_studio.json").read_text())
-    path = tmp_path / "x.jsonl"
-    path.write_text("\n".join(json.dumps(task) for task in tasks))
-    assert recognise(path) == "label-studio"
 
 
 def test_rows_of_the_ledger_are_recognised_with_all_their_columns(tmp_path):

@@ -1,17 +1,14 @@
-"""Where a person's key is found: a file, a folder, an SSH agent; and how names are spelt."""
+"""Where a person's key is found: a file, a folder, an SSH agent."""
 
 import socket
 import struct
 import threading
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from anml.app import settle
 from anml.app.verify import verify
 from anml.core.errors import InputError
-from anml.core.identifiers import look_alike, owner_id, place_id, staff_id
 from anml.ledger import keys
 from anml.ledger.signing import Signers, from_agent, from_file
 from ledger.ledger_world import simple_rows
@@ -107,25 +104,3 @@ def test_who_acts_by_default(tmp_path, monkeypatch):
         signers.acting()
     monkeypatch.setenv("ANML_BY", " BOB")
     assert signers.acting() == "bob"
-
-
-@given(st.text(max_size=20))
-def test_a_staff_identifier_has_one_spelling(name):
-    try:
-        found = staff_id(name)
-    except InputError:
-        return
-    assert found == staff_id(found) == staff_id(f" {found.upper()} ")
-    assert found.isascii()
-
-
-def test_other_names():
-    assert owner_id(" https://lab.example/qa") == "https://lab.example/qa"
-    for wrong in ("", "a b", "ann@lab.example", "l\u0430b", "x" * 201):
-        with pytest.raises(InputError, match="owner of a key"):
-            owner_id(wrong)
-    assert place_id(" label-studio ") == "label-studio"
-    assert look_alike(["ann", "Ann", "а\u200bnn", "ben", "b e n"]) == [
-        ["Ann", "ann", "а\u200bnn"],
-        ["b e n", "ben"],
-    ]

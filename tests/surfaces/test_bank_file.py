@@ -98,12 +98,3 @@ def test_a_payer_that_no_bank_would_take_is_refused(change, message):
     made = batch([10_000])
     with pytest.raises(InputError, match=message):
         pain001(made, payees(made), PAYER | change)
-
-
-@given(st.text(max_size=300))
-def test_bank_names_hold_only_what_banks_pass_on(text):
-    import re
-
-    found = bank_name(text)
-    assert re.fullmatch(r"|[A-Za-z0-9?:().,'+-]([A-Za-z0-9/?:().,'+ -]{0,68}[A-Za-z0-9?:().,'+-])?", found)
-    assert bank_name(found) == found

@@ -205,4 +205,8 @@ class Weighting:
         total = raw.sum()
         if total <= 0:
             return self.kept.astype(np.float64)
+        if total < 1e-290:
+            # So old that one over their sum is more than a float holds.
+            raw = raw / raw.max()
+            total = raw.sum()
         return np.asarray(raw * (self.kept.sum() / total))

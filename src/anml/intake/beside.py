@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any, NamedTuple
+from zipfile import BadZipFile
 
 import narwhals as nw
 import numpy as np
@@ -89,10 +90,14 @@ def _is_frame(source: Any) -> bool:
 def _load(path: Path, what: str) -> Any:
     shown = f"{what} file {path.name!r}"
     try:
-        return np.load(path, allow_pickle=False)
+        with path.open("rb") as file:
+            found = np.load(file, allow_pickle=False)
+            if not isinstance(found, np.ndarray):  # several arrays in one file
+                raise ValueError
+            return found
     except FileNotFoundError:
         raise InputError(f"{shown} does not exist in folder '{path.parent}'") from None
-    except (ValueError, EOFError):
+    except (ValueError, EOFError, BadZipFile):
         raise InputError(f"{shown} is not a NumPy file with one array of numbers") from None
     except OSError as error:
         raise InputError(f"{shown} cannot be read: {error.strerror or error}") from None

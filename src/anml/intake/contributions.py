@@ -133,7 +133,8 @@ def utc_text(value: Any, formats: Sequence[str] = ()) -> str | None:
         moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (OverflowError, OSError, ValueError):  # not a number, or far outside the calendar
         return None
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    # Not by strftime, which writes a year before 1000 with three digits, so that nobody can read it again.
+    return moment.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
 def _parsed(text: str, formats: Sequence[str]) -> datetime | None:

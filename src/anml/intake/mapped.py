@@ -72,11 +72,14 @@ def _unread_times(frame: pl.DataFrame, chosen: dict[str, str]) -> list[str]:
 def choose(names: list[str], given: dict[str, str | None]) -> dict[str, str]:
     """Which column plays which part."""
     chosen: dict[str, str] = {}
+    # What was named for one part is not guessed for another.
+    free = [name for name in names if name not in given.values()]
     for role, aliases in NAMES.items():
         wanted = given.get(role)
         if wanted is not None and wanted not in names:
             raise InputError(f"there is no column {wanted!r} for the {role}; the file has {', '.join(names)}")
-        found = wanted or next((name for name in names if is_named(name, aliases)), None)
+        guessed = (name for name in free if is_named(name, aliases) and name not in chosen.values())
+        found = wanted or next(guessed, None)
         if found is not None and found not in chosen.values():
             chosen[role] = found
         elif role in REQUIRED:

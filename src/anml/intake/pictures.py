@@ -132,8 +132,8 @@ def opened(content: bytes, name: str) -> Any:
 
     try:
         image = Image.open(io.BytesIO(content))
-        if image.width * image.height > MOST_PIXELS:
-            raise InputError(f"picture {name!r} has {image.width} x {image.height} pixels, too many to read")
-        return image.convert("RGB")
+        if image.width * image.height <= MOST_PIXELS:
+            return image.convert("RGB")
     except (UnidentifiedImageError, OSError, ValueError, SyntaxError, Image.DecompressionBombError):
         raise InputError(f"{name!r} is no picture that can be read, or is damaged") from None
+    raise InputError(f"picture {name!r} has {image.width} x {image.height} pixels, too many to read")

@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+from zipfile import BadZipFile
 
 import numpy as np
 import torch
@@ -144,9 +145,9 @@ class _Cache:
         self.path = folder / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.npz"
         if self.path.is_file():
             try:
-                with np.load(self.path, allow_pickle=False) as kept:
+                with self.path.open("rb") as file, np.load(file, allow_pickle=False) as kept:
                     self.vectors = dict(zip(kept["hashes"].tolist(), kept["vectors"], strict=True))
-            except (OSError, ValueError, KeyError):
+            except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile):
                 self.vectors = {}  # damaged: made anew
 
     def write(self) -> None:

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -21,8 +22,8 @@ def save_state(state: dict[str, Any], path: Path) -> None:
 def load_state(path: Path) -> dict[str, Any]:
     """Read what `save_state` wrote."""
     try:
-        with np.load(path, allow_pickle=False) as found:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as found:
             arrays = {name: found[name] for name in found.files if name != "__rest__"}
             return {**json.loads(str(found["__rest__"])), **arrays}
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile) as error:
         raise InputError(f"{path.name} is not the state of a Reweigher: {error}") from None

@@ -1,0 +1,125 @@
+"""P(honest) of clients: who is believed, by updates, credentials and earlier rounds."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from liars import liars
+
+from anml.aggregate.believed import FADING, MOST, believed, honest, remembered
+from anml.aggregate.updates import norms
+from anml.core.errors import InputError
+
+
+@pytest.mark.parametrize("count", [0, 1, 4, 8])
+def test_believed_finds_liars_without_being_told_how_many(count):
+    found = believed(liars(count))
+    assert (found.scores[20 - count :] < 0.5).all()
+    assert (found.scores[: 20 - count] > 0.5).all()
+
+
+def test_nobody_is_left_out_where_honest_clients_differ():
+    """Clients with data of their own: each update has a direction of its own beside the common one."""
+    rng = np.random.default_rng(0)
+    own = rng.normal(size=(12, 300)) * rng.uniform(0.5, 1.5, (12, 1))
+    assert (believed(0.5 + own).scores > 0.5).all()
+
+
+def test_credentials_decide_where_updates_cannot():
+    updates = np.vstack([np.full((5, 50), 1.0), np.full((5, 50), -1.0)])
+    updates += np.random.default_rng(0).normal(0, 0.05, updates.shape)
+    r = np.r_[np.full(5, 0.9), np.full(5, 0.2)]
+    plain, told = believed(updates), believed(updates, r=r)
+    assert told.scores[:5].mean() - told.scores[5:].mean() > plain.scores[:5].mean() - plain.scores[5:].mean()
+
+
+def test_earlier_rounds_count_and_fade():
+    assert remembered(np.array([5.0]), np.array([-3.0])).tolist() == [1.0]
+    agrees = np.column_stack([np.full(10, 0.5), np.zeros(10)])
+    before = np.r_[np.zeros(9), -8.0]
+    assert honest(agrees, before=before)[0][9] < 0.5 < honest(agrees)[0][9]
+
+
+def test_shouting_gains_nothing():
+    updates = np.random.default_rng(0).normal(1, 0.05, (9, 30))
+    loud = updates.copy()
+    loud[8] *= 1e4
+    assert norms(believed(loud).update[None])[0] <= 1.2 * norms(believed(updates).update[None])[0]
+
+
+seeds = st.integers(0, 99)
+
+
+@settings(max_examples=15)
+@given(seeds, st.integers(0, 6))
+def test_weights_and_chances_are_what_they_say(seed, count):
+    found = believed(liars(count, seed=seed))
+    assert ((found.scores >= 0) & (found.scores <= 1)).all()
+    assert found.weights.sum() == pytest.approx(1)
+    assert (found.weights[found.scores <= 0.5] == 0).all()
+    assert (np.abs(found.nats) <= MOST).all()
+    assert found.agreement.shape == (20, 2)
+
+
+@settings(max_examples=15)
+@given(seeds)
+def test_what_updates_say_does_not_depend_on_credentials_or_the_past(seed):
+    """A reputation is fed with it, and must not be fed by its own effect."""
+    updates = liars(4, seed=seed)
+    r = np.random.default_rng(seed).uniform(size=20)
+    plain, told = believed(updates), believed(updates, v=r, r=1 - r, before=r)
+    np.testing.assert_array_equal(plain.by_updates, told.by_updates)
+    np.testing.assert_array_equal(plain.nats, told.nats)
+
+
+@settings(max_examples=15)
+@given(seeds, st.integers(0, 19), st.floats(0, 6))
+def test_a_better_past_never_lowers_a_client(seed, at, more):
+    agrees = np.column_stack([np.random.default_rng(seed).normal(0.4, 0.2, 20), np.zeros(20)])
+    before = np.zeros(20)
+    better = before.copy()
+    better[at] = more
+    assert honest(agrees, before=better)[0][at] >= honest(agrees, before=before)[0][at] - 1e-6
+
+
+def test_freshness_lowers_a_weight_and_no_belief():
+    updates = liars(0)
+    t = np.r_[0.5, np.ones(19)]
+    plain, late = believed(updates), believed(updates, t=t)
+    np.testing.assert_array_equal(plain.scores, late.scores)
+    assert late.weights[0] / late.weights[1] == pytest.approx(0.5 * plain.weights[0] / plain.weights[1])
+
+
+def test_where_nobody_is_believed_all_count_alike():
+    updates = liars(0, n=6)
+    found = believed(updates, before=np.full(6, -50.0))
+    np.testing.assert_allclose(found.weights, 1 / 6)
+
+
+@settings(max_examples=15)
+@given(st.lists(st.floats(-5, 5), min_size=1, max_size=5), st.lists(st.floats(-3, 3), min_size=5, max_size=5))
+def test_the_past_fades_by_a_fifth_a_round(before, nats):
+    before, nats = np.array(before), np.array(nats[: len(before)])
+    np.testing.assert_allclose(remembered(before, nats), FADING * before + nats)
+    assert FADING == 0.8
+
+
+def test_what_is_remembered_is_bounded():
+    """A client that always did well is worth fifteen nats at most: three over one minus 0.8."""
+    total = np.zeros(1)
+    for _ in range(200):
+        total = remembered(total, np.array([MOST]))
+    assert total[0] == pytest.approx(MOST / (1 - FADING))
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({"v": [0.5]}, "v has 1 values for 20"),
+        ({"r": 1.5}, r"r must lie in \[0, 1\]"),
+        ({"t": [2.0] * 20}, "t must lie"),
+    ],
+)
+def test_bad_credentials_are_named(more, says):
+    with pytest.raises(InputError, match=says):
+        believed(liars(0), **more)

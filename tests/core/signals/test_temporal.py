@@ -1,0 +1,131 @@
+"""T: durations, decay and decay across domains."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anml.core.errors import AnmlError, InputError, UnknownNameError
+from anml.core.signals.temporal import DOMAINS, RELATIONS, UNITS, ContextDecay, Decay, years
+
+
+class TestTemporal:
+    def test_the_papers_half_lives(self):
+        for name, about in (("mathematics", 700), ("science", 70), ("machine-learning", 7), ("news", 1.4)):
+            assert math.log(2) / DOMAINS[name] == pytest.approx(about, rel=0.02)
+
+    def test_half_life_and_rate_agree(self):
+        np.testing.assert_allclose(Decay.half_life("7y")([0, 7, 14]), [1, 0.5, 0.25])
+        np.testing.assert_allclose(Decay.rate(0.1)([1.0]), math.exp(-0.1))
+        np.testing.assert_allclose(Decay.rate(0.001, per="d")([1.0]), math.exp(-0.36525))
+
+    def test_units(self):
+        assert years("365.25d") == pytest.approx(1)
+        assert years("12mo") == pytest.approx(1)
+        assert years("52.1785714w") == pytest.approx(1, rel=1e-4)
+        assert years("24h") == pytest.approx(years("1d"))
+        assert years("60min") == pytest.approx(years("3600s"))
+
+    @pytest.mark.parametrize("text", ["7", "y", "7 parsecs", "-7y", "", "seven years"])
+    def test_bad_durations(self, text):
+        with pytest.raises((InputError, UnknownNameError)):
+            years(text)
+
+    def test_zero_half_life_is_refused(self):
+        with pytest.raises(InputError, match="half-life"):
+            Decay.half_life("0y")
+
+    def test_negative_age_is_refused(self):
+        with pytest.raises(InputError, match="negative"):
+            Decay(0.1)([-1.0])
+
+    def test_relation_weights_sum_to_one(self):
+        for weights in RELATIONS.values():
+            assert sum(weights) == pytest.approx(1)
+        with pytest.raises(InputError, match="sum to one"):
+            ContextDecay(Decay(0.1), Decay(0.1), Decay(0.1), (0.5, 0.5, 0.5))
+
+    def test_context_by_hand(self):
+        context = ContextDecay(Decay(0.0), Decay(0.1), Decay(0.5), (0.5, 0.3, 0.2))
+        expected = 0.5 + 0.3 * math.exp(-1) + 0.2 * math.exp(-5)
+        np.testing.assert_allclose(context([10.0]), expected)
+
+    def test_foundational_work_keeps_more_credit_than_direct_application(self):
+        slow, fast = Decay.domain("mathematics"), Decay.domain("news")
+        kept = {kind: ContextDecay.between(slow, fast, fast, kind)([20.0])[0] for kind in RELATIONS}
+        assert kept["foundational-extension"] > kept["cross-domain-synthesis"] > kept["direct-application"]
+
+    @given(st.floats(0, 5), st.lists(st.floats(0, 1e3), min_size=2, max_size=10))
+    def test_fresher_is_never_worth_less(self, delta, ages):
+        ages = np.sort(ages)
+        assert (np.diff(Decay(delta)(ages)) <= 0).all()
+
+
+ages = st.lists(st.floats(0, 200), min_size=1, max_size=10)
+
+
+@pytest.mark.parametrize("unit_", UNITS)
+class TestEveryUnit:
+    @given(number=st.integers(1, 10_000))
+    def test_durations_scale_with_their_number(self, unit_, number):
+        assert years(f"{number}{unit_}") == pytest.approx(number * years(f"1{unit_}"))
+        assert years(f" {number} {unit_.upper()} ") == years(f"{number}{unit_}")
+
+    def test_a_rate_per_unit_decays_by_it_in_one_unit(self, unit_):
+        assert Decay.rate(0.5, unit_)([years(f"1{unit_}")])[0] == pytest.approx(math.exp(-0.5))
+
+    def test_a_half_life_in_the_unit_halves(self, unit_):
+        assert Decay.half_life(f"3{unit_}")([years(f"3{unit_}")])[0] == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("name", DOMAINS)
+def test_every_domain_decays_at_its_rate(name):
+    assert Decay.domain(name)([1.0])[0] == pytest.approx(math.exp(-DOMAINS[name]))
+
+
+@given(st.floats(0, 3), ages)
+def test_decay_is_a_share_that_begins_at_one(delta, values):
+    found = Decay(delta)(values)
+    assert ((found >= 0) & (found <= 1)).all()
+    assert Decay(delta)([0.0])[0] == 1
+
+
+@given(st.floats(0, 2), st.floats(0, 50), st.floats(0, 50))
+def test_waiting_twice_multiplies(delta, one, other):
+    decay = Decay(delta)
+    assert decay([one + other])[0] == pytest.approx(decay([one])[0] * decay([other])[0], rel=1e-9, abs=1e-300)
+
+
+@pytest.mark.parametrize("kind", RELATIONS)
+class TestEveryRelation:
+    @given(values=ages)
+    def test_lies_between_its_slowest_and_fastest_part(self, kind, values):
+        parts = [Decay(0.01), Decay(0.1), Decay(0.5)]
+        found = ContextDecay.between(*parts, kind)(values)
+        each = np.array([decay(values) for decay in parts])
+        assert (found <= each.max(axis=0) + 1e-12).all()
+        assert (found >= each.min(axis=0) - 1e-12).all()
+
+    def test_equal_clocks_are_one_clock(self, kind):
+        one = Decay(0.2)
+        np.testing.assert_allclose(ContextDecay.between(one, one, one, kind)([3.0, 7.0]), one([3.0, 7.0]))
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: Decay.domain("poetry"), "unknown domain 'poetry'.*allowed: mathematics"),
+        (lambda: Decay.rate(0.1, "fortnight"), "unknown unit of time 'fortnight'"),
+        (lambda: Decay(-0.1), "decay rate delta must lie in"),
+        (lambda: Decay(float("inf")), "decay rate delta must lie in"),
+        (lambda: Decay.half_life(-1.0), "half-life must lie in"),
+        (lambda: ContextDecay.between(*[Decay(0.1)] * 3, "hearsay"), "unknown relation 'hearsay'"),
+        (lambda: ContextDecay(*[Decay(0.1)] * 3, (1.5, -0.5, 0.0)), "non-negative and sum to one"),
+        (lambda: years("7 light-years"), "a number and a unit such as 7y or 90d, got '7 light-years'"),
+    ],
+)
+def test_bad_clocks_are_named(make, says):
+    with pytest.raises(AnmlError, match=says):
+        make()

@@ -1,0 +1,44 @@
+"""Threads: as many as asked for inside a block, and as before after it."""
+
+import pytest
+import torch
+from threadpoolctl import threadpool_info
+
+from anml.gradients.threads import ALLOWED, one_thread_for_tables, threads
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_a_block_has_its_own_number(count):
+    before = torch.get_num_threads()
+    with threads(count):
+        assert torch.get_num_threads() == count
+    assert torch.get_num_threads() == before
+
+
+def test_nought_is_as_many_as_this_process_may():
+    with threads(0):
+        assert torch.get_num_threads() == ALLOWED
+
+
+def test_blocks_may_lie_inside_each_other():
+    with threads(2):
+        with threads(1):
+            assert torch.get_num_threads() == 1
+        assert torch.get_num_threads() == 2
+
+
+def test_an_error_inside_puts_it_back():
+    before = torch.get_num_threads()
+    with pytest.raises(RuntimeError), threads(3):
+        raise RuntimeError
+    assert torch.get_num_threads() == before
+
+
+def test_products_of_tables_take_one_thread():
+    def blas():
+        return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+    before = blas()
+    with one_thread_for_tables():
+        assert set(blas()) <= {1}
+    assert blas() == before

@@ -1,0 +1,63 @@
+"""Tests mirror modules: each module of `src/anml` has a file of tests of its name, in the folder of its name.
+
+`src/anml/core/folds.py` is tested in `tests/core/test_folds.py`. Where two modules share a name, the folder
+goes before it: `src/anml/core/signals/quality.py` in `tests/core/signals/test_signals_quality.py`. Folders
+named after a library have none here: `adapters/torch/hf.py` is tested in `adapters/test_torch_hf.py`.
+"""
+
+from collections import Counter
+from pathlib import Path
+
+TESTS = Path(__file__).parent
+SOURCE = TESTS.parent / "src" / "anml"
+# The share of modules with a file of tests of their name; it only ever goes up.
+LEAST = 0.53
+
+
+def modules() -> list[Path]:
+    """Modules of the package, relative to it; programs written for outsiders are no part of it."""
+    found = (path.relative_to(SOURCE) for path in SOURCE.rglob("*.py") if path.name != "__init__.py")
+    return sorted(path for path in found if "templates" not in path.parts)
+
+
+def mirrors(module: Path) -> set[Path]:
+    """Where a module's tests may be: in its folder, or above it with the names of the folders between."""
+    folders = module.parent.parts
+    found = {Path(*folders, f"test_{name}_{module.name}") for name in folders}
+    for depth in range(len(folders) + 1):
+        before = "".join(f"{name}_" for name in folders[depth:])
+        found.add(Path(*folders[:depth], f"test_{before}{module.name}"))
+    return found
+
+
+def mirrored(module: Path) -> bool:
+    return any((TESTS / path).is_file() for path in mirrors(module))
+
+
+def test_most_modules_have_tests_of_their_name():
+    every = modules()
+    bare = [str(path) for path in every if not mirrored(path)]
+    share = 1 - len(bare) / len(every)
+    assert share >= LEAST, (
+        f"{share:.0%} of the modules have tests of their name, {LEAST:.0%} are asked for: {bare}"
+    )
+
+
+def test_files_of_tests_have_different_names():
+    """Outside of packages pytest takes two files of one name for one module."""
+    names = Counter(
+        path.name for path in TESTS.rglob("test_*.py") if not (path.parent / "__init__.py").is_file()
+    )
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_folders_of_tests_are_folders_of_the_package():
+    """A test in a folder that mirrors nothing is found by nobody; `docs` are tested as they are read."""
+    folders = {path.parent.relative_to(TESTS) for path in TESTS.rglob("test_*.py")} - {Path(), Path("docs")}
+    assert {str(folder) for folder in folders if not (SOURCE / folder).is_dir()} == set()
+
+
+def test_a_name_that_two_modules_share_is_no_file_of_tests_for_both():
+    """Of two modules of one name each has a file of its own: the same file cannot mirror both."""
+    claimed = Counter(path for module in modules() for path in mirrors(module) if (TESTS / path).is_file())
+    assert [str(path) for path, count in claimed.items() if count > 1] == []

@@ -1,0 +1,104 @@
+"""Games of coalitions: tables, semivalues, intervals, and utilities that fail."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anml.core.errors import InputError
+from anml.core.stats import mean_interval
+from anml.valuation.games import (
+    MOST_EXACT,
+    all_coalitions,
+    evaluate,
+    exactly,
+    of_samples,
+    one_by_one,
+    semivalue,
+    shapley_weights,
+    table_of,
+)
+
+
+def test_a_utility_of_one_coalition_can_be_given():
+    found = evaluate(one_by_one(lambda members: float(members.sum())), all_coalitions(3))
+    assert found.tolist() == [0, 1, 1, 2, 1, 2, 2, 3]
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_every_coalition_once_in_the_order_of_its_bits(n):
+    members = all_coalitions(n)
+    assert members.shape == (2**n, n)
+    assert (members @ 2 ** np.arange(n)).tolist() == list(range(2**n))
+
+
+def test_too_many_players_to_go_through():
+    with pytest.raises(InputError, match=rf"2\^{MOST_EXACT + 1} coalitions are too many to go through"):
+        all_coalitions(MOST_EXACT + 1)
+
+
+@given(st.integers(1, 12))
+def test_shapleys_weights_sum_to_one_over_all_coalitions(n):
+    total = sum(math.comb(n - 1, k) * weight for k, weight in enumerate(shapley_weights(n)))
+    assert total == pytest.approx(1)
+
+
+@given(st.integers(0, 999))
+def test_a_semivalue_is_a_weighted_mean_of_what_a_player_adds(seed):
+    rng = np.random.default_rng(seed)
+    table, weights = rng.normal(size=8), rng.uniform(size=3)
+    slow = []
+    for player in range(3):
+        without = [at for at in range(8) if not at >> player & 1]
+        slow.append(sum(weights[at.bit_count()] * (table[at | 1 << player] - table[at]) for at in without))
+    assert semivalue(table, weights) == pytest.approx(slow)
+
+
+@pytest.mark.parametrize(
+    ("table", "says"),
+    [
+        (np.zeros(6), r"2\^n entries, got \(6,\)"),
+        (np.zeros((2, 2)), r"2\^n entries"),
+        ([1.0], r"2\^n entries"),
+        ([0.0, np.nan], "missing or infinite"),
+    ],
+)
+def test_tables_that_are_none(table, says):
+    with pytest.raises(InputError, match=says):
+        semivalue(table, np.ones(3))
+
+
+@given(st.lists(st.floats(-5, 5), min_size=2, max_size=20))
+def test_intervals_of_samples_are_those_of_a_mean(samples):
+    x = np.array(samples)
+    found = of_samples(np.array([x.sum()]), np.array([np.square(x).sum()]), len(x), 7)
+    mean, low, high = mean_interval(samples)
+    assert (found.value[0], found.low[0], found.high[0]) == pytest.approx((mean, low, high), abs=1e-5)
+    assert found.evaluations == 7
+
+
+def test_one_sample_says_nothing_of_its_interval():
+    found = of_samples(np.array([3.0]), np.array([9.0]), 1, 1)
+    assert (found.value[0], found.low[0], found.high[0]) == (3, -np.inf, np.inf)
+    assert not found.exact
+    assert exactly(np.array([1.0]), 2).exact
+
+
+def test_an_error_of_ours_inside_a_utility_is_passed_on():
+    def refusing(some):
+        raise InputError("these rows cannot be used")
+
+    with pytest.raises(InputError, match=r"^these rows cannot be used$"):
+        evaluate(refusing, all_coalitions(2))
+
+
+def test_the_coalition_whose_worth_is_missing_is_named():
+    worth = np.array([0.0, 1.0, np.inf, 2.0])
+    with pytest.raises(InputError, match=r"the utility of coalition \[1\] is not a finite number"):
+        evaluate(lambda some: worth, all_coalitions(2))
+
+
+def test_a_table_is_the_worth_of_every_coalition():
+    assert table_of(lambda some: some.sum(axis=1), 2).tolist() == [0, 1, 1, 2]
