@@ -81,5 +81,5 @@ def test_a_signed_note_of_another_shape_is_one_sentence(text):
     """Even where the key signed it: it may be another tool's note."""
     raw = hashlib.sha256(b"one\n\x01" + RING.public).digest()[:4] + RING.log.sign(text.encode())
     note = f"{text}\n— one {base64.b64encode(raw).decode()}\n"
-    with pytest.raises(InputError, match=r"^a checkpoint has origin, size and root on its first three lines$"):
+    with pytest.raises(InputError, match=r"^a checkpoint has origin, size and root on its first three"):
         checkpoint.read(note, RING.public)
