@@ -1,5 +1,9 @@
+import numpy as np
+import polars as pl
 import pytest
 
+from anml.lab.contributed import Contributed
+from anml.lab.expressions import Results
 from anml.lab.spec import Experiment, parse
 
 
@@ -20,3 +24,42 @@ def small() -> Experiment:
             "claims": [{"text": "errors are not negative", "at_least": ["krum.error", 0]}],
         },
     )
+
+
+@pytest.fixture
+def results():
+    """Three trials; krum 10, 12, 14; mine half of it at bad = 0.1, the same at bad = 0.3."""
+    table = {
+        "title": "x",
+        "vary": {"bad": [0.1, 0.3]},
+        "methods": {"krum": {"like": "krum"}, "mine": {"like": "softmax"}},
+        "derived": {"gain": {"saving": ["*.error", "krum.error"]}},
+    }
+    rows = [
+        {"trial": trial, "bad": bad, "method": method, "error": (10.0 + 2 * trial) * factor}
+        for trial in (2, 0, 1)  # order of rows does not matter
+        for bad, method, factor in (
+            ("0.1", "krum", 1.0), ("0.1", "mine", 0.5), ("0.3", "krum", 2.0), ("0.3", "mine", 2.0),
+        )
+    ]  # fmt: skip
+    return Results(parse("x", table), pl.DataFrame(rows))
+
+
+@pytest.fixture
+def crowd() -> Contributed:
+    """Sixty things, two classes; ann and bob are right, cat is wrong on every third thing, dan guesses."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(60, 3))
+    truth = np.where(x[:, 0] > 0, "up", "down")
+    other = np.where(truth == "up", "down", "up")
+    said = {
+        "ann": truth,
+        "bob": truth,
+        "cat": np.where(np.arange(60) % 3 == 0, other, truth),
+        "dan": rng.choice(["up", "down"], 60),
+    }
+    return Contributed(
+        x=np.tile(x, (4, 1)), label=np.concatenate(list(said.values())),
+        contributor=np.repeat(list(said), 60), item=np.tile(np.arange(60), 4), x_test=x, y_test=truth,
+        truth=np.tile(truth, 4), best=np.tile(truth, 4),
+    )  # fmt: skip

@@ -1,32 +1,11 @@
-"""Expressions and claims on rows worked out by hand."""
+"""Expressions on rows worked out by hand, and laws over all their forms."""
 
 import numpy as np
 import polars as pl
 import pytest
 
 from anml.core.errors import AnmlError
-from anml.lab.claims import check
-from anml.lab.expressions import NoRowsError, Results, interval
-from anml.lab.spec import parse
-
-
-@pytest.fixture
-def results():
-    """Three trials; krum 10, 12, 14; mine half of it at bad = 0.1, the same at bad = 0.3."""
-    table = {
-        "title": "x",
-        "vary": {"bad": [0.1, 0.3]},
-        "methods": {"krum": {"like": "krum"}, "mine": {"like": "softmax"}},
-        "derived": {"gain": {"saving": ["*.error", "krum.error"]}},
-    }
-    rows = [
-        {"trial": trial, "bad": bad, "method": method, "error": (10.0 + 2 * trial) * factor}
-        for trial in (2, 0, 1)  # order of rows does not matter
-        for bad, method, factor in (
-            ("0.1", "krum", 1.0), ("0.1", "mine", 0.5), ("0.3", "krum", 2.0), ("0.3", "mine", 2.0),
-        )
-    ]  # fmt: skip
-    return Results(parse("x", table), pl.DataFrame(rows))
+from anml.lab.expressions import ACROSS, FORMS, TESTS, NoRowsError, Results, interval
 
 
 @pytest.mark.parametrize(
@@ -86,50 +65,57 @@ def test_resamples_keep_pairs_together(results):
     assert 10 <= low < 12 < high <= 14
 
 
-@pytest.mark.parametrize(
-    ("claim", "holds"),
-    [
-        ({"less": ["mine.error", "krum.error"]}, True),
-        ({"less": ["krum.error", "mine.error"]}, False),
-        ({"less": ["mine.error", "krum.error"], "over": {"bad": "*"}}, False),
-        ({"less": ["mine.error", "krum.error"], "over": {"bad": [0.1]}}, True),
-        ({"less": ["mine.error", "krum.error"], "p": 0.05}, True),
-        ({"less": ["mine.error", "krum.error"], "p": 0.001}, False),
-        ({"same": ["mine.error", "krum.error"], "where": {"bad": 0.3}}, True),
-        ({"same": ["mine.error", "krum.error"]}, False),
-        ({"no_worse": ["mine.error", "krum.error"], "over": {"bad": "*"}}, True),
-        ({"no_worse": ["krum.error", "mine.error"]}, False),
-        ({"at_most": ["mine.error", 6.0]}, True),
-        ({"at_most": ["mine.error", 5.9]}, False),
-        ({"at_least": ["mine.gain", 50]}, True),
-        ({"between": ["mine.gain", 49, 51]}, True),
-        ({"between": ["mine.gain", 51, 60]}, False),
-    ],
-)
-def test_claims_by_hand(results, claim, holds):
-    verdict = check({"text": "t", **claim}, results)
-    assert verdict.holds is holds
-    assert verdict.detail
-
-
-@pytest.mark.parametrize(
-    ("claim", "says"),
-    [
-        ({"text": "t"}, "one of less"),
-        ({"less": ["krum.error", 1]}, "a claim has a text"),
-        ({"text": "t", "less": ["krum.error", 1], "ovr": {}}, "did you mean 'over'"),
-        ({"text": "t", "less": ["krumm.error", 1]}, "no rows for"),
-        ({"text": "t", "less": ["krum.errors", 1]}, "no metric 'errors'"),
-        ({"text": "t", "less": ["krum.error@bda=1", 1]}, "did you mean 'bad'"),
-        ({"text": "t", "less": [{"rato": [1, 2]}, 1]}, "did you mean 'ratio'"),
-        ({"text": "t", "less": [{"ratio": [1, 2], "minus": [1, 2]}, 1]}, "one operator"),
-    ],
-)
-def test_what_a_claim_cannot_say(results, claim, says):
-    with pytest.raises(AnmlError, match=says):
-        check(claim, results)
-
-
 def test_shapiro_of_constant_errors_is_undefined(results):
     constant = Results(results.experiment, results.rows.with_columns(error=pl.lit(1.0)))
     assert np.isnan(constant.value({"shapiro": ["krum.error"]}, {})[0])
+
+
+@pytest.mark.parametrize("form", [*FORMS, *TESTS])
+def test_every_form_has_a_value_for_all_trials_and_each_resample(results, form):
+    terms = {"way_gone": 3, "shapiro": 1}.get(form, 2)
+    found = results.value({form: ["krum.error", "mine.error", 1][:terms]}, {})
+    assert found.shape == (1_001,)
+    assert np.isfinite(found[0])
+
+
+@pytest.mark.parametrize("form", ACROSS)
+def test_every_form_along_an_axis_lies_within_what_it_is_of(results, form):
+    terms = ["krum.error", "mine.error"] if form == "pearson" else ["krum.error"]
+    found = results.value({form: terms, "over": "bad"}, {})
+    low, high = (-1 - 1e-9, 1 + 1e-9) if form == "pearson" else (10, 28)
+    assert found.shape == (1_001,)
+    assert low <= found[0] <= high
+
+
+def test_resamples_are_the_same_for_all_and_their_weights_sum_to_one(results):
+    assert results.weights.sum(axis=1) == pytest.approx(np.ones(1_001))
+    again = Results(results.experiment, results.rows)
+    assert (again.weights == results.weights).all()
+
+
+def test_the_order_of_rows_leaves_no_trace(results):
+    shuffled = Results(results.experiment, results.rows.sample(fraction=1.0, shuffle=True, seed=1))
+    for expression in ("krum.error", {"ratio": ["krum.error", "mine.error"]}, "mine.gain@bad=0.3"):
+        assert (shuffled.value(expression, {}) == results.value(expression, {})).all()
+
+
+@pytest.mark.parametrize(
+    ("expression", "says"),
+    [
+        ({"minus": ["krum.error", 1], "over": "bad"}, "unknown operator 'minus'"),
+        ({"mean": ["krum.error"]}, "unknown operator 'mean'"),
+        ({"over": "bad"}, "one operator"),
+        ("krum.errors", "has no metric 'errors'"),
+        ("nobody.error", "has no rows for 'nobody.error'"),
+        ("krum.error@worse=1", "unknown axis 'worse'"),
+    ],
+)
+def test_expressions_that_mean_nothing(results, expression, says):
+    with pytest.raises(AnmlError, match=says):
+        results.value(expression, {})
+
+
+def test_an_interval_of_one_trial_is_unknown():
+    point, low, high = interval(np.array([3.0, np.nan, np.nan]))
+    assert point == 3
+    assert np.isnan([low, high]).all()

@@ -12,11 +12,11 @@ from anml.app import attest, reputation, run_scores
 from anml.app import trust as trust_app
 from anml.app.identity import map_accounts
 from anml.app.imports import Import, import_file
-from anml.core.canonical import canonical, sha256
+from anml.core.canonical import canonical
 from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError
 from anml.core.signals.policy import Policy
 from anml.intake.exports import FORMATS
-from anml.ledger import dsse, evidence, keys, kinds, people, two_people
+from anml.ledger import dsse, keys, kinds, people, two_people
 from anml.ledger.log import events
 from anml.ledger.parts import People
 from anml.ledger.standing import Score, standings
@@ -436,15 +436,3 @@ def test_trust_graph_follows_reviews_from_a_trusted_root(place):
     trust_ = trust_app.trust_graph(place.ledger, [root]).trust
     assert trust_[ann] > 0.4
     assert found.contributors["13"] not in trust_  # accepted as often as rejected
-
-
-def test_evidence_kinds_all_have_a_property_or_a_reader():
-    reachable = {*evidence.PROPERTIES.values(), "agreement", "signature-invalid"}
-    from anml.core.signals.policy import KINDS
-
-    assert set(KINDS) == reachable
-
-
-def test_item_scopes_hide_the_item():
-    assert "patient-7" not in evidence.item_scope("b", "patient-7")
-    assert evidence.item_scope("b", "x") == f"item:{sha256(b'b/x')[:32]}"

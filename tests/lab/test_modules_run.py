@@ -4,11 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
 
 from anml.lab.kinds import APPROXIMATIONS, METRICS, MODULE_CASES, PEERS
 from anml.lab.modules import approximate, cases, run
-from anml.lab.modules.cases import BAD, CASES, TARGET, make_case
+from anml.lab.modules.cases import CASES
 from anml.lab.spec import find
 
 
@@ -18,27 +17,6 @@ def test_lists_that_are_kept_in_two_places():
     assert PEERS["modules"] == run.PEERS
     assert set(METRICS["modules"]) == set(run.MEASURES)
     assert METRICS["approximations"] == approximate.MEASURES
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_a_case_is_a_function_of_its_seed_and_bad_rows_are_of_bad_contributors(name):
-    one, two, other = make_case(name, 3), make_case(name, 3), make_case(name, 4)
-    assert torch.equal(one.x, two.x)
-    assert (one.y == two.y).all()
-    assert not torch.equal(one.x, other.x)
-    assert (one.who[one.bad] < BAD).all()
-    assert 0.15 < one.bad.mean() < 0.4
-    assert one.make()(one.x[:3]).shape == (3, 4)
-    assert (one.triggered is not None) == name.endswith("backdoor")
-
-
-def test_only_the_attacked_rows_are_changed():
-    backdoor, aligned = make_case("texts-backdoor", 0), make_case("pictures-aligned", 0)
-    for case in (backdoor, aligned):
-        changed = (case.x != case.clean).flatten(1).any(1).numpy()
-        assert (case.who[changed] < BAD).all()
-        assert changed.any()
-    assert (backdoor.y[(backdoor.x != backdoor.clean).any(1).numpy()] == TARGET).all()
 
 
 def test_rows_of_both(monkeypatch):

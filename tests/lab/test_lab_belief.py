@@ -1,0 +1,56 @@
+"""What is believed of a simulated case: assessed once for what a method sees, and by nothing else."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from anml.lab.belief import _believed, believed
+from anml.lab.cases import make_case
+from anml.lab.spec import Setting
+
+SETTING = Setting(contributors=4, size=60)
+
+
+@pytest.fixture(scope="module")
+def case():
+    return make_case(SETTING, 0, 0)
+
+
+@pytest.fixture(scope="module")
+def found(case):
+    return believed(SETTING, case)
+
+
+def test_every_label_has_a_probability(case, found):
+    assert found.p_correct.shape == case.y.shape
+    assert ((found.p_correct >= 0) & (found.p_correct <= 1)).all()
+    # Right labels are believed more than wrong ones, on average.
+    assert found.p_correct[~case.wrong].mean() > found.p_correct[case.wrong].mean()
+
+
+def test_the_same_case_is_assessed_once(case, found):
+    before = _believed.cache_info().hits
+    assert believed(SETTING, case) is found
+    assert believed(SETTING, replace(case, x=case.x.copy())) is found
+    assert _believed.cache_info().hits == before + 2
+
+
+def test_truth_is_not_seen(case, found):
+    """Who is bad, what is wrong and the test part change nothing: the very same belief comes back."""
+    other = replace(case, bad=~case.bad, wrong=~case.wrong, y_test=case.y_test[::-1], x_test=case.x_test[:1])
+    assert believed(SETTING, other) is found
+
+
+@pytest.mark.parametrize("field", ["y", "v", "contributor", "seed", "credentials"])
+def test_what_is_seen_makes_another_case(case, field, monkeypatch):
+    value = getattr(case, field)
+    changed = {
+        "y": lambda: (value + 1) % 3, "v": lambda: np.full_like(value, 0.5), "seed": lambda: value + 1,
+        "contributor": lambda: value[::-1], "credentials": lambda: not value,
+    }[field]()  # fmt: skip
+    asked = []
+    monkeypatch.setattr("anml.lab.belief._believed", lambda told: asked.append(told.name))
+    believed(SETTING, case)
+    believed(SETTING, replace(case, **{field: changed}))
+    assert asked[0] != asked[1]

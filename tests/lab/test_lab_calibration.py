@@ -1,0 +1,54 @@
+"""Rows about belief against truth: one for each condition and recipe that makes a claim about labels."""
+
+import numpy as np
+import pytest
+
+from anml.core.calibration import from_columns, ranking, reliability
+from anml.lab.belief import believed
+from anml.lab.calibration import run_block
+from anml.lab.cases import make_case
+from anml.lab.cells import cells_of
+from anml.lab.kinds import METRICS
+from anml.lab.spec import parse
+
+
+@pytest.fixture(scope="module")
+def experiment():
+    return parse(
+        "c",
+        {"title": "c", "kind": "calibration", "methods": ["evidence", "krum"], "setting": {"size": 60},
+         "vary": {"bad": [0.1, 0.3]}},
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def rows(experiment):
+    return run_block(experiment, [0], "wine")
+
+
+def test_rows_are_of_recipes_that_say_p_correct(rows):
+    assert [(row["trial"], row["bad"], row["method"]) for row in rows] == [
+        (0, "0.1", "evidence"), (0, "0.3", "evidence"),
+    ]  # fmt: skip
+    assert all(set(row) == {"trial", "bad", "method", *METRICS["calibration"]} for row in rows)
+
+
+def test_a_row_is_what_is_believed_of_its_case(experiment, rows):
+    for (_, setting), row in zip(experiment.conditions(), rows, strict=True):
+        case = make_case(setting, 0, experiment.seed)
+        p_correct = believed(setting, case).p_correct
+        bins = reliability(p_correct, ~case.wrong)
+        assert row["calibration"] == bins.error
+        assert row["gap"] == bins.gap == pytest.approx(p_correct.mean() - (~case.wrong).mean())
+        assert row["ranking"] == ranking(p_correct, ~case.wrong)
+        assert from_columns(row).count.sum() == len(case.y)
+
+
+def test_some_cells_run_alone(experiment, rows):
+    chosen = next(
+        c for c, key, _, method in cells_of(experiment) if key[0][1] == "0.3" and method == "evidence"
+    )
+    (alone,) = run_block(experiment, [0], "wine", cells=[chosen])
+    assert alone["bad"] == "0.3"
+    assert np.isclose(alone["calibration"], rows[1]["calibration"])
+    assert run_block(experiment, [0], "digits") == []

@@ -1,0 +1,53 @@
+"""Figures of the lab: each has a caption and experiments that exist; the same rows give the same bytes."""
+
+import numpy as np
+import pytest
+
+from anml.lab.cells import cells_of
+from anml.lab.figures import CAPTIONS, COLOURS, FIGURES, draw_all
+from anml.lab.spec import catalogue
+from anml.lab.store import join_parts, keep_part
+
+EVERY = {**catalogue(), **catalogue("beyond"), **catalogue("field")}
+
+
+def test_every_figure_has_a_caption_under_one_of_the_experiments_it_is_of():
+    assert set(CAPTIONS) == set(FIGURES)
+    for name, (needs, _) in FIGURES.items():
+        assert set(needs) <= set(EVERY)
+        under, caption = CAPTIONS[name]
+        assert under in needs
+        assert caption.endswith(".")
+
+
+def test_colours_are_colours():
+    assert all(len(colour) == 7 and int(colour[1:], 16) >= 0 for colour in COLOURS.values())
+
+
+@pytest.mark.parametrize("name", ["methods", "quality", "detectability"])
+def test_a_figure_is_drawn_from_rows_alone_and_twice_the_same(name, tmp_path):
+    """Rows made up at random of the right shape: what is drawn is a function of them."""
+    (needed,), _ = FIGURES[name]
+    experiment = EVERY[needed]
+    rng = np.random.default_rng(0)
+    names = [*experiment.metrics, "error", "rho_d", "kept"]
+    names += [f"kept_{tier}" for tier in ("attacker", "novice", "intermediate", "expert")]
+    rows = [
+        {"trial": trial, **dict(key), "method": method, **{metric: rng.uniform(5, 50) for metric in names}}
+        for trial in range(2)
+        for _, key, _, method in cells_of(experiment)
+    ]
+    keep_part(experiment, tmp_path, "a", rows, set())
+    join_parts(experiment, tmp_path)
+    (path,) = draw_all(tmp_path)
+    assert path == tmp_path / "figures" / f"{name}.svg"
+    first = path.read_bytes()
+    assert first.startswith(b"<?xml")
+    assert draw_all(tmp_path) == [path]
+    assert path.read_bytes() == first
+    assert b"<dc:date>" not in first
+
+
+def test_without_rows_nothing_is_drawn(tmp_path):
+    assert draw_all(tmp_path) == []
+    assert list((tmp_path / "figures").iterdir()) == []

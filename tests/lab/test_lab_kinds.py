@@ -1,0 +1,71 @@
+"""Kinds of experiments: every table has every kind, and every metric is explained."""
+
+import importlib
+import inspect
+
+import pytest
+
+from anml.lab.bank.conditions import CONDITIONS
+from anml.lab.kinds import DATA, KINDS, MEANING, METRICS, OF_EVIDENCE, OF_TIERS, OF_TIME, PEERS, metrics_of
+from anml.lab.spec import FIRST_METRIC, catalogue, parse
+
+EVERY = {**catalogue(), **catalogue("beyond"), **catalogue("field")}
+
+
+def test_every_kind_has_data_and_metrics():
+    assert set(KINDS) == set(DATA) == set(METRICS)
+    assert set(PEERS) <= set(KINDS)
+    assert set(FIRST_METRIC) <= set(KINDS)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_runs_blocks_in_the_same_way(kind):
+    run_block = importlib.import_module(KINDS[kind]).run_block
+    parameters = inspect.signature(run_block).parameters
+    assert list(parameters) == ["experiment", "trials", "dataset", "device", "cells"]
+    assert parameters["cells"].kind is inspect.Parameter.KEYWORD_ONLY
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_is_used_by_an_experiment_of_ours(kind):
+    assert any(experiment.kind == kind for experiment in EVERY.values())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_metrics_of_a_kind_are_named_once(kind):
+    assert len(set(METRICS[kind])) == len(METRICS[kind])
+    assert FIRST_METRIC.get(kind, ("error",))[0] in METRICS[kind]
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_every_metric_that_is_shown_is_explained(name):
+    assert set(EVERY[name].metrics) <= set(MEANING)
+    assert set(EVERY[name].metrics) <= set(metrics_of(EVERY[name]))
+
+
+def test_no_explanation_is_of_something_that_nobody_measures():
+    measured = {metric for kind in METRICS for metric in METRICS[kind]} | {*OF_EVIDENCE, *OF_TIERS, *OF_TIME}
+    assert set(MEANING) <= measured
+
+
+@pytest.mark.parametrize("name", MEANING)
+def test_an_explanation_is_one_line_in_plain_letters(name):
+    said = MEANING[name]
+    assert said
+    assert "\n" not in said
+    assert not said.endswith(".")
+
+
+def test_metrics_follow_what_there_is_to_measure():
+    def found(**table):
+        return metrics_of(parse("x", {"title": "x", "methods": ["krum"], **table}))
+
+    plain = found()
+    assert not {*OF_TIERS, *OF_TIME, *OF_EVIDENCE} & set(plain)
+    assert set(found(timed=True)) - set(plain) == set(OF_TIME)
+    assert set(found(setting={"scenario": "tiers"})) - set(plain) == set(OF_TIERS)
+    assert set(found(methods=["krum", "evidence"])) - set(plain) == set(OF_EVIDENCE)
+
+
+def test_conditions_of_the_bank_are_its_data():
+    assert list(DATA["bank"]) == list(CONDITIONS)

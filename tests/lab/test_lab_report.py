@@ -1,0 +1,76 @@
+"""The page of a room of experiments: verdicts, the paper's values, what fails, and how it was run."""
+
+import pytest
+
+from anml.lab.cells import cells_of
+from anml.lab.report import STARTS, write_report
+from anml.lab.spec import parse
+from anml.lab.store import join_parts, keep_part, write_record
+
+RUN = {"command": "anml lab run x", "jobs": 2, "device": "cpu", "blocks": 3, "cores": 4, "machine": "m",
+       "experiments": ["x"], "wall_seconds": 90.0}  # fmt: skip
+
+
+@pytest.fixture
+def experiment():
+    return parse(
+        "x",
+        {
+            "title": "A title", "about": "What it is about.", "trials": 2, "vary": {"bad": [0.1]},
+            "methods": ["uniform", "krum"], "notes": ["A note."],
+            "paper": [{"method": "krum", "error": 12.4, "implied": True}],
+            "claims": [{"text": "krum is low", "at_most": ["krum.error", 1], "why": "it is not"},
+                       {"text": "krum is high", "at_least": ["krum.error", 1]},
+                       {"text": "ours is", "at_least": ["krum.error", 1], "ours": True}],
+        },
+    )  # fmt: skip
+
+
+@pytest.fixture
+def folder(experiment, tmp_path):
+    rows = [
+        {"trial": trial, **dict(key), "method": method, "error": 20.0 + trial}
+        for trial in (0, 1)
+        for _, key, _, method in cells_of(experiment)
+    ]
+    keep_part(experiment, tmp_path, "a", rows, set())
+    join_parts(experiment, tmp_path)
+    write_record(tmp_path, {"experiments": {"x": {"trials": 2}}, "runs": [RUN]})
+    return tmp_path
+
+
+@pytest.mark.parametrize("room", STARTS)
+def test_every_room_has_a_page_that_says_how_it_was_run_and_what_holds(room, experiment, folder):
+    page = folder / "docs" / "page.md"
+    written = write_report(folder, page, [experiment], room)
+    assert written == [folder / "summary.json", page]
+    text = page.read_text()
+    assert text.startswith("# ")
+    assert "do not edit by hand" in text
+    # One of the two claims that are not ours holds.
+    assert "1 of 2" in text
+    assert "- `anml lab run x`: 3 blocks of trials, --jobs 2, 4 m cores, device cpu: 1.5 minutes" in text
+    assert "## x\n\nA title. 2 trials." in text
+    assert "What it is about." in text
+    assert "| krum is low | **fails** |" in text
+    assert "| krum is high | holds |" in text
+    assert "| ours, not the paper's: ours is | holds |" in text
+    assert "- A note." in text
+
+
+def test_the_papers_value_stands_beside_ours_and_a_tilde_marks_what_is_implied(experiment, folder):
+    write_report(folder, folder / "paper.md", [experiment])
+    lines = (folder / "paper.md").read_text().splitlines()
+    (line,) = [line for line in lines if line.startswith("| 0.1 | krum | error |")]
+    assert line.split("|")[4].strip() == "20.5"
+    assert line.split("|")[6].strip() == "~12.4"
+    assert "- **x**: krum is low. Ours: 20.5" in "\n".join(lines)
+    assert "*Why:* it is not" in "\n".join(lines)
+
+
+def test_a_page_is_the_same_when_it_is_written_again(experiment, folder):
+    page = folder / "paper.md"
+    write_report(folder, page, [experiment])
+    before = page.read_bytes()
+    write_report(folder, page, [experiment])
+    assert page.read_bytes() == before

@@ -1,0 +1,112 @@
+"""Tables for people: one per metric, a line for each place, a column for each method."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anml.core.errors import InputError
+from anml.lab.spec import catalogue
+from anml.lab.tables import MARKED, aligned, fill_page, filled, legend, tables
+
+ROOT = Path(__file__).parents[2]
+EVERY = {**catalogue(), **catalogue("beyond"), **catalogue("field")}
+
+
+@pytest.mark.parametrize(
+    ("page", "place"),
+    [
+        ("real.md", "<!-- rows: real accuracy -->"),
+    ],
+)
+def test_pages_show_the_committed_rows(page, place):
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    assert place in text
+    assert filled(text, ROOT / "results" / "beyond") == text
+
+
+def test_a_page_without_place_or_rows_is_said(tmp_path):
+    page = tmp_path / "page.md"
+    with pytest.raises(InputError, match="there is no page"):
+        fill_page(page, tmp_path)
+    page.write_text("# Nothing\n")
+    with pytest.raises(InputError, match="has no place for tables"):
+        fill_page(page, tmp_path)
+    page.write_text("<!-- rows: real accuracy -->\n<!-- end -->\n")
+    with pytest.raises(InputError, match="no rows of 'real'"):
+        fill_page(page, tmp_path)
+
+
+def test_a_metric_that_is_not_there_is_said():
+    entry = {"name": "real", "rows": [{"key": {"method": "krum"}, "metric": "error", "ours": 1.0}]}
+    with pytest.raises(InputError, match="has no metric 'errors'; it has error"):
+        tables(entry, ["errors"])
+
+
+def row(
+    method: str, ours: float | None, half: float | None = None, place: str = "wine", metric: str = "error"
+):
+    low, high = (None, None) if half is None or ours is None else (ours - half, ours + half)
+    return {
+        "key": {"dataset": place, "method": method},
+        "metric": metric,
+        "ours": ours,
+        "low": low,
+        "high": high,
+    }
+
+
+def test_by_hand():
+    entry = {
+        "name": "x",
+        "rows": [row("krum", 12.34, 0.5), row("mine", 5.0), row("krum", 3.0, 0.25, "digits")],
+    }
+    assert tables(entry) == [
+        "| error  | krum       | mine |",
+        "| ------ | ---------- | ---- |",
+        "| wine   | 12.3 ± 0.5 | 5.0  |",
+        "| digits | 3.0 ± 0.2  |      |",
+    ]
+
+
+def test_small_figures_have_more_digits_unless_they_are_percent():
+    entry = {
+        "name": "x",
+        "rows": [row("krum", 0.1234, metric="gap"), row("krum", 1.5), row("krum", 45.67, metric="gap")],
+    }
+    lines = "\n".join(tables(entry))
+    assert "| 45.7 |" in lines  # the later figure of one cell is the one that stays
+    assert "| 1.5  |" in lines
+    assert "0.123" in "\n".join(tables({"name": "x", "rows": [row("krum", 0.1234, metric="gap")]}))
+
+
+def test_what_is_undefined_has_no_cell_and_a_metric_without_any_no_table():
+    entry = {"name": "x", "rows": [row("krum", None), row("krum", 1.0, metric="kept")]}
+    assert tables(entry)[0].startswith("| kept")
+    assert len(tables(entry)) == 3
+    assert tables(entry, ["error"]) == []
+
+
+@given(st.lists(st.lists(st.text("ab|c", max_size=5), min_size=2, max_size=2), max_size=4))
+def test_columns_of_a_table_are_as_wide_as_each_other(body):
+    lines = aligned(["one", "two"], body)
+    assert len({len(line) for line in lines}) == 1
+    assert len(lines) == len(body) + 2
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_every_experiment_says_how_it_is_read(name):
+    how, *metrics = legend(EVERY[name])
+    assert "columns are methods" in how
+    assert all(axis in how for axis in EVERY[name].axes)
+    assert [line.partition(":")[0] for line in metrics] == list(EVERY[name].metrics)
+
+
+def test_a_place_on_a_page_names_an_experiment_and_metrics():
+    found = MARKED.search("<!-- rows: real accuracy ranks -->\nold\n<!-- end -->")
+    assert (found["name"], found["metrics"].split()) == ("real", ["accuracy", "ranks"])
+
+
+def test_a_page_without_places_stays_as_it_is(tmp_path):
+    assert filled("# Nothing here\n", tmp_path) == "# Nothing here\n"

@@ -1,0 +1,34 @@
+"""How rows are laid out: every kind has a layout, and every layout says how it is read."""
+
+import pytest
+
+from anml.lab.kinds import KINDS
+from anml.lab.layouts import LAYOUTS, READ, explained, laid_out
+from anml.lab.spec import catalogue
+from anml.lab.tables import legend, tables
+
+EVERY = {**catalogue(), **catalogue("beyond"), **catalogue("field")}
+
+
+def test_layouts_of_their_own_are_of_kinds_and_explained():
+    assert set(LAYOUTS) == set(READ) <= set(KINDS)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_every_experiment_is_explained_by_its_layout_and_its_metrics(name):
+    how, *metrics = explained(EVERY[name])
+    assert how == READ.get(EVERY[name].kind, legend(EVERY[name])[0])
+    assert metrics == legend(EVERY[name])[1:]
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_without_rows_there_is_nothing_to_lay_out_and_no_error(name):
+    entry = {"name": name, "trials": 0, "rows": []}
+    lines = laid_out(EVERY[name], entry)
+    assert all(isinstance(line, str) for line in lines)
+
+
+def test_a_plain_kind_has_a_table_per_metric():
+    row = {"key": {"bad": "0.3", "method": "krum"}, "metric": "error", "ours": 1.0, "low": None, "high": None}
+    entry = {"name": "x", "rows": [row]}
+    assert laid_out(EVERY["main-100"], entry) == tables(entry)

@@ -1,0 +1,73 @@
+"""Who contributes when, and how well, in every scenario."""
+
+import numpy as np
+import pytest
+
+from anml.lab.longitudinal.names import ROUNDS, SCENARIOS
+from anml.lab.longitudinal.people import (
+    BAD,
+    CARELESS,
+    HONEST,
+    OTHERS,
+    SCENARIO,
+    TURN,
+    Person,
+    population,
+    reborn,
+)
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_people_of_every_scenario(scenario):
+    people = population(scenario, np.random.default_rng(0))
+    assert sum(person.changed for person in people) == 6
+    bad = [person for person in people if not person.good]
+    assert all(person.skill(39) < 0.6 for person in bad)
+    if scenario in ("turncoats", "drift"):
+        assert all(person.skill(TURN - 1) > 0.8 for person in bad)
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_everybody_is_right_between_never_and_always_and_honest_ones_mostly(scenario):
+    people = population(scenario, np.random.default_rng(0))
+    assert len(people) == HONEST + OTHERS
+    for person in people:
+        skills = [person.skill(number) for number in range(ROUNDS)]
+        assert 0 <= min(skills) <= max(skills) <= 1
+        if person.good:
+            assert min(skills) >= 1 - CARELESS
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_the_same_seed_gives_the_same_people(scenario):
+    one, two = (population(scenario, np.random.default_rng(5)) for _ in range(2))
+    for a, b in zip(one, two, strict=True):
+        assert (a.joined, a.left, a.changed, a.good) == (b.joined, b.left, b.changed, b.good)
+        assert [a.skill(n) for n in range(ROUNDS)] == [b.skill(n) for n in range(ROUNDS)]
+
+
+def test_an_account_is_there_from_when_it_joins_until_it_leaves():
+    person = Person(lambda number: 1.0, joined=3, left=5)
+    assert [number for number in range(8) if person.there(number)] == [3, 4]
+
+
+def test_each_scenario_by_its_description():
+    rng = np.random.default_rng(0)
+    assert SCENARIO["newcomers"](0, rng).joined == TURN
+    turncoat = SCENARIO["turncoats"](0, rng)
+    assert (turncoat.skill(TURN - 1) > 0.85, turncoat.skill(TURN)) == (True, BAD)
+    drift = SCENARIO["drift"](0, rng)
+    course = [drift.skill(number) for number in range(ROUNDS + 1)]
+    assert course == sorted(course, reverse=True)
+    assert (course[TURN], course[ROUNDS]) == (0.95, pytest.approx(BAD))
+    sybils = [SCENARIO["sybils"](place, rng) for place in range(OTHERS)]
+    assert [person.joined for person in sybils] == [0, 4, 8, 12, 16, 20]
+    assert all(person.left - person.joined == 16 for person in sybils)
+    assert SCENARIO["whitewashers"](0, rng).leaves_below > 0
+
+
+def test_a_whitewasher_comes_back_as_they_were_under_a_new_name():
+    old = SCENARIO["whitewashers"](0, np.random.default_rng(0))
+    new = reborn(old, 7)
+    assert (new.joined, new.born, new.leaves_below, new.good) == (7, 7, old.leaves_below, False)
+    assert new.skill(9) == old.skill(9)

@@ -1,0 +1,34 @@
+"""Rows of reputation over time: one per scenario, rule and trial."""
+
+from dataclasses import replace
+
+from anml.lab.cells import cells_of
+from anml.lab.longitudinal.names import MEASURES
+from anml.lab.longitudinal.run import run_block
+from anml.lab.longitudinal.simulate import simulate
+from anml.lab.report import write_report
+from anml.lab.runner import run
+from anml.lab.spec import catalogue
+
+FIELD = catalogue("field")
+
+
+def test_reputation_over_time_runs_is_drawn_and_judged(tmp_path):
+    whole = FIELD["longitudinal"]
+    experiment = replace(whole, trials=1, vary={"dataset": ["honest", "turncoats"]}, claims=whole.claims[:2])
+    run([experiment], tmp_path)
+    written = write_report(tmp_path, tmp_path / "cited.md", [experiment], "field")
+    assert [path.name for path in written] == ["summary.json", "reputation.svg", "cited.md"]
+    page = (tmp_path / "cited.md").read_text()
+    assert "## longitudinal" in page
+    assert "reputation.svg" in page
+
+
+def test_a_row_is_a_simulation_and_some_cells_run_alone():
+    whole = FIELD["longitudinal"]
+    small = replace(whole, vary={"dataset": ["honest"]}, peers=("uniform", "as given"), methods={})
+    chosen = next(cell for cell, _, _, method in cells_of(small) if method == "as given")
+    (row,) = run_block(small, [1], "honest", cells=[chosen])
+    assert (row["trial"], row["dataset"], row["method"]) == (1, "honest", "as given")
+    expected = simulate("honest", "as given", small.seed, 1)
+    assert str({name: row[name] for name in MEASURES}) == str(expected)

@@ -1,0 +1,100 @@
+"""Measures of the bank by hand: errors, labels, contributors, backdoors."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anml.core.weigh import RECIPES
+from anml.lab.bank import peers
+from anml.lab.bank.conditions import Condition, Seen, Trigger, Truth
+from anml.lab.bank.measures import LEARNERS, MEASURES, error_of, learner, measures
+from anml.lab.bank.recipes import weighed
+
+
+class Sure:
+    """An outcome whose model answers by the first feature."""
+
+    @staticmethod
+    def predict(x):
+        return x[:, 0].astype(int)
+
+
+def outcome_of(**parts):
+    return peers.Outcome(lambda learner: Sure(), **parts)
+
+
+def four_labels(**parts):
+    seen = Seen(np.zeros((4, 1)), np.array([0, 1, 1, 0]), np.array([0, 0, 1, 2]))
+    truth = Truth(np.array([0, 1, 0, 1]), np.array([1, 2]))
+    x_test = np.array([[0.0], [1.0], [1.0], [1.0]])
+    return replace(Condition(seen, truth, x_test, np.array([0, 1, 1, 0])), **parts)
+
+
+def test_measures_by_hand():
+    trigger = Trigger(np.array([[1.0], [0.0]]), 1)
+    found = measures(
+        four_labels(trigger=trigger),
+        outcome_of(
+            kept=np.array([True, False, True, True]), score=np.array([0.9, 0.8, 0.1, 0.85]),
+            p_correct=np.array([0.9, 0.7, 0.1, 0.2]), convicted=np.array([True, True, False]),
+        ),
+        0,
+    )  # fmt: skip
+    assert tuple(found) == MEASURES
+    assert (found["error_lr"], found["error_rf"]) == (25, 25)
+    assert (found["right_dropped"], found["wrong_kept"]) == (50, 100)
+    assert (found["honest_convicted"], found["honest"]) == (1, 1)
+    assert (found["liars_found"], found["liars"]) == (1, 2)
+    assert found["calibration"] == pytest.approx((0.1 + 0.3 + 0.1 + 0.2) / 4)
+    assert found["ranking"] == 0.75
+    assert (found["attack_lr"], found["attack_rf"]) == (50, 50)
+
+
+def test_what_is_not_defined_is_not_measured():
+    found = measures(four_labels(), outcome_of(), 0)
+    undefined = {name for name, value in found.items() if np.isnan(value)}
+    assert undefined == {"right_dropped", "wrong_kept", "calibration", "ranking", "attack_lr", "attack_rf"}
+    assert found["liars_found"] == 0
+
+
+def test_where_one_class_is_left_it_is_predicted():
+    outcome = weighed(four_labels().seen, RECIPES["uniform"], 0)._replace(kept=np.array([0, 1, 1, 0]) > 0)
+    assert measures(four_labels(), outcome, 0)["error_lr"] == 50
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=20))
+def test_errors_of_classes_are_percent_of_what_differs(pairs):
+    predicted, truth = np.array(pairs).T
+    found = error_of(predicted, truth, numeric=False)
+    assert found == pytest.approx(100 * sum(a != b for a, b in pairs) / len(pairs))
+
+
+@given(
+    st.lists(st.floats(-9, 9), min_size=2, max_size=20).filter(lambda v: np.std(v) > 1e-3), st.floats(0.1, 5)
+)
+def test_errors_of_numbers_do_not_depend_on_their_unit(truth, unit):
+    """A thermometer in other degrees is not better or worse: guessing the mean errs by all of the spread."""
+    y = np.array(truth)
+    guess = np.full(len(y), y.mean())
+    assert error_of(guess, y, numeric=True) == pytest.approx(100)
+    assert error_of(unit * (y + 1), unit * y, numeric=True) == pytest.approx(error_of(y + 1, y, numeric=True))
+    assert error_of(y, y, numeric=True) == 0
+
+
+@pytest.mark.parametrize("numeric", [True, False])
+@pytest.mark.parametrize("name", LEARNERS)
+def test_every_final_model_learns_and_is_the_same_for_the_same_seed(name, numeric):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(80, 3))
+    y = 3 * x[:, 0] if numeric else (x[:, 0] > 0).astype(int)
+    one, two = (learner(name, numeric, 1).fit(x, y).predict(x) for _ in range(2))
+    assert (one == two).all()
+    assert error_of(one, y, numeric) < 30
+
+
+def test_measures_are_named_once():
+    assert len(set(MEASURES)) == len(MEASURES)
+    assert {f"error_{name}" for name in LEARNERS} <= set(MEASURES)

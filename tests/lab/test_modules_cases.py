@@ -1,0 +1,66 @@
+"""Cases of pictures and texts under every attack."""
+
+import numpy as np
+import pytest
+import torch
+
+from anml.lab.modules.cases import ATTACKS, BAD, CASES, CLASSES, PEOPLE, SETS, TARGET, TEST, TRAIN, make_case
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_case_is_a_function_of_its_seed_and_bad_rows_are_of_bad_contributors(name):
+    one, two, other = make_case(name, 3), make_case(name, 3), make_case(name, 4)
+    assert torch.equal(one.x, two.x)
+    assert (one.y == two.y).all()
+    assert not torch.equal(one.x, other.x)
+    assert (one.who[one.bad] < BAD).all()
+    assert 0.15 < one.bad.mean() < 0.4
+    assert one.make()(one.x[:3]).shape == (3, 4)
+    assert (one.triggered is not None) == name.endswith("backdoor")
+
+
+def test_only_the_attacked_rows_are_changed():
+    backdoor, aligned = make_case("texts-backdoor", 0), make_case("pictures-aligned", 0)
+    for case in (backdoor, aligned):
+        changed = (case.x != case.clean).flatten(1).any(1).numpy()
+        assert (case.who[changed] < BAD).all()
+        assert changed.any()
+    assert (backdoor.y[(backdoor.x != backdoor.clean).any(1).numpy()] == TARGET).all()
+
+
+def test_cases_are_sets_times_attacks():
+    assert len(CASES) == len(SETS) * len(ATTACKS)
+    assert len(set(CASES)) == len(CASES)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_shapes_credentials_and_the_test_part(name):
+    case = make_case(name, 0)
+    assert len(case.x) == len(case.y) == len(case.who) == TRAIN
+    assert len(case.test_x) == len(case.test_y) == TEST
+    assert set(np.unique(case.who)) == set(range(PEOPLE))
+    assert ((case.v >= 0.2) & (case.v <= 0.95)).all()
+    assert (case.bad == (case.y != case.truth)).all()
+    # Only who fakes credentials shows good ones.
+    shown = case.v[case.who < BAD].mean()
+    assert (shown > 0.65) == name.endswith("faked")
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name.endswith("alike")])
+def test_alike_is_the_class_that_looks_alike(name):
+    case = make_case(name, 0)
+    assert (case.y[case.bad] == (case.truth[case.bad] ^ 1)).all()
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name.endswith("shift")])
+def test_those_who_see_things_in_another_light_are_honest(name):
+    case, plain = make_case(name, 0), make_case(name.replace("shift", "flip"), 0)
+    assert torch.equal(case.x, case.clean)
+    assert case.x.shape == plain.x.shape
+    assert not case.bad[case.who >= BAD].any()
+
+
+def test_rows_with_a_backdoor_are_of_the_other_classes():
+    case = make_case("pictures-backdoor", 0)
+    assert len(case.triggered) == (case.test_y != TARGET).sum()
+    assert 0 <= TARGET < CLASSES

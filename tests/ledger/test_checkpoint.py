@@ -1,0 +1,85 @@
+"""Signed checkpoints: the text that others keep, and what is refused."""
+
+import base64
+import hashlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anml.core.errors import AnmlError, InputError, IntegrityError
+from anml.ledger import checkpoint, keys
+from ledger.ledger_hand import private
+
+RING = keys.KeyRing("test-ledger", private("log"), bytes(32))
+ROOT = bytes(range(32))
+
+
+def test_checkpoints_are_signed_notes(world):
+    with world.ledger.read() as connection:
+        note, tree = world.ledger.checkpoint(connection)
+    origin, size, root, blank, signature = note.splitlines()
+    assert (origin, int(size), base64.b64decode(root), blank) == ("test-ledger", len(tree), tree.root, "")
+    dash, name, encoded = signature.split(" ")
+    raw = base64.b64decode(encoded)
+    public = world.ledger.ring.public
+    assert (dash, name) == ("—", "test-ledger")
+    assert raw[:4] == hashlib.sha256(b"test-ledger\n\x01" + public).digest()[:4]
+    assert keys.verify(public, raw[4:], "\n".join([origin, size, root, ""]).encode())
+    assert checkpoint.read(note, public, "test-ledger").size == len(tree)
+    with pytest.raises(IntegrityError, match="not of 'other'"):
+        checkpoint.read(note, public, "other")
+    for wrong in (note.replace(size, "7", 1), note.replace("— ", "- "), "", note.split("\n\n")[0]):
+        with pytest.raises(IntegrityError, match="not signed by this ledger's key"):
+            checkpoint.read(wrong, public)
+
+
+@given(st.integers(0, 2**40), st.binary(min_size=32, max_size=32))
+def test_what_is_signed_reads_back(size, root):
+    note = checkpoint.sign(RING, size, root)
+    assert checkpoint.read(note, RING.public) == ("test-ledger", size, root)
+    assert checkpoint.read(note, RING.public, "test-ledger").root == root
+
+
+def test_the_same_log_gives_the_same_note():
+    assert checkpoint.sign(RING, 7, ROOT) == checkpoint.sign(RING, 7, ROOT)
+
+
+def test_another_key_did_not_sign_it():
+    other = keys.KeyRing("test-ledger", private("thief"), bytes(32))
+    with pytest.raises(IntegrityError, match="not signed by this ledger's key"):
+        checkpoint.read(checkpoint.sign(other, 7, ROOT), RING.public)
+
+
+def test_the_name_of_the_signer_is_part_of_the_keys_hash():
+    """Whoever renames the line of the signature breaks it, although the key is right."""
+    note = checkpoint.sign(RING, 7, ROOT)
+    with pytest.raises(IntegrityError, match="not signed"):
+        checkpoint.read(note.replace("— test-ledger", "— other-ledger"), RING.public)
+
+
+def test_a_witness_may_sign_beside_us():
+    note = checkpoint.sign(RING, 7, ROOT)
+    witnessed = note + "— witness.example " + base64.b64encode(bytes(68)).decode() + "\n"
+    assert checkpoint.read(witnessed, RING.public).size == 7
+
+
+@given(st.data())
+def test_no_changed_byte_says_something_else(data):
+    note = bytearray(checkpoint.sign(RING, 123, ROOT).encode())
+    place = data.draw(st.integers(0, len(note) - 1))
+    note[place] ^= 1 << data.draw(st.integers(0, 6))
+    try:
+        found = checkpoint.read(note.decode("utf-8", errors="replace"), RING.public)
+    except AnmlError:
+        return
+    assert found == ("test-ledger", 123, ROOT)
+
+
+@pytest.mark.parametrize("text", ["one\n", "one\nmany\nAAAA\n", "one\n7\n", "one\n7\nnot base64\n"])
+def test_a_signed_note_of_another_shape_is_one_sentence(text):
+    """Even where the key signed it: it may be another tool's note."""
+    raw = hashlib.sha256(b"one\n\x01" + RING.public).digest()[:4] + RING.log.sign(text.encode())
+    note = f"{text}\n— one {base64.b64encode(raw).decode()}\n"
+    with pytest.raises(InputError, match=r"^a checkpoint has origin, size and root on its first three"):
+        checkpoint.read(note, RING.public)

@@ -1,0 +1,228 @@
+"""Contributors: one identifier for one account, everything personal sealed, and erased for good."""
+
+import json
+
+import pytest
+import sqlalchemy as sa
+
+from anml.core.canonical import sha256
+from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError
+from anml.ledger import evidence, kinds, people, schema, two_people
+from anml.ledger.log import events
+from anml.ledger.people import Paper, alias_digest, record_digest
+from ledger.ledger_world import World
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    """Three accounts in two places; tests take back what they do."""
+    folder = tmp_path_factory.mktemp("people")
+    world = World(str(folder / "ledger.db"), folder / "keys", folder, ("ann", "bob"))
+    world.pids = {**world.register("ls", ["ada", "bea"]), "ada@pf": world.register("pf", ["ada"])["ada"]}
+    yield world
+    world.ledger.close()
+
+
+def test_erased_people_stay_erased(world):
+    pid = world.establish("ann")["ann"]
+    people.erase(world.ledger, pid, "request")
+    with pytest.raises(ConflictError, match="was erased"):
+        people.erase(world.ledger, pid, "request")
+    with pytest.raises(AnmlError):
+        world.ledger.write(lambda tx: two_people.propose_payee(tx, world.ledger, pid, {"name": "x"}, None))
+    # Whoever comes back is somebody new.
+    again = world.register("run", ["ann"])["ann"]
+    assert again != pid
+
+
+# --- registering
+def test_an_account_has_one_identifier_however_often_it_comes(shared):
+    size = shared.size()
+    assert shared.register("ls", ["ada", "bea", "ada"]) == {
+        "ada": shared.pids["ada"], "bea": shared.pids["bea"],
+    }  # fmt: skip
+    assert shared.size() == size
+
+
+def test_the_same_name_in_another_place_is_another_account(shared):
+    assert shared.pids["ada"] != shared.pids["ada@pf"]
+
+
+def test_accounts_are_found_by_place_and_name_alone(shared):
+    with shared.ledger.read() as connection:
+        ring = shared.ledger.ring
+        assert people.lookup(connection, ring, "ls", "ada") == shared.pids["ada"]
+        assert people.lookup(connection, ring, "ls", "Ada") is None
+        assert people.lookup(connection, ring, "none", "ada") is None
+        names = [f"nobody {number}" for number in range(600)]
+        assert people.lookup_all(connection, ring, "ls", [*names, "bea"]) == {"bea": shared.pids["bea"]}
+
+
+def test_place_and_name_cannot_be_moved_into_each_other(shared):
+    """`ls` with `x:ada` and `ls:x` with `ada` are two accounts: a letter no name has joins them."""
+
+    def work(tx):
+        one = people.register(tx, shared.ledger, "ls", ["x:ada"])["x:ada"]
+        other = people.register(tx, shared.ledger, "ls:x", ["ada"])["ada"]
+        evidence.taken(tx, "import", "test", None)
+        return one, other
+
+    one, other = shared.ledger.rehearse(work)
+    assert one != other
+
+
+def test_the_log_holds_no_name(shared):
+    with shared.ledger.read() as connection:
+        entries = [json.dumps(e.body) + e.key + e.subject for e in events(connection)]
+    assert not any("ada" in text or "bea" in text for text in entries)
+
+
+def test_the_database_holds_no_name(shared):
+    with shared.ledger.read() as connection:
+        for table in schema.ERASABLE:
+            for row in connection.execute(sa.select(table)):
+                assert not any("bea" in str(value) or b"bea" in (value if isinstance(value, bytes) else b"")
+                               for value in row)  # fmt: skip
+
+
+def test_what_the_log_holds_of_a_row_by_hand():
+    assert record_digest("p", b"w", b"s") == sha256(b"record\x00pws")
+    assert alias_digest("h", "p", "s") == sha256(b"alias\x00h\x00p\x00s")
+
+
+# --- profiles
+def test_a_profile_is_read_alone_and_with_all_others(shared):
+    with shared.ledger.read() as connection:
+        ring = shared.ledger.ring
+        everybody = people.profiles(connection, ring)
+        assert everybody == {pid: people.profile(connection, ring, pid) for pid in shared.pids.values()}
+        assert everybody[shared.pids["ada"]] == {"accounts": ["ls:ada"]}
+        assert people.profile(connection, ring, "nobody") == {}
+
+
+def test_an_address_is_changed_by_one_person_and_leaves_the_rest(shared):
+    ada = shared.pids["ada"]
+
+    def work(tx):
+        made = people.change_email(tx, shared.ledger, ada, "ada@example.org", "bob")
+        assert (made.kind, made.by) == (kinds.CHANGED, "bob")
+        assert "example" not in json.dumps(made.body)
+        return people.profile(tx.connection, shared.ledger.ring, ada)
+
+    assert shared.ledger.rehearse(work) == {"accounts": ["ls:ada"], "email": "ada@example.org"}
+
+
+def test_a_profile_moved_to_somebody_else_does_not_open(shared):
+    """Whoever owns the database cannot give one person another's bank details."""
+    ada, bea = shared.pids["ada"], shared.pids["bea"]
+
+    def work(tx):
+        sealed = tx.connection.scalar(sa.select(schema.person.c.sealed).where(schema.person.c.pid == bea))
+        tx.connection.execute(
+            sa.update(schema.person).where(schema.person.c.pid == ada).values(sealed=sealed)
+        )
+        with pytest.raises(IntegrityError, match="does not open"):
+            people.profile(tx.connection, shared.ledger.ring, ada)
+
+    shared.ledger.rehearse(work)
+
+
+# --- papers
+def test_a_paper_is_kept_once_for_each_person(shared):
+    ada, bea = shared.pids["ada"], shared.pids["bea"]
+
+    def work(tx):
+        first = people.attach(tx, shared.ledger, ada, b"words")
+        assert first == people.attach(tx, shared.ledger, ada, b"words")
+        other = people.attach(tx, shared.ledger, bea, b"words")
+        assert (first.paper, other.paper) == (sha256(b"words"), sha256(b"words"))
+        assert first.sealed != other.sealed
+        assert people.attached(tx.connection, shared.ledger.ring, ada, first.paper) == b"words"
+        assert people.paper_of(tx.connection, ada, first.paper) == first
+        assert people.paper_of(tx.connection, ada, "") == people.paper_of(tx.connection, ada, "x") == Paper()
+        assert people.attached(tx.connection, shared.ledger.ring, ada, "none") is None
+
+    shared.ledger.rehearse(work)
+
+
+def test_plain_values_are_salted_so_that_nobody_can_guess_at_them(shared):
+    ada, values = shared.pids["ada"], {"iban": "DE89370400440532013000"}
+
+    def work(tx):
+        one, other = (people.attach_values(tx, shared.ledger, ada, values) for _ in range(2))
+        assert one.paper != other.paper
+        read = people.attached_values(tx.connection, shared.ledger.ring, ada, one.paper)
+        assert read.pop("salt")
+        assert read == values
+        assert people.attached_values(tx.connection, shared.ledger.ring, ada, "") == {}
+
+    shared.ledger.rehearse(work)
+
+
+# --- names that lead to people
+def test_a_bank_account_leads_to_its_owner(shared):
+    def work(tx):
+        assert people.owner_of_account(tx, shared.ledger, "DE1") is None
+        people.add_alias(tx, shared.ledger, people.PAYEE, "DE1", shared.pids["ada"])
+        assert people.owner_of_account(tx, shared.ledger, "DE1") == shared.pids["ada"]
+        # An account name of the same letters is something else.
+        assert people.lookup(tx.connection, shared.ledger.ring, "", "DE1") is None
+        with pytest.raises(sa.exc.IntegrityError):
+            people.add_alias(tx, shared.ledger, people.PAYEE, "DE1", shared.pids["bea"])
+
+    shared.ledger.rehearse(work)
+
+
+def test_merges_are_followed_from_both_ends(shared):
+    assert people.resolve("a", {"a": "b", "b": "c"}) == "c"
+    assert people.resolve("x", {"a": "b"}) == "x"
+    with shared.ledger.read() as connection:
+        assert people.merges(connection) == {}
+
+
+def test_whether_somebody_ever_was_on_record(shared):
+    with shared.ledger.read() as connection:
+        assert people.check_known(connection, shared.pids["ada"]) == {kinds.REGISTERED}
+        with pytest.raises(InputError, match="there is no contributor 'nobody'"):
+            people.check_known(connection, "nobody")
+
+
+# --- erasing
+def test_an_erasure_leaves_the_log_and_nothing_personal(make_world):
+    world = make_world("sqlite", staff=("ann", "bob"))
+    pids = world.register("ls", ["ada", "bea"])
+
+    def work(tx):
+        people.change_email(tx, world.ledger, pids["ada"], "ada@example.org", "ann")
+        people.attach(tx, world.ledger, pids["ada"], b"a personal remark")
+
+    # The paper belongs to no entry, which only verification would mind.
+    world.ledger.write(work)
+    size = world.size()
+    assert people.erase(world.ledger, pids["ada"], "asked", "bob") == []
+    assert world.size() == size + 1
+    with world.ledger.read() as connection:
+        for table in schema.ERASABLE:
+            left = set(connection.scalars(sa.select(table.c.pid)))
+            assert pids["ada"] not in left
+            assert table.name == "person_document" or pids["bea"] in left
+        assert people.lookup(connection, world.ledger.ring, "ls", "ada") is None
+        assert people.profile(connection, world.ledger.ring, pids["ada"]) == {}
+        assert people.check_known(connection, pids["ada"]) == {
+            kinds.REGISTERED, kinds.CHANGED, kinds.ERASED,
+        }  # fmt: skip
+    data = b"".join(path.read_bytes() for path in world.folder.glob("ledger.db*"))
+    assert b"ada@example.org" not in data
+
+
+def test_nothing_can_be_added_about_whom_was_erased(make_world):
+    world = make_world("sqlite", staff=("ann", "bob"))
+    ada = world.register("ls", ["ada"])["ada"]
+    people.erase(world.ledger, ada, "asked", "bob")
+    for step in (
+        lambda tx: people.attach(tx, world.ledger, ada, b"x"),
+        lambda tx: people.change_email(tx, world.ledger, ada, "x", "ann"),
+        lambda tx: people.store_profile(tx, world.ledger, ada, {}),
+    ):
+        with pytest.raises(ConflictError, match=f"contributor {ada} was erased"):
+            world.ledger.rehearse(step)

@@ -1,0 +1,170 @@
+"""The log: bytes that read back, sums that balance, and reading it in parts."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anml.core.errors import InputError, IntegrityError
+from anml.core.merkle import leaf_hash
+from anml.core.money import LARGEST
+from anml.ledger import book, kinds, log
+from anml.ledger.log import GENESIS, Event, Posting, check_balanced, decode, encode, signed_bytes
+from ledger.ledger_world import World, simple_rows
+
+text = st.text(max_size=8)
+postings = st.lists(st.builds(Posting, text, text, st.integers(-(2**63), 2**63)), max_size=4).map(tuple)
+entries = st.builds(
+    Event,
+    seq=st.integers(1, 2**40),
+    kind=text,
+    key=text,
+    subject=text,
+    at=text,
+    body=st.dictionaries(text, st.none() | st.booleans() | st.integers(-9, 9) | text, max_size=4),
+    settlement=text,
+    postings=postings,
+    prev=text,
+    hash=st.binary(max_size=32),
+    by=text,
+    sig=text,
+)
+
+
+@pytest.fixture(scope="module")
+def lived(tmp_path_factory):
+    """A ledger with one posted settlement, read only."""
+    folder = tmp_path_factory.mktemp("log")
+    world = World(str(folder / "ledger.db"), folder / "keys", folder, ("ann", "bob"))
+    world.post(world.run(simple_rows({"x": 2, "y": 1})), "1")
+    yield world
+    world.ledger.close()
+
+
+@given(entries)
+def test_entries_read_back_to_the_same_value_and_the_same_bytes(made):
+    data = encode(made)
+    assert decode(data, made.hash) == made
+    assert encode(decode(data, made.hash)) == data
+
+
+def test_entries_read_back(world):
+    sid = world.post(world.run(simple_rows({"ann": 1})), "1")
+    with world.ledger.read() as connection:
+        for e in log.events(connection):
+            assert decode(encode(e), e.hash) == e
+        assert book.settlement(connection, sid).state == "posted"
+
+
+@given(entries, entries)
+def test_different_entries_have_different_bytes(one, other):
+    same = one._replace(hash=b"") == other._replace(hash=b"")
+    assert (encode(one) == encode(other)) == same
+
+
+def test_by_hand():
+    made = Event(1, "k", "key", "s", "t", {"b": 1, "a": 2}, "", (Posting("x", "EUR", -3),), "p", b"h")
+    assert encode(made) == (
+        b'{"at":"t","body":{"a":2,"b":1},"key":"key","kind":"k","postings":[["x","EUR",-3]],"prev":"p",'
+        b'"seq":1,"settlement":"","subject":"s"}'
+    )
+
+
+@given(entries)
+def test_what_is_signed_is_the_whole_entry_without_the_signature(made):
+    signed = signed_bytes(made)
+    assert signed.startswith(b"anml-entry/1\n")
+    # The signature itself is no part of it, and every other field is.
+    assert signed_bytes(made._replace(sig="other")) == signed
+    assert signed_bytes(made._replace(prev=made.prev + "x")) != signed
+    assert signed_bytes(made._replace(seq=made.seq + 1)) != signed
+    assert signed_bytes(made._replace(by=made.by + "x")) != signed
+
+
+def test_what_no_entry_looks_like_is_an_error():
+    for data in (b"{}", b"[]", b'{"postings": [], "unknown": 1}', b"\xff"):
+        with pytest.raises((KeyError, TypeError, ValueError, AttributeError)):
+            decode(data, b"")
+
+
+@given(st.lists(st.tuples(st.sampled_from(["EUR", "USD"]), st.integers(-100, 100)), max_size=6))
+def test_an_entry_balances_when_every_currency_does(items):
+    lines = [Posting("a", currency, amount) for currency, amount in items]
+    sums = {c: sum(amount for currency, amount in items if currency == c) for c in ("EUR", "USD")}
+    if any(sums.values()):
+        with pytest.raises(IntegrityError, match="sum to"):
+            check_balanced(lines, "here")
+    else:
+        check_balanced(lines, "here")
+
+
+def test_what_does_not_balance_or_fit_is_named():
+    with pytest.raises(IntegrityError, match="the postings of step 7 sum to 2 micro-units of USD, not to 0"):
+        check_balanced([Posting("a", "EUR", 0), Posting("a", "USD", 2)], "step 7")
+    with pytest.raises(InputError, match="do not fit 64 bits"):
+        check_balanced([Posting("a", "EUR", LARGEST + 1), Posting("b", "EUR", -LARGEST - 1)], "here")
+    check_balanced([Posting("a", "EUR", LARGEST), Posting("b", "EUR", -LARGEST)], "here")
+
+
+def test_every_entry_follows_the_one_before_by_hash(lived):
+    with lived.ledger.read() as connection:
+        found = list(log.events(connection))
+        leaves = log.leaves(connection)
+    prev = GENESIS
+    for place, e in enumerate(found, start=1):
+        assert (e.seq, e.prev) == (place, prev)
+        assert e.hash == leaf_hash(encode(e))
+        prev = e.hash.hex()
+    assert leaves == [e.hash for e in found]
+
+
+def test_events_are_picked_by_kind_subject_and_number(lived):
+    with lived.ledger.read() as connection:
+        everything = list(log.events(connection))
+        subjects = {e.subject for e in everything}
+        for kind in {e.kind for e in everything}:
+            assert list(log.events(connection, [kind])) == [e for e in everything if e.kind == kind]
+        for subject in subjects:
+            assert list(log.events(connection, subject=subject)) == [
+                e for e in everything if e.subject == subject
+            ]
+        both = [kinds.CREDITED, kinds.REGISTERED]
+        assert list(log.events(connection, both, upto=len(everything) - 1)) == [
+            e for e in everything[:-1] if e.kind in both
+        ]
+        assert log.leaves(connection, upto=3) == [e.hash for e in everything[:3]]
+
+
+def test_the_newest_entry_and_the_size_agree(lived):
+    with lived.ledger.read() as connection:
+        last = list(log.events(connection))[-1]
+        assert log.newest(connection) == (last.seq, last.hash, last.at)
+        assert log.size(connection) == last.seq
+
+
+def test_entries_are_found_by_their_key_alone(lived):
+    with lived.ledger.read() as connection:
+        for e in log.events(connection):
+            assert log.find(connection, e.key) == e
+        assert log.find(connection, "no such key") is None
+
+
+def test_known_keys_are_those_in_the_log_however_many_are_asked(lived):
+    """More than one query's worth: 500 go into one."""
+    asked = [f"none/{number}" for number in range(1_100)]
+    with lived.ledger.read() as connection:
+        there = [e.key for e in log.events(connection)]
+        assert log.known_keys(connection, [*asked[:700], *there, *asked[700:]]) == set(there)
+        assert log.known_keys(connection, []) == set()
+
+
+def test_the_columns_repeat_what_the_bytes_say(lived):
+    from anml.ledger.schema import event
+
+    with lived.ledger.read() as connection:
+        for row in connection.execute(event.select()):
+            said = json.loads(row.entry)
+            assert (row.seq, row.kind, row.key, row.subject, row.at) == tuple(
+                said[name] for name in ("seq", "kind", "key", "subject", "at")
+            )

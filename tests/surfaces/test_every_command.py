@@ -1,0 +1,229 @@
+"""Laws over every command, found by introspection: help, unknown options, files that are not there.
+
+A new command is held to them by itself.
+"""
+
+from pathlib import Path
+
+import pytest
+import typer
+
+from anml.surfaces import cli
+
+ROOT = typer.main.get_command(cli.app)
+
+
+def leaves(node, words=()):
+    """Every command with the words that call it."""
+    if hasattr(node, "commands"):
+        return [leaf for name, child in node.commands.items() for leaf in leaves(child, (*words, name))]
+    return [(words, node)]
+
+
+def groups(node, words=()):
+    if not hasattr(node, "commands"):
+        return []
+    return [
+        words,
+        *(found for name, child in node.commands.items() for found in groups(child, (*words, name))),
+    ]
+
+
+COMMANDS = {" ".join(words): node for words, node in leaves(ROOT)}
+every = pytest.mark.parametrize("name", COMMANDS)
+
+
+def options(node):
+    return [parameter for parameter in node.params if parameter.param_type_name == "option"]
+
+
+def arguments(node):
+    return [parameter for parameter in node.params if parameter.param_type_name == "argument"]
+
+
+def needed(node):
+    return [parameter for parameter in arguments(node) if parameter.required]
+
+
+def is_number(option) -> bool:
+    """Whether an option takes a number, in this typer or an older one."""
+    described = getattr(option, "type_descriptor", None)
+    if described is not None:
+        return described.annotation in (int, float)
+    return option.type.name in ("integer", "float", "integer range", "float range")
+
+
+def filled(node) -> list[str]:
+    """Something for every argument and option that is required: a name of nothing, or a number."""
+    given = ["nothing" for parameter in arguments(node) if parameter.required]
+    for option in options(node):
+        if option.required:
+            given += [option.opts[0], "1" if is_number(option) else "nothing"]
+    return given
+
+
+def sentence(ran) -> str:
+    """What a refused command says: one line, no traceback, and nothing on the other stream."""
+    assert ran.code == 2, ran
+    assert "Traceback" not in ran.err
+    assert ran.err.startswith("error: ")
+    assert ran.err.count("\n") == 1
+    return ran.err.removeprefix("error: ").rstrip("\n")
+
+
+@pytest.fixture(autouse=True)
+def empty(tmp_path, monkeypatch):
+    """Every command runs in an empty folder, which must stay empty."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("ANML_DATA", raising=False)
+    return tmp_path
+
+
+# --- help
+@every
+def test_help_says_what_the_command_does(anml, name):
+    ran = anml(*name.split(), "--help")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.strip().startswith(f"Usage: anml {name}")
+    said = " ".join(ran.out.split())
+    first = " ".join((COMMANDS[name].help or "").split("\n\n")[0].split())
+    assert first
+    assert first[:50] in said
+
+
+@pytest.mark.parametrize("words", groups(ROOT), ids=" ".join)
+def test_a_group_lists_its_commands(anml, words):
+    ran = anml(*words, "--help")
+    node = ROOT
+    for word in words:
+        node = node.commands[word]
+    assert ran.code == 0
+    assert all(child in ran.out for child in node.commands)
+
+
+@every
+def test_every_option_is_explained(name):
+    for option in options(COMMANDS[name]):
+        assert option.help, f"{name} {option.opts}"
+        assert option.hidden is False
+
+
+@every
+def test_names_of_options_are_words_with_hyphens(name):
+    for option in options(COMMANDS[name]):
+        for spelt in (*option.opts, *option.secondary_opts):
+            assert spelt.startswith("-")
+            assert "_" not in spelt
+            assert spelt == spelt.lower()
+
+
+def test_the_same_option_means_the_same_everywhere():
+    """One name, one kind of value: an option that takes a value in one command takes one in all."""
+    kinds: dict[str, set[bool]] = {}
+    for node in COMMANDS.values():
+        for option in options(node):
+            for spelt in option.opts:
+                kinds.setdefault(spelt, set()).add(option.is_flag)
+    assert {spelt for spelt, found in kinds.items() if len(found) > 1} == set()
+
+
+# --- what cannot be parsed
+@every
+def test_an_unknown_option_is_a_usage_error_that_names_it(anml, name, empty):
+    ran = anml(*name.split(), *filled(COMMANDS[name]), "--no-such-option")
+    assert ran.code == 2
+    assert "--no-such-option" in ran.err
+    assert "Traceback" not in ran.err
+    assert list(empty.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if needed(COMMANDS[name])])
+def test_a_missing_argument_is_a_usage_error_that_names_it(anml, name, empty):
+    ran = anml(*name.split())
+    assert ran.code == 2
+    assert "Missing argument" in ran.err
+    wanted = needed(COMMANDS[name])[0]
+    assert (wanted.metavar or wanted.name).upper().strip("[].…") in ran.err.upper()
+    assert list(empty.iterdir()) == []
+
+
+def takes_any_number(node) -> bool:
+    return any(parameter.nargs == -1 for parameter in arguments(node))
+
+
+@pytest.mark.parametrize("name", [name for name, node in COMMANDS.items() if not takes_any_number(node)])
+def test_one_argument_too_many_is_a_usage_error(anml, name, empty):
+    node = COMMANDS[name]
+    ran = anml(*name.split(), *["nothing"] * len(arguments(node)), "too-many")
+    assert ran.code == 2
+    assert "Traceback" not in ran.err
+    assert list(empty.iterdir()) == []
+
+
+NUMBERS = [
+    (name, option.opts[0]) for name, node in COMMANDS.items() for option in options(node) if is_number(option)
+]
+
+
+@pytest.mark.parametrize(("name", "option"), NUMBERS)
+def test_a_number_that_is_none_is_a_usage_error_that_names_the_option(anml, name, option, empty):
+    ran = anml(*name.split(), *filled(COMMANDS[name]), option, "many")
+    assert ran.code == 2
+    assert option in ran.err
+    assert list(empty.iterdir()) == []
+
+
+@pytest.mark.parametrize("words", groups(ROOT), ids=" ".join)
+def test_an_unknown_command_is_a_usage_error_that_names_it(anml, words):
+    ran = anml(*words, "no-such-command")
+    assert ran.code == 2
+    assert "no-such-command" in ran.err
+
+
+# --- what is not there
+NEEDS_NOTHING = {"demo", "lab list"}
+# Commands that make what they are asked for, or ask nothing of the disk before they begin.
+MAKES = {"ledger init", "ledger keys new", "ledger keys make", "federate run", "lab run", "lab report"}
+LEDGER = [
+    name
+    for name, node in COMMANDS.items()
+    if any("--ledger" in option.opts for option in options(node))
+    and name.split()[0] in ("ledger", "reputation", "settle", "dispute", "statement", "payout")
+]
+
+
+@pytest.mark.parametrize("name", [name for name in LEDGER if name not in MAKES])
+def test_without_a_ledger_every_command_of_one_says_so_and_makes_none(anml, name, empty):
+    node = COMMANDS[name]
+    ran = anml(*name.split(), *filled(node), "--ledger", empty / "none.db")
+    said = sentence(ran)
+    assert said
+    assert list(empty.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", [name for name in LEDGER if name not in MAKES])
+def test_a_file_that_is_no_ledger_is_refused_and_left_as_it_is(anml, name, empty):
+    place = empty / "notes.txt"
+    place.write_text("Dear diary")
+    sentence(anml(*name.split(), *filled(COMMANDS[name]), "--ledger", place))
+    assert place.read_text() == "Dear diary"
+    assert [path.name for path in empty.iterdir()] == ["notes.txt"]
+
+
+READS = [name for name in ("audit", "train", "predict", "value") if name in COMMANDS]
+
+
+@pytest.mark.parametrize("name", READS)
+def test_a_table_that_is_not_there_is_named(anml, name, empty):
+    given = ["none.csv" for _ in needed(COMMANDS[name])]
+    said = sentence(anml(name, *given, "--out", "out.csv" if name == "predict" else "out"))
+    assert "none.csv" in said
+    assert list(empty.iterdir()) == []
+
+
+def test_the_laws_above_are_about_something():
+    assert len(COMMANDS) > 40
+    assert len(LEDGER) > 25
+    assert NUMBERS
+    assert set(COMMANDS) >= NEEDS_NOTHING
+    assert Path(cli.__file__).is_file()

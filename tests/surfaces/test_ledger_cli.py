@@ -1,0 +1,55 @@
+"""`anml ledger init`, `contributors`, `map`, `erase`: a ledger made once, and people known by name."""
+
+import json
+
+import pytest
+
+
+def test_a_ledger_is_made_once_with_its_keys(anml, tmp_path):
+    place = ["--ledger", tmp_path / "new.db", "--by", "ann"]
+    ran = anml("ledger", "init", *place, "--json")
+    assert ran.code == 0, ran
+    assert json.loads(ran.out)
+    assert (tmp_path / "new.db").is_file()
+    assert (tmp_path / "new.db.keys" / "log.pem").stat().st_mode & 0o077 == 0
+    again = anml("ledger", "init", *place)
+    assert again.code == 2
+    assert "already" in again.err
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--payee-wait-days", "400"], "wait 0 to 365 days, got 400"),
+        (["--by", "ann@example.org"], "not an address"),
+    ],
+)
+def test_a_ledger_that_cannot_be_made_leaves_no_file(anml, tmp_path, options, said):
+    by = [] if "--by" in options else ["--by", "ann"]
+    ran = anml("ledger", "init", "--ledger", tmp_path / "new.db", *options, *by)
+    assert ran.code == 2
+    assert said in ran.err
+    assert not (tmp_path / "new.db").exists()
+
+
+def test_contributors_are_listed_and_shown_by_name(books):
+    found = books.json("ledger", "contributors")["contributors"]
+    assert {one["name"] for one in found} == {"Ada Lovelace", "bea", "cem"}
+    one = books.json("ledger", "contributors", "ada")
+    assert one["contributor"] == books.pids["ada"]
+    assert one["profile"]["accounts"] == ["run:ada"]
+    assert "there is no contributor 'nobody'" in books.refused("ledger", "contributors", "nobody")
+
+
+def test_accounts_are_mapped_by_two_people(books):
+    assert books("ledger", "map", "pf:ada.l", "--to", "ada", "--by", "ann").code == 0
+    assert books("ledger", "confirm", "all", "--by", "bob").code == 0
+    assert books.json("ledger", "contributors", "pf:ada.l")["contributor"] == books.pids["ada"]
+    assert "an account is written source:name" in books.refused(
+        "ledger", "map", "ada", "--to", "bea", "--by", "ann"
+    )
+
+
+def test_whoever_has_money_open_is_not_erased_by_the_way(books):
+    said = books.refused("ledger", "erase", "ada", "--by", "ann")
+    assert "still has 6000001 micro-units of EUR open; pay it first, or erase anyway" in said
