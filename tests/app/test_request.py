@@ -6,9 +6,9 @@ import pytest
 
 from anml.app.request import DEFAULT_HALF_LIFE, Request
 from anml.core.errors import AnmlError, InputError
+from anml.core.profile import PROFILES
 from anml.core.signals.temporal import DOMAINS, Decay
 from anml.core.weigh import RECIPES
-from anml.gradients.scoring import PROFILES
 
 
 def test_everything_has_a_default():
@@ -59,7 +59,6 @@ def test_one_name_is_a_list_of_one():
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"key": "id"}, "key 'id' aligns predictions or embeddings, and neither was given"),
         ({"embeddings": [[1.0]], "features": ["x"]}, "embeddings take the place of feature columns"),
         ({"now": "soon"}, "soon"),
     ],

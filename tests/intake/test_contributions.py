@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anml.core.errors import InputError
-from anml.intake import contributions
+from anml.intake import file as file_module
 from anml.intake.contributions import (
     EVIDENCE,
     IS_TRUTH,
@@ -111,7 +111,7 @@ class TestJson:
     def test_a_file_that_is_too_large_is_not_read(self, tmp_path, monkeypatch):
         file = tmp_path / "x.json"
         file.write_text("[1]")
-        monkeypatch.setattr(contributions, "LARGEST_FILE", 2)
+        monkeypatch.setattr(file_module, "LARGEST_FILE", 2)
         with pytest.raises(InputError, match="split it first"):
             File(file).json  # noqa: B018
 

@@ -149,3 +149,21 @@ def test_many_names_that_occur_twice_are_not_all_listed():
     with pytest.raises(InputError) as raised:
         check_names(names, "the frame")
     assert str(raised.value).count("'c") == 5
+
+
+class TestLeadingZeros:
+    """007 and 7 are two people: whole numbers with needless zeros are names."""
+
+    def test_names_with_zeros_stay_different(self):
+        found = read_delimited(b"who,n\n007,1\n7,2\n010,3\n", "x", ",")
+        assert found["who"].to_list() == ["007", "7", "010"]
+        assert found["n"].to_list() == [1, 2, 3]
+
+    @pytest.mark.parametrize("value", ["0", "10", "100", "2007", "0.5", "-3", "-0.07"])
+    def test_plain_numbers_stay_numbers(self, value):
+        found = read_delimited(f"who,n\n007,{value}\n7,2\n".encode(), "x", ",")
+        assert found["n"].dtype.is_numeric()
+
+    def test_a_zero_that_comes_late_counts_too(self):
+        rows = "".join(f"{n}\n" for n in range(1, 20_000))
+        assert read_delimited(f"who\n{rows}007\n".encode(), "x", ",")["who"].dtype == pl.String

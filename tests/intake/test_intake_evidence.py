@@ -25,8 +25,8 @@ def test_signals_by_hand() -> None:
     assert made.verification.tolist() == [0.85, 0.07, default, 0.5]
     assert made.reputation.tolist() == [0.0, 1.0, 0.25, REPUTATION["new"].default]
     assert made.warnings == [
-        "column 'verification' (verification) is missing in 1 rows, which count as 'self-attested'",
-        "column 'reputation' (reputation) is missing in 1 rows, which count as 'new'",
+        "column 'verification' (verification) is missing in 1 row, which counts as 'self-attested'",
+        "column 'reputation' (reputation) is missing in 1 row, which counts as 'new'",
     ]
 
 
@@ -109,7 +109,7 @@ class TestEverySignal:
         ]
         assert len(said) == 2
         assert repr(table.true) in said[0]
-        assert f"missing in 1 rows, which count as {table.missing!r}" in said[1]
+        assert f"missing in 1 row, which counts as {table.missing!r}" in said[1]
 
     def test_no_evidence_neither_accuses_nor_vouches(self, role):
         table = SIGNALS[role]
@@ -162,4 +162,4 @@ class TestAges:
         years = read_ages(times, None, notes, warnings)
         np.testing.assert_allclose(years, [0, 0, 365 / 365.25])
         assert notes == ["ages are counted from the newest time in 'when', 2024-01-01 00:00:00"]
-        assert warnings == ["column 'when' (time) is missing in 1 rows, which count as new"]
+        assert warnings == ["column 'when' (time) is missing in 1 row, which counts as new"]

@@ -51,8 +51,8 @@ def test_future_and_missing_times_are_new_and_said() -> None:
     np.testing.assert_allclose(made.age * 365.25, [0, 0, 0, 366])
     assert made.notes == []
     assert made.warnings == [
-        "column 'time' (time) is missing in 1 rows, which count as new",
-        "column 'time' (time) lies after 2021-01-01 00:00:00 in 1 rows, which count as new",
+        "column 'time' (time) is missing in 1 row, which counts as new",
+        "column 'time' (time) lies after 2021-01-01 00:00:00 in 1 row, which counts as new",
     ]
     empty = prepared(labelled(when=[None] * 4), time="when")
     assert empty.age is not None

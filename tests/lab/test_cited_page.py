@@ -3,7 +3,7 @@
 import pytest
 
 from anml.lab.cited.names import PEERS
-from anml.lab.cited.page import BASELINES, HOW, NEEDS, by_system
+from anml.lab.cited.page import HOW, NEEDS, by_system
 
 
 def row(method: str, error: float, half: float = 0.0, place=("wine", "flip"), metric: str = "error"):
@@ -52,6 +52,5 @@ def test_every_system_says_on_the_page_what_it_needs(name):
     assert NEEDS[name]
 
 
-def test_baselines_are_known_and_the_reading_is_explained():
-    assert set(BASELINES) <= set(NEEDS)
+def test_the_reading_is_explained():
     assert "95% interval" in HOW

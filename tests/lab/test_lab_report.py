@@ -3,7 +3,7 @@
 import pytest
 
 from anml.lab.cells import cells_of
-from anml.lab.report import STARTS, write_report
+from anml.lab.report import PAGES, write_report
 from anml.lab.spec import parse
 from anml.lab.store import join_parts, keep_part, write_record
 
@@ -39,7 +39,7 @@ def folder(experiment, tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("room", STARTS)
+@pytest.mark.parametrize("room", PAGES)
 def test_every_room_has_a_page_that_says_how_it_was_run_and_what_holds(room, experiment, folder):
     page = folder / "docs" / "page.md"
     written = write_report(folder, page, [experiment], room)
@@ -49,23 +49,22 @@ def test_every_room_has_a_page_that_says_how_it_was_run_and_what_holds(room, exp
     assert "do not edit by hand" in text
     # One of the two claims that are not ours holds.
     assert "1 of 2" in text
-    assert "- `anml lab run x`: 3 blocks of trials, --jobs 2, 4 m cores, device cpu: 1.5 minutes" in text
-    assert "## x\n\nA title. 2 trials." in text
-    assert "What it is about." in text
-    assert "| krum is low | **fails** |" in text
-    assert "| krum is high | holds |" in text
-    assert "| ours, not the paper's: ours is | holds |" in text
-    assert "- A note." in text
+    how = "<code>anml lab run x</code>: 3 blocks of trials, --jobs 2, 4 m cores, device cpu: 1.5 minutes"
+    assert how in text
+    assert "## x\nA title. 2 trials. What it is about." in text
+    assert "Claims: 2 of 3 hold" in text
+    assert "<strong>fails</strong>: krum is low" in text
+    assert "holds: krum is high" in text
+    assert "holds: ours, not the paper's: ours is" in text
+    assert "<li>A note.</li>" in text
 
 
 def test_the_papers_value_stands_beside_ours_and_a_tilde_marks_what_is_implied(experiment, folder):
     write_report(folder, folder / "paper.md", [experiment])
     lines = (folder / "paper.md").read_text().splitlines()
-    (line,) = [line for line in lines if line.startswith("| 0.1 | krum | error |")]
-    assert line.split("|")[4].strip() == "20.5"
-    assert line.split("|")[6].strip() == "~12.4"
-    assert "- **x**: krum is low. Ours: 20.5" in "\n".join(lines)
-    assert "*Why:* it is not" in "\n".join(lines)
+    (line,) = [line for line in lines if "· paper" in line and line.startswith("|")]
+    assert [cell.strip() for cell in line.strip("|").split("|")] == ["", "krum", "20.5 ± 6.4 · paper ~12.4"]
+    assert "- [x](#x): krum is low. Ours: 20.5 [20, 21]. *it is not*" in lines
 
 
 def test_a_page_is_the_same_when_it_is_written_again(experiment, folder):

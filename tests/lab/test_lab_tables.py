@@ -17,11 +17,11 @@ EVERY = {**catalogue(), **catalogue("beyond"), **catalogue("field")}
 @pytest.mark.parametrize(
     ("page", "place"),
     [
-        ("real.md", "<!-- rows: real accuracy -->"),
+        ("README.md", "<!-- figure: real evidence.accuracy music_genre -->"),
     ],
 )
 def test_pages_show_the_committed_rows(page, place):
-    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    text = (ROOT / page).read_text(encoding="utf-8")
     assert place in text
     assert filled(text, ROOT / "results" / "beyond") == text
 

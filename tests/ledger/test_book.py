@@ -4,7 +4,7 @@ import pytest
 
 from anml.core.errors import AnmlError, ConflictError, InputError
 from anml.core.settle import UNIT
-from anml.ledger import book, disputes, kinds, two_people
+from anml.ledger import book, disputes, kinds
 from anml.ledger.log import events
 from anml.ledger.money_parts import Settlements
 from ledger.ledger_world import World, simple_rows
@@ -115,32 +115,6 @@ def test_release_passes_over_who_has_nothing_held(posted):
         posted.clock.pass_days(-15)
 
 
-def test_a_reversal_by_two_people_moves_what_was_asked_for(posted):
-    x = posted.pids["x"]
-
-    def work(tx):
-        held = tx.state.balances.get(f"held:{x}", "EUR", posted.sid)
-        asked = book.propose_reversal(tx, posted.sid, x, 1_000, "fraud", "ann")
-        with pytest.raises(ConflictError, match="a second person"):
-            book.confirm_reversal(tx, asked.seq, "ann")
-        made = book.confirm_reversal(tx, asked.seq, "bob")
-        assert (made.subject, made.settlement, made.body["amount"]) == (x, posted.sid, 1_000)
-        assert tx.state.balances.get(f"held:{x}", "EUR", posted.sid) == held - 1_000
-        with pytest.raises(ConflictError, match="was confirmed already"):
-            book.confirm_reversal(tx, asked.seq, "cat")
-
-    posted.ledger.rehearse(work)
-
-
-def test_only_a_reversal_is_confirmed_as_one(posted):
-    def work(tx):
-        other = two_people.propose(tx, kinds.NAMED, posted.pids["x"], {"on": True}, "ann")
-        with pytest.raises(InputError, match=f"proposal {other.seq} is no reversal"):
-            book.confirm_reversal(tx, other.seq, "bob")
-
-    posted.ledger.rehearse(work)
-
-
 @pytest.mark.parametrize(
     ("amount", "reason", "said"),
     [
@@ -179,13 +153,3 @@ def test_a_settlement_that_replaces_a_posted_one_reverses_all_of_it(make_world):
         assert book.balance(connection, book.POOL, "EUR") == -6_000_001
         taken = [e.body["amount"] for e in events(connection, [kinds.REVERSED])]
     assert sorted(taken) == [2_500_000, 7_500_000]
-
-
-def test_disputed_contributors_are_those_who_wait(posted):
-    def work(tx):
-        disputes.open_dispute(tx, posted.sid, posted.pids["x"], "other", "d")
-        assert book.disputed(tx.connection, posted.sid) == {posted.pids["x"]}
-
-    posted.ledger.rehearse(work)
-    with posted.ledger.read() as connection:
-        assert book.disputed(connection, posted.sid) == set()

@@ -9,12 +9,12 @@ from anml.assess.assess import Policy
 from anml.core.attribute import attribute
 from anml.core.domain import Signals
 from anml.core.evidence.belief import Contributor, quality_of
+from anml.core.profile import profile_of
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.temporal import Decay
 from anml.core.stats import Estimate
 from anml.core.verdicts import CONTRADICTS, TRUSTED, UNSURE
 from anml.core.weigh import recipe_of, weigh_signals
-from anml.gradients.scoring import profile_of
 from anml.intake.columns import Columns
 
 

@@ -197,7 +197,7 @@ def test_folder_says_what_was_run_on_what(anml, data, tmp_path):
     assert {"contributor", "label", "q", "score", "v", "r", "t", "weight", "kept"} <= set(samples.columns)
     page = (tmp_path / "out" / "report.html").read_text()
     assert len(page) < 3_000_000
-    assert "<script" not in page
+    assert page.count("<script") == 1
 
 
 def test_run_replaces_a_run_and_keeps_nothing_of_it(anml, data, tmp_path):
@@ -288,7 +288,7 @@ def test_names_that_look_like_markup_or_formulas_are_shown_as_they_are(anml, tmp
     ran = anml("audit", tmp_path / "data.csv", "--no-compare", "--out", tmp_path / "o")
     assert ran.code == 0
     assert "=cmd|'[bold]<script>" in ran.out
-    assert "<script" not in (tmp_path / "o" / "report.html").read_text()
+    assert (tmp_path / "o" / "report.html").read_text().count("<script") == 1
     assert pl.read_csv(tmp_path / "o" / "contributors.csv")["contributor"][0] == "'" + hostile
 
 

@@ -13,7 +13,6 @@ from anml.surfaces.densities import (
     ages_figure,
     confusion_figure,
     q_against_s_figure,
-    q_histogram_figure,
     reliability_figure,
 )
 
@@ -26,13 +25,11 @@ def rows(n: int) -> tuple[np.ndarray, np.ndarray]:
 def test_a_figure_of_many_rows_is_not_larger():
     few, many = (len(q_against_s_figure(*rows(n))) for n in (20_000, 60_000))
     assert many < 1.3 * few
-    assert len(q_histogram_figure(rows(50_000)[0])) < 1.3 * len(q_histogram_figure(rows(2_000)[0]))
 
 
 def test_words_by_hand():
     q, s = np.array([0.2, 0.4, 0.9]), np.array([0.1, 0.1, 0.95])
     assert "3 rows; mean q is 0.30 at the lowest s, 0.90 at the highest." in q_against_s_figure(q, s)
-    assert "3 rows; median q 0.40, lowest 0.20." in q_histogram_figure(q)
 
 
 @settings(max_examples=40)

@@ -133,7 +133,7 @@ def test_samples_of_a_pandas_frame_keep_its_index():
 
 
 def test_the_ledgers_policy_and_domain_reach_it_from_python(tmp_path, monkeypatch):
-    from anml.surfaces import python
+    from anml.surfaces import auditing
 
     places = []
 
@@ -141,7 +141,7 @@ def test_the_ledgers_policy_and_domain_reach_it_from_python(tmp_path, monkeypatc
         places.append(place)
         raise InterruptedError
 
-    monkeypatch.setattr(python, "read", read)
+    monkeypatch.setattr(auditing, "read", read)
     with pytest.raises(InterruptedError):
         package.audit("x.csv", ledger="books.db", policy="p.toml", track_domain="law")
     assert (places[0].domain, str(places[0].policy)) == ("law", "p.toml")

@@ -3,6 +3,7 @@
 import csv
 import gzip
 import io
+import re
 import zlib
 from typing import Any
 
@@ -16,6 +17,8 @@ MISSING = ("", "NA", "N/A", "nan", "NaN", "NULL", "null", "?")
 GZIP_MAGIC = b"\x1f\x8b"
 FIRST_ROWS = 10_000
 DECIMAL_COMMA = r"^[-+]?\d+(,\d+)?([eE][-+]?\d+)?$"
+# A whole number that begins with a needless zero names something: 007 and 7 are two people.
+LEADING_ZERO = r"^\s*0\d"
 
 
 def read_delimited(data: bytes, shown: str, separator: str) -> pl.DataFrame:
@@ -28,7 +31,7 @@ def read_delimited(data: bytes, shown: str, separator: str) -> pl.DataFrame:
     names, separator = _names(data, shown, separator)
     check_names(names, shown)
     try:
-        frame = _typed(data, separator)
+        frame = _with_zeros(_typed(data, separator), data, separator)
     except pl.exceptions.PolarsError:
         reason = _first_bad_line(data, separator, len(names))
         raise InputError(f"{shown} is not well-formed CSV: {reason}") from None
@@ -54,6 +57,18 @@ def _typed(data: bytes, separator: str) -> pl.DataFrame:
     except pl.exceptions.PolarsError:
         pass
     return pl.read_csv(data, infer_schema_length=None, **options)
+
+
+def _with_zeros(frame: pl.DataFrame, data: bytes, separator: str) -> pl.DataFrame:
+    """Columns of whole numbers in which one begins with a zero, as the text they are."""
+    whole = [at for at, dtype in enumerate(frame.dtypes) if dtype.is_integer()]
+    if not whole or re.search(rb"[^0-9.]0[0-9]", data) is None:
+        return frame
+    text = pl.read_csv(
+        data, separator=separator, null_values=list(MISSING), columns=whole, infer_schema=False
+    )
+    named = [name for name in text.columns if text[name].str.contains(LEADING_ZERO).any()]
+    return frame.with_columns(text[named]) if named else frame
 
 
 def _tidied(series: pl.Series) -> pl.Series:

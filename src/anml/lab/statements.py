@@ -41,7 +41,7 @@ def check_statements(experiment: Experiment, metrics: list[str]) -> None:
         method, _, metric = column.rpartition(".")
         with within(f"columns: {column!r}"):
             one_of("metric", metric, [*experiment.metrics, *experiment.derived])
-            one_of("method", method or experiment.compared[0], experiment.compared)
+            one_of("method", method or next(iter(experiment.compared), ""), experiment.compared)
     for name, expression in experiment.derived.items():
         with within(f"derived.{name}"):
             _derived(name, expression, known)

@@ -2,9 +2,9 @@
 
 import polars as pl
 import pytest
-from anml.surfaces.slices import ENGINES, audit_in_slices, holds_parquet
 
 from anml.app.request import Request
+from anml.app.slices import ENGINES, audit_in_slices, holds_parquet
 from anml.core.errors import AnmlError, InputError
 
 
@@ -18,9 +18,13 @@ def test_a_folder_of_parquet_files_is_recognised(tmp_path):
     assert not holds_parquet(tmp_path / "a" / "x.parquet")
 
 
+def unwritten(result, folder) -> None:
+    raise AssertionError("nothing was judged")
+
+
 def refused(data, tmp_path, engine="local", address=None) -> str:
     with pytest.raises(AnmlError) as error:
-        audit_in_slices(data, Request(), engine, address, tmp_path / "out", None)
+        audit_in_slices(data, Request(), engine, address, tmp_path / "out", None, write_report=unwritten)
     assert not (tmp_path / "out").exists()
     return str(error.value)
 
@@ -43,4 +47,4 @@ def test_engines_by_name(tmp_path):
     )
     assert ENGINES[0] == "local"
     with pytest.raises(InputError):
-        audit_in_slices(tmp_path, Request(), "local", None, tmp_path / "out", None)
+        audit_in_slices(tmp_path, Request(), "local", None, tmp_path / "out", None, write_report=unwritten)
