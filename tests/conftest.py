@@ -28,9 +28,9 @@ settings.load_profile("anml")
 
 # Modules that look at what is done with a model's results, not at how good the model is.
 SHORT_TRAINING = {
-    "test_app_audit", "test_bad_input", "test_cli", "test_experiments", "test_inputs", "test_inputs_cli",
-    "test_inputs_end_to_end", "test_python", "test_report", "test_sklearn_estimators",
-    "test_vouched_report",
+    "test_app_audit", "test_bad_input", "test_bank_run", "test_cli", "test_experiments", "test_inputs",
+    "test_inputs_cli", "test_inputs_end_to_end", "test_python", "test_recipes", "test_report",
+    "test_sklearn_estimators", "test_vouched_report",
 }  # fmt: skip
 
 

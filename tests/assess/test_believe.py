@@ -8,6 +8,7 @@ from anml.core.checks import Floats, Ints
 from anml.core.evidence.belief import Belief
 from anml.core.evidence.side import Side
 from anml.core.profile import Training
+from anml.core.verdicts import UNSURE
 
 NOTHING = Side()
 
@@ -115,3 +116,18 @@ def test_sites_with_milder_cases_are_not_accused() -> None:
     assert found.contributors is not None
     assert set(found.contributors.verdict) <= {"trusted", "cannot tell"}
     assert found.contributors.verdict[2:].count("trusted") >= 4
+
+
+def test_a_site_of_its_own_is_neither_accused_nor_condemned():
+    """One hospital measures on other scales, and its patients are mostly well whatever is measured."""
+    rng = np.random.default_rng(0)
+    who = np.arange(600) % 4
+    x = rng.normal(size=(600, 5))
+    y = (x[:, 0] + 0.3 * rng.normal(size=600) > 0).astype(np.int64)
+    x[who == 3, 1:] += 6.0
+    y[who == 3] = rng.uniform(size=150) < 0.25
+    x = (x - x.mean(axis=0)) / x.std(axis=0)
+    belief, _ = believe_labels(Table(x, y, 2, Side(who), None, Training(), 0))
+    assert belief.contributors is not None
+    assert belief.contributors.verdict[3] == UNSURE
+    assert np.mean(belief.p_correct[who == 3] >= 0.5) > 0.95

@@ -19,8 +19,10 @@ def test_a_seed_of_its_own_gives_other_conditions():
     assert other["error_rf"] == second["error_rf"] != first["error_rf"]
 
 
-@pytest.mark.parametrize("method", BANK.compared)
-@pytest.mark.parametrize("name", ["moons_20flip", "num_hetero_bad"])
+@pytest.mark.parametrize(
+    ("method", "name"),
+    [*((method, "moons_20flip") for method in BANK.compared), ("evidence", "num_hetero_bad")],
+)
 def test_truth_changes_nothing_but_the_oracle(method, name):
     condition = part(make_condition(name, 0), np.arange(200))
     mixed = np.random.default_rng(0).permutation(200)

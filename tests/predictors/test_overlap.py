@@ -1,0 +1,96 @@
+"""How far rows lie among those of others: by hand for pairs, then for sites, specialists and strangers."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anml.core.profile import Training
+from anml.predictors.classes import rows_of
+from anml.predictors.overlap import NEAREST, own_region, usual_there
+
+SHORT = Training(max_epochs=20, folds=2)
+
+
+def made(x, y, groups=None):
+    return rows_of(np.asarray(x, dtype=float), np.asarray(y), int(np.max(y)) + 1, groups, SHORT, 0)
+
+
+def people(n: int, count: int, apart: float, seed: int = 0):
+    """Rows of contributors whose centres lie so far apart, labelled by the first column."""
+    rng = np.random.default_rng(seed)
+    who = np.arange(n) % count
+    x = rng.normal(size=(n, 4))
+    x[:, 1] += apart * who
+    return made(x, (x[:, 0] > 0).astype(int)), who
+
+
+class TestOwnRegion:
+    def test_by_hand(self):
+        """Two contributors on two far points: all neighbours are one's own, so 1 for both."""
+        rng = np.random.default_rng(0)
+        who = np.repeat([0, 1], 40)
+        x = rng.normal(size=(80, 2)) + 100 * who[:, None]
+        assert own_region(made(x, rng.integers(0, 2, 80)), who).tolist() == [1.0, 1.0]
+
+    def test_dealt_at_random_it_is_about_zero(self):
+        rows, who = people(600, 6, 0.0)
+        assert own_region(rows, who).max() < 0.1
+
+    @pytest.mark.parametrize(("apart", "low", "high"), [(0.3, 0.0, 0.2), (1.5, 0.2, 0.7), (20.0, 0.95, 1.0)])
+    def test_it_grows_with_the_distance(self, apart, low, high):
+        rows, who = people(600, 4, apart)
+        assert low <= own_region(rows, who).mean() <= high
+
+    def test_a_large_contributor_has_no_region_by_its_size(self):
+        """Nine tenths of all rows are one's: so are nine tenths of the neighbours, and that is chance."""
+        rng = np.random.default_rng(1)
+        who = (rng.uniform(size=500) < 0.1).astype(int)
+        assert own_region(made(rng.normal(size=(500, 3)), rng.integers(0, 2, 500)), who).max() < 0.1
+
+    def test_copies_of_a_row_are_no_neighbours(self):
+        """Each row stands eleven times, under one name: without its copies its neighbours are anybody's."""
+        rng = np.random.default_rng(2)
+        x = np.repeat(rng.normal(size=(60, 3)), NEAREST + 1, axis=0)
+        groups = np.repeat(np.arange(60), NEAREST + 1)
+        who = groups % 5
+        y = rng.integers(0, 2, len(x))
+        assert own_region(made(x, y), who).min() > 0.9
+        assert own_region(made(x, y, groups), who).max() < 0.5
+
+    @settings(max_examples=15)
+    @given(st.integers(2, 40), st.integers(1, 5), st.integers(0, 10**6))
+    def test_it_lies_between_zero_and_one(self, n, count, seed):
+        rng = np.random.default_rng(seed)
+        who = rng.integers(0, count, n)
+        y = np.arange(n) % 2
+        found = own_region(made(rng.normal(size=(n, 2)), y), who)
+        assert len(found) == who.max() + 1
+        assert ((found >= 0) & (found <= 1)).all()
+
+
+class TestUsualThere:
+    def test_labels_of_others_are_not_asked(self):
+        rows, who = people(200, 2, 20.0)
+        assert (usual_there(rows, who, np.array([False, False])) == 1).all()
+        some = usual_there(rows, who, np.array([True, False]))
+        assert (some[who == 1] == 1).all()
+        assert (some[who == 0] < 1).any()
+
+    def test_what_is_common_at_a_site_is_usual_and_a_slip_is_not(self):
+        """One site has two of its labels turned round; another gives one of two labels whatever is there."""
+        rng = np.random.default_rng(3)
+        who = np.repeat([0, 1], 150)
+        y = rng.integers(0, 2, 300)
+        x = rng.normal(size=(300, 3)) + 50 * who[:, None] + 8 * y[:, None]
+        y[who == 1] = rng.uniform(size=150) < 0.3
+        clear = np.array([3, 8])
+        y[clear] = 1 - y[clear]
+        found = usual_there(made(x, y), who, np.array([True, True]))
+        assert (found[clear] < 1 / 8).all()
+        assert np.mean(found[who == 1] >= 1 / 8) > 0.9
+
+    def test_the_same_seed_gives_the_same(self):
+        rows, who = people(120, 2, 20.0)
+        apart = np.array([True, True])
+        np.testing.assert_array_equal(usual_there(rows, who, apart), usual_there(rows, who, apart))
