@@ -82,7 +82,7 @@ class TestUsualThere:
         rng = np.random.default_rng(3)
         who = np.repeat([0, 1], 150)
         y = rng.integers(0, 2, 300)
-        x = rng.normal(size=(300, 3)) + 50 * who[:, None] + 8 * y[:, None]
+        x = rng.normal(size=(300, 3)) + 500 * who[:, None] + 60 * y[:, None]
         y[who == 1] = rng.uniform(size=150) < 0.3
         clear = np.array([3])
         y[clear] = 1 - y[clear]
