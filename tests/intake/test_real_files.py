@@ -4,9 +4,9 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from intake_tables import prepared
 
 from anml.intake.tables import read_table
+from intake_tables import prepared
 
 
 def test_adult(real_data: Path) -> None:
