@@ -37,7 +37,7 @@ def in_parts(fit, log_p, y, who, parts, steps, tune=False):
     given = np.zeros((PEOPLE, CLASSES))
     np.add.at(given, (who, y), 1.0)
     seen = np.exp(log_p).mean(axis=0) + 1e-6
-    beliefs = replace(start(fit, who, size, given, seen / seen.sum(), 2.5), tune=tune)
+    beliefs = replace(start(fit, size, given, seen / seen.sum(), 2.5), tune=tune)
     cuts = np.array_split(np.arange(len(y)), parts)
     state: list[Posterior | None] = [None] * parts
     for step in range(steps):

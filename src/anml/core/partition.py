@@ -113,13 +113,23 @@ class Sums(NamedTuple):
         return Sums(*(a + b for a, b in zip(self, other, strict=True)))
 
 
-def start(fit: Annotators, who: Ints, size: Floats, given: Floats, usual: Floats, base: float) -> Beliefs:
-    """Beliefs before the first pass: settings of a fit to a sample, and contributors as yet unknown."""
+def start(
+    fit: Annotators, size: Floats, given: Floats, usual: Floats, base: float, sampled: Ints | None = None
+) -> Beliefs:
+    """Beliefs before the first pass: settings of a fit to a sample, and what it says of contributors.
+
+    `sampled` are the contributors of the sample, in the order of the fit; who is not among them is as yet
+    unknown. Were all unknown, wrong labels of a few would pass for what is usual among the honest, and
+    whoever does better would look like a stranger.
+    """
     count, classes = given.shape
+    types = np.tile([0.88, 0.06, 0.06], (count, 1))
+    if sampled is not None:
+        types[sampled] = fit.types
     return Beliefs(
         noise=fit.noise, temperature=fit.temperature, class_prior=fit.class_prior, size=size, given=given,
         share=given.sum(axis=0) / given.sum(), usual=usual,
-        types=np.tile([0.88, 0.06, 0.06], (count, 1)), base=SURE if fit.noise == "none" else base,
+        types=types, base=SURE if fit.noise == "none" else base,
         by_class=np.zeros(classes),
     )  # fmt: skip
 

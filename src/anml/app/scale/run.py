@@ -222,12 +222,13 @@ def _learned(
     shared = Shared(
         plan.work, plan.out / "samples", plan.roles, names, classes, prepared.preparation, models, where
     )
-    codes = as_codes("contributor", prepared.contributor, len(y))[0]
+    codes, sampled = as_codes("contributor", prepared.contributor, len(y))
     # Few labels of each contributor do not show that honest labels may be wrong; thousands do.
     fits, _ = fit_classes(models.log_p(prepared.x, half), y, Side(codes))
     best = fits[list(NOISES).index("classes")]
     classes_count = np.full(len(classes), 1 / len(classes))
-    return audited, shared, start(best, codes, given.sum(axis=1), given, classes_count, best.base)
+    places = codes_in(pl.Series(sampled), names)
+    return audited, shared, start(best, given.sum(axis=1), given, classes_count, best.base, places)
 
 
 def _believed(plan: Plan, shared: Shared, beliefs: Beliefs) -> tuple[Beliefs, Floats]:
