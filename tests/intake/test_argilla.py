@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from anml.core.errors import InputError
-from anml.intake.argilla import NO_STATUS, read_argilla
+from anml.intake.argilla import NO_STATUS, read_argilla, responses_to
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -111,3 +111,11 @@ def test_times_are_looked_for_where_exports_keep_them(tmp_path, place, expected)
 def test_what_is_wrong_is_said(tmp_path, entries, question, says):
     with pytest.raises(InputError, match=says):
         read_argilla(export(tmp_path, *entries), question)
+
+
+@pytest.mark.parametrize("key", ["responses", "responses.users", "responses.status"])
+@pytest.mark.parametrize("odd", [7, True, "x", {"a": 1}])
+def test_responses_that_are_no_list_are_said(key, odd):
+    entry = {"q.responses": ["a"], "q.responses.users": ["u"], "q.responses.status": ["submitted"]}
+    with pytest.raises(InputError, match=rf"q\.{key} must be a list"):
+        list(responses_to({**entry, f"q.{key}": odd}, "q"))

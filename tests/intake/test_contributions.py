@@ -201,3 +201,9 @@ def test_identifiers_and_labels_are_text_whatever_they_look_like(tmp_path):
     found = read_typed(file, ["worker", "absent"])
     assert found["worker"].to_list() == ["7", "8"]
     assert found["size"].to_list() == [1.5, 2.0]
+
+
+def test_numbers_that_fit_no_column_are_names():
+    assert scalars({"a": 2**70, "b": -(2**70), "c": 7, "d": True}) == {
+        "a": str(2**70), "b": str(-(2**70)), "c": 7, "d": True,
+    }  # fmt: skip

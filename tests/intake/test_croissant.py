@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from anml.core.errors import InputError
-from anml.intake.croissant import _PROPERTIES, _TYPES, read_croissant
+from anml.intake.croissant import _PROPERTIES, _TYPES, _file, read_croissant
 from anml.intake.mapped import read_mapped
 
 DATA = Path(__file__).parents[1] / "data"
@@ -96,3 +96,9 @@ def test_other_json_is_no_description(text, tmp_path):
     (tmp_path / "c.json").write_text(text)
     with pytest.raises(InputError, match="is not a Croissant description: it has no recordSet"):
         read_croissant(tmp_path / "c.json")
+
+
+@pytest.mark.parametrize("odd", [True, 7, 1.5, {}, ["x.csv"]])
+def test_an_address_that_is_no_text_names_no_file(odd):
+    about = {"recordSet": [], "distribution": [{"contentUrl": odd}, {"contentUrl": "rows.csv"}]}
+    assert _file(about) == "rows.csv"

@@ -78,15 +78,20 @@ def responses_to(entry: dict[str, Any], name: str) -> Iterator[tuple[Any, str | 
     for response in records(record(entry.get("responses"), "responses").get(name), f"responses to {name}"):
         user = response.get("user_id")
         yield response.get("value"), None if user is None else str(user), response.get("status")
-    values = entry.get(f"{name}.responses") or []
-    if not isinstance(values, list):
-        raise InputError(f"{name}.responses must be a list, got {str(values)[:40]!r}")
-    users = entry.get(f"{name}.responses.users") or [None] * len(values)
-    statuses = entry.get(f"{name}.responses.status") or [None] * len(values)
+    values = _listed(entry, f"{name}.responses") or []
+    users = _listed(entry, f"{name}.responses.users") or [None] * len(values)
+    statuses = _listed(entry, f"{name}.responses.status") or [None] * len(values)
     if not len(values) == len(users) == len(statuses):
         raise InputError(f"{name}.responses, users and status of a record differ in length")
     for value, user, status in zip(values, users, statuses, strict=True):
         yield value, None if user is None else str(user), status
+
+
+def _listed(entry: dict[str, Any], key: str) -> list[Any] | None:
+    found = entry.get(key)
+    if found is not None and not isinstance(found, list):
+        raise InputError(f"{key} must be a list, got {str(found)[:40]!r}")
+    return found
 
 
 def fields_of(entry: dict[str, Any]) -> dict[str, Any]:

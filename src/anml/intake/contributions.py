@@ -159,7 +159,8 @@ def read_typed(source: Path | File, texts: Sequence[str]) -> pl.DataFrame:
 def scalars(values: Mapping[str, Any]) -> dict[str, Any]:
     """The plain values of a record, under names that do not clash with ours."""
     plain = {
-        key: value
+        # Whole numbers beyond 64 bits fit no column: they are names.
+        key: str(value) if isinstance(value, int) and abs(value) >= 2**63 else value
         for key, value in values.items()
         if isinstance(value, str | int | float | bool) and not key.startswith(OURS)
     }

@@ -80,8 +80,8 @@ def _column(field: dict[str, Any]) -> str | None:
 def _file(about: dict[str, Any]) -> str | None:
     for part in _listed(about.get("distribution")):
         address = part.get("contentUrl") if isinstance(part, dict) else None
-        if address and "://" not in address:
-            return str(address)
+        if isinstance(address, str) and address and "://" not in address:
+            return address
     return None
 
 
