@@ -5,6 +5,7 @@ import json
 import pytest
 import sqlalchemy as sa
 
+from anml.app import verify as verify_module
 from anml.app.verify import check_growth, prove_growth, verify, watch
 from anml.core.errors import AnmlError, InputError, IntegrityError
 from anml.ledger import schema
@@ -98,3 +99,15 @@ def test_an_older_checkpoint_from_the_future_is_refused(lived):
     ahead = checkpoint.sign(lived.ledger.ring, 10**6, bytes(32))
     with pytest.raises(AnmlError, match="does not start with what the older checkpoint saw"):
         prove_growth(lived.ledger, ahead)
+
+
+@pytest.mark.parametrize(
+    "error", [TypeError("'<' not supported"), UnicodeDecodeError("utf-8", b"\xe7", 0, 1, "odd")]
+)
+def test_a_file_that_holds_what_no_ledger_writes_is_said(world, monkeypatch, error):
+    def damaged(*_):
+        raise error
+
+    monkeypatch.setattr(verify_module.audit, "verify", damaged)
+    with pytest.raises(InputError, match="the ledger's file is damaged: it holds what no ledger writes"):
+        verify_module.verify(world.ledger)

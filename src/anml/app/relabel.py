@@ -70,7 +70,7 @@ def of_run(folder: Path) -> Found:
     if run.info.get("items") is not None:
         try:
             items = pl.read_parquet(read_bytes(path, "table of items"))
-        except pl.exceptions.PolarsError:
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
             raise InputError(f"{path} is damaged or truncated; write the run again") from None
     for name in ("p_correct", "label", "row"):
         if name not in run.samples.columns:

@@ -61,7 +61,8 @@ def read_run(folder: Path) -> Run:
     data = read_bytes(file, "run's table")
     try:
         samples = pl.read_parquet(data)
-    except pl.exceptions.PolarsError:
+    # On damaged pages polars may panic, which is no Exception of Python's.
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         raise InputError(f"{file} is damaged or truncated; write the run again") from None
     for name in ("contributor", "kept"):
         if name not in samples.columns:

@@ -31,7 +31,7 @@ class CoalitionStore:
             frame = pl.read_parquet(path)
             mine = frame.filter(pl.col("of") == self.fingerprint)
             return {bytes.fromhex(name): worth for name, worth in mine.select("coalition", "worth").rows()}
-        except (pl.exceptions.PolarsError, ValueError):
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError):
             raise InputError(f"{path} is damaged; remove it, and coalitions are evaluated anew") from None
 
     def wrap(self, utility: Utility, budget: int, progress: Progress | None) -> Utility:

@@ -24,7 +24,13 @@ def verify(ledger: Ledger, checkpoints: tuple[Checkpoint, ...] = (), public: byt
     """Every problem of the ledger; with its keys at hand, every attestation's own signature too."""
     known = public if public is not None or ledger.keys is None else ledger.ring.public
     with ledger.read() as connection:
-        found = audit.verify(connection, checkpoints, known)
+        try:
+            found = audit.verify(connection, checkpoints, known)
+        except (UnicodeDecodeError, TypeError) as error:
+            # Whoever writes to the file may put anything anywhere, and so may a failing disk.
+            raise InputError(
+                f"the ledger's file is damaged: it holds what no ledger writes ({error})"
+            ) from None
         if ledger.keys is None or found.problems:
             return found
         trusted = loaded(Keys, connection).known
