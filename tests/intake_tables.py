@@ -6,8 +6,24 @@ import numpy as np
 import polars as pl
 
 from anml.intake.columns import choose_columns
+from anml.intake.encode.preparation import Preparation
+from anml.intake.plain import plain
 from anml.intake.prepare import Prepared, prepare
 from anml.intake.tables import read_table
+
+# What the files in `tests/data` are recognised as.
+FILES = {
+    "label_studio.json": "label-studio",
+    "argilla_nested.json": "argilla",
+    "argilla_flat.json": "argilla",
+    "croissant.json": "croissant",
+    "toloka.tsv": "toloka",
+    "mturk.csv": "mturk",
+    "crowd_long.csv": "table",
+    "crowd_wide.csv": "table",
+    "papers.csv": "table",
+}
+ROWS = 30
 
 
 def prepared(source: Any, *, task: str = "auto", now: Any = None, seed: int = 0, **columns: Any) -> Prepared:
@@ -45,3 +61,25 @@ def mixed_table(rows: int = 60, seed: int = 0) -> pl.DataFrame:
             "label": random.choice(["yes", "no"], size=rows),
         }
     )
+
+
+def table(**columns: Any) -> pl.DataFrame:
+    """Thirty rows with a feature and a label, and what a test adds."""
+    base: dict[str, Any] = {"size": [at / 7 for at in range(ROWS)], "label": ["a", "b"] * (ROWS // 2)}
+    return pl.DataFrame({**base, **columns})
+
+
+def cycle(*values: Any) -> list[Any]:
+    return [values[at % len(values)] for at in range(ROWS)]
+
+
+def fitted(*values: Any, seed: int = 0, dtype: Any = None) -> tuple[Preparation, np.ndarray[Any, Any]]:
+    frame = plain(pl.DataFrame({"c": pl.Series(values, dtype=dtype, strict=False)}))
+    preparation = Preparation.fit(frame, ["c"], seed)
+    return preparation, preparation.transform(frame)
+
+
+def applied(preparation: Preparation, *values: Any, dtype: Any = None) -> list[list[float]]:
+    frame = plain(pl.DataFrame({"c": pl.Series(values, dtype=dtype, strict=False)}))
+    made: list[list[float]] = preparation.transform(frame).tolist()
+    return made

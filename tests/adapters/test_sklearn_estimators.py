@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_wine
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_split
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -45,17 +45,6 @@ def test_scikit_learns_own_checks(estimator, check):
 
 def linear():
     return make_pipeline(StandardScaler(), LogisticRegression())
-
-
-@pytest.fixture(scope="module")
-def consortium():
-    """Wine with four contributors, one of whom gives every sample a random wrong label."""
-    x, y = load_wine(return_X_y=True)
-    x, x_test, y, y_test = train_test_split(x, y, test_size=0.3, stratify=y, random_state=0)
-    rng = np.random.default_rng(0)
-    who = np.array(["ann", "bob", "cat", "eve"])[rng.integers(0, 4, len(y))]
-    noisy = np.where(who == "eve", (y + rng.integers(1, 3, len(y))) % 3, y)
-    return x, noisy, who, x_test, y_test
 
 
 def test_finds_the_bad_contributor(consortium):

@@ -1,7 +1,5 @@
 """What fit takes beside X and y: aligned, of one length, and named where it is wrong."""
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,25 +7,9 @@ from sklearn.datasets import load_wine
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from anml import AnmlClassifier, AnmlRegressor
-from anml.adapters.sklearn import estimators
 from anml.adapters.sklearn.given import CONTRIBUTED, known_of
-from anml.assess.assess import Known, assess
+from anml.assess.assess import Known
 from anml.core.errors import InputError
-
-
-@pytest.fixture
-def seen(monkeypatch):
-    """What `assess` is called with; where x has no columns, the right labels stand in for features."""
-    calls = []
-
-    def record(x, y, task, classes, known, policy, **more):
-        calls.append((x, y, known))
-        stand_in = x if x.shape[1] else np.column_stack([y, np.arange(len(y)) % 3]).astype(float)
-        plain = replace(known, predictions=None, truth=None, wrong=None)
-        return assess(stand_in, y, task, classes, plain, policy, **more)
-
-    monkeypatch.setattr(estimators, "assess", record)
-    return calls
 
 
 class TestKnown:

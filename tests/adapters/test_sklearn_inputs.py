@@ -1,7 +1,5 @@
 """Whatever scikit-learn trains: strings, gaps and sparse text, judged by the estimator's own predictions."""
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -18,24 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from anml import AnmlClassifier, AnmlRegressor
-from anml.adapters.sklearn import estimators
-from anml.assess.assess import assess
 from anml.core.errors import AnmlError, InputError
-
-
-@pytest.fixture
-def seen(monkeypatch):
-    """What `assess` is called with; where x has no columns, the right labels stand in for features."""
-    calls = []
-
-    def record(x, y, task, classes, known, policy, **more):
-        calls.append((x, y, known))
-        stand_in = x if x.shape[1] else np.column_stack([y, np.arange(len(y)) % 3]).astype(float)
-        plain = replace(known, predictions=None, truth=None, wrong=None)
-        return assess(stand_in, y, task, classes, plain, policy, **more)
-
-    monkeypatch.setattr(estimators, "assess", record)
-    return calls
 
 
 def patients(rows=90, seed=0):

@@ -6,24 +6,12 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_wine
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 
 from anml import AnmlClassifier, AnmlRegressor
 from anml.adapters.sklearn.mlp import MLPClassifier, MLPRegressor
 from anml.adapters.sklearn.storage import KINDS, load_model, save_model
 from anml.core.errors import InputError, UnknownNameError, UnsupportedError
-
-
-@pytest.fixture(scope="module")
-def consortium():
-    """Wine with four contributors, one of whom gives every sample a random wrong label."""
-    x, y = load_wine(return_X_y=True)
-    x, x_test, y, y_test = train_test_split(x, y, test_size=0.3, stratify=y, random_state=0)
-    rng = np.random.default_rng(0)
-    who = np.array(["ann", "bob", "cat", "eve"])[rng.integers(0, 4, len(y))]
-    noisy = np.where(who == "eve", (y + rng.integers(1, 3, len(y))) % 3, y)
-    return x, noisy, who, x_test, y_test
 
 
 class TestFiles:

@@ -10,21 +10,9 @@ import pytest
 from anml.core.errors import AnmlError
 from anml.intake.contributions import EVIDENCE, ROWS
 from anml.intake.exports import FORMATS, MARKS, read_export, recognise
+from intake_tables import FILES
 
 DATA = Path(__file__).parents[1] / "data"
-
-
-FILES = {
-    "label_studio.json": "label-studio",
-    "argilla_nested.json": "argilla",
-    "argilla_flat.json": "argilla",
-    "croissant.json": "croissant",
-    "toloka.tsv": "toloka",
-    "mturk.csv": "mturk",
-    "crowd_long.csv": "table",
-    "crowd_wide.csv": "table",
-    "papers.csv": "table",
-}
 
 
 @pytest.mark.parametrize(("name", "format"), FILES.items())

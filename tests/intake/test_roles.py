@@ -17,18 +17,7 @@ from anml.intake.roles import (
     is_named,
     squeezed,
 )
-
-ROWS = 30
-
-
-def table(**columns: Any) -> pl.DataFrame:
-    """Thirty rows with a feature and a label, and what a test adds."""
-    base: dict[str, Any] = {"size": [at / 7 for at in range(ROWS)], "label": ["a", "b"] * (ROWS // 2)}
-    return pl.DataFrame({**base, **columns})
-
-
-def cycle(*values: Any) -> list[Any]:
-    return [values[at % len(values)] for at in range(ROWS)]
+from intake_tables import ROWS, cycle, table
 
 
 def test_every_role_has_names_and_a_check() -> None:

@@ -7,19 +7,9 @@ import pytest
 
 from anml.core.errors import AnmlError, InputError
 from anml.intake.source import read_source
+from intake_tables import FILES
 
 DATA = Path(__file__).parents[1] / "data"
-FILES = {
-    "label_studio.json": "label-studio",
-    "argilla_nested.json": "argilla",
-    "argilla_flat.json": "argilla",
-    "croissant.json": "croissant",
-    "toloka.tsv": "toloka",
-    "mturk.csv": "mturk",
-    "crowd_long.csv": "table",
-    "crowd_wide.csv": "table",
-    "papers.csv": "table",
-}
 
 
 @pytest.mark.parametrize("name", [name for name, format in FILES.items() if format != "table"])

@@ -114,7 +114,9 @@ def test_three_steps_are_taken_by_people_who_did_not_take_the_one_before(hand):
 def test_who_wrote_down_a_contributors_own_dispute_may_answer_it(hand):
     """It is the contributor's dispute, and not theirs."""
     begin(hand, by="cat", opener="contributor")
+    assert hand.state.part(Disputes).waiting("s") == {pid(1)}
     answer(hand, by="cat")
+    assert hand.state.part(Disputes).waiting("s") == set()
 
 
 def test_what_was_not_answered_is_not_resolved(hand):

@@ -199,7 +199,9 @@ def test_scores_that_could_be_counted_twice_or_beyond_bounds_are_refused(hand, c
 @pytest.mark.parametrize("what", TAKEN_FROM)
 def test_records_are_signed_for_by_where_they_came_from(hand, what):
     hand.add(kinds.EVIDENCE, pid(1), evidence())
+    assert [entry.kind for entry in hand.state.open] == [kinds.EVIDENCE]
     hand.add(kinds.TAKEN, "file", {"what": what}, by="cat")
+    assert list(hand.state.open) == []
     hand.state.finish()
 
 

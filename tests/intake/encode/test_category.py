@@ -8,20 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anml.intake.encode.category import MOST_LEVELS
-from anml.intake.encode.preparation import Preparation
-from anml.intake.plain import plain
-
-
-def fitted(*values: Any, seed: int = 0, dtype: Any = None) -> tuple[Preparation, np.ndarray[Any, Any]]:
-    frame = plain(pl.DataFrame({"c": pl.Series(values, dtype=dtype, strict=False)}))
-    preparation = Preparation.fit(frame, ["c"], seed)
-    return preparation, preparation.transform(frame)
-
-
-def applied(preparation: Preparation, *values: Any, dtype: Any = None) -> list[list[float]]:
-    frame = plain(pl.DataFrame({"c": pl.Series(values, dtype=dtype, strict=False)}))
-    made: list[list[float]] = preparation.transform(frame).tolist()
-    return made
+from intake_tables import applied, fitted
 
 
 def test_categories_by_hand() -> None:

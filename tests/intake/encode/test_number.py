@@ -1,7 +1,5 @@
 """Numbers, truth values and dates: centred, scaled, gaps filled and marked."""
 
-from typing import Any
-
 import numpy as np
 import polars as pl
 import pytest
@@ -10,20 +8,7 @@ from hypothesis import strategies as st
 
 from anml.core.errors import InputError
 from anml.intake.encode.number import LIMIT, READERS, read_numbers
-from anml.intake.encode.preparation import Preparation
-from anml.intake.plain import plain
-
-
-def fitted(*values: Any, seed: int = 0, dtype: Any = None) -> tuple[Preparation, np.ndarray[Any, Any]]:
-    frame = plain(pl.DataFrame({"c": pl.Series(values, dtype=dtype, strict=False)}))
-    preparation = Preparation.fit(frame, ["c"], seed)
-    return preparation, preparation.transform(frame)
-
-
-def applied(preparation: Preparation, *values: Any, dtype: Any = None) -> list[list[float]]:
-    frame = plain(pl.DataFrame({"c": pl.Series(values, dtype=dtype, strict=False)}))
-    made: list[list[float]] = preparation.transform(frame).tolist()
-    return made
+from intake_tables import applied, fitted
 
 
 def test_numbers_by_hand() -> None:
