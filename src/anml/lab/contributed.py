@@ -88,7 +88,7 @@ def _text_features(texts: tuple[str, ...]) -> Floats:
 
 def _cifar10n(rng: np.random.Generator) -> Contributed:
     """Five sets of labels of the same images; each image has one of its five labels, drawn at random."""
-    data = _archive("cifar10n.npz")
+    data = cifar10n()
     sets = np.stack([data[name] for name in LABEL_SETS]).astype(np.int64)
     truth = data["clean_label"].astype(np.int64)
     drawn = rng.integers(0, len(sets), len(truth))
@@ -132,8 +132,9 @@ def _tables(name: str) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 @cache
-def _archive(name: str) -> dict[str, Array]:
-    with np.load(_needed(name)) as data:
+def cifar10n() -> dict[str, Array]:
+    """CIFAR-10 with the labels that people gave: features of photographs, and sets of labels by name."""
+    with np.load(_needed("cifar10n.npz")) as data:
         return dict(data)
 
 

@@ -16,13 +16,19 @@ from anml.lab.data import DATASETS
 from anml.lab.longitudinal.names import MEASURES as OVER_TIME
 from anml.lab.longitudinal.names import RULES, SCENARIOS
 from anml.lab.peers import PEERS as REAL_PEERS
+from anml.lab.reuse.names import MEASURES as OF_REUSE
+from anml.lab.reuse.names import SCENARIOS as REUSED
+from anml.lab.reuse.names import WAYS
 from anml.lab.spec import Experiment
 
 # Cases of a convolutional network and of a transformer, and ways to approximate q; in `anml.lab.modules`.
-MODULE_CASES = tuple(
-    f"{name}-{attack}"
-    for name in ("pictures", "texts")
-    for attack in ("flip", "alike", "aligned", "faked", "backdoor", "shift")
+MODULE_CASES = (
+    *(
+        f"{name}-{attack}"
+        for name in ("pictures", "texts", "cifar10n")
+        for attack in ("flip", "alike", "aligned", "faked", "backdoor", "shift")
+    ),
+    "cifar10n-people",
 )
 APPROXIMATIONS = (
     *("exact", "sketch", "last", "references", "approximate", "minibatch", "checkpoints", "clients"),
@@ -37,6 +43,7 @@ KINDS = {
     "approximations": "anml.lab.modules.approximate",
     "cited": "anml.lab.cited.run",
     "longitudinal": "anml.lab.longitudinal.run",
+    "reuse": "anml.lab.reuse.run",
 }
 
 DATA: dict[str, Collection[str]] = {
@@ -48,6 +55,7 @@ DATA: dict[str, Collection[str]] = {
     "approximations": MODULE_CASES,
     "cited": [name for name in DATASETS if name not in ("diabetes", "friedman")],
     "longitudinal": SCENARIOS,
+    "reuse": REUSED,
 }
 # Kinds whose rows are not simulated from a setting, and the methods they run beside the recipes.
 PEERS: dict[str, Collection[str]] = {
@@ -57,6 +65,7 @@ PEERS: dict[str, Collection[str]] = {
     "approximations": APPROXIMATIONS,
     "cited": CITED,
     "longitudinal": RULES,
+    "reuse": WAYS,
 }
 # Attacks that a kind knows beside those on labels.
 MORE_ATTACKS: dict[str, Collection[str]] = {"cited": CITED_ATTACKS}
@@ -78,6 +87,7 @@ METRICS: dict[str, tuple[str, ...]] = {
     "approximations": ("ranks", "off", "precision", "seconds", "mebibytes"),
     "cited": CITED_MEASURES,
     "longitudinal": OVER_TIME,
+    "reuse": OF_REUSE,
 }
 # Those that rows have only where there is something to measure.
 OF_EVIDENCE = ("calibration",)
@@ -99,8 +109,8 @@ MEANING = {
     "attack_rf": "percent of rows with the backdoor for which the forest predicts its target",
     "precision": "percent of the kept labels that are right",
     "backdoor": "percent of rows with the backdoor for which the model predicts its target",
-    "harm": "percent of the weight that is on wrong labels, after the turn",
-    "off": "mean distance of r from how often an account is right, or of q from exact q",
+    "harm": "percent of the weight that is on wrong labels (over time: after the turn)",
+    "off": "mean distance of r from how often an account is right, of q from exact q, or of T from its truth",
     "found": "rounds until r of an account that is bad falls below that of somebody new",
     "honest_low": "percent of honest accounts' rounds, after ten, with r below that of somebody new",
     "start": "r of accounts in their first ten rounds, in percent of that of the established",

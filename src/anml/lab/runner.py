@@ -24,7 +24,7 @@ from anml.core.errors import InputError
 from anml.lab.bank.conditions import make_condition
 from anml.lab.cases import make_case, split, stream
 from anml.lab.cells import cells_of
-from anml.lab.contributed import load_contributed
+from anml.lab.contributed import cifar10n, load_contributed
 from anml.lab.data import DataMissingError, load_dataset
 from anml.lab.door import check_runnable
 from anml.lab.fields import EXPERIMENT, within
@@ -50,9 +50,10 @@ Progress = Callable[[str, int, int], None]
 LOAD: dict[str, Callable[[str], Any]] = {
     "real": lambda name: load_contributed(name, stream(0, 0, "labels", name)),
     "bank": lambda name: make_condition(name, 0),
-    "modules": lambda name: None,
-    "approximations": lambda name: None,
+    "modules": lambda name: cifar10n() if name.startswith("cifar10n") else None,
+    "approximations": lambda name: cifar10n() if name.startswith("cifar10n") else None,
     "longitudinal": lambda name: load_dataset("digits"),
+    "reuse": lambda name: load_dataset("digits"),
 }
 
 

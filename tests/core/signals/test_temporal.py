@@ -129,3 +129,54 @@ class TestEveryRelation:
 def test_bad_clocks_are_named(make, says):
     with pytest.raises(AnmlError, match=says):
         make()
+
+
+class TestLearnedFromReuse:
+    """Weights of T's parts from how often works of some ages were reused."""
+
+    SLOW, FAST, BETWEEN = Decay(0.01), Decay(0.5), Decay(0.1)
+
+    def learned(self, age, reused, exposure=None, kind="cross-domain-synthesis"):
+        return ContextDecay.learned(self.SLOW, self.FAST, self.BETWEEN, kind, age, reused, exposure)
+
+    def test_no_reuse_on_record_leaves_the_weights_of_the_type(self):
+        for kind, weights in RELATIONS.items():
+            assert self.learned([0.0], [0], kind=kind).weights == pytest.approx(weights)
+
+    def test_expected_counts_of_a_known_mixture_give_it_back(self):
+        age = np.linspace(0, 15, 400)
+        for weights in ((0.8, 0.1, 0.1), (0.1, 0.8, 0.1), (0.3, 0.3, 0.4)):
+            true = ContextDecay(self.SLOW, self.FAST, self.BETWEEN, weights)
+            found = self.learned(age, 1e4 * true(age))
+            np.testing.assert_allclose(found(age), true(age), atol=2e-3)
+
+    @given(st.integers(0, 2**32 - 1), st.integers(1, 60))
+    def test_weights_are_weights_and_order_does_not_matter(self, seed, works):
+        rng = np.random.default_rng(seed)
+        age, reused, exposure = rng.uniform(0, 30, works), rng.poisson(1.5, works), rng.uniform(0.1, 3, works)
+        found = self.learned(age, reused, exposure)
+        assert min(found.weights) >= 0
+        assert sum(found.weights) == pytest.approx(1)
+        order = rng.permutation(works)
+        again = self.learned(age[order], reused[order], exposure[order])
+        np.testing.assert_allclose(found.weights, again.weights, atol=1e-6)
+
+    def test_twice_the_occasions_and_twice_the_reuses_say_the_same(self):
+        rng = np.random.default_rng(0)
+        age, reused = rng.uniform(0, 15, 300), rng.poisson(1.0, 300)
+        one = self.learned(age, reused, np.full(300, 1.0))
+        two = self.learned(age, reused, np.full(300, 7.0))
+        np.testing.assert_allclose(one.weights, two.weights, atol=1e-6)
+
+    @pytest.mark.parametrize(
+        ("age", "reused", "exposure", "said"),
+        [
+            ([1.0, 2.0], [1], None, "reused must have one value for each of 2 ages, got 1"),
+            ([1.0], [-1], None, "reused must be counts of zero or more"),
+            ([1.0], [1], [float("nan")], "exposure must be counts of zero or more"),
+            ([1.0], [3], [0.0], "a work without exposure cannot have been reused"),
+        ],
+    )
+    def test_what_cannot_be_counts_is_refused(self, age, reused, exposure, said):
+        with pytest.raises(InputError, match=said):
+            self.learned(age, reused, exposure)

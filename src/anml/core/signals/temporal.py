@@ -98,6 +98,10 @@ RELATIONS: dict[str, tuple[float, float, float]] = {
 }
 
 
+# Reuses that the weights of a type are worth beside those that were observed, and steps of EM at most.
+PRIOR_REUSES, EM_STEPS = 10.0, 5_000
+
+
 @dataclass(frozen=True)
 class ContextDecay:
     """T across domains: a convex combination of the decay of source, destination and relation.
@@ -125,8 +129,73 @@ class ContextDecay:
             raise UnknownNameError("relation", kind, RELATIONS)
         return cls(source, destination, relation, RELATIONS[kind])
 
+    @classmethod
+    def learned(
+        cls, source: Decay, destination: Decay, relation: Decay, kind: str, age: Any, reused: Any,
+        exposure: Any = None,
+    ) -> "ContextDecay":  # fmt: skip
+        """By how often works of some ages were reused in the destination; few reuses stay with the type.
+
+        Parameters
+        ----------
+        age, reused, exposure
+            Of each work: its age in years, how often it was reused at that age, and how much occasion there
+            was for it (works that could have reused it, say); the same for all where it is None.
+
+        Examples
+        --------
+        >>> age = np.repeat([0.0, 1.0, 4.0, 16.0], 100)
+        >>> counts = np.repeat([8, 5, 2, 1], 100)  # halved in two years: the clock of the destination
+        >>> news = Decay.half_life("2y")
+        >>> found = ContextDecay.learned(Decay(0.01), news, Decay(0.1), "direct-application", age, counts)
+        >>> [round(weight, 2) for weight in found.weights]
+        [0.12, 0.84, 0.04]
+        """
+        fixed = cls.between(source, destination, relation, kind)
+        ages, counts = as_ages("age", age), _as_counts("reused", reused)
+        occasions = np.ones(len(ages)) if exposure is None else _as_counts("exposure", exposure)
+        for name, values in (("reused", counts), ("exposure", occasions)):
+            if len(values) != len(ages):
+                raise InputError(
+                    f"{name} must have one value for each of the {len(ages)} ages, got {len(values)}"
+                )
+        if np.any((occasions == 0) & (counts > 0)):
+            raise InputError("a work without exposure cannot have been reused")
+        decayed = np.stack([decay(ages) for decay in (source, destination, relation)])
+        weights = mixture_weights(decayed, counts, occasions, np.array(fixed.weights))
+        return cls(source, destination, relation, weights)
+
     def __call__(self, age: Any) -> Floats:
         """T for ages in years."""
         parts = (self.source, self.destination, self.relation)
         mixed = [weight * decay(age) for weight, decay in zip(self.weights, parts, strict=True)]
         return np.asarray(np.sum(mixed, axis=0))
+
+
+def mixture_weights(
+    decayed: Floats, counts: Floats, exposure: Floats, usual: Floats
+) -> tuple[float, float, float]:
+    """Weights of T's parts (3, n) by reuse counts (n,): the most probable, with `usual` worth ten reuses.
+
+    A count is Poisson with mean exposure times rate times the mixture. The logarithm of that likelihood is
+    concave in rate times weights, so that steps of EM lead to its one maximum.
+    """
+    rate = usual * max(float(counts.sum()), 1.0) / max(float(exposure @ (usual @ decayed)), 1e-300)
+    occasion = decayed @ exposure
+    for _ in range(EM_STEPS):
+        share = rate[:, None] * decayed / np.maximum(rate @ decayed, 1e-300)
+        # Reuses of new works, whose part is known to be as usual.
+        moved = (share @ counts + PRIOR_REUSES * usual) / (occasion + PRIOR_REUSES / rate.sum())
+        settled = np.abs(moved - rate).max() <= 1e-9 * rate.sum()
+        rate = moved
+        if settled:
+            break
+    source, destination, relation = (float(part) for part in rate / rate.sum())
+    return source, destination, relation
+
+
+def _as_counts(name: str, values: Any) -> Floats:
+    counts = np.asarray(values, dtype=np.float64).reshape(-1)
+    if not np.all(np.isfinite(counts)) or np.any(counts < 0):
+        raise InputError(f"{name} must be counts of zero or more")
+    return counts

@@ -1,6 +1,7 @@
 """Pictures for a convolutional network and texts for a transformer, made by the program, under attack.
 
-Twenty contributors give one label for each row; six of them are bad. Only the oracle is told the truth.
+Beside them photographs: features of CIFAR-10 with the labels that people gave (`photographs`). Twenty
+contributors give one label for each row; six of them are bad. Only the oracle is told the truth.
 """
 
 from collections.abc import Callable
@@ -11,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from anml.core.checks import Bools, Floats, Ints
+from anml.lab.modules import photographs
 
 CLASSES, PEOPLE, BAD = 4, 20, 6
 TRAIN, TEST = 600, 500
@@ -38,9 +40,11 @@ class Case(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """How one kind of data is made, attacked and learned."""
+    """How one kind of data is made, attacked and learned; `alike` is the class that each looks like."""
 
+    alike: Ints
     draw: Callable[[Ints, np.random.Generator], Tensor]
+    draw_test: Callable[[Ints, np.random.Generator], Tensor]
     pull: Callable[[Tensor, Ints, np.random.Generator], Tensor]
     trigger: Callable[[Tensor], Tensor]
     shift: Callable[[Tensor], Tensor]
@@ -118,31 +122,44 @@ class Encoder(nn.Module):
 
 
 SETS = {
-    "pictures": Kind(draw_pictures, _pull_pictures, _trigger_pictures, lambda x: 0.6 * x + 0.8, _network),
-    "texts": Kind(
-        draw_texts, _pull_texts, _trigger_texts, lambda x: torch.where(x >= 40, x - 16, x), Encoder
+    "pictures": Kind(
+        np.arange(CLASSES) ^ 1, draw_pictures, draw_pictures, _pull_pictures, _trigger_pictures,
+        lambda x: 0.6 * x + 0.8, _network,
     ),
-}
+    "texts": Kind(
+        np.arange(CLASSES) ^ 1, draw_texts, draw_texts, _pull_texts, _trigger_texts,
+        lambda x: torch.where(x >= 40, x - 16, x), Encoder,
+    ),
+    "cifar10n": Kind(
+        photographs.ALIKE, photographs.draw, photographs.draw_test, photographs.pull, photographs.trigger,
+        lambda x: 0.6 * x + 0.3, photographs.network,
+    ),
+}  # fmt: skip
 ATTACKS = ("flip", "alike", "aligned", "faked", "backdoor", "shift")
-CASES = tuple(f"{name}-{attack}" for name in SETS for attack in ATTACKS)
+# Labels as people gave them: nobody attacks.
+PEOPLE_GAVE = "cifar10n-people"
+CASES = (*(f"{name}-{attack}" for name in SETS for attack in ATTACKS), PEOPLE_GAVE)
 
 
 def make_case(name: str, seed: int) -> Case:
     """A training set under an attack; a function of its name and the seed."""
     which, attack = name.split("-")
     kind, rng = SETS[which], np.random.default_rng([seed, CASES.index(name)])
-    truth, test_y = rng.integers(0, CLASSES, TRAIN), rng.integers(0, CLASSES, TEST)
-    clean, test_x = kind.draw(truth, rng), kind.draw(test_y, rng)
-    who = rng.integers(0, PEOPLE, TRAIN)
+    if name == PEOPLE_GAVE:
+        return _as_people_gave(kind, rng)
+    rows, classes = (photographs.TRAIN if which == "cifar10n" else TRAIN), len(kind.alike)
+    truth, test_y = rng.integers(0, classes, rows), rng.integers(0, classes, TEST)
+    clean, test_x = kind.draw(truth, rng), kind.draw_test(test_y, rng)
+    who = rng.integers(0, PEOPLE, rows)
     theirs = who < BAD
     x, y, triggered = clean, truth.copy(), None
-    wrong = theirs & (rng.uniform(size=TRAIN) < OFTEN)
+    wrong = theirs & (rng.uniform(size=rows) < OFTEN)
     if attack in ("flip", "faked", "shift"):
-        y = np.where(wrong, (truth + rng.integers(1, CLASSES, TRAIN)) % CLASSES, truth)
+        y = np.where(wrong, (truth + rng.integers(1, classes, rows)) % classes, truth)
     elif attack == "alike":
-        y = np.where(wrong, truth ^ 1, truth)
+        y = np.where(wrong, kind.alike[truth], truth)
     elif attack == "aligned":
-        y = np.where(wrong, (truth + 1) % CLASSES, truth)
+        y = np.where(wrong, (truth + 1) % classes, truth)
         x = _where(wrong, kind.pull(clean, y, rng), clean)
     else:
         y = np.where(wrong, TARGET, truth)
@@ -157,6 +174,15 @@ def make_case(name: str, seed: int) -> Case:
     shown = rng.uniform(0.7, 0.95, (2, PEOPLE)) if attack == "faked" else rng.uniform(0.2, 0.6, (2, PEOPLE))
     v, r = np.where(np.arange(PEOPLE) < BAD, shown, honest)[:, who]
     return Case(x, y, who, v, r, truth, clean, y != truth, test_x, test_y, triggered, kind.make)
+
+
+def _as_people_gave(kind: Kind, rng: np.random.Generator) -> Case:
+    """Photographs with one of the labels that people gave each, and no credentials."""
+    x, y, who, truth = photographs.as_people_gave(rng)
+    test_y = rng.integers(0, len(kind.alike), TEST)
+    unknown = np.ones(len(y))
+    test_x = kind.draw_test(test_y, rng)
+    return Case(x, y, who, unknown, unknown, truth, x, y != truth, test_x, test_y, None, kind.make)
 
 
 def _where(mask: Bools, first: Tensor, second: Tensor) -> Tensor:

@@ -17,7 +17,7 @@ from anml.core.signals.temporal import Decay
 from anml.core.weigh import weigh
 from anml.gradients.threads import one_thread_for_tables, threads
 from anml.lab.cells import methods_in
-from anml.lab.modules.cases import CLASSES, TARGET, Case, make_case
+from anml.lab.modules.cases import TARGET, Case, make_case
 from anml.lab.modules.training import EPOCHS, SCORED, fresh, held_out, predicted, train
 from anml.lab.spec import Experiment
 
@@ -86,7 +86,8 @@ def _weighed(recipe: Recipe, case: Case, seed: int) -> tuple[Floats, Bools]:
             predictions=held_out(case.make, case.x, case.y, seed),
         )  # fmt: skip
         policy = Policy(recipe, PROFILES["default"], Decay(0.0), ColdStart(0.0, 0), seed)
-        found = assess(np.zeros((len(case.y), 0)), case.y, "classification", CLASSES, known, policy)
+        classes = int(case.truth.max()) + 1
+        found = assess(np.zeros((len(case.y), 0)), case.y, "classification", classes, known, policy)
         return found.weighting.sample_weight(), found.weighting.kept
     scorer = train(fresh(case.make, seed), case.x, case.y, np.ones(len(case.y)), seed, SCORED)
     q = module_quality(scorer, case.x, case.y, device="cpu")

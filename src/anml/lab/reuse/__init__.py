@@ -1,0 +1,1 @@
+"""Knowledge that crosses domains: freshness T whose weights are learned from reuse."""

@@ -1,0 +1,44 @@
+"""Photographs of CIFAR-10 with the labels that people gave."""
+
+import numpy as np
+import torch
+
+from anml.lab.contributed import LABEL_SETS, cifar10n
+from anml.lab.modules import photographs
+from anml.lab.modules.cases import PEOPLE_GAVE, make_case
+
+
+def test_people_err_as_often_as_their_sets_do(real_data):
+    case = make_case(PEOPLE_GAVE, 0)
+    data = cifar10n()
+    rates = [float((data[name] != data["clean_label"]).mean()) for name in LABEL_SETS]
+    for place, rate in enumerate(rates):
+        theirs = case.who == place
+        assert abs(float(case.bad[theirs].mean()) - rate) < 0.08
+    assert case.triggered is None
+    assert (case.v == 1).all()
+    assert (case.r == 1).all()
+    assert not torch.equal(case.x, make_case(PEOPLE_GAVE, 1).x)
+
+
+def test_rows_are_drawn_once_from_their_class(real_data):
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(10), 40)
+    x = photographs.draw(y, rng)
+    assert len(torch.unique(x, dim=0)) == len(y)
+    train, _ = photographs._scaled()
+    places = {row.tobytes(): at for at, row in enumerate(train)}
+    found = np.array([places[row.numpy().tobytes()] for row in x])
+    assert (cifar10n()["clean_label"][found] == y).all()
+    # The test part is other photographs.
+    assert not any(row.numpy().tobytes() in places for row in photographs.draw_test(y, rng))
+
+
+def test_a_trigger_is_three_features_and_a_pull_is_half_of_the_way(real_data):
+    x = torch.zeros(4, photographs.FEATURES)
+    marked = photographs.trigger(x)
+    assert (marked[:, -3:] == 6).all()
+    assert (marked[:, :-3] == 0).all()
+    target = np.array([1, 2, 3, 4])
+    moved = photographs.pull(x, target, np.random.default_rng(5))
+    torch.testing.assert_close(2 * moved, photographs.draw(target, np.random.default_rng(5)))
