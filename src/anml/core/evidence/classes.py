@@ -378,9 +378,14 @@ class Annotators:
 
 def normalised(logs: Floats) -> tuple[Floats, Floats]:
     """Log-probabilities that sum to one in each row, and the logarithm of what they summed to."""
-    total = logs.max(axis=1)
-    total = total + np.log(np.exp(logs - total[:, None]).sum(axis=1))
-    return logs - total[:, None], total
+    # Column by column: reducing many short rows is slow.
+    most = logs[:, 0].copy()
+    for column in logs.T[1:]:
+        np.maximum(most, column, out=most)
+    moved = logs - most[:, None]
+    total = np.log(np.exp(moved) @ np.ones(logs.shape[1]))
+    moved -= total[:, None]
+    return moved, total + most
 
 
 def _usual_matrix(classes: int) -> Floats:
