@@ -6,6 +6,7 @@ A large table is learned from a sample of its rows, and the rest is predicted by
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from anml.core.progress import Progress
 from anml.gradients.crossfit import CrossFit, cross_fit, network_folds
 from anml.gradients.devices import current
 from anml.gradients.mlp import Networks, predict
-from anml.predictors.gaussians import MOVED, ClassGaussians
+from anml.predictors.gaussians import MOVED, ClassGaussians, directions
 
 # A predictor learns from so many rows at most: more of them hardly change what it predicts.
 MOST_ROWS = 20_000
@@ -59,6 +60,11 @@ class Rows:
     def prior(self) -> Floats:
         """Share of each class."""
         return np.bincount(self.y, minlength=self.classes) / len(self.y)
+
+    @cached_property
+    def directions(self) -> tuple[Floats, Floats]:
+        """Where the rows lie, and the directions they spread in most."""
+        return directions(self.x[self.taught])
 
 
 def rows_of(x: Floats, y: Ints, classes: int, groups: Ints | None, training: Training, seed: int) -> Rows:
@@ -128,7 +134,7 @@ def logistic(rows: Rows, weight: Floats | None) -> Floats:
 
 def gaussians(rows: Rows, weight: Floats | None) -> Floats:
     """One Gaussian per class, with a shared and shrunk covariance."""
-    return _cross_fitted(lambda _: ClassGaussians(), rows, weight)
+    return _cross_fitted(lambda _: ClassGaussians(basis=rows.directions), rows, weight)
 
 
 class GaussianFit(NamedTuple):
@@ -176,7 +182,7 @@ def gaussians_likelihood(rows: Rows, moved: float) -> float:
         def predict_proba(self, x: Floats) -> Floats:
             return np.asarray(np.exp(self.parts(x).label))
 
-    log_p = _cross_fitted(lambda _: Labels(moved), rows, None)
+    log_p = _cross_fitted(lambda _: Labels(moved, rows.directions), rows, None)
     return float(log_p[np.arange(len(rows.y)), rows.y].sum())
 
 

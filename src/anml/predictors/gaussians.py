@@ -43,17 +43,25 @@ class Parts(NamedTuple):
 
 
 class ClassGaussians:
-    """One Gaussian per class with a shared covariance; a share of the labels is wrong."""
+    """One Gaussian per class with a shared covariance; a share of the labels is wrong.
 
-    def __init__(self, moved: float = 0.0) -> None:
-        self.moved = moved
+    Parameters
+    ----------
+    moved
+        How far wrong samples were moved towards the class they are labelled as.
+    basis
+        Where rows lie and the directions they spread in, which no label has a part in; None finds them.
+    """
+
+    def __init__(self, moved: float = 0.0, basis: tuple[Floats, Floats] | None = None) -> None:
+        self.moved, self.basis = moved, basis
 
     def fit(self, x: Floats, y: Ints, sample_weight: Floats | None = None) -> "ClassGaussians":
         """Find the classes, the rate of wrong labels and where they come from."""
         weight = np.ones(len(y)) if sample_weight is None else sample_weight
         self.classes_, code = np.unique(y, return_inverse=True)
         classes, rows = len(self.classes_), np.arange(len(y))
-        self.centre, self.across = directions(x)
+        self.centre, self.across = directions(x) if self.basis is None else self.basis
         z = (x - self.centre) @ self.across
         counts = np.bincount(code, weight, classes) + 1e-3
         self.prior = np.log(counts / counts.sum())
@@ -94,8 +102,9 @@ class ClassGaussians:
         self.source = counts / counts.sum(axis=1, keepdims=True)
 
     def _parts(self, z: Floats) -> Parts:
-        u = linalg.solve_triangular(self.root, z.T, lower=True).T
-        along, products, moved = u @ self.centres.T, self.centres @ self.centres.T, self.moved
+        products, moved = self.centres @ self.centres.T, self.moved
+        # Whitened rows times whitened centres: the few centres are whitened twice, the rows never.
+        along = z @ linalg.solve_triangular(self.root, self.centres.T, lower=True, trans="T")
         squares = np.diag(products)
         right = along - 0.5 * squares + self.prior
         # A wrong sample lies around the point that is `moved` of the way from its own class to its label's.
