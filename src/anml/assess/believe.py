@@ -221,7 +221,8 @@ class _Search:
                 if table.side.credentials is not None:
                     self._hear_the_vouched(gaussians)
                 return
-        if self.fair and self.weights[0] > 0.5:
+        spotless = sum(weight for fit, weight in zip(self.fits, self.weights, strict=True) if fit.spotless)
+        if self.fair and spotless > 0.5:
             simpler = self._simpler(gaussians, pooled)
             if simpler is not None:
                 self._take(*simpler, {"gaussians": 1.0})

@@ -165,7 +165,8 @@ def judge_contributors(
         return belief
     p = belief.p_correct
     types = mixed(weights, [fit.types for fit in fits])
-    odds = mixed(weights, [special.logsumexp(fit.odds[:, 1:], axis=1) for fit in fits])
+    judging = weights * [fit.people for fit in fits] + 1e-9
+    odds = mixed(judging / judging.sum(), [special.logsumexp(fit.odds[:, 1:], axis=1) for fit in fits])
     told = told_by(mixed(weights, [fit.seen for fit in fits]), labels.y)
     quality, low, high, _, _ = quality_of(p, labels.who, labels.count, told)
     _, _, _, good, bad = quality_of(belief.r_free, labels.who, labels.count, told)

@@ -15,6 +15,20 @@ class TestDesign:
         # v, r, v v, v r, r r: what is constant says nothing.
         np.testing.assert_allclose(found, [[-1, 0, -1, -1, 0], [1, 0, 1, 1, 0]])
 
+    def test_what_goes_with_the_label_is_taken_off_and_what_goes_with_the_contributor_stays(self):
+        rng = np.random.default_rng(0)
+        labels, who = np.tile([0, 1], 500), np.repeat(np.arange(10), 100)
+        v, r = rng.uniform(size=1_000), rng.uniform(size=10)[who]
+        # Free of the label to begin with.
+        for label in (0, 1):
+            v[labels == label] -= v[labels == label].mean() - 0.5
+        tied = design(np.column_stack([v + 0.4 * labels, r]), 1_000, labels, who)
+        free = design(np.column_stack([v + 0.2, r]), 1_000, labels, who)
+        np.testing.assert_allclose(tied, free, atol=0.02)
+        # Who has labels of one class only is not compared with others.
+        alone = design(r[:, None], 1_000, who % 2, who)
+        np.testing.assert_allclose(alone, design(r[:, None], 1_000))
+
     def test_no_credentials_are_no_columns(self):
         assert design(None, 3).shape == (3, 0)
 

@@ -17,6 +17,7 @@ import numpy as np
 from scipy import sparse, special
 
 from anml.core.checks import Floats, Ints
+from anml.core.copying import camps
 from anml.core.evidence.side import BEFOREHAND, ENOUGH, Side, design, newton
 
 # Pseudo-counts, in labels: of where wrong labels go and of a label distribution, twice that of pooled rows of
@@ -34,8 +35,8 @@ STARTS, TEMPERATURES = ((1.0, 2.5), (0.45, 1.2), (0.2, 0.8)), (0.1, 4.0)
 STEPS, STILL = 40, 1e-4
 
 # How honest labels go wrong: never, at one rate to any other class alike, or by class; and the log prior odds
-# of each: that labels of honest contributors are wrong must be seen.
-NOISES = {"none": 0.0, "even": -3.0, "classes": -3.0}
+# of each: that labels of honest contributors are wrong must be seen. Or nobody is anything but honest.
+NOISES = {"none": 0.0, "even": -3.0, "classes": -3.0, "all honest": 0.0}
 
 
 class Labels:
@@ -52,7 +53,7 @@ class Labels:
         self.who = np.zeros(n, dtype=np.int64) if side.codes is None else side.codes
         self.count = int(self.who.max()) + 1
         self.size = np.bincount(self.who, minlength=self.count).astype(np.float64)
-        self.features = design(side.credentials, n)
+        self.features = design(side.credentials, n, y, side.codes)
         self.by = _sums(self.who, self.count)
         self.by_label = _sums(y, classes)
         self.by_both = _sums(self.who * classes + y, self.count * classes)
@@ -67,12 +68,15 @@ class Labels:
             self.means = means / np.where(spread > 1e-6, spread, 1.0)
         self.shared = side.items is not None and bool(np.bincount(side.items).max() > 1)
         if self.shared and side.items is not None:
-            # Nobody confirms himself: labels of one item by one contributor count as one voice.
+            # Nobody confirms himself: labels of one item by one contributor, or by copies, are one voice.
             self.item = side.items
             self.by_item = _sums(side.items, int(side.items.max()) + 1)
-            pair = np.unique(side.items * self.count + self.who, return_inverse=True)[1]
-            self.voice = pair if self.people else self.rows
+            self.voice = self.rows
+            if self.people:
+                camp = camps(side.items, self.who, y)[self.who]
+                self.voice = np.unique(side.items * self.count + camp, return_inverse=True)[1]
             self.by_voice = _sums(self.voice, int(self.voice.max()) + 1)
+            self.loudness = 1 / np.bincount(self.voice)[self.voice]
 
     def with_truth(self, seen: Floats) -> Floats:
         """Log-probabilities of the classes, certain where the right label is known."""
@@ -118,11 +122,13 @@ class Annotators:
         self.labels, self.noise, self.hottest = labels, noise, hottest
         # A class prior alone is no prediction, to be taken for sharper or flatter than it is.
         self.temperature = temperature if labels.predicted else 1.0
-        self.base = SURE if noise == "none" else base
+        self.people = labels.people and noise != "all honest"
+        self.spotless = noise in ("none", "all honest")
+        self.base = SURE if self.spotless else base
         self.by_class = np.zeros(labels.classes)
         self.worth = np.zeros(labels.features.shape[1])
         self.bad_base, self.bad_worth = NOT_HONEST, np.zeros(labels.means.shape[1])
-        self.types = np.tile([0.88, 0.06, 0.06] if labels.people else [1.0, 0.0, 0.0], (labels.count, 1))
+        self.types = np.tile([0.88, 0.06, 0.06] if self.people else [1.0, 0.0, 0.0], (labels.count, 1))
         self.odds = np.zeros((labels.count, 3))
         self.class_prior: float | None = None
         self.usual = labels.share
@@ -147,7 +153,7 @@ class Annotators:
             if self.steps % 3 == 2 and self.labels.predicted:
                 self._tune(*given)
             self.expect(given)
-            if self.labels.people and self.steps >= STEPS // 6:
+            if self.people and self.steps >= STEPS // 6:
                 self.judge()
             now = self.p_correct()
             if self.steps > STEPS // 4 and np.abs(now - before).mean() < STILL:
@@ -160,7 +166,7 @@ class Annotators:
 
     def right(self) -> Floats:
         """Probability that an honest label of each row is right, by class."""
-        if self.noise == "none":
+        if self.spotless:
             return np.broadcast_to(special.expit(SURE), (self.labels.n, self.labels.classes))
         odds = self.base + self.by_class + (self.labels.features @ self.worth)[:, None]
         odds = np.broadcast_to(odds, (self.labels.n, self.labels.classes))
@@ -172,7 +178,7 @@ class Annotators:
 
     def posterior(self) -> Floats:
         """Probability of every class, the label itself counted as far as its contributor is trusted."""
-        if not self.labels.people:
+        if not self.people:
             return self.honest
         types = self.types[self.labels.who]
         return np.asarray(
@@ -223,7 +229,7 @@ class Annotators:
             to = np.maximum(self.wrong_to[:, y].T - mine, 0) + PSEUDO / (labels.classes - 1)
             honest = (1 - right) * to / (np.maximum(self.wrong_to.sum(axis=1) - mine, 0) + PSEUDO)
         honest[labels.rows, y] = right[labels.rows, y]
-        if not labels.people:
+        if not self.people:
             return honest, None
         if self.matrices is None:
             return honest, _usual_matrix(labels.classes)[y]
@@ -240,7 +246,7 @@ class Annotators:
             voice = types[:, :1] * honest
             if deviant is not None:
                 voice = voice + types[:, 2:] * deviant + (types[:, 1] * np.exp(labels.spam))[:, None]
-            voice = np.log(voice + 1e-300)
+            voice = np.log(voice + 1e-300) * labels.loudness[:, None]
             others = (labels.by_item @ voice)[labels.item] - (labels.by_voice @ voice)[labels.voice]
             seen = normalised(seen + others)[0]
         return labels.with_truth(seen)
@@ -293,13 +299,13 @@ class Annotators:
     def _maximise(self) -> None:
         """Confusion matrices, and the coefficients of honest labels being right."""
         labels, classes = self.labels, self.labels.classes
-        if labels.people:
+        if self.people:
             self.count_matrices()
             counted = self.types[:, 2][:, None, None] * self.matrices
             # The pool of the other deviants, for each.
             pooled = np.maximum(counted.sum(axis=0) - counted, 0) + 2 * PSEUDO * _usual_matrix(classes)
             self.pooled = pooled / pooled.sum(axis=1, keepdims=True)
-        if self.noise == "none":
+        if self.spotless:
             return
         believed = self.honest * self.types[labels.who, :1]
         if self.noise == "classes" and classes > 2:
@@ -360,13 +366,13 @@ class Annotators:
     def _weigh(self) -> None:
         """Evidence for this hypothesis: likelihood with types summed out, coefficients by Laplace."""
         total = float(self.if_honest.sum())
-        if self.labels.people:
+        if self.people:
             usual = self._bad_odds()
             mixed = special.logsumexp(self.odds + _prior_odds(usual), axis=1) - np.logaddexp(0, usual)
             expected = special.expit(usual)
             self.accusing = float(mixed.sum())
             total += self.accusing + _laplace(self.bad_worth, self.labels.means, expected * (1 - expected))
-        if self.noise != "none":
+        if not self.spotless:
             mean, variance = RIGHT
             by_row = self.information.sum(axis=1)
             total -= 0.5 * (self.base - mean) ** 2 / variance + 0.5 * np.log1p(variance * by_row.sum())
@@ -422,7 +428,7 @@ def fit_classes(
     labels = Labels(log_p, y, side)
     few = _some(labels)
     fits = []
-    for place, noise in enumerate(NOISES):
+    for place, noise in enumerate(NOISES if labels.people else list(NOISES)[:-1]):
         starts = STARTS if before is None else STARTS[:1]
         tried = [Annotators(few, noise, *start, hottest) for start in starts]
         if before is not None:
@@ -432,7 +438,7 @@ def fit_classes(
     evidence = np.array([fit.evidence for fit in fits])
     # Most define what is usual: deviants cannot be the majority while another account is at hand.
     most = np.array([fit.deviating() > 0.5 for fit in fits])
-    if not most.all():
+    if not all(most[place] for place, fit in enumerate(fits) if fit.people):
         evidence[most] = -np.inf
     return fits, special.softmax(evidence)
 

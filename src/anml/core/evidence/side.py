@@ -6,6 +6,7 @@ import numpy as np
 from scipy import special
 
 from anml.core.checks import Array, Bools, Floats, Ints
+from anml.core.stats import group_means
 
 # What is assumed of a contributor, or of a class that is predicted, counts as much as so many labels.
 BEFOREHAND = 10.0
@@ -37,10 +38,17 @@ class Side(NamedTuple):
     wrong: Bools | None = None
 
 
-def design(credentials: Floats | None, n: int) -> Floats:
-    """Credentials, their squares and their products, in standard units: (n, 0) where there are none."""
+def design(credentials: Floats | None, n: int, labels: Ints | None = None, who: Ints | None = None) -> Floats:
+    """Credentials, their squares and their products, in standard units: (n, 0) where there are none.
+
+    Credentials that go with the class tell nothing of which labels are wrong: by how much those of a
+    contributor differ between labels is taken off.
+    """
     if credentials is None:
         return np.zeros((n, 0))
+    if labels is not None:
+        who = np.zeros(n, dtype=np.int64) if who is None else who
+        credentials = credentials - group_means(credentials - group_means(credentials, who), labels)
     count = credentials.shape[1]
     products = [credentials[:, i] * credentials[:, j] for i in range(count) for j in range(i, count)]
     columns = np.column_stack([credentials, *products])
