@@ -64,7 +64,7 @@ def _check_staff(found: dict[str, Any], entries: list[Event]) -> None:
     for e in (drafted, approved):
         raw = base64.b64decode(e.sig)
         if e.subject != found["settlement"] or not keys.verify(
-            keys.read_public(staff[e.by]), raw, signed_bytes(e)
+            keys.parse_public(staff[e.by]), raw, signed_bytes(e)
         ):
             raise IntegrityError(f"the {e.kind.partition('.')[2]} settlement is not signed by {e.by!r}")
     one = drafted.by == approved.by or staff[drafted.by] == staff[approved.by]

@@ -114,7 +114,7 @@ class _Replay:
     def _refuse(self, seq: int, found: Event, why: str) -> None:
         self.problems.append(f"entry {seq}, {found.kind}: {why}")
         # What went wrong once is not said again for every entry after it.
-        if found.kind in kinds.KINDS and kinds.KINDS[found.kind].covers:
+        if found.kind in kinds.KINDS and not self.state.is_covered(found):
             self.state.open = []
         self.state.balances.fold(found)
 
@@ -152,8 +152,6 @@ def _table_problems(
             yield f"the document {name[:16]} was changed"
         elif name not in wanted or row.kind != MANIFEST:
             yield f"the document {name[:16]} is of no settlement, or of another kind"
-    for name in sorted(wanted - documents.keys()):
-        yield f"the document {name[:16]} is missing"
 
 
 def _seal_problems(connection: sa.Connection, state: State, public: bytes | None) -> Iterator[str]:

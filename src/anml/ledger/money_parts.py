@@ -1,8 +1,10 @@
 """What the log means so far, of money: settlements, disputes, payouts."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from anml.core.errors import ConflictError, InputError
+from anml.core import manifest
+from anml.core.errors import ConflictError, InputError, IntegrityError
 from anml.core.signals.track_record import DAY
 from anml.ledger import kinds
 from anml.ledger.log import Event
@@ -72,6 +74,27 @@ class Settlements:
         if found.state != state:
             raise ConflictError(f"settlement {sid} is {found.state}; this step needs it to be {state}")
         return found
+
+
+def read_manifest(documents: Callable[[str], bytes | None], found: Settlement) -> dict[str, Any]:
+    """The manifest of a settlement; one that does not match what is on record is refused."""
+    body = documents(found.manifest)
+    if body is None:
+        raise IntegrityError(
+            f"the manifest {found.manifest[:16]} is missing or was changed; nothing may be paid on it"
+        )
+    made = manifest.read(body)
+    run = made["run"]
+    said = (
+        made["pool"],
+        made["currency"],
+        manifest.head_digest(made),
+        run["rows_sha256"],
+        run["samples_sha256"],
+    )
+    if said != (found.pool, found.currency, found.head, found.rows, found.run):
+        raise IntegrityError(f"the manifest of {found.id} is for another pool or another run")
+    return made
 
 
 class Answer(NamedTuple):

@@ -52,12 +52,12 @@ class Staff:
         """Take in one entry."""
         if e.kind == kinds.CREATED:
             self.origin, self.single_person = e.body["origin"], e.body["single_person"]
-            self.public, self.appeals = keys.read_public(e.body["public"]), e.body["appeals"]
+            self.public, self.appeals = keys.parse_public(e.body["public"]), e.body["appeals"]
             self.payee_wait_days = e.body["payee_wait_days"]
-            founder = keys.read_public(e.body["founder_key"])
+            founder = keys.parse_public(e.body["founder_key"])
             self.members[e.body["founder"]] = Member(e.body["founder"], founder, frozenset(kinds.ROLES), e.at)
         elif e.kind == kinds.STAFF_ADDED:
-            public = keys.read_public(e.body["public"])
+            public = keys.parse_public(e.body["public"])
             self.members[e.subject] = Member(e.subject, public, frozenset(e.body["roles"]), e.at)
         else:
             self.members[e.subject] = self.members[e.subject]._replace(until=e.at)
@@ -216,7 +216,7 @@ class Keys:
         body = e.body
         if e.kind == kinds.KEY_TRUSTED:
             self.known[e.subject] = TrustedKey(
-                e.subject, body["owner"], keys.read_public(body["public"]), frozenset(body["may"]),
+                e.subject, body["owner"], keys.parse_public(body["public"]), frozenset(body["may"]),
                 body["since"], body["until"],
             )  # fmt: skip
         else:

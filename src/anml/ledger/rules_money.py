@@ -6,15 +6,14 @@ source:pool -> funding:<settlement> -> held:<contributor> -> payable:<contributo
 
 from typing import TYPE_CHECKING, Any
 
-from anml.core import manifest
 from anml.core.checks import one_of
 from anml.core.errors import ConflictError, InputError, IntegrityError
 from anml.core.money import check_currency
 from anml.ledger import kinds
 from anml.ledger.log import Event, Posting
-from anml.ledger.money_parts import Disputes, Settlement, Settlements
+from anml.ledger.money_parts import Disputes, Settlement, Settlements, read_manifest
 from anml.ledger.rules_staff import confirmed, second_person
-from anml.ledger.state import POOL, Owed
+from anml.ledger.state import POOL
 from anml.ledger.times import seconds, shown_date
 
 if TYPE_CHECKING:
@@ -23,27 +22,6 @@ if TYPE_CHECKING:
 LONGEST_WINDOW = 3_650
 LONGEST_REASON = 500
 REASONS = ("wrong-count", "wrong-weight", "wrong-evidence", "wrong-reputation", "duplicate", "fraud", "other")
-
-
-def load_manifest(state: "State", found: Settlement) -> dict[str, Any]:
-    """The manifest of a settlement; one that does not match what is on record is refused."""
-    body = state.documents(found.manifest)
-    if body is None:
-        raise IntegrityError(
-            f"the manifest {found.manifest[:16]} is missing or was changed; nothing may be paid on it"
-        )
-    made = manifest.read(body)
-    run = made["run"]
-    said = (
-        made["pool"],
-        made["currency"],
-        manifest.head_digest(made),
-        run["rows_sha256"],
-        run["samples_sha256"],
-    )
-    if said != (found.pool, found.currency, found.head, found.rows, found.run):
-        raise IntegrityError(f"the manifest of {found.id} is for another pool or another run")
-    return made
 
 
 def _drafted(state: "State", e: Event) -> list[Posting]:
@@ -64,7 +42,7 @@ def _drafted(state: "State", e: Event) -> list[Posting]:
             )
     if body["supersedes"] is not None and known.get(body["supersedes"]).state == "drafted":
         raise ConflictError(f"settlement {body['supersedes']} is withdrawn first")
-    made = load_manifest(state, Settlement(id=e.subject, state="", posted=None, by=e.by, **body))
+    made = read_manifest(state.documents, Settlement(id=e.subject, state="", posted=None, by=e.by, **body))
     people = state.people
     for line in made["contributors"]:
         if people.resolve(line["pid"]) != line["pid"] or line["pid"] not in people.since:
@@ -87,11 +65,9 @@ def _approved(state: "State", e: Event) -> list[Posting]:
         raise IntegrityError(f"settlement {found.supersedes}, which it replaces, still stands")
     if any(one.settlement != found.supersedes for one in state.open):
         raise IntegrityError(f"it reverses something other than settlement {found.supersedes}")
-    credits = manifest.credits(load_manifest(state, found))
-    rest = found.pool - sum(amount for amount, _ in credits.values())
-    if rest < 0:
+    credits = state.credits_of(found)
+    if sum(amount for amount, _ in credits.values()) > found.pool:
         raise IntegrityError(f"credits do not fit a pool of {found.pool}")
-    state.owed = Owed(sid, found.currency, credits, rest) if credits or rest else None
     return move(POOL, f"funding:{sid}", found.currency, found.pool)
 
 
@@ -102,9 +78,6 @@ def _credited(state: "State", e: Event) -> list[Posting]:
     amount, facts = owed.credits[e.subject]
     if e.body != facts:
         raise IntegrityError("the credit does not follow from the manifest")
-    del owed.credits[e.subject]
-    if not owed.credits and not owed.rest:
-        state.owed = None
     return move(f"funding:{owed.sid}", f"held:{e.subject}", owed.currency, amount)
 
 
@@ -112,7 +85,6 @@ def _unallocated(state: "State", e: Event) -> list[Posting]:
     owed = state.owed
     if owed is None or owed.credits or e.settlement != owed.sid or e.subject != owed.sid:
         raise IntegrityError("there is nothing to give back to the pool")
-    state.owed = None
     return move(f"funding:{owed.sid}", POOL, owed.currency, owed.rest)
 
 

@@ -84,7 +84,7 @@ def _staff_removed(state: "State", e: Event) -> list[Posting]:
 
 def sound_key(text: str) -> bytes:
     """A public key that can stand for somebody."""
-    public = keys.read_public(text)
+    public = keys.parse_public(text)
     if keys.public_text(public) != text or not is_sound_key(public):
         raise InputError(f"{text[:24]}… is no sound Ed25519 key: anybody could sign for it")
     return public
