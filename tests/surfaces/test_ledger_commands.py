@@ -470,7 +470,7 @@ def test_staff_roles_and_what_waits_for_a_second_person(shell):
     added = shell.json("ledger", "staff", "add", "pat", "--public-key", public, "--role", "payer")
     assert not added["added"]
     (waiting,) = shell.json("ledger", "proposals")["proposals"]
-    assert (waiting["by"], waiting["says"]) == ("fin-1", "bring in pat as payer")
+    assert (waiting["by"], waiting["says"]) == ("fin-1", f"bring in pat as payer, with the key {public}")
     code, _, err = shell("ledger", "confirm", waiting["proposal"], "--by", "fin-1")
     assert (code, "a second person must confirm it" in err) == (2, True)
     code, _, err = shell("ledger", "confirm", "x")

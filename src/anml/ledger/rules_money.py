@@ -4,11 +4,12 @@ source:pool -> funding:<settlement> -> held:<contributor> -> payable:<contributo
             -> clearing:<batch> -> paid:<contributor>
 """
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from anml.core.checks import one_of
 from anml.core.errors import ConflictError, InputError, IntegrityError
-from anml.core.money import check_currency
+from anml.core.money import LARGEST, check_currency
 from anml.ledger import kinds
 from anml.ledger.log import Event, Posting
 from anml.ledger.money_parts import Disputes, Settlement, Settlements, read_manifest
@@ -17,6 +18,7 @@ from anml.ledger.state import POOL
 from anml.ledger.times import seconds, shown_date
 
 if TYPE_CHECKING:
+    from anml.ledger.parts import People
     from anml.ledger.state import State
 
 LONGEST_WINDOW = 3_650
@@ -27,27 +29,50 @@ REASONS = ("wrong-count", "wrong-weight", "wrong-evidence", "wrong-reputation", 
 def _drafted(state: "State", e: Event) -> list[Posting]:
     body = e.body
     check_currency(body["currency"])
+    if not re.fullmatch(r"[A-Za-z0-9-]{1,64}", e.subject):
+        raise InputError(f"a settlement is named by letters, digits or hyphens, got {e.subject!r}")
     if body["pool"] <= 0:
         raise InputError(f"a pool is more than 0, got {body['pool']} micro-units")
+    if body["pool"] > LARGEST:
+        raise InputError(f"a pool of {body['pool']} micro-units does not fit 64 bits")
     if not 0 <= body["window_days"] <= LONGEST_WINDOW:
         raise InputError(f"a dispute window has 0 to {LONGEST_WINDOW} days, got {body['window_days']}")
     known = state.part(Settlements)
     if e.subject in known.found:
         raise ConflictError(f"there is a settlement {e.subject} already")
+    made = read_manifest(state.documents, Settlement(id=e.subject, state="", posted=None, by=e.by, **body))
     for other in known.found.values():
-        same = body["rows"] == other.rows or body["run"] == other.run
+        same = body["rows"] == other.rows or body["run"] == other.run or _same_people(state, made, other)
         if same and other.state in ("drafted", "posted") and other.id != body["supersedes"]:
             raise ConflictError(
                 f"this run is {other.state} as settlement {other.id}, by its rows; supersede that one"
             )
     if body["supersedes"] is not None and known.get(body["supersedes"]).state == "drafted":
         raise ConflictError(f"settlement {body['supersedes']} is withdrawn first")
-    made = read_manifest(state.documents, Settlement(id=e.subject, state="", posted=None, by=e.by, **body))
     people = state.people
     for line in made["contributors"]:
         if people.resolve(line["pid"]) != line["pid"] or line["pid"] not in people.since:
             raise IntegrityError(f"the manifest pays {line['pid']!r}, who is nobody on record")
     return []
+
+
+def _same_people(state: "State", made: dict[str, Any], other: Settlement) -> bool:
+    """Whether an earlier settlement is of the same rows, of people some of whom were merged since."""
+    people = state.people
+    if not people.merged or made["run"]["work_sha256"] != other.work:
+        return False
+    before = read_manifest(state.documents, other)
+    if not any(line["pid"] in people.merged for line in before["contributors"]):
+        return False
+    return _rows_by_person(people, made) == _rows_by_person(people, before)
+
+
+def _rows_by_person(people: "People", made: dict[str, Any]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for line in made["contributors"]:
+        person = people.resolve(line["pid"])
+        found[person] = found.get(person, 0) + line["rows"]
+    return found
 
 
 def _withdrawn(state: "State", e: Event) -> list[Posting]:
@@ -130,6 +155,8 @@ def returned(facts: dict[str, Any], now: int, amount: int) -> int:
 def _released_all(state: "State", e: Event) -> list[Posting]:
     if e.subject != e.settlement or any(one.settlement != e.subject for one in state.open):
         raise IntegrityError("it releases what another settlement holds")
+    if not state.open:
+        raise IntegrityError("it releases nothing")
     return []
 
 
@@ -142,6 +169,8 @@ def _reversed(state: "State", e: Event) -> list[Posting]:
         raise ConflictError(f"1 to {left} micro-units of {pid} in {sid} can be reversed, got {amount}")
     if e.by:
         confirmed(state, e)
+    elif e.body["proposal"]:
+        raise IntegrityError("a reversal that an approval signs for confirms no proposal")
     from_held = min(amount, state.balances.get(f"held:{pid}", found.currency, sid))
     return [
         Posting(f"held:{pid}", found.currency, -from_held),

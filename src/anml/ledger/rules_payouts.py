@@ -50,8 +50,11 @@ def _batched(state: "State", e: Event) -> list[Posting]:
 
 
 def _closed(state: "State", e: Event) -> list[Posting]:
+    state.part(Payouts).get(e.subject)
     if any(one.body["batch"] != e.subject for one in state.open):
         raise IntegrityError("it closes payments of another batch")
+    if not state.open:
+        raise IntegrityError("it closes no payment")
     return []
 
 

@@ -109,6 +109,12 @@ class State:
             self._worked_out = (found.manifest, manifest.credits(made))
         return self._worked_out[1]
 
+    def judged_before(self, pid: str) -> set[tuple[str, str]]:
+        """Source and item of all that was counted for a person, under whichever of their identifiers."""
+        merged = self.people.merged
+        own = self.people.same(pid) if merged else [pid]
+        return self.judged.of(pid) if own == [pid] else set().union(*map(self.judged.of, own))
+
     def check(self, e: Event) -> list[Posting]:
         """The money that this entry moves; an error where it may not come next. Nothing is changed."""
         kind = kinds.KINDS.get(e.kind)
@@ -240,7 +246,10 @@ def load(part: Part, connection: sa.Connection) -> None:
         wanted = part.KINDS
     query_all = sa.select(event.c.entry, event.c.hash).where(event.c.kind.in_(wanted)).order_by(event.c.seq)
     for row in connection.execute(query_all).all():
-        part.fold(decode(row.entry, row.hash))
+        try:
+            part.fold(decode(row.entry, row.hash))
+        except (LookupError, TypeError, ValueError, AttributeError):
+            raise IntegrityError("the log holds what no ledger writes; run `anml ledger verify`") from None
 
 
 def loaded(wanted: type[P], connection: sa.Connection) -> P:

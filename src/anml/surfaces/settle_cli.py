@@ -200,9 +200,10 @@ def _doubt(manifest: dict[str, Any]) -> list[str]:
 
 
 def _approve(book: "Ledger", sid: str, by: str | None, dry_run: bool, json: bool) -> None:
-    from anml.app.settle import approve, settlement
+    from anml.app.settle import approve, paid_elsewhere, settlement
     from anml.core.money import show_money
 
+    warn(paid_elsewhere(book, sid))
     made = approve(book, sid, by, dry_run=dry_run)
     found = settlement(book, sid)
     value = {"settlement": sid, "state": "posted", "entry": made.seq, "by": made.by, "dry_run": dry_run}
@@ -253,7 +254,8 @@ def _list(book: "Ledger", json: bool) -> None:
         for s in found
     ]  # fmt: skip
     header = ("settlement", "project", "state", "pool", "", "drafted by", "approved by", "posted")
-    show(json, {"settlements": [s._asdict() for s in found]}, columns(header, rows))
+    value = [{name: item for name, item in s._asdict().items() if name != "marks"} for s in found]
+    show(json, {"settlements": value}, columns(header, rows))
 
 
 def _multipliers(path: Path | None) -> dict[str, int] | None:
