@@ -130,7 +130,7 @@ def test_a_batch_whose_amounts_were_changed_is_not_written_again(world):
     released(world)
     payout.create(world.ledger, "p1", "EUR", "cat", rail="pain001")
     with world.ledger.read() as connection:
-        sent = next(events(connection, [kinds.SENT]))
+        sent, *_ = events(connection, [kinds.SENT])
     more = encode(sent._replace(body={**sent.body, "amount": 9 * 10**12}))
     unlock(world, sa.update(schema.event).where(schema.event.c.seq == sent.seq).values(entry=more))
     with pytest.raises(IntegrityError, match="nothing is paid from a ledger that does not verify"):
@@ -247,6 +247,19 @@ def test_what_somebody_began_who_left_lapses(world):
     again = disputes.Answer("upheld", "other", "dan", 1_000_000)
     world.ledger.write(lambda tx: disputes.answer(tx, sid, pids["ben"], again, "e"))
     world.ledger.write(lambda tx: disputes.resolve(tx, sid, pids["ben"], "cat-2", "e"))
+    assert verify(world.ledger).problems == []
+
+
+def test_who_sent_a_payment_does_not_say_that_it_came_back(world):
+    """What came back is paid again; alone, a payer could pay a friend as often as they like."""
+    _, pids = released(world)
+    payout.create(world.ledger, "p1", "EUR", "cat")
+    before = last(world)
+    with pytest.raises(ConflictError, match="'cat' made this batch; a second person must record"):
+        payout.close(world.ledger, "p1", [pids["ben"]], paid=False, by="Cat ")
+    assert last(world) == before
+    payout.close(world.ledger, "p1", [pids["ann"]], paid=True, by="cat")
+    payout.close(world.ledger, "p1", [pids["ben"]], paid=False, by="dan")
     assert verify(world.ledger).problems == []
 
 

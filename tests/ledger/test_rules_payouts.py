@@ -124,7 +124,7 @@ def test_a_payment_ends_once(hand, kind):
     for again in (kinds.PAID, kinds.FAILED):
         with pytest.raises(ConflictError, match=f"in b is {state} already, or of another amount"):
             close(hand, again, 1)
-    hand.add(kinds.CLOSED, "b", {}, by="cat")
+    hand.add(kinds.CLOSED, "b", {}, by="dan")
     hand.state.finish()
 
 

@@ -230,7 +230,9 @@ def test_bank_file_and_disputes(shell, monkeypatch):
     assert any(name.endswith("pain001.xml") for name in made["files"])
     rehearsed = shell.json("payout", "--paid", "b1", "--dry-run")
     assert rehearsed["payments"][0]["state"] == "paid"
-    back = shell.json("payout", "--failed", "b1", "--contributor", ann)
+    code, _, err = shell("payout", "--failed", "b1", "--contributor", ann)
+    assert (code, "a second person must record what came back" in err) == (2, True)
+    back = shell.json("payout", "--failed", "b1", "--contributor", ann, "--by", "fin-2")
     assert back["payments"][0]["state"] == "failed"
     take = ("--amount", "4.8", "--reason", "fraud")
     assert shell.json("dispute", "reverse", sid, ann, *take, "--dry-run")["amount"] == 4_800_000

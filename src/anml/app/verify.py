@@ -4,6 +4,7 @@ import base64
 import json
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -124,7 +125,12 @@ def watch(ledger: Ledger, folder: Path) -> Watched:
     problems += _dated_back(ledger, {path.name for path in older})
     made, now = sign_checkpoint(ledger), ledger.clock().astimezone(UTC).strftime(_WHEN)
     if not problems:
-        write_file(folder / f"{made.size:012d}-{now}-{made.root[:16]}.txt", made.note)
+        kept = folder / f"{made.size:012d}-{now}-{made.root[:16]}.txt"
+        write_file(kept, made.note)
+        # The same state at a later time says all that the earlier note did.
+        for path in set(folder.glob(f"{made.size:012d}-*-{made.root[:16]}.txt")) - {kept}:
+            with suppress(OSError):
+                path.unlink()
     return Watched(made.note, made.size, len(older), problems)
 
 

@@ -99,7 +99,7 @@ KINDS: dict[str, Kind] = {
     BATCHED: Kind((PAYER,), {"currency": str, "threshold": int}, (SENT,)),
     PAID: Kind(None, {"batch": str, "amount": int}),
     FAILED: Kind(None, {"batch": str, "amount": int}),
-    CLOSED: Kind((PAYER,), {}, (PAID, FAILED)),
+    CLOSED: Kind((PAYER, APPROVER), {}, (PAID, FAILED)),
 }  # fmt: skip
 
 # Steps that one person proposes and another confirms, and the roles of who proposes.

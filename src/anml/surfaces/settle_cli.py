@@ -8,6 +8,7 @@ import typer
 
 from anml.app.files import check_place, write_file
 from anml.core.errors import InputError
+from anml.core.words import counted
 from anml.surfaces.ledger_common import (
     By,
     Domain,
@@ -209,7 +210,9 @@ def _approve(book: "Ledger", sid: str, by: str | None, dry_run: bool, json: bool
     value = {"settlement": sid, "state": "posted", "entry": made.seq, "by": made.by, "dry_run": dry_run}
     done = "Would post" if dry_run else "Posted"
     pool = f"{show_money(found.pool, found.currency)} {found.currency}"
-    lines = [f"{done} {sid}, {pool}: every amount is held until the dispute window is over."]
+    window = f"for the dispute window of {counted(found.window_days, 'day')}"
+    held = f"every amount is held {window}" if found.window_days else "there is no window for disputes"
+    lines = [f"{done} {sid}, {pool}: {held}."]
     if found.accepted:
         lines.append(f"Its run is doubtful; {found.by} accepted that: {found.accepted}")
     show(json, value, lines)
