@@ -8,15 +8,12 @@ from anml.core.signals.policy import Policy
 from anml.core.signals.track_record import TrackRule
 from anml.ledger.evidence import Record, batch_scope, item_scope
 from anml.ledger.times import stamp
-from ledger.ledger_hand import public
-
-LAB = "https://lab.example"
 
 
 @pytest.fixture
 def place(world):
-    world.trust(public("lab"), LAB)
-    world.pids = world.register("ls", ["ada", "bea"])
+    world.pids = world.register("ls", ["ada", "bea", "rosa"])
+    world.name_reviewer(world.pids["rosa"])
     return world
 
 
@@ -36,8 +33,8 @@ def levels(found) -> list[str]:
 
 def test_evidence_counts_for_what_it_is_about(place):
     ada = place.pids["ada"]
-    place.record(Record("publication", ada, LAB, "", batch_scope("b1")))
-    place.record(Record("retracted", ada, LAB, "", item_scope("b1", "7")))
+    place.record(Record("publication", ada, place.pids["rosa"], "", batch_scope("b1")))
+    place.record(Record("retracted", ada, place.pids["rosa"], "", item_scope("b1", "7")))
     keys = [("ada", "7", "b1"), ("ada", "8", "b1"), ("ada", "7", "b2"), ("bea", "7", "b1")]
     found = rows(place, *keys)
     assert levels(found) == ["flagged", "peer-reviewed", "self-attested", "self-attested"]
@@ -46,7 +43,7 @@ def test_evidence_counts_for_what_it_is_about(place):
 
 
 def test_evidence_about_the_contributor_counts_for_every_row(place):
-    place.record(Record("affiliation", place.pids["ada"], LAB, ""))
+    place.record(Record("affiliation", place.pids["ada"], place.pids["rosa"], ""))
     assert levels(rows(place, ("ada", "1", "x"), ("ada", "2", "y"))) == ["institution", "institution"]
 
 

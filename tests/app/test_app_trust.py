@@ -14,13 +14,14 @@ LAB = "https://lab.example"
 
 @pytest.fixture
 def reviewed(world):
-    world.trust(public("lab"), LAB)
     world.pids = world.register("ls", ["ada", "bea", "cem", "dee"])
     ada, bea, cem, dee = (world.pids[name] for name in ("ada", "bea", "cem", "dee"))
     world.record(
         Record("reproduced", ada, LAB, ""), Record("review-accepted", bea, ada, ""),
         Record("review-accepted", cem, dee, ""), Record("review-accepted", dee, cem, ""),
     )  # fmt: skip
+    # From here on it signs what it says.
+    world.trust(public("lab"), LAB)
     return world
 
 

@@ -19,6 +19,7 @@ class Tx:
     def __init__(self, *counted: tuple[str, str, str]) -> None:
         self.state = self
         self.judged = Judged()
+        self.judged_before = self.judged.of
         for pid, source, item in counted:
             self.judged.fold(
                 event("reputation.scored", pid, {"source": source, "items": [item_mark("p", item)]})

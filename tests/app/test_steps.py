@@ -44,13 +44,14 @@ def test_every_step_for_two_says_what_it_does_in_words(place):
     names = {place.pids["ada"]: "Ada", place.pids["bea"]: "Bea"}
     said = {found.proposal.step: found.says for found in steps.waiting(place.ledger, names)}
     assert set(said) == set(TWO_PEOPLE)
-    assert said[kinds.STAFF_ADDED] == "bring in zoe as payer"
+    # Who confirms it compares the key with what its owner says.
+    assert said[kinds.STAFF_ADDED].startswith("bring in zoe as payer, with the key ed25519:")
     assert said[kinds.KEY_TRUSTED].endswith(" of lab for self")
     assert said[kinds.NAMED] == "let reviews by Ada count"
     assert said[kinds.PAYEE_SET] == f"pay Ada under iban {IBAN}, name Ada"
     assert said[kinds.MAPPED] == "take account pf:ada.l for Ada"
     assert said[kinds.MERGED] == "take Bea and Ada for one person"
-    assert said[kinds.REVERSED] == "take back 5 micro-units of Bea (other)"
+    assert said[kinds.REVERSED] == "take back 0.000005 EUR of Bea (other)"
 
 
 def test_without_keys_what_is_personal_is_not_shown(place):

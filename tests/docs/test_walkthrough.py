@@ -38,7 +38,7 @@ def test_every_command_of_the_walkthrough_works(tmp_path):
         "micro-units, as stated",
         "every hash, link, step, signature and sum holds",
         "Next, somebody else: anml ledger confirm",
-        "entries hold against 1 older checkpoints",
+        "entries hold against 1 older checkpoint in",
         "(share ",
         "signed by ada and bob",
         "Erased the personal data",

@@ -67,7 +67,8 @@ def manifest(lines: list[dict], pool: int, currency: str = "EUR", run: str = "1"
     """A whole manifest; `run` names its rows."""
     return finish(
         {
-            "format": FORMAT, "run": {"rows_sha256": f"rows{run}", "samples_sha256": f"run{run}"},
+            "format": FORMAT, "run": {"rows_sha256": f"rows{run}", "work_sha256": f"work{run}", "marks": [],
+                    "samples_sha256": f"run{run}"},
             "rules": Rules(**rules).to_dict(), "unit": UNIT, "pool": pool, "rate": 0, "currency": currency,
             "contributors": lines,
         }
@@ -105,7 +106,7 @@ class Hand:
         return made
 
     def propose(self, step: str, subject: str, body: dict, by: str = "ann", settlement: str = "") -> int:
-        whole = {"step": step, "body": body, "paper": "", "sealed": ""}
+        whole = {"step": step, "body": body, "paper": body.get("digest", ""), "sealed": ""}
         return self.add(kinds.PROPOSED, subject, whole, by=by, settlement=settlement).seq
 
     def by_two(self, step: str, subject: str, body: dict, *, settlement: str = "", first: str = "ann",
@@ -133,7 +134,8 @@ class Hand:
         self.documents[sha256(data)] = data
         return {
             "manifest": sha256(data), "head": head_digest(made), "currency": currency, "pool": pool,
-            "run": f"run{run}", "rows": f"rows{run}", "window_days": window_days, "supersedes": supersedes,
+            "run": f"run{run}", "rows": f"rows{run}", "work": f"work{run}", "marks": [],
+            "window_days": window_days, "supersedes": supersedes,
             "accepted": None, "project": "",
         }  # fmt: skip
 

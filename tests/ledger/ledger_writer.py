@@ -18,7 +18,14 @@ def manifest(pid: str, name: str, pool: int) -> dict:
     bands = {"v": {"flagged": 0}}
     line = {"pid": pid, "rows": 1, "kept": 1, "counted": 1, "units": UNIT, "units_sha256": "", "r": 0,
             "bands": bands, "newcomer": True, "multiplier": UNIT}  # fmt: skip
-    run = {"samples_sha256": name, "rows_sha256": name, "rows": 1, "kept": 1}
+    run = {
+        "samples_sha256": name,
+        "rows_sha256": name,
+        "work_sha256": name,
+        "marks": [],
+        "rows": 1,
+        "kept": 1,
+    }
     rules = Rules().to_dict()
     return finish({"format": FORMAT, "run": run, "rules": rules, "unit": UNIT, "pool": pool, "rate": 0,
                    "currency": "EUR", "contributors": [line]})  # fmt: skip
@@ -35,7 +42,7 @@ def main(url: str, keys: str, name: str) -> None:
             made = manifest(pid, key, number + 1)
             paper = tx.keep("manifest", canonical(made))
             found = Settlement(key, "drafted", paper, "EUR", number + 1, "ann", None, key, 0, None,
-                               head=head_digest(made), rows=key)  # fmt: skip
+                               head=head_digest(made), rows=key, work=key, marks=[])  # fmt: skip
             book.draft(tx, found)
             book.approve(tx, key, "bob")
 

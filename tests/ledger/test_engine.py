@@ -202,3 +202,20 @@ def test_deleted_rows_leave_the_files(base, tmp_path):
     assert scrub(base, ()) == []
     left = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     assert b"a very personal remark" not in left
+
+
+def test_a_file_whose_damage_is_not_even_text_is_one_sentence(base, tmp_path):
+    """SQLite quotes the damaged schema in its message, and Python cannot read that."""
+    base.dispose()
+    path = tmp_path / "x.db"
+    with sqlite3.connect(path) as raw:
+        raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    raw.close()
+    data = path.read_bytes()
+    assert data.count(b"CREATE TABLE t ") == 1
+    path.write_bytes(data.replace(b"CREATE TABLE t ", b"CREATE T\xe7BLE t "))
+    place = ledger_url(str(path))
+    made = connect(place)
+    with pytest.raises(InputError, match="cannot be used: it is damaged"), refused(place):
+        rows(made)
+    made.dispose()

@@ -13,6 +13,7 @@ from ledger.ledger_hand import START, at, event, pid, private, public
 from ledger.ledger_world import World
 
 LAB = "https://lab.example/qa"
+PLACE = "label-studio: reviewer"
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +62,7 @@ def test_how_an_attestation_names_somebody():
 
 # --- recording
 def record(who: str, kind: str = "affiliation", **changes) -> Record:
-    return Record(kind, who, changes.pop("issuer", LAB), changes.pop("when", ""), **changes)
+    return Record(kind, who, changes.pop("issuer", PLACE), changes.pop("when", ""), **changes)
 
 
 def added(tx, *records: Record):
@@ -208,8 +209,9 @@ def test_praise_by_whom_no_trust_reaches_is_nobodys_word(shared):
         )
         assert vouched(tx) == {ada: ["nobody"], bea: ["nobody"]}
         # The laboratory is trusted; through it ada is, and through her what she says of bea.
-        added(tx, record(ada, "reproduced", issuer=LAB))
-        assert vouched(tx) == {ada: ["nobody", "platform"], bea: ["platform"]}
+        envelope(shared, tx, attested(contributor_subject(ada)))
+        evidence.taken(tx, "attestation", "test", "ann")
+        assert vouched(tx) == {ada: ["nobody", "signature"], bea: ["platform"]}
         assert vouched(tx, bea) == {bea: ["platform"]}
 
     shared.ledger.rehearse(work)

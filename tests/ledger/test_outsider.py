@@ -1,5 +1,6 @@
 """The verifier that comes with every statement, run by an outsider in a bare environment without anml."""
 
+import importlib.util
 import json
 import shutil
 import subprocess
@@ -8,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from anml.app import payout, settle, statement
+from anml.app import payout, settle, statement, statement_check
 from anml.app.keys import public_key
 from anml.core.settle import UNIT, Rules
 from anml.ledger import disputes, keys
 from anml.surfaces.statement_html import write_bundle
 from ledger.ledger_world import World, simple_rows
+from ledger.test_insiders import SMALL
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +48,26 @@ def answer(python: Path, folder: Path, *more: str) -> tuple[int, str]:
     return done.returncode, done.stdout.strip()
 
 
+@pytest.fixture(scope="module")
+def verifier(pytestconfig):
+    place = pytestconfig.rootpath / "src" / "anml" / "surfaces" / "templates" / "verify_statement.py"
+    spec = importlib.util.spec_from_file_location("verify_statement", place)
+    found = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(found)
+    return found
+
+
+@pytest.fixture
+def ask(verifier, capsys):
+    """The same program, asked without starting another Python each time."""
+
+    def asked(folder: Path, *more: str) -> tuple[int, str]:
+        code = verifier.main([str(folder), *more])
+        return code, capsys.readouterr().out.strip()
+
+    return asked
+
+
 def bundles(world: World, sid: str, folder: Path) -> dict[str, Path]:
     made = statement.build(world.ledger, sid)
     for pid, item in made.items():
@@ -63,14 +85,16 @@ def bundles(world: World, sid: str, folder: Path) -> dict[str, Path]:
     ],
     ids=["share", "volume", "bounded", "rate"],
 )
-def test_an_outsider_says_yes(make_world, bare, tmp_path, terms):
+def test_an_outsider_says_yes(make_world, bare, ask, tmp_path, terms):
     world = make_world("sqlite")
     world.establish("ann", "ben")
     sid = world.post(world.run(simple_rows({"ann": 6, "ben": 3, "new": 2})), **{"pool": "1000.01", **terms})
-    for pid, folder in bundles(world, sid, tmp_path).items():
-        code, said = answer(bare, folder)
+    made = bundles(world, sid, tmp_path)
+    for pid, folder in made.items():
+        code, said = ask(folder)
         assert (code, said.startswith(f"YES: {pid} earned ")) == (0, True), said
         assert "signed by ann and bob" in said
+    assert answer(bare, folder) == (code, said)
 
 
 def test_after_disputes_releases_and_reversals_the_sum_is_todays(world, bare, tmp_path):
@@ -92,7 +116,7 @@ def changed(folder: Path, name: str, change) -> None:
     path.write_text(change(path.read_text(encoding="utf-8")), encoding="utf-8")
 
 
-def test_an_outsider_says_no(make_world, bare, tmp_path):
+def test_an_outsider_says_no(make_world, bare, ask, tmp_path):
     world = make_world("sqlite")
     world.establish("ann", "ben")
     sid = world.post(world.run(simple_rows({"ann": 6, "ben": 3, "new": 2})), "1000.01")
@@ -111,16 +135,79 @@ def test_an_outsider_says_no(make_world, bare, tmp_path):
         "a changed checkpoint": lambda folder: changed(folder, "checkpoint.txt", lambda text: text + " "),
         "nothing": lambda folder: (folder / "statement.json").unlink(),
         "rubbish": lambda folder: changed(folder, "statement.json", lambda _: "[]"),
+        "a part of it": lambda folder: changed(folder, "statement.json", lambda text: text[: len(text) // 2]),
+        "nesting without end": lambda folder: changed(folder, "statement.json", lambda _: "[" * 200_000),
+        "more of that": lambda folder: changed(folder, "manifest-part.json", lambda _: '{"a":' * 100_000),
+        "no number": lambda folder: changed(
+            folder, "manifest-part.json", lambda text: text.replace('"place":', '"place":NaN,"place":')[:-2]
+        ),
+        "a path for a key": lambda folder: changed(folder, "log.pub", lambda _: "/dev/zero"),
+        "a device for a file": lambda folder: replaced(folder / "statement.json", Path("/dev/zero")),
+        "another's file": lambda folder: replaced(
+            folder / "manifest-part.json", made[other] / "manifest-part.json"
+        ),
     }
     for name, spoil in spoilt.items():
         folder = shutil.copytree(made[one], tmp_path / name)
         spoil(folder)
-        code, said = answer(bare, folder)
-        assert (code, said.startswith("NO: ")) == (1, True), (name, said)
-    assert answer(bare, made[one], "--public-key", other_key)[0] == 1
+        code, said = ask(folder)
+        assert (code, said.startswith("NO: "), said.count("\n")) == (1, True, 0), (name, said)
+    for words in (["--public-key", other_key], ["--public-key"], ["--public-key", "/dev/zero"]):
+        assert ask(made[one], *words)[0] == 1
+    assert ask(tmp_path / "nowhere")[0] == 1
+    assert answer(bare, tmp_path / "nesting without end")[0] == 1
 
 
-def test_whoever_signs_a_wrong_statement_with_the_log_key_is_found(make_world, bare, tmp_path):
+def replaced(path: Path, target: Path) -> None:
+    path.unlink()
+    path.symlink_to(target)
+
+
+def test_staff_are_traced_back_to_the_founder(make_world, verifier):
+    """Whoever has the log's key alone can put any entry into the log; a member of staff needs two others."""
+    world = make_world("sqlite")
+    sid = world.draft(world.run(simple_rows({"x": 1})), "1", by="dan").id
+    settle.approve(world.ledger, sid, "cat")
+    (made,) = statement.build(world.ledger, sid).values()
+    assert statement_check.verify(statement.sign(world.ledger, made), world.ledger.ring.public)
+    entries = [json.loads(part["entry"]) for part in made["proof"]["entries"]]
+    public = world.ledger.ring.public
+
+    def staff(change=None) -> dict:
+        found = json.loads(json.dumps(entries))
+        by_kind = {(e["kind"], e["subject"]): e for e in found}
+        if change is not None:
+            change(by_kind, found)
+        return verifier.check_staff(found, by_kind["ledger.created", ""], public)
+
+    assert sorted(staff()) == ["ann", "bob", "cat", "dan"]
+    assert verifier.check_acts(entries, made, public)[1:] == ("dan", "cat")
+    wrong = {
+        "unsigned": lambda by, _: by["staff.added", "cat"].pop("by"),
+        "by another's word": lambda by, _: by["staff.added", "cat"].update(by="ann"),
+        "another key": lambda by, _: by["staff.added", "cat"]["body"].update(public=keys.public_text(public)),
+        "no proposal": lambda by, _: by["staff.added", "cat"]["body"].update(proposal=0),
+        "another's proposal": lambda by, _: by["proposal.made", "cat"].update(subject="eve"),
+        "nobody's proposal": lambda by, all_: all_.remove(by["proposal.made", "cat"]),
+        "another founder": lambda by, _: by["ledger.created", ""]["body"].update(founder="eve"),
+        "another log": lambda by, _: by["ledger.created", ""]["body"].update(
+            public=by["staff.added", "bob"]["body"]["public"]
+        ),
+    }
+    for name, change in wrong.items():
+        with pytest.raises((verifier.No, KeyError)):
+            staff(change)
+        assert name
+
+
+# The last of them is off the curve: no signature verifies under it.
+@pytest.mark.parametrize("raw", SMALL[:-1])
+def test_the_verifier_takes_no_key_that_anybody_can_sign_for(verifier, raw):
+    with pytest.raises(verifier.No, match="not sound"):
+        verifier.read_key(keys.public_text(bytes.fromhex(raw)))
+
+
+def test_whoever_signs_a_wrong_statement_with_the_log_key_is_found(make_world, ask, tmp_path):
     """The ledger's owner signs anew what the entries do not say."""
     world = make_world("sqlite")
     sid = world.post(world.run(simple_rows({"ann": 6, "ben": 3})), "100")
@@ -138,7 +225,7 @@ def test_whoever_signs_a_wrong_statement_with_the_log_key_is_found(make_world, b
         change(said)
         folder = tmp_path / name
         write_bundle(folder, said, statement.sign(world.ledger, said), public_key(world.ledger))
-        code, text = answer(bare, folder)
+        code, text = ask(folder)
         assert (code, text.startswith("NO: ")) == (1, True), (name, text)
     assert pid
 

@@ -81,15 +81,15 @@ def test_payments_end_once_and_a_repeat_is_no_second_one(due, paid):
 
     def work(tx):
         batch(tx, due, "x", "y")
-        made = payouts.close(tx, "p1", [x], "cat", paid=paid)
+        made = payouts.close(tx, "p1", [x], "dan", paid=paid)
         assert [e.kind for e in made] == [kinds.PAID if paid else kinds.FAILED]
         before = tx.next_seq
-        assert payouts.close(tx, "p1", [x], "cat", paid=paid) == []
+        assert payouts.close(tx, "p1", [x], "dan", paid=paid) == []
         assert tx.next_seq == before
         with pytest.raises(ConflictError, match="was used before"):
-            payouts.close(tx, "p1", [x], "cat", paid=not paid)
+            payouts.close(tx, "p1", [x], "dan", paid=not paid)
         # The rest of the batch can still end, in one step with what ended before.
-        assert [e.subject for e in payouts.close(tx, "p1", [x, y], "cat", paid=paid)] == [y]
+        assert [e.subject for e in payouts.close(tx, "p1", [x, y], "dan", paid=paid)] == [y]
         back = 0 if paid else 7_500_000
         assert payouts.due(tx.connection, "EUR").get(x, 0) == back
 

@@ -124,7 +124,7 @@ def test_a_payment_ends_once(hand, kind):
     for again in (kinds.PAID, kinds.FAILED):
         with pytest.raises(ConflictError, match=f"in b is {state} already, or of another amount"):
             close(hand, again, 1)
-    hand.add(kinds.CLOSED, "b", {}, by="cat")
+    hand.add(kinds.CLOSED, "b", {}, by="dan")
     hand.state.finish()
 
 
@@ -154,8 +154,14 @@ def test_a_signature_closes_its_own_batch_only(hand):
     send(hand, 1, 10_000)
     sign(hand)
     close(hand, kinds.PAID, 1)
-    with pytest.raises(IntegrityError, match="it closes payments of another batch"):
+    with pytest.raises(InputError, match="there is no payout batch 'c'"):
         hand.add(kinds.CLOSED, "c", {}, by="cat")
+    hand.add(kinds.CLOSED, "b", {}, by="cat")
+    send(hand, 1, 10_000, batch="c")
+    sign(hand, "c")
+    close(hand, kinds.PAID, 1, batch="c")
+    with pytest.raises(IntegrityError, match="it closes payments of another batch"):
+        hand.add(kinds.CLOSED, "b", {}, by="cat")
 
 
 def test_who_was_erased_is_not_sent_to(hand):

@@ -5,10 +5,10 @@ import pytest
 from anml.core.errors import ConflictError
 from anml.core.settle import UNIT
 from anml.core.signals.track_record import Scored, TrackRule, replay
-from anml.ledger import evidence, kinds, standing, two_people
+from anml.ledger import dsse, evidence, kinds, standing, two_people
 from anml.ledger.evidence import Record
 from anml.ledger.standing import Score, item_mark, peers, scores, standings
-from anml.ledger.times import seconds, stamp
+from anml.ledger.times import moment, seconds, stamp
 from ledger.ledger_world import START, World, simple_rows
 
 LAB = "https://lab.example"
@@ -187,11 +187,15 @@ def test_one_verification_by_somebody_with_standing_ends_it(shared):
     def work(tx):
         vouched(tx, Record("affiliation", new, "https://nobody.example", ""))
         assert of(tx, new, days=31).newcomer
-        from ledger.ledger_hand import public
+        from ledger.ledger_hand import private, public
 
         made = two_people.propose_key(tx, LAB, public("lab"), None, None, None, "ann")
         two_people.confirm(tx, shared.ledger, made.seq, "bob")
-        vouched(tx, Record("affiliation", new, LAB, ""))
+        paper = dsse.attest(
+            [evidence.contributor_subject(new)], LAB, ["ANML_AFFILIATION"], moment(tx.now), private("lab")
+        )
+        evidence.add_envelope(tx, shared.ledger, paper)
+        evidence.taken(tx, "attestation", "test", "ann")
         found = of(tx, new, days=31)
         assert (found.newcomer, found.verified, found.verdict.level) == (False, True, "institution")
 

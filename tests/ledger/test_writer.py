@@ -196,7 +196,7 @@ def test_a_used_key_is_refused_by_the_database_itself(shared):
         taken(tx, key="twice")
         tx.flush()
 
-    with pytest.raises(sa.exc.IntegrityError):
+    with pytest.raises(ConflictError, match="was used before for another entry"):
         rehearsed(shared, work)
 
 

@@ -230,7 +230,9 @@ def test_bank_file_and_disputes(shell, monkeypatch):
     assert any(name.endswith("pain001.xml") for name in made["files"])
     rehearsed = shell.json("payout", "--paid", "b1", "--dry-run")
     assert rehearsed["payments"][0]["state"] == "paid"
-    back = shell.json("payout", "--failed", "b1", "--contributor", ann)
+    code, _, err = shell("payout", "--failed", "b1", "--contributor", ann)
+    assert (code, "a second person must record what came back" in err) == (2, True)
+    back = shell.json("payout", "--failed", "b1", "--contributor", ann, "--by", "fin-2")
     assert back["payments"][0]["state"] == "failed"
     take = ("--amount", "4.8", "--reason", "fraud")
     assert shell.json("dispute", "reverse", sid, ann, *take, "--dry-run")["amount"] == 4_800_000
@@ -470,7 +472,7 @@ def test_staff_roles_and_what_waits_for_a_second_person(shell):
     added = shell.json("ledger", "staff", "add", "pat", "--public-key", public, "--role", "payer")
     assert not added["added"]
     (waiting,) = shell.json("ledger", "proposals")["proposals"]
-    assert (waiting["by"], waiting["says"]) == ("fin-1", "bring in pat as payer")
+    assert (waiting["by"], waiting["says"]) == ("fin-1", f"bring in pat as payer, with the key {public}")
     code, _, err = shell("ledger", "confirm", waiting["proposal"], "--by", "fin-1")
     assert (code, "a second person must confirm it" in err) == (2, True)
     code, _, err = shell("ledger", "confirm", "x")

@@ -32,7 +32,7 @@ def fresh_scores(
         times[pid] = max(times.get(pid, ""), when[who])
     made = []
     for (pid, source), items in sorted(groups.items()):
-        counted = tx.state.judged.of(pid)
+        counted = tx.state.judged_before(pid)
         new = {item: right for item, right in items.items() if (source, item) not in counted}
         if new:
             quality = round(sum(new.values()) / len(new) * UNIT)

@@ -12,7 +12,7 @@ from anml.app.runs import Run
 from anml.core.canonical import sha256
 from anml.core.domain import SIGNALS
 from anml.core.errors import InputError
-from anml.core.manifest import FORMAT, finish
+from anml.core.manifest import FORMAT, finish, row_hashes
 from anml.core.settle import ROW_WEIGHTS, UNIT, Rules, average_row, row_units
 from anml.core.verdicts import TRUSTED, UNSURE, VERDICTS
 
@@ -63,7 +63,7 @@ def build(
         "format": FORMAT,
         "run": {
             "samples_sha256": run.sha256,
-            "rows_sha256": rows_digest(run, pids),
+            **rows_digest(run, pids),
             "rows": run.samples.height,
             "kept": sum(e["kept"] for e in lines),
         },
@@ -86,11 +86,12 @@ def row_names(run: Run) -> pl.Series:
     return (own + "\x00" + label).alias("name")
 
 
-def rows_digest(run: Run, pids: Mapping[str, str]) -> str:
-    """One hash for the rows of a run, whatever their order, their file or the figures beside them."""
+def rows_digest(run: Run, pids: Mapping[str, str]) -> dict[str, Any]:
+    """Hashes for the rows of a run, whatever their order, their file or the figures beside them."""
     who = run.samples["contributor"].cast(pl.String).replace_strict(pids, return_dtype=pl.String)
-    names = (who + "\x00" + row_names(run)).unique().sort()
-    return sha256("\n".join(names.to_list()).encode())
+    work = row_names(run)
+    rows = who + "\x00" + work
+    return row_hashes(rows.unique().sort().to_list(), work.unique().sort().to_list())
 
 
 def _average(run: Run, rules: Rules) -> int | None:

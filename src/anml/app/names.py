@@ -3,6 +3,7 @@
 import sqlalchemy as sa
 
 from anml.core.errors import InputError
+from anml.core.identifiers import skeleton
 from anml.ledger import book, payouts, people
 from anml.ledger.parts import People
 from anml.ledger.state import loaded
@@ -12,7 +13,7 @@ SHORT = 9
 
 
 def shown_names(ledger: Ledger, connection: sa.Connection) -> dict[str, str]:
-    """A name for everybody: the person's own, else their account's; with the identifier where two share it.
+    """A name for everybody: the person's own, else their account's; with the identifier where two look alike.
 
     Without the ledger's keys, and for who was erased, it is the start of the identifier.
     """
@@ -25,11 +26,11 @@ def shown_names(ledger: Ledger, connection: sa.Connection) -> dict[str, str]:
         plain[pid] = about.get("name") or (accounts[0].partition(":")[2] if accounts else "")
     owners: dict[str, set[str]] = {}
     for pid, name in plain.items():
-        owners.setdefault(name, set()).add(known.resolve(pid))
+        owners.setdefault(skeleton(name), set()).add(known.resolve(pid))
     found = {}
     for pid, name in plain.items():
         mark = "erased" if pid in known.erased else ""
-        alone = len(owners[name]) == 1
+        alone = len(owners[skeleton(name)]) == 1
         found[pid] = (name if alone else f"{name} {pid[:SHORT]}") if name else f"{pid[:SHORT]} {mark}".strip()
     return found
 

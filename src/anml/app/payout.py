@@ -9,10 +9,11 @@ import sqlalchemy as sa
 
 from anml.app.exports import beancount, check_payer, pain001, payout_csv
 from anml.app.files import read_text, write_file
+from anml.app.verify import check_sound
 from anml.core.checks import one_of
-from anml.core.errors import ConflictError, InputError, IntegrityError
+from anml.core.errors import ConflictError, InputError
 from anml.core.payee import bank_name, check_bic, check_iban
-from anml.ledger import audit, payouts, people, two_people
+from anml.ledger import payouts, people, two_people
 from anml.ledger.log import events
 from anml.ledger.money_parts import Batch
 from anml.ledger.parts import Payees
@@ -49,7 +50,7 @@ def create(
     needed = RAILS[one_of("payment rail", rail, RAILS)]
 
     def work(tx: Writer) -> Payouts:
-        _check_sound(tx, ledger)
+        check_sound(tx.connection, ledger, "paid from")
         due = payouts.due(tx.connection, currency)
         agreed = tx.state.part(Payees)
         payees = {pid: payee(tx.connection, ledger, pid, agreed) for pid in due}
@@ -68,14 +69,6 @@ def create(
     return ledger.carry_out(work, dry_run=dry_run)
 
 
-def _check_sound(tx: Writer, ledger: Ledger) -> None:
-    """Before money leaves everything is verified: sums come from a table that somebody may have changed."""
-    found = audit.verify(tx.connection, (), ledger.ring.public).problems
-    if found:
-        more = f" and {len(found) - 1} more" if len(found) > 1 else ""
-        raise IntegrityError(f"nothing is paid from a ledger that does not verify: {found[0]}{more}")
-
-
 def _first(reasons: Mapping[str, str]) -> str:
     pid, reason = next(iter(reasons.items()))
     more = f", and {len(reasons) - 1} more" if len(reasons) > 1 else ""
@@ -83,8 +76,9 @@ def _first(reasons: Mapping[str, str]) -> str:
 
 
 def load(ledger: Ledger, batch: str) -> Payouts:
-    """A batch made earlier, with its payees as they were then."""
+    """A batch made earlier, with its payees as they were then; what is written from it goes to a bank."""
     with ledger.read() as connection:
+        check_sound(connection, ledger, "paid from")
         made = payouts.get(connection, batch)
         return Payouts(made, _payees(connection, ledger, made), {})
 

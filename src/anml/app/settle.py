@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from anml.app import manifest
 from anml.app.runs import Run, doubt, read_run, read_verdicts
+from anml.app.verify import check_sound
 from anml.core.canonical import canonical, sha256
 from anml.core.errors import InputError, IntegrityError
 from anml.core.identifiers import look_alike, place_id
@@ -27,6 +28,7 @@ from anml.ledger.money_parts import Disputes, Settlement, Settlements
 from anml.ledger.rules_money import LONGEST_REASON, returned
 from anml.ledger.schema import document
 from anml.ledger.standing import standings
+from anml.ledger.state import loaded
 from anml.ledger.store import Ledger
 from anml.ledger.times import seconds
 from anml.ledger.writer import Writer
@@ -79,6 +81,7 @@ def draft(ledger: Ledger, folder: Path, terms: Terms, *, dry_run: bool = False) 
         raise InputError(f"a project is named by one line without an address, got {project!r}")
 
     def work(tx: Writer) -> Draft:
+        check_sound(tx.connection, ledger, "settled by")
         who = tx.who(terms.by)
         accepted = _accepted(run, rules, terms, who)
         names = run.samples["contributor"].cast(pl.String).unique().to_list()
@@ -102,19 +105,46 @@ def draft(ledger: Ledger, folder: Path, terms: Terms, *, dry_run: bool = False) 
             posted=None,
             run=run.sha256,
             rows=made["run"]["rows_sha256"],
+            work=made["run"]["work_sha256"],
+            marks=made["run"]["marks"],
             window_days=terms.window_days,
             supersedes=terms.supersedes,
             accepted=terms.accept and terms.accept.strip(),
             project=project,
         )
         book.draft(tx, proposal)
-        said = tuple(
-            f"these contributors look alike and are not one: {', '.join(map(repr, group))}"
-            for group in look_alike(names)
-        )
-        return Draft(proposal.id, made, name, amounts(made), said)
+        said = _alike(tx, ledger, names) + overlaps(tx.state.part(Settlements), proposal)
+        return Draft(proposal.id, made, name, amounts(made), tuple(said))
 
     return ledger.carry_out(work, dry_run=dry_run)
+
+
+def _alike(tx: Writer, ledger: Ledger, names: list[str]) -> list[str]:
+    """Contributors of a run who look like each other, or like an account on record."""
+    known = {
+        account.partition(":")[2]
+        for about in people.profiles(tx.connection, ledger.ring).values()
+        for account in about.get("accounts", [])
+    }
+    return [
+        f"these contributors look alike and are not one: {', '.join(map(repr, group))}"
+        for group in look_alike({*names, *known})
+        if set(names).intersection(group)
+    ]
+
+
+def overlaps(known: Settlements, found: Settlement) -> list[str]:
+    """Which other settlements pay for rows of this one too, as far as a few of them tell."""
+    made = []
+    for other in known.found.values():
+        open_ = other.state in ("drafted", "posted") and other.id not in (found.id, found.supersedes)
+        share = other.overlap(found.marks) if open_ and found.id != other.supersedes else 0.0
+        if share:
+            made.append(
+                f"about {max(share, 0.01):.0%} of these rows are in settlement {other.id} too, which is "
+                f"{other.state}: they would be paid twice unless it is superseded"
+            )
+    return made
 
 
 def _rules(run: Run, terms: Terms) -> Rules:
@@ -207,6 +237,13 @@ def settlements(ledger: Ledger) -> list[Settlement]:
     """All settlements, oldest first."""
     with ledger.read() as connection:
         return book.settlements(connection)
+
+
+def paid_elsewhere(ledger: Ledger, sid: str) -> list[str]:
+    """What whoever approves a settlement has to know: which others pay for some of its rows too."""
+    with ledger.read() as connection:
+        known = loaded(Settlements, connection)
+        return overlaps(known, known.get(sid))
 
 
 class Releases(NamedTuple):

@@ -111,7 +111,7 @@ def _scene(ledger: Ledger, connection: sa.Connection, sid: str, domain: str, pol
         staff=loaded(Staff, connection),
         disputes=asked,
         profiles=people.profiles(connection, ledger.ring),
-        shared=[proved(tree, e) for e in _shared(connection, found)],
+        shared=[proved(tree, e) for e in _shared(connection, found, _acts(own))],
         words=_words(ledger, connection, asked),
         now=seconds(now),
         head=canonical(head(made)).decode(),
@@ -128,14 +128,28 @@ def _transit(connection: sa.Connection, currency: str) -> dict[str, int]:
     return found
 
 
-def _shared(connection: sa.Connection, found: book.Settlement) -> list[Event]:
-    """The entries that every statement of a settlement rests on: who drafted and approved it."""
-    acted = {found.by, found.approved_by}
-    return [
-        e
-        for e in events(connection, [kinds.CREATED, kinds.STAFF_ADDED, kinds.DRAFTED, kinds.APPROVED])
-        if e.seq in found.entries or e.kind == kinds.CREATED or e.subject in acted
-    ]
+def _shared(connection: sa.Connection, found: book.Settlement, own: Iterable[Event]) -> list[Event]:
+    """The entries that every statement of a settlement rests on: who drafted, approved and corrected it.
+
+    With each of them come those who brought them in, back to the founder.
+    """
+    staff = {e.subject: e for e in events(connection, [kinds.STAFF_ADDED])}
+    asked = {e.seq: e for e in events(connection, [kinds.PROPOSED]) if e.body["step"] == kinds.STAFF_ADDED}
+    wanted: dict[int, Event] = {}
+    waiting = {found.by, found.approved_by or "", *(e.by for e in own)}
+    while waiting:
+        e = staff.pop(waiting.pop(), None)
+        if e is not None:
+            behind = [e, *filter(None, [asked.get(e.body["proposal"])])]
+            wanted.update((one.seq, one) for one in behind)
+            waiting.update(one.by for one in behind)
+    steps = events(connection, [kinds.CREATED, kinds.DRAFTED, kinds.APPROVED])
+    wanted.update((e.seq, e) for e in steps if e.seq in found.entries or e.kind == kinds.CREATED)
+    return [wanted[seq] for seq in sorted(wanted)]
+
+
+def _acts(own: Mapping[str, list[Event]]) -> Iterable[Event]:
+    return (e for each in own.values() for e in each if e.by)
 
 
 def proved(tree: Tree, e: Event) -> dict[str, Any]:

@@ -7,9 +7,11 @@ from typing import Any, NamedTuple
 from anml.app.keys import new_key
 from anml.core.errors import InputError
 from anml.core.identifiers import staff_id
+from anml.core.money import show_amount
 from anml.ledger import book, kinds, people, two_people
 from anml.ledger.keys import read_public
 from anml.ledger.log import Event
+from anml.ledger.money_parts import Settlements
 from anml.ledger.parts import Member, Proposal, Staff
 from anml.ledger.state import loaded
 from anml.ledger.store import Ledger
@@ -75,7 +77,9 @@ def waiting(ledger: Ledger, names: dict[str, str]) -> list[Waiting]:
             p.seq: people.attached_values(connection, ledger.keys, p.subject, p.paper) if ledger.keys else {}
             for p in found
         }
-    return [Waiting(p, _says(p, papers[p.seq], names), _plain(papers[p.seq])) for p in found]
+        settled = loaded(Settlements, connection).found
+    currencies = {sid: one.currency for sid, one in settled.items()}
+    return [Waiting(p, _says(p, papers[p.seq], names, currencies), _plain(papers[p.seq])) for p in found]
 
 
 def confirm_all(ledger: Ledger, numbers: Sequence[int], by: str | None = None) -> list[Event]:
@@ -94,7 +98,7 @@ def drop_all(ledger: Ledger, numbers: Sequence[int], by: str | None = None) -> l
 
 def confirmable(ledger: Ledger, by: str | None) -> list[int]:
     """The numbers of all proposals that somebody else made."""
-    who = by if by is not None else ledger.signers.acting()
+    who = staff_id(by) if by is not None else ledger.signers.acting()
     single = is_single_person(ledger)
     with ledger.read() as connection:
         found = [p.seq for p in two_people.open_proposals(connection) if single or p.by != who]
@@ -114,11 +118,13 @@ def _plain(values: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if name != "salt"}
 
 
-def _says(found: Proposal, values: dict[str, Any], names: dict[str, str]) -> str:
+def _says(found: Proposal, values: dict[str, Any], names: dict[str, str], currencies: dict[str, str]) -> str:
     who, body = names.get(found.subject, found.subject), found.body
     listed = ", ".join(f"{name} {value}" for name, value in _plain(values).items())
     said = {
-        kinds.STAFF_ADDED: lambda: f"bring in {found.subject} as {', '.join(_texts(body, 'roles'))}",
+        kinds.STAFF_ADDED: lambda: (
+            f"bring in {found.subject} as {', '.join(_texts(body, 'roles'))}, with the key {body['public']}"
+        ),
         kinds.KEY_TRUSTED: lambda: (
             f"trust key {found.subject} of {body['owner']} for {', '.join(_texts(body, 'may'))}"
         ),
@@ -126,9 +132,17 @@ def _says(found: Proposal, values: dict[str, Any], names: dict[str, str]) -> str
         kinds.PAYEE_SET: lambda: f"pay {who} under {listed}",
         kinds.MAPPED: lambda: f"take account {values.get('source')}:{values.get('account')} for {who}",
         kinds.MERGED: lambda: f"take {who} and {names.get(str(body['into']), body['into'])} for one person",
-        kinds.REVERSED: lambda: f"take back {body['amount']} micro-units of {who} ({body['reason']})",
+        kinds.REVERSED: lambda: (
+            f"take back {_exact(body['amount'])} {currencies.get(found.settlement, '')} of {who} "
+            f"({body['reason']})"
+        ),
     }
     return said[found.step]()
+
+
+def _exact(amount: object) -> str:
+    """An amount to the last micro-unit: who confirms it signs for that."""
+    return show_amount(amount) if isinstance(amount, int) else ""
 
 
 def _texts(body: dict[str, object], name: str) -> list[str]:

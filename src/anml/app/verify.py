@@ -2,22 +2,29 @@
 
 import base64
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
+
+import sqlalchemy as sa
 
 from anml.app.files import read_bytes, read_text, write_file
 from anml.core.canonical import canonical
 from anml.core.errors import AnmlError, InputError, IntegrityError
 from anml.core.merkle import Tree, verify_consistency
 from anml.ledger import audit, checkpoint, evidence, kinds, people
-from anml.ledger.audit import Findings
+from anml.ledger.audit import SKEW, Findings
 from anml.ledger.checkpoint import Checkpoint
 from anml.ledger.keys import read_public
 from anml.ledger.log import events, leaves
 from anml.ledger.parts import Keys
+from anml.ledger.schema import event
 from anml.ledger.state import loaded
 from anml.ledger.store import Ledger
+from anml.ledger.times import stamp
 
 
 def verify(ledger: Ledger, checkpoints: tuple[Checkpoint, ...] = (), public: bytes | None = None) -> Findings:
@@ -25,7 +32,7 @@ def verify(ledger: Ledger, checkpoints: tuple[Checkpoint, ...] = (), public: byt
     known = public if public is not None or ledger.keys is None else ledger.ring.public
     with ledger.read() as connection:
         try:
-            found = audit.verify(connection, checkpoints, known)
+            found = audit.verify(connection, checkpoints, known, ledger.clock())
         except (UnicodeDecodeError, TypeError) as error:
             # Whoever writes to the file may put anything anywhere, and so may a failing disk.
             raise InputError(
@@ -44,6 +51,18 @@ def verify(ledger: Ledger, checkpoints: tuple[Checkpoint, ...] = (), public: byt
             except AnmlError as error:
                 found.problems.append(f"entry {e.seq}, {e.kind}: {error}")
         return found
+
+
+def check_sound(connection: sa.Connection, ledger: Ledger, what: str) -> None:
+    """An error unless the whole ledger verifies, as this transaction sees it.
+
+    Asked before names become shares and before money leaves: sums and names are read from tables beside the
+    log, which somebody may have changed, if only for a moment.
+    """
+    found = audit.verify(connection, (), ledger.ring.public, ledger.clock()).problems
+    if found:
+        more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+        raise IntegrityError(f"nothing is {what} a ledger that does not verify: {found[0]}{more}")
 
 
 class Checked(NamedTuple):
@@ -86,7 +105,11 @@ class Watched(NamedTuple):
 
 
 def watch(ledger: Ledger, folder: Path) -> Watched:
-    """Hold the log against every checkpoint in a folder, and add one of today where all is well."""
+    """Hold the log against every checkpoint in a folder, and add one of now where all is well.
+
+    The names of the files say when each was made, by the clock of whoever watches: what was not in the log
+    then must not be dated before it now, as it would be by a writer whose clock was set back.
+    """
     try:
         older = sorted(path for path in folder.glob("*.txt")) if folder.is_dir() else []
     except OSError as error:
@@ -98,11 +121,39 @@ def watch(ledger: Ledger, folder: Path) -> Watched:
             seen.append(checkpoint.read(read_text(path, "checkpoint"), ledger.ring.public))
         except AnmlError as error:
             problems.append(f"{path.name}: {error}")
-    problems += verify(ledger, tuple(seen)).problems
-    made = sign_checkpoint(ledger)
+    problems += verify(ledger, tuple(dict.fromkeys(seen))).problems
+    problems += _dated_back(ledger, {path.name for path in older})
+    made, now = sign_checkpoint(ledger), ledger.clock().astimezone(UTC).strftime(_WHEN)
     if not problems:
-        write_file(folder / f"{made.size:012d}-{made.root[:16]}.txt", made.note)
+        kept = folder / f"{made.size:012d}-{now}-{made.root[:16]}.txt"
+        write_file(kept, made.note)
+        # The same state at a later time says all that the earlier note did.
+        for path in set(folder.glob(f"{made.size:012d}-*-{made.root[:16]}.txt")) - {kept}:
+            with suppress(OSError):
+                path.unlink()
     return Watched(made.note, made.size, len(older), problems)
+
+
+_WHEN = "%Y%m%dT%H%M%SZ"
+
+
+def _dated_back(ledger: Ledger, names: Iterable[str]) -> list[str]:
+    """Entries that are dated earlier than the log was last seen without them."""
+    latest: dict[int, str] = {}
+    for name in names:
+        if known := re.fullmatch(r"([0-9]{12})-([0-9]{8}T[0-9]{6}Z)-[0-9a-f]{16}\.txt", name):
+            size = int(known[1])
+            latest[size] = max(latest.get(size, ""), known[2])
+    made = []
+    with ledger.read() as connection:
+        for size, when in sorted(latest.items()):
+            seen = datetime.strptime(when, _WHEN).replace(tzinfo=UTC)
+            at = connection.scalar(sa.select(event.c.at).where(event.c.seq == size + 1))
+            if at is not None and at < stamp(seen - SKEW):
+                made.append(
+                    f"entry {size + 1} is dated {at[:19]}Z, and was not in the log on {seen:%Y-%m-%d %H:%M}"
+                )
+    return made
 
 
 def prove_growth(ledger: Ledger, older: str) -> bytes:

@@ -5,6 +5,7 @@ of the lines, so that head, one line and a short path show what somebody's share
 else's line.
 """
 
+import heapq
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -16,23 +17,48 @@ from anml.core.settle import UNIT, Claim, Rules, allocate, shares, weigh_claims
 
 FORMAT = "anml-manifest/2"
 LINES = "contributors"
+# So many rows stand for a run, those with the smallest hashes: two runs that share rows share such marks.
+MARKS = 64
 
 
 def read(data: bytes) -> dict[str, Any]:
     """Read a manifest, and check that its head belongs to its lines and its pool to its rate."""
     try:
         found: dict[str, Any] = json.loads(data)
-        sound = found.get("format") == FORMAT and canonical(found) == data
+        sound = found.get("format") == FORMAT and canonical(found) == data and _are_sound(found[LINES])
         sound = (
             sound and found["totals"] == totals(found) and found["lines_root"] == line_tree(found).root.hex()
         )
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         sound = False
     if not sound:
         raise InputError(f"this is not a canonical {FORMAT} whose totals follow from its lines")
     if found["rate"] and found["pool"] != found["rate"] * sum(line["counted"] for line in found[LINES]):
         raise InputError("the pool of this manifest is not its rate times the labels that count")
     return found
+
+
+def _are_sound(lines: list[dict[str, Any]]) -> bool:
+    """Each contributor once, and nobody with less than nothing."""
+    numbers = ("rows", "kept", "counted", "units", "multiplier", "r")
+    return len({line["pid"] for line in lines}) == len(lines) and all(
+        type(line[name]) is int and line[name] >= 0 for line in lines for name in numbers
+    )
+
+
+def row_hashes(rows: list[str], work: list[str]) -> dict[str, Any]:
+    """What tells the rows of a run from others, given who gave what, and what was given; each sorted, once.
+
+    Examples
+    --------
+    >>> sorted(row_hashes(["ann a"], ["a"]))
+    ['marks', 'rows_sha256', 'work_sha256']
+    """
+    return {
+        "rows_sha256": sha256("\n".join(rows).encode()),
+        "work_sha256": sha256("\n".join(work).encode()),
+        "marks": heapq.nsmallest(MARKS, (sha256(row.encode())[:16] for row in rows)),
+    }
 
 
 def finish(made: dict[str, Any]) -> dict[str, Any]:

@@ -62,6 +62,9 @@ def refused(url: sa.URL) -> Iterator[None]:
     except DBAPIError as error:
         reason = " ".join(str(error.orig).split())
         raise InputError(f"the ledger at {url.render_as_string()} cannot be used: {reason}") from None
+    except UnicodeDecodeError:
+        # Of a damaged file even SQLite's own message may be no text.
+        raise InputError(f"the ledger at {url.render_as_string()} cannot be used: it is damaged") from None
 
 
 def check_file(path: Path, *, may_be_empty: bool = False) -> None:

@@ -25,6 +25,7 @@ class Holdings:
         self.records: dict[str, str] = {}
         self.names: dict[str, set[str]] = defaultdict(set)
         self.papers: dict[tuple[str, str], str] = {}
+        self.sealed_anew: set[tuple[str, str]] = set()
 
     def fold(self, e: Event) -> None:
         """Take in one entry."""
@@ -33,7 +34,10 @@ class Holdings:
             self.records[e.subject] = body["record"]
         self.names[e.subject].update(filter(None, (body.get("account"), body.get("payee"))))
         if body.get("paper"):
-            self.papers[body["paper"], e.subject] = body["sealed"]
+            # A paper is sealed once: later entries name the same bytes, or somebody put others there.
+            first = self.papers.setdefault((body["paper"], e.subject), body["sealed"])
+            if first != body["sealed"]:
+                self.sealed_anew.add((body["paper"], e.subject))
 
 
 def problems(connection: sa.Connection, held: Holdings, erased: set[str]) -> Iterator[str]:
@@ -68,6 +72,6 @@ def _papers(connection: sa.Connection, held: Holdings, erased: set[str]) -> Iter
     rows = connection.execute(sa.select(person_document)).all()
     found = {(row.sha256, row.pid): sha256(row.sealed) for row in rows if row.pid not in erased}
     expected = {place: digest for place, digest in held.papers.items() if place[1] not in erased}
-    for place in sorted(found.keys() | expected.keys()):
-        if found.get(place) != expected.get(place):
+    for place in sorted(found.keys() | expected.keys() | held.sealed_anew):
+        if found.get(place) != expected.get(place) or place in held.sealed_anew:
             yield f"the paper {place[0][:16]} of contributor {place[1]} is not the one in the log"

@@ -110,18 +110,23 @@ def read_private(path: Path) -> Ed25519PrivateKey:
 
 
 def read_public(text: str) -> bytes:
-    """Read a public key from `ed25519:` text, or from the file of that name.
+    """Read a public key from `ed25519:` text, or from the file of that name; what somebody typed."""
+    if not text.startswith("ed25519:") and len(text) < 1000 and Path(text).is_file():
+        # What a file holds is never shown: it may be the private key by mistake.
+        held = Path(text).read_bytes()[:1000].decode("utf-8", errors="replace").strip()
+        return parse_public(held, f"the file {text}")
+    return parse_public(text)
+
+
+def parse_public(text: str, shown: str = "") -> bytes:
+    """Read a public key from `ed25519:` text alone: what a log says names no file of this machine.
 
     Examples
     --------
-    >>> len(read_public("ed25519:" + "A" * 43 + "="))
+    >>> len(parse_public("ed25519:" + "A" * 43 + "="))
     32
     """
-    # What a file holds is never shown: it may be the private key by mistake.
-    shown = repr(text) if len(text) <= 60 else f"{text[:20]!r}…"
-    if not text.startswith("ed25519:") and len(text) < 1000 and Path(text).is_file():
-        shown = f"the file {text}"
-        text = Path(text).read_bytes().decode("utf-8", errors="replace").strip()
+    shown = shown or (repr(text) if len(text) <= 60 else f"{text[:20]!r}…")
     try:
         raw = base64.b64decode(text.removeprefix("ed25519:"), validate=True)
     except ValueError:

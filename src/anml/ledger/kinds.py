@@ -80,7 +80,8 @@ KINDS: dict[str, Kind] = {
     DRAFTED: Kind(
         (DRAFTER,),
         {"manifest": str, "head": str, "currency": str, "pool": int, "run": str, "rows": str,
-         "window_days": int, "supersedes": object, "accepted": object, "project": str},
+         "work": str, "marks": list, "window_days": int, "supersedes": object, "accepted": object,
+         "project": str},
         (REGISTERED,),
     ),
     WITHDRAWN: Kind((DRAFTER, APPROVER), {"superseded_by": object}),
@@ -98,7 +99,7 @@ KINDS: dict[str, Kind] = {
     BATCHED: Kind((PAYER,), {"currency": str, "threshold": int}, (SENT,)),
     PAID: Kind(None, {"batch": str, "amount": int}),
     FAILED: Kind(None, {"batch": str, "amount": int}),
-    CLOSED: Kind((PAYER,), {}, (PAID, FAILED)),
+    CLOSED: Kind((PAYER, APPROVER), {}, (PAID, FAILED)),
 }  # fmt: skip
 
 # Steps that one person proposes and another confirms, and the roles of who proposes.
@@ -117,7 +118,11 @@ OWED = (CREDITED, UNALLOCATED)
 
 def body_fault(kind: str, body: dict[str, Any]) -> str | None:
     """What is wrong with the shape of a body; None where nothing is."""
-    fields = KINDS[kind].fields
+    return fields_fault(KINDS[kind].fields, body)
+
+
+def fields_fault(fields: dict[str, type], body: dict[str, Any]) -> str | None:
+    """What differs from these fields and their types; None where nothing does."""
     if set(body) != set(fields):
         return f"holds {sorted(body)}, not {sorted(fields)}"
     for name, wanted in fields.items():

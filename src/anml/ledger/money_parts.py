@@ -1,8 +1,11 @@
 """What the log means so far, of money: settlements, disputes, payouts."""
 
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from anml.core.errors import ConflictError, InputError
+from anml.core import manifest
+from anml.core.errors import ConflictError, InputError, IntegrityError
+from anml.core.manifest import MARKS
 from anml.core.signals.track_record import DAY
 from anml.ledger import kinds
 from anml.ledger.log import Event
@@ -15,7 +18,8 @@ class Settlement(NamedTuple):
     """A settlement as its entries leave it.
 
     `accepted` is why who drafted it settles a run that is doubtful; None where it is not. `rows` is a hash
-    of the rows it pays for, whatever file they came in.
+    of the rows it pays for, whatever file they came in, `work` one of their items and labels alone, whoever
+    gave them, and `marks` are hashes of a few of the rows, chosen by their hashes.
     """
 
     id: str
@@ -31,9 +35,20 @@ class Settlement(NamedTuple):
     accepted: str | None = None
     head: str = ""
     rows: str = ""
+    work: str = ""
+    marks: Sequence[str] = ()
     project: str = ""
     approved_by: str | None = None
     entries: tuple[int, int] = (0, 0)
+
+    def overlap(self, marks: Sequence[str]) -> float:
+        """The share of another run's rows that this settlement pays for, estimated from the marks of both.
+
+        Marks are the smallest hashes of each, so those up to the last mark of this one can be compared.
+        """
+        known = set(self.marks)
+        seen = [mark for mark in marks if len(known) < MARKS or mark <= max(known)]
+        return sum(mark in known for mark in seen) / len(seen) if seen else 0.0
 
     @property
     def window_end(self) -> float:
@@ -72,6 +87,29 @@ class Settlements:
         if found.state != state:
             raise ConflictError(f"settlement {sid} is {found.state}; this step needs it to be {state}")
         return found
+
+
+def read_manifest(documents: Callable[[str], bytes | None], found: Settlement) -> dict[str, Any]:
+    """The manifest of a settlement; one that does not match what is on record is refused."""
+    body = documents(found.manifest)
+    if body is None:
+        raise IntegrityError(
+            f"the manifest {found.manifest[:16]} is missing or was changed; nothing may be paid on it"
+        )
+    made = manifest.read(body)
+    run = made["run"]
+    said = (
+        made["pool"],
+        made["currency"],
+        manifest.head_digest(made),
+        run["rows_sha256"],
+        run["work_sha256"],
+        run["marks"],
+        run["samples_sha256"],
+    )
+    if said != (found.pool, found.currency, found.head, found.rows, found.work, found.marks, found.run):
+        raise IntegrityError(f"the manifest of {found.id} is for another pool or another run")
+    return made
 
 
 class Answer(NamedTuple):

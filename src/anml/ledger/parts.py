@@ -52,12 +52,12 @@ class Staff:
         """Take in one entry."""
         if e.kind == kinds.CREATED:
             self.origin, self.single_person = e.body["origin"], e.body["single_person"]
-            self.public, self.appeals = keys.read_public(e.body["public"]), e.body["appeals"]
+            self.public, self.appeals = keys.parse_public(e.body["public"]), e.body["appeals"]
             self.payee_wait_days = e.body["payee_wait_days"]
-            founder = keys.read_public(e.body["founder_key"])
+            founder = keys.parse_public(e.body["founder_key"])
             self.members[e.body["founder"]] = Member(e.body["founder"], founder, frozenset(kinds.ROLES), e.at)
         elif e.kind == kinds.STAFF_ADDED:
-            public = keys.read_public(e.body["public"])
+            public = keys.parse_public(e.body["public"])
             self.members[e.subject] = Member(e.subject, public, frozenset(e.body["roles"]), e.at)
         else:
             self.members[e.subject] = self.members[e.subject]._replace(until=e.at)
@@ -165,9 +165,12 @@ class Proposals:
 
 
 class Payees:
-    """The bank details of each contributor that two people agreed on, by hash, and since when."""
+    """The bank details of each contributor that two people agreed on, by hash, and since when.
 
-    KINDS = (kinds.PAYEE_SET,)
+    Where somebody was merged into somebody else, their money is paid under other details: these are new too.
+    """
+
+    KINDS = (kinds.PAYEE_SET, kinds.MERGED)
 
     def __init__(self) -> None:
         self.changed: dict[str, str] = {}
@@ -175,7 +178,10 @@ class Payees:
 
     def fold(self, e: Event) -> None:
         """Take in one entry."""
-        self.changed[e.subject], self.paper[e.subject] = e.at, e.body["digest"]
+        if e.kind == kinds.MERGED:
+            self.changed[e.body["into"]] = e.at
+        else:
+            self.changed[e.subject], self.paper[e.subject] = e.at, e.body["digest"]
 
 
 class TrustedKey(NamedTuple):
@@ -210,13 +216,15 @@ class Keys:
 
     def __init__(self) -> None:
         self.known: dict[str, TrustedKey] = {}
+        self.owners: set[str] = set()
 
     def fold(self, e: Event) -> None:
         """Take in one entry."""
         body = e.body
         if e.kind == kinds.KEY_TRUSTED:
+            self.owners.add(body["owner"])
             self.known[e.subject] = TrustedKey(
-                e.subject, body["owner"], keys.read_public(body["public"]), frozenset(body["may"]),
+                e.subject, body["owner"], keys.parse_public(body["public"]), frozenset(body["may"]),
                 body["since"], body["until"],
             )  # fmt: skip
         else:

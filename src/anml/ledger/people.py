@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from anml.core.canonical import canonical, sha256
-from anml.core.errors import ConflictError, InputError
+from anml.core.errors import ConflictError, InputError, IntegrityError
 from anml.ledger import kinds
 from anml.ledger.engine import scrub
 from anml.ledger.keys import KeyRing, seal, unseal
-from anml.ledger.log import Event
+from anml.ledger.log import Event, decode
 from anml.ledger.parts import People
 from anml.ledger.schema import ERASABLE, alias, event, person, person_document, person_key
 from anml.ledger.state import loaded
@@ -187,7 +187,15 @@ def attached(connection: sa.Connection, ring: KeyRing, pid: str, name: str) -> b
     """A paper by its hash; None after erasure."""
     place = (person_document.c.sha256 == name) & (person_document.c.pid == pid)
     row = connection.execute(sa.select(person_document.c.sealed).where(place)).first()
-    return unseal(_own_key(connection, ring, pid), row.sealed, f"document/{pid}/{name}") if row else None
+    if row is None:
+        return None
+    data = unseal(_own_key(connection, ring, pid), row.sealed, f"document/{pid}/{name}")
+    # Whoever has the master key can seal anything under any name; what people signed for is the hash.
+    if sha256(data) != name:
+        raise IntegrityError(
+            f"the paper {name[:16]} of contributor {pid} holds something else than was signed"
+        )
+    return data
 
 
 def attached_values(connection: sa.Connection, ring: KeyRing, pid: str, name: str) -> dict[str, Any]:
@@ -217,12 +225,28 @@ def erase(ledger: Ledger, pid: str, reason: str, by: str | None = None) -> list[
 
 
 def _known(connection: sa.Connection, handles: list[str]) -> dict[str, str]:
+    """Whose names these are; a row that the log does not vouch for is an error, not an answer."""
     found: dict[str, str] = {}
     for start in range(0, len(handles), 500):
         part = handles[start : start + 500]
-        rows = connection.execute(sa.select(alias.c.handle, alias.c.pid).where(alias.c.handle.in_(part)))
+        rows = connection.execute(sa.select(alias).where(alias.c.handle.in_(part))).all()
+        named = _named(connection, sorted({row.pid for row in rows}))
+        for row in rows:
+            if alias_digest(row.handle, row.pid, row.salt) not in named:
+                raise IntegrityError(
+                    f"a name in the table alias leads to contributor {row.pid}, and the log does not say so; "
+                    "run `anml ledger verify`"
+                )
         found.update((row.handle, row.pid) for row in rows)
     return found
+
+
+def _named(connection: sa.Connection, pids: list[str]) -> set[str]:
+    """What the log holds of the names of these contributors."""
+    about = (kinds.REGISTERED, kinds.MAPPED, kinds.PAYEE_SET)
+    query = sa.select(event.c.entry, event.c.hash).where(event.c.subject.in_(pids), event.c.kind.in_(about))
+    bodies = [decode(row.entry, row.hash).body for row in connection.execute(query)]
+    return {body[name] for body in bodies for name in ("account", "payee") if body.get(name)}
 
 
 def _own_key(connection: sa.Connection, ring: KeyRing, pid: str) -> bytes:

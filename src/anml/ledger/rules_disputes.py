@@ -29,6 +29,7 @@ def _opened(state: "State", e: Event) -> list[Posting]:
     found = state.part(Settlements).expect(sid, "posted")
     if state.credits.facts(sid, pid) is None:
         raise InputError(f"contributor {pid} has no credit in settlement {sid}")
+    state.people.require(pid)
     if seconds(e.at) >= found.window_end:
         ended = shown_date(found.window_end)
         raise ConflictError(

@@ -4,20 +4,21 @@ source:pool -> funding:<settlement> -> held:<contributor> -> payable:<contributo
             -> clearing:<batch> -> paid:<contributor>
 """
 
+import re
 from typing import TYPE_CHECKING, Any
 
-from anml.core import manifest
 from anml.core.checks import one_of
 from anml.core.errors import ConflictError, InputError, IntegrityError
-from anml.core.money import check_currency
+from anml.core.money import LARGEST, check_currency
 from anml.ledger import kinds
 from anml.ledger.log import Event, Posting
-from anml.ledger.money_parts import Disputes, Settlement, Settlements
+from anml.ledger.money_parts import Disputes, Settlement, Settlements, read_manifest
 from anml.ledger.rules_staff import confirmed, second_person
-from anml.ledger.state import POOL, Owed
+from anml.ledger.state import POOL
 from anml.ledger.times import seconds, shown_date
 
 if TYPE_CHECKING:
+    from anml.ledger.parts import People
     from anml.ledger.state import State
 
 LONGEST_WINDOW = 3_650
@@ -25,51 +26,53 @@ LONGEST_REASON = 500
 REASONS = ("wrong-count", "wrong-weight", "wrong-evidence", "wrong-reputation", "duplicate", "fraud", "other")
 
 
-def load_manifest(state: "State", found: Settlement) -> dict[str, Any]:
-    """The manifest of a settlement; one that does not match what is on record is refused."""
-    body = state.documents(found.manifest)
-    if body is None:
-        raise IntegrityError(
-            f"the manifest {found.manifest[:16]} is missing or was changed; nothing may be paid on it"
-        )
-    made = manifest.read(body)
-    run = made["run"]
-    said = (
-        made["pool"],
-        made["currency"],
-        manifest.head_digest(made),
-        run["rows_sha256"],
-        run["samples_sha256"],
-    )
-    if said != (found.pool, found.currency, found.head, found.rows, found.run):
-        raise IntegrityError(f"the manifest of {found.id} is for another pool or another run")
-    return made
-
-
 def _drafted(state: "State", e: Event) -> list[Posting]:
     body = e.body
     check_currency(body["currency"])
+    if not re.fullmatch(r"[A-Za-z0-9-]{1,64}", e.subject):
+        raise InputError(f"a settlement is named by letters, digits or hyphens, got {e.subject!r}")
     if body["pool"] <= 0:
         raise InputError(f"a pool is more than 0, got {body['pool']} micro-units")
+    if body["pool"] > LARGEST:
+        raise InputError(f"a pool of {body['pool']} micro-units does not fit 64 bits")
     if not 0 <= body["window_days"] <= LONGEST_WINDOW:
         raise InputError(f"a dispute window has 0 to {LONGEST_WINDOW} days, got {body['window_days']}")
     known = state.part(Settlements)
     if e.subject in known.found:
         raise ConflictError(f"there is a settlement {e.subject} already")
+    made = read_manifest(state.documents, Settlement(id=e.subject, state="", posted=None, by=e.by, **body))
     for other in known.found.values():
-        same = body["rows"] == other.rows or body["run"] == other.run
+        same = body["rows"] == other.rows or body["run"] == other.run or _same_people(state, made, other)
         if same and other.state in ("drafted", "posted") and other.id != body["supersedes"]:
             raise ConflictError(
                 f"this run is {other.state} as settlement {other.id}, by its rows; supersede that one"
             )
     if body["supersedes"] is not None and known.get(body["supersedes"]).state == "drafted":
         raise ConflictError(f"settlement {body['supersedes']} is withdrawn first")
-    made = load_manifest(state, Settlement(id=e.subject, state="", posted=None, by=e.by, **body))
     people = state.people
     for line in made["contributors"]:
         if people.resolve(line["pid"]) != line["pid"] or line["pid"] not in people.since:
             raise IntegrityError(f"the manifest pays {line['pid']!r}, who is nobody on record")
     return []
+
+
+def _same_people(state: "State", made: dict[str, Any], other: Settlement) -> bool:
+    """Whether an earlier settlement is of the same rows, of people some of whom were merged since."""
+    people = state.people
+    if not people.merged or made["run"]["work_sha256"] != other.work:
+        return False
+    before = read_manifest(state.documents, other)
+    if not any(line["pid"] in people.merged for line in before["contributors"]):
+        return False
+    return _rows_by_person(people, made) == _rows_by_person(people, before)
+
+
+def _rows_by_person(people: "People", made: dict[str, Any]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for line in made["contributors"]:
+        person = people.resolve(line["pid"])
+        found[person] = found.get(person, 0) + line["rows"]
+    return found
 
 
 def _withdrawn(state: "State", e: Event) -> list[Posting]:
@@ -87,11 +90,9 @@ def _approved(state: "State", e: Event) -> list[Posting]:
         raise IntegrityError(f"settlement {found.supersedes}, which it replaces, still stands")
     if any(one.settlement != found.supersedes for one in state.open):
         raise IntegrityError(f"it reverses something other than settlement {found.supersedes}")
-    credits = manifest.credits(load_manifest(state, found))
-    rest = found.pool - sum(amount for amount, _ in credits.values())
-    if rest < 0:
+    credits = state.credits_of(found)
+    if sum(amount for amount, _ in credits.values()) > found.pool:
         raise IntegrityError(f"credits do not fit a pool of {found.pool}")
-    state.owed = Owed(sid, found.currency, credits, rest) if credits or rest else None
     return move(POOL, f"funding:{sid}", found.currency, found.pool)
 
 
@@ -102,9 +103,6 @@ def _credited(state: "State", e: Event) -> list[Posting]:
     amount, facts = owed.credits[e.subject]
     if e.body != facts:
         raise IntegrityError("the credit does not follow from the manifest")
-    del owed.credits[e.subject]
-    if not owed.credits and not owed.rest:
-        state.owed = None
     return move(f"funding:{owed.sid}", f"held:{e.subject}", owed.currency, amount)
 
 
@@ -112,7 +110,6 @@ def _unallocated(state: "State", e: Event) -> list[Posting]:
     owed = state.owed
     if owed is None or owed.credits or e.settlement != owed.sid or e.subject != owed.sid:
         raise IntegrityError("there is nothing to give back to the pool")
-    state.owed = None
     return move(f"funding:{owed.sid}", POOL, owed.currency, owed.rest)
 
 
@@ -158,6 +155,8 @@ def returned(facts: dict[str, Any], now: int, amount: int) -> int:
 def _released_all(state: "State", e: Event) -> list[Posting]:
     if e.subject != e.settlement or any(one.settlement != e.subject for one in state.open):
         raise IntegrityError("it releases what another settlement holds")
+    if not state.open:
+        raise IntegrityError("it releases nothing")
     return []
 
 
@@ -170,6 +169,8 @@ def _reversed(state: "State", e: Event) -> list[Posting]:
         raise ConflictError(f"1 to {left} micro-units of {pid} in {sid} can be reversed, got {amount}")
     if e.by:
         confirmed(state, e)
+    elif e.body["proposal"]:
+        raise IntegrityError("a reversal that an approval signs for confirms no proposal")
     from_held = min(amount, state.balances.get(f"held:{pid}", found.currency, sid))
     return [
         Posting(f"held:{pid}", found.currency, -from_held),

@@ -50,8 +50,15 @@ def _batched(state: "State", e: Event) -> list[Posting]:
 
 
 def _closed(state: "State", e: Event) -> list[Posting]:
+    batch = state.part(Payouts).get(e.subject)
     if any(one.body["batch"] != e.subject for one in state.open):
         raise IntegrityError("it closes payments of another batch")
+    if not state.open:
+        raise IntegrityError("it closes no payment")
+    # What came back is paid again: whoever says so of their own batch could pay a friend twice.
+    came_back = any(one.kind == kinds.FAILED for one in state.open)
+    if came_back and e.by == batch.by and not state.staff.single_person:
+        raise ConflictError(f"{e.by!r} made this batch; a second person must record what came back")
     return []
 
 

@@ -90,6 +90,9 @@ def _evidence(state: "State", e: Event) -> list[Posting]:
     if (body["vouched"] == "signature") != bool(body["key"]):
         raise IntegrityError("evidence with a signature names the key of it, and no other does")
     if not body["key"]:
+        signs = body["issuer"] not in state.people.since and body["issuer"] in state.part(Keys).owners
+        if signs and body["vouched"] != "nobody":
+            raise IntegrityError(f"{body['issuer']!r} has a key and signs what it says; this is not signed")
         return []
     known = state.part(Keys).known.get(body["key"])
     if known is None or known.owner != body["issuer"]:
@@ -113,7 +116,7 @@ def _scored(state: "State", e: Event) -> list[Posting]:
     named = all(isinstance(item, str) for item in items)
     if not named or len(set(items)) != len(items) or body["rows"] != len(items):
         raise IntegrityError("a score names each piece of work that it rests on once")
-    known = state.judged.of(e.subject)
+    known = state.judged_before(e.subject)
     twice = [item for item in items if (body["source"], item) in known]
     if twice:
         raise ConflictError(f"{len(twice)} judgements by {body['source']} were counted before")

@@ -22,9 +22,15 @@ LONGEST_WAIT = 365
 
 
 def second_person(state: "State", first: str, e: Event, said: str) -> None:
-    """An error where one identity takes both parts, unless the ledger says that one person keeps it."""
+    """An error unless two identities take the two parts, or the ledger says that one person keeps it.
+
+    What somebody began who is no longer of the staff lapses: their key may be why they left, and whoever
+    came back under another name would be the second person of their own step.
+    """
     if e.by == first and not state.staff.single_person:
         raise ConflictError(f"{e.by!r} {said}")
+    if first in state.staff.members:
+        state.staff.member(first)
 
 
 def confirmed(state: "State", e: Event) -> None:
@@ -61,6 +67,8 @@ def _staff_added(state: "State", e: Event) -> list[Posting]:
     public = sound_key(e.body["public"])
     if public == staff.public or any(public == member.public for member in staff.members.values()):
         raise ConflictError("this key belongs to somebody else already; each person has a key of their own")
+    if sha256(public)[:16] in state.part(Keys).known:
+        raise ConflictError("this key vouches for contributors already; a member of staff needs another one")
     if not e.body["roles"]:
         raise InputError(f"give a role: {', '.join(kinds.ROLES)}")
     for role in e.body["roles"]:
@@ -84,7 +92,7 @@ def _staff_removed(state: "State", e: Event) -> list[Posting]:
 
 def sound_key(text: str) -> bytes:
     """A public key that can stand for somebody."""
-    public = keys.read_public(text)
+    public = keys.parse_public(text)
     if keys.public_text(public) != text or not is_sound_key(public):
         raise InputError(f"{text[:24]}… is no sound Ed25519 key: anybody could sign for it")
     return public
@@ -129,9 +137,12 @@ def _key_revoked(state: "State", e: Event) -> list[Posting]:
 def _proposed(state: "State", e: Event) -> list[Posting]:
     step = e.body["step"]
     one_of("step for two people", step, kinds.TWO_PEOPLE)
-    wanted = {name for name in kinds.KINDS[step].fields if name not in _ADDED}
-    if set(e.body["body"]) != wanted:
-        raise IntegrityError(f"a proposal of {step} holds {sorted(e.body['body'])}, not {sorted(wanted)}")
+    wanted = {name: kind for name, kind in kinds.KINDS[step].fields.items() if name not in _ADDED}
+    if fault := kinds.fields_fault(wanted, e.body["body"]):
+        raise IntegrityError(f"a proposal of {step} {fault}")
+    # Who confirms it reads the paper, and what is carried out goes by its hash: they are one.
+    if e.body["paper"] != e.body["body"].get("digest", ""):
+        raise IntegrityError("the paper of this proposal is not the one that it is about")
     return []
 
 

@@ -10,15 +10,17 @@ from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
+from anml.core import manifest
 from anml.core.errors import ConflictError, InputError, IntegrityError
 from anml.core.identifiers import staff_id
 from anml.core.money import LARGEST
 from anml.ledger import keys, kinds
 from anml.ledger.log import Event, Posting, check_balanced, decode, signed_bytes
-from anml.ledger.money_parts import Disputes, Payouts, Settlements
+from anml.ledger.money_parts import Disputes, Payouts, Settlement, Settlements, read_manifest
 from anml.ledger.parts import Keys, Member, Part, Payees, People, Proposals, Staff
 from anml.ledger.schema import event
 from anml.ledger.sums import Balances, Credits, Judged, account_of
+from anml.ledger.times import moment, stamp
 
 P = TypeVar("P")
 POOL = "source:pool"
@@ -35,6 +37,13 @@ class Owed:
 
     def __init__(self, sid: str, currency: str, credits: dict[str, tuple[int, dict[str, Any]]], rest: int):
         self.sid, self.currency, self.credits, self.rest = sid, currency, credits, rest
+
+    def without(self, e: Event) -> "Owed | None":
+        """What is left to come after one entry of it; None where that was the last."""
+        if e.kind == kinds.UNALLOCATED:
+            return None
+        del self.credits[e.subject]
+        return self if self.credits or self.rest else None
 
 
 class State:
@@ -54,6 +63,8 @@ class State:
         self.at = ""
         self.open: list[Event] = []
         self.owed: Owed | None = None
+        # Working credits out takes long; the hash of a manifest says all of it, so they are kept by that.
+        self._worked_out: tuple[str, dict[str, tuple[int, dict[str, Any]]]] = ("", {})
         self._follow(self.credits)
         self._follow(self.judged)
         if connect is None:
@@ -91,8 +102,21 @@ class State:
         """Who is on record."""
         return self.part(People)
 
+    def credits_of(self, found: Settlement) -> dict[str, tuple[int, dict[str, Any]]]:
+        """What the manifest of a settlement credits."""
+        if self._worked_out[0] != found.manifest:
+            made = read_manifest(self.documents, found)
+            self._worked_out = (found.manifest, manifest.credits(made))
+        return self._worked_out[1]
+
+    def judged_before(self, pid: str) -> set[tuple[str, str]]:
+        """Source and item of all that was counted for a person, under whichever of their identifiers."""
+        merged = self.people.merged
+        own = self.people.same(pid) if merged else [pid]
+        return self.judged.of(pid) if own == [pid] else set().union(*map(self.judged.of, own))
+
     def check(self, e: Event) -> list[Posting]:
-        """The money that this entry moves; an error where it may not come next."""
+        """The money that this entry moves; an error where it may not come next. Nothing is changed."""
         kind = kinds.KINDS.get(e.kind)
         if kind is None:
             raise IntegrityError(f"there is no kind of entry {e.kind!r}")
@@ -100,6 +124,8 @@ class State:
             raise IntegrityError(f"an entry of kind {e.kind} {fault}")
         if (e.seq == 1) != (e.kind == kinds.CREATED):
             raise IntegrityError("the first entry, and no other, makes the ledger")
+        if e.at != self.at and stamp(moment(e.at)) != e.at:
+            raise IntegrityError(f"{e.at!r} is not how a time is spelt")
         if e.at < self.at:
             raise IntegrityError("it is older than the entry before it")
         if self.owed is not None and e.kind not in kinds.OWED:
@@ -114,6 +140,8 @@ class State:
         moved = [item for item in RULES[e.kind](self, e) if item.amount]
         check_balanced(moved, f"{e.kind} {e.key}")
         self._check_accounts(e, moved)
+        if not self.is_covered(e):
+            self._check_covered(e)
         return moved
 
     def is_covered(self, e: Event) -> bool:
@@ -127,7 +155,7 @@ class State:
         if staff_id(e.by) != e.by:
             raise IntegrityError(f"{e.by!r} is not how a staff identifier is spelt")
         if e.kind == kinds.CREATED:
-            founder = keys.read_public(e.body["founder_key"])
+            founder = keys.parse_public(e.body["founder_key"])
             return Member(e.body["founder"], founder, frozenset(kinds.ROLES), e.at)
         found = self.staff.member(e.by)
         allowed = kinds.KINDS[e.kind].roles or ()
@@ -155,21 +183,29 @@ class State:
 
     def accept(self, e: Event) -> None:
         """Take in an entry that was checked."""
-        kind = kinds.KINDS[e.kind]
-        if self.is_covered(e):
-            if e.kind not in kinds.OWED:
-                self.open.append(e)
-        else:
-            self.cover(e, kind.covers)
+        if not self.is_covered(e):
+            self.open = []
+        elif e.kind not in kinds.OWED:
+            self.open.append(e)
+        if e.kind == kinds.APPROVED:
+            self.owed = self._owed_by(e)
+        elif e.kind in kinds.OWED and self.owed is not None:
+            self.owed = self.owed.without(e)
         self.at = e.at
         self.fold(e)
 
-    def cover(self, e: Event, covers: tuple[str, ...]) -> None:
+    def _owed_by(self, e: Event) -> Owed | None:
+        """What the approval of a settlement owes."""
+        found = self.part(Settlements).get(e.subject)
+        credits = self.credits_of(found)
+        rest = found.pool - sum(amount for amount, _ in credits.values())
+        return Owed(found.id, found.currency, dict(credits), rest) if credits or rest else None
+
+    def _check_covered(self, e: Event) -> None:
         """A signature covers what came before it without one, where it may."""
-        foreign = [one for one in self.open if one.kind not in covers]
-        self.open = []
-        if foreign:
-            raise IntegrityError(f"it does not sign for entry {foreign[0].seq}, {foreign[0].kind}")
+        for one in self.open:
+            if one.kind not in kinds.KINDS[e.kind].covers:
+                raise IntegrityError(f"it does not sign for entry {one.seq}, {one.kind}")
 
     def fold(self, e: Event) -> None:
         """Let all parts follow."""
@@ -210,7 +246,10 @@ def load(part: Part, connection: sa.Connection) -> None:
         wanted = part.KINDS
     query_all = sa.select(event.c.entry, event.c.hash).where(event.c.kind.in_(wanted)).order_by(event.c.seq)
     for row in connection.execute(query_all).all():
-        part.fold(decode(row.entry, row.hash))
+        try:
+            part.fold(decode(row.entry, row.hash))
+        except (LookupError, TypeError, ValueError, AttributeError):
+            raise IntegrityError("the log holds what no ledger writes; run `anml ledger verify`") from None
 
 
 def loaded(wanted: type[P], connection: sa.Connection) -> P:

@@ -98,7 +98,8 @@ class Credits:
         """The facts of a credit; None where there is none."""
         if (sid, pid) not in self._facts and self.connect is not None:
             found = find(self.connect(), f"credit/{sid}/{pid}")
-            self._facts[sid, pid] = None if found is None else found.body
+            is_credit = found is not None and found.kind == kinds.CREDITED
+            self._facts[sid, pid] = found.body if found is not None and is_credit else None
         return self._facts.get((sid, pid))
 
     def preload(self, credits: Iterable[Event]) -> None:

@@ -15,7 +15,8 @@ def stamp(moment: datetime) -> str:
     """
     if moment.tzinfo is None:
         raise InputError(f"a time needs its zone, got {moment.isoformat()}")
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    # Not strftime: it writes years below 1000 with fewer digits, and text would no longer sort as time.
+    return moment.astimezone(UTC).isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"
 
 
 def moment(text: str) -> datetime:
@@ -45,4 +46,4 @@ def seconds(text: str) -> float:
 
 def shown_date(timestamp: float) -> str:
     """A time for people."""
-    return datetime.fromtimestamp(timestamp, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return datetime.fromtimestamp(timestamp, UTC).isoformat(" ", "minutes").removesuffix("+00:00") + " UTC"

@@ -130,7 +130,13 @@ class Writer:
     def flush(self) -> None:
         """Write what was gathered."""
         if self._events:
-            self._connection.execute(sa.insert(event), self._events)
+            try:
+                self._connection.execute(sa.insert(event), self._events)
+            except sa.exc.IntegrityError:
+                first, last = self._events[0]["key"], self._events[-1]["key"]
+                raise ConflictError(
+                    f"a key from {first!r} to {last!r} was used before for another entry"
+                ) from None
             self._events = []
         if self._postings:
             self._connection.execute(sa.insert(posting), self._postings)

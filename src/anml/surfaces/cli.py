@@ -82,7 +82,7 @@ def main() -> None:
     except RecursionError:
         print("error: the input is nested too deeply to be read", file=sys.stderr)
         raise SystemExit(2) from None
-    except UnicodeEncodeError:
+    except UnicodeError:
         print("error: a value holds bytes that are no text", file=sys.stderr)
         raise SystemExit(2) from None
     except OSError as error:

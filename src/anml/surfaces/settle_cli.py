@@ -8,6 +8,7 @@ import typer
 
 from anml.app.files import check_place, write_file
 from anml.core.errors import InputError
+from anml.core.words import counted
 from anml.surfaces.ledger_common import (
     By,
     Domain,
@@ -200,15 +201,18 @@ def _doubt(manifest: dict[str, Any]) -> list[str]:
 
 
 def _approve(book: "Ledger", sid: str, by: str | None, dry_run: bool, json: bool) -> None:
-    from anml.app.settle import approve, settlement
+    from anml.app.settle import approve, paid_elsewhere, settlement
     from anml.core.money import show_money
 
+    warn(paid_elsewhere(book, sid))
     made = approve(book, sid, by, dry_run=dry_run)
     found = settlement(book, sid)
     value = {"settlement": sid, "state": "posted", "entry": made.seq, "by": made.by, "dry_run": dry_run}
     done = "Would post" if dry_run else "Posted"
     pool = f"{show_money(found.pool, found.currency)} {found.currency}"
-    lines = [f"{done} {sid}, {pool}: every amount is held until the dispute window is over."]
+    window = f"for the dispute window of {counted(found.window_days, 'day')}"
+    held = f"every amount is held {window}" if found.window_days else "there is no window for disputes"
+    lines = [f"{done} {sid}, {pool}: {held}."]
     if found.accepted:
         lines.append(f"Its run is doubtful; {found.by} accepted that: {found.accepted}")
     show(json, value, lines)
@@ -253,7 +257,8 @@ def _list(book: "Ledger", json: bool) -> None:
         for s in found
     ]  # fmt: skip
     header = ("settlement", "project", "state", "pool", "", "drafted by", "approved by", "posted")
-    show(json, {"settlements": [s._asdict() for s in found]}, columns(header, rows))
+    value = [{name: item for name, item in s._asdict().items() if name != "marks"} for s in found]
+    show(json, {"settlements": value}, columns(header, rows))
 
 
 def _multipliers(path: Path | None) -> dict[str, int] | None:

@@ -7,6 +7,7 @@ import typer
 
 from anml.app.files import check_place, read_text, write_file
 from anml.core.errors import InputError
+from anml.core.words import counted
 from anml.surfaces.ledger_common import Json, Keys, LedgerUrl, opened, show
 
 
@@ -111,7 +112,8 @@ def watch(
         value = {"size": found.size, "compared": found.compared, "sound": not found.problems,
                  "problems": found.problems}  # fmt: skip
         good = (
-            f"{found.size} entries hold against {found.compared} older checkpoints in {to}; one more is kept."
+            f"{found.size} entries hold against {counted(found.compared, 'older checkpoint')} in {to}; "
+            "one more is kept."
         )
         show(json, value, [f"PROBLEM: {problem}" for problem in found.problems] or [good])
         if found.problems:

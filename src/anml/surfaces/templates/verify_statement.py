@@ -8,10 +8,11 @@ Needs Python 3.9 or newer and the package cryptography; nothing is sent anywhere
 begins with YES or NO, and exits with 0 or 1.
 
 It checks that the ledger's key signed the statement and the checkpoint; that every entry behind the
-statement is in the log that the checkpoint stands for; that two people with two keys of their own, which
-are in that log too, signed the draft and its approval; that your line is in the manifest that they signed;
-and that share and amount follow from it. Get the public key from somewhere else than this folder, and
-compare checkpoints with others: only then does YES hold also against whoever sent the folder.
+statement is in the log that the checkpoint stands for; that two people with two keys of their own signed the
+draft and its approval, and every correction, and that others of the staff, back to the founder, signed for
+these keys; that your line is in the manifest that they signed; and that share and amount follow from it. Get
+the public key from somewhere else than this folder, and compare checkpoints with others: only then does YES
+hold also against whoever sent the folder. Entries that were left out cannot be seen from here.
 """
 
 import base64
@@ -26,6 +27,33 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 STATEMENT = "application/vnd.anml.statement+json"
+LARGEST_FILE = 64 * 2**20
+PRIME = 2**255 - 19
+# Second coordinates of the points of small order, for which anybody could sign.
+SMALL = {
+    0,
+    1,
+    PRIME - 1,
+    int.from_bytes(
+        bytes.fromhex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05"), "little"
+    ),
+    int.from_bytes(
+        bytes.fromhex("c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a"), "little"
+    ),
+}
+
+
+# What reading something that somebody made up may end in.
+UNREADABLE = (
+    OSError,
+    ValueError,
+    KeyError,
+    TypeError,
+    IndexError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+)
 
 
 class No(Exception):
@@ -47,8 +75,16 @@ def canonical(value):
 
 def read_key(text):
     raw = unbase(text.strip().partition("ed25519:")[2])
-    need(len(raw) == 32 and int.from_bytes(raw, "little") % 2**255 > 1, "a public key is not sound")
+    number = int.from_bytes(raw, "little") % 2**255
+    need(len(raw) == 32 and number < PRIME and number not in SMALL, "a public key is not sound")
     return raw
+
+
+def read_file(path):
+    """What a file of the bundle holds; what is no file, or far too large, is not read."""
+    need(path.is_file(), "%s is not there" % path.name)
+    need(path.stat().st_size <= LARGEST_FILE, "%s is too large" % path.name)
+    return path.read_bytes()
 
 
 def signed(public, signature, message):
@@ -114,22 +150,57 @@ def check_entries(statement, checkpoint):
     return found
 
 
-def check_staff(entries, statement):
+def check_signed(entry, staff):
+    """An entry is signed by the member of staff that it names."""
+    by = entry.get("by", "")
+    need(by in staff, "nobody of the staff signed a %s" % entry["kind"])
+    message = b"anml-entry/1\n" + canonical({k: v for k, v in entry.items() if k != "sig"})
+    need(signed(read_key(staff[by]), unbase(entry["sig"]), message), "%s did not sign" % by)
+
+
+def check_staff(entries, created, public):
+    """Keys of staff by name, each signed for by those who were there before: by two from the third on."""
+    body = created["body"]
+    need(created["seq"] == 1 and created["kind"] == "ledger.created", "the first entry is not there")
+    need(read_key(body["public"]) == public, "the log is of another key")
+    staff = {body["founder"]: body["founder_key"]}
+    check_signed(created, staff)
+    need(created["by"] == body["founder"], "the founder did not sign the first entry")
+    proposals = {e["seq"]: e for e in entries if e["kind"] == "proposal.made"}
+    added = sorted((e for e in entries if e["kind"] == "staff.added"), key=lambda e: e["seq"])
+    for number, entry in enumerate(added):
+        name, key = entry["subject"], entry["body"]["public"]
+        check_signed(entry, staff)
+        if entry["body"]["proposal"]:
+            asked = proposals[entry["body"]["proposal"]]
+            check_signed(asked, staff)
+            said = (asked["subject"], asked["body"]["step"], asked["body"]["body"]["public"])
+            need(said == (name, "staff.added", key), "%s was not proposed" % name)
+            need(body["single_person"] or asked["by"] != entry["by"], "one person brought %s in" % name)
+        else:
+            need(number == 0 and entry["by"] == body["founder"], "one person brought %s in" % name)
+        need(name not in staff and key not in staff.values(), "one person has two names")
+        staff[name] = key
+    return staff
+
+
+def check_acts(entries, statement, public):
     """Two keys of two people signed the draft and its approval; returns the hash of the manifest's head."""
     one = {entry["kind"]: entry for entry in entries}
     created, draft, approval = (
         one[k] for k in ("ledger.created", "settlement.drafted", "settlement.approved")
     )
-    staff = {created["body"]["founder"]: created["body"]["founder_key"]}
-    staff.update({e["subject"]: e["body"]["public"] for e in entries if e["kind"] == "staff.added"})
+    staff = check_staff(entries, created, public)
     for entry in (draft, approval):
         need(entry["subject"] == statement["settlement"], "an entry is of another settlement")
-        message = b"anml-entry/1\n" + canonical({k: v for k, v in entry.items() if k != "sig"})
-        key = read_key(staff.get(entry["by"], ""))
-        need(signed(key, unbase(entry["sig"]), message), "{} did not sign".format(entry["by"]))
+        check_signed(entry, staff)
+    for entry in entries:
+        replaced = entry["kind"] == "credit.reversed" and statement["state"] == "reversed"
+        if entry["kind"] in ("dispute.resolved", "credit.reversed") and not (replaced and "by" not in entry):
+            check_signed(entry, staff)
     alone = created["body"]["single_person"]
     need(statement["single_person"] == alone, "the statement hides that one person keeps the ledger")
-    need(alone or staff[draft["by"]] != staff[approval["by"]], "one person drafted and approved")
+    need(alone or draft["by"] != approval["by"], "one person drafted and approved")
     need(draft["body"]["head"] == approval["body"]["head"], "another manifest was approved than drafted")
     return approval["body"]["head"], draft["by"], approval["by"]
 
@@ -226,27 +297,28 @@ def check_share(head, line, credit, statement):
 
 
 def main(arguments):
-    known = None
-    if "--public-key" in arguments:
-        place = arguments.index("--public-key")
-        known = arguments[place + 1]
-        arguments = arguments[:place] + arguments[place + 2 :]
-    folder = Path(arguments[0]) if arguments else Path(__file__).resolve().parent
     try:
-        text = known or (folder / "log.pub").read_text(encoding="utf-8")
-        public = read_key(text if text.startswith("ed25519:") else Path(text).read_text(encoding="utf-8"))
-        statement = open_envelope((folder / "statement.json").read_bytes(), public)
-        note = (folder / "checkpoint.txt").read_text(encoding="utf-8")
+        known = None
+        if "--public-key" in arguments:
+            place = arguments.index("--public-key")
+            known = arguments[place + 1]
+            arguments = arguments[:place] + arguments[place + 2 :]
+        folder = Path(arguments[0]) if arguments else Path(__file__).resolve().parent
+        if known is None or not known.startswith("ed25519:"):
+            known = read_file(Path(known) if known else folder / "log.pub").decode()
+        public = read_key(known)
+        statement = open_envelope(read_file(folder / "statement.json"), public)
+        note = read_file(folder / "checkpoint.txt").decode()
         need(note == statement["proof"]["checkpoint"], "the checkpoint is not the statement's")
         entries = check_entries(statement, read_checkpoint(note, public))
-        digest, drafter, approver = check_staff(entries, statement)
+        digest, drafter, approver = check_acts(entries, statement, public)
         credit = check_sums(entries, statement)
-        part = json.loads((folder / "manifest-part.json").read_text(encoding="utf-8"))
+        part = json.loads(read_file(folder / "manifest-part.json"))
         why = check_share(*check_line(part, statement, digest), credit, statement)
     except No as no:
         print("NO: %s" % no)
         return 1
-    except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+    except UNREADABLE as error:
         print("NO: the bundle is not whole (%s)" % " ".join(str(error).split()))
         return 1
     sums = statement["amounts"]

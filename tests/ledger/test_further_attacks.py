@@ -1,0 +1,737 @@
+"""More ways to move money, standing or identities than the list of `test_insiders.py` has; each fails.
+
+Tests that write to a database run on SQLite and on a real PostgreSQL; what the state machine alone decides is
+asked without one, entry by entry.
+"""
+
+import base64
+import json
+import threading
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import sqlalchemy as sa
+
+from anml.app import attest, erase, payout, settle, statement
+from anml.app.imports import Import, import_file
+from anml.app.statement_check import verify as check_statement
+from anml.app.steps import confirmable
+from anml.app.verify import verify, watch
+from anml.core.canonical import canonical, sha256
+from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError
+from anml.core.merkle import leaf_hash
+from anml.core.money import LARGEST
+from anml.ledger import checkpoint, disputes, evidence, keys, kinds, people, schema, seal, two_people
+from anml.ledger.log import Event, Posting, decode, encode, events, newest, signed_bytes
+from anml.ledger.parts import Payees, Proposals
+from anml.ledger.times import stamp
+from ledger.ledger_hand import Hand, at, line, manifest, pid, public
+from ledger.ledger_world import World, simple_rows, write_run
+from ledger.test_insiders import GOLD, IBANS, merged, posted, problems, r_of, unlock
+
+
+def released(world: World) -> tuple[str, dict[str, str]]:
+    """Ann and Ben have five euros each to be paid; Ben's go to the first account."""
+    sid, pids = posted(world)
+    world.pay_to(pids["ben"], {"name": "Ben", "iban": IBANS[0]})
+    world.clock.pass_days(15)
+    settle.release(world.ledger, sid)
+    return sid, pids
+
+
+def append_raw(world: World, made: Event, *, sealed: bool = True) -> None:
+    """Put an entry at the end of the log, straight into the tables, and seal it with the log's key."""
+    entry = encode(made)
+    row = {"seq": made.seq, "kind": made.kind, "key": made.key, "subject": made.subject, "at": made.at,
+           "entry": entry, "hash": leaf_hash(entry)}  # fmt: skip
+    lines = [
+        {"seq": made.seq, "line": place, "settlement": made.settlement, **item._asdict()}
+        for place, item in enumerate(made.postings)
+    ]
+    inserts = [sa.insert(schema.posting).values(**each) for each in lines]
+    unlock(world, sa.insert(schema.event).values(**row), *inserts)
+    if sealed:
+        with world.ledger.engine.begin() as connection:
+            seal.put(connection, world.ledger.ring, made.seq, row["hash"].hex())
+
+
+def last(world: World) -> tuple[int, str, str]:
+    with world.ledger.read() as connection:
+        seq, hashed, when = newest(connection)
+    return seq, hashed.hex(), when
+
+
+# --- with the database and the log's key, and no key of staff
+def test_a_signed_entry_of_another_ledger_says_nothing_here(world, make_world):
+    """Staff may keep two ledgers with one key; what they approved there is not approved here."""
+    sid = world.draft(world.run(simple_rows({"x": 1})), "1").id
+    other = make_world("sqlite")
+    for name in ("ann", "bob"):
+        key = (world.keys / "staff" / f"{name}.pem").read_bytes()
+        assert key != (other.keys / "staff" / f"{name}.pem").read_bytes()
+    settle.approve(other.ledger, other.draft(other.run(simple_rows({"x": 1})), "1").id, "bob")
+    with other.ledger.read() as connection:
+        (foreign,) = events(connection, [kinds.APPROVED])
+    seq, prev, when = last(world)
+    there = foreign._replace(seq=seq + 1, prev=prev, at=when, key="k", subject=sid, settlement=sid)
+    append_raw(world, there)
+    assert f"entry {seq + 1}, settlement.approved" in problems(world)
+
+
+def test_a_signed_entry_at_another_place_of_the_log_is_not_signed(world):
+    """What bob signed once is put in again, moved to the end and renumbered, whatever he said then."""
+    released(world)
+    with world.ledger.read() as connection:
+        signed = [e for e in events(connection) if e.sig]
+    for old in (signed[-1], signed[0], next(e for e in signed if e.kind == kinds.PAYEE_SET)):
+        seq, prev, when = last(world)
+        append_raw(world, old._replace(seq=seq + 1, prev=prev, at=when, key=f"again/{seq}"))
+        assert f"entry {seq + 1}, {old.kind}" in problems(world)
+
+
+def test_a_signature_of_other_bytes_is_no_signature_of_these(world):
+    """Neither what was signed of a part of the entry, nor in another context, nor a mirrored signature."""
+    sid = world.draft(world.run(simple_rows({"x": 1})), "1").id
+    with world.ledger.read() as connection:
+        (draft,) = events(connection, [kinds.DRAFTED])
+    key = keys.read_private(world.keys / "staff" / "bob.pem")
+    seq, prev, when = last(world)
+    body = {"manifest": draft.body["manifest"], "head": draft.body["head"]}
+    made = Event(seq + 1, kinds.APPROVED, "k", sid, when, body, sid, (), prev, b"", "bob")
+    moved = (Posting("source:pool", "EUR", -1_000_000), Posting(f"funding:{sid}", "EUR", 1_000_000))
+    whole = signed_bytes(made._replace(postings=moved))
+    order = 2**252 + 27742317777372353535851937790883648493
+    real = key.sign(whole)
+    mirrored = real[:32] + (int.from_bytes(real[32:], "little") + order).to_bytes(32, "little")
+    for raw in (key.sign(whole[:-1]), key.sign(encode(made)), key.sign(b"x" + whole), mirrored, b""):
+        sig = base64.b64encode(raw).decode()
+        state = _state_at(world)
+        with pytest.raises(IntegrityError, match="did not sign it"):
+            state.check_signature(made._replace(postings=moved, sig=sig))
+    _state_at(world).check_signature(made._replace(postings=moved, sig=base64.b64encode(real).decode()))
+
+
+def _state_at(world: World):
+    from anml.ledger.state import State
+
+    with world.ledger.read() as connection:
+        documents = {row.sha256: row.body for row in connection.execute(sa.select(schema.document))}
+        log = list(events(connection))
+    state = State(documents.get)
+    for e in log:
+        state.check(e)
+        state.accept(e)
+    return state
+
+
+# --- with the database alone
+def test_a_batch_whose_amounts_were_changed_is_not_written_again(world):
+    """The file for the bank can be written anew at any time; it must not come from changed entries."""
+    released(world)
+    payout.create(world.ledger, "p1", "EUR", "cat", rail="pain001")
+    with world.ledger.read() as connection:
+        sent, *_ = events(connection, [kinds.SENT])
+    more = encode(sent._replace(body={**sent.body, "amount": 9 * 10**12}))
+    unlock(world, sa.update(schema.event).where(schema.event.c.seq == sent.seq).values(entry=more))
+    with pytest.raises(IntegrityError, match="nothing is paid from a ledger that does not verify"):
+        payout.load(world.ledger, "p1")
+
+
+def test_names_that_are_moved_for_a_moment_move_nothing(world, tmp_path):
+    """Re-point a name, wait for somebody to import or settle, put it back: later nothing would be seen."""
+    pids = world.establish("ann", "ben")
+    table = schema.alias
+    with world.ledger.read() as connection:
+        handle = connection.scalar(sa.select(table.c.handle).where(table.c.pid == pids["ben"]))
+    unlock(world, sa.update(table).where(table.c.handle == handle).values(pid=pids["ann"]))
+    with pytest.raises(IntegrityError, match="nothing is settled by a ledger that does not verify"):
+        world.draft(world.run(simple_rows({"ann": 1, "ben": 1})), "10", source="run")
+    with pytest.raises(IntegrityError, match="the log does not say so"):
+        world.register("run", ["ben"])
+    (tmp_path / "gold.csv").write_text(GOLD.replace("ann", "ben"))
+    with pytest.raises(IntegrityError, match="the log does not say so"):
+        import_file(world.ledger, Import(tmp_path / "gold.csv", "crowd-long", source="run"))
+    unlock(world, sa.update(table).where(table.c.handle == handle).values(pid=pids["ben"]))
+    assert verify(world.ledger).problems == []
+
+
+ENTRIES = {
+    "not a number": b'{"amount":NaN}',
+    "deep nesting": b"[" * 100_000,
+    "a field twice": b'{"at":"x","at":"y"}',
+    "no text": b"\xff\xfe",
+    "a number of many digits": b"9" * 10_000,
+    "nothing": b"",
+}
+
+
+@pytest.mark.parametrize("what", ENTRIES)
+def test_entries_that_no_program_writes_are_found(world, what):
+    unlock(world, sa.update(schema.event).where(schema.event.c.seq == 3).values(entry=ENTRIES[what]))
+    assert "entry 3 cannot be read" in problems(world)
+
+
+def test_another_spelling_of_the_same_entry_is_found(world):
+    """Bytes that read the same and are not the same: a space, a field twice, an escaped letter."""
+    with world.ledger.read() as connection:
+        row = connection.execute(sa.select(schema.event).where(schema.event.c.seq == 2)).one()
+    for other in (
+        row.entry.replace(b'"at":', b'"at": '),
+        row.entry.replace(b'"at":', b'"at":"1","at":'),
+        row.entry.replace(b"bob", b"b\\u006fb"),
+    ):
+        assert decode(other, b"")._replace(hash=b"") == decode(row.entry, b"")._replace(hash=b"")
+        values = {"entry": other, "hash": leaf_hash(other)}
+        unlock(world, sa.update(schema.event).where(schema.event.c.seq == 2).values(**values))
+        assert "entry 2 is not in canonical form" in problems(world)
+
+
+# --- with one key of staff, and the ledger's own keys
+def test_a_paper_is_not_sealed_anew_under_its_name(world):
+    """Who pays has the master key: other bank details under the hash that two people signed."""
+    _, pids = released(world)
+    ben, ledger = pids["ben"], world.ledger
+
+    def work(tx):
+        name = tx.state.part(Payees).paper[ben]
+        own = people._own_key(tx.connection, ledger.ring, ben)
+        mine = keys.seal(own, canonical({"name": "Ben", "iban": IBANS[1]}), f"document/{ben}/{name}")
+        table = schema.person_document
+        tx.connection.execute(sa.update(table).where(table.c.sha256 == name).values(sealed=mine))
+        sent = {"batch": "p1", "amount": 5_000_000, "paper": name, "sealed": sha256(mine)}
+        tx.append(kinds.SENT, f"payout/p1/{ben}/EUR", ben, sent)
+        tx.append(kinds.BATCHED, "payout/p1", "p1", {"currency": "EUR", "threshold": 0}, by="cat")
+        return name
+
+    name = ledger.write(work)
+    assert f"the paper {name[:16]} of contributor {ben} is not the one in the log" in problems(world)
+    with ledger.read() as connection, pytest.raises(IntegrityError, match="something else than was signed"):
+        people.attached(connection, ledger.ring, ben, name)
+
+
+def test_what_is_confirmed_is_what_was_read(world):
+    """A proposal that shows one paper and names another has its reader sign for what they never saw."""
+    _, pids = released(world)
+    ben, ledger = pids["ben"], world.ledger
+    payout.set_payee(ledger, ben, {"iban": IBANS[1]}, "cat")
+    with ledger.read() as connection:
+        (mine,) = two_people.open_proposals(connection)
+
+    def work(tx):
+        shown = people.attach_values(tx, ledger, ben, {"name": "Ben", "iban": IBANS[0]})
+        body = {"step": kinds.PAYEE_SET, "body": {"digest": mine.paper}, **shown._asdict()}
+        tx.append(kinds.PROPOSED, "k", ben, body, by="cat")
+
+    with pytest.raises(IntegrityError, match="the paper of this proposal is not the one that it is about"):
+        ledger.write(work)
+
+
+def test_what_somebody_began_who_left_lapses(world):
+    """A leaked key's proposals and drafts wait for no second person; nor is one's successor that person."""
+    sid, pids = posted(world)
+    number = payout.set_payee(world.ledger, pids["ben"], {"iban": IBANS[1]}, "cat")
+    draft = world.draft(world.run(simple_rows({"x": 1})), "1", by="cat").id
+    world.ledger.write(lambda tx: disputes.open_dispute(tx, sid, pids["ben"], "other", "d"))
+    given = disputes.Answer("upheld", "other", "cat", 1_000_000)
+    world.ledger.write(lambda tx: disputes.answer(tx, sid, pids["ben"], given, "d"))
+    world.ledger.write(lambda tx: two_people.remove_staff(tx, "cat", "ann", compromised=True))
+    world.hire("cat-2")
+    for step in (
+        lambda: world.confirm(number, by="cat-2"),
+        lambda: settle.approve(world.ledger, draft, "cat-2"),
+        lambda: world.ledger.write(lambda tx: disputes.resolve(tx, sid, pids["ben"], "cat-2", "d")),
+    ):
+        with pytest.raises(ConflictError, match="'cat' was removed from the staff"):
+            step()
+    # Somebody else answers it anew, and it goes on.
+    again = disputes.Answer("upheld", "other", "dan", 1_000_000)
+    world.ledger.write(lambda tx: disputes.answer(tx, sid, pids["ben"], again, "e"))
+    world.ledger.write(lambda tx: disputes.resolve(tx, sid, pids["ben"], "cat-2", "e"))
+    assert verify(world.ledger).problems == []
+
+
+def test_who_sent_a_payment_does_not_say_that_it_came_back(world):
+    """What came back is paid again; alone, a payer could pay a friend as often as they like."""
+    _, pids = released(world)
+    payout.create(world.ledger, "p1", "EUR", "cat")
+    before = last(world)
+    with pytest.raises(ConflictError, match="'cat' made this batch; a second person must record"):
+        payout.close(world.ledger, "p1", [pids["ben"]], paid=False, by="Cat ")
+    assert last(world) == before
+    payout.close(world.ledger, "p1", [pids["ann"]], paid=True, by="cat")
+    payout.close(world.ledger, "p1", [pids["ben"]], paid=False, by="dan")
+    assert verify(world.ledger).problems == []
+
+
+def test_one_key_is_not_two_identities_in_either_order(world):
+    raw = keys.read_public(keys.create_signer(world.folder / "own.pem"))
+    world.trust(raw)
+    made = world.ledger.write(lambda tx: two_people.propose_staff(tx, "zed", raw, [kinds.ADMIN], "ann"))
+    with pytest.raises(ConflictError, match="a member of staff needs another one"):
+        world.confirm(made.seq)
+    with pytest.raises(ConflictError, match="signs for a member of staff"):
+        world.trust(world.key("bob"), "https://bob.example")
+    with pytest.raises(ConflictError, match="is known"):
+        world.trust(raw, "https://other.example")
+
+
+def test_nobody_speaks_unsigned_for_somebody_with_a_key(world):
+    """A record without a signature in the name of a trusted laboratory would count as its word."""
+    who = world.register("test", ["ben"])["ben"]
+    lab = "https://lab.example/qa"
+    world.trust(keys.read_public(keys.create_signer(world.folder / "lab.pem")), lab)
+    with pytest.raises(IntegrityError, match="has a key and signs what it says"):
+        world.record(evidence.Record("reproduced", who, lab, ""))
+
+
+def test_a_key_that_was_taken_before_is_a_sentence(world):
+    """Somebody uses the name of an entry to come; the step that needs it says so, and nothing is written."""
+    sid = world.draft(world.run(simple_rows({"x": 1})), "1").id
+    with world.ledger.read() as connection:
+        who = people.lookup(connection, world.ledger.ring, "run", "x")
+
+    def take(tx):
+        record = people.store_profile(tx, world.ledger, who, {"accounts": ["run:x"]})
+        tx.append(kinds.CHANGED, f"credit/{sid}/{who}", who, {"record": record}, by="eve")
+
+    world.ledger.write(take)
+    before = last(world)
+    with pytest.raises(ConflictError, match="was used before for another entry"):
+        settle.approve(world.ledger, sid, "bob")
+    assert last(world) == before
+    assert verify(world.ledger).problems == []
+
+
+def test_a_clock_set_ahead_is_seen_and_pays_nothing(world):
+    """Windows and waits end by the writer's clock; whoever verifies has one too."""
+    sid, _ = posted(world)
+    right = world.clock.now
+    world.clock.pass_days(30)
+    settle.release(world.ledger, sid, by="cat")
+    number = world.size()
+    world.clock.now = right + timedelta(minutes=5)
+    found = problems(world)
+    assert f"entry {number - 2} is dated later than it is here" in found
+    with pytest.raises(IntegrityError, match="dated later than it is here"):
+        payout.create(world.ledger, "p1", "EUR", "cat")
+    world.clock.now = right + timedelta(days=30)
+    assert problems(world) == ""
+
+
+def test_a_clock_set_back_does_not_date_entries_back(world):
+    sid, _ = posted(world)
+    when = last(world)[2]
+    world.clock.now -= timedelta(days=400)
+    world.register("test", ["late"])
+    assert last(world)[2] == when
+    with pytest.raises(ConflictError, match="dispute window"):
+        world.ledger.write(
+            lambda tx: tx.append(kinds.RELEASED, "k", next(iter(_held(tx, sid))), {"r": 10**12}, sid)
+        )
+
+
+def _held(tx, sid):
+    return tx.state.balances.of_kind("held:", "EUR", sid)
+
+
+# --- contributors with many accounts
+def test_merging_two_accounts_does_not_count_their_judgements_again(world, tmp_path):
+    (tmp_path / "gold.csv").write_text(GOLD)
+    one = import_file(world.ledger, Import(tmp_path / "gold.csv", "crowd-long")).contributors["ann"]
+    other = world.register("crowd", ["bea"])["bea"]
+    once = r_of(world, "ann")
+    merged(world, one, other)
+    assert import_file(world.ledger, Import(tmp_path / "gold.csv", "crowd-long")).scores == 0
+    assert r_of(world, "bea") == once
+    with world.ledger.read() as connection:
+        (scored,) = events(connection, [kinds.SCORED])
+    with pytest.raises(ConflictError, match="3 judgements by gold were counted before"):
+        world.ledger.write(lambda tx: tx.append(kinds.SCORED, "again", other, scored.body))
+
+
+def test_the_same_rows_settle_once_after_identities_were_merged(world, tmp_path):
+    """By name, and by identifier as a new run with the ledger would name them."""
+    pids = world.establish("ann", "ben")
+    rows = simple_rows({"ann": 2, "ben": 2})
+    write_run(tmp_path / "first", rows)
+    world.post(tmp_path / "first", "10")
+    merged(world, pids["ann"], pids["ben"])
+    write_run(tmp_path / "shuffled", rows.reverse())
+    named = rows.with_columns(contributor=rows["contributor"].replace(dict.fromkeys(pids, pids["ben"])))
+    write_run(tmp_path / "named", named)
+    for name in ("shuffled", "named"):
+        with pytest.raises(ConflictError, match="this run is posted as settlement"):
+            world.draft(tmp_path / name, "10")
+    # Another person's rows about the same items are another run.
+    write_run(tmp_path / "cid", simple_rows({"cid": 4}))
+    assert world.draft(tmp_path / "cid", "10").id
+
+
+def test_rows_that_were_settled_before_are_pointed_out(world, tmp_path):
+    """A run with some rows more or less is another run; who drafts and who approves it read what it is."""
+    names = [f"p{number}" for number in range(40)]
+    world.establish(*names)
+    rows = simple_rows(dict.fromkeys(names, 10))
+    write_run(tmp_path / "whole", rows)
+    write_run(tmp_path / "less", rows.head(399))
+    write_run(tmp_path / "new", rows.with_columns(row=rows["row"] + 1000))
+    sid = world.post(tmp_path / "whole", "10")
+    made = world.draft(tmp_path / "less", "10")
+    assert made.warnings == (
+        f"about 100% of these rows are in settlement {sid} too, which is posted: they would be paid twice "
+        "unless it is superseded",
+    )
+    assert settle.paid_elsewhere(world.ledger, made.id) == list(made.warnings)
+    assert world.draft(tmp_path / "new", "10").warnings == ()
+    settle.withdraw(world.ledger, made.id)
+    assert world.draft(tmp_path / "less", "10", supersedes=sid).warnings == ()
+
+
+def test_a_name_that_looks_like_one_on_record_is_pointed_out(world):
+    world.establish("ann")
+    made = world.draft(world.run(simple_rows({"Ann ": 1})), "1")
+    assert made.warnings == ("these contributors look alike and are not one: 'Ann ', 'ann'",)
+
+
+def test_an_account_named_like_a_member_of_staff_is_nobody_of_the_staff(world):
+    who = world.register("test", ["ann", "bob"])
+    with pytest.raises(InputError, match="is not a member of staff"):
+        settle.approve(world.ledger, world.draft(world.run(simple_rows({"x": 1})), "1").id, who["bob"])
+    assert confirmable_is_empty(world)
+
+
+def confirmable_is_empty(world: World) -> bool:
+    payout.set_payee(world.ledger, next(iter(world.register("test", ["bob"]).values())), {"name": "B"}, "ann")
+    with pytest.raises(InputError, match="nothing waits for your word"):
+        confirmable(world.ledger, " ANN")
+    return True
+
+
+def test_merged_money_waits_like_new_bank_details(make_world):
+    """Merging is a way to other bank details, and takes as long."""
+    world = make_world("sqlite", payee_wait_days=3)
+    _, pids = released(world)
+    world.pay_to(pids["ann"], {"name": "Ann", "iban": IBANS[1]})
+    world.clock.pass_days(10)
+    merged(world, pids["ben"], pids["ann"])
+    with pytest.raises(ConflictError, match="new bank details: paid from 2026-"):
+        payout.create(world.ledger, "p1", "EUR", "cat", rail="pain001")
+    world.clock.pass_days(3)
+    (sent,) = payout.create(world.ledger, "p1", "EUR", "cat", rail="pain001").batch.payments
+    assert (sent.pid, sent.amount) == (pids["ann"], 10_000_000)
+
+
+def test_a_dispute_after_an_erasure_brings_nothing_back(world):
+    sid, pids = posted(world)
+    erase.erase(world.ledger, pids["ben"], anyway=True)
+    for text in ("", "my name is Ben"):
+        with pytest.raises(ConflictError, match="was erased"):
+            world.ledger.write(
+                lambda tx, text=text: disputes.open_dispute(
+                    tx, sid, pids["ben"], "other", "d", text=text, ledger=world.ledger
+                )
+            )
+    assert verify(world.ledger).problems == []
+
+
+# --- old copies and other ledgers
+def test_an_approval_that_is_dated_back_is_seen_by_who_watched(world, tmp_path):
+    """With a clock set back, an entry is as old as the one before it, and its window ends before it began."""
+    world.draft(world.run(simple_rows({"x": 1})), "1")
+    sid, early = world.draft(world.run(simple_rows({"y": 1})), "1").id, world.clock.now
+    world.clock.pass_days(13)
+    assert watch(world.ledger, tmp_path / "notes").problems == []
+    world.clock.now = early
+    settle.approve(world.ledger, sid, "bob")
+    world.clock.now = early + timedelta(days=15)
+    assert verify(world.ledger).problems == []
+    (found,) = watch(world.ledger, tmp_path / "notes").problems
+    assert "is dated 2026-01-01T00:00:00Z, and was not in the log on 2026-01-14 00:00" in found
+
+
+def test_a_checkpoint_of_another_ledger_of_the_same_name_is_not_ours(world, make_world, tmp_path):
+    other = make_world("sqlite")
+    with other.ledger.read() as connection:
+        note, _ = other.ledger.checkpoint(connection)
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "1.txt").write_text(note)
+    found = watch(world.ledger, tmp_path / "notes")
+    assert found.problems == ["1.txt: the checkpoint is not signed by this ledger's key"]
+    assert len(list((tmp_path / "notes").iterdir())) == 1
+
+
+@pytest.mark.parametrize("change", ["cut", "size", "two", "origin"])
+def test_a_checkpoint_that_was_changed_is_refused(world, change):
+    with world.ledger.read() as connection:
+        note, tree = world.ledger.checkpoint(connection)
+    text, _, signature = note.partition("\n\n")
+    origin, size, root = text.splitlines()
+    spoilt = {
+        "cut": note[: len(note) // 2],
+        "size": note.replace(f"\n{size}\n", f"\n{len(tree) - 1}\n"),
+        "two": f"{origin}\n{size}\n{root}\nmore\n\n{signature}",
+        "origin": f"other\n{size}\n{root}\n\n{signature}",
+    }
+    with pytest.raises(IntegrityError, match="not signed by this ledger's key"):
+        checkpoint.read(spoilt[change], world.ledger.ring.public)
+
+
+# --- two at once
+def test_of_two_who_decide_at_once_one_counts(world):
+    """Approval and withdrawal, and two resolutions, by threads that start together."""
+    sid, pids = posted(world)
+    made = world.draft(world.run(simple_rows({"x": 1})), "1").id
+    world.ledger.write(lambda tx: disputes.open_dispute(tx, sid, pids["ben"], "other", "d"))
+    given = disputes.Answer("upheld", "other", "cat", 1_000_000)
+    world.ledger.write(lambda tx: disputes.answer(tx, sid, pids["ben"], given, "d"))
+    steps = [
+        lambda: settle.approve(world.ledger, made, "bob"),
+        lambda: settle.withdraw(world.ledger, made, "dan"),
+        lambda: world.ledger.write(lambda tx: disputes.resolve(tx, sid, pids["ben"], "dan", "d")),
+        lambda: world.ledger.write(lambda tx: disputes.resolve(tx, sid, pids["ben"], "eve", "e")),
+    ]
+    start, refused = threading.Barrier(len(steps)), []
+
+    def act(step) -> None:
+        start.wait()
+        try:
+            step()
+        except ConflictError as error:
+            refused.append(str(error))
+
+    threads = [threading.Thread(target=act, args=(step,)) for step in steps]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(refused) == 2
+    assert verify(world.ledger).problems == []
+
+
+# --- by the rules alone
+@pytest.fixture
+def hand() -> Hand:
+    made = Hand()
+    made.register(1, 2, 3)
+    return made
+
+
+def refused(hand: Hand, kind: str, subject: str, body: dict, said: str, **more) -> None:
+    with pytest.raises(AnmlError, match=said):
+        hand.check(kind, subject, body, **more)
+
+
+def test_asking_changes_nothing(hand):
+    """Whoever asks what a step would do, and asks again, gets the same answer; and so does everybody else."""
+    hand.draft("s1", [line(pid(1), 3), line(pid(2), 1)], 1_000_001)
+    found = {"manifest": hand.log[-1].body["manifest"], "head": hand.log[-1].body["head"]}
+    said = {"settlement": "s1", "by": "bob"}
+    once = hand.check(kinds.APPROVED, "s1", found, **said)
+    assert hand.state.owed is None
+    assert hand.check(kinds.APPROVED, "s1", found, **said) == once
+    hand.add(kinds.APPROVED, "s1", found, **said)
+    facts = hand.state.owed.credits[pid(1)][1]
+    for _ in range(2):
+        hand.check(kinds.CREDITED, pid(1), facts, settlement="s1")
+    assert len(hand.state.owed.credits) == 2
+    hand.add(kinds.CREDITED, pid(1), facts, settlement="s1")
+    assert list(hand.state.owed.credits) == [pid(2)]
+
+
+@pytest.mark.parametrize("when", ["zzz", "2026", "2026-01-01T00:00:00Z", "９999-01-01T00:00:00.000000Z", ""])
+def test_times_have_one_spelling(hand, when):
+    made = hand.make(kinds.CHANGED, pid(1), {"record": "r"}, by="ann")._replace(at=when)
+    with pytest.raises(AnmlError):
+        hand.state.check(made)
+
+
+def test_years_of_few_digits_sort():
+    early = [datetime(year, 1, 1, tzinfo=UTC) for year in (1, 99, 999, 1000, 9999)]
+    texts = [stamp(when) for when in early]
+    assert texts == sorted(texts)
+    assert texts[2] == "0999-01-01T00:00:00.000000Z"
+
+
+@pytest.mark.parametrize("name", ["", "../../x", "s1/approved", "s 1", "ｓ1", "s1\n", "s" * 65])
+def test_settlements_have_plain_names(hand, name):
+    body = hand.draft_body([line(pid(1), 1)], 1)
+    refused(hand, kinds.DRAFTED, name, body, "named by letters, digits or hyphens", by="ann")
+
+
+@pytest.mark.parametrize("pool", [0, -1, LARGEST + 1, 2**64, 2**126])
+def test_pools_fit(hand, pool):
+    body = {**hand.draft_body([line(pid(1), 1)], 5), "pool": pool}
+    refused(hand, kinds.DRAFTED, "s1", body, "a pool (is more than 0|of .* does not fit 64 bits)", by="ann")
+
+
+def test_the_largest_pool_is_shared_to_the_unit(hand):
+    hand.post("s1", [line(pid(1), 1), line(pid(2), 2)], LARGEST)
+    assert hand.held("s1", pid(1)) + hand.held("s1", pid(2)) == LARGEST
+    hand.draft("s2", [line(pid(1), 1)], 1, run="2")
+    found = {"manifest": hand.log[-1].body["manifest"], "head": hand.log[-1].body["head"]}
+    refused(hand, kinds.APPROVED, "s2", found, "more EUR than 64 bits hold", settlement="s2", by="bob")
+
+
+WRONG_LINES = {
+    "somebody twice": [line(pid(1), 5), line(pid(1), 7)],
+    "less than nothing": [line(pid(1), -5), line(pid(2), 10)],
+    "a fraction of a row": [{**line(pid(1), 5), "rows": True}],
+    "nobody on record": [line(pid(9), 5)],
+    "a multiplier below zero": [{**line(pid(1), 5), "multiplier": -1}, line(pid(2), 9)],
+}
+
+
+@pytest.mark.parametrize("what", WRONG_LINES)
+def test_manifests_name_each_contributor_once_with_what_they_have(hand, what):
+    with pytest.raises(AnmlError):
+        hand.draft("s1", WRONG_LINES[what], 100)
+
+
+def test_a_manifest_whose_totals_are_made_up_is_refused(hand):
+    made = {**manifest([line(pid(1), 5)], 100), "totals": {"newcomers": "0", "others": "1"}}
+    data = canonical(made)
+    hand.documents[sha256(data)] = data
+    body = {**hand.draft_body([line(pid(1), 5)], 100), "manifest": sha256(data)}
+    refused(hand, kinds.DRAFTED, "s1", body, "whose totals follow from its lines", by="ann")
+
+
+def test_merges_make_no_ring(hand):
+    def merge(one: int, into: int) -> None:
+        hand.by_two(kinds.MERGED, pid(one), {"into": pid(into)})
+
+    merge(1, 2)
+    for one, into in ((2, 1), (1, 3), (2, 2)):
+        with pytest.raises(ConflictError):
+            merge(one, into)
+    merge(2, 3)
+    with pytest.raises(ConflictError, match="was merged into"):
+        merge(3, 1)
+    assert hand.state.people.same(pid(1)) == [pid(1), pid(2), pid(3)]
+
+
+def test_a_reversal_that_nobody_signs_confirms_no_proposal(hand):
+    hand.post("s1", [line(pid(1), 1)], 100)
+    number = hand.propose(kinds.NAMED, pid(2), {"on": True})
+    body = {"reason": "other", "amount": 100, "proposal": number}
+    refused(hand, kinds.REVERSED, pid(1), body, "confirms no proposal", settlement="s1")
+    assert hand.state.part(Proposals).open(number)
+
+
+def test_nothing_is_closed_or_released_that_is_not_there(hand):
+    hand.post("s1", [line(pid(1), 1)], 100_000)
+    refused(hand, kinds.CLOSED, "p1", {}, "there is no payout batch 'p1'", by="ann")
+    refused(hand, kinds.RELEASED_ALL, "s1", {}, "it releases nothing", settlement="s1", by="ann")
+    hand.days = 20
+    hand.release("s1", pid(1))
+    hand.pay("p1", c1=100_000)
+    refused(hand, kinds.CLOSED, "p1", {}, "it closes no payment", by="ann")
+
+
+@pytest.mark.parametrize(
+    ("currency", "amount", "fits"),
+    [("JPY", 1_000_000, True), ("JPY", 999_999, False), ("JPY", 10_000, False), ("KWD", 1_000, True),
+     ("KWD", 999, False), ("EUR", 10_000, True), ("EUR", 1_000, False), ("EUR", 0, False),
+     ("EUR", -10_000, False), ("EUR", 10_010_000, False)],
+)  # fmt: skip
+def test_banks_move_whole_units_of_what_is_there(hand, currency, amount, fits):
+    hand.post("s1", [line(pid(1), 1)], 10_000_000, currency=currency)
+    hand.days = 20
+    hand.release("s1", pid(1))
+    body = {"batch": "p1", "amount": amount, "paper": "", "sealed": ""}
+    key = f"payout/p1/{pid(1)}/{currency}"
+    if fits:
+        assert hand.check(kinds.SENT, pid(1), body, key=key)
+    else:
+        refused(hand, kinds.SENT, pid(1), body, "no bank can move|below zero", key=key)
+
+
+def test_a_batch_pays_one_currency(hand):
+    for number, currency in enumerate(("EUR", "JPY")):
+        hand.post(f"s{number}", [line(pid(1), 1)], 10_000_000, currency=currency, run=str(number))
+    hand.days = 20
+    for number in range(2):
+        hand.release(f"s{number}", pid(1))
+    for currency in ("EUR", "JPY"):
+        body = {"batch": "p1", "amount": 1_000_000, "paper": "", "sealed": ""}
+        hand.add(kinds.SENT, pid(1), body, key=f"payout/p1/{pid(1)}/{currency}")
+    body = {"currency": "EUR", "threshold": 0}
+    refused(hand, kinds.BATCHED, "p1", body, "is of another batch or currency", by="ann")
+
+
+BOUNDARY = [(-1, False), (0, True), (9, True), (10, False)]
+
+
+@pytest.mark.parametrize(("day", "counts"), BOUNDARY)
+def test_a_key_counts_from_its_first_moment_to_before_its_last(hand, day, counts):
+    body = {"owner": "lab", "public": keys.public_text(public("lab")), "may": ["reproduced"],
+            "since": at(2), "until": at(12)}  # fmt: skip
+    name = sha256(public("lab"))[:16]
+    hand.by_two(kinds.KEY_TRUSTED, name, body)
+    hand.days = 2 + day
+    said = {"kind": "reproduced", "issuer": "lab", "at": at(2 + day), "scope": "*", "until": None,
+            "vouched": "signature", "key": name, "paper": "p", "sealed": "s"}  # fmt: skip
+    if counts:
+        assert hand.check(kinds.EVIDENCE, pid(1), said) == []
+        hand.add(kinds.KEY_REVOKED, name, {"compromised": False}, by="ann")
+    refused(hand, kinds.EVIDENCE, pid(1), said, "is not valid for")
+
+
+def test_roles_are_those_of_the_log_and_change_by_two_people_alone(hand):
+    """Nobody gives a role to themselves, in the entry that uses it or before."""
+    hand.hire("pat", kinds.DRAFTER)
+    body = {"public": keys.public_text(public("pat-2")), "roles": sorted(kinds.ROLES), "proposal": 0}
+    refused(hand, kinds.STAFF_ADDED, "pat", body, "needs one of admin", by="pat")
+    refused(hand, kinds.STAFF_ADDED, "pat", body, "there is, or was, a member of staff 'pat'", by="ann")
+    asked = {"step": kinds.STAFF_ADDED, "body": {"public": body["public"], "roles": ["admin"]},
+             "paper": "", "sealed": ""}  # fmt: skip
+    refused(hand, kinds.PROPOSED, "pat-2", asked, "needs one of admin", by="pat")
+
+
+@pytest.mark.parametrize("name", ["Bob", "bob ", "bоb", "bob\u200b", "ｂob", "bob@x", "BOB"])
+def test_the_log_knows_one_spelling_of_staff(hand, name):
+    refused(hand, kinds.CHANGED, pid(1), {"record": "r"}, "staff identifier", by=name)
+
+
+@pytest.mark.parametrize("body", [{"on": "yes"}, {"on": 1}, {}, {"on": True, "more": 1}, {"on": None}])
+def test_proposals_hold_what_their_step_holds(hand, body):
+    asked = {"step": kinds.NAMED, "body": body, "paper": "", "sealed": ""}
+    refused(hand, kinds.PROPOSED, pid(1), asked, r"a proposal of reviewer\.named holds", by="ann")
+
+
+# --- statements
+def test_who_has_the_log_key_alone_makes_no_statement_that_holds(world):
+    """An answer was given; its resolution, which moves the money, is forged."""
+    sid, pids = posted(world)
+    world.ledger.write(lambda tx: disputes.open_dispute(tx, sid, pids["ben"], "other", "d"))
+    given = disputes.Answer("upheld", "other", "cat", 7)
+    world.ledger.write(lambda tx: disputes.answer(tx, sid, pids["ben"], given, "d"))
+    seq, prev, when = last(world)
+    lines = (Posting("source:pool", "EUR", -7), Posting(f"held:{pids['ben']}", "EUR", 7))
+    append_raw(
+        world,
+        Event(seq + 1, kinds.RESOLVED, "k", pids["ben"], when, {"correction": 7}, sid, lines, prev, b"",
+              "dan", base64.b64encode(bytes(64)).decode()),
+    )  # fmt: skip
+    made = statement.build(world.ledger, sid, [pids["ben"]])[pids["ben"]]
+    with pytest.raises(IntegrityError, match=r"dispute\.resolved, is not signed by 'dan'"):
+        check_statement(statement.sign(world.ledger, made), world.ledger.ring.public)
+
+
+def test_attestations_with_more_than_they_should_hold(world, tmp_path):
+    """Fields twice, numbers that are none, nesting without end: a sentence each, and nothing is recorded."""
+    who = world.register("test", ["ben"])["ben"]
+    path = tmp_path / "lab.pem"
+    world.trust(keys.read_public(keys.create_signer(path)), "https://lab.example/qa")
+    paper = attest.make(path, "https://lab.example/qa", ["ANML_REPRODUCED"], world.clock.now, [who])
+    outer = json.loads(paper)
+    before = last(world)
+    for spoilt in (
+        b'{"payload": NaN, "payloadType": 1, "signatures": []}',
+        b"[" * 50_000,
+        json.dumps({**outer, "signatures": []}).encode(),
+        json.dumps({**outer, "signatures": [{"sig": "AAAA"}]}).encode(),
+        json.dumps({**outer, "payload": outer["payload"][:-8] + "AAAAAAA="}).encode(),
+    ):
+        with pytest.raises(AnmlError):
+            attest.take(world.ledger, spoilt)
+    assert last(world) == before
