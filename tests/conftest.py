@@ -2,6 +2,7 @@
 
 import functools
 import os
+import pickle
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -16,6 +17,9 @@ from hypothesis import settings
 from anml.core.profile import PROFILES
 from anml.surfaces import cli
 
+# Tests start hundreds of processes, and each would compile the package again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 torch.set_num_threads(1)
 # All commands are built from their signatures at every call in a process, which takes longer than most of
 # them take to run: here once is enough.
@@ -43,6 +47,47 @@ def short_training(request: pytest.FixtureRequest) -> Iterator[None]:
                 short = {"max_epochs": 20, "folds": 2}
                 patch.setitem(PROFILES, name, replace(profile, **short))
         yield
+
+
+# Modules that look at what is done with a belief, often in the same table: what makes it is a function of its
+# arguments (tests/assess), so the same arguments need it once. Tests that compare two ask for `own_beliefs`.
+SHARED_BELIEFS = {*SHORT_TRAINING, "test_docs"}
+BELIEFS: dict[bytes, bytes] = {}
+
+
+def once(believe: Callable[..., object]) -> Callable[..., object]:
+    """Keep what a belief is made of every set of arguments; everybody gets a copy."""
+
+    def kept(*arguments: object) -> object:
+        # The last argument hears of progress, which is no part of the result.
+        *asked, _ = arguments
+        key = pickle.dumps((believe.__name__, asked))
+        if key not in BELIEFS:
+            BELIEFS[key] = pickle.dumps(believe(*arguments))
+        return pickle.loads(BELIEFS[key])
+
+    return kept
+
+
+@pytest.fixture(autouse=True, scope="module")
+def shared_beliefs(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The belief in the same labels, made once."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.module.__name__.rpartition(".")[2] in SHARED_BELIEFS:
+            from anml.assess import assess
+
+            for name in ("believe_labels", "believe_numbers"):
+                patch.setattr(assess, name, once(getattr(assess, name)))
+        yield
+
+
+@pytest.fixture
+def own_beliefs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a test that compares two: each is made anew."""
+    from anml.assess import assess, believe, numbers
+
+    monkeypatch.setattr(assess, "believe_labels", believe.believe_labels)
+    monkeypatch.setattr(assess, "believe_numbers", numbers.believe_numbers)
 
 
 class Ran(NamedTuple):

@@ -111,9 +111,17 @@ def _check_json(text):
 
 
 def test_bad_input_in_a_process_of_its_own(tmp_path):
-    ran = anml_process("audit", tmp_path / "no.csv", "--out", tmp_path / "out")
-    assert (ran.code, ran.out) == (2, "")
-    assert re.fullmatch(r"error: data file 'no.csv' does not exist in folder .*\n", ran.err)
+    """One sentence, before anything heavy is loaded."""
+    ran = subprocess.run(
+        [sys.executable, "-X", "importtime", SCRIPT, "audit", "no.csv", "--out", "out"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (ran.returncode, ran.stdout) == (2, "")
+    said = [line for line in ran.stderr.splitlines() if not line.startswith("import time:")]
+    assert said == ["error: data file 'no.csv' does not exist in folder '.'"]
+    loaded = {line.rpartition("|")[2].strip() for line in ran.stderr.splitlines()}
+    assert "polars" in loaded
+    assert not (HEAVY - {"polars", "rich.progress"}) & loaded
     assert names(tmp_path) == set()
 
 
