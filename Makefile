@@ -18,7 +18,8 @@ demo: $(STAMP)
 	$(BIN)/anml demo --out anml-demo
 
 test: lint
-	$(BIN)/python -m pytest -n auto
+	# Neighbours stay together, so that what they share is made once; whoever is done takes over the rest.
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

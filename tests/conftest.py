@@ -30,28 +30,50 @@ settings.register_profile("anml", deadline=None, max_examples=60, derandomize=Tr
 settings.load_profile("anml")
 
 
+# Folders whose tests train models and start processes.
+LONG = ("docs", "lab", "app", "surfaces")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Long tests first, so that no worker waits for one at the end."""
+    items.sort(key=lambda item: item.path.parent.name not in LONG and item.path.name != "test_docs.py")
+
+
 # Modules that look at what is done with a model's results, not at how good the model is.
 SHORT_TRAINING = {
-    "test_app_audit", "test_bad_input", "test_bank_run", "test_cli", "test_experiments", "test_inputs",
-    "test_inputs_cli", "test_inputs_end_to_end", "test_python", "test_recipes", "test_report",
-    "test_sklearn_estimators", "test_vouched_report",
+    "test_app_audit", "test_app_gold", "test_bad_input", "test_bank_run", "test_browser", "test_cli",
+    "test_contributor_value", "test_data_warnings", "test_docs", "test_every_command", "test_experiments",
+    "test_inputs", "test_inputs_cli", "test_inputs_end_to_end", "test_items", "test_media", "test_output",
+    "test_python", "test_real_files", "test_recipes", "test_relabel_cli", "test_relabel_files", "test_report",
+    "test_sklearn_estimators", "test_sklearn_fitting", "test_sklearn_given", "test_sklearn_inputs",
+    "test_sklearn_storage", "test_value", "test_vouched_report",
 }  # fmt: skip
+
+
+def is_of(request: pytest.FixtureRequest, modules: set[str]) -> bool:
+    return request.module.__name__.rpartition(".")[2] in modules
 
 
 @pytest.fixture(autouse=True, scope="module")
 def short_training(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Networks of a few epochs on two folds: tables of tests are easy, and there are hundreds of them."""
+    """Networks of a few epochs on two folds, and small forests: tables of tests are easy, and many."""
     with pytest.MonkeyPatch.context() as patch:
-        if request.module.__name__.rpartition(".")[2] in SHORT_TRAINING:
+        if is_of(request, SHORT_TRAINING):
+            from anml.assess import numbers
+            from anml.predictors import classes
+
             for name, profile in list(PROFILES.items()):
                 short = {"max_epochs": 20, "folds": 2}
                 patch.setitem(PROFILES, name, replace(profile, **short))
+            patch.setattr(classes, "TREES", 8)
+            patch.setattr(classes, "CONTRIBUTOR_FOLDS", 4)
+            patch.setattr(numbers, "predict_numbers", functools.partial(numbers.predict_numbers, trees=10))
         yield
 
 
 # Modules that look at what is done with a belief, often in the same table: what makes it is a function of its
 # arguments (tests/assess), so the same arguments need it once. Tests that compare two ask for `own_beliefs`.
-SHARED_BELIEFS = {*SHORT_TRAINING, "test_docs"}
+SHARED_BELIEFS = {*SHORT_TRAINING, "test_bank", "test_real"}
 BELIEFS: dict[bytes, bytes] = {}
 
 
@@ -73,7 +95,7 @@ def once(believe: Callable[..., object]) -> Callable[..., object]:
 def shared_beliefs(request: pytest.FixtureRequest) -> Iterator[None]:
     """The belief in the same labels, made once."""
     with pytest.MonkeyPatch.context() as patch:
-        if request.module.__name__.rpartition(".")[2] in SHARED_BELIEFS:
+        if is_of(request, SHARED_BELIEFS):
             from anml.assess import assess
 
             for name in ("believe_labels", "believe_numbers"):
