@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-import torch
 import typer.main
 from hypothesis import settings
 
 from anml.core.profile import PROFILES
 from anml.surfaces import cli
 
+# Before anything heavy is loaded, which those who only deal out the tests never do.
+os.environ["OMP_NUM_THREADS"] = "1"
 # Tests start hundreds of processes, and each would compile the package again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
-torch.set_num_threads(1)
 # All commands are built from their signatures at every call in a process, which takes longer than most of
 # them take to run: here once is enough.
 typer.main.get_command = functools.cache(typer.main.get_command)
@@ -56,15 +56,17 @@ def is_of(request: pytest.FixtureRequest, modules: set[str]) -> bool:
 
 @pytest.fixture(autouse=True, scope="module")
 def short_training(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Networks of a few epochs on two folds, and small forests: tables of tests are easy, and many."""
+    """One round of small forests and of networks that stop early: tables of tests are easy, and many."""
     with pytest.MonkeyPatch.context() as patch:
         if is_of(request, SHORT_TRAINING):
-            from anml.assess import numbers
+            from anml.assess import believe, numbers
             from anml.predictors import classes
 
             for name, profile in list(PROFILES.items()):
                 short = {"max_epochs": 20, "folds": 2}
                 patch.setitem(PROFILES, name, replace(profile, **short))
+            patch.setattr(believe, "ROUNDS", 1)
+            patch.setattr(numbers, "ROUNDS", 1)
             patch.setattr(classes, "TREES", 8)
             patch.setattr(classes, "CONTRIBUTOR_FOLDS", 4)
             patch.setattr(numbers, "predict_numbers", functools.partial(numbers.predict_numbers, trees=10))

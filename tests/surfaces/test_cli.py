@@ -70,14 +70,20 @@ def test_help_imports_nothing_heavy(command):
 
 
 def test_audit_twice_in_processes_of_their_own(tmp_path):
-    """For programs and for people, with the same seed: the same bytes, and nothing else touched."""
+    """For programs and for people, with the same seed: the same bytes, and nothing else touched.
+
+    A pipeline stops at the second, and has its files.
+    """
     data = tmp_path / "data.csv"
     consortium().write_csv(data)
     before = digest(data)
     for_programs = anml_process("audit", data, "--seed", 3, "--json", "--out", tmp_path / "first")
     # Quiet, for on a busy machine a line of progress would be due.
-    for_people = anml_process("audit", data, "--seed", 3, "--quiet", "--out", tmp_path / "second")
-    assert (for_programs.code, for_programs.err) == (for_people.code, for_people.err) == (0, "")
+    options = ["--seed", 3, "--quiet", "--fail-if", "quality<0.6", "--out", tmp_path / "second"]
+    for_people = anml_process("audit", data, *options)
+    assert (for_programs.code, for_programs.err) == (0, "")
+    assert for_people.code == 1, for_people.err
+    assert re.fullmatch(r"failed \(quality<0\.6\): quality of dan is 0\..*\n", for_people.err)
     assert digest(data) == before
     assert names(tmp_path) == {"data.csv", "first", "second"}
     _check_json(for_programs.out)
