@@ -41,12 +41,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 # Modules that look at what is done with a model's results, not at how good the model is.
 SHORT_TRAINING = {
-    "test_app_audit", "test_app_gold", "test_bad_input", "test_bank_run", "test_browser", "test_cli",
-    "test_contributor_value", "test_data_warnings", "test_docs", "test_every_command", "test_experiments",
-    "test_inputs", "test_inputs_cli", "test_inputs_end_to_end", "test_items", "test_media", "test_output",
-    "test_python", "test_real_files", "test_recipes", "test_relabel_cli", "test_relabel_files", "test_report",
-    "test_sklearn_estimators", "test_sklearn_fitting", "test_sklearn_given", "test_sklearn_inputs",
-    "test_sklearn_storage", "test_value", "test_vouched_report",
+    "test_app_audit", "test_app_gold", "test_bad_input", "test_bank", "test_bank_run", "test_browser",
+    "test_cli", "test_contributor_value", "test_data_warnings", "test_docs", "test_every_command",
+    "test_experiments", "test_inputs", "test_inputs_cli", "test_inputs_end_to_end", "test_items",
+    "test_output", "test_progress", "test_python", "test_real_files", "test_recipes",
+    "test_relabel_cli", "test_relabel_files", "test_report", "test_scale_run", "test_sklearn_estimators",
+    "test_sklearn_fitting", "test_sklearn_given", "test_sklearn_inputs", "test_sklearn_storage", "test_value",
+    "test_vouched_report",
 }  # fmt: skip
 
 
@@ -75,7 +76,7 @@ def short_training(request: pytest.FixtureRequest) -> Iterator[None]:
 
 # Modules that look at what is done with a belief, often in the same table: what makes it is a function of its
 # arguments (tests/assess), so the same arguments need it once. Tests that compare two ask for `own_beliefs`.
-SHARED_BELIEFS = {*SHORT_TRAINING, "test_bank", "test_real"}
+SHARED_BELIEFS = {*SHORT_TRAINING, "test_media", "test_real"} - {"test_progress", "test_scale_run"}
 BELIEFS: dict[bytes, bytes] = {}
 
 
