@@ -1,6 +1,8 @@
 """Shared by all tests: one thread per process, short training where it does, and the folder of real data."""
 
 import functools
+import importlib
+import inspect
 import os
 import pickle
 import sys
@@ -41,7 +43,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 # Modules that look at what is done with a model's results, not at how good the model is.
 SHORT_TRAINING = {
-    "test_app_audit", "test_app_gold", "test_bad_input", "test_bank", "test_bank_run", "test_browser",
+    "test_app_audit", "test_app_gold", "test_bad_input", "test_bank_run", "test_browser",
     "test_cli", "test_contributor_value", "test_data_warnings", "test_docs", "test_every_command",
     "test_experiments", "test_inputs", "test_inputs_cli", "test_inputs_end_to_end", "test_items",
     "test_output", "test_progress", "test_python", "test_real_files", "test_recipes",
@@ -74,45 +76,54 @@ def short_training(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
-# Modules that look at what is done with a belief, often in the same table: what makes it is a function of its
-# arguments (tests/assess), so the same arguments need it once. Tests that compare two ask for `own_beliefs`.
-SHARED_BELIEFS = {*SHORT_TRAINING, "test_media", "test_real"} - {"test_progress", "test_scale_run"}
-BELIEFS: dict[bytes, bytes] = {}
+# Modules that look at what is done with beliefs and figures, often of the same table. What makes these is a
+# function of its arguments (tests/assess, test_report), so that the same arguments need it once. Tests that
+# compare two ask for `made_anew`.
+SHARED_RESULTS = {*SHORT_TRAINING, "test_bank", "test_media", "test_real"} - {"test_progress", "test_scale_run"}
+# By name, with the number of arguments at the end that are no part of the result: who hears of progress.
+PURE = {
+    "anml.assess.assess": {"believe_labels": 1, "believe_numbers": 1},
+    "anml.surfaces.report": dict.fromkeys(
+        ("ages_figure", "confusion_figure", "distribution_figure", "errors_figure", "q_against_s_figure",
+         "quality_figure", "reliability_figure", "shares_figure"), 0,
+    ),
+}  # fmt: skip
+MADE: dict[bytes, bytes] = {}
 
 
-def once(believe: Callable[..., object]) -> Callable[..., object]:
-    """Keep what a belief is made of every set of arguments; everybody gets a copy."""
+def once(function: Callable[..., object], besides: int) -> Callable[..., object]:
+    """Keep what a function makes of every list of arguments; everybody gets a copy."""
 
+    @functools.wraps(function)
     def kept(*arguments: object) -> object:
-        # The last argument hears of progress, which is no part of the result.
-        *asked, _ = arguments
-        key = pickle.dumps((believe.__name__, asked))
-        if key not in BELIEFS:
-            BELIEFS[key] = pickle.dumps(believe(*arguments))
-        return pickle.loads(BELIEFS[key])
+        key = pickle.dumps((function.__name__, arguments[: len(arguments) - besides]))
+        if key not in MADE:
+            MADE[key] = pickle.dumps(function(*arguments))
+        return pickle.loads(MADE[key])
 
     return kept
 
 
-@pytest.fixture(autouse=True, scope="module")
-def shared_beliefs(request: pytest.FixtureRequest) -> Iterator[None]:
-    """The belief in the same labels, made once."""
-    with pytest.MonkeyPatch.context() as patch:
-        if is_of(request, SHARED_BELIEFS):
-            from anml.assess import assess
+def patch_all(patch: pytest.MonkeyPatch, change: Callable[[Callable[..., object], int], object]) -> None:
+    for place, functions in PURE.items():
+        module = importlib.import_module(place)
+        for name, besides in functions.items():
+            patch.setattr(module, name, change(getattr(module, name), besides))
 
-            for name in ("believe_labels", "believe_numbers"):
-                patch.setattr(assess, name, once(getattr(assess, name)))
+
+@pytest.fixture(autouse=True, scope="module")
+def shared_results(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Beliefs and figures of the same arguments, made once."""
+    with pytest.MonkeyPatch.context() as patch:
+        if is_of(request, SHARED_RESULTS):
+            patch_all(patch, once)
         yield
 
 
 @pytest.fixture
-def own_beliefs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For a test that compares two: each is made anew."""
-    from anml.assess import assess, believe, numbers
-
-    monkeypatch.setattr(assess, "believe_labels", believe.believe_labels)
-    monkeypatch.setattr(assess, "believe_numbers", numbers.believe_numbers)
+def made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a test that compares two: nothing is shared."""
+    patch_all(monkeypatch, lambda function, _: inspect.unwrap(function))
 
 
 class Ran(NamedTuple):
