@@ -57,29 +57,39 @@ def is_of(request: pytest.FixtureRequest, modules: set[str]) -> bool:
     return request.module.__name__.rpartition(".")[2] in modules
 
 
+def train_briefly(patch: pytest.MonkeyPatch) -> None:
+    """One round of small forests and of networks that stop early: tables of tests are easy, and many."""
+    from anml.assess import believe, numbers
+    from anml.predictors import classes
+
+    for name, profile in list(PROFILES.items()):
+        patch.setitem(PROFILES, name, replace(profile, max_epochs=20, folds=2))
+    patch.setattr(believe, "ROUNDS", 1)
+    patch.setattr(numbers, "ROUNDS", 1)
+    patch.setattr(classes, "TREES", 8)
+    patch.setattr(classes, "CONTRIBUTOR_FOLDS", 4)
+    patch.setattr(numbers, "predict_numbers", functools.partial(numbers.predict_numbers, trees=10))
+
+
 @pytest.fixture(autouse=True, scope="module")
 def short_training(request: pytest.FixtureRequest) -> Iterator[None]:
-    """One round of small forests and of networks that stop early: tables of tests are easy, and many."""
     with pytest.MonkeyPatch.context() as patch:
         if is_of(request, SHORT_TRAINING):
-            from anml.assess import believe, numbers
-            from anml.predictors import classes
-
-            for name, profile in list(PROFILES.items()):
-                short = {"max_epochs": 20, "folds": 2}
-                patch.setitem(PROFILES, name, replace(profile, **short))
-            patch.setattr(believe, "ROUNDS", 1)
-            patch.setattr(numbers, "ROUNDS", 1)
-            patch.setattr(classes, "TREES", 8)
-            patch.setattr(classes, "CONTRIBUTOR_FOLDS", 4)
-            patch.setattr(numbers, "predict_numbers", functools.partial(numbers.predict_numbers, trees=10))
+            train_briefly(patch)
         yield
+
+
+@pytest.fixture
+def trained_briefly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same for a single test."""
+    train_briefly(monkeypatch)
 
 
 # Modules that look at what is done with beliefs and figures, often of the same table. What makes these is a
 # function of its arguments (tests/assess, test_report), so that the same arguments need it once. Tests that
 # compare two ask for `made_anew`.
-SHARED_RESULTS = {*SHORT_TRAINING, "test_bank", "test_media", "test_real"} - {"test_progress", "test_scale_run"}
+SHARED_RESULTS = {*SHORT_TRAINING, "test_bank", "test_media", "test_real"}
+SHARED_RESULTS -= {"test_progress", "test_scale_run"}
 # By name, with the number of arguments at the end that are no part of the result: who hears of progress.
 PURE = {
     "anml.assess.assess": {"believe_labels": 1, "believe_numbers": 1},
