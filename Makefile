@@ -17,8 +17,8 @@ export OMP_NUM_THREADS ?= 1
 demo: $(STAMP)
 	$(BIN)/anml demo --out anml-demo
 
+# Neighbours stay together, so that what they share is made once; whoever is done takes over from the other.
 test: lint
-	# Neighbours stay together, so that what they share is made once; whoever is done takes over the rest.
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 lint: $(STAMP)
