@@ -98,18 +98,19 @@ PURE = {
          "quality_figure", "reliability_figure", "shares_figure"), 0,
     ),
 }  # fmt: skip
-MADE: dict[bytes, bytes] = {}
+# What short training made, and what whole training made.
+MADE: dict[bool, dict[bytes, bytes]] = {True: {}, False: {}}
 
 
-def once(function: Callable[..., object], besides: int) -> Callable[..., object]:
+def once(function: Callable[..., object], besides: int, made: dict[bytes, bytes]) -> Callable[..., object]:
     """Keep what a function makes of every list of arguments; everybody gets a copy."""
 
     @functools.wraps(function)
     def kept(*arguments: object) -> object:
         key = pickle.dumps((function.__name__, arguments[: len(arguments) - besides]))
-        if key not in MADE:
-            MADE[key] = pickle.dumps(function(*arguments))
-        return pickle.loads(MADE[key])
+        if key not in made:
+            made[key] = pickle.dumps(function(*arguments))
+        return pickle.loads(made[key])
 
     return kept
 
@@ -126,7 +127,7 @@ def shared_results(request: pytest.FixtureRequest) -> Iterator[None]:
     """Beliefs and figures of the same arguments, made once."""
     with pytest.MonkeyPatch.context() as patch:
         if is_of(request, SHARED_RESULTS):
-            patch_all(patch, once)
+            patch_all(patch, functools.partial(once, made=MADE[is_of(request, SHORT_TRAINING)]))
         yield
 
 
