@@ -17,8 +17,9 @@ export OMP_NUM_THREADS ?= 1
 demo: $(STAMP)
 	$(BIN)/anml demo --out anml-demo
 
+# Neighbours stay together, so that what they share is made once; whoever is done takes over from the other.
 test: lint
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

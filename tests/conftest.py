@@ -1,7 +1,10 @@
 """Shared by all tests: one thread per process, short training where it does, and the folder of real data."""
 
 import functools
+import importlib
+import inspect
 import os
+import pickle
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -9,14 +12,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-import torch
 import typer.main
 from hypothesis import settings
 
 from anml.core.profile import PROFILES
 from anml.surfaces import cli
 
-torch.set_num_threads(1)
+# Before anything heavy is loaded, which those who only deal out the tests never do.
+os.environ["OMP_NUM_THREADS"] = "1"
+# Tests start hundreds of processes, and each would compile the package again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 # All commands are built from their signatures at every call in a process, which takes longer than most of
 # them take to run: here once is enough.
 typer.main.get_command = functools.cache(typer.main.get_command)
@@ -26,23 +32,109 @@ settings.register_profile("anml", deadline=None, max_examples=60, derandomize=Tr
 settings.load_profile("anml")
 
 
+# Folders whose tests train models and start processes.
+LONG = ("docs", "lab", "app", "surfaces")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Long tests first, so that no worker waits for one at the end."""
+    items.sort(key=lambda item: item.path.parent.name not in LONG and item.path.name != "test_docs.py")
+
+
 # Modules that look at what is done with a model's results, not at how good the model is.
 SHORT_TRAINING = {
-    "test_app_audit", "test_bad_input", "test_bank_run", "test_cli", "test_experiments", "test_inputs",
-    "test_inputs_cli", "test_inputs_end_to_end", "test_python", "test_recipes", "test_report",
-    "test_sklearn_estimators", "test_vouched_report",
+    "test_app_audit", "test_app_gold", "test_bad_input", "test_bank_run", "test_browser",
+    "test_cli", "test_contributor_value", "test_data_warnings", "test_docs", "test_every_command",
+    "test_experiments", "test_inputs", "test_inputs_cli", "test_inputs_end_to_end", "test_items",
+    "test_output", "test_progress", "test_python", "test_real_files", "test_recipes",
+    "test_relabel_cli", "test_relabel_files", "test_report", "test_scale_run", "test_sklearn_estimators",
+    "test_sklearn_fitting", "test_sklearn_given", "test_sklearn_inputs", "test_sklearn_storage", "test_value",
+    "test_vouched_report",
 }  # fmt: skip
+
+
+def is_of(request: pytest.FixtureRequest, modules: set[str]) -> bool:
+    return request.module.__name__.rpartition(".")[2] in modules
+
+
+def train_briefly(patch: pytest.MonkeyPatch) -> None:
+    """One round of small forests and of networks that stop early: tables of tests are easy, and many."""
+    from anml.assess import believe, numbers
+    from anml.predictors import classes
+
+    for name, profile in list(PROFILES.items()):
+        patch.setitem(PROFILES, name, replace(profile, max_epochs=20, folds=2))
+    patch.setattr(believe, "ROUNDS", 1)
+    patch.setattr(numbers, "ROUNDS", 1)
+    patch.setattr(classes, "TREES", 8)
+    patch.setattr(classes, "CONTRIBUTOR_FOLDS", 4)
+    patch.setattr(numbers, "predict_numbers", functools.partial(numbers.predict_numbers, trees=10))
 
 
 @pytest.fixture(autouse=True, scope="module")
 def short_training(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Networks of a few epochs on two folds: tables of tests are easy, and there are hundreds of them."""
     with pytest.MonkeyPatch.context() as patch:
-        if request.module.__name__.rpartition(".")[2] in SHORT_TRAINING:
-            for name, profile in list(PROFILES.items()):
-                short = {"max_epochs": 20, "folds": 2}
-                patch.setitem(PROFILES, name, replace(profile, **short))
+        if is_of(request, SHORT_TRAINING):
+            train_briefly(patch)
         yield
+
+
+@pytest.fixture
+def trained_briefly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same for a single test."""
+    train_briefly(monkeypatch)
+
+
+# Modules that look at what is done with beliefs and figures, often of the same table. What makes these is a
+# function of its arguments (tests/assess, test_report), so that the same arguments need it once. Tests that
+# compare two ask for `made_anew`.
+SHARED_RESULTS = {*SHORT_TRAINING, "test_bank", "test_media", "test_real"}
+SHARED_RESULTS -= {"test_progress", "test_scale_run"}
+# By name, with the number of arguments at the end that are no part of the result: who hears of progress.
+PURE = {
+    "anml.assess.assess": {"believe_labels": 1, "believe_numbers": 1},
+    "anml.surfaces.report": dict.fromkeys(
+        ("ages_figure", "confusion_figure", "distribution_figure", "errors_figure", "q_against_s_figure",
+         "quality_figure", "reliability_figure", "shares_figure"), 0,
+    ),
+}  # fmt: skip
+# What short training made, and what whole training made.
+MADE: dict[bool, dict[bytes, bytes]] = {True: {}, False: {}}
+
+
+def once(function: Callable[..., object], besides: int, made: dict[bytes, bytes]) -> Callable[..., object]:
+    """Keep what a function makes of every list of arguments; everybody gets a copy."""
+
+    @functools.wraps(function)
+    def kept(*arguments: object) -> object:
+        key = pickle.dumps((function.__name__, arguments[: len(arguments) - besides]))
+        if key not in made:
+            made[key] = pickle.dumps(function(*arguments))
+        return pickle.loads(made[key])
+
+    return kept
+
+
+def patch_all(patch: pytest.MonkeyPatch, change: Callable[[Callable[..., object], int], object]) -> None:
+    for place, functions in PURE.items():
+        module = importlib.import_module(place)
+        for name, besides in functions.items():
+            patch.setattr(module, name, change(getattr(module, name), besides))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def shared_results(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Beliefs and figures of the same arguments, made once."""
+    with pytest.MonkeyPatch.context() as patch:
+        if is_of(request, SHARED_RESULTS):
+            patch_all(patch, functools.partial(once, made=MADE[is_of(request, SHORT_TRAINING)]))
+        yield
+
+
+@pytest.fixture
+def made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a test that compares two: nothing is shared."""
+    patch_all(monkeypatch, lambda function, _: inspect.unwrap(function))
 
 
 class Ran(NamedTuple):

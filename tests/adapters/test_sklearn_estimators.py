@@ -171,6 +171,7 @@ def test_regressor_drops_shifted_labels():
     assert right < 0.8 * wrong
 
 
+@pytest.mark.usefixtures("made_anew")
 def test_same_seed_same_model_and_clones_and_pickles(consortium):
     x, y, who, x_test, _ = consortium
     model = AnmlClassifier(random_state=3).fit(x, y, contributor=who)

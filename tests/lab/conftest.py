@@ -1,3 +1,5 @@
+from collections.abc import Iterator
+
 import numpy as np
 import polars as pl
 import pytest
@@ -63,3 +65,17 @@ def crowd() -> Contributed:
         contributor=np.repeat(list(said), 60), item=np.tile(np.arange(60), 4), x_test=x, y_test=truth,
         truth=np.tile(truth, 4), best=np.tile(truth, 4),
     )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def small_forests() -> Iterator[None]:
+    """Forests of ten trees, where a test looks at what is done with them."""
+    from sklearn import ensemble
+
+    from anml.lab.bank import measures
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(measures, "TREES", 10)
+        for kind in (ensemble.RandomForestClassifier, ensemble.RandomForestRegressor):
+            patch.setattr(ensemble, kind.__name__, lambda trees=10, kind=kind, **more: kind(trees, **more))
+        yield

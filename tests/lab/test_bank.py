@@ -3,6 +3,7 @@
 from dataclasses import fields
 
 import polars as pl
+import pytest
 from bank_small import BANK, small
 
 from anml.lab import cells, data
@@ -14,6 +15,7 @@ from anml.lab.runner import run
 from anml.lab.spec import load
 from anml.lab.summary import describe, load_results
 
+pytestmark = pytest.mark.usefixtures("small_forests")
 OTHERS = ["uniform", "krum", "multiplicative", "softmax", "adaptive", "cleanlab", "zdrop"]
 
 

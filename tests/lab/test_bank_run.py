@@ -11,6 +11,8 @@ from anml.lab.bank.conditions import Truth, make_condition
 from anml.lab.bank.measures import MEASURES
 from anml.lab.bank.run import decided, run_block
 
+pytestmark = pytest.mark.usefixtures("small_forests")
+
 
 def test_a_seed_of_its_own_gives_other_conditions():
     bank = small(["clean_xor"], ["uniform"])

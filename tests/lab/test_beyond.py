@@ -17,6 +17,7 @@ from anml.lab.summary import describe, load_results
 from anml.lab.tables import tables
 
 
+@pytest.mark.usefixtures("trained_briefly")
 def test_calibration(tmp_path):
     whole = catalogue("beyond")["calibration"]
     small = replace(whole, trials=1, vary={**whole.vary, "dataset": ["wine"], "bad": [0.0, 0.3]})
@@ -39,6 +40,7 @@ def test_calibration(tmp_path):
     assert figure.read_bytes() == before
 
 
+@pytest.mark.usefixtures("trained_briefly")
 def test_attacks(tmp_path):
     whole = catalogue("beyond")["attacks"]
     chosen = [value for value in whole.vary["attack"] if value["label"] in ("none", "sybils", "majority")]

@@ -70,14 +70,20 @@ def test_help_imports_nothing_heavy(command):
 
 
 def test_audit_twice_in_processes_of_their_own(tmp_path):
-    """For programs and for people, with the same seed: the same bytes, and nothing else touched."""
+    """For programs and for people, with the same seed: the same bytes, and nothing else touched.
+
+    A pipeline stops at the second, and has its files.
+    """
     data = tmp_path / "data.csv"
     consortium().write_csv(data)
     before = digest(data)
     for_programs = anml_process("audit", data, "--seed", 3, "--json", "--out", tmp_path / "first")
     # Quiet, for on a busy machine a line of progress would be due.
-    for_people = anml_process("audit", data, "--seed", 3, "--quiet", "--out", tmp_path / "second")
-    assert (for_programs.code, for_programs.err) == (for_people.code, for_people.err) == (0, "")
+    options = ["--seed", 3, "--quiet", "--fail-if", "quality<0.6", "--out", tmp_path / "second"]
+    for_people = anml_process("audit", data, *options)
+    assert (for_programs.code, for_programs.err) == (0, "")
+    assert for_people.code == 1, for_people.err
+    assert re.fullmatch(r"failed \(quality<0\.6\): quality of dan is 0\..*\n", for_people.err)
     assert digest(data) == before
     assert names(tmp_path) == {"data.csv", "first", "second"}
     _check_json(for_programs.out)
@@ -111,9 +117,17 @@ def _check_json(text):
 
 
 def test_bad_input_in_a_process_of_its_own(tmp_path):
-    ran = anml_process("audit", tmp_path / "no.csv", "--out", tmp_path / "out")
-    assert (ran.code, ran.out) == (2, "")
-    assert re.fullmatch(r"error: data file 'no.csv' does not exist in folder .*\n", ran.err)
+    """One sentence, before anything heavy is loaded."""
+    ran = subprocess.run(
+        [sys.executable, "-X", "importtime", SCRIPT, "audit", "no.csv", "--out", "out"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (ran.returncode, ran.stdout) == (2, "")
+    said = [line for line in ran.stderr.splitlines() if not line.startswith("import time:")]
+    assert said == ["error: data file 'no.csv' does not exist in folder '.'"]
+    loaded = {line.rpartition("|")[2].strip() for line in ran.stderr.splitlines()}
+    assert "polars" in loaded
+    assert not (HEAVY - {"polars", "rich.progress"}) & loaded
     assert names(tmp_path) == set()
 
 

@@ -43,6 +43,7 @@ def test_frame_is_not_changed():
     pd.testing.assert_frame_equal(frame, before)
 
 
+@pytest.mark.usefixtures("made_anew")
 def test_report_is_one_page_and_the_same_each_time(plain, tmp_path):
     path = plain.report(tmp_path / "report.html")
     page = path.read_text()

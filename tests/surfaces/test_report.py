@@ -121,6 +121,7 @@ class TestPage:
         for _, _, ids in svgs:
             assert set(ids.split()) <= set(page.ids)
 
+    @pytest.mark.usefixtures("made_anew")
     def test_same_result_same_bytes(self, result, html):
         assert render_report(result) == html
         assert render_report(audited()) == html

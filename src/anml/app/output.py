@@ -7,14 +7,16 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from anml.app.result import Audited, run_record
 from anml.app.spreadsheets import safe_for_spreadsheets
 from anml.core.canonical import sha256
 from anml.core.errors import InputError
+
+if TYPE_CHECKING:
+    from anml.app.result import Audited
 
 RECORD = "run.json"
 # What reputation and money rest on; the record holds the hash of each.
@@ -33,7 +35,7 @@ def check_folder(folder: Path, record: str = RECORD) -> None:
         raise InputError(f"the output folder {folder} holds other files and no earlier run; choose a new one")
 
 
-def write_run(folder: Path, result: Audited, command: str, extra: Callable[[Path], None]) -> list[str]:
+def write_run(folder: Path, result: "Audited", command: str, extra: Callable[[Path], None]) -> list[str]:
     """Write a run's files beside `folder`, then put them in place in one step.
 
     `extra` writes what is not the audit's own into the folder it is given: the report, a model.
@@ -46,7 +48,9 @@ def write_run(folder: Path, result: Audited, command: str, extra: Callable[[Path
         raise InputError(f"the output folder {folder} cannot be written: {error.strerror or error}") from None
 
 
-def _write_run(folder: Path, result: Audited, command: str, extra: Callable[[Path], None]) -> list[str]:
+def _write_run(folder: Path, result: "Audited", command: str, extra: Callable[[Path], None]) -> list[str]:
+    from anml.app.result import run_record  # with all that makes a result: who only looks at a folder waits
+
     folder.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:

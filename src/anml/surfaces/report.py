@@ -5,6 +5,7 @@ is whole without it. Sizes do not grow with the table: rows are binned and summe
 """
 
 from base64 import b64encode
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -109,7 +110,9 @@ def render_report(result: Audited) -> str:
     return page + "\n"
 
 
+@cache
 def _environment() -> Environment:
+    """Templates, compiled once for all pages of a process."""
     return Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,

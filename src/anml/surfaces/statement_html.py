@@ -1,14 +1,18 @@
 """A statement as one HTML page that needs nothing else, and as a bundle that anybody can check."""
 
 from collections.abc import Mapping
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from anml.app.files import write_file
 from anml.core.canonical import canonical
 from anml.core.money import show_money
 from anml.core.settle import UNIT
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 TITLES = {
     "gross": "Earned in this settlement",
@@ -26,11 +30,17 @@ ALWAYS = ("gross", "held", "released", "paid")
 SIGNALS = {"v": "Verification", "r": "Reputation", "t": "Freshness"}
 
 
-def statement_html(statement: Mapping[str, Any]) -> str:
-    """The page; everything in it is escaped."""
+@cache
+def _template() -> "Template":
+    """Compiled once for everybody's statement."""
     from jinja2 import Environment, PackageLoader, select_autoescape
 
     pages = Environment(loader=PackageLoader("anml.surfaces"), autoescape=select_autoescape(default=True))
+    return pages.get_template("statement.html")
+
+
+def statement_html(statement: Mapping[str, Any]) -> str:
+    """The page; everything in it is escaped."""
     currency = statement["currency"]
 
     def money(micro: int) -> str:
@@ -42,9 +52,8 @@ def statement_html(statement: Mapping[str, Any]) -> str:
         SIGNALS[name]: {band: count for band, count in counts.items() if count}
         for name, counts in statement["bands"].items()
     }
-    page = pages.get_template("statement.html")
     share = f"{statement['share'] / UNIT:.4%}"
-    return page.render(s=statement, amounts=amounts, bands=bands, share=share, money=money)
+    return _template().render(s=statement, amounts=amounts, bands=bands, share=share, money=money)
 
 
 _PART = ("head", "line", "place", "lines", "line_path")

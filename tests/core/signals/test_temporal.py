@@ -171,7 +171,7 @@ class TestLearnedFromReuse:
     @pytest.mark.parametrize(
         ("age", "reused", "exposure", "said"),
         [
-            ([1.0, 2.0], [1], None, "reused must have one value for each of 2 ages, got 1"),
+            ([1.0, 2.0], [1], None, "reused must have one value for each of the 2 ages, got 1"),
             ([1.0], [-1], None, "reused must be counts of zero or more"),
             ([1.0], [1], [float("nan")], "exposure must be counts of zero or more"),
             ([1.0], [3], [0.0], "a work without exposure cannot have been reused"),
