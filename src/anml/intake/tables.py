@@ -35,14 +35,11 @@ class Table:
         The file's name without folders, or "frame".
     sha256
         Of the file's bytes, or of a frame's names, kinds and values.
-    native
-        The user's own frame, when one was given.
     """
 
     frame: pl.DataFrame
     name: str
     sha256: str
-    native: Any | None = None
 
 
 def read_table(source: str | Path | Any, name: str = "data") -> Table:
@@ -66,7 +63,7 @@ def read_table(source: str | Path | Any, name: str = "data") -> Table:
         return _read_file(Path(source).expanduser(), name)
     frame = plain(_from_native(source, name))
     _check_size(frame, f"the {name} frame")
-    return Table(frame, "frame", fingerprint(frame), source)
+    return Table(frame, "frame", fingerprint(frame))
 
 
 def to_native(frame: pl.DataFrame, like: Any | None, rows: Ints | None = None) -> Any:
