@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import narwhals as nw
@@ -60,7 +61,7 @@ class _Cut(NamedTuple):
     def __iter__(self) -> Iterator[Any]:
         for start in range(0, len(self.y), self.batch):
             rows = slice(start, start + self.batch)
-            yield each_tensor(self.x, lambda tensor, rows=rows: tensor[rows]), self.y[rows]
+            yield each_tensor(self.x, itemgetter(rows)), self.y[rows]
 
 
 def _check_order(loader: DataLoader[Any], y: Any) -> None:
