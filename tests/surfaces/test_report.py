@@ -374,6 +374,12 @@ def people(result, **verdicts):
     return replace(result, contributors=result.contributors.with_columns(verdict=pl.Series(named)))
 
 
+def believed(result, p_honest, quality_low):
+    """The same result with another belief of everybody."""
+    changed = {"p_honest": pl.lit(p_honest), "quality_low": pl.lit(quality_low)}
+    return replace(result, contributors=result.contributors.with_columns(**changed))
+
+
 def relabelled(result, who, label, suggested):
     mine = pl.col("contributor") == who
     columns = {"label": label, "suggested": suggested}
@@ -448,15 +454,28 @@ class TestWho:
         assert told(who(people(result))) == ["Nobody is accused."]
 
     def test_cannot_tell_is_said_by_name_and_with_what_would_help(self, result):
-        found = people(result, member_4=UNSURE)
-        said = "Cannot tell whether to trust 1 of 5 contributors: member-4."
+        found = believed(people(result, member_4=UNSURE), 0.6, 0.4)
+        said = "Cannot tell whether to trust 1 of 5 contributors: member-4 gives too little to judge by."
         assert told(who(found)) == ["Nobody is accused.", said]
         assert todo(found)[-1] == f"For those who cannot be judged: {MORE_HELP}."
         found = replace(found, help="ten known answers would tell")
         page = Page(render_report(found))
         assert "For those who cannot be judged: ten known answers would tell." in page.words
         row = next(row for row in page.rows if row[0] == "member-4")
-        assert row[1] == UNSURE
+        assert row[1] == f"{UNSURE}gives too little to judge by"
+
+    @pytest.mark.parametrize(
+        ("p_honest", "quality_low", "says"),
+        [
+            (0.95, 0.9, "member-4 and member-3 label what the others cannot confirm"),
+            (0.5, 0.2, "member-4 and member-3 give too little to judge by"),
+            (0.02, 0.86, "member-4 and member-3 differ from the others, but most of their labels look right"),
+            (0.02, 0.34, "member-4 and member-3 differ from the others, but not surely enough to accuse"),
+        ],
+    )
+    def test_why_somebody_is_left_open(self, result, p_honest, quality_low, says):
+        found = believed(people(result, member_3=UNSURE, member_4=UNSURE), p_honest, quality_low)
+        assert told(cannot_tell(found)) == [f"Cannot tell whether to trust 2 of 5 contributors: {says}."]
 
     def test_cannot_tell_of_anybody(self, result):
         nobody = people(result, **{f"member_{i}": UNSURE for i in range(5)})

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import polars as pl
 
 from anml.app.result import Audited
-from anml.core.verdicts import ACCUSED, BLIND, FALSE_DISCOVERIES, UNSURE
+from anml.core.verdicts import ACCUSED, BLIND, FALSE_DISCOVERIES, PROBABLY, UNSURE
 from anml.core.words import counted, listed
 from anml.surfaces.names import shortened
 
@@ -32,6 +32,18 @@ class Deed(NamedTuple):
 
     one: str
     many: str
+
+
+UNCONFIRMED = Deed("labels what the others cannot confirm", "label what the others cannot confirm")
+TOO_LITTLE = Deed("gives too little to judge by", "give too little to judge by")
+MOSTLY_RIGHT = Deed(
+    "differs from the others, but most of the labels look right",
+    "differ from the others, but most of their labels look right",
+)
+NOT_ENOUGH = Deed(
+    "differs from the others, but not surely enough to accuse",
+    "differ from the others, but not surely enough to accuse",
+)
 
 
 def who(result: Audited) -> list[Said]:
@@ -67,9 +79,37 @@ def cannot_tell(result: Audited) -> list[Said]:
         return []
     if len(unsure) == people:
         return [Said("", f"Of none of the {people:,} contributors can it be told whether to trust them.")]
-    named = f": {_named(unsure)}" if len(unsure) <= MOST_NAMES else ""
-    told = f"Cannot tell whether to trust {len(unsure):,} of {people:,} contributors{named}."
-    return [Said("", told)]
+    told = f"Cannot tell whether to trust {len(unsure):,} of {people:,} contributors"
+    return [Said("", f"{told}: {_because(result)}." if len(unsure) <= MOST_NAMES else f"{told}.")]
+
+
+def _because(result: Audited) -> str:
+    """Who is neither trusted nor accused and why, one clause for all with the same reason."""
+    alike: dict[Deed, list[str]] = {}
+    for name, reason in open_reasons(result).items():
+        alike.setdefault(reason, []).append(name)
+    return "; ".join(
+        f"{_named(names)} {reason.one if len(names) == 1 else reason.many}" for reason, names in alike.items()
+    )
+
+
+def open_reasons(result: Audited) -> dict[str, Deed]:
+    """Why each of those who are neither trusted nor accused is left open."""
+    if result.contributors.is_empty():
+        return {}
+    unsure = result.contributors.filter(pl.col("verdict") == UNSURE)
+    return {
+        name: _left_open(p_honest, low)
+        for name, p_honest, low in unsure.select("contributor", "p_honest", "quality_low").iter_rows()
+    }
+
+
+def _left_open(p_honest: float, quality_low: float) -> Deed:
+    if p_honest >= PROBABLY:
+        return UNCONFIRMED
+    if p_honest >= 0.5:
+        return TOO_LITTLE
+    return MOSTLY_RIGHT if quality_low >= 0.5 else NOT_ENOUGH
 
 
 def deeds(result: Audited) -> dict[str, Deed]:
