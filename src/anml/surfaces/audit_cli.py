@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @with_options(*options_on(AUDIT))
 def audit(data: Data, **chosen: Any) -> None:
-    """Decide how far each row of a table can be trusted, and say why."""
+    """Say how far each row of a table can be trusted, and why."""
     condition, out = condition_of(chosen["fail_if"]), chosen["out"]
     sliced = in_slices(data, chosen)
     if out is not None and not sliced:
@@ -100,7 +100,7 @@ def demo(
     images: Annotated[bool, typer.Option("--images", help="Pictures that the program draws.")] = False,
     json: Json = False,
 ) -> None:
-    """Train on handwritten digits labelled by twelve made-up contributors, some of them bad."""
+    """Audit digits labelled by twelve made-up contributors. Some of them are bad; writes a report."""
     from anml.app.demo import demo_tables
     from anml.app.output import RECORD, check_folder, removed_on_error, write_frame
 

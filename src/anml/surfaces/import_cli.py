@@ -62,7 +62,7 @@ def import_(
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
-    """Take an export in: contributors, reviews, gold answers; and give its rows v and r."""
+    """Take an export in, and give its rows v and r. Contributors, reviews and gold answers go on record."""
     from anml.app.imports import Import, import_file
     from anml.app.policies import read_policy
 

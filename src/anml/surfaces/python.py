@@ -151,7 +151,7 @@ def audit(
     out: str | Path | None = None,
     progress: bool | Callable[[str, int, int], None] | None = None,
 ) -> Audit:
-    """Decide how far each row of a table can be trusted, and say why.
+    """Say how far each row of a table can be trusted, and why.
 
     Parameters
     ----------

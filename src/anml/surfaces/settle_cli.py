@@ -74,7 +74,7 @@ def settle(
     policy: PolicyFile = None, ledger: LedgerUrl = None, keys: Keys = None, dry_run: DryRun = False,
     json: Json = False,
 ) -> None:  # fmt: skip
-    """Share a pool by a run's weights: draft, then --approve by a second person, then --release."""
+    """Share a pool by a run's weights. Draft first, then --approve by a second person, then --release."""
     from anml.app.names import find_settlement
     from anml.app.policies import read_policy
 

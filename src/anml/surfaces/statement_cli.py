@@ -45,7 +45,7 @@ def statement(
     keys: Keys = None,
     json: Json = False,
 ) -> None:
-    """Write a statement for each contributor of a settlement, or check one."""
+    """Write everybody's statement of a settlement, or check one."""
     if verify is not None:
         _verify(verify, public_key, ledger, keys, json)
         return
@@ -180,7 +180,7 @@ def payout(
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
-    """Pay what was released: make a batch, then record what was paid or came back."""
+    """Pay what was released. Make a batch, then record what was paid or came back."""
     from anml.app.names import names_of
     from anml.app.payout import create, read_payer, write_files
     from anml.core.money import parse_amount
