@@ -457,10 +457,10 @@ class TestWho:
         found = believed(people(result, member_4=UNSURE), 0.6, 0.4)
         said = "Cannot tell whether to trust 1 of 5 contributors: member-4 gives too little to judge by."
         assert told(who(found)) == ["Nobody is accused.", said]
-        assert todo(found)[-1] == f"For those who cannot be judged: {MORE_HELP}."
-        found = replace(found, help="ten known answers would tell")
+        assert todo(found)[-1] == f"To judge those left open, get {MORE_HELP}."
+        found = replace(found, help="ten known answers, would settle it")
         page = Page(render_report(found))
-        assert "For those who cannot be judged: ten known answers would tell." in page.words
+        assert "To judge those left open, get ten known answers." in page.words
         row = next(row for row in page.rows if row[0] == "member-4")
         assert row[1] == f"{UNSURE}gives too little to judge by"
 
@@ -479,7 +479,7 @@ class TestWho:
 
     def test_cannot_tell_of_anybody(self, result):
         nobody = people(result, **{f"member_{i}": UNSURE for i in range(5)})
-        said = "Of none of the 5 contributors can it be told whether to trust them."
+        said = "Cannot tell whether to trust any of the 5 contributors."
         assert told(cannot_tell(nobody)) == [said]
 
     def test_who_is_honest_is_not_said_where_the_result_is_doubtful(self, result):
@@ -521,7 +521,7 @@ class TestWhatToDo:
     def test_a_doubtful_result_is_not_to_be_acted_on(self, result):
         doubt = replace(result, gate=Gate("doubtful", "two camps"), help="20 known labels would settle it")
         assert todo(doubt) == [
-            "20 known labels would settle it.",
+            "Get 20 known labels: that would settle it.",
             "Until then, do not drop, relabel or pay by this result.",
         ]
 

@@ -78,7 +78,7 @@ def cannot_tell(result: Audited) -> list[Said]:
     if not unsure:
         return []
     if len(unsure) == people:
-        return [Said("", f"Of none of the {people:,} contributors can it be told whether to trust them.")]
+        return [Said("", f"Cannot tell whether to trust any of the {people:,} contributors.")]
     told = f"Cannot tell whether to trust {len(unsure):,} of {people:,} contributors"
     return [Said("", f"{told}: {_because(result)}." if len(unsure) <= MOST_NAMES else f"{told}.")]
 
