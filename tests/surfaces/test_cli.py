@@ -89,6 +89,7 @@ def test_audit_twice_in_processes_of_their_own(tmp_path):
     assert "Contributors: accused, cannot tell, trusted; lowest quality first" in for_people.out
     assert "note: using column 'label' as label (guessed from its name)" in for_people.out
     assert f"Report: {tmp_path / 'second' / 'report.html'}" in for_people.out
+    assert f"What to relabel first: anml relabel {tmp_path / 'second'} --out FILE" in for_people.out
     assert names(tmp_path / "first") == FILES
     for name in FILES:
         assert digest(tmp_path / "first" / name) == digest(tmp_path / "second" / name), name

@@ -360,7 +360,7 @@ class TestSize:
     def test_the_distribution_says_how_many_are_what(self):
         many = people(audited(n=2_000, people=MOST_SHOWN + 1), member_4=BLIND, member_3=UNSURE)
         html = render_report(many)
-        assert "1 is accused, 39 are trusted, and of 1 nothing can be told." in Page(html).words
+        assert "1 is accused, 39 are trusted, and 1 is left open." in Page(html).words
         assert "41 contributors: 1 accused, 1 of whom nothing can be told, 39 trusted." in html
 
     def test_few_rows_are_marked(self):
@@ -425,6 +425,20 @@ class TestWho:
         (said,) = told(accusations(people(result, member_4=CONTRADICTS)))
         assert said.startswith("member-4 contradicts the others (")
 
+    @pytest.mark.parametrize(
+        ("labels", "suggested", "says"),
+        [
+            ("aaaabbbbcc", "aaaabbbbab", "is mostly wrong when answering “c”"),
+            ("aaaabbbbab", "aaaabbbbcc", "is mostly wrong where the answer should be “c”"),
+        ],
+    )
+    def test_who_is_wrong_on_one_class_alone_is_told_so(self, result, labels, suggested, says):
+        found = people(result, member_4=CONTRADICTS)
+        one = found.samples.filter(contributor="member-4").head(10)
+        one = one.with_columns(label=pl.Series(list(labels)), suggested=pl.Series(list(suggested)))
+        (said,) = told(accusations(replace(found, samples=one)))
+        assert said.startswith(f"member-4 {says} (")
+
     def test_many_are_counted_not_listed(self):
         many = audited(n=3_000, people=60)
         everybody = many.contributors.with_columns(verdict=pl.lit(BLIND))
@@ -462,7 +476,7 @@ class TestWho:
         page = Page(render_report(found))
         assert "To judge those left open, get ten known answers." in page.words
         row = next(row for row in page.rows if row[0] == "member-4")
-        assert row[1] == f"{UNSURE}gives too little to judge by"
+        assert row[1] == f"{UNSURE}too little to judge by"
 
     @pytest.mark.parametrize(
         ("p_honest", "quality_low", "says"),

@@ -197,6 +197,6 @@ def what_would_help(people: Contributor, told: float) -> str | None:
     second = np.ceil(known / max(told, 0.1))
     whom = f"{len(open_)} contributor{'s' if len(open_) > 1 else ''}"
     return (
-        f"known labels for about {known:.0f} rows of {whom}, or a second label by others for about "
-        f"{second:.0f} of their items, would settle it"
+        f"known labels for about {known:,.0f} rows of {whom}, or a second label by others for about "
+        f"{second:,.0f} of their items, would settle it"
     )

@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -175,6 +176,8 @@ def _show(
     from anml.app.output import as_json
     from anml.app.result import run_record
     from anml.surfaces.console import print_audit
+    from anml.surfaces.tables import to_look_at
+    from anml.surfaces.todo import reason_for_doubt
 
     if json:
         record = run_record(result, command)
@@ -191,3 +194,5 @@ def _show(
     else:
         print(f"Wrote {', '.join(files)} to {out}")
         print(f"Report: {out / 'report.html'}")
+        if "path" in result.data and to_look_at(result).height and not reason_for_doubt(result):
+            print(f"What to relabel first: anml relabel {quote(str(out))} --out FILE")

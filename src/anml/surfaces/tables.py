@@ -52,7 +52,7 @@ def contributor_table(result: Audited) -> Listing:
         return Listing([])
     errors = _absolute_errors(result) if result.task == "regression" else {}
     said = deeds(result) if result.doubtful is not None else {**deeds(result), **open_reasons(result)}
-    does = {name: deed.one for name, deed in said.items()}
+    does = {name: deed.short or deed.one for name, deed in said.items()}
     rows = [_contributor(row, result, errors, does) for row in frame.iter_rows(named=True)]
     return Listing(rows, result.contributors.height - frame.height)
 

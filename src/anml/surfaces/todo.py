@@ -26,14 +26,14 @@ class Gain(NamedTuple):
 def todo(result: Audited) -> list[str]:
     """What to do, most useful first, in sentences."""
     if reason_for_doubt(result):
-        needed = _needed(result.help) or "right labels for some rows of both sides"
+        needed = _needed(result) or "right labels for some rows of both sides"
         return [
             f"Get {needed}: that would settle it.",
             "Until then, do not drop, relabel or pay by this result.",
         ]
     said = _checks(result)
     if result.help or _unsure(result):
-        needed = _needed(result.help) or (MORE_HELP if result.items is None else HELP)
+        needed = _needed(result) or (MORE_HELP if result.items is None else HELP)
         said.append(f"To judge those left open, get {needed}.")
     return said
 
@@ -69,8 +69,6 @@ def _checks(result: Audited) -> list[str]:
         "its label is likely to be" if found.rows == 1 else f"about {found.wrong:,.0f} are expected to be"
     )
     said = [f"Check {rows} first: {labels} wrong. {_mended(found)}"]
-    if not sampled(result):
-        said.append("anml relabel makes a list to work through, most to gain first.")
     if (alone := int(to_look_at(result)["alone"].sum())) > 0:
         rest = "rests" if alone == 1 else "rest"
         said.append(f"{counted(alone, 'row')} of them {rest} on one contributor alone.")
@@ -94,6 +92,7 @@ def _unsure(result: Audited) -> bool:
     return not result.contributors.is_empty() and bool((result.contributors["verdict"] == UNSURE).any())
 
 
-def _needed(help: str | None) -> str:
-    """What to get, of what the model says would help."""
-    return "" if help is None else help.rstrip(".").removesuffix(SETTLES).rstrip(",")
+def _needed(result: Audited) -> str:
+    """What to get, of what the model says would help; a second label is no news where items have some."""
+    needed = (result.help or "").rstrip(".").removesuffix(SETTLES).rstrip(",")
+    return needed if result.items is None else needed.partition(", or a second label")[0]
