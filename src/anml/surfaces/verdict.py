@@ -66,7 +66,8 @@ def _why_not(result: Audited) -> str:
     if sampled(result):
         return "Models are not compared where rows are judged slice by slice."
     if not result.columns.features and "embeddings" not in result.data:
-        return "There are no features to train a model on, only labels."
+        rest = "labels and predictions" if "predictions" in result.data else "labels"
+        return f"There are no features to train a model on, only {rest}."
     return "No model was trained with and without: the comparison was switched off."
 
 
