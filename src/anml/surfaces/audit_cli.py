@@ -20,7 +20,7 @@ from anml.surfaces.audit_options import (
     request_of,
     with_options,
 )
-from anml.surfaces.auditing import audit_data, in_slices, located, read_data
+from anml.surfaces.auditing import READ_BY, audit_data, in_slices, located, read_data
 from anml.surfaces.fail_if import Condition, condition_of, fail
 from anml.surfaces.run_argument import RunFolder
 
@@ -118,7 +118,8 @@ def demo(
     with removed_on_error(data, test):
         write_frame(contributed, data)
         write_frame(right, test)
-        _train(data, request_of(chosen), "mlp", {**chosen, "quiet": not sys.stderr.isatty()}, run)
+        read_as = {**dict.fromkeys(READ_BY), **chosen, "quiet": not sys.stderr.isatty()}
+        _train(data, request_of(chosen), "mlp", read_as, run, lambda made: located(made, data, read_as))
 
 
 def _demo_images(out: Path, data: Path, run: Path, seed: int, json: bool) -> None:
