@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# The package alone is enough to look at, where nothing more is installed yet.
+ALONE := $(VENV)/.package
 
 # Real data sets, where they lie beside the checkout; tests that need them say so and skip elsewhere.
 ifneq ($(wildcard ../shared/data),)
@@ -14,7 +16,7 @@ export OMP_NUM_THREADS ?= 1
 
 .PHONY: demo test docs bench fuzz lint format clean
 
-demo: $(STAMP)
+demo: $(or $(wildcard $(STAMP)),$(ALONE))
 	$(BIN)/anml demo --out anml-demo
 
 # Neighbours stay together, so that what they share is made once; whoever is done takes over from the other.
@@ -49,12 +51,17 @@ format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+$(ALONE): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable .
+	touch $@
+
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	# Only its Dawid-Skene is used, which needs none of the language models that it asks for.
 	$(BIN)/python -m pip install --quiet --no-deps 'crowd-kit>=1.4'
-	# Flower and what ours are compared with: they ask for older versions than they run with.
+	# Flower and what ours are compared with: they ask for older versions than they run with, so pip complains.
 	$(BIN)/python -m pip install --quiet --no-deps 'flwr>=1.41,<1.42' 'byzfl>=0.0.11' 'dattri>=0.3' 'pydvl>=0.10'
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt 'grpcio>=1.70' 'grpcio-health-checking>=1.70' \
 		'protobuf>=6.33,<7' iterators pycryptodome requests pyDeprecate more-itertools

@@ -19,7 +19,7 @@ from anml.core.signals.temporal import Decay
 from anml.core.weigh import RECIPES, weigh_signals
 from anml.gradients.krum import krum_scores
 from anml.gradients.mlp import Data, Shape, initialise, train
-from anml.gradients.modules import module_factors
+from anml.gradients.modules import Batch, Reading, exact_factors
 from anml.gradients.scoring import score
 from anml.gradients.threads import threads
 from anml.intake.columns import choose_columns
@@ -70,7 +70,7 @@ def krum_from_factors() -> bool:
         found["explicit"] = torch.topk(distance, 10, largest=False).values.sum(1).numpy()
 
     def factors() -> None:
-        found["factors"] = krum_scores(module_factors(module, x, y, "softmax"), 10)
+        found["factors"] = krum_scores(exact_factors(module, [Batch(x, y)], Reading(), len(y)), 10)
 
     with threads(0):
         slow, fast = best_of(2, explicit), best_of(5, factors)

@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from anml.gradients.factors import Factors
+from anml.gradients.modules import EXPLICIT_BYTES, Batch, Reading, exact_factors
 
 
 def explicit_gradients(module: nn.Module, x: torch.Tensor, y: torch.Tensor, loss) -> torch.Tensor:
@@ -40,3 +41,8 @@ def stack(widths: list[int], activation=nn.ReLU) -> nn.Sequential:
     for fan_in, fan_out in pairwise(widths):
         layers += [nn.Linear(fan_in, fan_out), activation()]
     return nn.Sequential(*layers[:-1])
+
+
+def module_factors(module: nn.Module, x, y: torch.Tensor, loss, limit_bytes: int = EXPLICIT_BYTES) -> Factors:
+    """Exact factors of all samples in one batch."""
+    return exact_factors(module, [Batch(x, y)], Reading(loss), len(y), limit_bytes)

@@ -23,8 +23,8 @@ import anml
 from anml.adapters.torch import Reweigher, module_quality
 from anml.adapters.torch.hf import WeightedTrainer
 from anml.core.errors import InputError
-from anml.gradients.modules import module_factors
 from anml.gradients.record import unread
+from formed_gradients import module_factors
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

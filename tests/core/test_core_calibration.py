@@ -94,7 +94,7 @@ def test_one_bin_sees_only_the_gap(pairs):
     [
         ([0.5, 1.5], [True, True], 10, "must lie in"),
         ([0.5], [True, True], 10, "1 expected, got 2"),
-        ([0.5], [1], 10, "one True or False per label"),
+        ([0.5], [1], 10, "one True or False per sample"),
         ([0.5], [True], 0, "bins must be at least 1"),
     ],
     ids=["range", "length", "not marks", "no bins"],

@@ -23,16 +23,18 @@ def blocks(page: str, language: str) -> list[str]:
 def typed(page: str, folder: Path) -> str:
     """Everything of a page that is typed, in its order: commands, then Python; returns what was printed."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("ANML_")}
-    env |= {"ANML": str(ROOT), "COLUMNS": "200", "NO_COLOR": "1", "PYTHONWARNINGS": "error"}
+    env |= {"FOLDER": str(folder), "COLUMNS": "200", "NO_COLOR": "1", "PYTHONWARNINGS": "error"}
     env["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{env['PATH']}"
     # `anml` as this source has it, wherever another may be installed.
-    script = f'anml() {{ "{sys.executable}" -m anml.surfaces.cli "$@"; }}\n' + "\n".join(blocks(page, "bash"))
+    script = f'anml() {{ "{sys.executable}" -m anml.surfaces.cli "$@"; }}\n'
+    # The new folder of each guide is the one of this test.
+    script += 'mktemp() { echo "$FOLDER"; }\n' + "\n".join(blocks(page, "bash"))
     if python := "\n".join(blocks(page, "python")):
         (folder / "guide.py").write_text(python, encoding="utf-8")
         script += f'\n"{sys.executable}" guide.py'
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", script],
-        cwd=folder, env=env, capture_output=True, text=True, check=False,
+        cwd=ROOT, env=env, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-1500:] + done.stderr[-1500:]
     return done.stdout
@@ -98,4 +100,4 @@ def test_committee(tmp_path):
 def test_links_of_the_guides_lead_somewhere(page):
     for link in re.findall(r"\]\(([^)\s]+)\)", (GUIDES / page).read_text(encoding="utf-8")):
         assert (GUIDES / link.partition("#")[0]).is_file(), link
-    assert textwrap.dedent("\n".join(blocks(page, "bash"))).startswith("python ")
+    assert textwrap.dedent("\n".join(blocks(page, "bash"))).startswith("export REPO=$PWD\n")

@@ -15,8 +15,7 @@ from anml.gradients.factors import (
     network_factors,
 )
 from anml.gradients.mlp import Shape, initialise
-from anml.gradients.modules import module_factors
-from formed_gradients import assert_same_distances, distances, explicit_gradients, stack
+from formed_gradients import assert_same_distances, distances, explicit_gradients, module_factors, stack
 
 HIDDEN = [(), (8,), (8, 6), (9, 7, 5)]
 

@@ -13,13 +13,12 @@ from anml.gradients.modules import (
     covered_batches,
     exact_factors,
     in_evaluation,
-    module_factors,
     run,
     settled,
     sketched_factors,
 )
 from anml.gradients.parts import FormedWhenNeeded, SequenceFactor
-from formed_gradients import assert_same_distances, explicit_gradients, stack
+from formed_gradients import assert_same_distances, explicit_gradients, module_factors, stack
 
 
 def some_data(n: int = 30, d: int = 5, classes: int = 3):

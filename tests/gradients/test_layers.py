@@ -9,8 +9,9 @@ from torch import nn
 
 from anml.core.errors import InputError, UnsupportedError
 from anml.gradients.layers.rules import LAYERS
-from anml.gradients.modules import Batch, Reading, exact_factors, module_factors, sketched_factors
+from anml.gradients.modules import Batch, Reading, exact_factors, sketched_factors
 from anml.gradients.record import unread
+from formed_gradients import module_factors
 
 
 def gradients(module: nn.Module, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:

@@ -32,10 +32,10 @@ def test_every_system_has_a_kind_a_reference_and_says_what_it_needs(name):
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_what_a_system_needs_stands_on_the_page_in_the_same_words(name):
     """Said twice, so compared: the page shortens 'a clean server set' and names what helps."""
-    told, shown = SYSTEMS[name].needs, NEEDS[name]
+    seen, shown = SYSTEMS[name].needs, NEEDS[name]
     for word in ("f", "ids", "votes"):
-        assert (word in told.replace(",", "").split()) == (word in shown.replace(",", "").split())
-    assert ("clean" in told) == ("clean" in shown)
+        assert (word in seen.replace(",", "").split()) == (word in shown.replace(",", "").split())
+    assert ("clean" in seen) == ("clean" in shown)
 
 
 def test_bounds_are_told_the_truth_and_nobody_else_is():

@@ -17,32 +17,32 @@ def setting(attack, **more):
     "attack", [a for a in ATTACKS if a not in ("shift", "bias", "noisy", "unit", "random")]
 )
 def test_trials_are_repeatable_and_truth_is_apart(attack):
-    told, truth = make_trial(setting(attack), 0, 3)
+    seen, truth = make_trial(setting(attack), 0, 3)
     again, _ = make_trial(setting(attack), 0, 3)
-    assert (told.x == again.x).all()
-    assert (told.y == again.y).all()
+    assert (seen.x == again.x).all()
+    assert (seen.y == again.y).all()
     assert truth.bad.sum() == 6
-    assert told.malicious == 6
+    assert seen.malicious == 6
     # Where everybody is confused, honest ones are wrong now and then.
-    assert attack == "confused" or not truth.wrong[~truth.bad[told.contributor]].any()
-    assert not truth.bad[told.trusted].any()
+    assert attack == "confused" or not truth.wrong[~truth.bad[seen.contributor]].any()
+    assert not truth.bad[seen.trusted].any()
     test = {row.tobytes() for row in truth.x_test}
-    assert not any(row.tobytes() in test for row in told.root_x)
-    assert set(np.unique(told.root_y)) == set(np.unique(truth.y_test))
+    assert not any(row.tobytes() in test for row in seen.root_x)
+    assert set(np.unique(seen.root_y)) == set(np.unique(truth.y_test))
 
 
 def test_free_riders_copy_or_make_up():
-    told, truth = make_trial(setting("copies"), 0, 3)
-    honest = {row.tobytes() for row in told.x[~truth.bad[told.contributor]]}
-    assert all(row.tobytes() in honest for row in told.x[truth.bad[told.contributor]])
+    seen, truth = make_trial(setting("copies"), 0, 3)
+    honest = {row.tobytes() for row in seen.x[~truth.bad[seen.contributor]]}
+    assert all(row.tobytes() in honest for row in seen.x[truth.bad[seen.contributor]])
     assert not truth.wrong.any()
-    told, truth = make_trial(setting("made-up"), 0, 3)
-    assert (told.noise_updates == truth.bad).all()
+    seen, truth = make_trial(setting("made-up"), 0, 3)
+    assert (seen.noise_updates == truth.bad).all()
 
 
 def test_sybils_are_more_than_systems_are_told():
-    told, truth = make_trial(setting("flip", sybils=3), 0, 3)
-    assert truth.bad.sum() > told.malicious == 6
+    seen, truth = make_trial(setting("flip", sybils=3), 0, 3)
+    assert truth.bad.sum() > seen.malicious == 6
 
 
 def test_attacks_are_those_on_labels_and_three_more():
@@ -50,35 +50,35 @@ def test_attacks_are_those_on_labels_and_three_more():
 
 
 def test_a_backdoor_is_a_pattern_with_a_label_in_rows_of_attackers_alone():
-    told, truth = make_trial(setting("backdoor"), 0, 3)
-    marked = (told.x[:, -PATTERN:] == MARK).all(axis=1)
+    seen, truth = make_trial(setting("backdoor"), 0, 3)
+    marked = (seen.x[:, -PATTERN:] == MARK).all(axis=1)
     assert marked.any()
-    assert truth.bad[told.contributor[marked]].all()
-    assert (told.y[marked] == truth.target).all()
+    assert truth.bad[seen.contributor[marked]].all()
+    assert (seen.y[marked] == truth.target).all()
     assert (truth.trigger[:, -PATTERN:] == MARK).all()
     # Rows that are tested for the backdoor are of the other classes.
-    assert len(truth.trigger) == (np.concatenate([truth.y_test, told.root_y]) != truth.target).sum()
+    assert len(truth.trigger) == (np.concatenate([truth.y_test, seen.root_y]) != truth.target).sum()
 
 
 @pytest.mark.parametrize("attack", ["flip", "copies", "made-up", "backdoor"])
 def test_without_bad_contributors_nothing_is_wrong_and_there_is_nobody_to_find(attack):
-    told, truth = make_trial(Setting(dataset="wine", attack=attack, contributors=10, bad=0.0), 0, 3)
+    seen, truth = make_trial(Setting(dataset="wine", attack=attack, contributors=10, bad=0.0), 0, 3)
     assert not truth.wrong.any()
     assert not truth.bad.any()
-    assert told.malicious == 0
+    assert seen.malicious == 0
 
 
 def test_the_servers_set_is_small():
-    told, truth = make_trial(Setting(dataset="digits", attack="flip", contributors=10), 0, 3)
-    assert len(told.root_y) == ROOT
-    assert len(told.root_y) + len(truth.y_test) == 540
+    seen, truth = make_trial(Setting(dataset="digits", attack="flip", contributors=10), 0, 3)
+    assert len(seen.root_y) == ROOT
+    assert len(seen.root_y) + len(truth.y_test) == 540
 
 
 def test_means_of_rows_by_contributor_by_hand():
-    told, _ = make_trial(setting("flip"), 0, 3)
-    values = np.arange(len(told.y), dtype=float)
-    slow = [values[told.contributor == client].mean() for client in range(told.clients)]
-    assert told.by_client(values) == pytest.approx(slow)
+    seen, _ = make_trial(setting("flip"), 0, 3)
+    values = np.arange(len(seen.y), dtype=float)
+    slow = [values[seen.contributor == client].mean() for client in range(seen.clients)]
+    assert seen.by_client(values) == pytest.approx(slow)
 
 
 def test_attacks_on_numbers_are_not_on_classes():

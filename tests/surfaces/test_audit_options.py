@@ -55,7 +55,7 @@ def test_help_says_of_every_parameter_what_the_command_line_says():
     for option in options_on(PYTHON):
         assert f" {option.name} : " in text
         assert option.help in text or option.python in text
-    assert anml.audit.__doc__.startswith("Decide how far each row of a table can be trusted, and say why.\n")
+    assert anml.audit.__doc__.startswith("Say how far each row of a table can be trusted, and why.\n")
 
 
 def test_every_field_of_a_request_is_an_option_or_comes_with_an_export():

@@ -282,15 +282,22 @@ def test_it_prints(reports):
 
 def test_the_card_of_a_notebook(browser, reports):
     """In a page of its own, light and dark: nothing fetched, nothing too wide, no violations."""
+    result = reports("demo").result
     for scheme in ("light", "dark"):
         page = browser.new_page(viewport={"width": 800, "height": HEIGHT}, color_scheme=scheme)
         asked = []
         page.on("request", lambda request, asked=asked: asked.append(request.url))
         page.set_content(
             '<!doctype html><html lang="en"><head><title>n</title><meta name="color-scheme" '
-            f'content="light dark"></head><body><main><h1>n</h1>{render_card(reports("demo").result)}</main>'
+            f'content="light dark"></head><body><main><h1>n</h1>{render_card(result)}</main>'
         )
         assert fits(page)
         assert violations(page) == []
         assert asked == []
+        # However narrow the column, the longer bar is longer by as much as its figure.
+        drawn = page.eval_on_selector_all(
+            "span[style*='display:block']", "all => all.map(bar => bar.getBoundingClientRect().width)"
+        )
+        errors = [way.error.mean for way in result.comparison.ways if way.name in ("uniform", "chosen")]
+        assert drawn[1] / drawn[0] == pytest.approx(errors[1] / errors[0], abs=0.05)
         page.close()

@@ -95,6 +95,7 @@ def test_audit_twice_in_processes_of_their_own(tmp_path):
     assert "Contributors: accused, cannot tell, trusted; lowest quality first" in for_people.out
     assert "note: using column 'label' as label (guessed from its name)" in for_people.out
     assert f"Report: {tmp_path / 'second' / 'report.html'}" in for_people.out
+    assert f"What to relabel first: anml relabel {tmp_path / 'second'} --out FILE" in for_people.out
     assert names(tmp_path / "first") == FILES
     for name in FILES:
         assert digest(tmp_path / "first" / name) == digest(tmp_path / "second" / name), name
@@ -137,6 +138,8 @@ def test_demo_finds_the_bad_contributors_and_its_model_predicts(anml, tmp_path):
     assert (ran.code, ran.err) == (0, "")
     assert ran.seconds < 30
     assert f"Report: {run / 'report.html'}" in ran.out
+    assert f"What to relabel first: anml relabel {run} --out FILE" in ran.out
+    assert anml_process("relabel", run, "--top", 5, "--out", tmp_path / "look.csv").code == 0
     assert names(demo) == {"contributed.csv", "test.csv", "run"}
     assert names(run) == FILES | {"model"}
     worst = pl.read_csv(run / "contributors.csv").head(3)["contributor"].to_list()

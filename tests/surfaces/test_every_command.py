@@ -71,6 +71,14 @@ def sentence(ran) -> str:
     return ran.err.removeprefix("error: ").rstrip("\n")
 
 
+@pytest.mark.parametrize("words", groups(ROOT), ids=" ".join)
+def test_lists_of_commands_cut_no_sentence_short(run_anml, words):
+    """A terminal of eighty columns shows the first sentence of each command whole."""
+    lines = run_anml(*words, "--help").out.partition("Commands:")[2].splitlines()
+    assert len(lines) > 1
+    assert [line for line in lines if line.endswith("...")] == []
+
+
 @pytest.fixture(autouse=True)
 def empty(tmp_path, monkeypatch):
     """Every command runs in an empty folder, which must stay empty."""

@@ -361,8 +361,8 @@ class TestSize:
     def test_the_distribution_says_how_many_are_what(self):
         many = people(audited(n=2_000, people=MOST_SHOWN + 1), member_4=BLIND, member_3=UNSURE)
         html = render_report(many)
-        assert "1 is accused, 39 are trusted, and of 1 nothing can be told." in Page(html).words
-        assert "41 contributors: 1 accused, 1 of whom nothing can be told, 39 trusted." in html
+        assert "1 is accused, 39 are trusted, and 1 is left open." in Page(html).words
+        assert "41 contributors: 1 accused, 1 left open, 39 trusted." in html
 
     def test_few_rows_are_marked(self):
         page = Page(render_report(audited(n=40, people=8)))
@@ -373,6 +373,12 @@ def people(result, **verdicts):
     """The same result with other verdicts; who is not named is trusted."""
     named = [verdicts.get(name.replace("-", "_"), TRUSTED) for name in result.contributors["contributor"]]
     return replace(result, contributors=result.contributors.with_columns(verdict=pl.Series(named)))
+
+
+def believed(result, p_honest, quality_low):
+    """The same result with another belief of everybody."""
+    changed = {"p_honest": pl.lit(p_honest), "quality_low": pl.lit(quality_low)}
+    return replace(result, contributors=result.contributors.with_columns(**changed))
 
 
 def relabelled(result, who, label, suggested):
@@ -420,6 +426,20 @@ class TestWho:
         (said,) = told(accusations(people(result, member_4=CONTRADICTS)))
         assert said.startswith("member-4 contradicts the others (")
 
+    @pytest.mark.parametrize(
+        ("labels", "suggested", "says"),
+        [
+            ("aaaabbbbcc", "aaaabbbbab", "is mostly wrong when answering “c”"),
+            ("aaaabbbbab", "aaaabbbbcc", "is mostly wrong where the answer should be “c”"),
+        ],
+    )
+    def test_who_is_wrong_on_one_class_alone_is_told_so(self, result, labels, suggested, says):
+        found = people(result, member_4=CONTRADICTS)
+        one = found.samples.filter(contributor="member-4").head(10)
+        one = one.with_columns(label=pl.Series(list(labels)), suggested=pl.Series(list(suggested)))
+        (said,) = told(accusations(replace(found, samples=one)))
+        assert said.startswith(f"member-4 {says} (")
+
     def test_many_are_counted_not_listed(self):
         many = audited(n=3_000, people=60)
         everybody = many.contributors.with_columns(verdict=pl.lit(BLIND))
@@ -449,19 +469,32 @@ class TestWho:
         assert told(who(people(result))) == ["Nobody is accused."]
 
     def test_cannot_tell_is_said_by_name_and_with_what_would_help(self, result):
-        found = people(result, member_4=UNSURE)
-        said = "Cannot tell whether to trust 1 of 5 contributors: member-4."
+        found = believed(people(result, member_4=UNSURE), 0.6, 0.4)
+        said = "Cannot tell whether to trust 1 of 5 contributors: member-4 gives too little to judge by."
         assert told(who(found)) == ["Nobody is accused.", said]
-        assert todo(found)[-1] == f"For those who cannot be judged: {MORE_HELP}."
-        found = replace(found, help="ten known answers would tell")
+        assert todo(found)[-1] == f"To judge those left open, get {MORE_HELP}."
+        found = replace(found, help="ten known answers, would settle it")
         page = Page(render_report(found))
-        assert "For those who cannot be judged: ten known answers would tell." in page.words
+        assert "To judge those left open, get ten known answers." in page.words
         row = next(row for row in page.rows if row[0] == "member-4")
-        assert row[1] == UNSURE
+        assert row[1] == f"{UNSURE}too little to judge by"
+
+    @pytest.mark.parametrize(
+        ("p_honest", "quality_low", "says"),
+        [
+            (0.95, 0.9, "member-4 and member-3 label what the others cannot confirm"),
+            (0.5, 0.2, "member-4 and member-3 give too little to judge by"),
+            (0.02, 0.86, "member-4 and member-3 differ from the others, but most of their labels look right"),
+            (0.02, 0.34, "member-4 and member-3 differ from the others, but not surely enough to accuse"),
+        ],
+    )
+    def test_why_somebody_is_left_open(self, result, p_honest, quality_low, says):
+        found = believed(people(result, member_3=UNSURE, member_4=UNSURE), p_honest, quality_low)
+        assert told(cannot_tell(found)) == [f"Cannot tell whether to trust 2 of 5 contributors: {says}."]
 
     def test_cannot_tell_of_anybody(self, result):
         nobody = people(result, **{f"member_{i}": UNSURE for i in range(5)})
-        said = "Of none of the 5 contributors can it be told whether to trust them."
+        said = "Cannot tell whether to trust any of the 5 contributors."
         assert told(cannot_tell(nobody)) == [said]
 
     def test_who_is_honest_is_not_said_where_the_result_is_doubtful(self, result):
@@ -503,7 +536,7 @@ class TestWhatToDo:
     def test_a_doubtful_result_is_not_to_be_acted_on(self, result):
         doubt = replace(result, gate=Gate("doubtful", "two camps"), help="20 known labels would settle it")
         assert todo(doubt) == [
-            "20 known labels would settle it.",
+            "Get 20 known labels: that would settle it.",
             "Until then, do not drop, relabel or pay by this result.",
         ]
 

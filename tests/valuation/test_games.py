@@ -15,16 +15,10 @@ from anml.valuation.games import (
     evaluate,
     exactly,
     of_samples,
-    one_by_one,
     semivalue,
     shapley_weights,
     table_of,
 )
-
-
-def test_a_utility_of_one_coalition_can_be_given():
-    found = evaluate(one_by_one(lambda members: float(members.sum())), all_coalitions(3))
-    assert found.tolist() == [0, 1, 1, 2, 1, 2, 2, 3]
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])

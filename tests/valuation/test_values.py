@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from small_games import glove, noisy
 
 from anml.core.errors import InputError
-from anml.valuation.agarwal import payment, robust_shares
+from anml.valuation.agarwal import robust_shares
 from anml.valuation.banzhaf import banzhaf, exact_banzhaf
 from anml.valuation.beta_shapley import beta_shapley, exact_beta_shapley
 from anml.valuation.games import all_coalitions
 from anml.valuation.gtg_shapley import gtg_shapley
 from anml.valuation.influence import influence
-from anml.valuation.kang import contract, kang, opinion
+from anml.valuation.kang import kang, opinion
 from anml.valuation.regression import shapley_by_regression
 from anml.valuation.shapley import exact_shapley, shapley
 from anml.valuation.trak import trak
@@ -123,9 +123,7 @@ def test_bad_games_are_one_sentence(value, utility, count, budget, said):
         (lambda: trak(np.ones((1, 2, 3)), np.ones((1, 2)), np.ones((1, 1, 3))), "a ridge above 0"),
         (lambda: kang([[1.0]], [[1.0, 2.0]]), "round by round"),
         (lambda: opinion([-1.0], [0.0]), "not negative"),
-        (lambda: contract([2.0, 1.0], 1.0, 1.0), "rising order"),
         (lambda: robust_shares([1.0], [[2.0]]), r"numbers in \[0, 1\]"),
-        (lambda: payment(lambda bid: -bid, 1.0), "falls with the bid"),
         (lambda: gtg_shapley(np.ones((1, 2)), lambda some: some), "at least 2 clients"),
     ],
 )

@@ -17,10 +17,11 @@ from anml.core.checks import whole
 from anml.core.consensus import CLEAR
 from anml.core.errors import InputError, IntegrityError
 from anml.core.verdicts import ACCUSED
-from anml.intake.source import Source, read_source
+from anml.intake.source import Source, plain_source, read_source
 
 if TYPE_CHECKING:
     from anml.app.result import Audited
+    from anml.intake.tables import Table
 
 TOP = 200
 # What is said of each item to look at, beside its data.
@@ -107,6 +108,13 @@ def source_of(found: Found, folder: Path | None, data: Path | None) -> Source:
     if source.table.sha256 != about.get("sha256"):
         raise IntegrityError(f"{place} is not the file that the run was made of, or was changed since")
     return source
+
+
+def source_of_audit(result: "Audited", table: "Table | None") -> Source:
+    """The data of an audit in memory: the file that it came from, else the table that was given."""
+    if table is not None and "path" not in result.data:
+        return plain_source(table)
+    return source_of(of_result(result), None, None)
 
 
 def where_to_look(found: Found, top: int = TOP) -> Looking:

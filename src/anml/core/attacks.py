@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from anml.core.checks import Bools, Floats, Ints, as_ages, in_range
+from anml.core.checks import Bools, Floats, Ints, as_ages, as_marks, in_range
 from anml.core.errors import InputError
 
 
@@ -162,7 +162,7 @@ def split_identity(contributor: Any, which: Any, identities: int, rng: np.random
     array([2, 2, 1])
     """
     codes = np.array(contributor, dtype=np.int64)
-    marked = _marks(which, len(codes))
+    marked = as_marks("which", which, len(codes))
     if identities < 1:
         raise InputError(f"an attacker has at least 1 identity, got {identities}")
     attackers = np.unique(codes[marked])
@@ -184,7 +184,7 @@ def honest_first(contributor: Any, which: Any, share: float) -> Bools:
     array([False, False,  True,  True, False])
     """
     codes = np.asarray(contributor, dtype=np.int64)
-    marked = _marks(which, len(codes)).copy()
+    marked = as_marks("which", which, len(codes)).copy()
     in_range("share", share, 0, 1)
     for attacker in np.unique(codes[marked]):
         rows = np.flatnonzero(marked & (codes == attacker))
@@ -227,24 +227,14 @@ def _labels(y: Any, which: Any, classes: int) -> tuple[Ints, Bools]:
         raise InputError(f"a label can only be wrong among two classes or more, got {classes}")
     if labels.ndim != 1 or (len(labels) and not 0 <= labels.min() <= labels.max() < classes):
         raise InputError(f"labels must be one class code per sample, from 0 to {classes - 1}")
-    return labels, _marks(which, len(labels))
+    return labels, as_marks("which", which, len(labels))
 
 
 def _numbers(y: Any, which: Any) -> tuple[Floats, Bools]:
     values = np.array(y, dtype=np.float64)
     if values.ndim != 1 or not np.isfinite(values).all():
         raise InputError("numbers must be one finite value per sample")
-    return values, _marks(which, len(values))
-
-
-def _marks(which: Any, n: int) -> Bools:
-    marked = np.asarray(which)
-    if marked.shape != (n,) or marked.dtype != np.bool_:
-        raise InputError(
-            f"which must be one True or False per sample: {n} expected, "
-            f"got {marked.dtype} of shape {marked.shape}"
-        )
-    return marked
+    return values, as_marks("which", which, len(values))
 
 
 def _centres(x: Floats, y: Ints, classes: int) -> Floats:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from anml.core.checks import Bools, Floats, Ints, as_unit
+from anml.core.checks import Floats, Ints, as_marks, as_unit
 from anml.core.errors import InputError
 from anml.core.stats import wilson
 
@@ -75,7 +75,7 @@ def reliability(belief: Any, right: Any, bins: int = BINS) -> Reliability:
     >>> round(found.error, 6)  # (0.4 + 0.1) / 2
     0.25
     """
-    p, truth = as_unit("belief", belief), _marks(right)
+    p, truth = as_unit("belief", belief), as_marks("right", right)
     if len(p) != len(truth):
         raise InputError(f"right must be one True or False per belief: {len(p)} expected, got {len(truth)}")
     if bins < 1:
@@ -121,19 +121,10 @@ def ranking(belief: Any, right: Any) -> float:
     >>> ranking([0.9, 0.6, 0.4], [True, False, True])
     0.5
     """
-    p, truth = as_unit("belief", belief), _marks(right)
+    p, truth = as_unit("belief", belief), as_marks("right", right)
     good, bad = int(truth.sum()), int((~truth).sum())
     if not good or not bad:
         return float("nan")
     _, place, counts = np.unique(p, return_inverse=True, return_counts=True)
     ranks = (np.cumsum(counts) - (counts - 1) / 2)[place]
     return float((ranks[truth].sum() - good * (good + 1) / 2) / (good * bad))
-
-
-def _marks(right: Any) -> Bools:
-    marks = np.asarray(right)
-    if marks.ndim != 1 or marks.dtype != np.bool_:
-        raise InputError(
-            f"right must be one True or False per label, got {marks.dtype} of shape {marks.shape}"
-        )
-    return marks

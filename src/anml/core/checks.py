@@ -53,6 +53,17 @@ def as_unit(name: str, values: Any, n: int | None = None) -> Floats:
     return array
 
 
+def as_marks(name: str, values: Any, n: int | None = None) -> Bools:
+    """True or False for each sample."""
+    marks = np.asarray(values)
+    if marks.ndim != 1 or marks.dtype != np.bool_ or (n is not None and len(marks) != n):
+        expected = "" if n is None else f": {n} expected"
+        raise InputError(
+            f"{name} must be one True or False per sample{expected}, got {marks.dtype} of shape {marks.shape}"
+        )
+    return marks
+
+
 def as_ages(name: str, values: Any, n: int | None = None) -> Floats:
     """Return `values` as a vector of non-negative ages."""
     ages = as_vector(name, values, n)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from anml.core.checks import Bools, Floats, Ints, in_range
+from anml.core.checks import Floats, Ints, as_marks, in_range
 from anml.core.errors import InputError, UnknownNameError
 
 Range = tuple[float, float]
@@ -94,7 +94,7 @@ def draw_credentials(bad: Any, scenario: str | Scenario, rng: np.random.Generato
     >>> bool(v[0] >= 0.4), bool(v[1] <= 0.25), bool(r[1] <= 0.35)
     (True, True, True)
     """
-    chosen, marked = scenario_of(scenario), _marked(bad)
+    chosen, marked = scenario_of(scenario), as_marks("bad", bad)
     n = len(marked)
     coin_v, coin_r = rng.uniform(size=n), rng.uniform(size=n)
     v = np.where(marked, _drawn(chosen.bad_v, coin_v, rng), _drawn(chosen.honest_v, coin_v, rng))
@@ -114,7 +114,7 @@ def fake_credentials(
     r_range: Range = (0.65, 0.85),
 ) -> tuple[Floats, Floats]:
     """Let a share of the bad contributors replace their credentials by high ones."""
-    marked = _marked(bad)
+    marked = as_marks("bad", bad)
     in_range("share", share, 0, 1)
     faked = marked & (rng.uniform(size=len(marked)) < share)
     fake_v, fake_r = rng.uniform(*v_range, len(marked)), rng.uniform(*r_range, len(marked))
@@ -139,7 +139,7 @@ def correlated_credentials(
     >>> round(float(np.corrcoef(v * r, ~bad)[0, 1]), 6)
     0.5
     """
-    marked = _marked(bad)
+    marked = as_marks("bad", bad)
     in_range("correlation", rho, -1, 1)
     quality = _standard((~marked).astype(np.float64))
     noise = rng.normal(size=len(marked))
@@ -173,7 +173,7 @@ TIERS: tuple[Tier, ...] = (
 
 def assign_tiers(bad: Any, rng: np.random.Generator, tiers: tuple[Tier, ...] = TIERS) -> Ints:
     """Tier of each sample: 0 for bad ones, the others dealt evenly over the rest."""
-    marked = _marked(bad)
+    marked = as_marks("bad", bad)
     if len(tiers) < 2:
         raise InputError(f"tiers must hold the attackers and at least one other, got {len(tiers)}")
     tier = np.zeros(len(marked), dtype=np.int64)
@@ -193,15 +193,6 @@ def tiered_credentials(
 def _drawn(credential: Credential, coin: Floats, rng: np.random.Generator) -> Floats:
     having, lacking = rng.uniform(*credential.having, len(coin)), rng.uniform(*credential.lacking, len(coin))
     return np.where(coin < credential.share, having, lacking)
-
-
-def _marked(bad: Any) -> Bools:
-    marked = np.asarray(bad)
-    if marked.ndim != 1 or marked.dtype != np.bool_:
-        raise InputError(
-            f"bad must be one True or False per sample, got {marked.dtype} of shape {marked.shape}"
-        )
-    return marked
 
 
 def _standard(x: Floats) -> Floats:

@@ -180,14 +180,16 @@ def judge_contributors(
         verdict, false = [UNSURE] * labels.count, 0.0
     verdict = [name if sure else UNSURE for name, sure in zip(verdict, covered, strict=True)]
     people = Contributor(types, verdict, odds, quality, low, high, good, bad, false)
-    return replace(belief, contributors=people, help=what_would_help(people, told_by(labels.log_p, labels.y)))
+    helps = what_would_help(people, told_by(labels.log_p, labels.y), labels.size)
+    return replace(belief, contributors=people, help=helps)
 
 
-def what_would_help(people: Contributor, told: float) -> str | None:
+def what_would_help(people: Contributor, told: float, rows: Floats) -> str | None:
     """How many known labels, or second labels, would settle what cannot be told; None where all is settled.
 
     A known label tells an honest contributor from one who is right half of the time by so many nats; one in
-    a hundred may be misjudged. A second label tells as much less as it is right less surely.
+    a hundred may be misjudged. A second label tells as much less as it is right less surely: where that takes
+    more than the rows there are, by contributor, it is not spoken of.
     """
     open_ = np.flatnonzero([name == UNSURE for name in people.verdict])
     if not len(open_):
@@ -197,7 +199,7 @@ def what_would_help(people: Contributor, told: float) -> str | None:
     known = np.ceil((np.log(99) - np.abs(log_odds(people.types[open_, 0]))).clip(1.0) / nats).sum()
     second = np.ceil(known / max(told, 0.1))
     whom = f"{len(open_)} contributor{'s' if len(open_) > 1 else ''}"
-    return (
-        f"known labels for about {known:.0f} rows of {whom}, or a second label by others for about "
-        f"{second:.0f} of their items, would settle it"
-    )
+    needed = f"known labels for about {known:,.0f} rows of {whom}"
+    if second <= rows[open_].sum():
+        needed += f", or a second label by others for about {second:,.0f} of their items,"
+    return f"{needed} would settle it"

@@ -151,8 +151,8 @@ def standardise(x: Floats) -> Floats:
 def as_tensors(
     x: Array, y: Array, task: Task, device: str = "cpu"
 ) -> tuple[Tensor, Tensor, Callable[[Floats], Floats]]:
-    """Scaled features and targets, and how to put predictions back into the units of the labels."""
-    inputs = torch.as_tensor(standardise(np.asarray(x, dtype=np.float64)), dtype=torch.float32, device=device)
+    """Features, which are standardised already, and scaled targets; and predictions in the labels' units."""
+    inputs = torch.as_tensor(x, dtype=torch.float32, device=device)
     if task == "classification":
         return inputs, torch.as_tensor(np.asarray(y), dtype=torch.long, device=device), lambda z: z
     values = np.asarray(y, dtype=np.float64)

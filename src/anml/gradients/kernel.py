@@ -1,6 +1,6 @@
 """The kernel of `fused.py`, in Triton; imported only where there is a GPU."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 import triton
@@ -124,16 +124,3 @@ def _write(distance, counts, own, own_ok, bound, lists, count, ROOM: tl.constexp
     mine = tl.broadcast_to(tl.expand_dims(own, AXIS), distance.shape)
     place = tl.atomic_add(count + mine, 1, mask=near, sem="relaxed")
     tl.store(lists + mine * ROOM + place, distance, mask=near & (place < ROOM))
-
-
-def compiled(target: Any) -> Any:
-    """The kernel compiled for a GPU that need not be there: a check that it is sound."""
-    constants = {
-        "INPUTS": (64, 64), "DELTAS": (64, 0), "BIAS": (1.0, 0.0), "LAYERS": 2, "ROOM": 128, "BOTH": True,
-        "PRECISION": "tf32x3", "BLOCK": BLOCK, "STEP": STEP,
-    }  # fmt: skip
-    kinds = dict.fromkeys(("values", "norms", "bound", "lists"), "*fp32") | {"count": "*i32"}
-    sizes = dict.fromkeys(("row_start", "row_stop", "column_start", "column_stop", "width"), "i32")
-    signature = {**kinds, **sizes, **dict.fromkeys(constants, "constexpr")}
-    source = triton.compiler.ASTSource(fn=_tile, signature=signature, constexprs=constants)
-    return triton.compile(source, target=target, options={"num_warps": WARPS})

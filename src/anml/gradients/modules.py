@@ -57,17 +57,6 @@ class Reading:
     precision: torch.dtype | None = None
 
 
-def module_factors(
-    module: nn.Module, x: Any, y: Tensor, loss: str | SampleLoss, limit_bytes: int = EXPLICIT_BYTES
-) -> Factors:
-    """Exact factors of each sample's loss gradient in all trainable parameters of a module.
-
-    The module is put into evaluation mode for the pass and back after it, and no parameter or
-    gradient of it is changed.
-    """
-    return exact_factors(module, [Batch(x, y)], Reading(loss), len(y), limit_bytes)
-
-
 def exact_factors(
     module: nn.Module, batches: Iterable[Batch], reading: Reading, count: int | None,
     limit_bytes: int = EXPLICIT_BYTES,
@@ -274,18 +263,19 @@ def _as_batch(outputs: Any) -> Any:
 
 def _one(inputs: Any) -> Any:
     """A sample as a batch of one."""
-    return _each(inputs, lambda tensor: tensor.unsqueeze(0))
+    return each_tensor(inputs, lambda tensor: tensor.unsqueeze(0))
 
 
 def _rows(batch: Batch, rows: slice) -> Batch:
-    return Batch(_each(batch.inputs, lambda tensor: tensor[rows]), batch.target[rows])
+    return Batch(each_tensor(batch.inputs, lambda tensor: tensor[rows]), batch.target[rows])
 
 
-def _each(inputs: Any, change: Callable[[Tensor], Any]) -> Any:
+def each_tensor(inputs: Any, change: Callable[[Tensor], Any]) -> Any:
+    """Inputs with every tensor changed, in dicts and tuples as they came."""
     if isinstance(inputs, dict):
-        return {name: _each(value, change) for name, value in inputs.items()}
+        return {name: each_tensor(value, change) for name, value in inputs.items()}
     if isinstance(inputs, tuple | list):
-        return tuple(_each(value, change) for value in inputs)
+        return tuple(each_tensor(value, change) for value in inputs)
     return change(inputs) if isinstance(inputs, Tensor) else inputs
 
 

@@ -16,7 +16,7 @@ from anml.core.domain import Task
 from anml.core.profile import Profile, profile_of
 from anml.core.progress import Progress, ticker
 from anml.core.signals.quality import neighbours, quality
-from anml.gradients.crossfit import CrossFit, as_numpy, as_tensors, cross_fit
+from anml.gradients.crossfit import CrossFit, as_numpy, as_tensors, cross_fit, standardise
 from anml.gradients.factors import Factors, network_factors
 from anml.gradients.krum import krum_scores
 from anml.gradients.mlp import Data, initialise, losses, train
@@ -114,7 +114,7 @@ def score(
         Called with (what, done, of).
     """
     chosen = profile_of(profile)
-    inputs, targets, unscale = as_tensors(x, y, task, device)
+    inputs, targets, unscale = as_tensors(standardise(np.asarray(x, dtype=np.float64)), y, task, device)
     fit = cross_fit(
         inputs, targets, task, classes, groups, chosen.training(), seed, weight=weight, progress=progress
     )

@@ -9,7 +9,6 @@ from typing import Any
 import narwhals as nw
 import polars as pl
 
-from anml.core.checks import Ints
 from anml.core.errors import InputError
 from anml.intake.delimited import check_names, read_delimited
 from anml.intake.excel import read_excel
@@ -35,14 +34,11 @@ class Table:
         The file's name without folders, or "frame".
     sha256
         Of the file's bytes, or of a frame's names, kinds and values.
-    native
-        The user's own frame, when one was given.
     """
 
     frame: pl.DataFrame
     name: str
     sha256: str
-    native: Any | None = None
 
 
 def read_table(source: str | Path | Any, name: str = "data") -> Table:
@@ -66,20 +62,7 @@ def read_table(source: str | Path | Any, name: str = "data") -> Table:
         return _read_file(Path(source).expanduser(), name)
     frame = plain(_from_native(source, name))
     _check_size(frame, f"the {name} frame")
-    return Table(frame, "frame", fingerprint(frame), source)
-
-
-def to_native(frame: pl.DataFrame, like: Any | None, rows: Ints | None = None) -> Any:
-    """Give a frame back in the kind the user passed in; polars for None and for kinds we cannot make.
-
-    `rows` are the positions in `like` of the frame's rows: pandas then finds them under their own index.
-    """
-    if nw.dependencies.is_pandas_dataframe(like):
-        made = _to_pandas(frame)
-        return made if rows is None else made.set_axis(like.index.take(rows), axis=0)
-    if nw.dependencies.is_pyarrow_table(like):
-        return frame.to_arrow()
-    return frame
+    return Table(frame, "frame", fingerprint(frame))
 
 
 def _read_file(path: Path, name: str) -> Table:
@@ -181,12 +164,3 @@ def _from_pandas_column(series: Any, column: str) -> pl.Series:
         return pl.Series(column, values)
     except (TypeError, pl.exceptions.PolarsError):
         return pl.Series(column, [None if value is None else str(value) for value in values])
-
-
-def _to_pandas(frame: pl.DataFrame) -> Any:
-    try:
-        return frame.to_pandas()
-    except ModuleNotFoundError:
-        import pandas
-
-        return pandas.DataFrame({series.name: series.to_list() for series in frame.get_columns()})

@@ -15,7 +15,7 @@ from anml.lab.cases import Case
 from anml.lab.spec import Setting
 
 
-class _Told:
+class _Seen:
     """A case that is found again by what a method sees of it, so that no case is believed twice."""
 
     def __init__(self, setting: Setting, case: Case) -> None:
@@ -26,7 +26,7 @@ class _Told:
         self.name = digest.hexdigest()
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Told) and self.name == other.name
+        return isinstance(other, _Seen) and self.name == other.name
 
     def __hash__(self) -> int:
         return hash(self.name)
@@ -34,12 +34,12 @@ class _Told:
 
 def believed(setting: Setting, case: Case) -> Belief:
     """What is believed of the labels; the same case is assessed once."""
-    return _believed(_Told(setting, case))
+    return _believed(_Seen(setting, case))
 
 
 @lru_cache(maxsize=256)
-def _believed(told: _Told) -> Belief:
-    case, setting = told.case, told.setting
+def _believed(seen: _Seen) -> Belief:
+    case, setting = seen.case, seen.setting
     known = Known(
         contributor=case.contributor,
         item=case.item,

@@ -196,7 +196,7 @@ def entries(ledger: Ledger, connection: sa.Connection, pids: Iterable[str]) -> d
     known = loaded(Keys, connection).known
     records = {e.id: e for found in of(connection, pids).values() for e in found}
     return {
-        e.seq: Entry(records[e.seq], e.at, _signature(ledger, connection, e, known), e.body["paper"])
+        e.seq: Entry(records[e.seq], _signature(ledger, connection, e, known), e.body["paper"])
         for e in events(connection, [kinds.EVIDENCE])
         if e.seq in records
     }

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import polars as pl
 
 from anml.app.result import Audited
-from anml.core.verdicts import ACCUSED, BLIND, FALSE_DISCOVERIES, UNSURE
+from anml.core.verdicts import ACCUSED, BLIND, FALSE_DISCOVERIES, PROBABLY, UNSURE
 from anml.core.words import counted, listed
 from anml.surfaces.names import shortened
 
@@ -28,10 +28,29 @@ class Said(NamedTuple):
 
 
 class Deed(NamedTuple):
-    """What somebody does, said of one and of many."""
+    """What somebody does, said of one and of many, and as a note beside a verdict."""
 
     one: str
     many: str
+    short: str = ""
+
+
+UNCONFIRMED = Deed(
+    "labels what the others cannot confirm",
+    "label what the others cannot confirm",
+    "others cannot confirm it",
+)
+TOO_LITTLE = Deed("gives too little to judge by", "give too little to judge by", "too little to judge by")
+MOSTLY_RIGHT = Deed(
+    "differs from the others, but most of the labels look right",
+    "differ from the others, but most of their labels look right",
+    "unusual, but mostly right",
+)
+NOT_ENOUGH = Deed(
+    "differs from the others, but not surely enough to accuse",
+    "differ from the others, but not surely enough to accuse",
+    "unusual, not enough to accuse",
+)
 
 
 def who(result: Audited) -> list[Said]:
@@ -66,10 +85,38 @@ def cannot_tell(result: Audited) -> list[Said]:
     if not unsure:
         return []
     if len(unsure) == people:
-        return [Said("", f"Of none of the {people:,} contributors can it be told whether to trust them.")]
-    named = f": {_named(unsure)}" if len(unsure) <= MOST_NAMES else ""
-    told = f"Cannot tell whether to trust {len(unsure):,} of {people:,} contributors{named}."
-    return [Said("", told)]
+        return [Said("", f"Cannot tell whether to trust any of the {people:,} contributors.")]
+    told = f"Cannot tell whether to trust {len(unsure):,} of {people:,} contributors"
+    return [Said("", f"{told}: {_because(result)}." if len(unsure) <= MOST_NAMES else f"{told}.")]
+
+
+def _because(result: Audited) -> str:
+    """Who is neither trusted nor accused and why, one clause for all with the same reason."""
+    alike: dict[Deed, list[str]] = {}
+    for name, reason in open_reasons(result).items():
+        alike.setdefault(reason, []).append(name)
+    return "; ".join(
+        f"{_named(names)} {reason.one if len(names) == 1 else reason.many}" for reason, names in alike.items()
+    )
+
+
+def open_reasons(result: Audited) -> dict[str, Deed]:
+    """Why each of those who are neither trusted nor accused is left open."""
+    if result.contributors.is_empty():
+        return {}
+    unsure = result.contributors.filter(pl.col("verdict") == UNSURE)
+    return {
+        name: _left_open(p_honest, low)
+        for name, p_honest, low in unsure.select("contributor", "p_honest", "quality_low").iter_rows()
+    }
+
+
+def _left_open(p_honest: float, quality_low: float) -> Deed:
+    if p_honest >= PROBABLY:
+        return UNCONFIRMED
+    if p_honest >= 0.5:
+        return TOO_LITTLE
+    return MOSTLY_RIGHT if quality_low >= 0.5 else NOT_ENOUGH
 
 
 def deeds(result: Audited) -> dict[str, Deed]:
@@ -82,12 +129,13 @@ def deeds(result: Audited) -> dict[str, Deed]:
     usual = _most_common(theirs, "label") if classes else {}
     wrong = theirs.filter(pl.col("suggested") != pl.col("label")) if classes else theirs.clear()
     confused = _most_common(wrong, "suggested", "label") if classes else {}
+    errs = _errs_on(theirs) if classes else {}
     found = {}
     for name, verdict in accused.select("contributor", "verdict").iter_rows():
         if verdict == BLIND:
             found[name] = _without_looking(usual.get(name))
         else:
-            found[name] = _contradicts(confused.get(name))
+            found[name] = _contradicts(confused.get(name), errs.get(name))
     return found
 
 
@@ -111,12 +159,26 @@ def _without_looking(usual: tuple[float, list[str]] | None) -> Deed:
     )
 
 
-def _contradicts(confused: tuple[float, list[str]] | None) -> Deed:
+def _errs_on(rows: pl.DataFrame) -> dict[str, Deed]:
+    """Of those who are mostly right: the class on which they are not, as given or as it should be."""
+    looks_wrong = pl.col("suggested") != pl.col("label")
+    mostly = rows.filter(looks_wrong.mean().over("contributor") < 0.5)
+    worst: dict[str, tuple[int, Deed]] = {}
+    for column, when in (("label", "when answering"), ("suggested", "where the answer should be")):
+        more = mostly.group_by("contributor", column).agg(more=(2 * looks_wrong.cast(pl.Int64) - 1).sum())
+        for name, label, count in more.filter(pl.col("more") > 0).sort("more", column).iter_rows():
+            said = f"mostly wrong {when} {_quoted(label)}"
+            if count > worst.get(name, (0,))[0]:
+                worst[name] = (count, Deed(f"is {said}", f"are {said}"))
+    return {name: deed for name, (_, deed) in worst.items()}
+
+
+def _contradicts(confused: tuple[float, list[str]] | None, errs: Deed | None) -> Deed:
     """Name the right label and the one given in its place, where that is most of what is wrong."""
     if confused is not None and confused[0] > 0.5:
         right, given = (_quoted(label) for label in confused[1])
         return Deed(f"takes {right} for {given}", f"take {right} for {given}")
-    return Deed("contradicts the others", "contradict the others")
+    return errs or Deed("contradicts the others", "contradict the others")
 
 
 def _extent(result: Audited, names: Sequence[str]) -> str:

@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,7 +20,7 @@ from anml.surfaces.audit_options import (
     request_of,
     with_options,
 )
-from anml.surfaces.auditing import audit_data, in_slices, located, read_data
+from anml.surfaces.auditing import READ_BY, audit_data, in_slices, located, read_data
 from anml.surfaces.fail_if import Condition, condition_of, fail
 from anml.surfaces.run_argument import RunFolder
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 @with_options(*options_on(AUDIT))
 def audit(data: Data, **chosen: Any) -> None:
-    """Decide how far each row of a table can be trusted, and say why."""
+    """Say how far each row of a table can be trusted, and why."""
     condition, out = condition_of(chosen["fail_if"]), chosen["out"]
     sliced = in_slices(data, chosen)
     if out is not None and not sliced:
@@ -100,7 +101,7 @@ def demo(
     images: Annotated[bool, typer.Option("--images", help="Pictures that the program draws.")] = False,
     json: Json = False,
 ) -> None:
-    """Train on handwritten digits labelled by twelve made-up contributors, some of them bad."""
+    """Audit digits labelled by twelve made-up contributors. Some of them are bad; writes a report."""
     from anml.app.demo import demo_tables
     from anml.app.output import RECORD, check_folder, removed_on_error, write_frame
 
@@ -117,7 +118,8 @@ def demo(
     with removed_on_error(data, test):
         write_frame(contributed, data)
         write_frame(right, test)
-        _train(data, request_of(chosen), "mlp", {**chosen, "quiet": not sys.stderr.isatty()}, run)
+        read_as = {**dict.fromkeys(READ_BY), **chosen, "quiet": not sys.stderr.isatty()}
+        _train(data, request_of(chosen), "mlp", read_as, run, lambda made: located(made, data, read_as))
 
 
 def _demo_images(out: Path, data: Path, run: Path, seed: int, json: bool) -> None:
@@ -175,6 +177,8 @@ def _show(
     from anml.app.output import as_json
     from anml.app.result import run_record
     from anml.surfaces.console import print_audit
+    from anml.surfaces.tables import to_look_at
+    from anml.surfaces.todo import reason_for_doubt
 
     if json:
         record = run_record(result, command)
@@ -191,3 +195,5 @@ def _show(
     else:
         print(f"Wrote {', '.join(files)} to {out}")
         print(f"Report: {out / 'report.html'}")
+        if "path" in result.data and to_look_at(result).height and not reason_for_doubt(result):
+            print(f"What to relabel first: anml relabel {quote(str(out))} --out FILE")

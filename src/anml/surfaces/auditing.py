@@ -14,7 +14,6 @@ from anml.surfaces.audit_options import request_of
 if TYPE_CHECKING:
     from anml.app.result import Audited
     from anml.core.progress import Progress
-    from anml.intake.tables import Table
 
 # Columns, or questions, that readers of exports are told.
 READ_BY = ("label", "contributor", "item", "time")
@@ -25,7 +24,7 @@ class Done(NamedTuple):
     """What an audit found, and the table it read; None where that was read slice by slice."""
 
     result: "Audited"
-    table: "Table | None"
+    table: Any
 
 
 def audit_data(data: Any, chosen: Mapping[str, Any], shown: Shown) -> Done:

@@ -90,7 +90,7 @@ def datasette(
     ledger: LedgerUrl = None,
     json: Json = False,
 ) -> None:
-    """Write titles, descriptions, facets and queries for Datasette: datasette FILE --metadata OUT."""
+    """Describe a ledger for Datasette. Then: datasette FILE --metadata OUT."""
     import json as jsonlib
 
     from anml.app.ledgers import sqlite_file

@@ -33,7 +33,7 @@ def list_(
     keys: Keys = None,
     json: Json = False,
 ) -> None:
-    """List disputes, what was asked and answered, and for whom they wait."""
+    """List disputes: what was asked, answered, and who is next."""
     from anml.app.disputes import listed
     from anml.app.names import find_settlement, names_of
 
@@ -67,7 +67,7 @@ def open_(
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
-    """Freeze one contributor's held amount and ask for an answer; only before the window ends."""
+    """Open a dispute: the contributor's held amount waits. Only before the window ends."""
     from anml.app.disputes import open_dispute
     from anml.app.names import find_person, find_settlement
 
@@ -97,7 +97,7 @@ def answer(
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
-    """Answer a dispute with a reason; with an amount, a second person resolves it."""
+    """Answer a dispute with a reason. Where that moves an amount, a second person resolves it."""
     from anml.app.disputes import answer as answer_dispute
     from anml.app.names import find_person, find_settlement, names_of
     from anml.core.money import parse_amount
@@ -156,7 +156,7 @@ def reverse(
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
-    """Propose to take back an amount: held money first, then payable, which may go below zero."""
+    """Propose to take back an amount. Held money goes first, then payable, which may go below zero."""
     from anml.app.names import find_person, find_settlement, names_of
     from anml.app.steps import reverse as propose
     from anml.core.money import parse_amount

@@ -10,7 +10,7 @@ from anml.surfaces.audit_options import Json, Seed
 
 app = typer.Typer(
     name="federate",
-    help="Federated training that weighs clients' updates by q, v, r and T.",
+    help="Federated training that weighs clients' updates.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -18,7 +18,7 @@ app = typer.Typer(
 
 @app.callback()
 def federate() -> None:
-    """Federated training that weighs clients' updates by q, v, r and T."""
+    """Federated training that weighs clients' updates."""
 
 
 @app.command()
@@ -33,7 +33,7 @@ def demo(
     seed: Seed = 0,
     json: Json = False,
 ) -> None:
-    """Train on handwritten digits at ten clients, four of whom lie together, and write the report."""
+    """Train on digits at ten clients, four of whom lie together. Writes the report of all rounds."""
     from anml.app.federate import run_demo
     from anml.app.output import as_json, check_folder, write_run
     from anml.surfaces.progress import progress_shown

@@ -89,7 +89,7 @@ def distribution_figure(quality: Floats, kinds: Sequence[str]) -> str:
             figure.text(x + 0.025, y, named, va="center", color=QUIET, fontsize=10.5)
 
     low, middle, high = np.percentile(quality, (5, 50, 95))
-    words = {"accused": "accused", "unsure": "of whom nothing can be told", "trusted": "trusted"}
+    words = {"accused": "accused", "unsure": "left open", "trusted": "trusted"}
     sums = ", ".join(f"{int(counts[kind].sum()):,} {said}" for kind, said in words.items())
     text = (
         f"{len(quality):,} contributors: {sums}. Half of them have a quality above {middle:.2f}; nine of ten "

@@ -2,7 +2,7 @@
 
 import io
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,6 +22,12 @@ from anml.surfaces.ledger_common import (
     show,
     warn,
 )  # fmt: skip
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from anml.app.imports import Import, Imported
+    from anml.app.ledgers import Ledger
 
 
 def import_(
@@ -56,19 +62,11 @@ def import_(
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
-    """Take an export in: contributors, reviews, gold answers; and give its rows v and r."""
+    """Take an export in, and give its rows v and r. Contributors, reviews and gold answers go on record."""
     from anml.app.imports import Import, import_file
     from anml.app.policies import read_policy
-    from anml.app.spreadsheets import safe_for_spreadsheets
-    from anml.app.vouched import vouched_import
-    from anml.surfaces.evidence_page import evidence_page
 
-    if out is not None and out.suffix not in (".parquet", ".csv"):
-        raise InputError(f"the rows go to a .parquet or .csv file, got {out.name!r}")
-    # What cannot be written is said before anything is recorded.
-    for path in (out, report):
-        if path is not None:
-            check_place(path)
+    _check_places(out, report)
     chosen = {"label": label, "contributor": contributor, "item": item, "time": time, "doi": doi}
     request = Import(
         file, format, source, domain, chosen, retractions, agreement, read_policy(policy), names, by
@@ -78,23 +76,49 @@ def import_(
         if dry_run:
             out = report = None
         if report is not None:
-            vouched = vouched_import(book, found, domain, request.policy)
-            write_file(report, evidence_page(vouched, f"batch {found.batch[:16]}"))
+            _write_evidence(book, found, request, report)
     warn(found.warnings)
     if out is not None:
-        data = io.BytesIO()
-        if out.suffix == ".parquet":
-            found.rows.write_parquet(data)
-        else:
-            safe_for_spreadsheets(found.rows).write_csv(data)
-        write_file(out, data.getvalue())
+        _write_rows(found.rows, out)
+    _show(found, file.name, out, report, json)
+
+
+def _check_places(out: Path | None, report: Path | None) -> None:
+    """What cannot be written is said before anything is recorded."""
+    if out is not None and out.suffix not in (".parquet", ".csv"):
+        raise InputError(f"the rows go to a .parquet or .csv file, got {out.name!r}")
+    for path in (out, report):
+        if path is not None:
+            check_place(path)
+
+
+def _write_evidence(book: "Ledger", found: "Imported", request: "Import", report: Path) -> None:
+    from anml.app.vouched import vouched_import
+    from anml.surfaces.evidence_page import evidence_page
+
+    vouched = vouched_import(book, found, request.domain, request.policy)
+    write_file(report, evidence_page(vouched, f"batch {found.batch[:16]}"))
+
+
+def _write_rows(rows: "pl.DataFrame", out: Path) -> None:
+    from anml.app.spreadsheets import safe_for_spreadsheets
+
+    data = io.BytesIO()
+    if out.suffix == ".parquet":
+        rows.write_parquet(data)
+    else:
+        safe_for_spreadsheets(rows).write_csv(data)
+    write_file(out, data.getvalue())
+
+
+def _show(found: "Imported", name: str, out: Path | None, report: Path | None, json: bool) -> None:
     value = {
         "batch": found.batch, "format": found.format, "source": found.source, "rows": found.rows.height,
         "contributors": found.contributors, "new_evidence": found.evidence, "new_scores": found.scores,
         "warnings": found.warnings, "out": None if out is None else str(out),
     }  # fmt: skip
     lines = [
-        f"{found.rows.height} rows by {len(found.contributors)} contributors; {file.name} was read as "
+        f"{found.rows.height} rows by {len(found.contributors)} contributors; {name} was read as "
         f"{found.format}.",
         f"{found.evidence} new pieces of evidence, {found.scores} new scores. Batch {found.batch}",
     ]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 lab = typer.Typer(
     name="lab",
-    help="Reproduce the paper's tables and figures, beside its own numbers.",
+    help="Reproduce the paper's tables beside its own numbers.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -54,7 +54,7 @@ def run_(
     out: Annotated[Path, typer.Option(help="Folder of results.")] = Path("results"),
     as_json: AsJson = False,
 ) -> None:
-    """Run experiments; rows that are in the folder of results are not run again."""
+    """Run experiments. Rows that are in the folder of results are not run again."""
     from anml.lab.door import check_experiment
     from anml.lab.runner import available, processes, run
     from anml.lab.spec import catalogue, find
@@ -114,7 +114,7 @@ def report_(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write figures, summary.json and a page from the rows of earlier runs.
+    """Write figures and pages from the rows of earlier runs.
 
     Rows of experiments beyond the paper, in the folder `beyond`, get a page of their own, beyond.md. A folder
     with nothing but experiments of your own gets report.md.

@@ -22,9 +22,7 @@ from anml.surfaces.ledger_common import (
     show,
 )  # fmt: skip
 
-app = typer.Typer(
-    help="The record of who contributed, who vouched for it, and who earned what.", no_args_is_help=True
-)
+app = typer.Typer(help="The record of who contributed, vouched and earned what.", no_args_is_help=True)
 
 
 @app.command()
@@ -42,7 +40,7 @@ def init(
     payee_wait_days: Annotated[int, typer.Option(help="Days before new bank details are paid.")] = 3,
     json: Json = False,
 ) -> None:
-    """Make a new ledger with its keys, and you as its first member of staff with a key of your own."""
+    """Make a new ledger, with you as its first member of staff. It gets its keys, and you one of your own."""
     import getpass
 
     from anml.app.ledgers import make
@@ -133,7 +131,7 @@ def map_(
     keys: Keys = None,
     json: Json = False,
 ) -> None:
-    """Say which accounts are one person, here or in a CSV (source, account, contributor)."""
+    """Say which accounts are one person. Here, or in a CSV with source, account and contributor."""
     from anml.app.identity import map_accounts, read_identity_map
     from anml.app.names import find_person, names_of
 
@@ -171,7 +169,7 @@ def attest(
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
-    """Make a signed attestation, or verify some and record what they say."""
+    """Make a signed attestation, or verify and record some."""
     from anml.app.attest import sign_about, take_files
     from anml.app.names import names_of
 
@@ -202,7 +200,7 @@ def erase(
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
-    """Delete everything personal about a contributor; the books stay and still verify."""
+    """Delete all that is personal about a contributor. The books stay, and still verify."""
     from anml.app.erase import erase as forget
     from anml.app.names import find_person
 

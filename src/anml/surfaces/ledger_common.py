@@ -39,10 +39,6 @@ PolicyFile = Annotated[
     Path | None, typer.Option("--policy", help="TOML file that changes how evidence becomes v.")
 ]
 Domain = Annotated[str, typer.Option(help="Domain of the track record.")]
-Accounts = Annotated[
-    str | None, typer.Option("--source", help="Place the contributors' names belong to, in the ledger.")
-]
-TrackDomain = Annotated[str, typer.Option(help="Domain of the track record in the ledger.")]
 
 
 def place(url: str | None) -> str:

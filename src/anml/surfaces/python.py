@@ -9,16 +9,14 @@ import polars as pl
 
 from anml.app.files import write_file
 from anml.app.output import write_run
-from anml.app.relabel import TOP, of_result, of_run, source_of, where_to_look
+from anml.app.relabel import TOP, of_result, of_run, source_of, source_of_audit, where_to_look
 from anml.app.relabel_files import relabel_file
 from anml.app.result import Audited
 from anml.core.domain import Gate, Recipe
 from anml.core.profile import Profile
-from anml.intake.source import plain_source
-from anml.intake.tables import Table, to_native
-from anml.predictors.embed import Embed
 from anml.surfaces.audit_options import BY_NAME, documented
 from anml.surfaces.auditing import audit_data
+from anml.surfaces.native import to_native
 from anml.surfaces.progress import progress_shown
 from anml.surfaces.report import render_card, render_report
 from anml.surfaces.summary import summary
@@ -42,7 +40,7 @@ class Audit:
         Everything, as `anml.app.audit.Audited`.
     """
 
-    def __init__(self, result: Audited, like: Any = None, table: Table | None = None) -> None:
+    def __init__(self, result: Audited, like: Any = None, table: Any = None) -> None:
         self.result = result
         self.table = table
         self._like = like
@@ -83,9 +81,7 @@ class Audit:
         """
         looking = where_to_look(of_result(self.result), top)
         if path is not None:
-            source = plain_source(self.table) if self.table is not None else None
-            if source is None or "path" in self.result.data:
-                source = source_of(of_result(self.result), None, None)
+            source = source_of_audit(self.result, self.table)
             place = self.result.data.get("path")
             text = relabel_file(looking, source, None if place is None else Path(place), format)
             write_file(Path(path), text)
@@ -147,7 +143,7 @@ def audit(
     key: str | None = None,
     image: str | None = None,
     text: str | None = None,
-    embed: str | Embed | None = None,
+    embed: str | Callable[[list[Any]], Any] | None = None,
     cache: str | Path | None = None,
     device: str = "auto",
     engine: str | None = None,
@@ -155,7 +151,7 @@ def audit(
     out: str | Path | None = None,
     progress: bool | Callable[[str, int, int], None] | None = None,
 ) -> Audit:
-    """Decide how far each row of a table can be trusted, and say why.
+    """Say how far each row of a table can be trusted, and why.
 
     Parameters
     ----------

@@ -6,7 +6,7 @@ from typing import Any
 
 from anml.app.value import Valued, ValueRequest, value_data
 from anml.app.value_output import check_value_folder, write_value
-from anml.intake.tables import to_native
+from anml.surfaces.native import to_native
 from anml.surfaces.progress import progress_shown
 
 

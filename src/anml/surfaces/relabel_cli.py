@@ -33,7 +33,7 @@ def relabel(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Write the items to look at first, most to gain first, or apply the answers."""
+    """List what to relabel first, or apply the answers. Most to gain comes first."""
     if apply is not None:
         _apply(run, apply, data, test, out, json)
         return

@@ -30,7 +30,7 @@ def show_(
     keys: Keys = None,
     json: Json = False,
 ) -> None:
-    """Every contributor's r with its interval, and what newcomers need."""
+    """Show everybody's r with its interval. Of newcomers also what they need."""
     from dataclasses import asdict
 
     from anml.app.names import names_of
@@ -115,7 +115,7 @@ def add(
     keys: Keys = None,
     json: Json = False,
 ) -> None:
-    """Record the held-out quality of a run; it weighs a quarter of a gold answer."""
+    """Record the held-out quality of a run. It weighs a quarter of a gold answer."""
     from anml.app.run_scores import add_run
 
     with opened(ledger, keys, sign, by) as book:
@@ -134,7 +134,7 @@ def trust(
     keys: Keys = None,
     json: Json = False,
 ) -> None:
-    """Follow who verified whom from a trusted set (EigenTrust), and show what it counts for in r."""
+    """Follow who verified whom from a trusted set. By EigenTrust, with what it counts for in r."""
     from anml.app.names import names_of
     from anml.app.policies import read_policy
     from anml.app.trust import trust_graph
@@ -160,7 +160,7 @@ def reviewer(
     keys: Keys = None,
     json: Json = False,
 ) -> None:
-    """Propose that somebody's reviews count: they are trusted beforehand then. Somebody else confirms it."""
+    """Propose that somebody's reviews count. They are trusted beforehand then; somebody else confirms it."""
     from anml.app.names import find_person, names_of
     from anml.app.trust import name_reviewer
 

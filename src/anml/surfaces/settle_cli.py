@@ -30,86 +30,79 @@ if TYPE_CHECKING:
     from anml.app.settle import Terms
 
 
+# Options of `anml settle` alone.
+Run = Annotated[
+    Path | None,
+    typer.Argument(help="Folder of a run to settle, or latest.", show_default=False, callback=newest),
+]
+Pool = Annotated[str | None, typer.Option(help="Amount to share, such as 10000 or 0.50.")]
+PerLabel = Annotated[
+    str | None, typer.Option(help="Pay this for each label that counts, such as 0.05, in place of a pool.")
+]
+Currency = Annotated[str | None, typer.Option(help="Three letters, such as EUR.")]
+Project = Annotated[str, typer.Option(help="Name of the project, for statements; the data's without.")]
+Approve = Annotated[str | None, typer.Option(help="Approve this drafted settlement, or the latest.")]
+Release = Annotated[str | None, typer.Option(help="Release what this one, or the latest, holds.")]
+Withdraw = Annotated[str | None, typer.Option(help="Take back this draft.")]
+Supersedes = Annotated[
+    str | None, typer.Option(help="The settlement of these rows to replace, or the latest.")
+]
+Weight = Annotated[str | None, typer.Option(help="product, p_correct, equal or blend.")]
+Volume = Annotated[str, typer.Option(help="Pay grows with rows to this power, above 0 and up to 1.")]
+MinShare = Annotated[str, typer.Option(help="Smallest share of a contributor who is not new.")]
+MaxShare = Annotated[str, typer.Option(help="Largest share of one contributor.")]
+Newcomers = Annotated[str, typer.Option(help="Largest share of all newcomers together.")]
+AcceptDoubtful = Annotated[
+    str | None, typer.Option(help="Why to settle a run that is doubtful; goes on record.")
+]
+Multiplier = Annotated[
+    Path | None, typer.Option(help="CSV with contributor and value, such as Shapley values.")
+]
+WindowDays = Annotated[int, typer.Option(help="Days in which a contributor may dispute.")]
+AccountsAt = Annotated[
+    str | None, typer.Option(help="Place the run's contributor names belong to; any that knows them.")
+]
+Manifest = Annotated[Path | None, typer.Option(help="Write the frozen manifest here.")]
+
+
 def settle(
-    run: Annotated[
-        Path | None,
-        typer.Argument(help="Folder of a run to settle, or latest.", show_default=False, callback=newest),
-    ] = None,
-    pool: Annotated[str | None, typer.Option(help="Amount to share, such as 10000 or 0.50.")] = None,
-    per_label: Annotated[
-        str | None,
-        typer.Option(help="Pay this for each label that counts, such as 0.05, in place of a pool."),
-    ] = None,
-    currency: Annotated[str | None, typer.Option(help="Three letters, such as EUR.")] = None,
-    project: Annotated[
-        str, typer.Option(help="Name of the project, for statements; the data's without.")
-    ] = "",
-    by: By = None,
-    approve: Annotated[
-        str | None, typer.Option(help="Approve this drafted settlement, or the latest.")
-    ] = None,
-    release: Annotated[str | None, typer.Option(help="Release what this one, or the latest, holds.")] = None,
-    withdraw: Annotated[str | None, typer.Option(help="Take back this draft.")] = None,
-    supersedes: Annotated[
-        str | None, typer.Option(help="The settlement of these rows to replace, or the latest.")
-    ] = None,
-    sign: Sign = None,
-    weight: Annotated[str | None, typer.Option(help="product, p_correct, equal or blend.")] = None,
-    volume: Annotated[
-        str, typer.Option(help="Pay grows with rows to this power, above 0 and up to 1.")
-    ] = "1",
-    min_share: Annotated[str, typer.Option(help="Smallest share of a contributor who is not new.")] = "0",
-    max_share: Annotated[str, typer.Option(help="Largest share of one contributor.")] = "1",
-    newcomers: Annotated[str, typer.Option(help="Largest share of all newcomers together.")] = "0.2",
-    accept_doubtful: Annotated[
-        str | None, typer.Option(help="Why to settle a run that is doubtful; goes on record.")
-    ] = None,
-    multiplier: Annotated[
-        Path | None, typer.Option(help="CSV with contributor and value, such as Shapley values.")
-    ] = None,
-    window_days: Annotated[int, typer.Option(help="Days in which a contributor may dispute.")] = 14,
-    source: Annotated[
-        str | None, typer.Option(help="Place the run's contributor names belong to; any that knows them.")
-    ] = None,
-    manifest: Annotated[Path | None, typer.Option(help="Write the frozen manifest here.")] = None,
-    domain: Domain = "default",
-    policy: PolicyFile = None,
-    ledger: LedgerUrl = None,
-    keys: Keys = None,
-    dry_run: DryRun = False,
+    run: Run = None, pool: Pool = None, per_label: PerLabel = None, currency: Currency = None,
+    project: Project = "", by: By = None, approve: Approve = None, release: Release = None,
+    withdraw: Withdraw = None, supersedes: Supersedes = None, sign: Sign = None, weight: Weight = None,
+    volume: Volume = "1", min_share: MinShare = "0", max_share: MaxShare = "1", newcomers: Newcomers = "0.2",
+    accept_doubtful: AcceptDoubtful = None, multiplier: Multiplier = None, window_days: WindowDays = 14,
+    source: AccountsAt = None, manifest: Manifest = None, domain: Domain = "default",
+    policy: PolicyFile = None, ledger: LedgerUrl = None, keys: Keys = None, dry_run: DryRun = False,
     json: Json = False,
-) -> None:
-    """Share a pool by a run's weights: draft, then --approve by a second person, then --release."""
+) -> None:  # fmt: skip
+    """Share a pool by a run's weights. Draft first, then --approve by a second person, then --release."""
     from anml.app.names import find_settlement
     from anml.app.policies import read_policy
 
     steps = [name for name in (run, approve, release, withdraw) if name is not None]
+    if len(steps) > 1:
+        raise InputError("one step at a time: a run, --approve, --release or --withdraw")
     with opened(ledger, keys, sign, by) as book:
-        if not steps:
-            _list(book, json)
-            return
-        if len(steps) > 1:
-            raise InputError("one step at a time: a run, --approve, --release or --withdraw")
         if release is not None:
             sid = find_settlement(book, release, "posted")
             _release(book, sid, by, domain, read_policy(policy), dry_run, json)
-            return
-        if approve is not None:
+        elif approve is not None:
             _approve(book, find_settlement(book, approve, "drafted"), by, dry_run, json)
-            return
-        if withdraw is not None:
+        elif withdraw is not None:
             _withdraw(book, find_settlement(book, withdraw, "drafted"), by, dry_run, json)
-            return
-        if (pool is None) == (per_label is None) or currency is None or run is None:
-            raise InputError("give the run with --currency, and --pool or --per-label")
-        shares = (volume, min_share, max_share, newcomers)
-        old = None if supersedes is None else find_settlement(book, supersedes)
-        terms = _terms(pool or "0", currency, by, weight, shares, window_days, source, domain, old)
-        terms = replace(
-            terms, multipliers=_multipliers(multiplier), policy=read_policy(policy), accept=accept_doubtful,
-            project=project, rate=_rate(per_label),
-        )  # fmt: skip
-        _draft(book, run, terms, manifest, dry_run, json)
+        elif run is None and pool is None and per_label is None:
+            _list(book, json)
+        elif run is None:
+            raise InputError("name the run whose rows are to be paid: a folder, or latest")
+        else:
+            shares = (volume, min_share, max_share, newcomers)
+            old = None if supersedes is None else find_settlement(book, supersedes)
+            terms = _terms((pool, per_label), currency, by, weight, shares, window_days, source, domain, old)
+            terms = replace(
+                terms, multipliers=_multipliers(multiplier), policy=read_policy(policy),
+                accept=accept_doubtful, project=project,
+            )  # fmt: skip
+            _draft(book, run, terms, manifest, dry_run, json)
 
 
 def _rate(text: str | None) -> int:
@@ -122,19 +115,27 @@ def _rate(text: str | None) -> int:
 
 
 def _terms(
-    pool: str, currency: str, by: str | None, weight: str | None, shares: tuple[str, str, str, str],
-    window_days: int, source: str | None, domain: str, supersedes: str | None,
+    paid: tuple[str | None, str | None], currency: str | None, by: str | None, weight: str | None,
+    shares: tuple[str, str, str, str], window_days: int, source: str | None, domain: str,
+    supersedes: str | None,
 ) -> "Terms":  # fmt: skip
+    """What is drafted, of a pool or a rate per label; one of the two is given."""
     from anml.app.settle import Terms
     from anml.core.money import parse_amount
     from anml.core.settle import Rules, parts
 
+    pool, per_label = paid
+    if (pool is None) == (per_label is None) or currency is None:
+        raise InputError("give the run with --currency, and --pool or --per-label")
     volume, *bounds = shares
     low, high, cap = (
         parts(name, text) for name, text in zip(("min-share", "max-share", "newcomers"), bounds, strict=True)
     )
     rules = Rules(volume=volume, min_share=low, max_share=high, newcomer_cap=cap)
-    return Terms(parse_amount(pool), currency, by, weight, rules, window_days, source, domain, supersedes)
+    terms = Terms(
+        parse_amount(pool or "0"), currency, by, weight, rules, window_days, source, domain, supersedes
+    )
+    return replace(terms, rate=_rate(per_label))
 
 
 def _draft(

@@ -18,7 +18,7 @@ def new(
     out: Annotated[Path | None, typer.Option(help="Where the private key goes; default NAME.pem.")] = None,
     json: Json = False,
 ) -> None:
-    """Make a key for yourself; give the public part, which is printed, to somebody of the staff."""
+    """Make a key for yourself. Give the public part, which is printed, to somebody of the staff."""
     from anml.app.steps import new_member
 
     who, path, public = new_member(name, out)
@@ -43,7 +43,7 @@ def add(
     keys: Keys = None,
     json: Json = False,
 ) -> None:
-    """Bring in a member of staff; from the third on, somebody else confirms it."""
+    """Bring in a member of staff. From the third on, somebody else confirms it."""
     from anml.app.steps import add_member
 
     with opened(ledger, keys, sign, by) as book:
@@ -124,7 +124,7 @@ def confirm(
     keys: Keys = None,
     json: Json = False,
 ) -> None:
-    """Give the second person's word to what somebody else proposed."""
+    """Confirm, as the second person, what somebody proposed."""
     from anml.app.names import names_of
     from anml.app.steps import confirm_all, confirmable, drop_all, waiting
     from anml.core.identifiers import staff_id

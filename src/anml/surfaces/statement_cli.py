@@ -1,7 +1,7 @@
 """`anml statement` and `anml payout`: what people get to see, and what banks get to do."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -45,15 +45,7 @@ def statement(
     keys: Keys = None,
     json: Json = False,
 ) -> None:
-    """Write a statement for each contributor of a settlement, or check one."""
-    from anml.app.exports import statements_csv
-    from anml.app.keys import public_key as own_key
-    from anml.app.names import find_person, find_settlement, names_of
-    from anml.app.policies import read_policy
-    from anml.app.statement import build, sign
-    from anml.core.money import show_money
-    from anml.surfaces.statement_html import statement_html, write_bundle
-
+    """Write everybody's statement of a settlement, or check one."""
     if verify is not None:
         _verify(verify, public_key, ledger, keys, json)
         return
@@ -63,20 +55,62 @@ def statement(
         if folder is not None:
             check_place(folder / "statements.csv")
     with opened(ledger, keys) as book:
-        settlement = find_settlement(book, settlement, "posted")
-        chosen = None if contributor is None else [find_person(book, text) for text in contributor]
-        made = build(book, settlement, chosen, domain, read_policy(policy))
-        names = names_of(book)
-        signed = {pid: sign(book, item) for pid, item in made.items()} if out or bundle else {}
-        public = own_key(book)
-    if out is not None:
+        _make(book, settlement, contributor, domain, policy, Places(out, bundle), json)
+
+
+class Places(NamedTuple):
+    """Where statements go: a folder for all of them, and one with a bundle each."""
+
+    out: Path | None
+    bundle: Path | None
+
+
+def _make(
+    book: "Ledger", wanted: str, contributor: list[str] | None, domain: str, policy: Path | None,
+    places: Places, json: bool,
+) -> None:  # fmt: skip
+    """Statements of a settlement, written where asked, and shown."""
+    from anml.app.names import find_person, find_settlement, names_of
+    from anml.app.policies import read_policy
+    from anml.app.statement import build
+
+    settlement = find_settlement(book, wanted, "posted")
+    chosen = None if contributor is None else [find_person(book, text) for text in contributor]
+    made = build(book, settlement, chosen, domain, read_policy(policy))
+    _write(book, made, places)
+    value = {
+        "settlement": settlement,
+        "statements": list(made.values()),
+        "out": None if places.out is None else str(places.out),
+        "bundle": None if places.bundle is None else str(places.bundle),
+    }
+    lines = _table(made, names_of(book))
+    lines += [f"Wrote {len(made)} statements to {places.out}"] if places.out else []
+    if places.bundle:
+        lines.append(f"Wrote {len(made)} bundles to {places.bundle}; in each: python verify.py")
+    show(json, value, lines)
+
+
+def _write(book: "Ledger", made: dict[str, dict[str, Any]], places: Places) -> None:
+    from anml.app.exports import statements_csv
+    from anml.app.keys import public_key
+    from anml.app.statement import sign
+    from anml.surfaces.statement_html import statement_html, write_bundle
+
+    signed = {pid: sign(book, item) for pid, item in made.items()} if any(places) else {}
+    if places.out is not None:
         for pid, item in made.items():
-            write_file(out / f"{pid}.json", signed[pid])
-            write_file(out / f"{pid}.html", statement_html(item))
-        write_file(out / "statements.csv", statements_csv(made.values()))
-    if bundle is not None:
+            write_file(places.out / f"{pid}.json", signed[pid])
+            write_file(places.out / f"{pid}.html", statement_html(item))
+        write_file(places.out / "statements.csv", statements_csv(made.values()))
+    if places.bundle is not None:
         for pid, item in made.items():
-            write_bundle(bundle / pid, item, signed[pid], public)
+            write_bundle(places.bundle / pid, item, signed[pid], public_key(book))
+
+
+def _table(made: dict[str, dict[str, Any]], names: dict[str, str]) -> list[str]:
+    from anml.core.money import show_money
+
     currency = next(iter(made.values()))["currency"] if made else ""
     rows = [
         (
@@ -88,16 +122,7 @@ def statement(
         for pid, s in made.items()
     ]
     head = ("contributor", "kept", f"gross {currency}", "held", "released", "paid", "identifier")
-    value = {
-        "settlement": settlement,
-        "statements": list(made.values()),
-        "out": None if out is None else str(out),
-        "bundle": None if bundle is None else str(bundle),
-    }
-    lines = columns(head, sorted(rows))
-    lines += [f"Wrote {len(made)} statements to {out}"] if out else []
-    lines += [f"Wrote {len(made)} bundles to {bundle}; in each: python verify.py"] if bundle else []
-    show(json, value, lines)
+    return columns(head, sorted(rows))
 
 
 def _verify(path: Path, public_key: str | None, url: str | None, keys: Path | None, json: bool) -> None:
@@ -155,29 +180,21 @@ def payout(
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
-    """Pay what was released: make a batch, then record what was paid or came back."""
-    from anml.app.names import find_batch, find_person, names_of
-    from anml.app.payout import close, create, load, read_payer, write_files
+    """Pay what was released. Make a batch, then record what was paid or came back."""
+    from anml.app.names import names_of
+    from anml.app.payout import create, read_payer, write_files
     from anml.core.money import parse_amount
 
     if paid and failed:
         raise InputError("one thing at a time: --paid or --failed")
+    if failed and not contributor:
+        raise InputError("say with --contributor whose payment came back")
     with opened(ledger, keys, sign, by) as book:
         if paid or failed:
-            if failed and not contributor:
-                raise InputError("say with --contributor whose payment came back")
-            chosen = None if contributor is None else [find_person(book, text) for text in contributor]
-            name = find_batch(book, str(paid or failed))
-            done = close(book, name, chosen, paid=bool(paid), by=by, dry_run=dry_run)
-            value = done._asdict() | {"total": done.total}
-            _show_batch(value, done.payments, done.currency, names_of(book), json)
+            _close(book, str(paid or failed), contributor, bool(paid), by, dry_run, json)
             return
         if batch and out is not None and not currency:
-            again = load(book, find_batch(book, batch))
-            payer = read_payer(debtor) if rail == "pain001" else None
-            files = list(map(str, write_files(book, again, payer, out)))
-            value = again.batch._asdict() | {"total": again.batch.total, "files": files}
-            _show_batch(value, again.batch.payments, again.batch.currency, names_of(book), json)
+            _again(book, batch, read_payer(debtor) if rail == "pain001" else None, out, json)
             return
         if not (currency or batch):
             _list_batches(book, json)
@@ -196,6 +213,30 @@ def payout(
         names = names_of(book)
     value = made.batch._asdict() | {"total": made.batch.total, "left_out": made.left_out, "dry_run": dry_run}
     _show_batch(value | {"files": files}, made.batch.payments, currency, names, json, made.left_out)
+
+
+def _close(
+    book: "Ledger", batch: str, contributor: list[str] | None, paid: bool, by: str | None, dry_run: bool,
+    json: bool,
+) -> None:  # fmt: skip
+    """Record that payments of a batch were made, or came back."""
+    from anml.app.names import find_batch, find_person, names_of
+    from anml.app.payout import close
+
+    chosen = None if contributor is None else [find_person(book, text) for text in contributor]
+    done = close(book, find_batch(book, batch), chosen, paid=paid, by=by, dry_run=dry_run)
+    _show_batch(done._asdict() | {"total": done.total}, done.payments, done.currency, names_of(book), json)
+
+
+def _again(book: "Ledger", batch: str, payer: Any, out: Path, json: bool) -> None:
+    """Write the files of an earlier batch again."""
+    from anml.app.names import find_batch, names_of
+    from anml.app.payout import load, write_files
+
+    found = load(book, find_batch(book, batch))
+    files = list(map(str, write_files(book, found, payer, out)))
+    value = found.batch._asdict() | {"total": found.batch.total, "files": files}
+    _show_batch(value, found.batch.payments, found.batch.currency, names_of(book), json)
 
 
 def _show_batch(

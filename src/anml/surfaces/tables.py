@@ -10,7 +10,7 @@ import polars as pl
 from anml.app.result import Audited
 from anml.core.stats import mean_interval, wilson
 from anml.core.verdicts import BLIND, CONTRADICTS, TRUSTED, UNSURE
-from anml.surfaces.accused import chance, deeds
+from anml.surfaces.accused import chance, deeds, open_reasons
 from anml.surfaces.names import shortened
 
 # Contributors on the page as it opens, and those that its search finds; contributors.csv has everybody.
@@ -51,7 +51,8 @@ def contributor_table(result: Audited) -> Listing:
     if frame.is_empty():
         return Listing([])
     errors = _absolute_errors(result) if result.task == "regression" else {}
-    does = {name: deed.one for name, deed in deeds(result).items()}
+    said = deeds(result) if result.doubtful is not None else {**deeds(result), **open_reasons(result)}
+    does = {name: deed.short or deed.one for name, deed in said.items()}
     rows = [_contributor(row, result, errors, does) for row in frame.iter_rows(named=True)]
     return Listing(rows, result.contributors.height - frame.height)
 

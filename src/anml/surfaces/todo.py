@@ -8,9 +8,10 @@ from anml.core.words import counted
 from anml.surfaces.tables import to_look_at
 
 # What would help where the model has nothing to say of it; others' labels are no news where there are some.
-OPEN = "For those who cannot be judged"
-HELP = "right labels for some of their rows would tell"
-MORE_HELP = "right labels for some of their rows, or labels of the same items by others, would tell"
+HELP = "right labels for some of their rows"
+MORE_HELP = "right labels for some of their rows, or labels of the same items by others"
+# How the model ends what it says of it.
+SETTLES = " would settle it"
 
 
 class Gain(NamedTuple):
@@ -25,11 +26,15 @@ class Gain(NamedTuple):
 def todo(result: Audited) -> list[str]:
     """What to do, most useful first, in sentences."""
     if reason_for_doubt(result):
-        first = _sentence(result.help) or "Right labels for some rows of both sides would settle it."
-        return [first, "Until then, do not drop, relabel or pay by this result."]
+        needed = _needed(result) or "right labels for some rows of both sides"
+        return [
+            f"Get {needed}: that would settle it.",
+            "Until then, do not drop, relabel or pay by this result.",
+        ]
     said = _checks(result)
     if result.help or _unsure(result):
-        said.append(f"{OPEN}: {(result.help or (MORE_HELP if result.items is None else HELP)).rstrip('.')}.")
+        needed = _needed(result) or (MORE_HELP if result.items is None else HELP)
+        said.append(f"To judge those left open, get {needed}.")
     return said
 
 
@@ -87,5 +92,7 @@ def _unsure(result: Audited) -> bool:
     return not result.contributors.is_empty() and bool((result.contributors["verdict"] == UNSURE).any())
 
 
-def _sentence(text: str | None) -> str:
-    return f"{text[:1].upper()}{text[1:].rstrip('.')}." if text else ""
+def _needed(result: Audited) -> str:
+    """What to get, of what the model says would help; a second label is no news where items have some."""
+    needed = (result.help or "").rstrip(".").removesuffix(SETTLES).rstrip(",")
+    return needed if result.items is None else needed.partition(", or a second label")[0]

@@ -46,7 +46,7 @@ def value(
     ] = None,
     **chosen: Any,
 ) -> None:
-    """Say what each contributor is worth to a model; `anml settle` takes it as a multiplier."""
+    """Say what each contributor is worth to a model. `anml settle` takes it as a multiplier."""
     from anml.app.output import as_json
     from anml.app.value import ValueRequest, value_data
     from anml.app.value_output import check_value_folder, write_value

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from anml.app.compare import Compared, Comparison
 from anml.app.result import Audited
 from anml.core.words import listed
-from anml.surfaces.todo import sampled
+from anml.surfaces.todo import reason_for_doubt, sampled
 
 BRANCHES = {
     "uniform": "All rows count alike",
@@ -50,6 +50,8 @@ def change_of(result: Audited) -> Change:
     said = [f"{against_uniform(uniform, chosen, result.gate.branch)}."]
     if comparison.on != "test data":
         said.append("Counted against the labels as given, wrong ones included; real errors differ.")
+        if reason_for_doubt(result):
+            said.append("As the result is doubtful, do not quote this figure.")
     if better := advice(comparison, result.gate.branch):
         said.append(better)
     most = max(uniform.error.mean, chosen.error.mean) or 1.0
@@ -64,7 +66,8 @@ def _why_not(result: Audited) -> str:
     if sampled(result):
         return "Models are not compared where rows are judged slice by slice."
     if not result.columns.features and "embeddings" not in result.data:
-        return "There are no features to train a model on, only labels."
+        rest = "labels and predictions" if "predictions" in result.data else "labels"
+        return f"There are no features to train a model on, only {rest}."
     return "No model was trained with and without: the comparison was switched off."
 
 

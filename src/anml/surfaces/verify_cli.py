@@ -21,7 +21,7 @@ def verify(
     keys: Keys = None,
     json: Json = False,
 ) -> None:
-    """Replay every entry by the rules it was written by; with an older checkpoint also that it only grew."""
+    """Replay every entry by the rules it was written by. An older checkpoint shows that it only grew."""
     from anml.app.verify import verify_files
 
     if proof is not None:
@@ -101,7 +101,7 @@ def watch(
     keys: Keys = None,
     json: Json = False,
 ) -> None:
-    """Hold the log against every checkpoint in a folder and add one of now; exits with 1 where it differs."""
+    """Hold the log against the checkpoints in a folder. Adds one of now; exits with 1 where it differs."""
     import time
 
     from anml.app.verify import watch as look

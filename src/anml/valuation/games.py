@@ -62,11 +62,6 @@ def evaluate(utility: Utility, coalitions: Bools) -> Floats:
     return found
 
 
-def one_by_one(utility: Callable[[Bools], float]) -> Utility:
-    """A utility of many coalitions from one of a single coalition."""
-    return lambda coalitions: np.array([utility(members) for members in coalitions], dtype=np.float64)
-
-
 def all_coalitions(count: int) -> Bools:
     """Every coalition; bit i of a row's position says whether player i is in it.
 

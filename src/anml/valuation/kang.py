@@ -1,4 +1,4 @@
-"""Reputation and contracts of workers: Kang, Xiong, Niyato, Xie and Zhang, IEEE IoT Journal 2019."""
+"""Reputation of workers: Kang, Xiong, Niyato, Xie and Zhang, IEEE IoT Journal 2019."""
 
 from typing import Any, NamedTuple
 
@@ -66,37 +66,3 @@ def kang(
     fading = recent ** np.arange(len(right) - 1, -1, -1)
     found = opinion(fading @ right, punished * (fading @ wrong), uncertain)
     return np.asarray(found.belief + gamma * found.uncertainty)
-
-
-def contract(types: Any, cost: float, value: float, shares: Any = None) -> tuple[Floats, Floats]:
-    """What each type of worker is asked for and paid, so that it is best off with its own line.
-
-    A worker of type theta (low first) loses cost * effort / theta; `value * sqrt(effort)` is what effort is
-    worth to the buyer. Only the lowest type is held to nothing; every other is paid for not posing as the
-    type below (incentive compatibility). Returns efforts and payments.
-
-    Examples
-    --------
-    >>> effort, paid = contract([1.0, 2.0], cost=1.0, value=2.0)
-    >>> bool(effort[1] > effort[0]), paid.round(2).tolist()[0] == effort.round(2).tolist()[0]
-    (True, True)
-    """
-    theta = as_vector("types", types)
-    if (theta <= 0).any() or (np.diff(theta) <= 0).any():
-        raise InputError("types must be above zero and in rising order")
-    part = np.full(len(theta), 1 / len(theta)) if shares is None else as_vector("shares", shares, len(theta))
-    if (part <= 0).any():
-        raise InputError("shares of types must be above zero")
-    in_range("cost", cost, 0, np.inf, open_low=True, open_high=True)
-    above = np.r_[np.cumsum(part[::-1])[::-1][1:], 0.0]
-    gap = np.r_[1 / theta[:-1] - 1 / theta[1:], 0.0]
-    # What one more unit of effort costs the buyer: the worker's own cost, and the rent of every type above.
-    price = cost * (1 / theta + above / part * gap)
-    effort = np.square(value / (2 * price))
-    # Where types below would be asked for more than those above, both are asked for the same.
-    effort = np.maximum.accumulate(effort)
-    paid = np.empty_like(effort)
-    paid[0] = cost * effort[0] / theta[0]
-    for line in range(1, len(theta)):
-        paid[line] = paid[line - 1] + cost * (effort[line] - effort[line - 1]) / theta[line]
-    return effort, paid

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import narwhals as nw
@@ -11,7 +12,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, IterableDataset, SequentialSampler
 
 from anml.core.errors import InputError
-from anml.gradients.modules import Batch
+from anml.gradients.modules import Batch, each_tensor
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class _Cut(NamedTuple):
     def __iter__(self) -> Iterator[Any]:
         for start in range(0, len(self.y), self.batch):
             rows = slice(start, start + self.batch)
-            yield _each(self.x, lambda tensor, rows=rows: tensor[rows]), self.y[rows]
+            yield each_tensor(self.x, itemgetter(rows)), self.y[rows]
 
 
 def _check_order(loader: DataLoader[Any], y: Any) -> None:
@@ -96,15 +97,7 @@ def _placed(batch: Batch, device: torch.device) -> Batch:
     target = _tensor(batch.target)
     # Classes of a NumPy array are often of a narrower kind than torch's losses take.
     narrow = target.dtype in (torch.int8, torch.int16, torch.int32, torch.uint8)
-    return Batch(_each(batch.inputs, move), move(target.long() if narrow else target))
-
-
-def _each(x: Any, change: Any) -> Any:
-    if isinstance(x, dict):
-        return {name: _each(value, change) for name, value in x.items()}
-    if isinstance(x, tuple | list):
-        return tuple(_each(value, change) for value in x)
-    return change(x) if isinstance(x, Tensor) else x
+    return Batch(each_tensor(batch.inputs, move), move(target.long() if narrow else target))
 
 
 def _tensor(values: Any) -> Tensor:

@@ -25,6 +25,5 @@ class Entry(NamedTuple):
     """A record as a report shows it: with the state of its signature, and the envelope's SHA-256."""
 
     record: Evidence
-    recorded: str
     signature: str
     envelope: str

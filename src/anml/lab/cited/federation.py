@@ -12,7 +12,7 @@ from anml.aggregate.recess import abnormality
 from anml.core.checks import Array, Floats
 from anml.federated.clients import Clients, Training
 from anml.gradients.mlp import Shape, initialise
-from anml.lab.cited.trials import Told
+from anml.lab.cited.trials import Seen
 
 ROUNDS, STEPS, BATCH, HIDDEN = 15, 10, 32, (64, 32)
 # Rounds that a client's score is the mean of: all, since a model that has converged tells little.
@@ -24,7 +24,7 @@ class Round(NamedTuple):
     number: int
     model: Tensor
     updates: Array
-    told: Told
+    seen: Seen
     clients: Clients
     training: Training
 
@@ -48,26 +48,26 @@ class Trained:
     rounds: list[Round] = field(default_factory=list)
 
 
-def shape_of(told: Told) -> Shape:
+def shape_of(seen: Seen) -> Shape:
     """The network that all clients train."""
-    return Shape(told.x.shape[1], HIDDEN, told.classes)
+    return Shape(seen.x.shape[1], HIDDEN, seen.classes)
 
 
-def training_of(told: Told) -> Training:
+def training_of(seen: Seen) -> Training:
     """About as many steps a round whatever the number of rows."""
-    largest = int(np.bincount(told.contributor).max())
+    largest = int(np.bincount(seen.contributor).max())
     return Training(max(1, round(STEPS / -(-largest // BATCH))), BATCH)
 
 
-def federate(told: Told, rule: Callable[[Round], Answer], *, keep: bool = False) -> Trained:
+def federate(seen: Seen, rule: Callable[[Round], Answer], *, keep: bool = False) -> Trained:
     """Run all rounds; with `keep` the rounds are returned too."""
-    shape, training = shape_of(told), training_of(told)
-    clients = Clients.of(told.x, told.y, told.contributor, shape)
-    model = initialise(shape, [told.seed]).flat[0]
+    shape, training = shape_of(seen), training_of(seen)
+    clients = Clients.of(seen.x, seen.y, seen.contributor, shape)
+    model = initialise(shape, [seen.seed]).flat[0]
     scores, weights, kept = [], [], []
     for number in range(ROUNDS):
-        updates = sent(told, clients, model, number, training)
-        at = Round(number, model, updates, told, clients, training)
+        updates = sent(seen, clients, model, number, training)
+        at = Round(number, model, updates, seen, clients, training)
         answer = rule(at)
         scores.append(answer.scores)
         weights.append(answer.weights)
@@ -76,32 +76,32 @@ def federate(told: Told, rule: Callable[[Round], Answer], *, keep: bool = False)
     return Trained(model, shape, np.mean(scores, axis=0), np.mean(weights, axis=0), kept)
 
 
-def sent(told: Told, clients: Clients, model: Tensor, number: int, training: Training) -> Array:
+def sent(seen: Seen, clients: Clients, model: Tensor, number: int, training: Training) -> Array:
     """Updates as they arrive: what training gives, and noise as long from those who only pretend."""
-    seeds = [told.seed + 1_000 * number + client for client in range(clients.count)]
+    seeds = [seen.seed + 1_000 * number + client for client in range(clients.count)]
     updates = clients.updates(model, seeds, training)
-    if told.noise_updates.any():
-        rng = np.random.default_rng([told.seed, number])
-        usual = float(np.median(np.linalg.norm(updates[~told.noise_updates], axis=1)))
-        noise = rng.normal(size=(int(told.noise_updates.sum()), updates.shape[1]))
-        updates[told.noise_updates] = usual * noise / np.linalg.norm(noise, axis=1, keepdims=True)
+    if seen.noise_updates.any():
+        rng = np.random.default_rng([seen.seed, number])
+        usual = float(np.median(np.linalg.norm(updates[~seen.noise_updates], axis=1)))
+        noise = rng.normal(size=(int(seen.noise_updates.sum()), updates.shape[1]))
+        updates[seen.noise_updates] = usual * noise / np.linalg.norm(noise, axis=1, keepdims=True)
     return updates
 
 
 def server_update(at: Round, x: Any, y: Any) -> Array:
     """What the server's own training on a set changes."""
     alone = Clients.of(np.asarray(x), np.asarray(y), np.zeros(len(y), dtype=np.int64), at.clients.shape)
-    return np.asarray(alone.updates(at.model, [at.told.seed + at.number], at.training)[0])
+    return np.asarray(alone.updates(at.model, [at.seen.seed + at.number], at.training)[0])
 
 
 def probed(at: Round) -> Floats:
     """How abnormal each client's reply is to a probe: its own update made the model, half as long."""
     probes = 0.5 * at.updates
     begin = at.model + torch.as_tensor(probes)
-    seeds = [at.told.seed + 500 + 1_000 * at.number + client for client in range(at.clients.count)]
+    seeds = [at.seen.seed + 500 + 1_000 * at.number + client for client in range(at.clients.count)]
     replies = at.clients.updates(begin, seeds, at.training)
-    if at.told.noise_updates.any():
-        rng = np.random.default_rng([at.told.seed, at.number, 1])
-        some = at.told.noise_updates
+    if at.seen.noise_updates.any():
+        rng = np.random.default_rng([at.seen.seed, at.number, 1])
+        some = at.seen.noise_updates
         replies[some] = rng.normal(size=replies[some].shape) * replies[~some].std()
     return abnormality(probes, replies)

@@ -11,7 +11,7 @@ from anml.core.calibration import ranking
 from anml.core.checks import Array, Bools, Floats
 from anml.gradients.mlp import Data, Networks, Shape, initialise, predict, train
 from anml.lab.cited.names import MEASURES
-from anml.lab.cited.trials import Told, Truth
+from anml.lab.cited.trials import Seen, Truth
 from anml.lab.spec import Setting
 
 
@@ -37,31 +37,33 @@ class Outcome:
     weights: Floats | None = None
 
 
-def top_contributors(told: Told, scores: Floats) -> Bools:
+def top_contributors(seen: Seen, scores: Floats) -> Bools:
     """Rows of all contributors but the worst, as many as there are attackers."""
-    dropped = np.argsort(scores, kind="stable")[: told.malicious]
-    return np.asarray(~np.isin(told.contributor, dropped))
+    dropped = np.argsort(scores, kind="stable")[: seen.malicious]
+    return np.asarray(~np.isin(seen.contributor, dropped))
 
 
-def top_rows(told: Told, scores: Floats) -> Bools:
+def top_rows(seen: Seen, scores: Floats) -> Bools:
     """The rows with the best scores, of every class at least one: all but the attackers' share."""
-    count = round(len(scores) * (1 - told.malicious / told.clients))
+    count = round(len(scores) * (1 - seen.malicious / seen.clients))
     kept = np.zeros(len(scores), dtype=bool)
     kept[np.argsort(-scores, kind="stable")[:count]] = True
     return kept
 
 
-def final_models(told: Told, kept: Sequence[Bools], setting: Setting) -> list[Callable[[Any], Array]]:
+def final_models(seen: Seen, kept: Sequence[Bools], setting: Setting) -> list[Callable[[Any], Array]]:
     """The common model trained on each choice of rows: all of them as one program."""
     if not kept:
         return []
-    shape = Shape(told.x.shape[1], setting.hidden, told.classes)
-    networks = initialise(shape, [told.seed] * len(kept))
+    shape = Shape(seen.x.shape[1], setting.hidden, seen.classes)
+    networks = initialise(shape, [seen.seed] * len(kept))
     weight = torch.as_tensor(np.stack(kept), dtype=torch.float32)
     data = Data.shared(
-        torch.as_tensor(told.x, dtype=torch.float32), torch.as_tensor(told.y, dtype=torch.long), weight
+        torch.as_tensor(seen.x, dtype=torch.float32),
+        torch.as_tensor(seen.y, dtype=torch.long),
+        weight,
     )
-    seeds = [told.seed] * len(kept)
+    seeds = [seen.seed] * len(kept)
     train(networks, data, "classification", seeds, epochs=setting.epochs, batch=setting.batch)
     return [_predictor(networks.pick([place])) for place in range(len(kept))]
 
@@ -75,7 +77,7 @@ def _predictor(network: Networks) -> Callable[[Any], Array]:
 
 
 def measured(
-    told: Told, truth: Truth, outcome: Outcome, predicts: Callable[[Any], Array]
+    seen: Seen, truth: Truth, outcome: Outcome, predicts: Callable[[Any], Array]
 ) -> dict[str, float]:
     """Every measure of a system; NaN where it says nothing, or there is nothing to measure."""
     found = dict.fromkeys(MEASURES, float("nan"))
@@ -87,7 +89,7 @@ def measured(
         found["precision"] = 100 * float((rows * ~truth.wrong).sum() / rows.sum())
     if outcome.scores is not None:
         width = float(np.ptp(outcome.scores))
-        unit = (outcome.scores - outcome.scores.min()) / width if width > 0 else np.full(told.clients, 0.5)
+        unit = (outcome.scores - outcome.scores.min()) / width if width > 0 else np.full(seen.clients, 0.5)
         found["ranked"] = ranking(unit, ~truth.bad)
         positive = np.maximum(outcome.scores, 0.0)
         if positive.sum() > 0:

@@ -24,11 +24,11 @@ from anml.core.checks import Floats
 from anml.federated.clients import predicted
 from anml.lab.cited.federation import Answer, Round, Trained, federate, probed, server_update
 from anml.lab.cited.outcome import Outcome
-from anml.lab.cited.trials import Told, Truth
+from anml.lab.cited.trials import Seen, Truth
 
 
-def _outcome(told: Told, trained: Trained, *, says: bool = True) -> Outcome:
-    weights = trained.weights[told.contributor] / np.bincount(told.contributor)[told.contributor]
+def _outcome(seen: Seen, trained: Trained, *, says: bool = True) -> Outcome:
+    weights = trained.weights[seen.contributor] / np.bincount(seen.contributor)[seen.contributor]
     return Outcome(
         partial(predicted, trained.shape, trained.model),
         scores=trained.scores if says else None,
@@ -36,76 +36,78 @@ def _outcome(told: Told, trained: Trained, *, says: bool = True) -> Outcome:
     )
 
 
-def _run(told: Told, rule: Callable[[Round], Any], *, says: bool = True) -> Outcome:
+def _run(seen: Seen, rule: Callable[[Round], Any], *, says: bool = True) -> Outcome:
     def answer(at: Round) -> Answer:
         found = rule(at)
         return Answer(found.update, found.scores, found.weights)
 
-    return _outcome(told, federate(told, answer), says=says)
+    return _outcome(seen, federate(seen, answer), says=says)
 
 
-def _f(told: Told, name: str) -> int:
+def _f(seen: Seen, name: str) -> int:
     """The number of attackers that a rule is told: at most what it can stand."""
-    return min(told.malicious, int(STANDS[name](told.clients)))
+    return min(seen.malicious, int(STANDS[name](seen.clients)))
 
 
-def fedavg(told: Told) -> Outcome:
+def fedavg(seen: Seen) -> Outcome:
     """The mean of all updates."""
-    return _run(told, lambda at: mean_rule.mean(at.updates, at.clients.counts()), says=False)
+    return _run(seen, lambda at: mean_rule.mean(at.updates, at.clients.counts()), says=False)
 
 
-def oracle(told: Told, truth: Truth) -> Outcome:
+def oracle(seen: Seen, truth: Truth) -> Outcome:
     """The mean of honest clients' updates: the bound for rules."""
 
     def honest(at: Round) -> Aggregated:
         return mean_rule.mean(at.updates, at.clients.counts() * ~truth.bad)
 
-    return _run(told, honest, says=False)
+    return _run(seen, honest, says=False)
 
 
-def krum(told: Told) -> Outcome:
+def krum(seen: Seen) -> Outcome:
     """Krum."""
-    return _run(told, lambda at: krum_rule.krum(at.updates, _f(told, "krum")))
+    return _run(seen, lambda at: krum_rule.krum(at.updates, _f(seen, "krum")))
 
 
-def multi_krum(told: Told) -> Outcome:
+def multi_krum(seen: Seen) -> Outcome:
     """Multi-Krum."""
-    return _run(told, lambda at: multi_krum_rule.multi_krum(at.updates, _f(told, "multi-krum")))
+    return _run(seen, lambda at: multi_krum_rule.multi_krum(at.updates, _f(seen, "multi-krum")))
 
 
-def median(told: Told) -> Outcome:
+def median(seen: Seen) -> Outcome:
     """Coordinate-wise median."""
-    return _run(told, lambda at: median_rule.median(at.updates))
+    return _run(seen, lambda at: median_rule.median(at.updates))
 
 
-def trimmed_mean(told: Told) -> Outcome:
+def trimmed_mean(seen: Seen) -> Outcome:
     """Coordinate-wise trimmed mean."""
-    return _run(told, lambda at: trimmed_rule.trimmed_mean(at.updates, _f(told, "trimmed-mean")))
+    return _run(seen, lambda at: trimmed_rule.trimmed_mean(at.updates, _f(seen, "trimmed-mean")))
 
 
-def bulyan(told: Told) -> Outcome:
+def bulyan(seen: Seen) -> Outcome:
     """Bulyan."""
-    return _run(told, lambda at: bulyan_rule.bulyan(at.updates, _f(told, "bulyan")))
+    return _run(seen, lambda at: bulyan_rule.bulyan(at.updates, _f(seen, "bulyan")))
 
 
-def fltrust(told: Told) -> Outcome:
+def fltrust(seen: Seen) -> Outcome:
     """FLTrust with the server's clean set."""
     return _run(
-        told, lambda at: fltrust_rule.fltrust(at.updates, server_update(at, told.root_x, told.root_y))
+        seen,
+        lambda at: fltrust_rule.fltrust(at.updates, server_update(at, seen.root_x, seen.root_y)),
     )
 
 
-def fltrust_own(told: Told) -> Outcome:
+def fltrust_own(seen: Seen) -> Outcome:
     """FLTrust whose server has no clean set, and takes rows of an attacker in good faith."""
-    mine = np.flatnonzero(told.liars[told.contributor])[: len(told.root_y)]
+    mine = np.flatnonzero(seen.liars[seen.contributor])[: len(seen.root_y)]
     return _run(
-        told, lambda at: fltrust_rule.fltrust(at.updates, server_update(at, told.x[mine], told.y[mine]))
+        seen,
+        lambda at: fltrust_rule.fltrust(at.updates, server_update(at, seen.x[mine], seen.y[mine])),
     )
 
 
-def recess(told: Told) -> Outcome:
+def recess(seen: Seen) -> Outcome:
     """RECESS: a probe of every client in every round, trust carried on."""
-    trust: Floats = np.zeros(told.clients)
+    trust: Floats = np.zeros(seen.clients)
 
     def rule(at: Round) -> Aggregated:
         nonlocal trust
@@ -113,30 +115,30 @@ def recess(told: Told) -> Outcome:
         trust = found.scores
         return found
 
-    return _run(told, rule)
+    return _run(seen, rule)
 
 
-def weighted(told: Told) -> Outcome:
+def weighted(seen: Seen) -> Outcome:
     """Ours: q v r T, by the product."""
-    v, r = told.by_client(told.v), told.by_client(told.r)
+    v, r = seen.by_client(seen.v), seen.by_client(seen.r)
 
     def rule(at: Round) -> weighted_rule.Weighed:
-        rng = np.random.default_rng([told.seed, at.number])
+        rng = np.random.default_rng([seen.seed, at.number])
         return weighted_rule.weighted(at.updates, v, r, recipe="multiplicative", rng=rng)
 
-    return _run(told, rule)
+    return _run(seen, rule)
 
 
-def believed(told: Told) -> Outcome:
+def believed(seen: Seen) -> Outcome:
     """Ours: P(honest) from updates, credentials and the rounds before."""
-    v, r = told.by_client(told.v), told.by_client(told.r)
-    before: Floats = np.zeros(told.clients)
+    v, r = seen.by_client(seen.v), seen.by_client(seen.r)
+    before: Floats = np.zeros(seen.clients)
 
     def rule(at: Round) -> believed_rule.Believed:
         nonlocal before
-        rng = np.random.default_rng([told.seed, at.number])
+        rng = np.random.default_rng([seen.seed, at.number])
         found = believed_rule.believed(at.updates, v, r, before=before, rng=rng)
         before = believed_rule.remembered(before, found.nats)
         return found
 
-    return _run(told, rule)
+    return _run(seen, rule)

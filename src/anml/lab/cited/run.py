@@ -16,7 +16,7 @@ from anml.gradients.threads import one_thread_for_tables, threads
 from anml.lab.cells import wanted
 from anml.lab.cited.outcome import Outcome, final_models, measured
 from anml.lab.cited.systems import decided
-from anml.lab.cited.trials import Told, make_trial
+from anml.lab.cited.trials import Seen, make_trial
 from anml.lab.spec import Experiment, Setting
 
 
@@ -42,53 +42,53 @@ def run_trial(
     experiment: Experiment, setting: Setting, trial: int, methods: list[str]
 ) -> dict[str, dict[str, float]]:
     """Measures of every method on one trial; the common model is trained for all of them at once."""
-    told, truth = make_trial(setting, trial, experiment.seed)
+    seen, truth = make_trial(setting, trial, experiment.seed)
     outcomes: dict[str, Outcome] = {}
     seconds: dict[str, float] = {}
     recipes = {name: experiment.methods[name] for name in methods if name in experiment.methods}
     if recipes:
         start = time.process_time()
-        judged = _judged(told)
+        judged = _judged(seen)
         shared = time.process_time() - start
         for name, recipe in recipes.items():
-            outcomes[name], seconds[name] = _weighed(told, judged, recipe), shared
+            outcomes[name], seconds[name] = _weighed(seen, judged, recipe), shared
     for name in methods:
         if name not in recipes:
             start = time.process_time()
-            outcomes[name] = decided(name, told, truth)
+            outcomes[name] = decided(name, seen, truth)
             seconds[name] = time.process_time() - start
     common = [name for name, outcome in outcomes.items() if outcome.predict is None]
-    kept = [_rows(told, outcomes[name]) for name in common]
-    models = dict(zip(common, final_models(told, kept, setting), strict=True))
+    kept = [_rows(seen, outcomes[name]) for name in common]
+    models = dict(zip(common, final_models(seen, kept, setting), strict=True))
     return {
         name: {
-            **measured(told, truth, outcome, outcome.predict or models[name]),
+            **measured(seen, truth, outcome, outcome.predict or models[name]),
             "seconds": seconds[name],
         }
         for name, outcome in outcomes.items()
     }
 
 
-def _rows(told: Told, outcome: Outcome) -> Any:
-    return np.ones(len(told.y), dtype=bool) if outcome.kept is None else outcome.kept
+def _rows(seen: Seen, outcome: Outcome) -> Any:
+    return np.ones(len(seen.y), dtype=bool) if outcome.kept is None else outcome.kept
 
 
-def _judged(told: Told) -> Assessment:
+def _judged(seen: Seen) -> Assessment:
     """One assessment for all recipes: q, credentials, and what the contributor model believes."""
-    policy = Policy(RECIPES["guarded"], PROFILES["default"], Decay(0.0), ColdStart(0.4, 0), told.seed % 2**31)
-    known = Known(told.contributor, None, told.v, told.r)
-    return assess(told.x, told.y, "classification", told.classes, known, policy)
+    policy = Policy(RECIPES["guarded"], PROFILES["default"], Decay(0.0), ColdStart(0.4, 0), seen.seed % 2**31)
+    known = Known(seen.contributor, None, seen.v, seen.r)
+    return assess(seen.x, seen.y, "classification", seen.classes, known, policy)
 
 
-def _weighed(told: Told, judged: Assessment, recipe: Recipe) -> Outcome:
+def _weighed(seen: Seen, judged: Assessment, recipe: Recipe) -> Outcome:
     if recipe.combine == "uniform":
-        return Outcome(kept=np.ones(len(told.y), dtype=bool))
-    found = with_every_class(weigh_signals(judged.signals, recipe), told.y, judged.belief.p_correct)
+        return Outcome(kept=np.ones(len(seen.y), dtype=bool))
+    found = with_every_class(weigh_signals(judged.signals, recipe), seen.y, judged.belief.p_correct)
     people = judged.belief.contributors
     if recipe.combine == "evidence" and people is not None:
         # Codes are sorted as names are: 0, 1, 10, 11, ...
-        order = np.argsort([str(code) for code in range(told.clients)])
-        scores = np.empty(told.clients)
+        order = np.argsort([str(code) for code in range(seen.clients)])
+        scores = np.empty(seen.clients)
         scores[order] = people.quality
         return Outcome(kept=found.kept, scores=scores)
-    return Outcome(kept=found.kept, scores=told.by_client(found.w))
+    return Outcome(kept=found.kept, scores=seen.by_client(found.w))

@@ -11,20 +11,20 @@ import numpy as np
 
 from anml.lab.cited import rules, training, values
 from anml.lab.cited.outcome import Outcome
-from anml.lab.cited.trials import Told, Truth
+from anml.lab.cited.trials import Seen, Truth
 
 
 class System(NamedTuple):
     """A system: what it does, what it needs beside updates or rows, and where it comes from."""
 
-    run: Callable[[Told], Outcome]
+    run: Callable[[Seen], Outcome]
     kind: str
     needs: str
     reference: str
 
 
-def _oracle(told: Told, truth: Truth) -> Outcome:
-    return Outcome(kept=~truth.wrong & ~truth.bad[told.contributor], scores=(~truth.bad).astype(np.float64))
+def _oracle(seen: Seen, truth: Truth) -> Outcome:
+    return Outcome(kept=~truth.wrong & ~truth.bad[seen.contributor], scores=(~truth.bad).astype(np.float64))
 
 
 SYSTEMS: dict[str, System] = {
@@ -58,13 +58,16 @@ SYSTEMS: dict[str, System] = {
     "GLISTER": System(training.glister, "training", "a clean server set, f", "Killamsetty et al. 2021"),
 }
 # Bounds that are told who is bad.
-BOUNDS: dict[str, Callable[[Told, Truth], Outcome]] = {"oracle": _oracle, "federated oracle": rules.oracle}
+BOUNDS: dict[str, Callable[[Seen, Truth], Outcome]] = {
+    "oracle": _oracle,
+    "federated oracle": rules.oracle,
+}
 PEERS = (*SYSTEMS, *BOUNDS)
 
 
-def decided(name: str, told: Told, truth: Truth) -> Outcome:
+def decided(name: str, seen: Seen, truth: Truth) -> Outcome:
     """What a system makes of a trial."""
-    return SYSTEMS[name].run(told) if name in SYSTEMS else BOUNDS[name](told, truth)
+    return SYSTEMS[name].run(seen) if name in SYSTEMS else BOUNDS[name](seen, truth)
 
 
 def needs(name: str) -> str:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from anml.lab.cited.outcome import Outcome
-from anml.lab.cited.trials import Told
+from anml.lab.cited.trials import Seen
 from anml.reweight.dividemix import dividemix as dividemix_of
 from anml.reweight.glister import glister as glister_of
 from anml.reweight.learning_to_reweight import learning_to_reweight
@@ -13,29 +13,31 @@ from anml.reweight.training import Plan, Reweighted
 STEPS = 14
 
 
-def _plan(told: Told) -> Plan:
-    return Plan(batch=max(50, -(-len(told.y) // STEPS)), seed=told.seed % 2**31)
+def _plan(seen: Seen) -> Plan:
+    return Plan(batch=max(50, -(-len(seen.y) // STEPS)), seed=seen.seed % 2**31)
 
 
-def _outcome(told: Told, found: Reweighted) -> Outcome:
-    return Outcome(found.predict, scores=told.by_client(found.weights), weights=found.weights)
+def _outcome(seen: Seen, found: Reweighted) -> Outcome:
+    return Outcome(found.predict, scores=seen.by_client(found.weights), weights=found.weights)
 
 
-def l2rw(told: Told) -> Outcome:
+def l2rw(seen: Seen) -> Outcome:
     """Learning to Reweight."""
     return _outcome(
-        told, learning_to_reweight(told.x, told.y, told.root_x, told.root_y, told.classes, _plan(told))
+        seen,
+        learning_to_reweight(seen.x, seen.y, seen.root_x, seen.root_y, seen.classes, _plan(seen)),
     )
 
 
-def glister(told: Told) -> Outcome:
+def glister(seen: Seen) -> Outcome:
     """GLISTER, keeping all but the attackers' share."""
-    keep = float(np.clip(1 - told.malicious / told.clients, 0.05, 1.0))
+    keep = float(np.clip(1 - seen.malicious / seen.clients, 0.05, 1.0))
     return _outcome(
-        told, glister_of(told.x, told.y, told.root_x, told.root_y, told.classes, keep, _plan(told))
+        seen,
+        glister_of(seen.x, seen.y, seen.root_x, seen.root_y, seen.classes, keep, _plan(seen)),
     )
 
 
-def dividemix(told: Told) -> Outcome:
+def dividemix(seen: Seen) -> Outcome:
     """DivideMix."""
-    return _outcome(told, dividemix_of(told.x, told.y, told.classes, _plan(told)))
+    return _outcome(seen, dividemix_of(seen.x, seen.y, seen.classes, _plan(seen)))

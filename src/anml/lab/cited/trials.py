@@ -1,6 +1,6 @@
 """One trial for every cited system: the same rows, contributors, credentials and server set for all of them.
 
-What systems are told (`Told`) is apart from what is true (`Truth`), which scores them and makes the oracle.
+What systems see (`Seen`) is apart from what is true (`Truth`), which scores them and makes the oracle.
 """
 
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ ATTACKS = (*ON_LABELS, *FREE_RIDERS, "backdoor")
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
+class Seen:
     """What a system may look at.
 
     Parameters
@@ -78,7 +78,7 @@ class Truth:
     target: int = 0
 
 
-def make_trial(setting: Setting, trial: int, seed: int) -> tuple[Told, Truth]:
+def make_trial(setting: Setting, trial: int, seed: int) -> tuple[Seen, Truth]:
     """Simulate one trial; free riders and backdoors start from honest labels."""
     plain = setting.attack in ON_LABELS
     case = make_case(setting if plain else replace(setting, attack="flip"), trial, seed)
@@ -103,12 +103,12 @@ def make_trial(setting: Setting, trial: int, seed: int) -> tuple[Told, Truth]:
     count = int(who.max()) + 1
     bad = np.array([case.bad[who == client].any() for client in range(count)])
     root, test = _server_set(case, rng)
-    told = Told(
+    seen = Seen(
         x, y, case.classes, who, case.v, case.r, round(setting.bad * setting.contributors),
         case.x_test[root], case.y_test[root], rng.permutation(np.flatnonzero(~bad))[:2],
         bad if setting.attack == "made-up" else np.zeros(count, dtype=bool), bad, case.seed,
     )  # fmt: skip
-    return told, Truth(wrong, bad, case.x_test[test], case.y_test[test], trigger, target)
+    return seen, Truth(wrong, bad, case.x_test[test], case.y_test[test], trigger, target)
 
 
 def _server_set(case: Case, rng: np.random.Generator) -> tuple[Ints, Ints]:
