@@ -5,7 +5,14 @@ import polars as pl
 import pytest
 
 import anml
-from anml.app.data_warnings import Copies, copied, one_value_at_one_site, supplied_by_one, with_copies
+from anml.app.data_warnings import (
+    Copies,
+    copied,
+    one_value_at_one_site,
+    one_voice,
+    supplied_by_one,
+    with_copies,
+)
 
 WHO = np.array(["ann"] * 200 + ["bob"] * 200 + ["eve"] * 200)
 
@@ -31,6 +38,28 @@ class TestAClassThatOneSupplies:
         said = supplied_by_one(np.arange(120) // 20, [str(i) for i in range(6)], who)
         assert len(said) == 4
         assert said[-1] == "3 more classes come from one contributor"
+
+
+class TestLabelsThatAreCopied:
+    """Eve and mallory share their wrong answers; the others are right by themselves."""
+
+    def crowd(self, copied):
+        rng = np.random.default_rng(0)
+        truth = rng.integers(0, 4, 150)
+        names = np.array(["ann", "bob", "cyd", "eve", "mallory"])
+        y = np.where(rng.uniform(size=(150, 5)) < 0.9, truth[:, None], rng.integers(0, 4, (150, 5)))
+        y[:, 3] = np.where(rng.uniform(size=150) < 0.6, (truth + 1) % 4, truth)
+        y[:, 4] = y[:, 3] if copied else np.where(rng.uniform(size=150) < 0.6, (truth + 2) % 4, truth)
+        return y.ravel(), np.repeat(np.arange(150), 5), np.tile(names, 150)
+
+    def test_are_named_with_what_follows(self):
+        assert one_voice(*self.crowd(copied=True)) == [
+            "eve and mallory give the same labels to the items they share, far more often than they are "
+            "right: on each of these items they count as one"
+        ]
+
+    def test_wrong_each_in_a_way_of_his_own_is_no_copy(self):
+        assert one_voice(*self.crowd(copied=False)) == []
 
 
 class TestAColumnThatIsConstantAtOneSite:

@@ -4,13 +4,14 @@ Everything here is a count; nobody is accused by it.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from anml.core.checks import Floats, Ints
+from anml.core.copying import camps
 from anml.core.words import counted, listed
 from anml.gradients.crossfit import standardise
 from anml.intake.columns import Columns
@@ -57,6 +58,8 @@ def look_at_data(prepared: Prepared, columns: Columns, frame: pl.DataFrame) -> F
         return Found(said, [])
     if prepared.task == "classification":
         said += supplied_by_one(prepared.y, prepared.classes, who)
+        if prepared.item is not None:
+            said += one_voice(prepared.y, prepared.item, who)
     said += one_value_at_one_site(frame.select(columns.features), who)
     copies, about = copied(prepared.x, who, prepared.item)
     return Found([*said, *about], copies)
@@ -99,6 +102,22 @@ def supplied_by_one(y: Ints, classes: Sequence[str], who: Names) -> list[str]:
     more = len(said) - MOST_SAID
     if more > 0:
         said = [*said[:MOST_SAID], f"{counted(more, 'more class', 'more classes')} come from one contributor"]
+    return said
+
+
+def one_voice(y: Ints, item: npt.NDArray[Any], who: Names) -> list[str]:
+    """Contributors who give the same labels to items far beyond what they know, and are counted as one."""
+    names, codes = np.unique(who, return_inverse=True)
+    camp = camps(np.unique(item, return_inverse=True)[1], codes, y.astype(np.int64))
+    groups = [names[camp == which].tolist() for which in np.flatnonzero(np.bincount(camp) > 1)]
+    groups.sort(key=len, reverse=True)
+    said = [
+        f"{listed(group)} give the same labels to the items they share, far more often than they are right: "
+        "on each of these items they count as one"
+        for group in groups[:MOST_SAID]
+    ]
+    if len(groups) > MOST_SAID:
+        said.append(f"{counted(len(groups) - MOST_SAID, 'more group', 'more groups')} like that")
     return said
 
 
