@@ -14,7 +14,7 @@ from anml.intake.pictures import Pictures, read_folder
 @pytest.fixture(scope="module")
 def pictures(tmp_path_factory):
     folder = tmp_path_factory.mktemp("demo")
-    frame, wrong = demo_pictures(folder, seed=0, count=140)
+    frame, wrong = demo_pictures(folder, seed=0, count=200)
     frame.write_csv(folder / "contributed.csv")
     return folder, frame, wrong
 

@@ -9,6 +9,7 @@ from anml.core.evidence.numeric import NumericFit
 from anml.core.evidence.side import Side
 from anml.core.profile import Training
 from anml.core.verdicts import ACCUSED, BLIND, CONTRADICTS, TRUSTED, UNSURE, VERDICTS
+from anml.gradients.crossfit import standardise
 
 SHORT = Training(hidden=(8,), max_epochs=15, folds=3, lr=0.02)
 
@@ -133,7 +134,7 @@ class TestPredicted:
 
 def test_features_tell_which_numbers_are_wrong():
     rng = np.random.default_rng(0)
-    x = rng.normal(size=(120, 3))
+    x = standardise(rng.normal(size=(120, 3)))
     y = x @ [2.0, -1.0, 0.5] + rng.normal(0, 0.1, 120)
     wrong = np.arange(120) % 10 == 0
     said = []

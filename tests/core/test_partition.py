@@ -54,7 +54,7 @@ def in_parts(fit, log_p, y, who, parts, steps, tune=False):
     return np.concatenate(posterior), beliefs, total
 
 
-@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("noise", [noise for noise in NOISES if noise != "all honest"])
 @pytest.mark.parametrize("class_prior", [None, 30.0])
 def test_sums_are_the_model_of_all_rows(noise, class_prior, monkeypatch):
     log_p, y, who, _ = crowd()

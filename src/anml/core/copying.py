@@ -14,6 +14,8 @@ from anml.core.checks import Floats, Ints
 
 # Copies agree this often, and are clearly copies at this log-likelihood ratio beyond the number of pairs.
 AGREE, CLEARLY = 0.99, 3.0
+# What two know is at most so many standard deviations above what was counted.
+DOUBTS = 3.0
 
 
 def camps(items: Ints, who: Ints, y: Ints) -> Ints:
@@ -30,7 +32,9 @@ def camps(items: Ints, who: Ints, y: Ints) -> Ints:
     count, classes = int(who.max()) + 1, int(y.max()) + 1
     common, agreed = _pairs(items, who, count), _pairs(items * classes + y, who, count)
     first, second = sparse.triu(common, 1).nonzero()
-    n, a = (np.asarray(part[first, second]).ravel() for part in (common, agreed))
+    n, a = _at(common, first, second), _at(agreed, first, second)
+    # Who gives an item two labels may agree with both of another's: once is enough.
+    a = np.minimum(a, n)
     if not len(n):
         return np.arange(count)
     share = np.bincount(y, minlength=classes) / len(y)
@@ -44,16 +48,23 @@ def camps(items: Ints, who: Ints, y: Ints) -> Ints:
 def _pairs(codes: Ints, who: Ints, count: int) -> sparse.csr_array:
     """How many codes each two contributors have in common."""
     has = sparse.csr_array((np.ones(len(who)), (who, codes)), shape=(count, int(codes.max()) + 1))
+    has.sum_duplicates()
     has.data[:] = 1.0
     return sparse.csr_array(has @ has.T)
 
 
+def _at(table: sparse.csr_array, first: Ints, second: Ints) -> Floats:
+    """Entries of a sparse table, as an array in whatever form they come."""
+    found = table[first, second]
+    return np.asarray(found.toarray() if sparse.issparse(found) else found, dtype=np.float64).ravel()
+
+
 def _by_themselves(first: Ints, second: Ints, n: Floats, a: Floats, count: int, chance: float) -> Floats:
-    """How often two agree if neither copies, at most: by their agreement with others, two deviations up."""
+    """How often two agree if neither copies, at most: by their agreement with others, and doubts about it."""
 
     def bound(agreed: Floats, of: Floats, sign: float) -> Floats:
         rate = (agreed + 0.5) / (of + 1)
-        rate = rate + sign * 2 * np.sqrt(rate * (1 - rate) / (of + 1))
+        rate = rate + sign * DOUBTS * np.sqrt(rate * (1 - rate) / (of + 1))
         return np.asarray((rate - chance) / max(1 - chance, 1e-9))
 
     both, pairs = np.concatenate([first, second]), np.concatenate([n, n])

@@ -164,9 +164,12 @@ def judge_contributors(
     if not labels.people:
         return belief
     p = belief.p_correct
-    types = mixed(weights, [fit.types for fit in fits])
     judging = weights * [fit.people for fit in fits] + 1e-9
-    odds = mixed(judging / judging.sum(), [special.logsumexp(fit.odds[:, 1:], axis=1) for fit in fits])
+    judging = judging / judging.sum()
+    odds = mixed(judging, [special.logsumexp(fit.odds[:, 1:], axis=1) for fit in fits])
+    # That everybody may be honest speaks for who is suspected; it earns nobody's trust.
+    types = mixed(judging, [fit.types for fit in fits])
+    types = np.where(types[:, :1] < 0.5, mixed(weights, [fit.types for fit in fits]), types)
     told = told_by(mixed(weights, [fit.seen for fit in fits]), labels.y)
     quality, low, high, _, _ = quality_of(p, labels.who, labels.count, told)
     _, _, _, good, bad = quality_of(belief.r_free, labels.who, labels.count, told)

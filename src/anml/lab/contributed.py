@@ -131,10 +131,14 @@ def _tables(name: str) -> tuple[pl.DataFrame, pl.DataFrame]:
     return pl.read_csv(_needed(f"{name}_items.csv.gz")), pl.read_csv(_needed(f"{name}_labels.csv.gz"))
 
 
-@cache
 def cifar10n() -> dict[str, Array]:
     """CIFAR-10 with the labels that people gave: features of photographs, and sets of labels by name."""
-    with np.load(_needed("cifar10n.npz")) as data:
+    return _archive(_needed("cifar10n.npz"))
+
+
+@cache
+def _archive(path: Path) -> dict[str, Array]:
+    with np.load(path) as data:
         return dict(data)
 
 
