@@ -42,12 +42,11 @@ def design(credentials: Floats | None, n: int, labels: Ints | None = None, who: 
     """Credentials, their squares and their products, in standard units: (n, 0) where there are none.
 
     Credentials that go with the class tell nothing of which labels are wrong: by how much those of a
-    contributor differ between labels is taken off.
+    contributor differ between labels is taken off. Without contributors that cannot be told apart.
     """
     if credentials is None:
         return np.zeros((n, 0))
-    if labels is not None:
-        who = np.zeros(n, dtype=np.int64) if who is None else who
+    if labels is not None and who is not None:
         credentials = credentials - group_means(credentials - group_means(credentials, who), labels)
     count = credentials.shape[1]
     products = [credentials[:, i] * credentials[:, j] for i in range(count) for j in range(i, count)]
