@@ -516,7 +516,7 @@ def hand() -> Hand:
     return made
 
 
-def refused(hand: Hand, kind: str, subject: str, body: dict, said: str, **more) -> None:
+def assert_refused(hand: Hand, kind: str, subject: str, body: dict, said: str, **more) -> None:
     with pytest.raises(AnmlError, match=said):
         hand.check(kind, subject, body, **more)
 
@@ -555,13 +555,15 @@ def test_years_of_few_digits_sort():
 @pytest.mark.parametrize("name", ["", "../../x", "s1/approved", "s 1", "ｓ1", "s1\n", "s" * 65])
 def test_settlements_have_plain_names(hand, name):
     body = hand.draft_body([line(pid(1), 1)], 1)
-    refused(hand, kinds.DRAFTED, name, body, "named by letters, digits or hyphens", by="ann")
+    assert_refused(hand, kinds.DRAFTED, name, body, "named by letters, digits or hyphens", by="ann")
 
 
 @pytest.mark.parametrize("pool", [0, -1, LARGEST + 1, 2**64, 2**126])
 def test_pools_fit(hand, pool):
     body = {**hand.draft_body([line(pid(1), 1)], 5), "pool": pool}
-    refused(hand, kinds.DRAFTED, "s1", body, "a pool (is more than 0|of .* does not fit 64 bits)", by="ann")
+    assert_refused(
+        hand, kinds.DRAFTED, "s1", body, "a pool (is more than 0|of .* does not fit 64 bits)", by="ann"
+    )
 
 
 def test_the_largest_pool_is_shared_to_the_unit(hand):
@@ -569,7 +571,7 @@ def test_the_largest_pool_is_shared_to_the_unit(hand):
     assert hand.held("s1", pid(1)) + hand.held("s1", pid(2)) == LARGEST
     hand.draft("s2", [line(pid(1), 1)], 1, run="2")
     found = {"manifest": hand.log[-1].body["manifest"], "head": hand.log[-1].body["head"]}
-    refused(hand, kinds.APPROVED, "s2", found, "more EUR than 64 bits hold", settlement="s2", by="bob")
+    assert_refused(hand, kinds.APPROVED, "s2", found, "more EUR than 64 bits hold", settlement="s2", by="bob")
 
 
 WRONG_LINES = {
@@ -592,7 +594,7 @@ def test_a_manifest_whose_totals_are_made_up_is_refused(hand):
     data = canonical(made)
     hand.documents[sha256(data)] = data
     body = {**hand.draft_body([line(pid(1), 5)], 100), "manifest": sha256(data)}
-    refused(hand, kinds.DRAFTED, "s1", body, "whose totals follow from its lines", by="ann")
+    assert_refused(hand, kinds.DRAFTED, "s1", body, "whose totals follow from its lines", by="ann")
 
 
 def test_merges_make_no_ring(hand):
@@ -613,18 +615,18 @@ def test_a_reversal_that_nobody_signs_confirms_no_proposal(hand):
     hand.post("s1", [line(pid(1), 1)], 100)
     number = hand.propose(kinds.NAMED, pid(2), {"on": True})
     body = {"reason": "other", "amount": 100, "proposal": number}
-    refused(hand, kinds.REVERSED, pid(1), body, "confirms no proposal", settlement="s1")
+    assert_refused(hand, kinds.REVERSED, pid(1), body, "confirms no proposal", settlement="s1")
     assert hand.state.part(Proposals).open(number)
 
 
 def test_nothing_is_closed_or_released_that_is_not_there(hand):
     hand.post("s1", [line(pid(1), 1)], 100_000)
-    refused(hand, kinds.CLOSED, "p1", {}, "there is no payout batch 'p1'", by="ann")
-    refused(hand, kinds.RELEASED_ALL, "s1", {}, "it releases nothing", settlement="s1", by="ann")
+    assert_refused(hand, kinds.CLOSED, "p1", {}, "there is no payout batch 'p1'", by="ann")
+    assert_refused(hand, kinds.RELEASED_ALL, "s1", {}, "it releases nothing", settlement="s1", by="ann")
     hand.days = 20
     hand.release("s1", pid(1))
     hand.pay("p1", c1=100_000)
-    refused(hand, kinds.CLOSED, "p1", {}, "it closes no payment", by="ann")
+    assert_refused(hand, kinds.CLOSED, "p1", {}, "it closes no payment", by="ann")
 
 
 @pytest.mark.parametrize(
@@ -642,7 +644,7 @@ def test_banks_move_whole_units_of_what_is_there(hand, currency, amount, fits):
     if fits:
         assert hand.check(kinds.SENT, pid(1), body, key=key)
     else:
-        refused(hand, kinds.SENT, pid(1), body, "no bank can move|below zero", key=key)
+        assert_refused(hand, kinds.SENT, pid(1), body, "no bank can move|below zero", key=key)
 
 
 def test_a_batch_pays_one_currency(hand):
@@ -655,7 +657,7 @@ def test_a_batch_pays_one_currency(hand):
         body = {"batch": "p1", "amount": 1_000_000, "paper": "", "sealed": ""}
         hand.add(kinds.SENT, pid(1), body, key=f"payout/p1/{pid(1)}/{currency}")
     body = {"currency": "EUR", "threshold": 0}
-    refused(hand, kinds.BATCHED, "p1", body, "is of another batch or currency", by="ann")
+    assert_refused(hand, kinds.BATCHED, "p1", body, "is of another batch or currency", by="ann")
 
 
 BOUNDARY = [(-1, False), (0, True), (9, True), (10, False)]
@@ -673,29 +675,31 @@ def test_a_key_counts_from_its_first_moment_to_before_its_last(hand, day, counts
     if counts:
         assert hand.check(kinds.EVIDENCE, pid(1), said) == []
         hand.add(kinds.KEY_REVOKED, name, {"compromised": False}, by="ann")
-    refused(hand, kinds.EVIDENCE, pid(1), said, "is not valid for")
+    assert_refused(hand, kinds.EVIDENCE, pid(1), said, "is not valid for")
 
 
 def test_roles_are_those_of_the_log_and_change_by_two_people_alone(hand):
     """Nobody gives a role to themselves, in the entry that uses it or before."""
     hand.hire("pat", kinds.DRAFTER)
     body = {"public": keys.public_text(public("pat-2")), "roles": sorted(kinds.ROLES), "proposal": 0}
-    refused(hand, kinds.STAFF_ADDED, "pat", body, "needs one of admin", by="pat")
-    refused(hand, kinds.STAFF_ADDED, "pat", body, "there is, or was, a member of staff 'pat'", by="ann")
+    assert_refused(hand, kinds.STAFF_ADDED, "pat", body, "needs one of admin", by="pat")
+    assert_refused(
+        hand, kinds.STAFF_ADDED, "pat", body, "there is, or was, a member of staff 'pat'", by="ann"
+    )
     asked = {"step": kinds.STAFF_ADDED, "body": {"public": body["public"], "roles": ["admin"]},
              "paper": "", "sealed": ""}  # fmt: skip
-    refused(hand, kinds.PROPOSED, "pat-2", asked, "needs one of admin", by="pat")
+    assert_refused(hand, kinds.PROPOSED, "pat-2", asked, "needs one of admin", by="pat")
 
 
 @pytest.mark.parametrize("name", ["Bob", "bob ", "bоb", "bob\u200b", "ｂob", "bob@x", "BOB"])
 def test_the_log_knows_one_spelling_of_staff(hand, name):
-    refused(hand, kinds.CHANGED, pid(1), {"record": "r"}, "staff identifier", by=name)
+    assert_refused(hand, kinds.CHANGED, pid(1), {"record": "r"}, "staff identifier", by=name)
 
 
 @pytest.mark.parametrize("body", [{"on": "yes"}, {"on": 1}, {}, {"on": True, "more": 1}, {"on": None}])
 def test_proposals_hold_what_their_step_holds(hand, body):
     asked = {"step": kinds.NAMED, "body": body, "paper": "", "sealed": ""}
-    refused(hand, kinds.PROPOSED, pid(1), asked, r"a proposal of reviewer\.named holds", by="ann")
+    assert_refused(hand, kinds.PROPOSED, pid(1), asked, r"a proposal of reviewer\.named holds", by="ann")
 
 
 # --- statements
