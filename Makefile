@@ -14,7 +14,7 @@ endif
 # Small networks are fastest with one thread per process; the commands raise it where it pays.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test docs bench fuzz lint format clean
+.PHONY: demo test quick docs bench fuzz lint format clean
 
 demo: $(or $(wildcard $(STAMP)),$(ALONE))
 	$(BIN)/anml demo --out anml-demo
@@ -22,6 +22,10 @@ demo: $(or $(wildcard $(STAMP)),$(ALONE))
 # Neighbours stay together, so that what they share is made once; whoever is done takes over from the other.
 test: lint
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+# What a change is most likely to break, in a few minutes: without what is marked slow in tests/conftest.py.
+quick: lint
+	$(BIN)/python -m pytest -n auto --dist worksteal -m 'not slow'
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -17,9 +17,10 @@ from anml.core.profile import PROFILES
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.temporal import Decay
 from anml.core.weigh import RECIPES, weigh_signals
+from anml.gradients.batches import Batch, Reading
 from anml.gradients.krum import krum_scores
 from anml.gradients.mlp import Data, Shape, initialise, train
-from anml.gradients.modules import Batch, Reading, exact_factors
+from anml.gradients.modules import exact_factors
 from anml.gradients.scoring import score
 from anml.gradients.threads import threads
 from anml.intake.columns import choose_columns

@@ -15,7 +15,7 @@ import numpy as np
 
 from anml.assess.believe import Table, believe_labels
 from anml.core.checks import Bools, Floats, Ints
-from anml.core.evidence.side import Side
+from anml.core.people.rows import Side
 from anml.core.profile import Training
 from anml.gradients.threads import one_thread_for_tables, threads
 from anml.lab.contributed import load_contributed

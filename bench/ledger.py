@@ -46,7 +46,9 @@ def bench_log(folder: Path, entries: int = 20_000, commits: int = 200) -> dict[s
 
     ledger = made_ledger(folder / "log.db", folder / "keys")
     write_big_run(folder / "log-run", entries, entries, one_each=True)
-    draft = settle.draft(ledger, folder / "log-run", settle.Terms(parse_amount("1000000"), "EUR", "ann"))
+    draft = settle.draft(
+        ledger, folder / "log-run", settle.Terms(parse_amount("1000000"), "EUR", "ann", source="bench")
+    )
     people = sorted(draft.amounts)[:commits]
 
     def single():
@@ -77,7 +79,7 @@ def made_ledger(path: Path, keys: Path) -> Any:
     from anml.ledger.keys import create_signer, read_public
     from anml.ledger.store import Charter, create
 
-    ledger = create(str(path), keys, charter=Charter("ann"))
+    ledger = create(str(path), keys, charter=Charter("ann"), staff=keys / "staff")
     second = read_public(create_signer(keys / "staff" / "bob.pem"))
     ledger.write(lambda tx: two_people.propose_staff(tx, "bob", second, list(kinds.ROLES), "ann"))
     ledger.signers.name = "ann"
@@ -126,7 +128,7 @@ def settle_big_run(folder: Path) -> dict[str, float]:
     from anml.core.money import parse_amount
 
     ledger = made_ledger(folder / "settle.db", folder / "settle-keys")
-    terms = settle.Terms(parse_amount("1000000"), "EUR", "ann", window_days=0)
+    terms = settle.Terms(parse_amount("1000000"), "EUR", "ann", window_days=0, source="bench")
     seconds: dict[str, float] = {}
     start = time.process_time()
     made = settle.draft(ledger, folder / "run", terms)
@@ -159,7 +161,7 @@ def draft_many(folder: Path) -> dict[str, float]:
 
     ledger = made_ledger(folder / "many.db", folder / "many-keys")
     start = time.process_time()
-    settle.draft(ledger, folder / "many", settle.Terms(parse_amount("1000000"), "EUR", "ann"))
+    settle.draft(ledger, folder / "many", settle.Terms(parse_amount("1000000"), "EUR", "ann", source="bench"))
     spent = time.process_time() - start
     ledger.close()
     return {"draft_of_50000_contributors_cpu_seconds": spent}

@@ -6,6 +6,7 @@ import inspect
 import os
 import pickle
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +20,9 @@ from anml.core.profile import PROFILES
 from anml.surfaces import cli
 
 # Before anything heavy is loaded, which those who only deal out the tests never do.
-os.environ["OMP_NUM_THREADS"] = "1"
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Keys of people lie in a folder of the tests, never in the home of whoever runs them.
+os.environ["ANML_STAFF_KEYS"] = tempfile.mkdtemp(prefix="anml-staff-")
 # Tests start hundreds of processes, and each would compile the package again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
@@ -36,8 +39,34 @@ settings.load_profile("anml")
 LONG = ("docs", "lab", "app", "surfaces")
 
 
+# What `make quick` leaves out: folders, modules, and what runs on the second database engine as well.
+SLOW_FOLDERS = ("docs", "lab", "federated", "reweight")
+SLOW = {
+    "test_agreement", "test_app_slices", "test_attacker", "test_believe", "test_browser", "test_crashes",
+    "test_dattri", "test_demo", "test_engines", "test_federate", "test_flower", "test_further_attacks",
+    "test_fuzz", "test_guarantees", "test_inputs_end_to_end", "test_insiders", "test_lead", "test_media",
+    "test_ray", "test_real_files", "test_scale_run", "test_scale_slices", "test_state_machine",
+    "test_torch_hf", "test_torch_lightning", "test_value",
+}  # fmt: skip
+SECOND_ENGINE = "postgresql"
+
+
+def is_slow(item: pytest.Item) -> bool:
+    """Whether `make quick` leaves a test out."""
+    params = getattr(item, "callspec", None)
+    return (
+        item.path.parent.name in SLOW_FOLDERS
+        or item.path.stem in SLOW
+        or (params is not None and SECOND_ENGINE in map(str, params.params.values()))
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Long tests first, so that no worker waits for one at the end."""
+    for item in items:
+        if is_slow(item):
+            item.add_marker(pytest.mark.slow)
     items.sort(key=lambda item: item.path.parent.name not in LONG and item.path.name != "test_docs.py")
 
 

@@ -5,8 +5,9 @@ from itertools import pairwise
 import torch
 from torch import nn
 
+from anml.gradients.batches import Batch, Reading
 from anml.gradients.factors import Factors
-from anml.gradients.modules import EXPLICIT_BYTES, Batch, Reading, exact_factors
+from anml.gradients.modules import EXPLICIT_BYTES, exact_factors
 
 
 def explicit_gradients(module: nn.Module, x: torch.Tensor, y: torch.Tensor, loss) -> torch.Tensor:

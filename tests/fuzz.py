@@ -116,12 +116,14 @@ class Bench:
         for words in (
             "ledger init --single-person --by fuzz",
             "ledger import crowd_long.csv --format crowd-long",
-            "settle run --pool 10 --currency EUR --window-days 0",
-            "settle --approve latest",
-            "ledger keys new lab.pem",
+            "settle run --pool 10 --currency EUR --source run --window-days 0 --json",
         ):
             code, out, _ = call(words.split())
             assert code == 0, words
+        self.sid = json.loads(out)["settlement"]
+        _, out, _ = call(["settle", "--approve", self.sid, "--json"])
+        assert call(["settle", "--approve", self.sid, "--yes", json.loads(out)["digest"]])[0] == 0
+        _, out, _ = call(["ledger", "keys", "new", "lab.pem"])
         call(["ledger", "keys", "trust", out.strip(), "--owner", "https://lab.example"])
         _, pid, _ = call(["ledger", "contributors", "--find", "crowd:w1"])
         sign = "ledger attest --sign lab.pem --verifier https://lab.example --out a.json"
@@ -149,13 +151,14 @@ class Bench:
             return file, f"ledger import {file} --out rows.csv"
         if kind == "audit":
             return pick.choice(exports), "audit {} --no-compare --recipe uniform --out audited --json"
+        again = "settle run --pool 1 --currency EUR --source run"
         return pick.choice(
             {
                 "attest": [("a.json", "ledger attest a.json")],
                 "settle": [
-                    ("run/samples.parquet", "settle run --pool 1 --currency EUR --supersedes latest"),
-                    ("run/run.json", "settle run --pool 1 --currency EUR --supersedes latest"),
-                    ("run/run.json", "reputation add run"),
+                    ("run/samples.parquet", f"{again} --supersedes {self.sid}"),
+                    ("run/run.json", f"{again} --supersedes {self.sid}"),
+                    ("run/run.json", "reputation add run --source run"),
                 ],
                 "verify": [
                     ("statement.json", "statement --verify statement.json"),

@@ -1,5 +1,7 @@
 """Small made-up tables: two clear classes, four contributors, the last of them mostly wrong."""
 
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 
@@ -27,6 +29,19 @@ def consortium(rows: int = 120, seed: int = 0) -> pl.DataFrame:
             "labeled_at": [f"{2020 + at % 6}-03-01" for at in range(rows)],
         }
     )
+
+
+def two_weeks(place: Path) -> Path:
+    """A folder with runs of two weeks of one consortium: dan lies in the second, and not in the first."""
+    import anml
+
+    seen = pl.when(pl.col("width") + pl.col("height") + pl.col("depth") > 3.75).then(pl.lit("yes"))
+    honest = pl.when(pl.col("contributor") == "dan").then(seen.otherwise(pl.lit("no"))).otherwise("label")
+    weeks = {"one": consortium(160).with_columns(label=honest), "two": consortium(160, seed=5)}
+    for name, frame in weeks.items():
+        frame.write_csv(place / f"{name}.csv")
+        anml.audit(place / f"{name}.csv", compare=False).save(place / name)
+    return place
 
 
 def measurements(rows: int = 120, seed: int = 0) -> pl.DataFrame:

@@ -440,9 +440,11 @@ SETTINGS = {
         "Verdicts",
         "In a pipeline",
         "From finding to fixing",
+        "What changed since last week",
         "What a contributor's data are worth",
     },
     "docs/evidence.md": {"The model", "Verdicts"},
+    "docs/index.md": {"Words"},
     "docs/signals.md": {
         "The seven",
         "The hole in Stage 1, and the guard",

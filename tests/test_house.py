@@ -90,3 +90,13 @@ def test_data_in_the_repository_is_refused(tmp_path, name):
     ran = subprocess.run(check, capture_output=True, text=True, check=False)
     assert ran.returncode == 1
     assert name in ran.stderr
+
+
+def test_what_quick_leaves_out_exists_and_is_left_out(pytestconfig):
+    """Names of modules that are gone would leave out nothing, and nobody would see it."""
+    conftest = pytestconfig.pluginmanager.get_plugin(str(ROOT / "tests" / "conftest.py"))
+    names = {path.stem for path in (ROOT / "tests").rglob("test_*.py")}
+    folders = {path.name for path in (ROOT / "tests").iterdir() if path.is_dir()}
+    assert names >= conftest.SLOW
+    assert set(conftest.SLOW_FOLDERS) <= folders
+    assert any(line.startswith("slow:") for line in pytestconfig.getini("markers"))

@@ -6,10 +6,11 @@ import pytest
 from sklearn.datasets import load_wine
 from sklearn.linear_model import LogisticRegression, Ridge
 
+import anml
 from anml import AnmlClassifier, AnmlRegressor
 from anml.adapters.sklearn.given import CONTRIBUTED, known_of
 from anml.assess.assess import Known
-from anml.core.errors import InputError
+from anml.core.errors import InputError, UnsupportedError
 
 
 class TestKnown:
@@ -135,3 +136,10 @@ class TestAnswers:
     def test_v_is_earned_unless_it_was_given(self):
         assert known(known=["a", None, None]).verification is not None
         assert known(known=["a", None, None], verification=[1, 1, 1]).verification == [1, 1, 1]
+
+
+@pytest.mark.parametrize("make", [anml.AnmlClassifier, anml.AnmlRegressor])
+def test_weights_of_the_callers_own_are_refused_in_a_sentence(make):
+    x, y = np.arange(20.0).reshape(10, 2), np.arange(10) % 2
+    with pytest.raises(UnsupportedError, match="finds the weights of samples itself"):
+        make().fit(x, y, sample_weight=np.ones(10))

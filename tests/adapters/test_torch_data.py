@@ -1,13 +1,25 @@
-"""Samples in any form, in order: the same batches from every one, and what cannot be in order."""
+"""Samples in any form, in the order of their rows: the same batches from every one."""
+
+from collections import UserDict
+from itertools import islice
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 import torch
-from torch.utils.data import DataLoader, Dataset, IterableDataset, RandomSampler, TensorDataset
+from torch.utils.data import (
+    BatchSampler,
+    DataLoader,
+    Dataset,
+    IterableDataset,
+    RandomSampler,
+    TensorDataset,
+    default_collate,
+    get_worker_info,
+)
 
-from anml.adapters.torch.data import samples_of
+from anml.adapters.torch.data import in_row_order, samples_of
 from anml.core.errors import InputError
 
 CPU = torch.device("cpu")
@@ -28,6 +40,48 @@ class Stream(IterableDataset):
         return iter(zip(X, Y, strict=True))
 
 
+class Sharded(IterableDataset):
+    """A stream that workers share; without care each of them gives all of it."""
+
+    def __iter__(self):
+        worker = get_worker_info()
+        each = zip(X, Y, strict=True)
+        return each if worker is None else islice(each, worker.id, None, worker.num_workers)
+
+
+class OwnBatches(DataLoader):
+    def __iter__(self):
+        return iter([])
+
+
+class HuggingFace:
+    """What a `datasets.Dataset` does: lists by name, of which text is no number."""
+
+    column_names = ("x", "text", "label")
+
+    def __len__(self):
+        return 7
+
+    def __getitem__(self, at):
+        return {"x": X[at].tolist(), "text": "word", "label": int(Y[at])}
+
+
+class HuggingFaceStream:
+    column_names = ("x", "text", "label")
+
+    def __iter__(self):
+        return (HuggingFace()[at] for at in range(7))
+
+
+class Encoding(UserDict):
+    """A batch as tokenisers give it."""
+
+
+def encoded(examples):
+    inner = default_collate(examples)
+    return Encoding({"x": inner[0], "labels": inner[1]})
+
+
 def frame():
     return pl.DataFrame({"a": X[:, 0].numpy(), "b": X[:, 1].numpy(), "label": Y.numpy()})
 
@@ -43,6 +97,21 @@ FORMS = {
     "loader": lambda: samples_of(DataLoader(TensorDataset(X, Y), batch_size=3)),
     "stream": lambda: samples_of(Stream(), batch=3),
     "dicts": lambda: samples_of(Named(), batch=3),
+    "shuffled loader": lambda: samples_of(DataLoader(TensorDataset(X, Y), batch_size=3, shuffle=True)),
+    "shuffled batches": lambda: samples_of(
+        DataLoader(TensorDataset(X, Y), batch_sampler=BatchSampler(RandomSampler(range(7)), 3, True))
+    ),
+    "drawn loader": lambda: samples_of(
+        DataLoader(TensorDataset(X, Y), batch_size=3, drop_last=True, sampler=RandomSampler(range(7)))
+    ),
+    "two workers": lambda: samples_of(DataLoader(TensorDataset(X, Y), batch_size=3, num_workers=2)),
+    "stream of two workers": lambda: samples_of(DataLoader(Stream(), batch_size=3, num_workers=2)),
+    "shared stream": lambda: samples_of(DataLoader(Sharded(), batch_size=3, num_workers=2)),
+    "batch encoding": lambda: samples_of(DataLoader(TensorDataset(X, Y), batch_size=3, collate_fn=encoded)),
+    "hugging face": lambda: samples_of(HuggingFace(), batch=3),
+    "hugging face loader": lambda: samples_of(DataLoader(HuggingFace(), batch_size=3)),
+    "hugging face stream": lambda: samples_of(HuggingFaceStream(), batch=3),
+    "examples": lambda: samples_of([HuggingFace()[at] for at in range(7)], batch=3),
 }
 
 
@@ -61,7 +130,37 @@ class TestEveryForm:
         assert one == two
 
     def test_how_many_there_are_is_known_but_of_a_stream(self, form):
-        assert FORMS[form]().count == (None if form == "stream" else 7)
+        assert FORMS[form]().count == (None if "stream" in form else 7)
+
+
+def test_a_dataset_that_gives_fewer_rows_than_it_says_is_an_error():
+    class Short(Dataset):
+        def __len__(self):
+            return 7
+
+        def __getitems__(self, rows):
+            return [(X[at], Y[at]) for at in rows if at != 3]
+
+    with pytest.raises(InputError, match="6 samples came from a dataset of 7 rows"):
+        list(samples_of(Short(), batch=3).batches(CPU))
+
+
+class TestRowsThatNameThemselves:
+    def test_go_by_their_names(self):
+        assert in_row_order([np.array([2, 0]), np.array([1])], 3).tolist() == [1, 2, 0]
+        assert in_row_order([None, None], 3) is None
+
+    @pytest.mark.parametrize(
+        ("rows", "says"),
+        [
+            ([[0, 1], [1]], "must name each of the rows 0 to 2 once, row 1 comes 2 times"),
+            ([[0, 1], [7]], "must name each of the rows 0 to 2 once, got 7"),
+            ([[0, 1], None], "some batches name their rows under 'sample_index' and some do not"),
+        ],
+    )
+    def test_or_are_refused(self, rows, says):
+        with pytest.raises(InputError, match=says):
+            in_row_order(rows, 3)
 
 
 def test_what_stands_beside_inputs_in_a_dict_is_no_input():
@@ -94,22 +193,10 @@ def test_doubles_become_floats_and_whole_numbers_stay():
     ("make", "says"),
     [
         (
-            lambda: samples_of(DataLoader(TensorDataset(X, Y), shuffle=True)),
-            "must neither shuffle, sample nor drop",
-        ),
-        (
-            lambda: samples_of(DataLoader(TensorDataset(X, Y), batch_size=3, drop_last=True)),
-            "must neither shuffle",
-        ),
-        (
-            lambda: samples_of(DataLoader(TensorDataset(X, Y), sampler=RandomSampler(range(7)))),
-            "must neither shuffle",
-        ),
-        (
             lambda: samples_of(DataLoader(TensorDataset(X, Y)), Y),
             "a DataLoader brings its own targets; leave y out",
         ),
-        (lambda: samples_of(TensorDataset(X, Y), Y), "a Dataset brings its own targets"),
+        (lambda: samples_of(TensorDataset(X, Y), Y), "a TensorDataset brings its own targets"),
         (lambda: samples_of(X), "Tensor needs targets: give y"),
         (lambda: samples_of(X, Y[:3]), "same length, at least 1, got 7 and 3"),
         (lambda: samples_of(X[:0], Y[:0]), "at least 1, got 0 and 0"),
@@ -126,6 +213,11 @@ def test_doubles_become_floats_and_whole_numbers_stay():
             lambda: list(samples_of(DataLoader(X)).batches(CPU)),
             "a batch must be inputs and targets, got Tensor",
         ),
+        (
+            lambda: list(samples_of([{"x": X[:2], "y": 0}, {"x": X[:3], "y": 1}]).batches(CPU)),
+            "'x' is 2 long in one example and 3 in another; give a DataLoader whose collate_fn pads",
+        ),
+        (lambda: samples_of(OwnBatches(TensorDataset(X, Y))), "a OwnBatches makes its own batches"),
     ],
 )
 def test_what_cannot_be_used_is_one_sentence(make, says):

@@ -8,11 +8,17 @@ pytest.importorskip("transformers", reason="needs the extra hf")
 pytest.importorskip("accelerate", reason="needs the extra hf")
 
 from torch import nn
+from torch.utils.data import BatchSampler, DataLoader, RandomSampler
 from transformers import (
+    BertConfig,
+    BertForMaskedLM,
     DistilBertConfig,
     DistilBertForSequenceClassification,
     GPT2Config,
     GPT2ForSequenceClassification,
+    GPT2LMHeadModel,
+    MixtralConfig,
+    MixtralForCausalLM,
     Trainer,
     TrainingArguments,
     ViTConfig,
@@ -21,8 +27,11 @@ from transformers import (
 
 import anml
 from anml.adapters.torch import Reweigher, module_quality
+from anml.adapters.torch.data import samples_of
 from anml.adapters.torch.hf import WeightedTrainer
-from anml.core.errors import InputError
+from anml.adapters.torch.quality import Scoring, module_gradients
+from anml.core.errors import InputError, UnsupportedError
+from anml.gradients.neighbours import Search
 from anml.gradients.record import unread
 from formed_gradients import module_factors
 
@@ -116,37 +125,337 @@ class TestGradients:
         assert_gradients(module, self.tokens(), torch.as_tensor(self.data.y))
 
 
+class Sentences(torch.utils.data.Dataset):
+    """Counting modulo 20, from anywhere and of any length; `masked` hides every other place."""
+
+    def __init__(self, n=48, masked=False):
+        rng = np.random.default_rng(0)
+        starts, lengths = rng.integers(0, 20, n), rng.integers(6, 14, n)
+        self.ids = [
+            torch.as_tensor((np.arange(k) + a) % 20 + 4) for a, k in zip(starts, lengths, strict=True)
+        ]
+        self.masked = masked
+
+    def __len__(self):
+        return len(self.ids)
+
+    def __getitem__(self, at):
+        labels = self.ids[at].clone()
+        if self.masked:
+            labels[::2] = -100
+        return {"input_ids": self.ids[at], "labels": labels}
+
+
+def padded(examples):
+    ids, labels = ([each[name] for each in examples] for name in ("input_ids", "labels"))
+    filled = nn.utils.rnn.pad_sequence(ids, batch_first=True)
+    targets = nn.utils.rnn.pad_sequence(labels, batch_first=True, padding_value=-100)
+    return {"input_ids": filled, "attention_mask": (filled > 0).long(), "labels": targets}
+
+
+def causal():
+    torch.manual_seed(0)
+    sizes = {"vocab_size": 32, "n_embd": 32, "n_layer": 1, "n_head": 2, "n_positions": 32}
+    return GPT2LMHeadModel(GPT2Config(**sizes, bos_token_id=0, eos_token_id=0))
+
+
+def masked():
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64}
+    return BertForMaskedLM(BertConfig(vocab_size=32, max_position_embeddings=32, **sizes))
+
+
+def experts():
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64}
+    return MixtralForCausalLM(
+        MixtralConfig(
+            vocab_size=32,
+            num_key_value_heads=2,
+            num_local_experts=4,
+            num_experts_per_tok=2,
+            max_position_embeddings=32,
+            output_router_logits=True,
+            bos_token_id=0,
+            eos_token_id=0,
+            **sizes,
+        )
+    )
+
+
+def focal(outputs, labels, num_items_in_batch=None):
+    """A loss of a user's own."""
+    each = nn.functional.cross_entropy(outputs.logits, labels, reduction="none")
+    return ((1 - torch.exp(-each)) * each).sum() / (num_items_in_batch or len(labels))
+
+
+def clip(outputs, labels, num_items_in_batch=None):
+    """A loss that compares samples."""
+    return nn.functional.cross_entropy(outputs.logits @ outputs.logits.T, torch.arange(len(labels)))
+
+
+# Model, data, what the Trainer is given, and its settings.
+OBJECTIVES = {
+    "classes": (bert, Examples(48), {}, {}),
+    "classes, smoothed, accumulated": (
+        bert, Examples(48), {}, {"label_smoothing_factor": 0.1, "gradient_accumulation_steps": 2},
+    ),
+    "a loss of one's own, accumulated": (
+        bert, Examples(48), {"compute_loss_func": focal}, {"gradient_accumulation_steps": 2},
+    ),
+    "next tokens": (causal, Sentences(), {"data_collator": padded}, {}),
+    "next tokens, accumulated": (
+        causal, Sentences(), {"data_collator": padded},
+        {"gradient_accumulation_steps": 3, "per_device_train_batch_size": 4},
+    ),
+    "next tokens, smoothed": (
+        causal, Sentences(), {"data_collator": padded}, {"label_smoothing_factor": 0.1},
+    ),
+    "next tokens, bfloat16": (causal, Sentences(), {"data_collator": padded}, {"bf16": True}),
+    "next tokens, by length": (
+        causal, Sentences(), {"data_collator": padded}, {"train_sampling_strategy": "group_by_length"},
+    ),
+    "masked tokens": (masked, Sentences(masked=True), {"data_collator": padded}, {}),
+    "a mixture of experts": (experts, Sentences(), {"data_collator": padded}, {}),
+}  # fmt: skip
+
+
+def off(module, data, loss, n=16):
+    """How far products of gradients are off those of one backward pass a sample."""
+    scoring = Scoring(batch=5, search=Search())
+    found = module_gradients(module, samples_of(data, None, 5), scoring, torch.device("cpu"), None)
+    module.eval()
+    trainable = [p for p in module.parameters() if p.requires_grad]
+    rows = []
+    for at in range(n):
+        each = torch.autograd.grad(loss(module, at), trainable, allow_unused=True)
+        filled = [torch.zeros_like(p) if g is None else g for p, g in zip(trainable, each, strict=True)]
+        rows.append(torch.cat([g.flatten().float() for g in filled]))
+    exact = torch.stack(rows)
+    scale = exact.norm(dim=1)[:, None] * exact.norm(dim=1)
+    return float(((found.products(found) - exact @ exact.T).abs() / scale).max())
+
+
+def spoken(module, at):
+    ids = Sentences(16).ids[at][None]
+    return nn.functional.cross_entropy(module(input_ids=ids).logits[0, :-1].float(), ids[0, 1:])
+
+
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.table, self.cells, self.head = (
+            nn.Embedding(32, 8),
+            nn.GRU(8, 8, batch_first=True),
+            nn.Linear(8, 2),
+        )
+
+    def forward(self, input_ids):
+        return self.head(self.cells(self.table(input_ids))[0][:, -1])
+
+
+class TestAnyModule:
+    """Batches of padded sentences, each of another length, in an order that a sampler shuffles."""
+
+    @pytest.mark.parametrize(
+        ("change", "within"),
+        [
+            (lambda module: module, 1e-5),
+            (lambda module: torch.compile(module), 1e-5),
+            (lambda module: module.bfloat16(), 2e-2),
+            (lambda module: module.half(), 1e-2),
+        ],
+        ids=["as it is", "compiled", "bfloat16", "float16"],
+    )
+    def test_a_causal_language_model_is_scored_by_the_next_token(self, change, within):
+        data = Sentences(16)
+        batches = BatchSampler(RandomSampler(data), 5, drop_last=False)
+        loader = DataLoader(data, batch_sampler=batches, collate_fn=padded, num_workers=2)
+        assert off(change(causal()), loader, spoken) < within
+
+    def test_a_mixture_of_experts(self):
+        assert off(experts(), DataLoader(Sentences(16), batch_size=5, collate_fn=padded), spoken) < 1e-5
+
+    def test_recurrent_layers_go_one_by_one(self):
+        data = Examples(16)
+
+        def loss(module, at):
+            ids, y = torch.as_tensor(data.ids[at : at + 1]), torch.as_tensor(data.y[at : at + 1])
+            return nn.functional.cross_entropy(module(ids), y)
+
+        rows = [{"input_ids": data.ids[at].tolist(), "label": int(data.y[at])} for at in range(16)]
+        assert off(Recurrent(), rows, loss) < 1e-5
+
+
+def uniform(n):
+    return anml.weigh(np.ones(n), recipe="uniform")
+
+
+def trained(kind, folder, name, **more):
+    make, data, given, args = OBJECTIVES[name]
+    module = make()
+    kind(module, settings(folder, **args), train_dataset=data, **given, **more).train()
+    return module
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_equal_weights_are_the_plain_trainer_to_the_bit(name, tmp_path):
+    plain = trained(Trainer, tmp_path, name)
+    ours = trained(WeightedTrainer, tmp_path, name, weighting=uniform(48))
+    for p, q in zip(plain.parameters(), ours.parameters(), strict=True):
+        assert torch.equal(p, q)
+
+
+def test_a_language_model_learns_the_next_token(tmp_path):
+    module = causal()
+    data = Sentences(96)
+    args = settings(tmp_path, num_train_epochs=12, learning_rate=1e-2)
+    weighting = anml.weigh(np.arange(96) % 4 > 0, recipe="krum")
+    WeightedTrainer(module, args, train_dataset=data, data_collator=padded, weighting=weighting).train()
+    module.eval()
+    batch = padded([data[at] for at in range(96)])
+    said = module(input_ids=batch["input_ids"]).logits[:, :-1].argmax(2)
+    right = batch["labels"][:, 1:]
+    assert (said == right)[right != -100].float().mean() > 0.95
+
+
+def test_a_weight_is_a_factor_of_its_sequences_loss(tmp_path):
+    data, q = Sentences(8), np.array([0.2, 1.0, 0.4, 1.0, 0.6, 0.8, 0.1, 1.0])
+    recipe = {"combine": "multiplicative", "use": ["q"], "select": "weight", "keep": 1.0}
+    byhand = causal().eval()
+    batch = padded([data[at] for at in range(8)])
+    right = batch["labels"][:, 1:]
+    z = byhand(input_ids=batch["input_ids"], attention_mask=batch["attention_mask"]).logits[:, :-1]
+    each = nn.functional.cross_entropy(z.mT, right, reduction="none").sum(1)
+    scale = None
+    for weighting in (uniform(8), anml.weigh(q, recipe=recipe)):
+        args = settings(
+            tmp_path, per_device_train_batch_size=4, gradient_accumulation_steps=2, num_train_epochs=1,
+            optim="sgd", max_grad_norm=0.0, learning_rate=1.0, lr_scheduler_type="constant",
+        )  # fmt: skip
+        ours = causal().eval()
+        trainer = WeightedTrainer(ours, args, train_dataset=data, data_collator=padded, weighting=weighting)
+        ours.train = lambda mode=True, module=ours: module
+        trainer.train()
+        moved = torch.cat([
+            (before - after).flatten()
+            for before, after in zip(byhand.parameters(), ours.parameters(), strict=True)
+        ])  # fmt: skip
+        w = torch.as_tensor(weighting.sample_weight(), dtype=torch.float32)
+        found = torch.autograd.grad((each * w).sum(), list(byhand.parameters()), retain_graph=True)
+        gradient = torch.cat([g.flatten() for g in found])
+        # What a sum is divided by is the Trainer's affair, and the same for all weights.
+        scale = scale or float(moved @ gradient / (gradient @ gradient))
+        torch.testing.assert_close(moved, scale * gradient, rtol=1e-3, atol=1e-5)
+
+
+class TestRefused:
+    def test_a_loss_that_compares_samples(self, tmp_path):
+        with pytest.raises(UnsupportedError, match=r'compares samples with each other.*by="draws"'):
+            self.train(tmp_path, compute_loss_func=clip)
+
+    def test_a_compiled_model(self, tmp_path):
+        compiled = {"torch_compile": True, "torch_compile_backend": "aot_eager"}
+        with pytest.raises(UnsupportedError, match="train without torch_compile"):
+            self.train(tmp_path, args=compiled)
+
+    def test_batches_that_do_not_name_their_rows(self, tmp_path):
+        class Stream(torch.utils.data.IterableDataset):
+            def __iter__(self):
+                return iter(Examples(48))
+
+        with pytest.raises(InputError, match="let each example have its number as 'sample_index'"):
+            self.train(tmp_path, data=Stream(), args={"max_steps": 2})
+
+    def test_rows_beyond_the_weights(self, tmp_path):
+        class Stream(torch.utils.data.IterableDataset):
+            def __iter__(self):
+                return ({**each, "sample_index": 40 + at} for at, each in enumerate(Examples(48)))
+
+        with pytest.raises(InputError, match=r"a batch holds row 5\d for weights of 48 samples"):
+            self.train(tmp_path, data=Stream(), args={"max_steps": 2})
+
+    def test_draws_from_a_stream(self, tmp_path):
+        class Stream(torch.utils.data.IterableDataset):
+            def __iter__(self):
+                return iter(Examples(48))
+
+        with pytest.raises(UnsupportedError, match="cannot be drawn from by weight"):
+            self.train(tmp_path, data=Stream(), args={"max_steps": 2}, by="draws")
+
+    @staticmethod
+    def train(folder, data=None, args=None, **more):
+        given = data or Examples(48)
+        WeightedTrainer(
+            bert(), settings(folder, **(args or {})), train_dataset=given, weighting=uniform(48), **more
+        ).train()
+
+
+def test_rows_of_a_stream_name_themselves(tmp_path):
+    """Two workers that share a stream change the order of its rows, and no weight."""
+    data, dropped = Examples(48), np.arange(48) % 3 == 0
+
+    class Stream(torch.utils.data.IterableDataset):
+        def __iter__(self):
+            worker = torch.utils.data.get_worker_info()
+            start, step = (0, 1) if worker is None else (worker.id, worker.num_workers)
+            return ({**data[at], "sample_index": at} for at in range(start, 48, step))
+
+    seen = []
+
+    class Looking(WeightedTrainer):
+        def compute_loss(self, model, inputs, *rest, **named):
+            wanted = torch.as_tensor([data.y[at] for at in inputs["sample_index"]])
+            seen.append(torch.equal(inputs["labels"], wanted))
+            return super().compute_loss(model, inputs, *rest, **named)
+
+    args = settings(tmp_path, max_steps=6, dataloader_num_workers=2)
+    Looking(bert(), args, train_dataset=Stream(), weighting=anml.weigh(~dropped, recipe="krum")).train()
+    assert seen == [True] * 6
+
+
+@pytest.mark.parametrize("by", ["loss", "draws"])
+@pytest.mark.parametrize("workers", [0, 2])
+def test_stopped_in_the_middle_of_an_epoch_it_goes_on_to_the_bit(by, workers, tmp_path):
+    """The checkpoint is written at the very step that changes the weights."""
+    data = Examples(96)
+
+    def made(folder):
+        reweigher = Reweigher(
+            data, contributor=data.who, recipe="krum", every=2, batch=32, warmup=0, held_out=0
+        )
+        args = settings(folder, save_strategy="steps", save_steps=8, dataloader_num_workers=workers)
+        return WeightedTrainer(bert(), args, train_dataset=data, weighting=reweigher, by=by), reweigher
+
+    one, whole = made(tmp_path / "one")
+    one.train()
+    two, resumed = made(tmp_path / "two")
+    two.train(resume_from_checkpoint=str(tmp_path / "one" / "checkpoint-8"))
+    assert resumed.steps == whole.steps == 12
+    np.testing.assert_array_equal(resumed.weights, whole.weights)
+    for p, q in zip(one.model.parameters(), two.model.parameters(), strict=True):
+        assert torch.equal(p, q)
+
+
+def test_fixed_draws_go_on_in_the_right_epoch(tmp_path):
+    data = Examples(96)
+    models = []
+    for start in (None, "checkpoint-8"):
+        args = settings(tmp_path, save_strategy="steps", save_steps=8)
+        weighting = anml.weigh(np.linspace(0.1, 1, 96), recipe="krum")
+        trainer = WeightedTrainer(bert(), args, train_dataset=data, weighting=weighting, by="draws")
+        trainer.train(resume_from_checkpoint=None if start is None else str(tmp_path / start))
+        models.append(trainer.model)
+    for p, q in zip(models[0].parameters(), models[1].parameters(), strict=True):
+        assert torch.equal(p, q)
+
+
 class TestTrainer:
-    def test_equal_weights_are_the_plain_trainer(self, tmp_path):
-        data = Examples(48)
-        plain, ours = bert(), bert()
-        Trainer(plain, settings(tmp_path), train_dataset=data).train()
-        weighting = anml.weigh(np.ones(len(data)), recipe="uniform")
-        WeightedTrainer(ours, settings(tmp_path), train_dataset=data, weighting=weighting).train()
-        for p, q in zip(plain.parameters(), ours.parameters(), strict=True):
-            torch.testing.assert_close(p, q, rtol=1e-4, atol=1e-6)
-
-    def test_accumulated_batches_are_one_large_batch(self, tmp_path):
-        data = Examples(32)
-        recipe = {"combine": "multiplicative", "select": "weight"}
-        weighting = anml.weigh(np.linspace(0.1, 1, 32), recipe=recipe)
-        models = []
-        for size, steps in ((32, 1), (8, 4)):
-            args = settings(
-                tmp_path, per_device_train_batch_size=size, gradient_accumulation_steps=steps,
-                num_train_epochs=1, optim="sgd", max_grad_norm=0.0,
-            )  # fmt: skip
-            models.append(bert().eval())
-            trainer = WeightedTrainer(models[-1], args, train_dataset=data, weighting=weighting)
-            trainer.model.train = lambda mode=True, module=models[-1]: module
-            trainer.train()
-        for p, q in zip(models[0].parameters(), models[1].parameters(), strict=True):
-            torch.testing.assert_close(p, q, rtol=1e-3, atol=1e-5)
-
     @pytest.mark.parametrize("by", ["loss", "draws"])
     def test_weights_follow_the_model(self, tmp_path, by):
         data = Examples()
-        reweigher = Reweigher(data, contributor=data.who, recipe="evidence", batch=32)
+        reweigher = Reweigher(data, contributor=data.who, recipe="evidence", batch=32, held_out=0)
         trainer = WeightedTrainer(
             bert(), settings(tmp_path, num_train_epochs=6), train_dataset=data, weighting=reweigher, by=by
         )
@@ -158,14 +467,15 @@ class TestTrainer:
         data = Examples(48)
 
         def made(folder):
-            reweigher = Reweigher(data, contributor=data.who, recipe="krum", every=2, batch=32, warmup=0)
+            settings_ = {"recipe": "krum", "every": 2, "batch": 32, "warmup": 0, "held_out": 0}
+            reweigher = Reweigher(data, contributor=data.who, **settings_)
             args = settings(folder, num_train_epochs=2, save_strategy="epoch")
             return WeightedTrainer(bert(), args, train_dataset=data, weighting=reweigher), reweigher
 
         trainer, whole = made(tmp_path / "one")
         trainer.train()
         first = tmp_path / "one" / "checkpoint-3"
-        assert (first / "anml_reweigher.npz").is_file()
+        assert (first / "anml_state.pt").is_file()
         trainer, resumed = made(tmp_path / "two")
         trainer.train(resume_from_checkpoint=str(first))
         assert resumed.steps == whole.steps == 6

@@ -31,24 +31,63 @@ class Net(pl.LightningModule):
         return torch.optim.Adam(self.parameters(), lr=2e-2)
 
 
-def test_weights_follow_and_travel_with_checkpoints(tmp_path):
+def data():
     rng = np.random.default_rng(0)
     x = torch.as_tensor(rng.normal(size=(200, 4)), dtype=torch.float32)
     truth = (x[:, 0] > 0).long()
     who = rng.integers(0, 8, 200)
     wrong = who < 2
-    y = torch.where(torch.as_tensor(wrong), 1 - truth, truth)
-    reweigher = Reweigher(x, y, contributor=who, every=5)
-    loader = DataLoader(TensorDataset(x, y), batch_size=20, sampler=WeightedSampler(reweigher))
+    return x, torch.where(torch.as_tensor(wrong), 1 - truth, truth), who, wrong
+
+
+def fitted(folder, epochs=4, resume=None, workers=0, saves=(), recipe="evidence", **settings):
+    """Train, and save a checkpoint after each of some batches."""
+    x, y, who, _ = data()
+    reweigher = Reweigher(x, y, contributor=who, recipe=recipe, every=4, held_out=0)
+    sampler = WeightedSampler(reweigher, size=200)
+
+    class Saves(pl.Callback):
+        def on_train_batch_end(self, trainer, module, outputs, batch, at):
+            if (trainer.current_epoch, at) in saves:
+                trainer.save_checkpoint(folder / "at.ckpt")
+
+    # What is kept must know what the step did: Lightning puts its own checkpoints last, too.
     trainer = pl.Trainer(
-        max_epochs=4, accelerator="cpu", logger=False, enable_progress_bar=False, enable_model_summary=False,
-        default_root_dir=tmp_path, callbacks=[ReweighCallback(reweigher)], use_distributed_sampler=False,
+        max_epochs=epochs, accelerator="cpu", logger=False, enable_progress_bar=False,
+        enable_model_summary=False, default_root_dir=folder, use_distributed_sampler=False,
+        callbacks=[ReweighCallback(reweigher, sampler), Saves()], enable_checkpointing=False, **settings,
     )  # fmt: skip
-    trainer.fit(Net(), loader)
+    loader = DataLoader(TensorDataset(x, y), batch_size=20, sampler=sampler, num_workers=workers)
+    module = Net()
+    trainer.fit(module, loader, ckpt_path=resume)
+    return module, reweigher, trainer
+
+
+def test_weights_follow_the_model(tmp_path):
+    _, reweigher, _ = fitted(tmp_path)
+    wrong = data()[3]
     assert reweigher.epochs == 4
     assert reweigher.weights[wrong].mean() < 0.5 * reweigher.weights[~wrong].mean()
-    trainer.save_checkpoint(tmp_path / "at.ckpt")
-    kept = torch.load(tmp_path / "at.ckpt", weights_only=False)["callbacks"]
-    again = Reweigher(x, y, contributor=who)
-    ReweighCallback(again).load_state_dict(next(v for k, v in kept.items() if "Reweigh" in k))
-    np.testing.assert_array_equal(again.weights, reweigher.weights)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("recipe", ["evidence", "krum"])
+def test_stopped_in_the_middle_of_an_epoch_it_goes_on_to_the_bit(recipe, workers, tmp_path):
+    whole, followed, _ = fitted(tmp_path, workers=workers, recipe=recipe, saves=[(2, 3)])
+    again, resumed, _ = fitted(tmp_path, workers=workers, recipe=recipe, resume=tmp_path / "at.ckpt")
+    assert (resumed.steps, resumed.epochs) == (followed.steps, followed.epochs) == (40, 4)
+    np.testing.assert_array_equal(resumed.weights, followed.weights)
+    for p, q in zip(whole.parameters(), again.parameters(), strict=True):
+        assert torch.equal(p, q)
+
+
+def test_accumulated_batches_are_one_step(tmp_path):
+    _, reweigher, trainer = fitted(tmp_path, epochs=2, accumulate_grad_batches=5)
+    assert reweigher.steps == trainer.global_step == 4
+
+
+def test_a_checkpoint_is_read_without_running_code(tmp_path):
+    fitted(tmp_path, epochs=1, saves=[(0, 9)])
+    kept = torch.load(tmp_path / "at.ckpt", weights_only=True)["callbacks"]
+    state = next(each for name, each in kept.items() if "Reweigh" in name)
+    assert state["reweigher"]["steps"] == 10

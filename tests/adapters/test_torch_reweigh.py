@@ -51,7 +51,7 @@ def loop(module, optimiser, reweigher, sampler, x, y, epochs, stop_after=None):
 def parts(x, y, who, recipe="evidence"):
     module = network()
     optimiser = torch.optim.Adam(module.parameters(), lr=1e-2)
-    reweigher = Reweigher(x, y, recipe=recipe, contributor=who, every=7, seed=3)
+    reweigher = Reweigher(x, y, recipe=recipe, contributor=who, every=7, seed=3, held_out=0)
     return module, optimiser, reweigher, WeightedSampler(reweigher, seed=3)
 
 
@@ -88,12 +88,12 @@ def test_stopped_in_the_middle_of_an_epoch_it_goes_on_as_if_it_had_not(tmp_path)
     whole = loop(module, optimiser, reweigher, sampler, x, y, 3)
     first = parts(x, y, who, "krum")
     before = loop(*first[:3], first[3], x, y, 3, stop_after=30)
-    save_state(first[2].state_dict(), tmp_path / "state.npz")
+    save_state(first[2].state_dict(), tmp_path / "state.pt")
     kept = copy.deepcopy((first[0].state_dict(), first[1].state_dict(), first[3].state_dict()))
     again = parts(x, y, who, "krum")
     again[0].load_state_dict(kept[0])
     again[1].load_state_dict(kept[1])
-    again[2].load_state_dict(load_state(tmp_path / "state.npz"))
+    again[2].load_state_dict(load_state(tmp_path / "state.pt"))
     again[3].load_state_dict(kept[2])
     assert before + loop(*again[:3], again[3], x, y, 3) == whole
     np.testing.assert_array_equal(again[2].weights, reweigher.weights)
@@ -114,7 +114,7 @@ def test_weights_in_the_loss():
 
 def test_followed_weights_change_within_an_epoch():
     x, y, who, _, _ = table()
-    reweigher = Reweigher(x, y, recipe="krum", contributor=who)
+    reweigher = Reweigher(x, y, recipe="krum", contributor=who, held_out=0)
     draws = iter(WeightedSampler(reweigher, size=3_000))
     first = [next(draws) for _ in range(300)]
     reweigher.score(network())
@@ -151,9 +151,9 @@ def test_a_state_of_other_data_is_refused(tmp_path):
     state = Reweigher(x[:10], y[:10]).state_dict()
     with pytest.raises(InputError, match="the state is of 10 samples, the training set has 300"):
         Reweigher(x, y).load_state_dict(state)
-    (tmp_path / "no.npz").write_text("nothing")
-    with pytest.raises(InputError, match=r"no\.npz is not the state of a Reweigher"):
-        load_state(tmp_path / "no.npz")
+    (tmp_path / "no.pt").write_text("nothing")
+    with pytest.raises(InputError, match=r"no\.pt is not the state of a training"):
+        load_state(tmp_path / "no.pt")
 
 
 def test_evidence_needs_classes():

@@ -76,6 +76,29 @@ class TestDraws:
         other.load_state_dict(sampler.state_dict())
         assert list(other) == list(sampler)
 
+    def test_fixed_draws_go_on_where_they_stood(self):
+        sampler = WeightedSampler(TestSampler.weighting, size=30, seed=3)
+        whole = list(sampler)
+        draws = iter(sampler)
+        first = [next(draws) for _ in range(12)]
+        other = WeightedSampler(TestSampler.weighting, size=30, seed=3)
+        other.load_state_dict(sampler.state_dict())
+        assert first + list(other) == whole
+        assert list(other) == whole
+
+    def test_what_was_drawn_ahead_and_not_used_is_given_again(self):
+        class Following:
+            weighting = TestSampler.weighting
+
+        sampler = WeightedSampler(Following(), size=30, seed=3)
+        draws = iter(sampler)
+        ahead = [next(draws) for _ in range(20)]
+        state = sampler.state_dict(used=8)
+        other = WeightedSampler(Following(), size=30, seed=3)
+        other.followed.weighting = anml.weigh(np.linspace(1, 0.1, 20), recipe="krum")
+        other.load_state_dict(state)
+        assert list(other)[:12] == ahead[8:]
+
     def test_an_epoch_has_as_many_draws_as_rows_are_kept(self):
         assert len(WeightedSampler(TestSampler.weighting)) == TestSampler.weighting.kept.sum()
         assert len(WeightedSampler(TestSampler.weighting, size=10, replicas=3)) == 3

@@ -35,7 +35,7 @@ def test_credentials_decide_where_updates_cannot():
 
 def test_earlier_rounds_count_and_fade():
     assert remembered(np.array([5.0]), np.array([-3.0])).tolist() == [1.0]
-    agrees = np.column_stack([np.full(10, 0.5), np.zeros(10)])
+    agrees = np.column_stack([np.full(10, 0.5), np.zeros(10), np.zeros(10)])
     before = np.r_[np.zeros(9), -8.0]
     assert honest(agrees, before=before)[0][9] < 0.5 < honest(agrees)[0][9]
 
@@ -58,7 +58,7 @@ def test_weights_and_chances_are_what_they_say(seed, count):
     assert found.weights.sum() == pytest.approx(1)
     assert (found.weights[found.scores <= 0.5] == 0).all()
     assert (np.abs(found.nats) <= MOST).all()
-    assert found.agreement.shape == (20, 2)
+    assert found.agreement.shape == (20, 3)
 
 
 @settings(max_examples=15)
@@ -75,7 +75,8 @@ def test_what_updates_say_does_not_depend_on_credentials_or_the_past(seed):
 @settings(max_examples=15)
 @given(seeds, st.integers(0, 19), st.floats(0, 6))
 def test_a_better_past_never_lowers_a_client(seed, at, more):
-    agrees = np.column_stack([np.random.default_rng(seed).normal(0.4, 0.2, 20), np.zeros(20)])
+    cosine = np.random.default_rng(seed).normal(0.4, 0.2, 20)
+    agrees = np.column_stack([cosine, np.zeros(20), np.zeros(20)])
     before = np.zeros(20)
     better = before.copy()
     better[at] = more

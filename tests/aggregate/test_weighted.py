@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from liars import liars
 
-from anml.aggregate.agreement import clipped_lengths
+from anml.aggregate.agreement import clipped_to
 from anml.aggregate.weighted import weighted
 from anml.core.domain import Signals
 from anml.core.errors import AnmlError
@@ -38,7 +38,7 @@ class TestEveryRecipe:
         assert found.weights.sum() == pytest.approx(1)
         assert (found.weights >= 0).all()
         np.testing.assert_allclose(
-            found.update, (found.weights * clipped_lengths(updates)) @ updates, atol=1e-12
+            found.update, (found.weights * clipped_to(updates, found.weights)) @ updates, atol=1e-12
         )
 
     def test_the_order_of_clients_does_not_matter(self, recipe):
@@ -65,3 +65,40 @@ def test_two_clients_are_alike():
 def test_an_unknown_recipe_is_named():
     with pytest.raises(AnmlError, match="unknown recipe 'kurm'"):
         weighted([[1.0], [2.0]], recipe="kurm")
+
+
+class TestClientsAsTheyAre:
+    def test_rows_count(self):
+        updates = np.array([[1.0], [1.0], [1.0], [3.0]])
+        found = weighted(updates, recipe="uniform", rows=[10, 10, 20, 40])
+        np.testing.assert_allclose(found.weights, [0.125, 0.125, 0.25, 0.5])
+        assert found.update == pytest.approx(2.0)
+
+    def test_rows_that_are_only_claimed_buy_no_more_than_ten_clients(self):
+        found = weighted(np.ones((5, 3)), recipe="uniform", rows=[10, 10, 10, 10, 10**9])
+        assert found.weights[4] == pytest.approx(100 / 140)
+
+    def test_a_shout_is_cut_to_three_times_the_usual(self):
+        updates = np.array([[1.0], [1.0], [1.0], [1.0], [50.0]])
+        assert weighted(updates, recipe="uniform").update == pytest.approx((4 + 3) / 5)
+
+    def test_what_is_not_too_long_stays_as_it_is(self):
+        updates = np.array([[1.0], [2.0], [2.5], [2.0], [1.0]])
+        assert weighted(updates, recipe="uniform").update == pytest.approx(updates.mean())
+
+    def test_one_who_is_merely_different_is_kept_and_one_who_pulls_back_is_not(self):
+        rng = np.random.default_rng(0)
+        updates = rng.normal(1, 0.2, (10, 60))
+        updates[9] = rng.normal(1, 8.0, 60) + 2.0
+        assert weighted(updates, recipe="evidence").weights[9] > 0
+        updates[9] = -updates[0]
+        assert weighted(updates, recipe="evidence").weights[9] == 0
+
+    def test_who_is_honest_may_be_asked_of_another_model(self):
+        def nobody_but_the_first(agrees, credentials, before):
+            p = np.r_[1.0, np.zeros(len(agrees) - 1)]
+            return p, np.zeros(len(agrees))
+
+        updates = np.random.default_rng(0).normal(0, 1, (10, 20))
+        found = weighted(updates, recipe="evidence", judge=nobody_but_the_first)
+        np.testing.assert_array_equal(found.weights, np.r_[1.0, np.zeros(9)])

@@ -3,23 +3,24 @@
 import pytest
 
 from anml.app import settle
+from anml.app.review import approval
 from anml.app.settle import Terms
+from anml.core.canonical import sha256
 from anml.core.errors import ConflictError, InputError, IntegrityError
 from anml.core.settle import UNIT, Rules
 from ledger.ledger_world import simple_rows, write_run
 
 
 def terms(**changes) -> Terms:
-    return Terms(**{"pool": 10_000_000, "currency": "EUR", "by": "ann", **changes})
+    return Terms(**{"pool": 10_000_000, "currency": "EUR", "by": "ann", "source": "run", **changes})
 
 
 def names(lived, *given: str) -> dict[str, str]:
     return lived.ledger.rehearse(lambda tx: settle.resolve_names(tx, lived.ledger, None, list(given)))
 
 
-def test_names_are_identifiers_or_accounts_of_any_one_place(lived):
+def test_identifiers_need_no_place(lived):
     ada = lived.pids["ada"]
-    assert names(lived, "ada") == {"ada": ada}
     assert names(lived, ada) == {ada: ada}
 
 
@@ -27,8 +28,11 @@ def test_a_name_in_several_places_needs_its_place(world):
     for place in ("ls", "pf"):
         world.register(place, ["sam"])
     folder = world.run(simple_rows({"sam": 1}))
-    with pytest.raises(InputError, match="'sam' is an account in several places; say which with --source"):
-        settle.draft(world.ledger, folder, terms())
+    with pytest.raises(
+        InputError,
+        match=r"say with --source which place 'sam' and the others are accounts of \(known in ls, pf\)",
+    ):
+        settle.draft(world.ledger, folder, terms(source=None))
     assert settle.draft(world.ledger, folder, terms(source="ls")).amounts
 
 
@@ -74,14 +78,31 @@ def test_names_that_look_alike_are_said(world):
     assert any("look alike and are not one" in said for said in found.warnings)
 
 
-def test_a_manifest_that_is_missing_pays_nothing(lived):
-    with lived.ledger.read() as connection, pytest.raises(IntegrityError, match="is missing or was changed"):
-        settle.load_manifest(connection, "0" * 64)
-
-
 def test_who_drafted_does_not_approve(world):
     made = settle.draft(world.ledger, world.run(simple_rows({"ada": 1})), terms())
     with pytest.raises(ConflictError, match="a second person must approve it"):
         settle.approve(world.ledger, made.id, "ann")
     rehearsed = settle.approve(world.ledger, made.id, "bob", dry_run=True)
     assert settle.approve(world.ledger, made.id, "bob").seq == rehearsed.seq
+
+
+def test_a_run_that_was_changed_with_its_hashes_is_not_the_run_that_was_named(world):
+    """Samples and their hash in `run.json` changed together: the folder is sound in itself."""
+    folder = world.run(simple_rows({"ada": 2, "bea": 8}))
+    told = sha256((folder / "run.json").read_bytes())
+    found = settle.draft(world.ledger, folder, terms(digest=told[:16]), dry_run=True)
+    assert found.manifest["run"]["record_sha256"] == told
+    write_run(folder, simple_rows({"ada": 8, "bea": 2}))
+    for digest in (told, told[:16], told[:8], ""):
+        with pytest.raises(IntegrityError, match="it was changed, or is another one"):
+            settle.draft(world.ledger, folder, terms(digest=digest))
+    # Whoever approves it is shown which run it is.
+    made = settle.draft(world.ledger, folder, terms())
+    shown = world.ledger.rehearse(lambda tx: approval(tx, world.ledger, made.id, "bob"))
+    assert shown["run"] == sha256((folder / "run.json").read_bytes()) != told
+
+
+def test_people_of_one_name_in_two_places_are_two(world):
+    first = settle.draft(world.ledger, world.run(simple_rows({"sam": 1})), terms(source="ls"))
+    second = settle.draft(world.ledger, world.run(simple_rows({"sam": 1})), terms(source="pf"))
+    assert not set(first.amounts) & set(second.amounts)

@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 
 import anml
+from anml.app.audit import audit_table
 from anml.app.data_warnings import (
     Copies,
     copied,
@@ -12,7 +13,10 @@ from anml.app.data_warnings import (
     one_voice,
     supplied_by_one,
     with_copies,
+    with_time_spent,
 )
+from anml.app.request import Request
+from anml.core.errors import InputError
 
 WHO = np.array(["ann"] * 200 + ["bob"] * 200 + ["eve"] * 200)
 
@@ -121,12 +125,6 @@ class TestCopies:
         who, item = np.tile(["ann", "bob", "eve"], 100), np.repeat(np.arange(100), 3).astype(str)
         assert copied(x, who, item) == ([], [])
 
-    def test_without_items_the_item_column_is_asked_for(self):
-        x = np.repeat(features(n=100), 3, axis=0)
-        found, (said,) = copied(x, np.tile(["ann", "bob", "eve"], 100))
-        assert found == []
-        assert "name the item column" in said
-
     def test_a_table_of_few_kinds_of_rows_says_nothing(self):
         kinds = np.random.default_rng(0).integers(0, 2, (600, 3)).astype(float)
         assert copied(kinds, WHO) == ([], [])
@@ -136,6 +134,14 @@ class TestCopies:
         assert with_copies(people, []).columns == ["contributor", "rows"]
         added = with_copies(people, [Copies("ann", 200, 120, "eve")])
         assert added.rows() == [("eve", 200, None, None), ("ann", 200, 120, "eve")]
+
+
+def test_time_spent_is_the_median_of_each_and_nothing_without_a_column():
+    people = pl.DataFrame({"contributor": ["eve", "ann"]})
+    samples = pl.DataFrame({"row": [0, 2, 3], "contributor": ["ann", "ann", "eve"]})
+    frame = pl.DataFrame({"Lead time": [4, 99, 8, None]})
+    assert with_time_spent(people, samples, frame)["seconds"].to_list() == [None, 6.0]
+    assert with_time_spent(people, samples, frame.rename({"Lead time": "n"})).columns == ["contributor"]
 
 
 def test_they_are_in_the_record_the_report_and_the_card(tmp_path):
@@ -164,3 +170,29 @@ def test_they_are_in_the_record_the_report_and_the_card(tmp_path):
     assert "hand in the same rows: 20 of 20 are nearly equal." in repr(audit)
     assert dict(audit.contributors.select("contributor", "copies_of").rows())["south"] is None
     assert "without a time" in audit._repr_html_()
+
+
+class TestUnnamedItems:
+    """Three people label the same 40 things, and no column says so."""
+
+    def table(self):
+        x = np.random.default_rng(0).normal(size=(40, 2)).repeat(3, axis=0)
+        return pl.DataFrame(
+            {"size": x[:, 0], "weight": x[:, 1], "who": ["ann", "bob", "eve"] * 40,
+             "number": range(120), "label": np.where(x[:, 0] > 0, "yes", "no")}
+        )  # fmt: skip
+
+    def audited(self, frame, **more):
+        return audit_table(frame, Request(label="label", contributor="who", compare=False, **more))[0]
+
+    def test_are_refused_until_it_is_said_what_an_item_is(self):
+        with pytest.raises(InputError, match="labels of the same items"):
+            self.audited(self.table().drop("number"))
+
+    def test_a_column_that_differs_in_every_row_says_that_they_are_different_things(self):
+        assert self.audited(self.table(), item="number").items is None
+
+    def test_few_kinds_of_rows_are_no_items(self):
+        kinds = np.random.default_rng(0).integers(0, 2, (120, 2))
+        frame = self.table().drop("number").with_columns(size=kinds[:, 0], weight=kinds[:, 1])
+        assert self.audited(frame).samples.height == 120

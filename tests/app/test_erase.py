@@ -20,7 +20,12 @@ def test_with_money_open_it_is_refused_unless_it_is_wanted_all_the_same(paid):
     with paid.ledger.read() as connection:
         assert people.profile(connection, paid.ledger.ring, ada)
     gone = erase(paid.ledger, ada, anyway=True, by="bob")
-    assert gone == found
+    assert gone == found._replace(proposal=gone.proposal)
+    with paid.ledger.read() as connection:
+        assert people.profile(connection, paid.ledger.ring, ada)
+    with pytest.raises(ConflictError, match="'bob' proposed this; a second person must confirm it"):
+        paid.world.confirm(gone.proposal, by="bob")
+    paid.world.confirm(gone.proposal, by="ann")
     with paid.ledger.read() as connection:
         assert people.profile(connection, paid.ledger.ring, ada) == {}
     assert verify(paid.ledger).problems == []

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anml.app.files import check_place, read_bytes, read_text, write_file
+from anml.app.files import check_place, draft_file, put_in_place, read_bytes, read_text, write_file
 from anml.core.errors import InputError
 
 
@@ -57,3 +57,22 @@ def test_a_place_that_cannot_be_written_is_said_before_the_work(tmp_path):
     check_place(tmp_path / "new" / "folder" / "out.csv")
     assert not (tmp_path / "new").exists()
     assert (tmp_path / "file").read_text() == "keep me"
+
+
+def test_a_file_is_never_written_through_a_link_and_a_private_one_is_nobody_elses(tmp_path):
+    (tmp_path / "theirs").write_text("mine")
+    (tmp_path / "out.csv").symlink_to(tmp_path / "theirs")
+    write_file(tmp_path / "out.csv", "new", private=True)
+    assert (tmp_path / "theirs").read_text() == "mine"
+    assert ((tmp_path / "out.csv").read_text(), (tmp_path / "out.csv").is_symlink()) == ("new", False)
+    assert (tmp_path / "out.csv").stat().st_mode & 0o077 == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.csv", "theirs"]
+
+
+def test_a_file_that_cannot_be_put_in_place_leaves_no_half(tmp_path):
+    draft = draft_file(tmp_path / "a", b"x")
+    assert not (tmp_path / "a").exists()
+    (tmp_path / "a").mkdir()
+    with pytest.raises(InputError, match="cannot be written"):
+        put_in_place(draft, tmp_path / "a")
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]

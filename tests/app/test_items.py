@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -10,9 +11,9 @@ import pytest
 
 import anml
 from anml.app.audit import Request, audit_table
-from anml.app.items import item_frame, suggestions
+from anml.app.items import _not_rejected, item_frame, suggestions
 from anml.app.output import write_run
-from anml.core.consensus import equal_voices
+from anml.core.people.consensus import equal_voices
 from made_up import consortium
 
 WORKERS = {"ann": 0.9, "bob": 0.9, "cat": 0.85, "dan": 0.3, "eve": 0.8}
@@ -95,7 +96,7 @@ def test_suggestions_go_with_p_correct(result):
 def test_where_nothing_tells_who_is_right_every_label_is_one_voice(frame):
     result, prepared, found = audit_table(frame.drop("truth"), Request(item="item", compare=False))
     flat = np.full(len(prepared.y), 0.6)
-    doubt = replace(found, belief=replace(found.belief, opposed=0.9, p_correct=flat))
+    doubt = replace(found, belief=replace(found.belief, mirrored=0.6, p_correct=flat))
     items = item_frame(prepared, doubt)
     names, codes = np.unique(prepared.item, return_inverse=True)
     votes = equal_voices(prepared.y, codes, 3, 0.6)
@@ -106,3 +107,20 @@ def test_where_nothing_tells_who_is_right_every_label_is_one_voice(frame):
     single = replace(prepared, item=None)
     assert suggestions(single, doubt)["suggested"].null_count() == len(prepared.y)
     assert result.items is not None
+
+
+def test_a_label_that_is_known_to_be_wrong_is_not_suggested_again():
+    wrong = np.array([True, False, False, True])
+    known = SimpleNamespace(wrong=wrong)
+    # Item 0 was labelled 0 (rejected) and 1, item 1 with 2 and, rejected, 1.
+    prepared = SimpleNamespace(known=known, y=np.array([0, 1, 2, 1]))
+    codes = np.array([0, 0, 1, 1])
+    posterior = np.array([[0.7, 0.2, 0.1], [0.1, 0.5, 0.4]])
+    found = _not_rejected(posterior, prepared, codes)
+    assert found.round(6).tolist() == [[0.0, 0.666667, 0.333333], [0.2, 0.0, 0.8]]
+    by_row = _not_rejected(posterior[codes], prepared, codes, codes)
+    assert by_row.argmax(axis=1).tolist() == [1, 1, 2, 2]
+    # Where every label is said to be wrong, nothing is left to choose by.
+    every = SimpleNamespace(known=SimpleNamespace(wrong=np.ones(3, dtype=bool)), y=np.arange(3))
+    same = _not_rejected(posterior[:1], every, np.zeros(3, dtype=np.int64))
+    assert same.round(6).tolist() == [[0.7, 0.2, 0.1]]

@@ -3,9 +3,10 @@
 import pytest
 import sqlalchemy as sa
 
-from anml.app import payout
+from anml.app import payout, settle
 from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError
 from anml.ledger import schema
+from ledger.ledger_world import simple_rows
 
 IBAN, OTHER = "DE89370400440532013000", "GB29NWBK60161331926819"
 
@@ -29,11 +30,11 @@ def test_a_rail_leaves_out_who_lacks_something_and_says_what(paid):
     made = payout.create(paid.ledger, "p1", "EUR", "cat", rail="pain001")
     assert [p.pid for p in made.batch.payments] == [paid.pids["ada"]]
     assert made.payees == {paid.pids["ada"]: {"name": "Ada", "iban": IBAN}}
-    assert made.left_out == {paid.pids["bea"]: "no name given"}
+    assert made.left_out == {paid.pids["bea"]: "no iban given"}
 
 
 def test_where_nobody_can_be_paid_the_first_reason_is_said(paid):
-    with pytest.raises(ConflictError, match=r"nothing can be paid in EUR: c0.*: no name given, and 1 more"):
+    with pytest.raises(ConflictError, match=r"nothing can be paid in EUR: c0.*: no iban given, and 1 more"):
         payout.create(paid.ledger, "p1", "EUR", "cat", rail="pain001")
     with pytest.raises(AnmlError, match="unknown payment rail 'cash'; allowed: csv, pain001"):
         payout.create(paid.ledger, "p1", "EUR", "cat", rail="cash")
@@ -135,3 +136,27 @@ def test_bank_details_are_read_from_a_table(tmp_path):
 def test_tables_of_bank_details_that_are_refused(tmp_path, text, said):
     with pytest.raises(InputError, match=f"^bank.csv {said}"):
         payout.read_bank_details(table(tmp_path, text))
+
+
+def test_a_file_that_cannot_be_written_leaves_no_entries(paid, tmp_path):
+    """The bank's file comes first: a batch without one would be paid by nobody, and never again."""
+    size = paid.world.size()
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="cannot be written"):
+        payout.create(paid.ledger, "p1", "EUR", "cat", out=tmp_path / "file" / "x")
+    assert paid.world.size() == size
+    made = payout.create(paid.ledger, "p1", "EUR", "cat", out=tmp_path / "out")
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["books.beancount", "p1.csv"]
+    assert all(path.stat().st_mode & 0o077 == 0 for path in made.files)
+
+
+def test_whom_two_people_know_no_details_of_is_not_sent_to(world):
+    world.register("run", ["new"])
+    pids = world.establish("ada")
+    world.vouch(world.register("run", ["new"])["new"])
+    sid = world.post(world.run(simple_rows({"ada": 1, "new": 1})), "10")
+    world.clock.pass_days(15)
+    settle.release(world.ledger, sid)
+    made = payout.create(world.ledger, "p1", "EUR", "cat")
+    assert [item.pid for item in made.batch.payments] == [pids["ada"]]
+    assert list(made.left_out.values()) == ["no name given"]

@@ -4,9 +4,9 @@ import pytest
 
 from anml.app import reasons
 from anml.app.reasons import NAMED, about_evidence, appeal, disputes_shown, how
+from anml.core.people.verdicts import UNSURE
 from anml.core.settle import UNIT
 from anml.core.signals.policy import KINDS, Evidence
-from anml.core.verdicts import UNSURE
 from anml.ledger.money_parts import Answer, Dispute, Settlement
 from anml.ledger.parts import Staff
 from anml.ledger.rules_money import REASONS

@@ -3,8 +3,10 @@
 import polars as pl
 import pytest
 
-from anml.app.relabel import Found, source_of, where_to_look
+from anml.app.relabel import Found, where_to_look
+from anml.app.rounds import source_of
 from anml.core.errors import AnmlError
+from anml.core.queue import SPREAD
 
 SAMPLES = pl.DataFrame(
     {
@@ -21,7 +23,7 @@ SAMPLES = pl.DataFrame(
         "from_contributor": [1.0, -3.0, 0.5, -2.0, 1.0, 1.0],
     }
 )
-VERDICTS = {"ann": "trusted", "bob": "trusted", "eve": "contradicts the others"}
+VERDICTS = {"ann": "reliable", "bob": "reliable", "eve": "contradicts the others"}
 
 
 def found(samples=SAMPLES, items=None, **more):
@@ -31,6 +33,7 @@ def found(samples=SAMPLES, items=None, **more):
 def test_the_gain_is_the_probability_that_the_label_is_wrong_and_the_most_comes_first():
     looking = where_to_look(found())
     assert looking.rows["row"].to_list() == [1, 3, 2, 4]
+    assert (looking.units, looking.gain) == (6, pytest.approx(2.15))
     assert looking.rows["gain"].to_list() == pytest.approx([0.9, 0.7, 0.4, 0.15])
     # Over all rows: 0.01 + 0.9 + 0.4 + 0.7 + 0.15 + 0.05.
     assert looking.expected == pytest.approx(2.21)
@@ -52,18 +55,43 @@ def test_a_budget_is_a_whole_number_from_one(top):
         where_to_look(found(), top)
 
 
-def test_what_a_review_or_truth_has_settled_is_left_out():
-    settled = SAMPLES.with_columns(known_right=pl.Series([None, False, None, True, None, None]))
-    assert where_to_look(found(settled)).rows["row"].to_list() == [2, 4]
+def test_what_is_known_to_be_right_is_settled_and_what_was_rejected_is_still_to_mend():
+    known = pl.Series([None, False, None, True, None, None])
+    samples = SAMPLES.with_columns(known_right=known, p_correct=pl.Series([0.99, 0.0, 0.6, 1.0, 0.85, 0.95]))
+    looking = where_to_look(found(samples))
+    assert looking.rows["row"].to_list() == [1, 2, 4]
+    assert looking.rows["reason"][0].startswith("a reviewer rejected it")
+    answered = samples.with_columns(answer=pl.Series([None, "a", None, None, None, None], dtype=pl.String))
+    assert where_to_look(found(answered)).rows["row"].to_list() == [2, 4]
 
 
-def test_a_right_label_settles_its_item_and_a_rejected_one_only_itself():
+def test_a_right_label_settles_its_item_as_a_whole():
     items = pl.Series("item", ["x", "x", "y", "y", "z", "z"])
-    known = pl.Series("known_right", [None, False, True, None, None, None])
-    frame = SAMPLES.with_columns(items, known)
-    rows = where_to_look(found(frame)).rows
-    # Of x the row that is left is sure, y is settled as a whole, z is looked at for its first row.
-    assert rows["item"].to_list() == ["z"]
+    known = pl.Series("known_right", [None, None, True, None, None, None])
+    rows = where_to_look(found(SAMPLES.with_columns(items, known))).rows
+    assert rows["item"].to_list() == ["x", "z"]
+
+
+def test_labels_of_one_person_do_not_all_come_before_those_of_others():
+    n = 60
+    sure = pl.DataFrame(
+        {
+            "row": range(n),
+            "contributor": ["eve"] * 40 + ["bob"] * 20,
+            "label": ["b"] * n,
+            "predicted": ["a"] * n,
+            "p_correct": [0.10] * 40 + [0.30] * 20,
+            "suggested": ["a"] * n,
+            "p_suggested": [0.90] * n,
+            "alone": [False] * n,
+        }
+    )
+    order = where_to_look(found(sure)).rows["contributor"].to_list()
+    # 0.9 discounted k times falls below 0.7 at the 13th of eve's.
+    first = next(k for k in range(n) if 0.9 * SPREAD**k < 0.7)
+    assert order[:first] == ["eve"] * first
+    assert order[first] == "bob"
+    assert "eve" in order[first:20]
 
 
 def test_an_item_with_several_labels_counts_once_by_its_consensus():
@@ -109,7 +137,7 @@ def test_nothing_to_look_at_is_said():
 
 
 def test_data_that_are_gone_changed_or_never_were_a_file_are_one_sentence(tmp_path):
-    with pytest.raises(AnmlError, match="does not say where its data lie"):
+    with pytest.raises(AnmlError, match="does not say where its data lie, as it was made of a frame"):
         source_of(found(), tmp_path, None)
     with pytest.raises(AnmlError, match=r"gone\.csv, are not there; name the file with --data"):
         source_of(found(path="gone.csv"), tmp_path, None)

@@ -10,7 +10,6 @@ import polars as pl
 import pytest
 
 from anml.app.relabel import Looking
-from anml.app.relabel_apply import read_answers
 from anml.app.relabel_files import FORMATS, relabel_file
 from anml.core.errors import AnmlError
 from anml.intake.source import plain_source, read_source
@@ -30,7 +29,7 @@ def listing(rows, items, given, suggested, probability=0.8):
             "p_correct": [0.2] * n, "gain": [0.8] * n, "reason": ["eve contradicts the others"] * n,
         }
     )  # fmt: skip
-    return Looking(frame, n, 0.8 * n, None)
+    return Looking(frame, n, 0.8 * n, 0.8 * n, n, None)
 
 
 def check_label_studio(tasks, controls, values):
@@ -87,15 +86,9 @@ def label_studio(tmp_path, results, question=None):
         ({"type": "rating", "value": {"rating": 4}}, "2", {"rating": 2}),
         ({"type": "number", "value": {"number": 1.5}}, "3.25", {"number": 3.25}),
         ({"type": "choices", "value": {"choices": ["a", "b"]}}, '["a", "c"]', {"choices": ["a", "c"]}),
-        (
-            {"type": "rectanglelabels", "original_width": 9,
-             "value": {"x": 1, "y": 2, "width": 3, "height": 4, "rotation": 0, "rectanglelabels": ["cat"]}},
-            "dog",
-            {"x": 1, "y": 2, "width": 3, "height": 4, "rotation": 0, "rectanglelabels": ["dog"]},
-        ),
         ({"type": "textarea", "value": {"text": ["helo"]}}, "hello", {"text": ["hello"]}),
     ],
-    ids=["rating", "number", "choices", "rectangle", "textarea"],
+    ids=["rating", "number", "choices", "textarea"],
 )  # fmt: skip
 def test_a_suggestion_has_the_shape_of_the_answer_that_it_replaces(result, suggested, value, tmp_path):
     source, path = label_studio(tmp_path, [[{"id": "x", "from_name": "q", "to_name": "image", **result}]])
@@ -169,55 +162,3 @@ def test_a_format_that_the_data_did_not_come_in_is_one_sentence():
     with pytest.raises(AnmlError, match="unknown format 'xml'"):
         relabel_file(looking, source, None, "xml")
     assert set(FORMATS) == {"label-studio", "argilla", "csv"}
-
-
-class TestAnswers:
-    SAMPLES = pl.DataFrame({"row": [0, 1, 2], "item": ["1", "1", "2"], "p_correct": [0.9, 0.1, 0.3]})
-
-    def answers(self, file, name):
-        path = DATA / name
-        source = read_source(path, "auto", {"label": None, "time": None})
-        return read_answers(file, source, path, self.SAMPLES)
-
-    def test_label_studio_by_task_of_ours_and_by_new_annotations(self, tmp_path):
-        def task(number, annotation, **data):
-            result = [{"from_name": "tone", "to_name": "text", "type": "choices",
-                       "value": {"choices": ["good"]}}]  # fmt: skip
-            return {"id": number, "data": data, "annotations": [{"id": annotation, "completed_by": 9,
-                                                                 "result": result}]}  # fmt: skip
-
-        back = tmp_path / "back.json"
-        back.write_text(json.dumps([task(900, 101, anml_task="1"), task(2, 555), task(3, 107)]))
-        found = self.answers(back, "label_studio.json")
-        # Of item 1 the row that is least likely to be right; annotation 107 was there before.
-        assert found == {1: ("good", "9"), 2: ("good", "9")}
-
-    def test_argilla_by_responses_that_were_not_there(self, tmp_path):
-        samples = self.SAMPLES.with_columns(item=pl.Series(["r1", "r1", "r2"]))
-        path = DATA / "argilla_nested.json"
-        entries = json.loads(path.read_text())
-        entries[1]["responses"]["tone"].append({"value": "pos", "user_id": "boss"})
-        (tmp_path / "back.json").write_text(json.dumps(entries))
-        source = read_source(path, "auto", {"label": None, "time": None})
-        assert read_answers(tmp_path / "back.json", source, path, samples) == {2: ("pos", "boss")}
-
-    @pytest.mark.parametrize(
-        ("name", "text", "said"),
-        [
-            ("a.csv", "row,new_label\n0,\n", "has no answer to an item of this run"),
-            ("a.csv", "row,new_label\n7,good\n", "answers row 7, which this run does not have"),
-            ("a.csv", "row,label\n0,good\n", "has no column 'new_label'"),
-            ("a.json", "[3]", "must be a list of tasks or records"),
-            ("a.json", "[]", "has no answer to an item"),
-            ("a.json", "{", "neither JSON nor lines of JSON"),
-        ],
-    )
-    def test_what_is_no_answer_is_one_sentence(self, name, text, said, tmp_path):
-        (tmp_path / name).write_text(text)
-        with pytest.raises(AnmlError, match=re.escape(said)) as refused:
-            self.answers(tmp_path / name, "label_studio.json")
-        assert "\n" not in str(refused.value)
-
-    def test_a_filled_table(self, tmp_path):
-        (tmp_path / "a.csv").write_text("row,new_label,text\n1,good,x\n2,,y\n")
-        assert self.answers(tmp_path / "a.csv", "label_studio.json") == {1: ("good", "relabelled")}

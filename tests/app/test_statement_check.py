@@ -10,6 +10,7 @@ from anml.app.statement_check import verify
 from anml.core.canonical import canonical
 from anml.core.errors import AnmlError, InputError, IntegrityError
 from anml.ledger import dsse
+from anml.ledger.signing import from_key
 from ledger.ledger_hand import private
 
 
@@ -27,7 +28,7 @@ def test_a_statement_that_nobody_touched_holds(lived, found):
 
 
 def test_only_the_ledgers_key_signs_statements(lived, found):
-    forged = canonical(dsse.wrap(PAYLOAD, canonical(found), private("thief")))
+    forged = canonical(dsse.wrap(PAYLOAD, canonical(found), from_key(private("thief"))))
     with pytest.raises(IntegrityError, match="no signature of the envelope was made by a known key"):
         verify(forged, lived.ledger.ring.public)
 
@@ -69,7 +70,10 @@ def test_a_statement_that_lacks_something_is_not_whole(lived, found, name):
 
 
 def test_another_format_is_named(lived, found):
-    with pytest.raises(InputError, match="this is not a statement of format anml-statement/2"):
+    with pytest.raises(InputError, match="this is not a statement of format anml-statement/3"):
         checked(lived, {**found, "format": "anml-statement/1"})
     with pytest.raises(InputError, match=r"expected 'application/vnd.anml.statement"):
-        verify(json.dumps(dsse.wrap("x", b"{}", lived.ledger.ring.log)).encode(), lived.ledger.ring.public)
+        verify(
+            json.dumps(dsse.wrap("x", b"{}", from_key(lived.ledger.ring.log))).encode(),
+            lived.ledger.ring.public,
+        )

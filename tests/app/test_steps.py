@@ -3,8 +3,10 @@
 import pytest
 
 from anml.app import payout, steps
+from anml.app.erase import erase
 from anml.core.errors import ConflictError, InputError
 from anml.ledger import kinds, two_people
+from anml.ledger.keys import public_text
 from anml.ledger.kinds import TWO_PEOPLE
 from anml.ledger.store import Ledger
 from ledger.ledger_hand import public
@@ -35,6 +37,11 @@ def place(paid):
         kinds.MERGED: write(
             lambda tx: two_people.propose(tx, kinds.MERGED, pids["bea"], {"into": pids["ada"]}, "ann")
         ),
+        kinds.STAFF_RENEWED: steps.renew_key(
+            world.ledger, "cat", public_text(public("new")), None, "ann"
+        ).seq,
+        kinds.CLOCK: steps.mend_clock(world.ledger, "ann").seq,
+        kinds.ERASED: erase(world.ledger, pids["bea"], anyway=True, by="ann").proposal,
         kinds.REVERSED: steps.reverse(world.ledger, paid.sid, pids["bea"], 5, "other", "ann").seq,
     }
     return world
@@ -51,6 +58,9 @@ def test_every_step_for_two_says_what_it_does_in_words(place):
     assert said[kinds.PAYEE_SET] == f"pay Ada under iban {IBAN}, name Ada"
     assert said[kinds.MAPPED] == "take account pf:ada.l for Ada"
     assert said[kinds.MERGED] == "take Bea and Ada for one person"
+    assert said[kinds.STAFF_RENEWED].startswith("let cat sign with the key ed25519:")
+    assert said[kinds.CLOCK].startswith("mend the clock")
+    assert said[kinds.ERASED] == "erase all that is personal of Bea, with money still open"
     assert said[kinds.REVERSED] == "take back 0.000005 EUR of Bea (other)"
 
 
@@ -58,12 +68,6 @@ def test_without_keys_what_is_personal_is_not_shown(place):
     found = steps.waiting(Ledger(place.ledger.engine, None), {})
     assert all(one.details == {} for one in found)
     assert not any(IBAN in one.says for one in found)
-
-
-def test_who_may_confirm_what(place):
-    assert steps.confirmable(place.ledger, "bob") == sorted(place.asked.values())
-    with pytest.raises(InputError, match="nothing waits for your word"):
-        steps.confirmable(place.ledger, "ann")
 
 
 def test_all_are_confirmed_or_none(place):

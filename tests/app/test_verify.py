@@ -36,6 +36,7 @@ def test_another_ledgers_key_and_checkpoint_are_told(lived):
 
 def test_a_watch_keeps_a_checkpoint_for_every_state_it_saw(world, tmp_path):
     folder = tmp_path / "watch"
+    folder.mkdir()
     first = watch(world.ledger, folder)
     assert (first.compared, first.problems) == (0, [])
     again = watch(world.ledger, folder)
@@ -49,6 +50,7 @@ def test_a_watch_keeps_a_checkpoint_for_every_state_it_saw(world, tmp_path):
 
 def test_a_watch_that_finds_something_keeps_nothing(world, tmp_path):
     folder = tmp_path / "watch"
+    folder.mkdir()
     watch(world.ledger, folder)
     (folder / "forged.txt").write_text("not a checkpoint")
     found = watch(world.ledger, folder)

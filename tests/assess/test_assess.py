@@ -5,10 +5,10 @@ import pytest
 import torch
 
 from anml.assess.assess import Assessment, Known, Policy, assess
+from anml.core.people.verdicts import ACCUSED
 from anml.core.profile import PROFILES
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.temporal import Decay
-from anml.core.verdicts import ACCUSED
 from anml.core.weigh import RECIPES
 from anml.gradients.threads import threads
 

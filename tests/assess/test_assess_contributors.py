@@ -7,7 +7,7 @@ from sklearn.datasets import load_wine
 
 from anml import AnmlClassifier
 from anml.assess.contributors import LEARNED, learned_frame
-from anml.core.verdicts import VERDICTS
+from anml.core.people.verdicts import VERDICTS
 
 
 def test_reputation_is_learned_from_a_run():
@@ -40,7 +40,11 @@ def test_one_row_for_each_contributor(found):
     assert frame["contributor"].to_list() == ["ann", "bob", "cat"]
     assert frame["rows"].sum() == 178
     assert set(frame["verdict"]) <= set(VERDICTS)
-    assert frame["p_honest"].is_between(0, 1).all()
+    assert frame["reliability"].is_between(frame["reliability_low"], frame["reliability_high"]).all()
+    assert frame["reliability_high"].max() <= 1
+    assert frame["others"].is_between(0, 1).all()
+    assert frame["habits"].to_list() == [""] * 3
+    assert (frame["settled_by"] >= 0).all()
     assert frame["row_share"].sum() == pytest.approx(1)
 
 

@@ -5,10 +5,10 @@ import pytest
 
 from anml.assess.believe import Table, believe_labels
 from anml.core.checks import Floats, Ints
-from anml.core.evidence.belief import Belief
-from anml.core.evidence.side import Side
+from anml.core.people.belief import Belief
+from anml.core.people.rows import Side
+from anml.core.people.verdicts import UNSURE
 from anml.core.profile import Training
-from anml.core.verdicts import UNSURE
 
 NOTHING = Side()
 
@@ -103,7 +103,7 @@ def test_contributors_who_send_poison_are_told_from_those_who_do_not() -> None:
     assert (found.p_correct[wrong] < 0.5).mean() > 0.8
     assert found.contributors is not None
     honest = [found.contributors.verdict[k] for k in range(3, 12)]
-    assert all(verdict in ("trusted", "cannot tell") for verdict in honest)
+    assert all(verdict in ("reliable", "cannot tell") for verdict in honest)
 
 
 def test_sites_with_milder_cases_are_not_accused() -> None:
@@ -114,8 +114,8 @@ def test_sites_with_milder_cases_are_not_accused() -> None:
     x[(who < 2) & (y == 1) & (rng.random(400) < 0.8)] -= 1.2
     found = believed(x, y, Side(codes=who))
     assert found.contributors is not None
-    assert set(found.contributors.verdict) <= {"trusted", "cannot tell"}
-    assert found.contributors.verdict[2:].count("trusted") >= 4
+    assert set(found.contributors.verdict) <= {"reliable", "cannot tell"}
+    assert found.contributors.verdict[2:].count("reliable") >= 4
 
 
 def test_a_site_of_its_own_is_neither_accused_nor_condemned():

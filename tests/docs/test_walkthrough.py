@@ -21,7 +21,7 @@ def test_every_command_of_the_walkthrough_works(tmp_path):
     assert script.count("anml ") >= 20
     env = {name: value for name, value in os.environ.items() if not name.startswith("ANML_")}
     env["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{env['PATH']}"
-    env["TMPDIR"] = str(tmp_path)
+    env |= {"TMPDIR": str(tmp_path), "HOME": str(tmp_path / "home")}
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", script],
         cwd=ROOT,

@@ -153,3 +153,27 @@ def test_usable_of_nothing():
     assert usable([]) == ([], {})
     with pytest.raises(InputError, match="answered twice"):
         Federation().aggregate(1, [Reply("x", None), Reply("x", None)])
+
+
+def test_the_rows_that_clients_say_they_have_count():
+    updates = np.random.default_rng(0).normal(1, 0.05, (6, 80))
+    federation = Federation()
+    update = federation.aggregate(
+        1, [Reply(f"c{i}", each, rows=30 if i == 0 else 10) for i, each in enumerate(updates)]
+    )
+    weights = federation.history[-1].weights()
+    assert weights["c0"] == pytest.approx(3 * weights["c1"], rel=0.05)
+    np.testing.assert_allclose(update, np.array([weights[f"c{i}"] for i in range(6)]) @ updates)
+
+
+def test_clients_who_are_merely_different_are_not_left_out():
+    """Each client holds parameters of its own beside a few that all share, as where classes differ."""
+    rng = np.random.default_rng(0)
+    federation = Federation()
+    for number in range(1, 8):
+        updates = rng.normal(0, 0.02, (10, 220))
+        updates[:, :20] += 0.3
+        for client in range(10):
+            updates[client, 20 + 20 * client : 40 + 20 * client] += 0.3
+        federation.aggregate(number, [Reply(f"c{i}", each) for i, each in enumerate(updates)])
+    assert all(line.kept for each in federation.history for line in each.lines)

@@ -6,17 +6,9 @@ import torch
 from torch import nn
 
 from anml.core.errors import InputError, UnsupportedError
+from anml.gradients.batches import Batch, Reading, in_evaluation, run
 from anml.gradients.factors import LayerFactor
-from anml.gradients.modules import (
-    Batch,
-    Reading,
-    covered_batches,
-    exact_factors,
-    in_evaluation,
-    run,
-    settled,
-    sketched_factors,
-)
+from anml.gradients.modules import covered_batches, exact_factors, settled, sketched_factors
 from anml.gradients.parts import FormedWhenNeeded, SequenceFactor
 from formed_gradients import assert_same_distances, explicit_gradients, module_factors, stack
 

@@ -7,9 +7,10 @@ import pytest
 import torch
 from torch import nn
 
-from anml.core.errors import InputError, UnsupportedError
+from anml.core.errors import InputError
+from anml.gradients.batches import Batch, Reading
 from anml.gradients.layers.rules import LAYERS
-from anml.gradients.modules import Batch, Reading, exact_factors, sketched_factors
+from anml.gradients.modules import exact_factors, sketched_factors
 from anml.gradients.record import unread
 from formed_gradients import module_factors
 
@@ -283,7 +284,7 @@ class TestOthers:
         ids = torch.randint(0, 11, (6, 6), generator=torch.Generator().manual_seed(1))
         assert_products(module, ids, torch.arange(6) % 3)
 
-    def test_what_nothing_reads_is_refused_in_one_sentence(self):
+    def test_what_nothing_reads_is_differentiated_one_by_one(self):
         class Odd(nn.Module):
             def __init__(self):
                 super().__init__()
@@ -292,8 +293,7 @@ class TestOthers:
             def forward(self, x):
                 return x[:, :3] * self.scale * float(x.sum().item() > -1e9)
 
-        with pytest.raises(UnsupportedError, match=r'no rule reads Odd of Odd.*freeze it.*gradients="last"'):
-            module_factors(Odd(), self.x, self.y, "softmax")
+        assert_products(Odd(), self.x, self.y, by_rules=False)
 
     def test_batch_statistics_in_evaluation_mix_samples(self):
         module = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3, track_running_stats=False))

@@ -1,5 +1,6 @@
 """Losses of samples: by hand, against torch's means, and what does not fit."""
 
+import math
 from types import SimpleNamespace
 
 import pytest
@@ -7,7 +8,7 @@ import torch
 from torch.nn import functional
 
 from anml.core.errors import InputError, UnknownNameError
-from anml.gradients.losses import LOSSES, logits_of, loss_of, sample_losses
+from anml.gradients.losses import LOSSES, logits_of, loss_of, next_token, sample_losses
 
 OUTPUTS = torch.tensor([[0.0, 0.0], [2.0, 0.0], [-1.0, 3.0]])
 
@@ -15,12 +16,15 @@ OUTPUTS = torch.tensor([[0.0, 0.0], [2.0, 0.0], [-1.0, 3.0]])
 def targets(name):
     return {
         "softmax": torch.tensor([0, 1, 1]),
+        "next-token": torch.tensor([[0, 1, 1], [1, 0, -100], [1, 1, 0]]),
         "logistic": torch.tensor([0.0, 1.0, 1.0]),
         "squared": torch.tensor([0.5, -1.0, 2.0]),
     }[name]
 
 
 def outputs(name):
+    if name == "next-token":
+        return torch.stack([OUTPUTS, OUTPUTS.flip(0), 2 * OUTPUTS])
     return OUTPUTS if name == "softmax" else OUTPUTS[:, :1]
 
 
@@ -45,6 +49,17 @@ class TestEveryLoss:
 
 
 class TestByHand:
+    def test_next_token(self):
+        # The outputs at places 0 and 1 against the labels at 1 and 2; what is -100 does not count.
+        z = torch.tensor([[[0.0, 0.0], [2.0, 0.0], [9.0, 0.0]]])
+        mean = (math.log(2) + math.log(1 + math.exp(2))) / 2
+        assert float(next_token(z, torch.tensor([[0, 1, 1]]))) == pytest.approx(mean)
+        assert float(next_token(z, torch.tensor([[0, 1, -100]]))) == pytest.approx(math.log(2))
+
+    def test_half_precision_is_no_excuse(self):
+        found = sample_losses("softmax", OUTPUTS.bfloat16(), torch.tensor([0, 1, 1]))
+        torch.testing.assert_close(found, LOSSES["softmax"](OUTPUTS, torch.tensor([0, 1, 1])))
+
     def test_softmax(self):
         # log(1 + 1); log(1 + e²); log(1 + e^-4).
         found = LOSSES["softmax"](OUTPUTS, torch.tensor([0, 1, 1]))
@@ -91,7 +106,7 @@ class TestDoor:
 
     def test_an_unknown_name_lists_the_known(self):
         with pytest.raises(
-            UnknownNameError, match="unknown loss 'hinge'; allowed: softmax, logistic, squared"
+            UnknownNameError, match="unknown loss 'hinge'; allowed: softmax, next-token, logistic, squared"
         ):
             loss_of("hinge")
 

@@ -133,3 +133,42 @@ def test_a_nested_column_plays_no_part(role, value):
     frame = pl.DataFrame({"size": [1.5, 2.0], "label": ["a", "b"], "odd": [value, value]})
     with pytest.raises(InputError, match=f"column 'odd' holds .*, which cannot be a {role}"):
         choose_columns(frame, **{role: "odd"})
+
+
+def three_each(item: str, who: str, label: str) -> pl.DataFrame:
+    """Twenty things, each labelled by the same three."""
+    things = [number // 3 for number in range(60)]
+    return pl.DataFrame({item: things, who: ["ann", "bob", "eve"] * 20, label: ["yes", "no"] * 30})
+
+
+@pytest.mark.parametrize(
+    ("item", "who", "label"),
+    [
+        ("question", "worker", "answer"),
+        ("task", "performer", "label"),
+        ("ticket_id", "labelled_by", "category"),
+        ("tweet_id", "judge", "judgment"),
+        ("sentence_id", "turker", "response"),
+    ],
+)
+def test_labels_alone_are_recognised_by_the_names_people_use(item: str, who: str, label: str) -> None:
+    columns, _ = choose_columns(three_each(item, who, label))
+    assert columns == Columns(label=label, contributor=who, item=item)
+
+
+def test_an_identifier_that_contributors_share_is_the_item_whatever_it_is_called() -> None:
+    frame = three_each("clip_id", "worker", "label")
+    columns, notes = choose_columns(frame)
+    assert columns.item == "clip_id"
+    assert "using column 'clip_id' as item (several contributors have the same values)" in notes
+    assert choose_columns(frame, ignore=["clip_id"], needs_features=False)[0].item is None
+    # A patient of whom everybody has many rows is no item.
+    patients = frame.select("worker", "label", patient_id=pl.int_range(60) % 4, size=pl.int_range(60) / 7)
+    assert choose_columns(patients)[0].item is None
+
+
+def test_a_text_that_is_the_item_stays_a_feature() -> None:
+    texts = [f"the {word} came late and was cold" for word in "abcdefghijklmnopqrstuvwxyz" * 2]
+    frame = pl.DataFrame({"text": texts, "worker": ["ann"] * 26 + ["bob"] * 26, "label": ["a", "b"] * 26})
+    columns, _ = choose_columns(frame, item="text")
+    assert (columns.item, columns.features) == ("text", ("text",))

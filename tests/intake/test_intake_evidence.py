@@ -25,8 +25,8 @@ def test_signals_by_hand() -> None:
     assert made.verification.tolist() == [0.85, 0.07, default, 0.5]
     assert made.reputation.tolist() == [0.0, 1.0, 0.25, REPUTATION["new"].default]
     assert made.warnings == [
-        "column 'verification' (verification) is missing in 1 row, which counts as 'self-attested'",
-        "column 'reputation' (reputation) is missing in 1 row, which counts as 'new'",
+        "1 of 4 labels have no review and count as 'self-attested'",
+        "1 of 4 labels have no reputation and count as 'new'",
     ]
 
 
@@ -109,7 +109,8 @@ class TestEverySignal:
         ]
         assert len(said) == 2
         assert repr(table.true) in said[0]
-        assert f"missing in 1 row, which counts as {table.missing!r}" in said[1]
+        assert said[1].startswith("1 of 3 labels have no ")
+        assert said[1].endswith(f" and count as {table.missing!r}")
 
     def test_no_evidence_neither_accuses_nor_vouches(self, role):
         table = SIGNALS[role]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from anml.core.errors import InputError
+from anml.core.errors import InputError, UnsupportedError
 from anml.intake.label_studio import account, read_label_studio
 
 DATA = Path(__file__).parents[1] / "data"
@@ -27,7 +27,7 @@ def test_label_studio_people_labels_and_truth():
     ]
     assert found.rows["time"][1] == "2026-01-09T10:00:00.000000Z"
     assert found.rows["length"].to_list() == [28, 28, 28, 24, 24, 11]
-    assert "lead_time" not in found.rows.columns
+    assert found.rows["lead_time"].to_list() == [4.3, 6.0, 1.0, 5.0, 2.0, 5.0]
     assert found.warnings == [
         "1 cancelled annotations were left out",
         "1 empty annotations were left out",
@@ -111,9 +111,7 @@ def test_accounts_in_every_form(who, expected):
         ("rating", {"rating": 4}, "4"),
         ("number", {"number": 2.5}, "2.5"),
         ("textarea", {"text": ["free words"]}, "free words"),
-        ("rectanglelabels", {"x": 1, "y": 2, "width": 3, "height": 4, "rectanglelabels": ["cat"]}, "cat"),
-        ("labels", {"start": 0, "end": 4, "labels": ["name"]}, "name"),
-        (None, {"start": 0, "taxonomy": ["t"]}, "t"),
+        (None, {"taxonomy": ["t"]}, "t"),
         ({}, {"a": 1, "b": 2}, '{"a": 1, "b": 2}'),
     ],
 )
@@ -174,3 +172,17 @@ def test_parts_of_another_shape_are_named(tmp_path, task, says):
     file.write_text(json.dumps([{"id": 1, **task}]))
     with pytest.raises(InputError, match=says):
         read_label_studio(file)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "said"),
+    [
+        ("labels", {"start": 0, "end": 4, "labels": ["name"]}, "end, start"),
+        ("rectanglelabels", {"x": 1, "y": 2, "width": 3, "height": 4, "rectanglelabels": ["cat"]}, "height"),
+        ("polygonlabels", {"points": [[1, 2]], "polygonlabels": ["cat"]}, "points"),
+        ("choices", {"start": 0.5, "end": 2.0, "choices": ["laughs"]}, "end, start"),
+    ],
+)
+def test_answers_with_a_place_are_refused_and_not_cut_to_their_label(tmp_path, kind, value, said):
+    with pytest.raises(UnsupportedError, match=f"answers to 'q' have positions or ranks \\({said}"):
+        read_label_studio(export(tmp_path, annotated(1, value, kind)))

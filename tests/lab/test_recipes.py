@@ -7,7 +7,7 @@ import pytest
 from bank_small import part
 
 from anml import AnmlClassifier, AnmlRegressor
-from anml.core.verdicts import ACCUSED
+from anml.core.people.verdicts import ACCUSED
 from anml.core.weigh import RECIPES
 from anml.lab.bank.conditions import make_condition
 from anml.lab.bank.recipes import assessed, believed, weighed
@@ -33,12 +33,12 @@ def test_recipes_are_weighed_as_by_the_estimators(recipe, flips):
 
 
 def test_what_is_read_of_an_assessment(flips):
-    verdict = np.array(["trusted", "cannot tell", *ACCUSED])
+    verdict = np.array(["reliable", "less reliable", "cannot tell", *ACCUSED])
     people = SimpleNamespace(verdict=verdict)
     stated = SimpleNamespace(belief=SimpleNamespace(p_correct=np.array([0.9, 0.2]), contributors=people))
     p_correct, convicted = believed(stated)
     assert p_correct.tolist() == [0.9, 0.2]
-    assert convicted.tolist() == [False, False, True, True]
+    assert convicted.tolist() == [False, False, False, True, True]
     found = assessed(flips.seen, RECIPES["evidence"], 0)
     p_correct, convicted = believed(found)
     assert p_correct.shape == flips.seen.label.shape

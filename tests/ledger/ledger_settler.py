@@ -11,7 +11,7 @@ from anml.ledger.store import open_ledger
 def main(url: str, keys: str, folders: list[str]) -> None:
     ledger = open_ledger(url, keys)
     for folder in folders:
-        terms = settle.Terms(parse_amount("7"), "EUR", "ann", window_days=0)
+        terms = settle.Terms(parse_amount("7"), "EUR", "ann", window_days=0, source="run")
         made = settle.draft(ledger, Path(folder), terms)
         settle.approve(ledger, made.id, "bob")
         settle.release(ledger, made.id, by="cat")

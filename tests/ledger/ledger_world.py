@@ -44,7 +44,7 @@ class World:
         self._ids = itertools.count(1)
         self._runs = itertools.count(1)
         charter = {"founder": "ann", "payee_wait_days": 0, **charter}
-        self.ledger: Ledger = create(url, keys, "test-ledger", self.clock, Charter(**charter))
+        self.ledger: Ledger = create(url, keys, "test-ledger", self.clock, Charter(**charter), keys / "staff")
         self.reopen()
         for name in staff[1:]:
             self.hire(name)
@@ -52,7 +52,9 @@ class World:
 
     def reopen(self) -> Ledger:
         self.ledger.close()
-        self.ledger = open_ledger(self.url, self.keys, self.clock, lambda: f"c{next(self._ids):032x}")
+        self.ledger = open_ledger(
+            self.url, self.keys, self.clock, lambda: f"c{next(self._ids):032x}", staff=self.keys / "staff"
+        )
         self.ledger.signers.name = "ann"
         return self.ledger
 
@@ -123,6 +125,15 @@ class World:
 
         self.confirm(payout.set_payee(self.ledger, pid, changes))
 
+    def erase(self, pid: str):
+        """Forget somebody, money or not, by as many people as that takes."""
+        from anml.app.erase import erase
+
+        made = erase(self.ledger, pid, anyway=True)
+        if made.proposal is not None:
+            self.confirm(made.proposal)
+        return made
+
     def size(self) -> int:
         from anml.ledger.log import size
 
@@ -140,8 +151,9 @@ class World:
         return folder
 
     def draft(self, folder: Path, pool: str = "100", by: str = "ann", **terms) -> settle.Draft:
+        given = {"source": "run", **terms}
         return settle.draft(
-            self.ledger, folder, settle.Terms(parse_amount(pool), terms.pop("currency", "EUR"), by, **terms)
+            self.ledger, folder, settle.Terms(parse_amount(pool), given.pop("currency", "EUR"), by, **given)
         )
 
     def post(self, folder: Path, pool: str = "100", **terms) -> str:
@@ -154,9 +166,17 @@ class World:
         folder = self.run(simple_rows(dict.fromkeys(names, 10)))
         made = self.draft(folder, "0.000001")
         settle.approve(self.ledger, made.id, "bob")
-        self.clock.pass_days(30)
         with self.ledger.read() as connection:
-            return {name: people.lookup(connection, self.ledger.ring, "run", name) for name in names}
+            found = {name: people.lookup(connection, self.ledger.ring, "run", name) for name in names}
+        self.name_payees(found)
+        self.clock.pass_days(30)
+        return found
+
+    def name_payees(self, pids: dict[str, str]) -> None:
+        """Let two people agree on names to pay these contributors under."""
+        from anml.app import payout
+
+        self.confirm(*payout.set_payees(self.ledger, {pid: {"name": who} for who, pid in pids.items()}))
 
 
 def simple_rows(rows: dict[str, int], q: float = 1.0, v: float = 0.5, r: float = 0.5) -> pl.DataFrame:

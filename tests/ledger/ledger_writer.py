@@ -38,6 +38,7 @@ def main(url: str, keys: str, name: str) -> None:
         key = f"{name}-{number}"
 
         def work(tx, key=key, number=number):
+            tx.verified()
             pid = people.register(tx, ledger, "writer", [key])[key]
             made = manifest(pid, key, number + 1)
             paper = tx.keep("manifest", canonical(made))

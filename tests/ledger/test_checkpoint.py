@@ -4,6 +4,7 @@ import base64
 import hashlib
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -83,3 +84,28 @@ def test_a_signed_note_of_another_shape_is_one_sentence(text):
     note = f"{text}\n— one {base64.b64encode(raw).decode()}\n"
     with pytest.raises(InputError, match=r"^a checkpoint has origin, size and root on its first three"):
         checkpoint.read(note, RING.public)
+
+
+@pytest.mark.parametrize("size", ["+5", "05", "5 ", "5_0", "\u0665", "-1", "", "5.0"])
+def test_a_size_has_one_spelling(size):
+    text = f"test-ledger\n{size}\n{base64.b64encode(ROOT).decode()}\n"
+    raw = hashlib.sha256(b"test-ledger\n\x01" + RING.public).digest()[:4] + RING.log.sign(text.encode())
+    note = f"{text}\n\u2014 test-ledger {base64.b64encode(raw).decode()}\n"
+    with pytest.raises(InputError, match="origin, size and root"):
+        checkpoint.read(note, RING.public)
+
+
+def test_other_programs_read_the_note_by_its_verifier_key():
+    """Written from the text of C2SP signed-note and tlog-checkpoint, without a line of ours."""
+    name, fingerprint, encoded = checkpoint.verifier_key("test-ledger", RING.public).split("+", 2)
+    key = base64.b64decode(encoded)
+    assert (key[:1], hashlib.sha256(name.encode() + b"\n" + key).digest()[:4].hex()) == (b"\x01", fingerprint)
+    note = checkpoint.sign(RING, 7, ROOT)
+    # A witness adds a line of its own, and nothing else changes.
+    witnessed = note + "\u2014 witness.example " + base64.b64encode(b"\x00" * 76).decode() + "\n"
+    for each in (note, witnessed):
+        body, _, lines = each.partition("\n\n")
+        signed = {line.split(" ")[1]: base64.b64decode(line.split(" ")[2]) for line in lines.splitlines()}
+        assert signed[name][:4].hex() == fingerprint
+        Ed25519PublicKey.from_public_bytes(key[1:]).verify(signed[name][4:], (body + "\n").encode())
+        assert checkpoint.read(each, RING.public).size == 7

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from anml.app import erase, imports, payout, settle, statement
+from anml.app import imports, payout, settle, statement
 from anml.app.exports import beancount, statements_csv
 from anml.core.errors import AnmlError
 from anml.ledger import book, disputes
@@ -59,7 +59,7 @@ def live(world: World, seed: int) -> list[str]:
                 payout.create(world.ledger, f"p{batches}", "EUR", "cat")
                 payout.close(world.ledger, f"p{batches}", None, paid=days == 1)
             elif pick.random() < 0.3:
-                erase.erase(world.ledger, pid, anyway=True)
+                world.erase(pid)
             story.append(f"{step} done")
         except AnmlError as error:
             story.append(f"{step}: {error}")

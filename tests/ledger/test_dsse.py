@@ -11,6 +11,7 @@ from anml.core.canonical import canonical
 from anml.core.errors import AnmlError, InputError, IntegrityError
 from anml.ledger import keys
 from anml.ledger.dsse import INTOTO, STATEMENT, SVR, attest, pae, read_attestation, unwrap, wrap
+from anml.ledger.signing import from_key
 from ledger.ledger_hand import START, private, public
 
 LAB = "https://lab.example/qa"
@@ -18,7 +19,7 @@ subject = ("anml:contributor:c1", "ab" * 32)
 
 
 def envelope(payload: bytes = b"hello", name: str = "lab", kind: str = INTOTO) -> bytes:
-    return json.dumps(wrap(kind, payload, private(name))).encode()
+    return json.dumps(wrap(kind, payload, from_key(private(name)))).encode()
 
 
 def test_signed_bytes_are_those_of_the_protocol():

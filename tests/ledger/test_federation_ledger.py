@@ -41,4 +41,4 @@ def test_a_federation_needs_a_name(make_world):
 def test_the_folder_of_a_federation_can_be_added(make_world, tmp_path):
     world, done = make_world("sqlite"), run_demo(0, rounds=3)
     write_run(tmp_path / "f", done.report, "federate", lambda draft: None)
-    assert add_run(world.ledger, tmp_path / "f") == 10
+    assert add_run(world.ledger, tmp_path / "f", "federation") == 10

@@ -12,18 +12,18 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import sqlalchemy as sa
 
-from anml.app import attest, erase, payout, settle, statement
+from anml.app import attest, payout, review, settle, statement
 from anml.app.imports import Import, import_file
 from anml.app.statement_check import verify as check_statement
-from anml.app.steps import confirmable
 from anml.app.verify import verify, watch
 from anml.core.canonical import canonical, sha256
 from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError
-from anml.core.merkle import leaf_hash
+from anml.core.merkle import Tree, leaf_hash
 from anml.core.money import LARGEST
-from anml.ledger import checkpoint, disputes, evidence, keys, kinds, people, schema, seal, two_people
-from anml.ledger.log import Event, Posting, decode, encode, events, newest, signed_bytes
+from anml.ledger import checkpoint, disputes, dsse, evidence, keys, kinds, people, schema, seal, two_people
+from anml.ledger.log import Event, Posting, decode, encode, events, leaves, newest, signed_bytes
 from anml.ledger.parts import Payees, Proposals
+from anml.ledger.signing import from_key
 from anml.ledger.times import stamp
 from ledger.ledger_hand import Hand, at, line, manifest, pid, public
 from ledger.ledger_world import World, simple_rows, write_run
@@ -146,10 +146,10 @@ def test_names_that_are_moved_for_a_moment_move_nothing(world, tmp_path):
     unlock(world, sa.update(table).where(table.c.handle == handle).values(pid=pids["ann"]))
     with pytest.raises(IntegrityError, match="nothing is settled by a ledger that does not verify"):
         world.draft(world.run(simple_rows({"ann": 1, "ben": 1})), "10", source="run")
-    with pytest.raises(IntegrityError, match="the log does not say so"):
+    with pytest.raises(IntegrityError, match=r"does not verify|the log does not say so"):
         world.register("run", ["ben"])
     (tmp_path / "gold.csv").write_text(GOLD.replace("ann", "ben"))
-    with pytest.raises(IntegrityError, match="the log does not say so"):
+    with pytest.raises(IntegrityError, match=r"does not verify|the log does not say so"):
         import_file(world.ledger, Import(tmp_path / "gold.csv", "crowd-long", source="run"))
     unlock(world, sa.update(table).where(table.c.handle == handle).values(pid=pids["ben"]))
     assert verify(world.ledger).problems == []
@@ -193,7 +193,7 @@ def test_a_paper_is_not_sealed_anew_under_its_name(world):
     ben, ledger = pids["ben"], world.ledger
 
     def work(tx):
-        name = tx.state.part(Payees).paper[ben]
+        name = tx.verified().state.part(Payees).paper[ben]
         own = people._own_key(tx.connection, ledger.ring, ben)
         mine = keys.seal(own, canonical({"name": "Ben", "iban": IBANS[1]}), f"document/{ben}/{name}")
         table = schema.person_document
@@ -321,9 +321,13 @@ def test_a_clock_set_ahead_is_seen_and_pays_nothing(world):
 def test_a_clock_set_back_does_not_date_entries_back(world):
     sid, _ = posted(world)
     when = last(world)[2]
-    world.clock.now -= timedelta(days=400)
+    world.clock.now -= timedelta(minutes=9)
     world.register("test", ["late"])
     assert last(world)[2] == when
+    world.clock.now -= timedelta(days=400)
+    with pytest.raises(ConflictError, match="set this clock"):
+        world.register("test", ["later"])
+    world.clock.now += timedelta(days=400)
     with pytest.raises(ConflictError, match="dispute window"):
         world.ledger.write(
             lambda tx: tx.append(kinds.RELEASED, "k", next(iter(_held(tx, sid))), {"r": 10**12}, sid)
@@ -381,7 +385,8 @@ def test_rows_that_were_settled_before_are_pointed_out(world, tmp_path):
         f"about 100% of these rows are in settlement {sid} too, which is posted: they would be paid twice "
         "unless it is superseded",
     )
-    assert settle.paid_elsewhere(world.ledger, made.id) == list(made.warnings)
+    shown = world.ledger.rehearse(lambda tx: review.approval(tx, world.ledger, made.id, "bob"))
+    assert shown["overlaps"] == list(made.warnings)
     assert world.draft(tmp_path / "new", "10").warnings == ()
     settle.withdraw(world.ledger, made.id)
     assert world.draft(tmp_path / "less", "10", supersedes=sid).warnings == ()
@@ -397,14 +402,9 @@ def test_an_account_named_like_a_member_of_staff_is_nobody_of_the_staff(world):
     who = world.register("test", ["ann", "bob"])
     with pytest.raises(InputError, match="is not a member of staff"):
         settle.approve(world.ledger, world.draft(world.run(simple_rows({"x": 1})), "1").id, who["bob"])
-    assert confirmable_is_empty(world)
-
-
-def confirmable_is_empty(world: World) -> bool:
-    payout.set_payee(world.ledger, next(iter(world.register("test", ["bob"]).values())), {"name": "B"}, "ann")
-    with pytest.raises(InputError, match="nothing waits for your word"):
-        confirmable(world.ledger, " ANN")
-    return True
+    number = payout.set_payee(world.ledger, who["bob"], {"name": "B"}, "ann")
+    with pytest.raises(ConflictError, match="'ann' proposed this"):
+        world.confirm(number, by=" ANN")
 
 
 def test_merged_money_waits_like_new_bank_details(make_world):
@@ -423,7 +423,7 @@ def test_merged_money_waits_like_new_bank_details(make_world):
 
 def test_a_dispute_after_an_erasure_brings_nothing_back(world):
     sid, pids = posted(world)
-    erase.erase(world.ledger, pids["ben"], anyway=True)
+    world.erase(pids["ben"])
     for text in ("", "my name is Ben"):
         with pytest.raises(ConflictError, match="was erased"):
             world.ledger.write(
@@ -440,6 +440,7 @@ def test_an_approval_that_is_dated_back_is_seen_by_who_watched(world, tmp_path):
     world.draft(world.run(simple_rows({"x": 1})), "1")
     sid, early = world.draft(world.run(simple_rows({"y": 1})), "1").id, world.clock.now
     world.clock.pass_days(13)
+    (tmp_path / "notes").mkdir()
     assert watch(world.ledger, tmp_path / "notes").problems == []
     world.clock.now = early
     settle.approve(world.ledger, sid, "bob")
@@ -716,8 +717,58 @@ def test_who_has_the_log_key_alone_makes_no_statement_that_holds(world):
         Event(seq + 1, kinds.RESOLVED, "k", pids["ben"], when, {"correction": 7}, sid, lines, prev, b"",
               "dan", base64.b64encode(bytes(64)).decode()),
     )  # fmt: skip
+    with pytest.raises(IntegrityError, match="nothing is stated from a ledger that does not verify"):
+        statement.build(world.ledger, sid, [pids["ben"]])
+
+
+LIES = {
+    "another name": lambda s: s.update(name="Somebody else"),
+    "paid": lambda s: s["amounts"].update(paid=5_000_000),
+    "on another day": lambda s: s.update(posted="2026-01-01T00:00:00.000000Z"),
+    "earned nothing": lambda s: s["amounts"].update(reversed=5_000_000),
+    "in nobody's name": lambda s: s.pop("issued_by"),
+    "in another's name": lambda s: s["issued_by"].update(name="bob"),
+    "an older format": lambda s: s.update(format="anml-statement/2"),
+    "no cover": lambda s: s["proof"].update(covers={}),
+    "as it is": lambda s: None,
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_statement_that_only_the_logs_key_signed_is_refused(world, lie):
+    sid, pids = posted(world)
+    world.clock.pass_days(15)
+    settle.release(world.ledger, sid)
     made = statement.build(world.ledger, sid, [pids["ben"]])[pids["ben"]]
-    with pytest.raises(IntegrityError, match=r"dispute\.resolved, is not signed by 'dan'"):
+    assert check_statement(statement.sign(world.ledger, made), world.ledger.ring.public)["name"]
+    LIES[lie](made)
+    forged = canonical(dsse.wrap(statement.PAYLOAD, canonical(made), from_key(world.ledger.ring.log)))
+    with pytest.raises(AnmlError):
+        check_statement(forged, world.ledger.ring.public)
+
+
+def test_nobody_who_may_not_release_signs_for_nine_tenths_that_went_back(world):
+    """A log with an honest end under a forged release: who issues a statement cannot make it hold."""
+    sid, pids = posted(world)
+    world.clock.pass_days(15)
+    settle.release(world.ledger, sid)
+    made = statement.build(world.ledger, sid, [pids["ben"]])[pids["ben"]]
+    part = next(p for p in made["proof"]["entries"] if '"credit.released"' in p["entry"])
+    entry = json.loads(part["entry"])
+    entry["postings"] = [
+        [f"held:{pids['ben']}", "EUR", -5_000_000], [f"payable:{pids['ben']}", "EUR", 500_000],
+        ["source:pool", "EUR", 4_500_000],
+    ]  # fmt: skip
+    part["entry"] = canonical(entry).decode()
+    with world.ledger.read() as connection:
+        hashes = leaves(connection)
+    hashes[entry["seq"] - 1] = leaf_hash(canonical(entry))
+    tree = Tree(hashes)
+    made["proof"]["checkpoint"] = checkpoint.sign(world.ledger.ring, len(tree), tree.root)
+    for each in (*made["proof"]["entries"], *made["proof"]["covers"].values()):
+        each["path"] = [base64.b64encode(node).decode() for node in tree.inclusion(each["index"])]
+    made["amounts"].update(released=500_000, returned=4_500_000)
+    with pytest.raises(IntegrityError, match="did not sign for entry"):
         check_statement(statement.sign(world.ledger, made), world.ledger.ring.public)
 
 

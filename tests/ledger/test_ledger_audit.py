@@ -202,7 +202,7 @@ def test_a_forged_entry_with_sound_hashes_and_a_sound_seal(sound):
         e = decode(connection.scalar(sa.select(schema.event.c.entry).where(schema.event.c.seq == 1)), b"")
         made = (model or e)._replace(
             seq=seq + 1, kind=kinds.CHANGED, key="forged", subject=sound.pids["x"], at=when,
-            body={"record": "0" * 64}, prev=prev.hex(), by="ann",
+            body={"record": "0" * 64}, prev=prev.hex(), by="ann", first=seq + 1, root="",
         )  # fmt: skip
         data = encode(made)
         row = {"seq": made.seq, "kind": made.kind, "key": made.key, "subject": made.subject, "at": when,

@@ -74,13 +74,13 @@ def test_owed_entries_are_covered_by_nobody():
 
 @pytest.mark.parametrize("step", TWO_PEOPLE)
 def test_a_step_for_two_names_its_proposal_and_who_confirms_may_sign(step):
-    assert KINDS[step].fields["proposal"] is int
+    assert (KINDS[step].fields | KINDS[step].later)["proposal"] is int
     assert KINDS[step].roles
     assert set(TWO_PEOPLE[step]) <= set(ROLES)
 
 
 def test_only_steps_for_two_name_a_proposal():
-    named = {kind for kind, found in KINDS.items() if "proposal" in found.fields}
+    named = {kind for kind, found in KINDS.items() if "proposal" in found.fields | found.later}
     assert named == {*TWO_PEOPLE, kinds.DROPPED}
 
 

@@ -163,12 +163,13 @@ def test_plain_values_are_salted_so_that_nobody_can_guess_at_them(shared):
 # --- names that lead to people
 def test_a_bank_account_leads_to_its_owner(shared):
     def work(tx):
+        tx.verified()
         assert people.owner_of_account(tx, shared.ledger, "DE1") is None
         ada = shared.pids["ada"]
         claim = people.add_alias(tx, shared.ledger, people.PAYEE, "DE1", ada)
         # A row that no entry vouches for is no answer.
         with pytest.raises(IntegrityError, match="the log does not say so"):
-            people.owner_of_account(tx, shared.ledger, "DE1")
+            people._known(tx.connection, [shared.ledger.ring.handle(people.PAYEE, "DE1")])
         paper = people.attach_values(tx, shared.ledger, ada, {"iban": "DE1"})
         made = two_people.propose(tx, kinds.PAYEE_SET, ada, {"digest": paper.paper}, "ann", paper)
         body = {"record": "r", "payee": claim, "digest": paper.paper, "proposal": made.seq}
@@ -203,9 +204,11 @@ def test_an_erasure_leaves_the_log_and_nothing_personal(make_world):
 
     def work(tx):
         people.change_email(tx, world.ledger, pids["ada"], "ada@example.org", "ann")
-        people.attach(tx, world.ledger, pids["ada"], b"a personal remark")
+        paper = people.attach(tx, world.ledger, pids["ada"], b"a personal remark")
+        said = evidence.Record("self", pids["ada"], "tool", "", paper=paper.paper, sealed=paper.sealed)
+        evidence.add(tx, [said])
+        evidence.taken(tx, "import", "test", "ann")
 
-    # The paper belongs to no entry, which only verification would mind.
     world.ledger.write(work)
     size = world.size()
     assert people.erase(world.ledger, pids["ada"], "asked", "bob") == []
@@ -218,7 +221,7 @@ def test_an_erasure_leaves_the_log_and_nothing_personal(make_world):
         assert people.lookup(connection, world.ledger.ring, "ls", "ada") is None
         assert people.profile(connection, world.ledger.ring, pids["ada"]) == {}
         assert people.check_known(connection, pids["ada"]) == {
-            kinds.REGISTERED, kinds.CHANGED, kinds.ERASED,
+            kinds.REGISTERED, kinds.CHANGED, kinds.EVIDENCE, kinds.ERASED,
         }  # fmt: skip
     data = b"".join(path.read_bytes() for path in world.folder.glob("ledger.db*"))
     assert b"ada@example.org" not in data

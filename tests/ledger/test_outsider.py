@@ -40,6 +40,7 @@ def bare(tmp_path_factory) -> Path:
 
 
 def answer(python: Path, folder: Path, *more: str) -> tuple[int, str]:
+    more = more or ("--public-key", str(folder / "log.pub"))
     done = subprocess.run(
         [python, "-I", folder / "verify.py", *more], capture_output=True, text=True, check=False, cwd="/"
     )
@@ -62,6 +63,7 @@ def ask(verifier, capsys):
     """The same program, asked without starting another Python each time."""
 
     def asked(folder: Path, *more: str) -> tuple[int, str]:
+        more = more or ("--public-key", str(folder / "log.pub"))
         code = verifier.main([str(folder), *more])
         return code, capsys.readouterr().out.strip()
 
@@ -181,7 +183,7 @@ def test_staff_are_traced_back_to_the_founder(make_world, verifier):
         return verifier.check_staff(found, by_kind["ledger.created", ""], public)
 
     assert sorted(staff()) == ["ann", "bob", "cat", "dan"]
-    assert verifier.check_acts(entries, made, public)[1:] == ("dan", "cat")
+    assert verifier.check_acts(entries, {}, made, public, 99)[1:3] == ("dan", "cat")
     wrong = {
         "unsigned": lambda by, _: by["staff.added", "cat"].pop("by"),
         "by another's word": lambda by, _: by["staff.added", "cat"].update(by="ann"),
@@ -247,3 +249,67 @@ def test_the_verifier_needs_nothing_but_the_standard_library_and_cryptography(py
     used = {n.name for node in ast.walk(tree) if isinstance(node, ast.Import) for n in node.names}
     used |= {str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     assert {name.partition(".")[0] for name in used} - set(sys.stdlib_module_names) == {"cryptography"}
+
+
+def test_without_a_key_from_elsewhere_the_first_line_says_what_was_not_checked(make_world, ask, tmp_path):
+    world = make_world("sqlite")
+    sid = world.post(world.run(simple_rows({"ann": 1})), "1")
+    (folder,) = bundles(world, sid, tmp_path).values()
+    code, said = ask(folder)
+    assert (code, said.startswith("YES: ")) == (0, True)
+    import hashlib
+
+    print_of = hashlib.sha256(world.ledger.ring.public).hexdigest()
+    assert ask(folder, "--public-key", print_of[:20])[0] == 0
+    assert ask(folder, "--public-key", public_key(world.ledger))[0] == 0
+    for wrong in ("0" * 20, print_of[:8], "ed25519:x"):
+        assert ask(folder, "--public-key", wrong)[0] == 1
+
+
+def test_with_the_key_in_the_folder_alone_the_answer_is_not_a_plain_yes(
+    make_world, verifier, capsys, tmp_path
+):
+    """A bundle made up as a whole, by somebody with keys of their own, is sound in itself."""
+    world = make_world("sqlite")
+    sid = world.post(world.run(simple_rows({"ann": 1})), "1")
+    (folder,) = bundles(world, sid, tmp_path).values()
+    assert verifier.main([str(folder)]) == 2
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.startswith(
+        "NOT CHECKED: whose key this is. It came with the folder; compare its fingerprint "
+    )
+    assert second.startswith("YES, by that key alone: ")
+
+
+def test_two_checkpoints_are_compared_without_the_program(make_world, verifier, capsys, tmp_path):
+    from anml.app.verify import prove_growth, sign_checkpoint
+
+    world, other = make_world("sqlite"), make_world("sqlite")
+    key = ("--public-key", public_key(world.ledger))
+
+    def kept(name: str, of: World = world) -> str:
+        (tmp_path / name).write_text(sign_checkpoint(of.ledger).note)
+        return str(tmp_path / name)
+
+    def compared(*arguments: str) -> tuple[int, str]:
+        return verifier.main(["--compare", *arguments, *key]), capsys.readouterr().out.strip()
+
+    old = kept("old.txt")
+    assert compared(old, old)[0] == 0
+    for count in range(7):
+        world.register("test", [f"x{count}"])
+        new = kept("new.txt")
+        assert compared(old, new) == (1, compared(old, new)[1])
+        (tmp_path / "proof").write_bytes(prove_growth(world.ledger, (tmp_path / "old.txt").read_text()))
+        code, said = compared(new, old, "--proof", str(tmp_path / "proof"))
+        assert (code, said.startswith("YES: both checkpoints are of one log, which grew from ")) == (
+            0,
+            True,
+        ), said
+    # A log that was cut back and made anew has another history, whatever it proves.
+    assert compared(old, kept("theirs.txt", other))[0] == 1
+    spoilt = json.loads((tmp_path / "proof").read_text())
+    spoilt["path"][0] = spoilt["path"][-1]
+    (tmp_path / "proof").write_text(json.dumps(spoilt))
+    code, said = compared(old, new, "--proof", str(tmp_path / "proof"))
+    assert (code, "history was rewritten" in said) == (1, True)

@@ -5,10 +5,9 @@ import pytest
 from anml.core.errors import AnmlError, ConflictError, InputError
 from anml.core.settle import UNIT
 from anml.ledger import book, kinds, payouts
-from anml.ledger.people import Paper
+from anml.ledger.parts import Payees
+from anml.ledger.people import paper_of
 from ledger.ledger_world import World, simple_rows
-
-NO_PAPER = Paper()
 
 
 @pytest.fixture(scope="module")
@@ -28,18 +27,22 @@ def due(tmp_path_factory):
 def test_what_a_bank_can_move_is_due_and_the_fraction_stays(due):
     """7.500006 and 2.500002 are payable: 7.50 and 2.50 are due."""
     x, y = due.pids["x"], due.pids["y"]
-    with due.ledger.read() as connection:
-        assert payouts.due(connection, "EUR") == {x: 7_500_000, y: 2_500_000}
+
+    def work(tx):
+        assert payouts.due(tx, "EUR") == {x: 7_500_000, y: 2_500_000}
         # The threshold itself is paid, and a fraction below it is not.
-        assert payouts.due(connection, "EUR", 2_500_000) == {x: 7_500_000, y: 2_500_000}
-        assert payouts.due(connection, "EUR", 2_500_001) == {x: 7_500_000}
-        assert payouts.due(connection, "USD") == {}
+        assert payouts.due(tx, "EUR", 2_500_000) == {x: 7_500_000, y: 2_500_000}
+        assert payouts.due(tx, "EUR", 2_500_001) == {x: 7_500_000}
+        assert payouts.due(tx, "USD") == {}
         with pytest.raises(InputError, match="three capital letters"):
-            payouts.due(connection, "euro")
+            payouts.due(tx, "euro")
+
+    due.ledger.rehearse(work)
 
 
 def batch(tx, due: World, *names: str, name: str = "p1", threshold: int = 0):
-    papers = {due.pids[who]: NO_PAPER for who in names}
+    known = tx.verified().state.part(Payees)
+    papers = {pid: paper_of(tx.connection, pid, known.paper[pid]) for pid in (due.pids[who] for who in names)}
     return payouts.create(tx, name, "EUR", "cat", threshold, papers)
 
 
@@ -51,7 +54,7 @@ def test_a_batch_sends_to_those_whose_details_are_given(due):
             (due.pids["x"], 7_500_000, "sent")
         ]
         assert (found.currency, found.by, found.total) == ("EUR", "cat", 7_500_000)
-        assert payouts.due(tx.connection, "EUR") == {due.pids["y"]: 2_500_000}
+        assert payouts.due(tx, "EUR") == {due.pids["y"]: 2_500_000}
 
     due.ledger.rehearse(work)
 
@@ -91,7 +94,7 @@ def test_payments_end_once_and_a_repeat_is_no_second_one(due, paid):
         # The rest of the batch can still end, in one step with what ended before.
         assert [e.subject for e in payouts.close(tx, "p1", [x, y], "dan", paid=paid)] == [y]
         back = 0 if paid else 7_500_000
-        assert payouts.due(tx.connection, "EUR").get(x, 0) == back
+        assert payouts.due(tx, "EUR").get(x, 0) == back
 
     due.ledger.rehearse(work)
 

@@ -401,7 +401,7 @@ def test_a_changed_manifest_stops_everything(place):
     with place.ledger.engine.connect() as connection, connection.begin():
         connection.exec_driver_sql("DROP TRIGGER document_no_update")
         connection.exec_driver_sql("UPDATE document SET body = X'7B7D'")
-    with pytest.raises(IntegrityError, match="nothing may be paid on it"):
+    with pytest.raises(IntegrityError, match="does not verify: the document"):
         settle.approve(place.ledger, made.id, "bob")
 
 
@@ -409,7 +409,7 @@ def test_dry_runs_leave_nothing_behind(world):
     folder = world.run(simple_rows({"ann": 1}))
     with world.ledger.read() as connection:
         before = len(list(events(connection)))
-    shown = settle.draft(world.ledger, folder, settle.Terms(10**6, "EUR", "ann"), dry_run=True)
+    shown = settle.draft(world.ledger, folder, settle.Terms(10**6, "EUR", "ann", source="run"), dry_run=True)
     assert list(shown.amounts.values()) == [(10**6, UNIT)]
     made = world.draft(folder, "1")
     settle.approve(world.ledger, made.id, "bob", dry_run=True)
@@ -536,7 +536,7 @@ def test_whoever_cannot_be_paid_is_left_out_and_told_why(world):
     settle.release(world.ledger, sid)
     made = payout.create(world.ledger, "p1", "EUR", "cat", rail="pain001")
     assert [payment.pid for payment in made.batch.payments] == [pids["ann"]]
-    assert made.left_out == {pids["ben"]: "no name given"}
+    assert made.left_out == {pids["ben"]: "no iban given"}
     with pytest.raises(ConflictError, match="nothing can be paid"):
         payout.create(world.ledger, "p2", "EUR", "cat", threshold=100 * 10**6)
     with pytest.raises(InputError, match="1 to 20 letters"):

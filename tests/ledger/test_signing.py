@@ -11,6 +11,7 @@ from anml.app.verify import verify
 from anml.core.errors import InputError
 from anml.ledger import keys
 from anml.ledger.signing import Signers, from_agent, from_file
+from ledger.ledger_hand import Hand, private
 from ledger.ledger_world import simple_rows
 
 
@@ -94,13 +95,28 @@ def test_agents_that_do_not_answer_or_do_not_sign(tmp_path, agent, monkeypatch):
 
 def test_who_acts_by_default(tmp_path, monkeypatch):
     monkeypatch.delenv("ANML_BY", raising=False)
-    signers = Signers(tmp_path)
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+    staff = Hand(staff=("bob",)).state.staff
+    signers = Signers((tmp_path / "mine", tmp_path))
     with pytest.raises(InputError, match="say who you are with --by"):
-        signers.acting()
-    keys.create_signer(tmp_path / "ada.pem")
-    assert signers.acting() == "ada"
-    keys.create_signer(tmp_path / "bob.pem")
-    with pytest.raises(InputError, match="say who you are"):
-        signers.acting()
+        signers.acting(staff)
+    # A key of nobody of the staff is no reason to ask.
+    keys.create_signer(tmp_path / "zoe.pem")
+    keys.create_signer(tmp_path / "ann.pem")
+    assert signers.acting(staff) == "ann"
+    keys.create_signer(tmp_path / "mine" / "bob.pem")
+    with pytest.raises(
+        InputError, match="say who you are with --by: a staff identifier: the keys of ann and bob are"
+    ):
+        signers.acting(staff)
     monkeypatch.setenv("ANML_BY", " BOB")
-    assert signers.acting() == "bob"
+    assert signers.acting(staff) == "bob"
+
+
+def test_a_key_that_was_named_counts_as_at_hand(tmp_path, monkeypatch):
+    for name in ("ANML_BY", "SSH_AUTH_SOCK"):
+        monkeypatch.delenv(name, raising=False)
+    staff = Hand(staff=("bob",)).state.staff
+    (tmp_path / "mine.pem").write_bytes(keys.private_pem(private("bob"), "secret"))
+    signers = Signers((), tmp_path / "mine.pem", password=lambda path: "secret")
+    assert signers.acting(staff) == "bob"

@@ -19,6 +19,7 @@ from anml.intake.exports import FORMATS
 from anml.ledger import dsse, keys, kinds, people, two_people
 from anml.ledger.log import events
 from anml.ledger.parts import People
+from anml.ledger.signing import from_file
 from anml.ledger.standing import Score, standings
 from anml.ledger.state import loaded
 from anml.ledger.times import stamp
@@ -125,7 +126,7 @@ def test_what_is_refused(place, key, tmp_path):
         take(place.ledger, b"{}")
     with pytest.raises(AnmlError, match="unknown property"):
         signed(place, path, pid, "GREAT")
-    wrong = dsse.wrap("text/plain", b"hello", keys.read_private(path))
+    wrong = dsse.wrap("text/plain", b"hello", from_file(path))
     with pytest.raises(InputError, match="expected 'application"):
         take(place.ledger, canonical(wrong))
     # Nothing of this left a trace.
@@ -343,15 +344,15 @@ def test_one_bank_account_is_one_contributor(place):
 def test_held_out_quality_of_a_run_counts_once_and_never_by_weight(place, tmp_path):
     rows = simple_rows({"a": 2, "b": 2}).with_columns(confidence=pl.Series([1.0, 0.8, 0.1, 0.3]))
     write_run(tmp_path / "run", rows)
-    assert run_scores.add_run(place.ledger, tmp_path / "run") == 2
-    assert run_scores.add_run(place.ledger, tmp_path / "run") == 0
+    assert run_scores.add_run(place.ledger, tmp_path / "run", "run") == 2
+    assert run_scores.add_run(place.ledger, tmp_path / "run", "run") == 0
     with place.ledger.read() as connection:
         pid = people.lookup(connection, place.ledger.ring, "run", "a")
     (step,) = reputation.replay_history(place.ledger, pid).steps
     assert (step.event.source, step.event.quality) == ("held-out", 0.9)
     write_run(tmp_path / "blind", simple_rows({"a": 1}))
     with pytest.raises(InputError, match="no held-out confidence"):
-        run_scores.add_run(place.ledger, tmp_path / "blind")
+        run_scores.add_run(place.ledger, tmp_path / "blind", "run")
 
 
 def test_what_a_run_learned_of_contributors_is_taken_before_its_confidence(place, tmp_path):
@@ -362,20 +363,20 @@ def test_what_a_run_learned_of_contributors_is_taken_before_its_confidence(place
     table = pl.DataFrame({"contributor": ["a", "'=b", "c"], **learned})
     table.write_csv(tmp_path / "run" / "contributors.csv")
     hash_run(tmp_path / "run", {"recipe": {"combine": "guarded"}})
-    assert run_scores.add_run(place.ledger, tmp_path / "run") == 2
+    assert run_scores.add_run(place.ledger, tmp_path / "run", "run") == 2
     with place.ledger.read() as connection:
         pids = {who: people.lookup(connection, place.ledger.ring, "run", who) for who in ("a", "=b", "c")}
     found = {who: reputation.replay_history(place.ledger, pid).steps for who, pid in pids.items() if pid}
     assert {who: step.event.quality for who, (step,) in found.items()} == {"a": 0.8, "=b": 0.25}
     assert pids["c"] is None  # evidence worth less than one label
-    assert run_scores.add_run(place.ledger, tmp_path / "run") == 0
+    assert run_scores.add_run(place.ledger, tmp_path / "run", "run") == 0
 
 
 def test_without_learned_columns_the_confidence_counts(place, tmp_path):
     write_run(tmp_path / "run", simple_rows({"007": 2}).with_columns(confidence=pl.Series([1.0, 0.8])))
     pl.DataFrame({"contributor": ["007"], "rows": [2]}).write_csv(tmp_path / "run" / "contributors.csv")
     hash_run(tmp_path / "run", {})
-    assert run_scores.add_run(place.ledger, tmp_path / "run") == 1
+    assert run_scores.add_run(place.ledger, tmp_path / "run", "run") == 1
     with place.ledger.read() as connection:
         pid = people.lookup(connection, place.ledger.ring, "run", "007")
     (step,) = reputation.replay_history(place.ledger, pid).steps
@@ -401,7 +402,7 @@ def test_contributors_that_do_not_fit_the_samples_are_refused(place, tmp_path, n
     table.write_csv(tmp_path / "run" / "contributors.csv")
     hash_run(tmp_path / "run", {"recipe": {"combine": "guarded"}})
     with pytest.raises(InputError, match=says):
-        run_scores.add_run(place.ledger, tmp_path / "run")
+        run_scores.add_run(place.ledger, tmp_path / "run", "run")
 
 
 def test_replay_gives_the_shown_value_to_the_last_bit(world):

@@ -1,6 +1,7 @@
 """Appending to the log in one transaction: numbers, links, signatures, repeats, and what a failure leaves."""
 
 import base64
+from datetime import timedelta
 
 import pytest
 import sqlalchemy as sa
@@ -151,9 +152,15 @@ def test_a_clock_that_is_set_back_keeps_the_last_time(make_world):
     world = make_world("sqlite")
     world.clock.pass_days(3)
     world.register("test", ["a"])
-    world.clock.now = START
+    world.clock.now -= timedelta(minutes=10)
     made = rehearsed(world, taken)
     assert made.at == "2026-01-04T00:00:00.000000Z"
+    # Clocks of honest machines do not differ by more: one of the two is wrong, and somebody has to look.
+    world.clock.now = START
+    with pytest.raises(
+        ConflictError, match="the last entry is dated 2026-01-04T00:00:00Z, and here it is 2026"
+    ):
+        rehearsed(world, taken)
 
 
 def test_memory_of_the_log_is_used_where_nobody_wrote_and_dropped_where_somebody_did(make_world):

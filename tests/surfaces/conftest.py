@@ -12,10 +12,14 @@ import pytest
 
 
 @pytest.fixture(autouse=True)
-def plain_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+def plain_terminal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The same words whoever runs the tests: no colours, one width, no ledger of theirs."""
     for name in ("FORCE_COLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE", "ANML_LEDGER", "ANML_KEYS", "ANML_BY"):
         monkeypatch.delenv(name, raising=False)
+    # Keys of people lie beside the test, never in the home of whoever runs it.
+    monkeypatch.setenv("ANML_STAFF_KEYS", str(tmp_path / "staff-keys"))
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+    monkeypatch.delenv("ANML_KEY_PASSWORD", raising=False)
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("TERMINAL_WIDTH", "100")
@@ -68,6 +72,16 @@ class Books:
         ran = self(*arguments, "--json")
         assert (ran.code, ran.err) == (0, ""), ran
         return json.loads(ran.out)
+
+    def sign(self, *arguments: object) -> Any:
+        """Look at what a second person would sign, then sign exactly that."""
+        ran = self(*arguments, "--json")
+        assert ran.code == 3, ran
+        return self.json(*arguments, "--yes", json.loads(ran.out)["digest"])
+
+    def waiting(self) -> list[int]:
+        """The numbers of what waits for a second person."""
+        return [found["proposal"] for found in self.json("ledger", "proposals")["proposals"]]
 
     def refused(self, *arguments: object) -> str:
         """Run a command that is refused: one sentence, and the ledger as it was."""

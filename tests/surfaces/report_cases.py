@@ -6,14 +6,15 @@ import polars as pl
 from anml.app.audit import Audited, versions
 from anml.app.compare import Compared, Comparison
 from anml.assess.assess import Policy
+from anml.assess.contributors import judged_columns
 from anml.core.attribute import attribute
 from anml.core.domain import Signals
-from anml.core.evidence.belief import Contributor, quality_of
+from anml.core.people.belief import Contributor
+from anml.core.people.verdicts import CONTRADICTS, RELIABLE, UNSURE
 from anml.core.profile import profile_of
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.temporal import Decay
-from anml.core.stats import Estimate
-from anml.core.verdicts import CONTRADICTS, TRUSTED, UNSURE
+from anml.core.stats import Estimate, beta_interval
 from anml.core.weigh import recipe_of, weigh_signals
 from anml.intake.columns import Columns
 
@@ -96,13 +97,17 @@ def audited(
 def _contributors(samples, signals, weighting, codes, names, p_correct, people):
     if not people:
         return pl.DataFrame(schema={"contributor": pl.String, "rows": pl.Int64, "kept": pl.Int64})
-    quality, low, high, good, bad = quality_of(p_correct, codes, people, 1.0)
-    honest = np.where(quality > 0.8, 0.999, np.where(quality > 0.5, 0.5, 0.001))
-    verdict = np.where(quality > 0.8, TRUSTED, np.where(quality > 0.5, UNSURE, CONTRADICTS)).tolist()
-    types = np.column_stack([honest, np.zeros(people), 1 - honest])
-    believed = Contributor(types, verdict, -np.log(honest), quality, low, high, good, bad, 0.002)
+    good, rows = np.bincount(codes, p_correct, people), np.bincount(codes, minlength=people)
+    quality, (low, high) = (good + 9) / (rows + 10), beta_interval(good + 9, rows - good + 1)
+    verdict = np.where(quality > 0.8, RELIABLE, np.where(quality > 0.5, UNSURE, CONTRADICTS)).tolist()
+    # Of two labels guessing gets a half.
+    kappa = [2 * share - 1 for share in (quality, low, high)]
+    settled_by = 5 * np.array([word == UNSURE for word in verdict])
+    believed = Contributor(
+        verdict, quality, low, high, *kappa, np.full(people, 0.9), good, rows - good, settled_by, 0.002
+    )
     found = attribute(signals, weighting, codes, names, believed)
     agreement = samples.group_by("contributor").agg(agreement=(pl.col("label") == pl.col("predicted")).mean())
     frame = pl.DataFrame(found._asdict()).rename({"names": "contributor"})
-    frame = frame.with_columns(verdict=pl.Series(verdict), p_honest=honest)
+    frame = frame.with_columns(**judged_columns(believed))
     return frame.join(agreement, on="contributor").sort("quality", "contributor")

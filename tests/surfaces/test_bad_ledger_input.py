@@ -20,6 +20,11 @@ DATA = Path(__file__).parents[1] / "data"
 PEOPLE = {"ann": 3, "bob": 2}
 
 
+def words(text: str) -> list[str]:
+    """The words of a command."""
+    return text.split()
+
+
 def write_run(folder: Path, **columns) -> Path:
     folder.mkdir()
     people = [name for name, count in PEOPLE.items() for _ in range(count)]
@@ -39,10 +44,10 @@ def write_run(folder: Path, **columns) -> Path:
 def made(tmp_path_factory):
     """A ledger with a posted settlement, and files beside it that are not what they seem."""
     folder = tmp_path_factory.mktemp("books")
-    book = create(str(folder / "books.db"), charter=Charter("cat"))
+    book = create(str(folder / "books.db"), charter=Charter("cat"), staff=folder / "books.db.keys" / "staff")
     second = read_public(create_signer(folder / "books.db.keys" / "staff" / "dan.pem"))
     book.write(lambda tx: two_people.propose_staff(tx, "dan", second, list(kinds.ROLES), "cat"))
-    terms = settle.Terms(parse_amount("10"), "EUR", "cat", window_days=0)
+    terms = settle.Terms(parse_amount("10"), "EUR", "cat", window_days=0, source="run")
     draft = settle.draft(book, write_run(folder / "run"), terms)
     settle.approve(book, draft.id, "dan")
     public = public_text(book.ring.public)
@@ -138,15 +143,25 @@ REFUSED = {
     "ledger checkpoint --out .": ". cannot be written: it is a folder",
     "ledger datasette --out table.csv/x": "table.csv/x cannot be written",
     "statement {sid} --out table.csv": "cannot be written",
-    "settle run --pool 1 --currency EUR --by cat --manifest .": ". cannot be written: it is a folder",
+    "settle run --pool 1 --currency EUR --source r --by cat --manifest .": (
+        ". cannot be written: it is a folder"
+    ),
     "payout --currency EUR --by cat --batch b1 --out table.csv": "cannot be written",
     # values
     "reputation replay nobody": "there is no contributor 'nobody' in this ledger",
-    "settle run --pool 0 --currency EUR --by cat": "a pool is more than 0, got 0 micro-units",
-    "settle run --pool 1 --currency EUR --by cat --window-days -1": "a dispute window has 0 to 3650 days",
-    "settle run --pool 1 --currency EUR --by cat --window-days 9999999": "0 to 3650 days, got 9999999",
-    "settle run --pool 1 --currency EUR --by cat --min-share 2": "min_share must lie between 0 and 1, got 2",
-    "settle run --pool 1 --currency EUR --by cat --multiplier nobody.csv": "that belongs to no contributor",
+    "settle run --pool 0 --currency EUR --source run --by cat": "a pool is more than 0, got 0 micro-units",
+    "settle run --pool 1 --currency EUR --source r --by cat --window-days -1": (
+        "a dispute window has 0 to 3650 days"
+    ),
+    "settle run --pool 1 --currency EUR --source r --by cat --window-days 9999999": (
+        "0 to 3650 days, got 9999999"
+    ),
+    "settle run --pool 1 --currency EUR --source r --by cat --min-share 2": (
+        "min_share must lie between 0 and 1, got 2"
+    ),
+    "settle run --pool 1 --currency EUR --source r --by cat --multiplier nobody.csv": (
+        "that belongs to no contributor"
+    ),
     "payout --currency EUR": "to pay, give --currency and --batch",
     "ledger attest --sign lab.pem --verifier lab --property ANML_REPRODUCED --about tble.csv --out x": (
         "--about names a contributor (c and 32 hex digits) or a file, got 'tble.csv'"
@@ -171,7 +186,12 @@ def test_a_time_that_nobody_can_read_never_gets_into_the_log(made, refused, anml
     about = made[2]
     public = anml("ledger", "keys", "new", "qa.pem").out.strip()
     assert anml("ledger", "keys", "trust", public, "--owner", "https://lab.example").code == 0
-    assert anml("ledger", "confirm", "all", "--by", "dan").code == 0
+    (waiting,) = json.loads(anml("ledger", "proposals", "--json").out)["proposals"]
+    shown = anml("ledger", "confirm", waiting["proposal"], "--by", "dan")
+    assert (
+        anml("ledger", "confirm", waiting["proposal"], "--by", "dan", "--yes", shown.out.split()[-1]).code
+        == 0
+    )
     sign = ["--sign", "qa.pem", "--verifier", "https://lab.example", "--property", "ANML_REPRODUCED"]
     assert anml("ledger", "attest", *sign, "--about", about, "--out", "a.json").code == 0
     assert refused("ledger attest a.json --until soon").endswith("2026-10-31T00:00:00Z, got 'soon'")
@@ -195,7 +215,9 @@ BAD_RUNS = {
 
 
 @pytest.mark.parametrize("case", BAD_RUNS)
-@pytest.mark.parametrize("command", ["reputation add bad", "settle bad --pool 1 --currency EUR --by cat"])
+@pytest.mark.parametrize(
+    "command", ["reputation add bad", "settle bad --pool 1 --currency EUR --source run --by cat"]
+)
 def test_a_run_that_is_none(command, case, refused):
     spoil, said = BAD_RUNS[case]
     spoil(shutil.copytree(refused.folder / "run", refused.folder / "bad"))
@@ -206,7 +228,9 @@ def test_a_run_that_is_none(command, case, refused):
     ("column", "value"),
     [("p_correct", "high"), ("kept", "yes"), ("r", "top"), ("contributor", [["ann"]] * 5)],
 )
-@pytest.mark.parametrize("command", ["reputation add bad", "settle bad --pool 1 --currency EUR --by cat"])
+@pytest.mark.parametrize(
+    "command", ["reputation add bad", "settle bad --pool 1 --currency EUR --source run --by cat"]
+)
 def test_a_run_with_something_else_in_a_column(command, column, value, refused):
     write_run(refused.folder / "bad", **{column: value})
     assert f"column {column!r} of samples.parquet cannot hold" in refused(command)
@@ -279,7 +303,7 @@ def test_a_dry_run_writes_no_file_and_names_none(refused, anml):
     ran = anml(*arguments)
     assert ran.code == 0
     assert "rows.csv" not in ran.out
-    draft = ["settle", "run", "--supersedes", "x", "--pool", "1", "--currency", "EUR", "--by", "cat"]
+    draft = words("settle run --supersedes x --pool 1 --currency EUR --source run --by cat")
     anml(*draft, "--manifest", "m.json", "--dry-run")
     assert not any((refused.folder / name).exists() for name in ("rows.csv", "m.json"))
 

@@ -22,7 +22,7 @@ from anml.app.demo import demo_tables
 from anml.app.request import Request
 from anml.app.result import Audited
 from anml.core.domain import Gate
-from anml.core.verdicts import ACCUSED, UNSURE
+from anml.core.people.verdicts import ACCUSED, UNSURE
 from anml.surfaces.report import render_card, render_report
 from surfaces.report_cases import audited
 

@@ -89,10 +89,12 @@ def test_audit_twice_in_processes_of_their_own(tmp_path):
     _check_json(for_programs.out)
     assert "\x1b" not in for_people.out
     assert for_people.out.startswith("Who: dan ")
-    assert "What to do: Check " in for_people.out
+    assert "What to do: Talk to dan, with examples" in for_people.out
     assert "What it changes: " in for_people.out
     assert "Of 1 accusation fewer than 0.01 are expected to be false" in for_people.out
-    assert "Contributors: accused, cannot tell, trusted; lowest quality first" in for_people.out
+    assert (
+        "Contributors: accused, less reliable, cannot tell, reliable; lowest quality first" in for_people.out
+    )
     assert "note: using column 'label' as label (guessed from its name)" in for_people.out
     assert f"Report: {tmp_path / 'second' / 'report.html'}" in for_people.out
     assert f"What to relabel first: anml relabel {tmp_path / 'second'} --out FILE" in for_people.out
@@ -319,8 +321,9 @@ def test_figures_of_contributors_are_never_cut(width, anml, tmp_path, monkeypatc
     rows = [line.strip("│┃ ").replace("┃", "│").split("│") for line in out.splitlines() if line[:1] in "│┃"]
     assert len(rows) == 5
     header, *people = [[cell.strip() for cell in row] for row in rows]
-    assert header[:4] == ["contributor", "verdict", "honest", "rows"]
-    assert ("kept" in header, "mean q" in header) == (width >= 100, width >= 200)
+    assert [name for name in header if name != "reliability"][:3] == ["contributor", "verdict", "rows"]
+    shown = [name in header for name in ("reliability", "kept", "mean q")]
+    assert shown == [width >= 100, width >= 100, width >= 200]
     assert all(
         re.fullmatch(r"0\.\d\d \[0\.\d\d-[01]\.\d\d\]", row[header.index("quality")]) for row in people
     )

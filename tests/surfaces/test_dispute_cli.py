@@ -29,8 +29,8 @@ def test_an_amount_is_corrected_by_two_people(books):
     assert "a second person must resolve it" in books.refused(
         "dispute", "resolve", books.sid, "bea", "--by", "dan"
     )
-    assert books("dispute", "resolve", books.sid, "bea", "--by", "ann").code == 0
-    (found,) = books.json("statement", books.sid, "--contributor", "bea")["statements"]
+    assert books.sign("dispute", "resolve", books.sid, "bea", "--by", "ann")["by"] == "ann"
+    (found,) = books.json("statement", books.sid, "--by", "ann", "--contributor", "bea")["statements"]
     assert found["amounts"]["corrected"] == 500_000
 
 
@@ -62,8 +62,8 @@ def test_a_reversal_is_proposed_and_confirmed(books):
         "dispute", "reverse", books.sid, "ada", "--amount", "1", "--reason", "fraud", "--by", "ann"
     )
     assert (asked["amount"], asked["reversed"]) == (1_000_000, False)
-    assert books("ledger", "confirm", asked["proposal"], "--by", "bob").code == 0
-    (found,) = books.json("statement", books.sid, "--contributor", "ada")["statements"]
+    assert books.sign("ledger", "confirm", asked["proposal"], "--by", "bob")["confirmed"]
+    (found,) = books.json("statement", books.sid, "--by", "ann", "--contributor", "ada")["statements"]
     assert (found["amounts"]["reversed"], found["amounts"]["payable"]) == (1_000_000, 5_000_000)
     said = books.refused(
         "dispute", "reverse", books.sid, "ada", "--amount", "9", "--reason", "other", "--by", "ann"

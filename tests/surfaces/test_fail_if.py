@@ -16,7 +16,7 @@ PEOPLE = pl.DataFrame(
     {
         "contributor": ["eve", "dan", "ann"],
         "quality": [0.2, 0.55, 0.98],
-        "verdict": ["contradicts the others", "cannot tell", "trusted"],
+        "verdict": ["contradicts the others", "cannot tell", "reliable"],
     }
 )
 FOUND = SimpleNamespace(contributors=PEOPLE, wrong=Estimate(0.12, 0.1, 0.14), comparison=None, doubtful=None)

@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -17,6 +18,14 @@ from anml.surfaces import cli
 
 DATA = Path(__file__).parents[1] / "data"
 ANML = Path(sys.executable).with_name("anml")
+
+# A run that was written before there were five words.
+FORMER = DATA / "former.zip"
+
+
+def words(text: str) -> list[str]:
+    """The words of a command."""
+    return text.split()
 
 
 class Shell:
@@ -43,8 +52,17 @@ class Shell:
         assert code == 0, err
         return json.loads(out)
 
+    def sign(self, *arguments: object) -> dict:
+        """Look at what a second person would sign, then sign exactly that."""
+        code, out, err = self(*arguments, "--json")
+        assert code == 3, err
+        return self.json(*arguments, "--yes", json.loads(out)["digest"])
 
-STAFF = Path("books.db.keys") / "staff"
+    def latest(self) -> str:
+        return self.json("settle")["settlements"][-1]["id"]
+
+
+STAFF = Path("staff-keys")
 
 
 @pytest.fixture
@@ -60,7 +78,8 @@ def shell(monkeypatch, capsys, tmp_path) -> Shell:
 
 def agreed(shell: Shell) -> None:
     """The second person's word to all that waits for it."""
-    assert shell("ledger", "confirm", "all", "--by", "fin-2")[0] == 0
+    waiting = [p["proposal"] for p in shell.json("ledger", "proposals")["proposals"]]
+    shell.sign("ledger", "confirm", *waiting, "--by", "fin-2")
 
 
 def run_folder(folder: Path, names: dict[str, int]) -> Path:
@@ -92,7 +111,7 @@ def test_every_command_has_help_and_the_ledgers_all_have_json():
 
     for name in ours:
         walk(name, command.commands[name])
-    assert len(seen) == 33
+    assert len(seen) == 35
     money = [command.commands["settle"], command.commands["payout"]]
     assert all(any(option.name == "dry_run" for option in node.params) for node in money)
 
@@ -136,18 +155,20 @@ def test_a_ledger_is_made_once(shell):
 
 def test_from_run_to_payout(shell):
     run = run_folder(shell.folder / "run", {"ann": 3, "ben": 1})
-    shown = shell.json("settle", run, "--pool", "100", "--currency", "EUR", "--by", "fin-1", "--dry-run")
+    shown = shell.json(
+        "settle", run, "--pool", "100", "--currency", "EUR", "--source", "run", "--by", "fin-1", "--dry-run"
+    )
     assert sorted(shown["amounts"].values()) == [25_000_000, 75_000_000]
     assert shell.json("settle")["settlements"] == []
     drafted = shell.json(
-        *("settle", run, "--pool", "100", "--currency", "EUR", "--by", "fin-1"),
+        *("settle", run, "--pool", "100", "--currency", "EUR", "--source", "run", "--by", "fin-1"),
         *("--window-days", "0", "--manifest", "manifest.json"),
     )
     assert drafted["weight"] == "product"
-    code, _, err = shell("settle", "--approve", "latest", "--by", "fin-1")
+    code, _, err = shell("settle", "--approve", shell.latest(), "--by", "fin-1")
     assert (code, "a second person must approve" in err) == (2, True)
-    assert shell.json("settle", "--approve", "latest", "--by", "fin-2")["state"] == "posted"
-    waiting = shell.json("settle", "--release", "latest")
+    assert shell.sign("settle", "--approve", shell.latest(), "--by", "fin-2")["state"] == "posted"
+    waiting = shell.json("settle", "--release", shell.latest())
     assert waiting["released"] == {}
     ann = shell.json("ledger", "contributors", "--find", "run:ann")["contributor"]
     public = shell.json("ledger", "keys", "new", "lab.pem")["public_key"]
@@ -157,7 +178,9 @@ def test_from_run_to_payout(shell):
     shell.json("ledger", "attest", "--sign", "lab.pem", "--verifier", "https://lab.example", *about)
     taken = shell.json("ledger", "attest", "a.json")
     assert [e["kind"] for e in taken["evidence"]] == ["affiliation"]
-    released = shell.json("settle", "--release", "latest")
+    shell.json("ledger", "contributors", ann, "--name", "Ann")
+    agreed(shell)
+    released = shell.json("settle", "--release", shell.latest())
     # A newcomer's amount is priced at the r of today: 0.4 of the 1.0 that the run had.
     assert released["released"] == {ann: 30_000_000}
     assert released["returned"] == {ann: 45_000_000}
@@ -179,22 +202,24 @@ def test_from_run_to_payout(shell):
 
 def test_bank_file_and_disputes(shell, monkeypatch):
     run = run_folder(shell.folder / "run", {"ann": 1})
-    shell.json("settle", run, "--pool", "10", "--currency", "EUR", "--by", "fin-1", "--window-days", "1")
-    shell.json("settle", "--approve", "latest", "--by", "fin-2")
+    shell.json("settle", run, *words("--pool 10 --currency EUR --source run --by fin-1 --window-days 1"))
+    shell.sign("settle", "--approve", shell.latest(), "--by", "fin-2")
     sid = shell.json("settle")["settlements"][0]["id"]
     ann = shell.json("ledger", "contributors", "--find", "run:ann")["contributor"]
     assert shell.json("dispute", "open", sid, ann, "--reason", "wrong-count", "--dry-run")["dry_run"]
-    shell.json("dispute", "open", "latest", "ann", "--reason", "wrong-count", "--text", "I gave three")
+    shell.json("dispute", "open", shell.latest(), "ann", "--reason", "wrong-count", "--text", "I gave three")
     code, out, _ = shell("dispute", "list", "latest", "--open")
     assert (code, "waits for an answer" in out, "ann" in out) == (0, True, True)
-    words = ("--text", "two labels were missing")
-    answered = ("--outcome", "upheld", "--reason", "count-corrected", "--by", "fin-2", "--add", "2", *words)
+    said = ("--text", "two labels were missing")
+    answered = ("--outcome", "upheld", "--reason", "count-corrected", "--by", "fin-2", "--add", "2", *said)
     assert shell.json("dispute", "answer", sid, ann, *answered)["correction"] == 2_000_000
     code, _, err = shell("dispute", "resolve", sid, ann, "--by", "fin-2")
     assert (code, err) == (2, "error: 'fin-2' answered this dispute; a second person must resolve it\n")
-    assert shell.json("dispute", "resolve", sid, ann, "--by", "fin-1", "--dry-run")["correction"] == 2_000_000
-    for _ in range(2):  # a repeat has no effect
-        assert shell.json("dispute", "resolve", sid, ann, "--by", "fin-1")["correction"] == 2_000_000
+    assert shell.sign("dispute", "resolve", sid, ann, "--by", "fin-1", "--dry-run")["correction"] == 2_000_000
+    assert shell.sign("dispute", "resolve", sid, ann, "--by", "fin-1")["correction"] == 2_000_000
+    # What is done is not there to be signed again.
+    code, _, err = shell("dispute", "resolve", sid, ann, "--by", "fin-1")
+    assert (code, "has no open dispute" in err) == (2, True)
     shown = shell.json("statement", sid, "--out", "papers")["statements"][0]
     assert shown["amounts"]["held"] == 12_000_000
     (asked,) = shown["disputes"]
@@ -212,7 +237,9 @@ def test_bank_file_and_disputes(shell, monkeypatch):
     shell.json("ledger", "attest", "a.json")
     # The window has a day to run: from here on it is over.
     later = datetime.now(UTC) + timedelta(days=2)
-    monkeypatch.setattr("anml.ledger.store.open_ledger.__defaults__", (None, lambda: later, random_id, None))
+    monkeypatch.setattr(
+        "anml.ledger.store.open_ledger.__defaults__", (None, lambda: later, random_id, None, None)
+    )
     code, _, err = shell("dispute", "open", sid, ann, "--reason", "wrong-weight")
     assert (code, "the dispute window of settlement" in err) == (2, True)
     shell.json("settle", "--release", sid)
@@ -232,7 +259,7 @@ def test_bank_file_and_disputes(shell, monkeypatch):
     assert rehearsed["payments"][0]["state"] == "paid"
     code, _, err = shell("payout", "--failed", "b1", "--contributor", ann)
     assert (code, "a second person must record what came back" in err) == (2, True)
-    back = shell.json("payout", "--failed", "b1", "--contributor", ann, "--by", "fin-2")
+    back = shell.sign("payout", "--failed", "b1", "--contributor", ann, "--by", "fin-2")
     assert back["payments"][0]["state"] == "failed"
     take = ("--amount", "4.8", "--reason", "fraud")
     assert shell.json("dispute", "reverse", sid, ann, *take, "--dry-run")["amount"] == 4_800_000
@@ -337,7 +364,7 @@ def test_a_doubtful_run_needs_an_acceptance(shell):
     run = run_folder(shell.folder / "run", {"ann": 2, "ben": 1})
     said = json.loads((run / "run.json").read_text())
     (run / "run.json").write_text(json.dumps({**said, "gate": {"branch": "doubtful", "reason": "two camps"}}))
-    ask = ("settle", run, "--pool", "10", "--currency", "EUR", "--by", "fin-1")
+    ask = ("settle", run, "--pool", "10", "--currency", "EUR", "--source", "run", "--by", "fin-1")
     code, out, err = shell(*ask)
     assert (code, out) == (2, "")
     assert err.strip() == (
@@ -349,7 +376,10 @@ def test_a_doubtful_run_needs_an_acceptance(shell):
     assert code == 0
     assert "The run is doubtful: two camps." in out
     assert "Accepted by fin-1: checked by hand" in out
-    code, out, _ = shell("settle", "--approve", "latest", "--by", "fin-2")
+    code, out, _ = shell("settle", "--approve", shell.latest(), "--by", "fin-2")
+    assert (code, "Accepted by fin-1: checked by hand" in out) == (3, True)
+    digest = out.split()[-1]
+    code, out, _ = shell("settle", "--approve", shell.latest(), "--by", "fin-2", "--yes", digest)
     assert "Its run is doubtful; fin-1 accepted that: checked by hand" in out
 
 
@@ -359,8 +389,25 @@ def test_who_cannot_be_judged_is_marked_in_a_draft(shell):
     said = json.loads((run / "run.json").read_text())
     said["files"]["contributors.csv"] = sha256((run / "contributors.csv").read_bytes())
     (run / "run.json").write_text(json.dumps(said))
-    code, out, _ = shell("settle", run, "--pool", "10", "--currency", "EUR", "--by", "fin-1")
+    code, out, _ = shell(
+        "settle", run, "--pool", "10", "--currency", "EUR", "--source", "run", "--by", "fin-1"
+    )
     assert (code, out.count("new, cannot tell")) == (0, 1)
+
+
+def test_a_run_with_former_words_is_settled(shell, tmp_path):
+    shutil.unpack_archive(FORMER, tmp_path)
+    run = tmp_path / "former" / "run"
+    asked = ("--pool", "100", "--currency", "EUR", "--by", "fin-1", "--source", "table")
+    code, _, err = shell("settle", run, *asked)
+    assert code == 0, err
+    drafted = shell.json(
+        "settle", run, "--pool", "100", "--currency", "EUR", "--by", "fin-1", "--source", "table", "--dry-run"
+    )
+    amounts = drafted["amounts"]
+    # In millionths.
+    assert sum(int(amount) for amount in amounts.values()) == 100_000_000
+    assert len(amounts) >= 4
 
 
 def test_names_in_rows_settle_by_source(shell):
@@ -377,22 +424,20 @@ def test_names_in_rows_settle_by_source(shell):
     rows = pl.read_parquet("rows.parquet")
     assert set(rows["contributor"]) == {"w1", "w2", "w3"}
     run = run_folder(shell.folder / "run", {"w1": 1, "w2": 1})
-    shell.json("settle", run, "--pool", "1", "--currency", "EUR", "--by", "fin-1", "--source", "crowd")
+    shell.json("settle", run, *words("--pool 1 --currency EUR --by fin-1 --source crowd"))
     w1 = shell.json("ledger", "contributors", "--find", "crowd:w1")["contributor"]
     assert (
         w1
-        in shell.json(
-            "settle", run, "--pool", "1", "--currency", "EUR", "--by", "fin-1", "--source", "crowd"
-        )["amounts"]
+        in shell.json("settle", run, *words("--pool 1 --currency EUR --by fin-1 --source crowd"))["amounts"]
     )
 
 
 def test_a_dry_run_withdraws_nothing(shell):
     run = run_folder(shell.folder / "run", {"ann": 1})
-    shell.json("settle", run, "--pool", "10", "--currency", "EUR", "--by", "fin-1")
-    assert shell.json("settle", "--withdraw", "latest", "--by", "fin-1", "--dry-run")["dry_run"]
+    shell.json("settle", run, "--pool", "10", "--currency", "EUR", "--source", "run", "--by", "fin-1")
+    assert shell.json("settle", "--withdraw", shell.latest(), "--by", "fin-1", "--dry-run")["dry_run"]
     assert shell.json("settle")["settlements"][0]["state"] == "drafted"
-    shell.json("settle", "--withdraw", "latest", "--by", "fin-1")
+    shell.json("settle", "--withdraw", shell.latest(), "--by", "fin-1")
     assert shell.json("settle")["settlements"][0]["state"] == "withdrawn"
 
 
@@ -410,13 +455,16 @@ def test_policies_are_toml_files(shell):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("settle", "nowhere", "--pool", "1", "--currency", "EUR", "--by", "fin-1"), "not a run folder"),
         (
-            ("settle", "x", "--pool", "1e3", "--currency", "EUR", "--by", "fin-1"),
+            ("settle", "nowhere", "--pool", "1", "--currency", "EUR", "--source", "run", "--by", "fin-1"),
+            "not a run folder",
+        ),
+        (
+            ("settle", "x", "--pool", "1e3", "--currency", "EUR", "--source", "run", "--by", "fin-1"),
             "digits with an optional point",
         ),
         (("settle", "x", "--by", "fin-1"), "give the run with --currency, and --pool or --per-label"),
-        (("settle", "--approve", "latest", "--by", "fin-1"), "there is no drafted settlement yet"),
+        (("settle", "--approve", "latest", "--by", "fin-1"), "name the settlement itself"),
         (("settle", "--approve", "a", "--release", "b"), "one step at a time"),
         (("statement",), "give the settlement"),
         (("statement", "s1"), "there is no settlement 's1'"),
@@ -445,7 +493,13 @@ def test_init_says_who_you_are_and_how_to_bring_in_the_second(monkeypatch, capsy
     shell = Shell(monkeypatch, capsys, tmp_path)
     code, out, _ = shell("ledger", "init", "--by", "Ada")
     assert code == 0
-    assert "You are ada; your key is books.db.keys/staff/ada.pem." in out
+    # Her key lies where nobody else needs to look, and not beside the log's.
+    assert f"You are ada; your key is {tmp_path / 'staff-keys' / 'ada.pem'}. Nobody else needs it" in out
+    assert sorted(path.name for path in (tmp_path / "books.db.keys").iterdir()) == [
+        "log.pem",
+        "log.pub",
+        "master.key",
+    ]
     assert "anml ledger staff add NAME --public-key KEY --by ada" in out
     # Her key alone is at hand, so nobody has to say who acts.
     assert shell("ledger", "import", DATA / "crowd_long.csv", "--format", "crowd-long")[0] == 0
@@ -456,8 +510,8 @@ def test_a_ledger_of_one_person_confirms_at_once_and_says_so(monkeypatch, capsys
     shell = Shell(monkeypatch, capsys, tmp_path)
     shell("ledger", "init", "--by", "ada", "--single-person")
     run = run_folder(tmp_path / "run", {"ann": 3})
-    shell.json("settle", run, "--pool", "1", "--currency", "EUR", "--window-days", "0")
-    assert shell.json("settle", "--approve", "latest")["by"] == "ada"
+    shell.json("settle", run, "--pool", "1", "--currency", "EUR", "--source", "run", "--window-days", "0")
+    assert shell.sign("settle", "--approve", shell.latest())["by"] == "ada"
     assert shell.json("ledger", "contributors", "ann", "--iban", "DE89 3704 0044 0532 0130 00")["set"]
     (made,) = shell.json("statement", "latest", "--out", "papers")["statements"]
     assert made["single_person"]
@@ -478,8 +532,6 @@ def test_staff_roles_and_what_waits_for_a_second_person(shell):
     code, _, err = shell("ledger", "confirm", "x")
     assert (code, "a proposal is named by its number" in err) == (2, True)
     agreed(shell)
-    code, _, err = shell("ledger", "confirm", "all", "--by", "fin-2")
-    assert (code, "nothing waits for your word" in err) == (2, True)
     assert [m["name"] for m in shell.json("ledger", "staff", "list")["staff"]] == ["fin-1", "fin-2", "pat"]
     assert shell.json("ledger", "staff", "remove", "pat")["name"] == "pat"
     made = shell.json("ledger", "keys", "trust", _new_key(shell), "--owner", "lab")
@@ -493,21 +545,25 @@ def _new_key(shell) -> str:
 
 def test_pay_by_a_rate_per_label(shell):
     run = run_folder(shell.folder / "run", {"ann": 3, "ben": 1})
-    code, out, _ = shell("settle", run, "--per-label", "0.05", "--currency", "EUR")
+    code, out, _ = shell("settle", run, "--per-label", "0.05", "--currency", "EUR", "--source", "run")
     assert (code, "0.20 EUR by a rate per label" in out) == (0, True)
-    shell.json("settle", "--approve", "latest", "--by", "fin-2")
+    shell.sign("settle", "--approve", shell.latest(), "--by", "fin-2")
     made = {s["name"]: s for s in shell.json("statement", "latest")["statements"]}
     assert {name: s["amounts"]["gross"] for name, s in made.items()} == {"ann": 150_000, "ben": 50_000}
     assert made["ann"]["how"] == "3 labels at 0.05 EUR each: 0.15 EUR."
     for more in (("--pool", "1"), ("--weight", "product"), ("--max-share", "0.5")):
-        code, _, err = shell("settle", run, "--per-label", "0.05", "--currency", "EUR", *more)
+        code, _, err = shell(
+            "settle", run, "--per-label", "0.05", "--currency", "EUR", "--source", "run", *more
+        )
         assert (code, err.count("\n")) == (2, 1)
-    assert "more than 0" in shell("settle", run, "--per-label", "0", "--currency", "EUR")[2]
+    assert (
+        "more than 0" in shell("settle", run, "--per-label", "0", "--currency", "EUR", "--source", "run")[2]
+    )
 
 
 def test_bank_details_of_many_from_a_file(shell):
     run = run_folder(shell.folder / "run", {"ann": 1, "ben": 1})
-    shell.json("settle", run, "--pool", "1", "--currency", "EUR")
+    shell.json("settle", run, "--pool", "1", "--currency", "EUR", "--source", "run")
     (shell.folder / "bank.csv").write_text(
         "contributor,name,iban\nann,Ann,DE89 3704 0044 0532 0130 00\nrun:ben,Ben,GB29NWBK60161331926819\n"
     )
@@ -538,6 +594,7 @@ def test_names_cannot_write_to_the_terminal(shell):
 
 
 def test_watch_keeps_checkpoints_and_sees_a_cut(shell):
+    Path("notes").mkdir()
     assert shell.json("ledger", "watch", "--to", "notes")["compared"] == 0
     shell("ledger", "import", DATA / "crowd_long.csv", "--format", "crowd-long")
     assert shell.json("ledger", "watch", "--to", "notes")["compared"] == 1

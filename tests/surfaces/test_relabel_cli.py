@@ -76,34 +76,95 @@ def test_a_run_and_its_data_may_move_together_and_data_alone_with_a_name(anml, f
         (place / "run").rename(folder / "run")
 
 
-def test_answers_change_the_run_and_before_and_after_are_shown(anml, folder, tmp_path):
-    rows = list(csv.DictReader(io.StringIO(anml("relabel", folder / "run", "--top", 12).out)))
-    right = {"yes": "no", "no": "yes"}
+def filled(anml, run, file, label, *options, **more):
+    """The list of a run with the column to fill in filled by a function of the row; how many rows it has."""
+    rows = list(csv.DictReader(io.StringIO(anml("relabel", run, *options).out)))
     for row in rows:
-        row["new_label"] = right[row["given"]]
-    with (tmp_path / "back.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, rows[0])
+        row |= {"new_label": label(row), **more}
+    with file.open("w", newline="") as target:
+        writer = csv.DictWriter(target, rows[0])
         writer.writeheader()
         writer.writerows(rows)
-    ran = anml("relabel", folder / "run", "--apply", tmp_path / "back.csv", "--out", tmp_path / "after")
+    return rows
+
+
+def other(row):
+    return {"yes": "no", "no": "yes"}[row["given"]]
+
+
+def test_two_rounds_from_list_to_list_with_progress_and_cost(anml, folder, tmp_path):
+    rows = filled(anml, folder / "run", tmp_path / "one.csv", other, "--top", 5)
+    first = ("relabel", folder / "run", "--apply", tmp_path / "one.csv", "--prices", "0.5")
+    ran = anml(*first, "--out", tmp_path / "after")
     assert ran.code == 0, ran.err
-    assert ran.out.startswith("12 items have an answer; 12 labels changed (100%); about ")
+    assert ran.out.startswith("5 items have an answer; 5 labels changed (100%); about ")
     before, after = next(
         line.split()[-2:] for line in ran.out.splitlines() if line.startswith("wrong labels nobody")
     )
     assert int(after) < int(before)
     record = json.loads((tmp_path / "after" / "run.json").read_text())
-    assert (record["command"], record["rows"]) == ("relabel", 132)
+    assert (record["command"], record["rows"]) == ("relabel", 120)
     samples = pl.read_parquet(tmp_path / "after" / "samples.parquet")
-    given = pl.read_csv(folder / "data.csv")["label"]
-    # The labels that were given are as they were, and known to be wrong by now.
+    # The labels that were given are as they were, and known to be wrong by now; nobody else was added.
     looked = [int(row["row"]) for row in rows]
-    assert samples["label"].head(120).to_list() == given.to_list()
-    assert samples["known_right"][looked].to_list() == [False] * 12
-    assert samples.tail(12)["contributor"].unique().to_list() == ["relabelled"]
-    assert samples.tail(12)["known_right"].to_list() == [True] * 12
-    again = anml("relabel", tmp_path / "after")
-    assert "does not say where its data lie" in again.err
+    assert samples["label"].to_list() == pl.read_csv(folder / "data.csv")["label"].to_list()
+    assert samples["known_right"][looked].to_list() == [False] * 5
+    assert samples["answer"][looked].to_list() == samples["suggested"][looked].to_list()
+    assert samples["answer"].null_count() == 115
+    assert set(samples["contributor"]) == set(pl.read_csv(folder / "data.csv")["contributor"])
+    # The next list begins where the first ended.
+    again = filled(anml, tmp_path / "after", tmp_path / "two.csv", lambda row: row["suggested"], "--top", 3)
+    assert not {row["row"] for row in again} & {row["row"] for row in rows}
+    ran = anml("relabel", tmp_path / "after", "--apply", tmp_path / "two.csv", "--out", tmp_path / "third")
+    assert ran.code == 0, ran.err
+    rounds = json.loads((tmp_path / "third" / "run.json").read_text())["data"]["rounds"]
+    assert [each["answers"] for each in rounds] == [5, 3]
+    assert [each["cost"] for each in rounds] == [2.5, None]
+    lines = ran.out.splitlines()
+    at = next(number for number, line in enumerate(lines) if line.startswith("round"))
+    assert lines[at + 1].split()[:3] == ["1", "5", "5"]
+    assert lines[at + 1].split()[-1] == "0.50"
+    assert lines[at + 2].split()[:2] == ["2", "3"]
+    assert "left to look at" in lines[at + 3]
+    (tmp_path / "third" / "answers.json").write_text("[]")
+    assert "was changed after the run was written" in anml("relabel", tmp_path / "third").err
+
+
+def test_second_labels_are_rows_of_those_who_gave_them(anml, folder, tmp_path):
+    rows = filled(anml, folder / "run", tmp_path / "one.csv", other, "--top", 6, "--ask")
+    assert all(row["ask"] != row["contributor"] and row["ask"] != "dan" for row in rows)
+    apply = ("relabel", folder / "run", "--apply", tmp_path / "one.csv", "--as", "label")
+    ran = anml(*apply, "--out", tmp_path / "after")
+    assert ran.code == 0, ran.err
+    samples = pl.read_parquet(tmp_path / "after" / "samples.parquet")
+    assert samples.height == 126
+    asked = {int(row["row"]): row["ask"] for row in rows}
+    assert samples.tail(6)["contributor"].to_list() == [asked[row] for row in sorted(asked)]
+    assert "known_right" not in samples.columns
+    assert pl.read_parquet(tmp_path / "after" / "items.parquet")["labels"].max() == 2
+    assert anml("relabel", tmp_path / "after", "--top", 2).code == 0
+    nobody = filled(anml, folder / "run", tmp_path / "two.csv", other, "--top", 2)
+    assert len(nobody) == 2
+    refused = anml("relabel", folder / "run", "--apply", tmp_path / "two.csv", "--as", "label")
+    assert "does not say who answered; second labels need a column 'answered_by'" in refused.err
+
+
+def test_labels_that_nobody_gave_are_listed_and_refused_unless_allowed(anml, folder, tmp_path):
+    file = tmp_path / "typo.csv"
+    filled(anml, folder / "run", file, lambda row: "yess" if row["given"] == "no" else "maybe", "--top", 4)
+    refused = anml("relabel", folder / "run", "--apply", file)
+    assert (refused.code, refused.out) == (2, "")
+    assert "no label of this table" in refused.err
+    assert "'yess' (did you mean 'yes'?)" in refused.err or "'maybe'" in refused.err
+    allowed = anml("relabel", folder / "run", "--apply", file, "--new-labels", "--out", tmp_path / "after")
+    assert allowed.code == 0, allowed.err
+    samples = pl.read_parquet(tmp_path / "after" / "samples.parquet")
+    assert set(samples["answer"].drop_nulls()) <= {"yess", "maybe"}
+    assert samples["answer"].null_count() == 116
+    # What was answered does not come back.
+    listed = anml("relabel", tmp_path / "after").out
+    answered = samples.filter(pl.col("answer").is_not_null())["row"].to_list()
+    assert not {int(row["row"]) for row in csv.DictReader(io.StringIO(listed))} & set(answered)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +173,11 @@ def test_answers_change_the_run_and_before_and_after_are_shown(anml, folder, tmp
         (("--top", "0"), "top must be at least 1, got 0"),
         (("--format", "xml"), "unknown format 'xml'"),
         (("--format", "argilla"), "argilla takes back only what came from it"),
-        (("--test", "data.csv"), "it goes with --apply"),
+        (("--test", "data.csv"), "they go with --apply"),
+        (("--new-labels",), "they go with --apply"),
+        (("--out", "look.xlsx"), "look.xlsx would be no workbook: name it .csv"),
+        (("--prices", "0"), "a price must be above 0, got 0"),
+        (("--prices", "none.csv"), "none.csv' does not exist"),
         (("--apply", "none.csv"), "none.csv' does not exist"),
         (("--apply", "none.json"), "is JSON, and the data of this run are no export"),
         (("--out", "/proc/no/tasks.json"), "cannot be written"),

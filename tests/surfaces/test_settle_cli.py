@@ -8,7 +8,9 @@ from anml.core.money import MINOR_DIGITS
 
 
 def draft(books, *more):
-    return books.json("settle", books.run, "--pool", "5", "--currency", "EUR", "--by", "ann", *more)
+    return books.json(
+        "settle", books.run, "--pool", "5", "--currency", "EUR", "--source", "run", "--by", "ann", *more
+    )
 
 
 def test_a_draft_says_who_would_get_what_and_moves_nothing(books):
@@ -27,12 +29,21 @@ def test_a_dry_run_says_the_same_and_leaves_nothing(books):
     assert {**rehearsed, "state": ""} == {**done, "state": ""}
 
 
-def test_a_second_person_approves_the_latest(books):
+def test_a_second_person_approves_what_they_saw(books):
     sid = draft(books)["settlement"]
     assert "a second person must approve it" in books.refused("settle", "--approve", sid, "--by", "ann")
-    assert books("settle", "--approve", "latest", "--by", "bob").code == 0
+    assert "name the settlement itself" in books.refused("settle", "--approve", "latest", "--by", "bob")
+    shown = books("settle", "--approve", sid, "--by", "bob")
+    assert shown.code == 3
+    # Everything that is signed: each line, and how to sign just that.
+    for said in ("Ada Lovelace", "bea", "2.50", "50.0000%", "drafted by ann", "Nothing is signed yet"):
+        assert said in shown.out
+    assert "what would be signed now is" in books.refused(
+        "settle", "--approve", sid, "--by", "bob", "--yes", "0" * 16
+    )
+    assert books.sign("settle", "--approve", sid, "--by", "bob")["state"] == "posted"
     # The window has just begun: nothing is released yet.
-    found = books.json("settle", "--release", "latest", "--by", "bob")
+    found = books.json("settle", "--release", sid, "--by", "bob")
     assert json.dumps(found).count("the dispute window is open") == 2
 
 
@@ -55,23 +66,50 @@ def test_the_manifest_is_written_where_it_is_asked_for(books, tmp_path):
 
 @pytest.mark.parametrize("currency", ["EUR", *sorted(MINOR_DIGITS)[:3]])
 def test_a_pool_may_be_of_any_currency(books, currency):
-    found = books.json("settle", books.run, "--pool", "5", "--currency", currency, "--by", "ann", "--dry-run")
+    found = books.json(
+        "settle",
+        books.run,
+        "--pool",
+        "5",
+        "--currency",
+        currency,
+        "--source",
+        "run",
+        "--by",
+        "ann",
+        "--dry-run",
+    )
     assert (found["currency"], sum(found["amounts"].values())) == (currency, 5_000_000)
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--pool", "0", "--currency", "EUR"], "a pool is more than 0"),
-        (["--pool", "-5", "--currency", "EUR"], "an amount is digits with an optional point"),
-        (["--pool", "1e9", "--currency", "EUR"], "an amount is digits"),
+        (["--pool", "0", "--currency", "EUR", "--source", "run"], "a pool is more than 0"),
+        (
+            ["--pool", "-5", "--currency", "EUR", "--source", "run"],
+            "an amount is digits with an optional point",
+        ),
+        (["--pool", "1e9", "--currency", "EUR", "--source", "run"], "an amount is digits"),
         (["--pool", "5", "--currency", "euro"], "a currency is three capital letters"),
-        (["--pool", "5", "--currency", "EUR", "--volume", "2"], "volume must lie in"),
-        (["--pool", "5", "--currency", "EUR", "--max-share", "2"], "must lie between 0 and 1"),
-        (["--pool", "5", "--currency", "EUR", "--weight", "guess"], "unknown settlement weight"),
-        (["--pool", "5", "--currency", "EUR", "--window-days", "4000"], "has 0 to 3650 days"),
-        (["--pool", "5", "--currency", "EUR", "--multiplier", "none.csv"], "none.csv"),
-        (["--pool", "5", "--currency", "EUR", "--by", "zoe"], "'zoe' is not a member of staff"),
+        (["--pool", "5", "--currency", "EUR", "--source", "run", "--volume", "2"], "volume must lie in"),
+        (
+            ["--pool", "5", "--currency", "EUR", "--source", "run", "--max-share", "2"],
+            "must lie between 0 and 1",
+        ),
+        (
+            ["--pool", "5", "--currency", "EUR", "--source", "run", "--weight", "guess"],
+            "unknown settlement weight",
+        ),
+        (
+            ["--pool", "5", "--currency", "EUR", "--source", "run", "--window-days", "4000"],
+            "has 0 to 3650 days",
+        ),
+        (["--pool", "5", "--currency", "EUR", "--source", "run", "--multiplier", "none.csv"], "none.csv"),
+        (
+            ["--pool", "5", "--currency", "EUR", "--source", "run", "--by", "zoe"],
+            "'zoe' is not a member of staff",
+        ),
     ],
 )
 def test_drafts_that_are_refused(books, options, said):
@@ -80,7 +118,9 @@ def test_drafts_that_are_refused(books, options, said):
 
 
 def test_in_words_it_names_people_and_amounts(books):
-    ran = books("settle", books.run, "--pool", "5", "--currency", "EUR", "--by", "ann", "--dry-run")
+    ran = books(
+        "settle", books.run, "--pool", "5", "--currency", "EUR", "--source", "run", "--by", "ann", "--dry-run"
+    )
     assert ran.code == 0
     assert "Ada Lovelace" in ran.out
     assert "2.50" in ran.out

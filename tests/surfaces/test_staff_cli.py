@@ -21,8 +21,10 @@ def test_a_new_member_waits_for_a_second_person(books, tmp_path):
     assert books(*asked).code == 0
     (waiting,) = books.json("ledger", "proposals")["proposals"]
     assert "zoe" in str(waiting)
-    assert "nothing waits for your word" in books.refused("ledger", "confirm", "all", "--by", "ann")
-    assert books("ledger", "confirm", "all", "--by", "bob").code == 0
+    numbers = books.waiting()
+    assert "a second person must confirm it" in books.refused("ledger", "confirm", *numbers, "--by", "ann")
+    assert "named by its number" in books.refused("ledger", "confirm", "all", "--by", "bob")
+    assert books.sign("ledger", "confirm", *numbers, "--by", "bob")["confirmed"] == numbers
     assert books.json("ledger", "proposals")["proposals"] == []
     assert books.json("ledger", "staff", "list")["staff"][-1]["roles"] == ["payer"]
 
@@ -30,14 +32,16 @@ def test_a_new_member_waits_for_a_second_person(books, tmp_path):
 def test_a_proposal_is_dropped(books, tmp_path):
     public = new_key(books, tmp_path)
     books("ledger", "staff", "add", "zoe", "--public-key", public, "--role", "payer", "--by", "ann")
-    assert books("ledger", "confirm", "all", "--drop", "--by", "bob").code == 0
+    assert books("ledger", "confirm", *books.waiting(), "--drop", "--by", "bob").code == 0
     assert len(books.json("ledger", "staff", "list")["staff"]) == 4
 
 
 def test_who_was_removed_acts_no_more(books):
     assert books("ledger", "staff", "remove", "dan", "--by", "ann").code == 0
     assert books.json("ledger", "staff", "list")["staff"][-1]["until"]
-    said = books.refused("settle", books.run, "--pool", "1", "--currency", "EUR", "--by", "dan")
+    said = books.refused(
+        "settle", books.run, "--pool", "1", "--currency", "EUR", "--source", "run", "--by", "dan"
+    )
     assert "'dan' was removed from the staff" in said
 
 

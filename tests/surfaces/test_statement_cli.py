@@ -8,7 +8,7 @@ import pytest
 
 def test_statements_are_written_for_everybody_and_check_with_the_public_key(books, tmp_path, anml):
     out = tmp_path / "statements"
-    found = books.json("statement", "latest", "--out", out)
+    found = books.json("statement", "latest", "--by", "ann", "--out", out)
     assert len(found["statements"]) == 3
     rows = list(csv.DictReader((out / "statements.csv").read_text().splitlines()))
     assert {row["contributor"] for row in rows} == {one["contributor"] for one in found["statements"]}
@@ -24,7 +24,7 @@ def test_statements_are_written_for_everybody_and_check_with_the_public_key(book
 
 
 def test_some_contributors_are_chosen_by_name(books):
-    found = books.json("statement", books.sid, "--contributor", "bea")
+    found = books.json("statement", books.sid, "--by", "ann", "--contributor", "bea")
     assert [one["contributor"] for one in found["statements"]] == [books.pids["bea"]]
     assert "there is no contributor 'nobody'" in books.refused(
         "statement", books.sid, "--contributor", "nobody"
@@ -32,7 +32,7 @@ def test_some_contributors_are_chosen_by_name(books):
 
 
 def test_a_bundle_holds_all_that_an_outsider_needs(books, tmp_path):
-    books.json("statement", books.sid, "--bundle", tmp_path / "b", "--contributor", "ada")
+    books.json("statement", books.sid, "--by", "ann", "--bundle", tmp_path / "b", "--contributor", "ada")
     (folder,) = (tmp_path / "b").iterdir()
     assert {path.name for path in folder.iterdir()} == {
         "statement.json", "statement.html", "manifest-part.json", "checkpoint.txt", "log.pub", "verify.py",

@@ -30,6 +30,8 @@ def test_a_checkpoint_is_written_and_held_against_the_log(books, tmp_path):
 
 def test_a_watch_adds_a_note_for_every_state(books, tmp_path):
     folder = tmp_path / "watch"
+    assert "there is no folder" in books.refused("ledger", "watch", "--to", folder)
+    folder.mkdir()
     for _ in range(2):
         assert books("ledger", "watch", "--to", folder).code == 0
     assert len(list(folder.iterdir())) == 1

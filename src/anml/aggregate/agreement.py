@@ -4,20 +4,43 @@ All lengths are cut to the median first, so that shouting gains nothing, and the
 median, which less than half of the clients cannot move far (Pillutla, Kakade and Harchaoui, 2022).
 """
 
+from typing import Any
+
 import numpy as np
 
-from anml.aggregate.updates import Updates, norms, sketched
-from anml.core.checks import Array, Floats
+from anml.aggregate.krum import krum_scores
+from anml.aggregate.updates import Updates, norms, sketched, squared_distances
+from anml.core.checks import Array, Floats, as_vector
 
 # Numbers that updates are projected to before they are compared: distances are kept within some 2%.
 SKETCH = 4_096
 STEPS = 50
+# Rows of a client count up to so many times the median client's, and its update up to so many times the
+# usual length.
+LARGEST, LONGEST = 10.0, 3.0
 
 
 def clipped_lengths(updates: Updates) -> Floats:
     """What each update is multiplied by so that none is longer than the median one."""
     length = norms(updates)
     most = float(np.median(length))
+    return np.minimum(1.0, most / np.maximum(length, 1e-300)) if most > 0 else np.ones(len(length))
+
+
+def counted(n: int, rows: Any = None) -> Floats:
+    """What clients count by the rows that they say they have: nobody more than ten times the median."""
+    if rows is None:
+        return np.ones(n)
+    held = np.maximum(as_vector("rows", rows, n), 0.0)
+    return np.minimum(held, LARGEST * float(np.median(held))) if held.any() else np.ones(n)
+
+
+def clipped_to(updates: Updates, share: Floats) -> Floats:
+    """What each update is multiplied by so that none is longer than three times the usual, by shares."""
+    length = norms(updates)
+    order = np.argsort(length)
+    middle = length[order][min(int(np.searchsorted(np.cumsum(share[order]), 0.5)), len(order) - 1)]
+    most = LONGEST * float(middle)
     return np.minimum(1.0, most / np.maximum(length, 1e-300)) if most > 0 else np.ones(len(length))
 
 
@@ -46,11 +69,12 @@ def geometric_median(rows: Array) -> Floats:
 
 
 def agreement(rows: Array, whole: Array) -> Floats:
-    """How far each client agrees with the middle of all, (clients, 2): high is good.
+    """How far each client agrees with the others, (clients, 3): high is good.
 
-    First the cosine of its update with the middle, then minus the log of its distance to it, 0 for the median
-    client. Directions tell while all still learn; later honest updates are short noise, and who pulls
-    elsewhere is far away. `rows` are of at most median length, `whole` as they came.
+    First the cosine of its update with the middle, then minus the log of its distance to it and of that to
+    the nearest half of the clients (Krum's), 0 for the median client. Directions tell while all still learn;
+    later honest updates are short noise, and who pulls elsewhere is far away. `rows` are of at most
+    median length, `whole` as they came.
 
     Examples
     --------
@@ -66,4 +90,10 @@ def agreement(rows: Array, whole: Array) -> Floats:
     # Clients that are all but equal are as near as each other.
     least = max(float(np.median(apart)), 1e-6 * float(apart.max()), 1e-6 * float(np.linalg.norm(centre)))
     near = np.zeros(len(rows)) if least <= 0 else -np.log(np.maximum(apart, 0.1 * least) / least)
-    return np.column_stack([np.clip(cosine, -1.0, 1.0), near])
+    n = len(rows)
+    half = np.zeros(n)
+    if n > 2 and least > 0:
+        between = np.sqrt(krum_scores(squared_distances(whole), (n - 3) // 2))
+        usual = max(float(np.median(between)), 1e-6 * float(between.max()), 1e-300)
+        half = -np.log(np.maximum(between, 0.1 * usual) / usual)
+    return np.column_stack([np.clip(cosine, -1.0, 1.0), near, half])

@@ -1,6 +1,6 @@
 """Ours: updates weighted by the probability that their client is honest, given the updates and credentials.
 
-The counterpart of the contributor model (`anml.core.evidence`) where there are no labels to look at, only
+The counterpart of the contributor model (`anml.core.people`) where there are no labels to look at, only
 updates. How many clients are malicious is not told but inferred, so nobody is dropped to fill a quota.
 """
 
@@ -15,10 +15,11 @@ from anml.core.checks import Array, Floats, as_unit, as_vector
 
 # Before anything is seen one client in ten is taken to deviate, which counts as much as ten clients.
 USUAL, STRENGTH = 0.9, 10.0
-# Honest clients' agreement, as cosine and as log distance, scatters so much; that counts as four clients.
-SCATTER, SEEN = np.array([0.12, 0.1]), 4.0
+# Honest clients' agreement scatters so much, as cosine, as log distance to the middle and to the nearest half
+# of the clients; that counts as four clients.
+SCATTER, SEEN = np.array([0.15, 0.15, 0.08]), 4.0
 # Where the others may be: so far below the middle of the honest.
-REACH = np.array([1.5, 1.0])
+REACH = np.array([1.5, 1.0, 0.6])
 # How far a credential of one standard deviation may move the odds, in nats: a ridge on the slopes.
 RIDGE = 2.0
 ROUNDS = 60
@@ -38,7 +39,8 @@ class Believed(NamedTuple):
     nats
         By how much this round's updates alone speak for a client, in nats; cut to three either way.
     agreement
-        Cosine with the middle of all updates, and how near it is (see `anml.aggregate.agreement`).
+        Cosine with the middle of all updates, how near that is, and how near the nearest half of the
+        clients (see `anml.aggregate.agreement`).
     """
 
     update: Array
@@ -109,7 +111,7 @@ def honest(
     --------
     >>> near = np.zeros(6)
     >>> cosine = np.array([0.6, 0.65, 0.55, 0.62, 0.58, -0.4])
-    >>> honest(np.column_stack([cosine, near]))[0].round(2)
+    >>> honest(np.column_stack([cosine, near, near]))[0].round(2)
     array([1., 1., 1., 1., 1., 0.])
     """
     signs = _standard(credentials, len(agrees))

@@ -9,9 +9,10 @@ import polars as pl
 
 from anml.app.compare import Comparison, compare
 from anml.app.contributor_value import contributor_values
-from anml.app.data_warnings import look_at_data, with_copies
+from anml.app.data_warnings import look_at_data, refuse_unnamed_items, with_copies, with_time_spent
 from anml.app.gold import GoldCheck, check_gold
 from anml.app.items import item_frame, suggestions
+from anml.app.relabel import ANSWER
 from anml.app.request import DEFAULT_HALF_LIFE, Request
 from anml.app.result import Audited, run_record, versions
 from anml.assess.assess import Assessment, Known, Policy, assess
@@ -19,14 +20,17 @@ from anml.assess.contributors import contributor_frame
 from anml.core.checks import Bools
 from anml.core.domain import Gate, Weighting
 from anml.core.errors import InputError, UnsupportedError
+from anml.core.people.belief import Belief
+from anml.core.people.verdicts import CONCERN
 from anml.core.progress import Progress
-from anml.core.verdicts import ACCUSED, TRUSTED
 from anml.core.weigh import weigh_signals
 from anml.intake.columns import Columns, choose_columns, key_columns
 from anml.intake.labels import read_targets
 from anml.intake.prepare import Prepared, prepare
+from anml.intake.sets import one_order, spelled_as
 from anml.intake.tables import Table, read_table
 from anml.intake.times import as_moment
+from anml.intake.unread import refuse_parts
 
 __all__ = [
     "DEFAULT_HALF_LIFE",
@@ -42,8 +46,12 @@ __all__ = [
 def audit_table(
     data: Any, request: Request, *, test: Any = None, progress: Progress | None = None,
     check_prepared: Callable[[Prepared], None] | None = None,
+    believe: Callable[[Prepared], Belief] | None = None,
 ) -> tuple[Audited, Prepared, Assessment]:  # fmt: skip
-    """Audit a table given by path or as a frame; `check_prepared` may refuse it before the work."""
+    """Audit a table given by path or as a frame; `check_prepared` may refuse it before the work.
+
+    `believe` takes the place of the model of classes, for judgements of another shape.
+    """
     policy = request.policy()
     table = data if isinstance(data, Table) else read_table(data)
     columns, notes = choose_columns(
@@ -54,17 +62,24 @@ def audit_table(
         ignore=request.ignore, key=request.key,
         needs_features=request.predictions is None and request.embeddings is None,
     )  # fmt: skip
+    refuse_parts(table.frame, columns)
+    ordered, told = one_order(table.frame, columns.label, columns.known)
+    table, notes = replace(table, frame=ordered), [*notes, *told]
     prepared = prepare(
         table, columns, task=request.task, now=as_moment(request.now), seed=request.seed,
         beside=request.beside,
     )  # fmt: skip
+    refuse_unnamed_items(prepared)
     if check_prepared is not None:
         check_prepared(prepared)
     notes += _about(prepared, request)
     tested = None if test is None else testing_arrays(test, prepared, columns)
     known = _known(prepared, request)
     classes = max(len(prepared.classes), 1)
-    found = assess(prepared.x, prepared.y, prepared.task, classes, known, policy, progress=progress)
+    found = assess(
+        prepared.x, prepared.y, prepared.task, classes, known, policy, progress=progress,
+        believed=None if believe is None else believe(prepared),
+    )  # fmt: skip
     comparing = request.compare and prepared.x.shape[1] > 0
     comparison = _compared(prepared, found, request.seed, tested, progress) if comparing else None
     result = _result(table, columns, prepared, found, comparison, request, policy, notes)
@@ -99,6 +114,21 @@ def _known(prepared: Prepared, request: Request) -> Known:
     )
 
 
+def _at_odds(prepared: Prepared) -> list[str]:
+    """Predictions that were given and agree with the labels no more than by chance."""
+    if prepared.predictions is None or prepared.task != "classification":
+        return []
+    said, n = prepared.predictions.argmax(axis=1), len(prepared.y)
+    agree, k = float((said == prepared.y).mean()), len(prepared.classes)
+    chance = float(np.bincount(said, minlength=k) @ np.bincount(prepared.y, minlength=k)) / n**2
+    if agree > chance + 2 * (chance * (1 - chance) / n) ** 0.5:
+        return []
+    return [
+        f"the predictions agree with {agree:.0%} of the labels, by chance it would be {chance:.0%}: are "
+        "their rows in another order, or their columns other classes?"
+    ]
+
+
 def _about(prepared: Prepared, request: Request) -> list[str]:
     """What is said of the inputs before anything is judged."""
     said = []
@@ -128,7 +158,10 @@ def testing_arrays(test: Any, prepared: Prepared, columns: Columns) -> tuple[Any
         raise InputError("the test data has no row with a label")
     x = prepared.preparation.transform(frame)
     # A class that was never seen in training counts as an error, not as a reason to stop.
-    return x, read_targets(frame[columns.label], prepared.task, prepared.classes)
+    targets = frame[columns.label]
+    if targets.dtype == pl.String:
+        targets = targets.replace(spelled_as(targets.unique(), prepared.classes))
+    return x, read_targets(targets, prepared.task, prepared.classes)
 
 
 def _compared(
@@ -159,7 +192,9 @@ def _result(
     looked = look_at_data(prepared, columns, table.frame[prepared.rows])
     return Audited(
         samples=samples,
-        contributors=with_copies(_contributors(samples, found), looked.copies),
+        contributors=with_time_spent(
+            with_copies(_contributors(samples, found), looked.copies), samples, table.frame
+        ),
         confusion=_confusion(samples, prepared.task),
         gate=found.weighting.gate,
         comparison=comparison,
@@ -176,6 +211,7 @@ def _result(
         warnings=[
             *([] if doubt is None else [f"the result is doubtful: {doubt}"]),
             *prepared.warnings,
+            *_at_odds(prepared),
             *looked.warnings,
         ],
         versions=versions(),
@@ -229,7 +265,17 @@ def _samples(prepared: Prepared, found: Assessment) -> pl.DataFrame:
     if prepared.known is not None:
         answers = prepared.known
         frame["known_right"] = _right(answers.right | answers.wrong, answers.right)
+        frame[ANSWER] = _answers(prepared)
     return pl.DataFrame(frame)
+
+
+def _answers(prepared: Prepared) -> pl.Series:
+    """The right label of each row, null where it is not known."""
+    assert prepared.known is not None
+    truth = prepared.known.truth
+    if prepared.task != "classification":
+        return pl.Series(truth).fill_nan(None)
+    return pl.Series([prepared.classes[code] if code >= 0 else None for code in truth], dtype=pl.String)
 
 
 def _with_keys(samples: pl.DataFrame, frame: pl.DataFrame, names: list[str]) -> pl.DataFrame:
@@ -251,13 +297,9 @@ def _contributors(samples: pl.DataFrame, found: Assessment) -> pl.DataFrame:
     if frame is None:
         return pl.DataFrame(schema={"contributor": pl.String, "rows": pl.Int64, "kept": pl.Int64})
     agreement = samples.group_by("contributor").agg(agreement=(pl.col("label") == pl.col("predicted")).mean())
-    return frame.join(agreement, on="contributor", how="left").sort(_rank(), "quality", "contributor")
-
-
-def _rank() -> pl.Expr:
-    """The accused first, then those of whom nothing can be told, then the trusted."""
-    verdict = pl.col("verdict")
-    return pl.when(verdict.is_in(ACCUSED)).then(0).when(verdict != TRUSTED).then(1).otherwise(2)
+    return frame.join(agreement, on="contributor", how="left").sort(
+        pl.col("verdict").replace_strict(CONCERN), "quality", "contributor"
+    )
 
 
 def _confusion(samples: pl.DataFrame, task: str) -> pl.DataFrame:

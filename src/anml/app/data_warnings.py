@@ -11,11 +11,13 @@ import numpy.typing as npt
 import polars as pl
 
 from anml.core.checks import Floats, Ints
-from anml.core.copying import camps
+from anml.core.errors import InputError
+from anml.core.people.copies import copy_groups
 from anml.core.words import counted, listed
 from anml.gradients.crossfit import standardise
 from anml.intake.columns import Columns
 from anml.intake.prepare import Prepared
+from anml.intake.roles import TIMES_SPENT, is_named
 from anml.predictors.duplicates import near_copies
 
 # A class with fewer labels says nothing of who supplies it, nor do fewer rows of a column's values.
@@ -79,6 +81,16 @@ def with_copies(contributors: pl.DataFrame, copies: Sequence[Copies]) -> pl.Data
     return contributors.join(known, on="contributor", how="left", maintain_order="left")
 
 
+def with_time_spent(people: pl.DataFrame, samples: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:
+    """People with the median of the seconds that they spent on a label, where a column says so."""
+    name = next((each for each in frame.columns if is_named(each, TIMES_SPENT)), None)
+    if name is None or not frame.schema[name].is_numeric() or people.is_empty():
+        return people
+    spent = frame[name].cast(pl.Float64)[samples["row"].to_numpy()]
+    medians = samples.select("contributor", seconds=spent).group_by("contributor").agg(pl.median("seconds"))
+    return people.join(medians, on="contributor", how="left", maintain_order="left")
+
+
 def supplied_by_one(y: Ints, classes: Sequence[str], who: Names) -> list[str]:
     """Classes that all come from one contributor: label and contributor cannot be told apart there.
 
@@ -108,7 +120,7 @@ def supplied_by_one(y: Ints, classes: Sequence[str], who: Names) -> list[str]:
 def one_voice(y: Ints, item: npt.NDArray[Any], who: Names) -> list[str]:
     """Contributors who give the same labels to items far beyond what they know, and are counted as one."""
     names, codes = np.unique(who, return_inverse=True)
-    camp = camps(np.unique(item, return_inverse=True)[1], codes, y.astype(np.int64))
+    camp = copy_groups(np.unique(item, return_inverse=True)[1], codes, y.astype(np.int64))
     groups = [names[camp == which].tolist() for which in np.flatnonzero(np.bincount(camp) > 1)]
     groups.sort(key=len, reverse=True)
     said = [
@@ -195,14 +207,10 @@ def copied(
 ) -> tuple[list[Copies], list[str]]:
     """Whose rows are mostly copies of another contributor's, and what to say of copies.
 
-    Labels of the same item are no copies. Without items named, rows that nearly all have an equal by
-    somebody else are taken for labels of the same things.
+    Labels of the same item are no copies.
     """
     if x.shape[1] == 0:
         return [], []
-    if item is None and _look_like_items(x, who):
-        told = "most rows have an equal by another contributor; if they are labels of the same items, name "
-        return [], [f"{told}the item column, so that they are not taken for copies"]
     # Labels of one item have one row of features: of each item one is compared.
     thing = np.arange(len(who)) if item is None else np.unique(item, return_inverse=True)[1]
     first = np.unique(thing, return_index=True)[1]
@@ -244,6 +252,16 @@ def _pairs(across: pl.DataFrame) -> pl.DataFrame:
     shared = both.group_by("who", "who_other").agg(rows=pl.col("thing").n_unique())
     best = shared.sort("rows", "who_other", descending=[True, False]).group_by("who", maintain_order=True)
     return best.first().select("who", "who_other", "rows").sort("rows", "who", descending=[True, False])
+
+
+def refuse_unnamed_items(prepared: Prepared) -> None:
+    """Refuse a table whose rows mostly have an equal by somebody else until it is said what an item is."""
+    who, x = prepared.contributor, prepared.x
+    if prepared.item is None and who is not None and x.shape[1] and _look_like_items(x, who):
+        raise InputError(
+            "most rows have an equal by another contributor, so they seem to be labels of the same items: "
+            "name the column that says which (--item), or one that differs in every row if they are not"
+        )
 
 
 def _look_like_items(x: Floats | npt.NDArray[np.float32], who: Names) -> bool:

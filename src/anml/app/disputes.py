@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from anml.app.reasons import disputes_shown
-from anml.core.identifiers import staff_id
+from anml.app.review import check_seen, resolution
 from anml.ledger import book, disputes, people
 from anml.ledger.disputes import Answer
 from anml.ledger.log import Event
@@ -48,9 +48,9 @@ def open_dispute(
     It is the contributor's own, written down by `by`, unless `as_staff`. The same `key` twice is one.
     """
     name = key or f"{sid}/{pid}/{reason}"
-    staff = ledger.signers.acting() if as_staff else None
 
     def work(tx: Writer) -> Event:
+        staff = tx.who(by) if as_staff else None
         return disputes.open_dispute(
             tx, sid, pid, reason, name, staff, text=text, ledger=ledger, recorded_by=by
         )
@@ -63,23 +63,25 @@ def answer(
     key: str | None = None, by: str | None = None, dry_run: bool = False,
 ) -> tuple[Answer, Event]:  # fmt: skip
     """Answer a dispute; with a correction, a second person resolves it."""
-    who = staff_id(by) if by is not None else ledger.signers.acting()
-    given = Answer(outcome, reason, who, correction, text)
 
-    def work(tx: Writer) -> Event:
+    def work(tx: Writer) -> tuple[Answer, Event]:
+        who = tx.who(by)
+        given = Answer(outcome, reason, who, correction, text)
         name = key or f"{sid}/{pid}/{outcome}/{who}/{_times(tx, sid, pid)}"
-        return disputes.answer(tx, sid, pid, given, name, ledger=ledger)
+        return given, disputes.answer(tx, sid, pid, given, name, ledger=ledger)
 
-    return given, ledger.carry_out(work, dry_run=dry_run)
+    return ledger.carry_out(work, dry_run=dry_run)
 
 
 def resolve(
     ledger: Ledger, sid: str, pid: str, *, key: str | None = None, by: str | None = None,
-    dry_run: bool = False,
+    seen: str | None = None, dry_run: bool = False,
 ) -> Resolved:  # fmt: skip
-    """Post the correction of an answer, as a second person."""
+    """Post the correction of an answer, as a second person; `seen` is the digest of what was shown of it."""
 
     def work(tx: Writer) -> Resolved:
+        if seen is not None:
+            check_seen(resolution(tx, ledger, sid, pid, by), seen)
         # A contributor may dispute twice; each time is its own step.
         name = key or f"{sid}/{pid}/{tx.who(by)}/{_times(tx, sid, pid)}"
         made = disputes.resolve(tx, sid, pid, by, name)

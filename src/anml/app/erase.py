@@ -3,16 +3,21 @@
 from typing import NamedTuple
 
 from anml.core.errors import ConflictError
-from anml.ledger import book, people
-from anml.ledger.kinds import CONTRIBUTION, CREDITED
+from anml.ledger import people, two_people
+from anml.ledger.kinds import CONTRIBUTION, ERASED
 from anml.ledger.log import events
-from anml.ledger.parts import People
-from anml.ledger.state import loaded
+from anml.ledger.money_parts import Settlements
+from anml.ledger.records import Trail
+from anml.ledger.rules_people import open_money
 from anml.ledger.store import Ledger
+from anml.ledger.writer import Writer
 
 
 class Erased(NamedTuple):
-    """What an erasure leaves behind, for the record given to the person; `unreached` is still there."""
+    """What an erasure leaves behind, for the record given to the person; `unreached` is still there.
+
+    With a `proposal` nothing is erased yet: a second person confirms it.
+    """
 
     contributor: str
     also: list[str]
@@ -21,6 +26,7 @@ class Erased(NamedTuple):
     batches: list[str]
     unpaid: dict[str, int]
     unreached: list[str]
+    proposal: int | None = None
 
 
 def erase(
@@ -34,38 +40,29 @@ def erase(
 ) -> Erased:
     """Erase a contributor's personal data, all that was merged with it, and list where their work was used.
 
-    With money still held or payable it is refused unless `anyway`: nobody can be paid afterwards.
+    With money still held or payable it is refused unless `anyway`: nobody can be paid afterwards. It is then
+    only proposed, and a second person confirms it.
     """
-    found = _uses(ledger, pid)
+    found = ledger.carry_out(lambda tx: _uses(tx, pid), dry_run=True)
     if found.unpaid and not anyway:
         open_ = ", ".join(f"{amount} micro-units of {currency}" for currency, amount in found.unpaid.items())
         raise ConflictError(f"contributor {pid} still has {open_} open; pay it first, or erase anyway")
     if dry_run:
         return found
+    if found.unpaid:
+        body = {"reason": reason, "also": found.also}
+        made = ledger.write(lambda tx: two_people.propose(tx, ERASED, found.contributor, body, by))
+        return found._replace(proposal=made.seq)
     return found._replace(unreached=people.erase(ledger, pid, reason, by))
 
 
-def _uses(ledger: Ledger, pid: str) -> Erased:
-    with ledger.read() as connection:
-        known = loaded(People, connection)
-        known.require(pid)
-        whole, everybody = known.resolve(pid), known.same(pid)
-        settlements: list[str] = []
-        batches: list[str] = []
-        for one in everybody:
-            settlements += [e.settlement for e in events(connection, [CREDITED], one)]
-            batches += [e.body["batch"] for e in events(connection, [CONTRIBUTION], one)]
-        settled = {s.id: s for s in book.settlements(connection)}
-        runs = [settled[sid].run for sid in settlements]
-        currencies = sorted({settled[sid].currency for sid in settlements})
-        unpaid = {
-            currency: sum(
-                book.balance(connection, f"{kind}:{one}", currency)
-                for kind in ("held", "payable")
-                for one in everybody
-            )
-            for currency in currencies
-        }
+def _uses(tx: Writer, pid: str) -> Erased:
+    state = tx.verified("erased in").state
+    state.people.require(pid)
+    whole, everybody = state.people.resolve(pid), state.people.same(pid)
+    settled = {s.id: s for s in state.part(Settlements).found.values()}
+    used = [sid for sid, one in state.part(Trail).own if one in everybody]
+    work = [e.body["batch"] for one in everybody for e in events(tx.connection, [CONTRIBUTION], one)]
     also = [one for one in everybody if one != whole]
-    left = {name: value for name, value in unpaid.items() if value}
-    return Erased(whole, also, settlements, runs, batches, left, [])
+    runs = [settled[sid].run for sid in used]
+    return Erased(whole, also, used, runs, work, open_money(state, pid), [])

@@ -16,10 +16,10 @@ from anml.core.attribute import attribute
 from anml.core.checks import Array, Bools, Floats, Ints, as_codes, whole
 from anml.core.domain import Signals, Weighting
 from anml.core.errors import InputError
+from anml.core.people.verdicts import CONTRADICTS, RELIABLE, UNSURE
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.temporal import Decay
 from anml.core.stats import Estimate, paired, wilson
-from anml.core.verdicts import CONTRADICTS, TRUSTED, UNSURE
 from anml.core.weigh import recipe_of
 from anml.federated.clients import Clients, predicted
 from anml.federated.rounds import Federation, Line, Reply
@@ -180,12 +180,15 @@ def _believed(federation: Federation, known: list[str], honest: Array, codes: In
     p = np.array([special.expit(federation._memory.get(name, 0.0)) for name in known])
     good = np.bincount(codes, honest, len(known))
     bad = np.bincount(codes, 1 - honest, len(known))
-    verdict = np.where(p < ACCUSED, CONTRADICTS, np.where(p > 0.5, TRUSTED, UNSURE))
+    verdict = np.where(p < ACCUSED, CONTRADICTS, np.where(p > 0.5, RELIABLE, UNSURE))
     r = np.array([federation.reputation_of(name) for name in known])
     return {
         "verdict": pl.Series(verdict.tolist(), dtype=pl.String),
-        "p_honest": p,
-        "log_bayes_factor": -special.logit(np.clip(p, 1e-9, 1 - 1e-9)),
+        # A client whose update is as likely another's as honest is worth nothing, as a guess is.
+        **dict.fromkeys(("reliability", "reliability_low", "reliability_high"), 2 * p - 1),
+        "others": np.full(len(p), float(np.median(p))),
+        "habits": pl.Series([""] * len(p), dtype=pl.String),
+        "settled_by": np.zeros(len(p), dtype=np.int64),
         "r_learned": r, "r_learned_low": r, "r_learned_high": r,
         "r_learned_good": good, "r_learned_bad": bad,
         "agreement": good / np.maximum(good + bad, 1e-9),
@@ -194,7 +197,7 @@ def _believed(federation: Federation, known: list[str], honest: Array, codes: In
 
 def _accused_p(people: pl.DataFrame) -> float:
     accused = people.filter(pl.col("verdict") == CONTRADICTS)
-    return float(accused["p_honest"].sum())
+    return float(((accused["reliability"] + 1) / 2).sum())
 
 
 def _confusion(samples: pl.DataFrame) -> pl.DataFrame:

@@ -1,5 +1,7 @@
 """The disk's door: what cannot be read or written is one sentence that names the file."""
 
+import os
+import secrets
 from pathlib import Path
 
 from anml.core.errors import InputError
@@ -33,11 +35,33 @@ def check_place(path: Path) -> None:
         raise InputError(f"{path} cannot be written: {first} is a file")
 
 
-def write_file(path: Path, data: bytes | str) -> None:
-    """Write a file, making its folder."""
+def write_file(path: Path, data: bytes | str, *, private: bool = False) -> None:
+    """Write a file, making its folder: whole or not at all; a private one is for nobody else."""
+    put_in_place(draft_file(path, data, private=private), path)
+
+
+def draft_file(path: Path, data: bytes | str, *, private: bool = False) -> Path:
+    """Write a file beside its place, under a name that is nobody's; `put_in_place` makes it count."""
     check_place(path)
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data if isinstance(data, bytes) else data.encode())
+        # Never through a link that somebody else put there.
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data if isinstance(data, bytes) else data.encode())
+            file.flush()
+            os.fsync(file.fileno())
     except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise InputError(f"{path} cannot be written: {error.strerror or error}") from None
+    return draft
+
+
+def put_in_place(draft: Path, path: Path) -> None:
+    """Let a drafted file count."""
+    try:
+        draft.replace(path)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
         raise InputError(f"{path} cannot be written: {error.strerror or error}") from None

@@ -5,9 +5,9 @@ import polars as pl
 
 from anml.assess.assess import Assessment
 from anml.core.checks import Floats, Ints
-from anml.core.consensus import CLEAR as CLEAR
-from anml.core.consensus import equal_voices, given_right, join_numbers, join_posteriors
-from anml.core.evidence.belief import Belief
+from anml.core.people.belief import Belief
+from anml.core.people.consensus import CLEAR as CLEAR
+from anml.core.people.consensus import equal_voices, given_right, join_numbers, join_posteriors
 from anml.intake.prepare import Prepared
 
 
@@ -26,7 +26,7 @@ def item_frame(prepared: Prepared, found: Assessment) -> pl.DataFrame | None:
         value, deviation = join_numbers(truth[:, 0], truth[:, 1], codes)
         frame = pl.DataFrame({"item": names, "labels": labels, "consensus": value, "deviation": deviation})
         return frame.sort("deviation", "item", descending=[True, False])
-    posterior = _posterior(found.belief, prepared, codes)
+    posterior = _not_rejected(_posterior(found.belief, prepared, codes), prepared, codes)
     best = posterior.argmax(axis=1)
     agree = np.bincount(codes, prepared.y == best[codes]) / labels
     frame = pl.DataFrame(
@@ -59,6 +59,8 @@ def suggestions(prepared: Prepared, found: Assessment) -> dict[str, pl.Series]:
         truth = given_right(belief.truth, prepared.y, belief.p_correct)
     else:
         truth = _posterior(belief, prepared, codes)[codes]
+    things = np.arange(n) if codes is None else codes
+    truth = _not_rejected(truth, prepared, things, things)
     best = np.array(prepared.classes, dtype=object)[truth.argmax(axis=1)]
     return {
         "suggested": pl.Series(best.tolist(), dtype=pl.String),
@@ -81,6 +83,22 @@ def _posterior(belief: Belief, prepared: Prepared, codes: Ints) -> Floats:
     return equal_voices(prepared.y, codes, len(prepared.classes), share)
 
 
+def _not_rejected(posterior: Floats, prepared: Prepared, codes: Ints, of: Ints | None = None) -> Floats:
+    """Posteriors without labels that are known to be wrong: nobody wants them suggested again.
+
+    `codes` is the item of each label, `of` that of each posterior; they are in the order of items without.
+    """
+    if prepared.known is None or not prepared.known.wrong.any():
+        return posterior
+    wrong = prepared.known.wrong
+    banned = np.zeros((int(codes.max()) + 1, posterior.shape[1]), dtype=bool)
+    banned[codes[wrong], prepared.y[wrong]] = True
+    banned[banned.all(axis=1)] = False
+    left = np.where(banned if of is None else banned[of], 0.0, posterior + 1e-12)
+    found: Floats = left / left.sum(axis=1, keepdims=True)
+    return found
+
+
 def _told_apart(belief: Belief) -> bool:
     """Whether labels count for more than votes: not where most rows contradict the others."""
-    return belief.opposed <= 0.5
+    return not belief.evenly

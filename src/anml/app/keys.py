@@ -5,14 +5,16 @@ from pathlib import Path
 from typing import Any
 
 from anml.ledger import two_people
-from anml.ledger.keys import create_signer, public_text, read_public
+from anml.ledger.keys import create_signer, from_environment, public_text, read_public
 from anml.ledger.log import Event
 from anml.ledger.store import Ledger
 
+password_from_environment = from_environment
 
-def new_key(path: Path) -> str:
+
+def new_key(path: Path, password: str = "") -> str:
     """Make a signing key for a person or an organisation; returns the public part as text."""
-    return create_signer(path)
+    return create_signer(path, password)
 
 
 def public_key(ledger: Ledger) -> str:

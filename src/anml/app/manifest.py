@@ -13,8 +13,8 @@ from anml.core.canonical import sha256
 from anml.core.domain import SIGNALS
 from anml.core.errors import InputError
 from anml.core.manifest import FORMAT, finish, row_hashes
+from anml.core.people.verdicts import LESS, RELIABLE, UNSURE, VERDICTS
 from anml.core.settle import ROW_WEIGHTS, UNIT, Rules, average_row, row_units
-from anml.core.verdicts import TRUSTED, UNSURE, VERDICTS
 
 # Upper ends of the bands shown on a statement; contributors see bands, never the figures themselves.
 BANDS: dict[str, tuple[tuple[str, float], ...]] = {
@@ -63,6 +63,7 @@ def build(
         "format": FORMAT,
         "run": {
             "samples_sha256": run.sha256,
+            "record_sha256": run.record,
             **rows_digest(run, pids),
             "rows": run.samples.height,
             "kept": sum(e["kept"] for e in lines),
@@ -99,7 +100,7 @@ def _average(run: Run, rules: Rules) -> int | None:
     if run.verdicts is None or rules.weight != "p_correct" or "p_correct" not in run.samples.columns:
         return None
     p_correct = run.samples["p_correct"].cast(pl.Float64).fill_null(1.0).to_numpy()
-    return average_row(p_correct, (_verdict(run) == TRUSTED).to_numpy())
+    return average_row(p_correct, _verdict(run).is_in([RELIABLE, LESS]).to_numpy())
 
 
 def _verdict(run: Run) -> pl.Series:

@@ -6,19 +6,20 @@ from anml.core.errors import InputError
 from anml.core.identifiers import skeleton
 from anml.ledger import book, payouts, people
 from anml.ledger.parts import People
+from anml.ledger.reading import Reading
 from anml.ledger.state import loaded
 from anml.ledger.store import Ledger
 
 SHORT = 9
 
 
-def shown_names(ledger: Ledger, connection: sa.Connection) -> dict[str, str]:
+def shown_names(ledger: Ledger, where: sa.Connection | Reading) -> dict[str, str]:
     """A name for everybody: the person's own, else their account's; with the identifier where two look alike.
 
     Without the ledger's keys, and for who was erased, it is the start of the identifier.
     """
-    known = loaded(People, connection)
-    profiles = people.profiles(connection, ledger.keys) if ledger.keys else {}
+    known = loaded(People, where.state if isinstance(where, Reading) else where)
+    profiles = people.profiles(where, ledger.keys) if ledger.keys else {}
     plain: dict[str, str] = {}
     for pid in known.since:
         about = profiles.get(known.resolve(pid), {})
@@ -49,6 +50,15 @@ def find_account(ledger: Ledger, account: str) -> str:
     if pid is None:
         raise InputError(f"no contributor is known as {account!r}; accounts are written source:name")
     return pid
+
+
+def exact(name: str, what: str = "settlement") -> str:
+    """A name that is signed for: it is that of the thing itself, never the latest or all of them."""
+    if name in ("latest", "all"):
+        raise InputError(
+            f"name the {what} itself: what is signed is never {name!r}, which may be another by now"
+        )
+    return name
 
 
 def find_settlement(ledger: Ledger, name: str, state: str | None = None) -> str:

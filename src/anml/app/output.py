@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from anml.app.spreadsheets import safe_for_spreadsheets
+from anml.app.spreadsheets import check_text, safe_for_spreadsheets
 from anml.core.canonical import sha256
 from anml.core.errors import InputError
 
@@ -58,6 +58,8 @@ def _write_run(folder: Path, result: "Audited", command: str, extra: Callable[[P
         safe_for_spreadsheets(result.contributors).write_csv(draft / "contributors.csv")
         if result.items is not None:
             result.items.write_parquet(draft / "items.parquet")
+        for name, table in ({} if result.shape is None else result.shape.tables).items():
+            safe_for_spreadsheets(table).write_csv(draft / f"{name}.csv")
         extra(draft)
         files = {name: sha256((draft / name).read_bytes()) for name in HASHED}
         seen = {"data": _seen_from(folder, result.data), "files": files}
@@ -118,6 +120,7 @@ def removed_on_error(*files: Path) -> Iterator[None]:
 
 def write_frame(frame: pl.DataFrame, file: Path) -> None:
     """Write a table as .csv or .parquet, whole or not at all."""
+    check_text(file)
     if not file.parent.is_dir():
         raise InputError(f"the output {file} cannot be written: there is no folder {file.parent}")
     draft = file.with_name(f".{file.name}-{os.getpid()}")

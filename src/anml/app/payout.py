@@ -1,27 +1,31 @@
 """Pay what is released: a batch for the bank, then word of what was paid and what came back."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from anml.app import seen
 from anml.app.exports import beancount, check_payer, pain001, payout_csv
-from anml.app.files import read_text, write_file
-from anml.app.verify import check_sound
+from anml.app.files import draft_file, put_in_place, read_text
+from anml.app.review import came_back, check_seen
+from anml.app.verify import verified
 from anml.core.checks import one_of
 from anml.core.errors import ConflictError, InputError
+from anml.core.money import parse_amount
 from anml.core.payee import bank_name, check_bic, check_iban
 from anml.ledger import payouts, people, two_people
-from anml.ledger.log import events
+from anml.ledger.log import Event, events
 from anml.ledger.money_parts import Batch
+from anml.ledger.money_parts import Payouts as Payments
 from anml.ledger.parts import Payees
 from anml.ledger.store import Ledger
 from anml.ledger.writer import Writer
 
 # What a payee must have given before a rail can pay them.
-RAILS: dict[str, tuple[str, ...]] = {"csv": (), "pain001": ("name", "iban")}
+RAILS: dict[str, tuple[str, ...]] = {"csv": ("name",), "pain001": ("name", "iban")}
 DETAILS = ("name", "iban", "bic")
 
 
@@ -31,6 +35,7 @@ class Payouts(NamedTuple):
     batch: Batch
     payees: dict[str, dict[str, Any]]
     left_out: dict[str, str]
+    files: tuple[Path, ...] = ()
 
 
 def create(
@@ -41,19 +46,31 @@ def create(
     threshold: int = 0,
     rail: str = "csv",
     *,
+    payer: Mapping[str, str] | None = None,
+    out: Path | None = None,
+    checkpoint: Path | None = None,
+    listed: Mapping[str, int] | None = None,
     dry_run: bool = False,
 ) -> Payouts:
     """Make a payout batch of everything that is due and can be paid this way.
 
-    The batch keeps the bank details that it was made with: they are those it is exported with, for ever.
+    The batch keeps the bank details that it was made with: they are those it is exported with, for ever. Its
+    files are written to `out` before it counts, and get their names once it does. The log must go on from
+    `checkpoint`, and from what this payer saw last, unless `listed` says what the bank paid since: that is
+    then recorded, to the cent, and nothing else.
     """
     needed = RAILS[one_of("payment rail", rail, RAILS)]
 
     def work(tx: Writer) -> Payouts:
-        check_sound(tx.connection, ledger, "paid from")
-        due = payouts.due(tx.connection, currency)
+        due = payouts.due(tx, currency)
+        if listed is None:
+            seen.check(ledger, tx.verified(), checkpoint)
         agreed = tx.state.part(Payees)
-        payees = {pid: payee(tx.connection, ledger, pid, agreed) for pid in due}
+        if listed is not None:
+            papers = {pid: people.paper_of(tx.connection, pid, agreed.paper.get(pid, "")) for pid in listed}
+            payouts.create(tx, batch, currency, by, 0, papers, listed)
+            return Payouts(tx.state.part(Payments).get(batch), {}, {})
+        payees = {pid: payee(tx, ledger, pid, agreed) for pid in due}
         reasons = {
             pid: _missing(payees[pid], needed, due[pid] < threshold) or payouts.waits(tx, pid) for pid in due
         }
@@ -62,11 +79,24 @@ def create(
             raise ConflictError(f"nothing can be paid in {currency}: {_first(reasons)}")
         papers = {pid: people.paper_of(tx.connection, pid, agreed.paper.get(pid, "")) for pid in able}
         payouts.create(tx, batch, currency, by, threshold, papers)
-        made = payouts.get(tx.connection, batch)
+        made = tx.state.part(Payments).get(batch)
         left = {pid: reason for pid, reason in reasons.items() if reason}
-        return Payouts(made, _payees(tx.connection, ledger, made), left)
+        found = Payouts(made, _payees(tx.connection, ledger, made), left)
+        if out is not None and not dry_run:
+            drafts.update(_drafted(found, payer, events(tx.connection), out))
+        return found
 
-    return ledger.carry_out(work, dry_run=dry_run)
+    drafts: dict[Path, Path] = {}
+    try:
+        done = ledger.carry_out(work, dry_run=dry_run)
+        if not dry_run and ledger.memory.reading is not None:
+            seen.keep(ledger, ledger.memory.reading.hashes)
+        for path, draft in drafts.items():
+            put_in_place(draft, path)
+    finally:
+        for draft in drafts.values():
+            draft.unlink(missing_ok=True)
+    return done._replace(files=tuple(drafts))
 
 
 def _first(reasons: Mapping[str, str]) -> str:
@@ -78,8 +108,7 @@ def _first(reasons: Mapping[str, str]) -> str:
 def load(ledger: Ledger, batch: str) -> Payouts:
     """A batch made earlier, with its payees as they were then; what is written from it goes to a bank."""
     with ledger.read() as connection:
-        check_sound(connection, ledger, "paid from")
-        made = payouts.get(connection, batch)
+        made = verified(connection, ledger, "paid from").state.part(Payments).get(batch)
         return Payouts(made, _payees(connection, ledger, made), {})
 
 
@@ -91,14 +120,22 @@ def batches(ledger: Ledger) -> list[Batch]:
 
 def write_files(ledger: Ledger, made: Payouts, payer: Mapping[str, str] | None, out: Path) -> list[Path]:
     """Write a batch as a table, the books, and with a payer the file that a bank takes."""
+    with ledger.read() as connection:
+        drafts = _drafted(made, payer, events(connection), out)
+    for path, draft in drafts.items():
+        put_in_place(draft, path)
+    return list(drafts)
+
+
+def _drafted(
+    made: Payouts, payer: Mapping[str, str] | None, log: Iterable[Event], out: Path
+) -> dict[Path, Path]:
+    """The files of a batch, written beside their places; others than who pays need not read them."""
     files = {f"{made.batch.id}.csv": payout_csv(made.batch, made.payees)}
     if payer is not None:
         files[f"{made.batch.id}.pain001.xml"] = pain001(made.batch, made.payees, payer)
-    with ledger.read() as connection:
-        files["books.beancount"] = beancount(events(connection))
-    for name, text in files.items():
-        write_file(out / name, text)
-    return [out / name for name in files]
+    files["books.beancount"] = beancount(log)
+    return {out / name: draft_file(out / name, text, private=True) for name, text in files.items()}
 
 
 def read_payer(path: Path | None) -> dict[str, str]:
@@ -127,24 +164,30 @@ def close(
     *,
     paid: bool,
     by: str | None = None,
+    seen: str | None = None,
     dry_run: bool = False,
 ) -> Batch:
-    """Record that payments (all open ones where none are named) were paid, or came back."""
+    """Record that payments (all open ones where none are named) were paid, or came back.
+
+    `seen` is the digest of what was shown of those that came back.
+    """
 
     def work(tx: Writer) -> Batch:
-        found = payouts.get(tx.connection, batch)
+        if seen is not None:
+            check_seen(came_back(tx, ledger, batch, pids or [], by), seen)
+        found = tx.verified("closed in").state.part(Payments).get(batch)
         chosen = pids or [payment.pid for payment in found.payments if payment.state == "sent"]
         payouts.close(tx, batch, chosen, by, paid=paid)
-        return payouts.get(tx.connection, batch)
+        return tx.state.part(Payments).get(batch)
 
     return ledger.carry_out(work, dry_run=dry_run)
 
 
-def payee(connection: sa.Connection, ledger: Ledger, pid: str, agreed: Payees) -> dict[str, Any]:
+def payee(tx: Writer, ledger: Ledger, pid: str, agreed: Payees) -> dict[str, Any]:
     """Whom to pay for this contributor: the details that two people agreed on."""
-    if not people.profile(connection, ledger.ring, pid):
+    if pid in tx.state.people.erased:
         return {"erased": True}
-    found = two_people.payee_of(connection, ledger, pid, agreed)
+    found = two_people.payee_of(tx.connection, ledger, pid, agreed)
     return {name: found[name] for name in DETAILS if found.get(name)}
 
 
@@ -190,6 +233,19 @@ def read_bank_details(path: Path) -> dict[str, dict[str, str]]:
             found[row["contributor"]] = values
     if not found:
         raise InputError(f"{path.name} has no bank details in it")
+    return found
+
+
+def read_bank_list(path: Path) -> dict[str, int]:
+    """What a bank paid, from its own list with contributor and amount."""
+    from anml.intake.contributions import read_typed  # slow to load, and only needed here
+
+    frame = read_typed(path, ("contributor", "amount"))
+    if not {"contributor", "amount"} <= set(frame.columns) or frame.is_empty():
+        raise InputError(f"{path.name} needs the columns contributor and amount, and a row")
+    found = {str(row["contributor"]): parse_amount(str(row["amount"])) for row in frame.iter_rows(named=True)}
+    if len(found) != frame.height:
+        raise InputError(f"{path.name} names a contributor twice")
     return found
 
 

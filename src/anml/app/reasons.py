@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from anml.core.money import show_amount, show_money
+from anml.core.people.verdicts import UNSURE
 from anml.core.settle import UNIT
 from anml.core.signals.policy import Evidence
 from anml.core.signals.standing import Standing
-from anml.core.verdicts import UNSURE
 from anml.ledger import people
 from anml.ledger.kinds import CONTRIBUTION
 from anml.ledger.log import Event, events
@@ -159,7 +159,7 @@ def _about_rows(line: Mapping[str, Any], made: Mapping[str, Any]) -> list[str]:
         found = [f"{head}.", f"It cannot be told whether {_counted(unsure, 'label')} right or wrong: "
                              "all of them are paid for."]  # fmt: skip
         if "average_row" in made:
-            found.append("Each of these counts at least as much as an average row of trusted contributors.")
+            found.append("Each of these counts at least as much as an average row of reliable contributors.")
     if line["counted"] < paid:
         found.append(f"{paid} paid rows are about {line['counted']} items; an item counts once.")
     if flagged := line["bands"]["v"]["flagged"]:

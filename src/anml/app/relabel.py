@@ -1,7 +1,8 @@
-"""From finding to fixing: which items to look at first, what that is expected to mend, and why.
+"""From finding to fixing: one queue of what to look at, what that is expected to mend, and why.
 
-An item counts once, however many labels it has. What a look is expected to gain is the probability that the
-label which the item has now is wrong: the label given, or the consensus where there are several.
+An item counts once, however many labels it has. What an answer is expected to gain is the probability that
+the label which the item has now is wrong: the label given, or the consensus where there are several. The
+queue ends where an answer would mend fewer than one label in ten. All surfaces show this queue.
 """
 
 from collections.abc import Mapping
@@ -9,26 +10,27 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import polars as pl
 
 from anml.app.files import read_bytes
 from anml.app.runs import read_run, read_verdicts
 from anml.core.checks import whole
-from anml.core.consensus import CLEAR
-from anml.core.errors import InputError, IntegrityError
-from anml.core.verdicts import ACCUSED
-from anml.intake.source import Source, plain_source, read_source
+from anml.core.errors import InputError
+from anml.core.people.consensus import CLEAR
+from anml.core.people.verdicts import ACCUSED
+from anml.core.queue import order
 
 if TYPE_CHECKING:
     from anml.app.result import Audited
-    from anml.intake.tables import Table
 
-TOP = 200
 # What is said of each item to look at, beside its data.
 COLUMNS = (
     "row", "item", "annotation_id", "contributor", "given", "suggested", "probability", "consensus",
     "p_correct", "gain", "reason",
 )  # fmt: skip
+# In samples: the right label of the item, where it is known.
+ANSWER = "answer"
 _PARTS = ("from_model", "from_credentials", "from_contributor")
 
 
@@ -44,12 +46,19 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True)
 class Looking:
-    """Items to look at first, the most to gain first; of how many in all, and why with care."""
+    """Items to look at first, the most to gain first; of how many in the queue, and why with care.
+
+    `gain` is what the whole queue is expected to mend, `expected` how many wrong labels all `units` have that
+    nobody has settled.
+    """
 
     rows: pl.DataFrame
     candidates: int
+    gain: float
     expected: float
+    units: int
     doubtful: str | None
+    items: pl.DataFrame | None = None
 
     def sentence(self) -> str:
         """What the list is expected to mend, in one sentence."""
@@ -58,9 +67,11 @@ class Looking:
         count, gain = self.rows.height, float(self.rows["gain"].sum())
         of = "" if count == self.candidates else f" of {self.candidates:,} less than {CLEAR:.0%} sure"
         share = f", {gain / self.expected:.0%} of all that are expected" if self.expected > 0 else ""
+        cost = float(self.rows["price"].sum()) if "price" in self.rows.columns else 0.0
+        spent = f" They cost {cost:,.2f}, {cost / gain:,.2f} for each wrong label." if cost and gain else ""
         return (
             f"{count:,} item{'s' if count != 1 else ''} to look at{of}: "
-            f"about {gain:.0f} wrong label{'s' if round(gain) != 1 else ''} to mend{share}."
+            f"about {gain:.0f} wrong label{'s' if round(gain) != 1 else ''} to mend{share}.{spent}"
         )
 
 
@@ -77,10 +88,8 @@ def of_run(folder: Path) -> Found:
         if name not in run.samples.columns:
             raise InputError(f"samples.parquet has no column {name!r}; write the run again")
     doubtful = run.info.get("doubtful")
-    return Found(
-        run.samples, items, read_verdicts(folder, run) or {}, doubtful and str(doubtful),
-        run.info.get("data") or {},
-    )  # fmt: skip
+    verdicts = read_verdicts(folder, run) or {}
+    return Found(run.samples, items, verdicts, doubtful and str(doubtful), run.info.get("data") or {})
 
 
 def of_result(result: "Audited") -> Found:
@@ -91,58 +100,47 @@ def of_result(result: "Audited") -> Found:
     return Found(result.samples, result.items, verdicts, result.doubtful, result.data)
 
 
-def source_of(found: Found, folder: Path | None, data: Path | None) -> Source:
-    """Read the data that a run was made of again: from where it was, or from where the user says."""
-    about = found.data
-    if data is None and "path" not in about:
-        raise InputError(
-            "this run does not say where its data lie, as it was made of a frame or of applied answers; "
-            "audit a file, or name it with --data"
-        )
-    place = data or Path(folder or Path(), str(about["path"]))
-    if not place.exists():
-        raise InputError(f"the data of this run, {place}, are not there; name the file with --data")
-    format = str(about.get("format", "auto"))
-    format = "table" if format == "ledger rows" else format
-    source = read_source(place, format, {"label": None, "time": None, **(about.get("named") or {})})
-    if source.table.sha256 != about.get("sha256"):
-        raise IntegrityError(f"{place} is not the file that the run was made of, or was changed since")
-    return source
-
-
-def source_of_audit(result: "Audited", table: "Table | None") -> Source:
-    """The data of an audit in memory: the file that it came from, else the table that was given."""
-    if table is not None and "path" not in result.data:
-        return plain_source(table)
-    return source_of(of_result(result), None, None)
-
-
-def where_to_look(found: Found, top: int = TOP) -> Looking:
-    """Items that nobody has settled, by what a look at them is expected to mend."""
-    if whole("top", top) < 1:
+def where_to_look(found: Found, top: int | None = None) -> Looking:
+    """The first of the queue, with reasons; all of it without `top`."""
+    if top is not None and whole("top", top) < 1:
         raise InputError(f"top must be at least 1, got {top}")
-    frame = _open(found.samples)
-    unit = "item" if "item" in frame.columns else "row"
-    frame = _with_consensus(frame, found.items).with_columns(gain=1 - pl.col("_p"))
+    unit = _unit(found.samples)
+    frame = _with_consensus(_open(found.samples), found.items).with_columns(gain=1 - pl.col("_p"))
     # The row that is least likely to be right stands for its item.
     frame = frame.sort("p_correct", "row").unique(unit, keep="first", maintain_order=True)
     expected = float(frame["gain"].sum())
-    frame = frame.filter(pl.col("gain") > 1 - CLEAR).sort("gain", "row", descending=[True, False])
-    chosen = frame.head(top)
+    frame = _ordered(frame.filter((pl.col("gain") > 1 - CLEAR) | pl.col("alone")))
+    chosen = frame if top is None else frame.head(top)
     votes = _votes(found.samples, chosen) if found.items is not None else {}
     reasons = [_reason(row, found.verdicts, votes) for row in chosen.iter_rows(named=True)]
     chosen = chosen.with_columns(reason=pl.Series(reasons, dtype=pl.String), given=pl.col("label"))
     missing = [pl.lit(None, pl.String).alias(name) for name in COLUMNS if name not in chosen.columns]
-    return Looking(chosen.with_columns(missing).select(COLUMNS), frame.height, expected, found.doubtful)
+    rows = chosen.with_columns(missing).select(COLUMNS)
+    units = found.samples[unit].n_unique()
+    gain = float(frame["gain"].sum())
+    return Looking(rows, frame.height, gain, expected, units, found.doubtful, found.items)
+
+
+def _unit(samples: pl.DataFrame) -> str:
+    return "item" if "item" in samples.columns else "row"
+
+
+def _ordered(frame: pl.DataFrame) -> pl.DataFrame:
+    """Most to gain first, and not all of one person's before anybody else's."""
+    frame = frame.sort("row")
+    person = frame["contributor"].rank("dense").to_numpy().astype(np.int64)
+    return frame[order(frame["gain"].to_numpy(), person)]
 
 
 def _open(samples: pl.DataFrame) -> pl.DataFrame:
-    """Rows that neither a review nor known truth has settled; a right label settles its whole item."""
-    if "known_right" not in samples.columns:
-        return samples
-    if "item" in samples.columns:
-        samples = samples.filter(~pl.col("known_right").fill_null(False).any().over("item"))
-    return samples.filter(pl.col("known_right").is_null())
+    """Rows of items whose right label nobody has said yet; a rejected label is still to be mended."""
+    unit = _unit(samples)
+    known = pl.lit(value=False)
+    if "known_right" in samples.columns:
+        known = known | pl.col("known_right").fill_null(False)
+    if ANSWER in samples.columns:
+        known = known | pl.col(ANSWER).is_not_null()
+    return samples.filter(~known.any().over(unit))
 
 
 def _with_consensus(frame: pl.DataFrame, items: pl.DataFrame | None) -> pl.DataFrame:
@@ -185,6 +183,8 @@ def _reason(row: dict[str, Any], verdicts: Mapping[str, str], votes: Mapping[str
     if row.get("item") in votes:
         said.append(f"its labels differ: {votes[row['item']]}")
     verdict = verdicts.get(row["contributor"])
+    if row.get("known_right") is False:
+        said.append("a reviewer rejected it")
     if verdict in ACCUSED:
         said.append(f"{row['contributor']} {verdict}")
     if row.get("alone"):

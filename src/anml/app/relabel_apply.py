@@ -1,105 +1,196 @@
-"""What came back from relabelling, and what it changes: the same audit with the answers counted as known."""
+"""What came back from relabelling, and what it changes: the same audit with the answers counted."""
 
-import json
+import difflib
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import polars as pl
 
+from anml.app.ask import Prices
 from anml.app.audit import audit_table
-from anml.app.relabel import Found, of_result, of_run, source_of, where_to_look
-from anml.app.relabel_files import NEW_LABEL
+from anml.app.relabel import ANSWER, Found, of_result, of_run, where_to_look
+from anml.app.relabel_answers import read_answers
 from anml.app.request import Request
 from anml.app.result import Audited
+from anml.app.rounds import (
+    ANSWERED,
+    KINDS,
+    TRUTH,
+    Answer,
+    Roles,
+    Round,
+    read_rounds,
+    rounds_file,
+    source_of,
+    with_answers,
+)
 from anml.app.runs import Run, read_run
+from anml.app.shapes.audit import audit_shape
 from anml.core.canonical import sha256
+from anml.core.checks import one_of
 from anml.core.errors import InputError, UnsupportedError
+from anml.core.people.verdicts import ACCUSED
 from anml.core.progress import Progress
-from anml.core.verdicts import ACCUSED
-from anml.intake.argilla import question_of, responses_to
-from anml.intake.contributions import KNOWN, OURS, label_text
-from anml.intake.file import File
-from anml.intake.label_studio import account, annotation_id, annotation_label
 from anml.intake.plain import as_text
-from anml.intake.source import Source
-from anml.intake.tables import Table, read_table
+from anml.intake.sets import spelled_as
+from anml.intake.shapes.shape import PREFERENCE
 
-# Who an answer is by where the file does not say.
-NOBODY = "relabelled"
-# The column that says which rows are the same thing, where the table has none.
-ITEM = "anml_item"
-
-
-class Answer(NamedTuple):
-    """The label that an item has by now, and who gave it."""
-
-    label: str
-    by: str
+MOST_LISTED = 5
 
 
 @dataclass(frozen=True)
 class Applied:
-    """The run before and after, and how many of the labels looked at were changed.
+    """The run before and after, and the rounds so far, the last one now.
 
-    `expected` is how many were expected to, where all that were looked at were on the list; `unmended` how
-    many items are expected to have a wrong label that nobody has settled, before and after.
+    A round has `answers` (how many), `changed` (labels that they changed), `expected` (how many were
+    expected to be, where all were on the list), `before` and `left` (wrong labels that nobody has settled,
+    as expected), and `cost` where prices were given. `file` is the text of all answers.
     """
 
     before: dict[str, Any]
     after: Audited
-    looked: int
-    changed: int
-    expected: float | None
     accused_before: list[str]
-    unmended: tuple[float, float]
+    rounds: list[dict[str, Any]]
+    file: str
 
 
 def apply_answers(
-    folder: Path, file: Path, *, data: Path | None = None, test: Any = None,
-    progress: Progress | None = None,
+    folder: Path, file: Path, *, data: Path | None = None, test: Any = None, kind: str = TRUTH,
+    new_labels: bool = False, prices: Prices | None = None, progress: Progress | None = None,
 ) -> Applied:  # fmt: skip
-    """Audit the data of a run again, with the answers of a relabelled file counted as known."""
+    """Audit the data of a run again, with the answers of a relabelled file counted."""
+    one_of("as", kind, KINDS)
     run, found = read_run(folder), of_run(folder)
     source = source_of(found, folder, data)
     place = data or Path(folder, str(found.data.get("path")))
-    answers = read_answers(file, source, place, found.samples)
+    if source.shape is not None and (source.shape.kind == PREFERENCE or file.suffix.lower() != ".csv"):
+        raise UnsupportedError(
+            f"answers to {source.shape.kind} come back as an export or table of their own: audit that"
+        )
     asked = request_of_record(run)
-    table, request = with_answers(source.table, asked, answers, found.samples)
-    result, _, _ = audit_table(table, request, test=test, progress=progress)
-    given = dict(found.samples.select("row", _text_of(found.samples)).iter_rows())
-    changed = sum(given[row] != answer.label for row, answer in answers.items())
+    answers = read_answers(file, source, place, found.samples, kind)
+    answers = _checked(answers, found, asked.task, new_labels)
+    table, roles = with_answers(source.table, _roles(asked), answers, kind)
+    named = {name: value for name, value in asdict(roles).items() if value is not None and name != "numbers"}
+    if source.shape is not None:
+        result = audit_shape(source._replace(table=table), replace(asked, **named), progress)
+    else:
+        result, _, _ = audit_table(table, replace(asked, **named), test=test, progress=progress)
+    earlier: list[Round] = read_rounds(folder, found.data["answers"]) if "answers" in found.data else []
+    text = rounds_file([*earlier, (kind, answers)])
+    this = _round(found, answers, kind, prices or Prices())
+    result = _located(_settled(result, table.frame), found, place, text, _roles(asked))
+    this["left"] = where_to_look(of_result(result)).expected
+    rounds = [*found.data.get("rounds", []), this]
+    result = replace(result, data={**result.data, "rounds": rounds})
     people = [name for name, verdict in found.verdicts.items() if verdict in ACCUSED]
-    unmended = where_to_look(found).expected, where_to_look(of_result(result)).expected
-    return Applied(
-        run.info, result, len(answers), changed, _expected(found, answers), sorted(people), unmended
+    return Applied(run.info, result, sorted(people), rounds, text)
+
+
+def _roles(asked: Request) -> Roles:
+    assert asked.label is not None
+    return Roles(
+        asked.label, asked.contributor, asked.item, asked.known, asked.reviewed, asked.verification,
+        asked.reputation, asked.gold, asked.task == "regression",
+    )  # fmt: skip
+
+
+def _settled(result: Audited, frame: pl.DataFrame) -> Audited:
+    """The result with what was answered as the label to put in place, also where nobody gave it before."""
+    if result.task != "classification" or ANSWERED not in frame.columns:
+        return result
+    answer = frame[ANSWERED][result.samples["row"].to_numpy()]
+    samples = result.samples.with_columns(answer.alias("_told"))
+    told = pl.col("_told").is_not_null()
+    samples = samples.with_columns(
+        pl.coalesce("_told", ANSWER).alias(ANSWER),
+        suggested=pl.coalesce("_told", "suggested"),
+        p_suggested=pl.when(told).then(1.0).otherwise("p_suggested"),
+    )
+    return replace(result, samples=samples.drop("_told"))
+
+
+def _located(result: Audited, found: Found, place: Path, text: str, roles: Roles) -> Audited:
+    """The result with where its data lie and what was answered: the next round begins here."""
+    about = found.data
+    kept = {name: about[name] for name in ("named", "format") if name in about}
+    kept |= {"path": str(place.absolute()), "roles": about.get("roles") or asdict(roles)}
+    digests = {"of": about.get("of", about.get("sha256")), "answers": sha256(text.encode())}
+    return replace(result, data={**result.data, **kept, **digests})
+
+
+def _round(found: Found, answers: dict[int, Answer], kind: str, prices: Prices) -> dict[str, Any]:
+    """What is to be said of a round before its audit."""
+    queue = where_to_look(found)
+    listed = queue.rows.filter(pl.col("row").is_in(list(answers)))
+    given = dict(found.samples.select("row", as_text(found.samples["label"]).alias("label")).iter_rows())
+    now = {
+        row: label for row, label in queue.rows.select("row", "consensus").iter_rows() if label is not None
+    }
+    changed = sum(now.get(row, given[row]) != answer.label for row, answer in answers.items())
+    costs = [prices.of(answer.by) for answer in answers.values()]
+    return {
+        "as": kind,
+        "answers": len(answers),
+        "changed": changed,
+        "expected": float(listed["gain"].sum()) if listed.height == len(answers) else None,
+        "before": queue.expected,
+        "cost": None if None in costs else sum(cost or 0.0 for cost in costs),
+    }
+
+
+def _checked(answers: dict[int, Answer], found: Found, task: str, new_labels: bool) -> dict[int, Answer]:
+    """Answers that are labels of the table, tags in the order it has them; others are listed and refused."""
+    if task == "regression":
+        return {row: answer._replace(label=_number(answer.label)) for row, answer in answers.items()}
+    known = set(as_text(found.samples["label"]).unique())
+    if ANSWER in found.samples.columns:
+        known |= set(found.samples[ANSWER].drop_nulls().unique())
+    spelled = spelled_as({answer.label for answer in answers.values()}, known)
+    answers = {
+        row: answer._replace(label=spelled.get(answer.label, answer.label)) for row, answer in answers.items()
+    }
+    new = sorted({answer.label for answer in answers.values()} - known)
+    if not new or new_labels:
+        return answers
+    shown = ", ".join(_with_hint(label, known) for label in new[:MOST_LISTED])
+    more = f" and {len(new) - MOST_LISTED} more" if len(new) > MOST_LISTED else ""
+    raise InputError(
+        f"answers that are no label of this table: {shown}{more}; correct them, or allow new labels with "
+        "--new-labels"
     )
 
 
-def _expected(found: Found, answers: dict[int, Answer]) -> float | None:
-    """How many of the labels looked at were expected to change."""
-    listed = where_to_look(found, max(found.samples.height, 1)).rows
-    mine = listed.filter(pl.col("row").is_in(list(answers)))
-    return float(mine["gain"].sum()) if mine.height == len(answers) else None
+def _with_hint(label: str, known: set[str]) -> str:
+    close = difflib.get_close_matches(label.lower(), {name.lower(): name for name in known}, n=1)
+    names = {name.lower(): name for name in known}
+    return f"{label!r} (did you mean {names[close[0]]!r}?)" if close else repr(label)
 
 
-def _text_of(samples: pl.DataFrame) -> pl.Series:
-    return as_text(samples["label"]).alias("label")
+def _number(text: str) -> str:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise InputError(f"the answer {text!r} is no label of this table, whose labels are numbers")
+    return text
 
 
 def request_of_record(run: Run) -> Request:
     """The request that a run answered, from its record."""
     info = run.info
     about = info.get("data") or {}
-    if info.get("ledger") or "predictions" in about or "embeddings" in about:
+    beside = {"predictions", "embeddings"} & about.keys() if info.get("shape") is None else set()
+    if info.get("ledger") or beside:
         raise UnsupportedError(
             "a run with a ledger, predictions, embeddings or pictures cannot be repeated from its record; "
             "audit the new labels with the options of that run"
         )
     roles = dict(info.get("columns") or {})
-    features, decay = roles.pop("features", None) or None, float(info.get("decay_per_year") or 0.0)
+    features, decay = roles.pop("features", None), float(info.get("decay_per_year") or 0.0)
     if not decay:
         # A named column of times would ask for freshness, which did not count.
         roles.pop("time", None)
@@ -114,141 +205,3 @@ def request_of_record(run: Run) -> Request:
         )  # fmt: skip
     except (KeyError, TypeError):
         raise InputError("run.json does not say how the run was made; write the run again") from None
-
-
-def with_answers(
-    table: Table, asked: Request, answers: dict[int, Answer], samples: pl.DataFrame
-) -> tuple[Table, Request]:
-    """The table with answers as known, and with a row for each; the request that names their columns.
-
-    A contributor's own labels stay as they were given: it is judged by them.
-    """
-    assert asked.label is not None
-    frame = table.frame
-    item = asked.item or ITEM
-    if asked.item is None:
-        frame = frame.with_columns(pl.int_range(pl.len()).cast(pl.String).alias(ITEM))
-    known = asked.known or KNOWN
-    if known not in frame.columns:
-        frame = frame.with_columns(pl.lit(None, pl.String).alias(known))
-    frame = frame.with_columns(as_text(frame[known]).alias(known), as_text(frame[item]).alias(item))
-    if asked.contributor is not None:
-        frame = frame.with_columns(as_text(frame[asked.contributor]).alias(asked.contributor))
-    names = frame[item].to_list()
-    by_item = {names[row]: answer for row, answer in answers.items()}
-    told = pl.Series([by_item[name].label if name in by_item else None for name in names], dtype=pl.String)
-    frame = frame.with_columns(pl.coalesce(told, pl.col(known)).alias(known))
-    added = _added(frame, asked, answers, known)
-    whole = pl.concat([frame, added], how="vertical_relaxed")
-    mark = json.dumps([table.sha256, sorted((row, *answer) for row, answer in answers.items())])
-    request = replace(asked, item=item, known=known)
-    return Table(whole, table.name, sha256(mark.encode())), request
-
-
-def _added(frame: pl.DataFrame, asked: Request, answers: dict[int, Answer], known: str) -> pl.DataFrame:
-    """A row for each answer, by whoever gave it; nobody vouches for it but that it is known."""
-    assert asked.label is not None
-    rows = frame[list(answers)]
-    given = [answer.label for answer in answers.values()]
-    label = pl.Series(given, dtype=pl.String).cast(frame.schema[asked.label], strict=False)
-    if label.null_count():
-        bad = next(text for text, read in zip(given, label, strict=True) if read is None)
-        raise InputError(f"the answer {bad!r} is no label of this table, whose labels are numbers")
-    rows = rows.with_columns(label.alias(asked.label), pl.Series(known, given))
-    if asked.contributor is not None:
-        by = pl.Series(asked.contributor, [answer.by for answer in answers.values()])
-        rows = rows.with_columns(by)
-    nothing = [name for name in (asked.verification, asked.reputation, asked.gold) if name is not None]
-    return rows.with_columns(pl.lit(None, frame.schema[name]).alias(name) for name in nothing)
-
-
-def read_answers(file: Path, source: Source, place: Path, samples: pl.DataFrame) -> dict[int, Answer]:
-    """Answers by the row of the table that stands for their item."""
-    is_json = file.suffix.lower() in (".json", ".jsonl", ".ndjson")
-    if is_json and source.format not in _READERS:
-        raise InputError(f"{file.name} is JSON, and the data of this run are no export; fill in the CSV file")
-    if is_json:
-        found = _READERS[source.format](_records(file), _records(place), source.question)
-        rows = dict(samples.sort("p_correct", "row", descending=True).select("item", "row").iter_rows())
-        answers = {rows[item]: answer for item, answer in found.items() if item in rows}
-    else:
-        answers = _of_table(file, samples)
-    if not answers:
-        raise InputError(f"{file.name} has no answer to an item of this run")
-    return dict(sorted(answers.items()))
-
-
-def _of_table(file: Path, samples: pl.DataFrame) -> dict[int, Answer]:
-    frame = read_table(file, name="answers").frame
-    for name in ("row", NEW_LABEL):
-        if name not in frame.columns:
-            raise InputError(f"{file.name} has no column {name!r}: it is not a list of `anml relabel`")
-    labels = as_text(frame[NEW_LABEL])
-    known = set(samples["row"].to_list())
-    answers = {}
-    for row, label in zip(frame["row"], labels, strict=True):
-        if label is None or not label.strip():
-            continue
-        if row not in known:
-            raise InputError(f"{file.name} answers row {row}, which this run does not have")
-        answers[int(row)] = Answer(label.strip(), NOBODY)
-    return answers
-
-
-def _records(file: Path) -> list[dict[str, Any]]:
-    found = File(file).json
-    found = found.get("records", [found]) if isinstance(found, dict) else found
-    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
-        raise InputError(f"{file.name} must be a list of tasks or records")
-    return found
-
-
-def _of_label_studio(
-    tasks: list[dict[str, Any]], before: list[dict[str, Any]], question: str | None
-) -> dict[str, Answer]:
-    """The last annotation of each task that is new: all of a task made by `anml relabel`, else by its id."""
-    old = {
-        annotation_id(str(task.get("id", number)), place, annotation)
-        for number, task in enumerate(before)
-        for place, annotation in enumerate(task.get("annotations") or [])
-    }
-    answers = {}
-    for number, task in enumerate(tasks):
-        data = task.get("data") if isinstance(task.get("data"), dict) else {}
-        ours = (data or {}).get(f"{OURS}task")
-        item = str(task.get("id", number) if ours is None else ours)
-        for place, annotation in enumerate(task.get("annotations") or []):
-            new = ours is not None or annotation_id(item, place, annotation) not in old
-            label = annotation_label(annotation, question)
-            if new and label is not None and not annotation.get("was_cancelled"):
-                answers[item] = Answer(label, account(annotation.get("completed_by")) or NOBODY)
-    return answers
-
-
-def _of_argilla(
-    entries: list[dict[str, Any]], before: list[dict[str, Any]], question: str | None
-) -> dict[str, Answer]:
-    """Responses that were not there before, by record."""
-
-    def named(found: list[dict[str, Any]]) -> list[tuple[str, dict[str, Any]]]:
-        return [(str(e.get("id") or e.get("_server_id") or at), e) for at, e in enumerate(found)]
-
-    name = question_of([*before, *entries], question)
-    old = {
-        (item, str(value), user)
-        for item, entry in named(before)
-        for value, user, _ in responses_to(entry, name)
-    }
-    answers = {}
-    for item, entry in named(entries):
-        for value, user, status in responses_to(entry, name):
-            label = label_text(value)
-            if label is not None and status in (None, "submitted") and (item, str(value), user) not in old:
-                answers[item] = Answer(label, user or NOBODY)
-    return answers
-
-
-_READERS: dict[str, Callable[[list[dict[str, Any]], list[dict[str, Any]], str | None], dict[str, Answer]]] = {
-    "label-studio": _of_label_studio,
-    "argilla": _of_argilla,
-}

@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from anml.app.relabel import Looking
+from anml.app.relabel_places import WRITERS, places_file
 from anml.app.spreadsheets import safe_for_spreadsheets
 from anml.core.canonical import sha256
 from anml.core.checks import one_of
@@ -15,7 +16,8 @@ from anml.core.errors import UnsupportedError
 from anml.intake.argilla import fields_of, question_of
 from anml.intake.contributions import ANNOTATION, OURS
 from anml.intake.file import File
-from anml.intake.label_studio import PLACES, annotation_id
+from anml.intake.label_studio import annotation_id
+from anml.intake.shapes.regions import REGIONS as MARKED
 from anml.intake.source import Source
 
 AGENT = "anml"
@@ -24,14 +26,17 @@ NEW_LABEL = "new_label"
 
 def relabel_file(looking: Looking, source: Source, path: Path | None, format: str = "auto") -> str:
     """Write the list in a format; `auto` is the one that the data came in."""
+    drawn = WRITERS if source.shape is not None and source.shape.kind in MARKED else {}
     if format == "auto":
-        format = source.format if source.format in FORMATS else "csv"
-    one_of("format", format, ("auto", *FORMATS))
+        format = source.format if source.format in (drawn or FORMATS) else "csv"
+    one_of("format", format, ("auto", *FORMATS, *drawn))
     if format != "csv" and format != source.format:
         raise UnsupportedError(
             f"{format} takes back only what came from it, and {source.table.name} was read as "
             f"{source.format}; use --format csv"
         )
+    if format in drawn:
+        return places_file(looking, source, path, format)
     return FORMATS[format](with_data(looking, source), source, path)
 
 
@@ -41,7 +46,9 @@ def with_data(looking: Looking, source: Source) -> pl.DataFrame:
     if ANNOTATION in frame.columns:
         ids = frame[ANNOTATION].cast(pl.String)[rows["row"].to_numpy()]
         rows = rows.with_columns(ids.alias(ANNOTATION))
-    shown = [name for name in frame.columns if name not in (*source.roles.values(), *source.beside)]
+    # What judgements of another shape have beside their labels is what there is to see of them.
+    beside = source.beside if source.shape is None else (ANNOTATION,)
+    shown = [name for name in frame.columns if name not in (*source.roles.values(), *beside)]
     data = frame.select(shown)[rows["row"].to_numpy()]
     data = data.rename({name: f"data_{name}" for name in shown if name in (*rows.columns, NEW_LABEL)})
     return rows.hstack(data)
@@ -50,6 +57,7 @@ def with_data(looking: Looking, source: Source) -> pl.DataFrame:
 def _csv(rows: pl.DataFrame, source: Source, path: Path | None) -> str:
     first = [name for name in ("row", "item", ANNOTATION, "contributor") if name in rows.columns]
     said = ["given", "suggested", "probability", "consensus", "p_correct", "gain", "reason"]
+    said += [name for name in ("ask", "price") if name in rows.columns]
     data = [name for name in rows.columns if name not in (*first, *said)]
     figures = [pl.col(name).round(4) for name in ("probability", "p_correct", "gain")]
     rows = rows.with_columns(figures)
@@ -70,7 +78,7 @@ def _about(row: dict[str, Any]) -> dict[str, Any]:
     """What is said of an item, without what is not known; probabilities to four places."""
     names = {"item": "task", ANNOTATION: "annotation", "contributor": "given_by"}
     kept = ("row", "item", ANNOTATION, "contributor", "given", "suggested", "probability", "consensus",
-            "p_correct", "gain", "reason")  # fmt: skip
+            "p_correct", "gain", "reason", "ask", "price")  # fmt: skip
     about = {names.get(name, name): row[name] for name in kept if row.get(name) is not None}
     return {name: round(value, 4) if isinstance(value, float) else value for name, value in about.items()}
 
@@ -111,13 +119,14 @@ def _suggested(annotation: dict[str, Any], row: dict[str, Any], question: str | 
         return []
     (result,) = results
     value = result["value"]
-    names = [name for name in value if name not in PLACES]
-    name = result["type"] if result.get("type") in value else names[0] if len(names) == 1 else None
+    name = result["type"] if result.get("type") in value else next(iter(value)) if len(value) == 1 else None
     if name is None:
         return []
     own = ("id", "value", "origin", "meta", "score")
     kept = {key: each for key, each in result.items() if key not in own}
     label = _shaped(row["suggested"], value[name])
+    if result.get("type") == "pairwise":
+        label = {"first": "left", "second": "right"}.get(row["suggested"], label)
     mark = sha256(f"{row['item']}/{row['suggested']}".encode())[:10]
     return [{"id": mark, **kept, "value": {**value, name: label}}]
 

@@ -20,6 +20,20 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class Shaped:
+    """Judgements of another shape than classes: its kind, what a row is called, and what was found.
+
+    `tables` are written beside the samples; `said` are sentences; `frames` hold what the report shows.
+    """
+
+    kind: str
+    unit: str
+    tables: dict[str, pl.DataFrame]
+    said: list[str]
+    frames: dict[str, pl.DataFrame]
+
+
+@dataclass(frozen=True)
 class Audited:
     """All that an audit found, as frames and plain values.
 
@@ -49,6 +63,8 @@ class Audited:
         What a ledger knows of the contributors and of each v, where one was asked.
     gold
         What rows with a known label say about p_correct; None where there are none.
+    shape
+        What the labels were made of where they are no classes of their own, with tables of its own.
     pictures, excerpts
         Small pictures (PNG), or the beginning of the text, of the rows to look at first.
     """
@@ -76,6 +92,7 @@ class Audited:
     false_accusations: float = 0.0
     doubtful: str | None = None
     help: str | None = None
+    shape: Shaped | None = None
     pictures: dict[int, bytes] | None = None
     excerpts: dict[int, str] | None = None
 
@@ -129,6 +146,7 @@ def run_record(result: Audited, command: str) -> dict[str, Any]:
         "help": result.help,
         "false_accusations": result.false_accusations,
         "items": None if result.items is None else result.items.height,
+        "shape": None if result.shape is None else {"kind": result.shape.kind, "said": result.shape.said},
         "gate": result.gate.to_dict(),
         "gold": None if result.gold is None else result.gold.to_dict(),
         "comparison": None if result.comparison is None else result.comparison.to_dict(),

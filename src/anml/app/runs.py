@@ -12,7 +12,7 @@ from anml.app.spreadsheets import safe_for_spreadsheets
 from anml.core.canonical import sha256
 from anml.core.domain import SIGNALS
 from anml.core.errors import InputError, IntegrityError
-from anml.core.verdicts import VERDICTS
+from anml.core.people.verdicts import FORMER, VERDICTS
 
 RECORD = "run.json"
 LEARNED = ("r_learned_good", "r_learned_bad")
@@ -21,13 +21,15 @@ LEARNED = ("r_learned_good", "r_learned_bad")
 class Run(NamedTuple):
     """A finished run: its samples, what it says about itself, and the hash of the samples file.
 
-    `verdicts` are what it says of the contributors, by name; None where it says nothing.
+    `verdicts` are what it says of the contributors, by name; None where it says nothing. `record` is the hash
+    of `run.json`, which holds those of the other files: it stands for the whole run.
     """
 
     samples: pl.DataFrame
     info: dict[str, Any]
     sha256: str
     verdicts: Mapping[str, str] | None = None
+    record: str = ""
 
     @property
     def combine(self) -> str | None:
@@ -74,7 +76,7 @@ def read_run(folder: Path) -> Run:
         raise InputError(f"contributor is missing in {samples['contributor'].null_count()} rows of the run")
     info = _read_info(about)
     check_unchanged(file, data, info)
-    return Run(samples, info, sha256(data))
+    return Run(samples, info, sha256(data), record=sha256(read_bytes(about, "run's record")))
 
 
 def check_unchanged(path: Path, data: bytes, info: Mapping[str, Any]) -> None:
@@ -139,7 +141,9 @@ def read_verdicts(folder: Path, run: Run) -> dict[str, str] | None:
         return None
     names = _as_written(run.samples)
     found = names.join(
-        table.select(pl.col("verdict").cast(pl.String), written="contributor"), on="written", how="left"
+        table.select(pl.col("verdict").cast(pl.String).replace(FORMER), written="contributor"),
+        on="written",
+        how="left",
     )
     wrong = found.filter(~pl.col("verdict").is_in(VERDICTS).fill_null(False))
     if wrong.height or found.height != names.height:

@@ -6,29 +6,23 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
-import sqlalchemy as sa
 
 from anml.app import manifest
 from anml.app.runs import Run, doubt, read_run, read_verdicts
-from anml.app.verify import check_sound
-from anml.core.canonical import canonical, sha256
+from anml.core.canonical import canonical
 from anml.core.errors import InputError, IntegrityError
 from anml.core.identifiers import look_alike, place_id
 from anml.core.manifest import amounts, head_digest
-from anml.core.manifest import read as parse_manifest
 from anml.core.money import check_currency
 from anml.core.settle import UNIT, Rules
 from anml.core.signals.policy import Policy
 from anml.core.signals.standing import Standing
 from anml.ledger import book, people
 from anml.ledger.audit import MANIFEST
-from anml.ledger.kinds import CREDITED
-from anml.ledger.log import Event, events
+from anml.ledger.log import Event
 from anml.ledger.money_parts import Disputes, Settlement, Settlements
 from anml.ledger.rules_money import LONGEST_REASON, returned
-from anml.ledger.schema import document
 from anml.ledger.standing import standings
-from anml.ledger.state import loaded
 from anml.ledger.store import Ledger
 from anml.ledger.times import seconds
 from anml.ledger.writer import Writer
@@ -40,8 +34,9 @@ class Terms:
 
     `weight` of None means p_correct where the run has it by the evidence recipe, else the product; it
     replaces the one in `rules`. `accept` says why a run that is doubtful is settled all the same. `rate`
-    pays so many micro-units for each label that counts, in place of shares of a pool. `source` of None
-    takes names as accounts of any place where they are known.
+    pays so many micro-units for each label that counts, in place of shares of a pool. `source` is the place
+    that the names are accounts of; None where all of them are identifiers. `digest` is the start of the
+    SHA-256 of `run.json`, as whoever made the run knows it.
     """
 
     pool: int
@@ -58,6 +53,7 @@ class Terms:
     accept: str | None = None
     project: str = ""
     rate: int = 0
+    digest: str | None = None
 
 
 class Draft(NamedTuple):
@@ -74,6 +70,8 @@ def draft(ledger: Ledger, folder: Path, terms: Terms, *, dry_run: bool = False) 
     """Freeze a run's weights into a manifest and propose a settlement on it."""
     check_currency(terms.currency)
     run = read_run(folder)
+    if terms.digest is not None and not (len(terms.digest) >= 16 and run.record.startswith(terms.digest)):
+        raise IntegrityError(f"{folder} is not the run {terms.digest}: it was changed, or is another one")
     run = run._replace(verdicts=read_verdicts(folder, run))
     rules = _rules(run, terms)
     project = terms.project.strip() or str((run.info.get("data") or {}).get("name", ""))[:100]
@@ -81,12 +79,12 @@ def draft(ledger: Ledger, folder: Path, terms: Terms, *, dry_run: bool = False) 
         raise InputError(f"a project is named by one line without an address, got {project!r}")
 
     def work(tx: Writer) -> Draft:
-        check_sound(tx.connection, ledger, "settled by")
+        tx.verified("settled by")
         who = tx.who(terms.by)
         accepted = _accepted(run, rules, terms, who)
         names = run.samples["contributor"].cast(pl.String).unique().to_list()
         pids = resolve_names(tx, ledger, terms.source, names)
-        known = standings(tx.connection, tx.now, terms.domain, terms.policy)
+        known = standings(tx.state, tx.now, terms.domain, terms.policy)
         new = {pid for pid in pids.values() if known[pid].newcomer}
         extra = None
         if terms.multipliers is not None:
@@ -123,7 +121,7 @@ def _alike(tx: Writer, ledger: Ledger, names: list[str]) -> list[str]:
     """Contributors of a run who look like each other, or like an account on record."""
     known = {
         account.partition(":")[2]
-        for about in people.profiles(tx.connection, ledger.ring).values()
+        for about in people.profiles(tx, ledger.ring).values()
         for account in about.get("accounts", [])
     }
     return [
@@ -179,10 +177,7 @@ def _accepted(run: Run, rules: Rules, terms: Terms, who: str) -> dict[str, Any]:
 
 
 def resolve_names(tx: Writer, ledger: Ledger, source: str | None, names: list[str]) -> dict[str, str]:
-    """Identifiers for the contributors of a run: their own where they are known, new ones otherwise.
-
-    Without a source, a name that is an account in exactly one place is that account; others are of "run".
-    """
+    """Identifiers for the contributors of a run: their own where they are known, new ones otherwise."""
     known = tx.state.people
     own = {name: known.resolve(name) for name in names if name in known.since}
     erased = sorted(name for name in own if name in known.erased)
@@ -190,36 +185,38 @@ def resolve_names(tx: Writer, ledger: Ledger, source: str | None, names: list[st
         raise InputError(f"contributor {erased[0]} was erased; run again without their rows")
     rest = [name for name in names if name not in own]
     if source is None and rest:
-        own |= _anywhere(tx, ledger, rest)
-        rest = [name for name in rest if name not in own]
-    return own | people.register(tx, ledger, place_id(source or "run"), rest)
+        raise InputError(
+            f"say with --source which place {rest[0]!r} and the others are accounts of "
+            f"({_places(tx, ledger, rest)}): people of one name in two places are not one person"
+        )
+    return own | people.register(tx, ledger, place_id(source or ""), rest) if rest else own
 
 
-def _anywhere(tx: Writer, ledger: Ledger, names: list[str]) -> dict[str, str]:
-    """Whose account a name is, where only one place knows it."""
-    wanted, found = set(names), dict[str, set[str]]()
-    for pid, about in people.profiles(tx.connection, ledger.ring).items():
+def _places(tx: Writer, ledger: Ledger, names: list[str]) -> str:
+    """The places that know some of these names."""
+    found = set()
+    for about in people.profiles(tx, ledger.ring).values():
         for account in about.get("accounts", []):
-            name = account.partition(":")[2]
-            if name in wanted:
-                found.setdefault(name, set()).add(tx.state.people.resolve(pid))
-    several = sorted(name for name, pids in found.items() if len(pids) > 1)
-    if several:
-        raise InputError(f"{several[0]!r} is an account in several places; say which with --source")
-    return {name: pids.pop() for name, pids in found.items()}
+            place, _, name = account.partition(":")
+            found |= {place} if name in names else set()
+    return f"known in {', '.join(sorted(found))}" if found else "none of them is known yet"
 
 
-def load_manifest(connection: sa.Connection, name: str) -> dict[str, Any]:
-    """A manifest by its hash; one that does not match it is refused."""
-    body = connection.scalar(sa.select(document.c.body).where(document.c.sha256 == name))
-    if body is None or sha256(body) != name:
-        raise IntegrityError(f"the manifest {name[:16]} is missing or was changed; nothing may be paid on it")
-    return parse_manifest(body)
+def approve(
+    ledger: Ledger, sid: str, by: str | None = None, *, seen: str | None = None, dry_run: bool = False
+) -> Event:
+    """Approve a draft: fund it and hold each amount, recomputed here from the manifest.
 
+    `seen` is the digest of what was shown to whoever approves it; anything else is refused.
+    """
+    from anml.app.review import approval, check_seen
 
-def approve(ledger: Ledger, sid: str, by: str | None = None, *, dry_run: bool = False) -> Event:
-    """Approve a draft: fund it and hold each amount, recomputed here from the manifest."""
-    return ledger.carry_out(lambda tx: book.approve(tx, sid, by), dry_run=dry_run)
+    def work(tx: Writer) -> Event:
+        if seen is not None:
+            check_seen(approval(tx, ledger, sid, by), seen)
+        return book.approve(tx, sid, by)
+
+    return ledger.carry_out(work, dry_run=dry_run)
 
 
 def withdraw(ledger: Ledger, sid: str, by: str | None = None, *, dry_run: bool = False) -> Event:
@@ -237,13 +234,6 @@ def settlements(ledger: Ledger) -> list[Settlement]:
     """All settlements, oldest first."""
     with ledger.read() as connection:
         return book.settlements(connection)
-
-
-def paid_elsewhere(ledger: Ledger, sid: str) -> list[str]:
-    """What whoever approves a settlement has to know: which others pay for some of its rows too."""
-    with ledger.read() as connection:
-        known = loaded(Settlements, connection)
-        return overlaps(known, known.get(sid))
 
 
 class Releases(NamedTuple):
@@ -272,27 +262,26 @@ def release(
     """
 
     def work(tx: Writer) -> Releases:
+        tx.verified("released from")
         found = tx.state.part(Settlements).get(sid)
-        credits = [e for e in events(tx.connection, [CREDITED]) if e.settlement == sid]
-        tx.state.credits.preload(credits)
+        credits = tx.state.credits.of(sid)
         held = tx.state.balances.of_kind("held:", found.currency, sid)
         frozen = tx.state.part(Disputes).waiting(sid)
-        known = standings(tx.connection, tx.now, domain, policy, without=sid)
+        known = standings(tx.state, tx.now, domain, policy, without=sid)
         early = found.posted is not None and seconds(tx.now) < found.window_end
         reputations: dict[str, int] = {}
         waiting: dict[str, str] = {}
-        for e in credits:
-            if not held.get(e.subject, 0):
+        for pid in credits:
+            if not held.get(pid, 0):
                 continue
-            standing = known[tx.state.people.resolve(e.subject)]
-            reason = _waits(e, standing, frozen, early)
+            standing = known[tx.state.people.resolve(pid)]
+            reason = _waits(pid, standing, frozen, early)
             if reason:
-                waiting[e.subject] = reason
+                waiting[pid] = reason
             else:
-                reputations[e.subject] = round(standing.track.r * UNIT)
+                reputations[pid] = round(standing.track.r * UNIT)
         made = book.release(tx, sid, reputations, by)
-        facts = {e.subject: e.body for e in credits}
-        back = {e.subject: returned(facts[e.subject], e.body["r"], held[e.subject]) for e in made}
+        back = {e.subject: returned(credits[e.subject], e.body["r"], held[e.subject]) for e in made}
         return Releases(
             {e.subject: held[e.subject] - back[e.subject] for e in made},
             {pid: amount for pid, amount in back.items() if amount},
@@ -303,8 +292,8 @@ def release(
     return ledger.carry_out(work, dry_run=dry_run)
 
 
-def _waits(e: Event, standing: Standing, frozen: set[str], early: bool) -> str:
-    if e.subject in frozen:
+def _waits(pid: str, standing: Standing, frozen: set[str], early: bool) -> str:
+    if pid in frozen:
         return "a dispute is open"
     if early:
         return "the dispute window is open"

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from anml.core.checks import one_of
 from anml.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -33,17 +34,26 @@ class Read(NamedTuple):
 
 def read(data: Any, format: str, given: dict[str, str | None], place: Place) -> Read:
     """Read a file or take a frame; what is wrong with it is said before anything heavy is loaded."""
-    from anml.intake.source import plain_source, read_source
+    from anml.intake.labels import TASKS
+    from anml.intake.shapes.read import holds_tags
+    from anml.intake.shapes.shape import SHAPES
+    from anml.intake.source import plain_source, read_source, shaped_source
     from anml.intake.tables import read_table
 
+    one_of("task", given.get("task") or "auto", (*TASKS, *SHAPES))
     is_file = isinstance(data, str | Path)
     if not is_file and format not in ("auto", "table"):
         raise InputError(f"a format is for files; a frame is read as it is, got format {format!r}")
     if not place.url and (place.policy or place.accounts):
         raise InputError("a policy or a source of accounts counts only with a ledger; name one")
-    source = (
-        read_source(Path(data).expanduser(), format, given) if is_file else plain_source(read_table(data))
-    )
+    if is_file:
+        source = read_source(Path(data).expanduser(), format, given)
+    else:
+        table = read_table(data)
+        if given.get("task") == "auto" and holds_tags(table.frame, given):
+            given = {**given, "task": "tags"}
+        shaped = given.get("task") in SHAPES
+        source = shaped_source(table, "table", given) if shaped else plain_source(table)
     if not place.url:
         return Read(source, None)
     from anml.app.ledgers import opened
@@ -51,7 +61,7 @@ def read(data: Any, format: str, given: dict[str, str | None], place: Place) -> 
     from anml.app.vouched import vouch
     from anml.intake.columns import choose_columns
 
-    named = dict(source.roles) if _is_export(source) else {**source.roles, **_said(given)}
+    named = dict(source.roles) if _is_fixed(source) else {**source.roles, **_said(given)}
     columns, _ = choose_columns(
         source.table.frame, label=named.get("label"), contributor=named.get("contributor"),
         item=named.get("item"), needs_features=False,
@@ -68,17 +78,22 @@ def fit(request: "Request", found: Read) -> "Request":
     """The request, with the columns that the source and the ledger fix."""
     source, vouched = found
     roles: dict[str, Any] = dict(source.roles)
-    if not _is_export(source):
+    if source.shape is not None:
+        request = replace(request, task="classification", features=None, key=None, compare=False)
+    if not _is_fixed(source):
         # What the user named goes before what was recognised, but v and r are the ledger's where it has them.
         asked = {role: getattr(request, role) for role in roles}
         kept = ("verification", "reputation") if vouched else ()
         roles |= {role: name for role, name in _said(asked).items() if role not in kept}
     elif request.time is not None:
-        if "time" not in source.table.frame.columns:
+        columns = source.table.frame.columns
+        time = request.time if source.shape is not None and request.time in columns else "time"
+        if time not in columns:
             raise InputError(f"{source.table.name} does not say when a label was given")
-        roles["time"] = "time"
+        roles["time"] = time
     roles = _known_apart(roles, request)
     used = {*roles.values(), *(request.features or ()), request.gold}
+    used |= {request.verification, request.reputation} if source.shape is not None else set()
     replaced = [request.verification, request.reputation] if vouched else []
     beside = [name for name in (*source.beside, *replaced) if name is not None and name not in used]
     request = replace(request, **roles, ignore=tuple(dict.fromkeys((*request.ignore, *beside))))
@@ -123,8 +138,9 @@ def folder_of(data: Any) -> Path:
     return path if path.is_dir() else path.parent
 
 
-def _is_export(source: "Source") -> bool:
-    return source.format not in ("table", "ledger rows")
+def _is_fixed(source: "Source") -> bool:
+    """Whether its columns are those of a reader, whatever the user's are called."""
+    return source.shape is not None or source.format not in ("table", "ledger rows")
 
 
 def _said(named: dict[str, str | None]) -> dict[str, str]:

@@ -4,7 +4,10 @@ import csv
 import io
 import re
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from anml.core.errors import InputError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -27,6 +30,12 @@ def safe_for_spreadsheets(frame: "pl.DataFrame") -> "pl.DataFrame":
     risky = pl.selectors.string().str.contains(f"^[{re.escape(''.join(FORMULA))}]")
     text = pl.selectors.string()
     return frame.with_columns(pl.when(risky).then(pl.lit("'") + text).otherwise(text).name.keep())
+
+
+def check_text(path: Path) -> None:
+    """Refuse the name of a workbook for a file of text: nothing here writes one."""
+    if path.suffix.lower() in (".xlsx", ".xlsm", ".xls", ".ods"):
+        raise InputError(f"{path.name} would be no workbook: name it .csv, which spreadsheets open as well")
 
 
 def safe_cell(value: object) -> str:

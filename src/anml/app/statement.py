@@ -12,24 +12,28 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from anml.app.reasons import about_evidence, appeal, disputes_shown, how, reasons, task_names
-from anml.app.settle import load_manifest
+from anml.app.verify import verified
 from anml.core.canonical import canonical
 from anml.core.errors import InputError
+from anml.core.identifiers import staff_id
 from anml.core.manifest import head, line_tree
 from anml.core.merkle import Tree
 from anml.core.settle import UNIT
 from anml.core.signals.policy import Policy
 from anml.core.signals.standing import Standing
-from anml.ledger import book, dsse, evidence, kinds, people
-from anml.ledger.log import Event, encode, events
-from anml.ledger.money_parts import Dispute, Disputes, Payouts
-from anml.ledger.parts import People, Staff
+from anml.ledger import book, checkpoint, dsse, evidence, kinds, people
+from anml.ledger.keys import parse_public
+from anml.ledger.log import Event, encode
+from anml.ledger.money_parts import Dispute, Disputes, Payouts, Settlements, read_manifest
+from anml.ledger.parts import Member, People, Staff
+from anml.ledger.reading import Reading
+from anml.ledger.records import Trail
+from anml.ledger.signing import from_key
 from anml.ledger.standing import standings
-from anml.ledger.state import loaded
 from anml.ledger.store import Ledger
 from anml.ledger.times import seconds, stamp
 
-FORMAT = "anml-statement/2"
+FORMAT = "anml-statement/3"
 PAYLOAD = "application/vnd.anml.statement+json"
 OWN = (kinds.CREDITED, kinds.RELEASED, kinds.REVERSED, kinds.RESOLVED)
 
@@ -53,9 +57,11 @@ class Scene(NamedTuple):
     disputes: dict[str, list[Dispute]]
     profiles: dict[str, dict[str, Any]]
     shared: list[dict[str, Any]]
+    covers: dict[int, dict[str, Any]]
     words: dict[str, str]
     now: float
     head: str
+    issuer: Member
 
 
 def build(
@@ -64,10 +70,15 @@ def build(
     pids: Iterable[str] | None = None,
     domain: str = "default",
     policy: Policy | None = None,
+    by: str | None = None,
 ) -> dict[str, dict[str, Any]]:
-    """Statements by contributor, each with its own proof under one checkpoint."""
+    """Statements by contributor, each with its own proof under one checkpoint, in the name of `by`.
+
+    They rest on the ledger as it was read and verified for them, and count once `sign` signed them.
+    """
     with ledger.read() as connection:
-        scene = _scene(ledger, connection, sid, domain, policy)
+        reading = verified(connection, ledger, "stated from")
+        scene = _scene(ledger, reading, sid, domain, policy, by)
         places = {line["pid"]: place for place, line in enumerate(scene.manifest["contributors"])}
         wanted = sorted(places) if pids is None else sorted(set(pids))
         for pid in wanted:
@@ -79,77 +90,101 @@ def build(
 
 
 def sign(ledger: Ledger, statement: dict[str, Any]) -> bytes:
-    """A statement as a signed envelope."""
-    return canonical(dsse.wrap(PAYLOAD, canonical(statement), ledger.ring.log)) + b"\n"
+    """A statement as an envelope that the log's key and whoever issues it signed."""
+    issuer = statement["issued_by"]
+    own = ledger.signers.find(issuer["name"], parse_public(issuer["key"]))
+    return canonical(dsse.wrap(PAYLOAD, canonical(statement), from_key(ledger.ring.log), own)) + b"\n"
 
 
-def _scene(ledger: Ledger, connection: sa.Connection, sid: str, domain: str, policy: Policy | None) -> Scene:
-    found = book.settlement(connection, sid)
+def _scene(
+    ledger: Ledger, reading: Reading, sid: str, domain: str, policy: Policy | None, by: str | None
+) -> Scene:
+    state, connection = reading.state, reading.connection
+    found = state.part(Settlements).get(sid)
     if found.posted is None:
         raise InputError(f"settlement {sid} is {found.state}; statements follow its approval")
-    own: dict[str, list[Event]] = defaultdict(list)
-    for e in events(connection, OWN):
-        if e.settlement == sid:
-            own[e.subject].append(e)
-    now = stamp(ledger.clock())
-    note, tree = ledger.checkpoint(connection)
-    made = load_manifest(connection, found.manifest)
-    asked = loaded(Disputes, connection).found.get(sid, {})
+    trail, own = state.part(Trail), defaultdict[str, list[Event]](list)
+    for e in reading.entries(seq for (s, _), each in trail.own.items() if s == sid for seq in each):
+        own[e.subject].append(e)
+    now, tree = stamp(ledger.clock()), Tree(reading.hashes)
+    made = read_manifest(reading.document, found)
+    asked = state.part(Disputes).found.get(sid, {})
+    issuer = state.staff.member(staff_id(by) if by is not None else ledger.signers.acting(state.staff))
+    covers = _covers(reading, [e for each in own.values() for e in each])
+    signed = {one["entry"].by for one in covers.values()} | {e.by for each in own.values() for e in each}
     return Scene(
         settlement=found,
         manifest=made,
         own=own,
-        known=standings(connection, now, domain, policy, without=sid),
-        vouched=evidence.of(connection, at=seconds(now), rule=(policy or Policy()).trust),
-        payable=book.balances(connection, "payable:", found.currency),
-        paid=book.balances(connection, "paid:", found.currency),
-        transit=_transit(connection, found.currency),
-        note=note,
+        known=standings(state, now, domain, policy, without=sid),
+        vouched=evidence.of(state, at=seconds(now), rule=(policy or Policy()).trust),
+        payable=state.balances.of_kind("payable:", found.currency),
+        paid=state.balances.of_kind("paid:", found.currency),
+        transit=_transit(state.part(Payouts), found.currency),
+        note=checkpoint.sign(ledger.ring, len(tree), tree.root),
         tree=tree,
         lines=line_tree(made),
-        people=loaded(People, connection),
-        staff=loaded(Staff, connection),
+        people=state.people,
+        staff=state.staff,
         disputes=asked,
-        profiles=people.profiles(connection, ledger.ring),
-        shared=[proved(tree, e) for e in _shared(connection, found, _acts(own))],
+        profiles=people.profiles(reading, ledger.ring),
+        shared=[proved(tree, e) for e in _shared(reading, found, signed | {issuer.name})],
+        covers=covers,
         words=_words(ledger, connection, asked),
         now=seconds(now),
         head=canonical(head(made)).decode(),
+        issuer=issuer,
     )
 
 
-def _transit(connection: sa.Connection, currency: str) -> dict[str, int]:
+def _transit(known: Payouts, currency: str) -> dict[str, int]:
     """What is on its way to the bank, of this currency alone."""
     found: dict[str, int] = defaultdict(int)
-    known = loaded(Payouts, connection)
     for batch, (used, *_) in known.heads.items():
         for payment in known.payments.get(batch, {}).values() if used == currency else ():
             found[payment.pid] += payment.amount if payment.state == "sent" else 0
     return found
 
 
-def _shared(connection: sa.Connection, found: book.Settlement, own: Iterable[Event]) -> list[Event]:
+def _covers(reading: Reading, own: list[Event]) -> dict[int, dict[str, Any]]:
+    """Who signed for each entry that has no signature, and who proposed those with two: entry and path."""
+    trail = reading.state.part(Trail)
+    numbers = {e.seq: e.body["proposal"] if e.by else trail.covers[e.seq] for e in own
+               if e.kind == kinds.REVERSED or e.kind == kinds.RELEASED}  # fmt: skip
+    entries = {e.seq: e for e in reading.entries(set(numbers.values()))}
+    trees = {e.seq: Tree(reading.hashes[e.first - 1 : e.seq - 1]) for e in entries.values() if e.root}
+    return {
+        seq: {
+            "entry": entries[number],
+            "path": [
+                base64.b64encode(node).decode()
+                for node in trees[number].inclusion(seq - entries[number].first)
+            ]
+            if number > seq and number in trees
+            else [],
+        }
+        for seq, number in numbers.items()
+    }
+
+
+def _shared(reading: Reading, found: book.Settlement, names: set[str]) -> list[Event]:
     """The entries that every statement of a settlement rests on: who drafted, approved and corrected it.
 
-    With each of them come those who brought them in, back to the founder.
+    With each of them come those who brought them in or renewed their keys, back to the founder.
     """
-    staff = {e.subject: e for e in events(connection, [kinds.STAFF_ADDED])}
-    asked = {e.seq: e for e in events(connection, [kinds.PROPOSED]) if e.body["step"] == kinds.STAFF_ADDED}
+    staff = list(reading.entries(reading.state.part(Trail).staff))
+    asked = {e.seq: e for e in staff if e.kind == kinds.PROPOSED}
     wanted: dict[int, Event] = {}
-    waiting = {found.by, found.approved_by or "", *(e.by for e in own)}
+    waiting, seen = {found.by, found.approved_by or "", *names}, set[str]()
     while waiting:
-        e = staff.pop(waiting.pop(), None)
-        if e is not None:
+        name = waiting.pop()
+        seen.add(name)
+        for e in (e for e in staff if e.kind != kinds.PROPOSED and e.subject == name):
             behind = [e, *filter(None, [asked.get(e.body["proposal"])])]
             wanted.update((one.seq, one) for one in behind)
-            waiting.update(one.by for one in behind)
-    steps = events(connection, [kinds.CREATED, kinds.DRAFTED, kinds.APPROVED])
-    wanted.update((e.seq, e) for e in steps if e.seq in found.entries or e.kind == kinds.CREATED)
+            waiting |= {one.by for one in behind} - seen
+    wanted.update((e.seq, e) for e in reading.entries({1, *found.entries}))
     return [wanted[seq] for seq in sorted(wanted)]
-
-
-def _acts(own: Mapping[str, list[Event]]) -> Iterable[Event]:
-    return (e for each in own.values() for e in each if e.by)
 
 
 def proved(tree: Tree, e: Event) -> dict[str, Any]:
@@ -201,9 +236,18 @@ def _statement(scene: Scene, pid: str, place: int, tasks: dict[str, str]) -> dic
         "reasons": reasons(scene, line, standing, own, amounts) + about_evidence(records, tasks),
         "disputes": disputes_shown(scene.disputes.get(pid, []), scene.words),
         "appeal": appeal(found, scene.staff, scene.now),
+        "issued_by": {"name": scene.issuer.name, "key": scene.issuer.public_key},
         "proof": {
             "checkpoint": scene.note,
             "entries": [*(proved(scene.tree, e) for e in own), *scene.shared],
+            "covers": {
+                str(e.seq): {
+                    **proved(scene.tree, scene.covers[e.seq]["entry"]),
+                    "cover": scene.covers[e.seq]["path"],
+                }
+                for e in own
+                if e.seq in scene.covers
+            },
             "head": scene.head,
             "line": canonical(line).decode(),
             "place": place,

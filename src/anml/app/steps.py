@@ -1,11 +1,11 @@
 """Staff and what they do in twos: who there is, what waits for a second person, and that person's word."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from anml.app.keys import new_key
-from anml.core.errors import InputError
+from anml.app.review import check_seen, proposals
 from anml.core.identifiers import staff_id
 from anml.core.money import show_amount
 from anml.ledger import book, kinds, people, two_people
@@ -13,8 +13,9 @@ from anml.ledger.keys import read_public
 from anml.ledger.log import Event
 from anml.ledger.money_parts import Settlements
 from anml.ledger.parts import Member, Proposal, Staff
+from anml.ledger.signing import from_file
 from anml.ledger.state import loaded
-from anml.ledger.store import Ledger
+from anml.ledger.store import Ledger, staff_folder
 from anml.ledger.writer import Writer
 
 
@@ -41,11 +42,27 @@ def members(ledger: Ledger) -> list[Member]:
         return list(loaded(Staff, connection).members.values())
 
 
-def new_member(name: str, path: Path | None = None) -> tuple[str, Path, str]:
+def new_member(name: str, path: Path | None = None, password: str = "") -> tuple[str, Path, str]:
     """A key for somebody who will be of the staff: their identifier, its file and the public part."""
     who = staff_id(name)
-    place = path or Path(f"{who}.pem")
-    return who, place, new_key(place)
+    place = path or staff_folder() / f"{who}.pem"
+    if path is None:
+        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return who, place, new_key(place, password)
+
+
+def renew_key(ledger: Ledger, name: str, public: str, recovery: Path | None, by: str | None = None) -> Event:
+    """Propose another key for a member of staff; with the recovery key it counts at once."""
+    raw = read_public(public)
+    if recovery is None:
+        return ledger.write(lambda tx: two_people.propose_renewal(tx, name, raw, by))
+    signer = from_file(recovery, ledger.signers.password)
+    return ledger.write(lambda tx: two_people.recover(tx, name, raw, signer, by))
+
+
+def mend_clock(ledger: Ledger, by: str | None = None) -> Event:
+    """Propose that from now on entries are dated by the clock of whoever confirms it."""
+    return ledger.write(lambda tx: two_people.propose(tx, kinds.CLOCK, "", {}, by))
 
 
 def add_member(
@@ -78,33 +95,35 @@ def waiting(ledger: Ledger, names: dict[str, str]) -> list[Waiting]:
             for p in found
         }
         settled = loaded(Settlements, connection).found
-    currencies = {sid: one.currency for sid, one in settled.items()}
-    return [Waiting(p, _says(p, papers[p.seq], names, currencies), _plain(papers[p.seq])) for p in found]
+    return [
+        Waiting(p, says(
+            {"step": p.step, "subject": p.subject, "name": names.get(p.subject, p.subject), "body": p.body,
+             "into": names.get(str(p.body.get("into")), ""), "details": _plain(papers[p.seq]),
+             "currency": settled[p.settlement].currency if p.settlement else "", "until_now": {}}),
+            _plain(papers[p.seq]))
+        for p in found
+    ]  # fmt: skip
 
 
-def confirm_all(ledger: Ledger, numbers: Sequence[int], by: str | None = None) -> list[Event]:
-    """Carry out proposals as the second person, all or none."""
+def confirm_all(
+    ledger: Ledger, numbers: Sequence[int], by: str | None = None, *, seen: str | None = None
+) -> list[Event]:
+    """Carry out proposals as the second person, all or none; `seen` is the digest of what was shown."""
 
     def work(tx: Writer) -> list[Event]:
+        if seen is not None:
+            check_seen(proposals(tx, ledger, numbers, by), seen)
         return [two_people.confirm(tx, ledger, number, by) for number in numbers]
 
-    return ledger.write(work)
+    made = ledger.write(work)
+    if any(e.kind == kinds.ERASED for e in made):
+        people.scrubbed(ledger)
+    return made
 
 
 def drop_all(ledger: Ledger, numbers: Sequence[int], by: str | None = None) -> list[Event]:
     """Take proposals off the list, all or none."""
     return ledger.write(lambda tx: [two_people.drop(tx, number, by) for number in numbers])
-
-
-def confirmable(ledger: Ledger, by: str | None) -> list[int]:
-    """The numbers of all proposals that somebody else made."""
-    who = staff_id(by) if by is not None else ledger.signers.acting()
-    single = is_single_person(ledger)
-    with ledger.read() as connection:
-        found = [p.seq for p in two_people.open_proposals(connection) if single or p.by != who]
-    if not found:
-        raise InputError("nothing waits for your word: there is no open proposal of anybody else")
-    return found
 
 
 def reverse(ledger: Ledger, sid: str, pid: str, amount: int, reason: str, by: str | None, *,
@@ -118,26 +137,32 @@ def _plain(values: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if name != "salt"}
 
 
-def _says(found: Proposal, values: dict[str, Any], names: dict[str, str], currencies: dict[str, str]) -> str:
-    who, body = names.get(found.subject, found.subject), found.body
-    listed = ", ".join(f"{name} {value}" for name, value in _plain(values).items())
-    said = {
+def says(p: dict[str, Any]) -> str:
+    """A proposal in one line."""
+    who, body = p["name"], p["body"]
+    listed = ", ".join(f"{name} {value}" for name, value in p["details"].items())
+    old = ", ".join(f"{name} {value}" for name, value in p["until_now"].items())
+    said: dict[str, Callable[[], str]] = {
         kinds.STAFF_ADDED: lambda: (
-            f"bring in {found.subject} as {', '.join(_texts(body, 'roles'))}, with the key {body['public']}"
+            f"bring in {p['subject']} as {', '.join(_texts(body, 'roles'))}, with the key {body['public']}"
         ),
+        kinds.STAFF_RENEWED: lambda: f"let {p['subject']} sign with the key {body['public']} from now on",
+        kinds.CLOCK: lambda: "mend the clock: from then on entries are dated by who confirms this",
+        kinds.ERASED: lambda: f"erase all that is personal of {who}, with money still open",
         kinds.KEY_TRUSTED: lambda: (
-            f"trust key {found.subject} of {body['owner']} for {', '.join(_texts(body, 'may'))}"
+            f"trust key {p['subject']} of {body['owner']} for {', '.join(_texts(body, 'may'))}"
         ),
         kinds.NAMED: lambda: f"{'let reviews by' if body['on'] else 'no longer let reviews by'} {who} count",
-        kinds.PAYEE_SET: lambda: f"pay {who} under {listed}",
-        kinds.MAPPED: lambda: f"take account {values.get('source')}:{values.get('account')} for {who}",
-        kinds.MERGED: lambda: f"take {who} and {names.get(str(body['into']), body['into'])} for one person",
+        kinds.PAYEE_SET: lambda: f"pay {who} under {listed}" + (f"; until now under {old}" if old else ""),
+        kinds.MAPPED: lambda: (
+            f"take account {p['details'].get('source')}:{p['details'].get('account')} for {who}"
+        ),
+        kinds.MERGED: lambda: f"take {who} and {p['into'] or body['into']} for one person",
         kinds.REVERSED: lambda: (
-            f"take back {_exact(body['amount'])} {currencies.get(found.settlement, '')} of {who} "
-            f"({body['reason']})"
+            f"take back {_exact(body['amount'])} {p['currency']} of {who} ({body['reason']})"
         ),
     }
-    return said[found.step]()
+    return said[p["step"]]()
 
 
 def _exact(amount: object) -> str:

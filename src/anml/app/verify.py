@@ -21,6 +21,7 @@ from anml.ledger.checkpoint import Checkpoint
 from anml.ledger.keys import read_public
 from anml.ledger.log import events, leaves
 from anml.ledger.parts import Keys
+from anml.ledger.reading import Reading
 from anml.ledger.schema import event
 from anml.ledger.state import loaded
 from anml.ledger.store import Ledger
@@ -53,16 +54,11 @@ def verify(ledger: Ledger, checkpoints: tuple[Checkpoint, ...] = (), public: byt
         return found
 
 
-def check_sound(connection: sa.Connection, ledger: Ledger, what: str) -> None:
-    """An error unless the whole ledger verifies, as this transaction sees it.
-
-    Asked before names become shares and before money leaves: sums and names are read from tables beside the
-    log, which somebody may have changed, if only for a moment.
-    """
-    found = audit.verify(connection, (), ledger.ring.public, ledger.clock()).problems
-    if found:
-        more = f" and {len(found) - 1} more" if len(found) > 1 else ""
-        raise IntegrityError(f"nothing is {what} a ledger that does not verify: {found[0]}{more}")
+def verified(connection: sa.Connection, ledger: Ledger, what: str) -> Reading:
+    """The whole ledger as this transaction reads it; an error unless it verifies."""
+    found = audit.read(connection, ledger.ring.public, ledger.clock())
+    audit.check(found, what)
+    return found
 
 
 class Checked(NamedTuple):
@@ -86,13 +82,15 @@ class Signed(NamedTuple):
     note: str
     size: int
     root: str
+    verifier_key: str = ""
 
 
 def sign_checkpoint(ledger: Ledger) -> Signed:
     """Sign the state of the log as it is now."""
     with ledger.read() as connection:
         note, tree = ledger.checkpoint(connection)
-    return Signed(note, len(tree), tree.root.hex())
+    key = checkpoint.verifier_key(ledger.ring.origin, ledger.ring.public)
+    return Signed(note, len(tree), tree.root.hex(), key)
 
 
 class Watched(NamedTuple):
@@ -110,8 +108,11 @@ def watch(ledger: Ledger, folder: Path) -> Watched:
     The names of the files say when each was made, by the clock of whoever watches: what was not in the log
     then must not be dated before it now, as it would be by a writer whose clock was set back.
     """
+    if not folder.is_dir():
+        # A folder that was moved or not mounted would look like one without any checkpoint.
+        raise InputError(f"there is no folder {folder}; make it once, where checkpoints are to be kept")
     try:
-        older = sorted(path for path in folder.glob("*.txt")) if folder.is_dir() else []
+        older = sorted(folder.glob("*.txt"))
     except OSError as error:
         raise InputError(f"{folder} cannot be read: {error.strerror or error}") from None
     seen: list[Checkpoint] = []

@@ -15,8 +15,8 @@ from anml.core.attribute import Contributors, attribute, chain_factor
 from anml.core.checks import Array, Bools, Floats, Ints, as_ages, as_codes, whole
 from anml.core.domain import Recipe, Signals, Task, Weighting
 from anml.core.errors import InputError
-from anml.core.evidence.belief import Belief
-from anml.core.evidence.side import Side
+from anml.core.people.belief import Belief
+from anml.core.people.rows import Side
 from anml.core.profile import Profile
 from anml.core.progress import Progress
 from anml.core.signals.levels import level_values
@@ -106,21 +106,28 @@ def assess(
     *,
     factors_of: Callable[[], Factors] | None = None,
     progress: Progress | None = None,
+    believed: Belief | None = None,
 ) -> Assessment:
-    """Believe, score, build signals, weigh, and sum up by contributor."""
+    """Believe, score, build signals, weigh, and sum up by contributor.
+
+    `believed` is what judgements of another shape are believed by, where they are no classes.
+    """
     n = len(y)
     codes, names = (
         (None, None) if known.contributor is None else as_codes("contributor", known.contributor, n)
     )
-    items = None if known.item is None else _items(known.item, n)
+    items = None if known.item is None or believed is not None else _items(known.item, n)
     signals = _signals(known, policy, codes, n)
     # A signal that the recipe does not use is no evidence either.
     used = signals.only(policy.recipe.use)
-    side = Side(codes, _credentials(used, _is_known(known, n)), items, known.truth, known.wrong)
+    when = None if known.age is None else -as_ages("age", known.age, n)
+    side = Side(codes, _credentials(used, _is_known(known, n)), items, known.truth, known.wrong, when)
     scaled = _scaled(x)
     training = policy.profile.training()
     with one_thread_for_tables():
-        if task == "classification":
+        if believed is not None:
+            belief, fit = believed, None
+        elif task == "classification":
             table = Table(
                 scaled, np.asarray(y, dtype=np.int64), classes, side, known.predictions, training, policy.seed
             )
@@ -133,7 +140,7 @@ def assess(
     scores = _scores(scaled, y, task, belief, fit, policy, factors_of, progress)
     signals = replace(
         signals, q=scores.q, p_correct=belief.p_correct, noise=belief.wrong.mean,
-        doubtful=belief.doubtful, evenly=belief.opposed > 0.5,
+        doubtful=belief.doubtful, evenly=belief.evenly,
     )  # fmt: skip
     weighting = weigh_signals(signals, policy.recipe)
     if task == "classification":

@@ -5,19 +5,22 @@ predictions, contributors, credentials and the other labels of its item. Then th
 label counting as far as it is believed, until that hardly changes.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from scipy import special
 
 from anml.core.checks import Bools, Floats, Ints
-from anml.core.evidence.belief import Belief, believe_classes, mixed
-from anml.core.evidence.classes import TEMPERATURES, Annotators, fit_classes, normalised
-from anml.core.evidence.side import Side
+from anml.core.people.belief import Belief, mixed
+from anml.core.people.fit import Fit, fit_classes
+from anml.core.people.judge import believe, changed_people, credentials_of
+from anml.core.people.model import HOTTEST, accusing, normalised
+from anml.core.people.periods import Changes
+from anml.core.people.rows import Rows as Labels
+from anml.core.people.rows import Side
 from anml.core.profile import Training
 from anml.core.progress import Progress
-from anml.core.verdicts import judge_contributors
 from anml.gradients.crossfit import CrossFit
 from anml.predictors.classes import (
     PREDICTORS,
@@ -31,7 +34,7 @@ from anml.predictors.classes import (
     rows_of,
 )
 from anml.predictors.duplicates import near_copies
-from anml.predictors.overlap import own_region, usual_there
+from anml.predictors.overlap import OWN_REGION, own_region, usual_there
 from anml.predictors.pool import Pooled, pool
 
 # How often predictors learn, and the mean change of beliefs at which they have learned enough.
@@ -43,9 +46,6 @@ CLEARLY_MORE = 4.0
 FEW = 0.05
 # A predictor whose share of the pool is smaller than this does not learn again.
 SOME = 0.05
-# A contributor whose rows lie among its own by more than this cannot be compared with others: hospitals do by
-# a half, the only one who labels a kind of item by more, specialists of a class who share it by a quarter.
-OWN_REGION = 1 / 3
 # A label that its contributor's other rows make at least this likely, beside the likeliest, is usual there.
 USUAL_THERE = 1 / 8
 
@@ -72,8 +72,12 @@ def believe_labels(table: Table, progress: Progress | None = None) -> tuple[Beli
         if search.settled(turn):
             break
     alone, covered = search.alone()
-    belief = believe_classes(search.fits, search.weights, search.shares, alone)
-    return judge_contributors(belief, search.fits, search.weights, covered, _random(table)), search.first
+    people = table.side.codes is not None
+    changed, owner = search.split_by_time()
+    belief = believe(search.labels, search.fits, search.weights, search.shares, people, alone, covered, owner)
+    if changed is not None and belief.contributors is not None:
+        belief = replace(belief, contributors=replace(belief.contributors, changed=changed))
+    return belief, search.first
 
 
 def _random(table: Table) -> np.random.Generator:
@@ -93,7 +97,8 @@ class _SideEvidence(NamedTuple):
     """Log Bayes factor of credentials telling which labels are wrong, and the fits that use them."""
 
     gain: float
-    fits: list[Annotators]
+    labels: Labels
+    fits: list[Fit]
     weights: Floats
 
 
@@ -103,16 +108,16 @@ class _Search:
     def __init__(self, table: Table, rows: Rows | None) -> None:
         self.table, self.rows = table, rows
         self.p: Floats | None = None
-        self.fits: list[Annotators] = []
+        self.fits: list[Fit] = []
         self.shares: dict[str, float] = {}
         self.first: CrossFit | None = None
         self.last: CrossFit | None = None
         self.change = np.inf
         self.log_bayes_factor: float | None = None
         self.fair, self.moved, self.vouched = False, 0.0, False
-        self.hottest = TEMPERATURES[1]
+        self.hottest = HOTTEST
         self.trees: Floats | None = None
-        self.honest = np.ones(0)
+        self.ordinary = np.ones(0)
 
     def learn(self, turn: int, progress: Progress | None) -> None:
         """One round: predict, pool, fit, and let class Gaussians contradict where they have earned it."""
@@ -124,22 +129,43 @@ class _Search:
         if self.log_bayes_factor is None:
             shares = dict.fromkeys(self.shares, 0.0) | shares
             self._take(*fit_classes(pooled.log_p, table.y, table.side, self.fits or None), shares)
-            self.honest = mixed(self.weights, [fit.types[:, 0] for fit in self.fits])
-            if turn == 0 and self.rows is not None and not self.fits[0].labels.shared:
+            self.ordinary = self._ordinary()
+            if turn == 0 and self.rows is not None and not self.labels.shared:
                 self._see_through(pooled)
         else:
             self._take_over(pooled.log_p, shares)
-        p = mixed(self.weights, [fit.p_correct() for fit in self.fits])
+        p = self._p_correct(self.fits, self.weights)
         self.change = np.inf if self.p is None else float(np.abs(p - self.p).mean())
         self.p = p
 
-    def _take(self, fits: list[Annotators], weights: Floats, shares: dict[str, float]) -> None:
-        self.fits, self.weights, self.shares = fits, weights, shares
+    def _take(self, labels: Labels, fits: list[Fit], weights: Floats, shares: dict[str, float]) -> None:
+        self.labels, self.fits, self.weights, self.shares = labels, fits, weights, shares
+
+    def _ordinary(self) -> Floats:
+        """Probability of each contributor being of the population."""
+        return mixed(self.weights, [fit.params.types[:, 0] for fit in self.fits])
+
+    def _p_correct(self, fits: list[Fit], weights: Floats) -> Floats:
+        at = np.arange(len(self.table.y)), self.table.y
+        return mixed(weights, [fit.truth[at] for fit in fits])
 
     def settled(self, turn: int) -> bool:
         """Whether another round would change nothing: no label looks wrong, or beliefs hardly move."""
         assert self.p is not None
         return bool(self.change < SETTLED or (turn == 0 and self.p.min() >= 0.5))
+
+    def split_by_time(self) -> tuple[Changes | None, Ints | None]:
+        """Who changed; from there on such people are fitted as two, each part with a matrix of its own."""
+        side = self.table.side
+        if side.when is None or side.codes is None:
+            return None, None
+        changed = changed_people(self.labels, self.fits, self.weights, side.when)
+        if not changed.any:
+            return None, None
+        codes, owner = changed.codes(side.codes, side.when)
+        parts = side._replace(codes=codes)
+        self._take(*fit_classes(self.labels.log_p, self.table.y, parts, None, self.hottest), self.shares)
+        return changed, owner
 
     def alone(self) -> tuple[Bools | None, Bools | None]:
         """Labels that only their contributor's own rows support, and contributors that others cover.
@@ -159,10 +185,9 @@ class _Search:
         alone = alone & ~covered[who]
         if self.log_bayes_factor is not None:
             # Gaussians weigh labels but accuse nobody whom the pool does not: milder cases look alike.
-            now = mixed(self.weights, [fit.types[:, 0] for fit in self.fits])
-            covered = covered & ((self.honest < 0.5) | (now >= 0.5))
-        if not self.fits[0].labels.shared:
-            apart = own_region(self.rows, who) > OWN_REGION
+            covered = covered & ((self.ordinary < 0.5) | (self._ordinary() >= 0.5))
+        if not self.labels.shared:
+            apart = own_region(self.rows.x, who, self.rows.copies) > OWN_REGION
             if apart.any():
                 assert self.p is not None
                 usual = usual_there(self.rows, who, apart) >= USUAL_THERE
@@ -216,12 +241,12 @@ class _Search:
                 gain > CLEARLY_MORE
                 and gain > self._gain(pooled.log_p, self.fits, self.weights) + CLEARLY_MORE
             ):
-                self._take(found.fits, found.weights, {"gaussians": 1.0})
+                self._take(found.labels, found.fits, found.weights, {"gaussians": 1.0})
                 self.log_bayes_factor = gain
                 if table.side.credentials is not None:
                     self._hear_the_vouched(gaussians)
                 return
-        spotless = sum(weight for fit, weight in zip(self.fits, self.weights, strict=True) if fit.spotless)
+        spotless = sum(w for fit, w in zip(self.fits, self.weights, strict=True) if fit.params.spotless)
         if self.fair and spotless > 0.5:
             simpler = self._simpler(gaussians, pooled)
             if simpler is not None:
@@ -237,12 +262,17 @@ class _Search:
         table, rows = self.table, self.rows
         assert rows is not None
         assert self.log_bayes_factor is not None
-        worth = mixed(self.weights, [fit.features_worth() for fit in self.fits])
+        worth = mixed(self.weights, [credentials_of(self.labels, fit) for fit in self.fits])
         vouched = (worth >= np.median(worth)).astype(float)
         pooled = pool([predictor(rows, vouched) for predictor in PREDICTORS.values()], table.y, vouched)
         found = self._side_evidence(normalised(pooled.log_p + gaussians.log_p)[0])
         if found.gain > self.log_bayes_factor - CLEARLY_MORE and _evidence(found.fits) > _evidence(self.fits):
-            self._take(found.fits, found.weights, _halves(dict(zip(PREDICTORS, pooled.share, strict=True))))
+            self._take(
+                found.labels,
+                found.fits,
+                found.weights,
+                _halves(dict(zip(PREDICTORS, pooled.share, strict=True))),
+            )
             self.log_bayes_factor, self.vouched = found.gain, True
 
     def _take_over(self, pooled: Floats, shares: dict[str, float]) -> None:
@@ -263,25 +293,25 @@ class _Search:
         for log_p, named in tried:
             found = self._side_evidence(log_p, self.fits)
             if found.gain > self.log_bayes_factor + CLEARLY_MORE:
-                self._take(found.fits, found.weights, named)
+                self._take(found.labels, found.fits, found.weights, named)
                 self.log_bayes_factor = found.gain
 
-    def _side_evidence(self, log_p: Floats, before: list[Annotators] | None = None) -> "_SideEvidence":
+    def _side_evidence(self, log_p: Floats, before: list[Fit] | None = None) -> "_SideEvidence":
         """How far what is known beside the labels tells which of them are wrong."""
-        fits, weights = fit_classes(log_p, self.table.y, self.table.side, before, self.hottest)
-        return _SideEvidence(self._gain(log_p, fits, weights), fits, weights)
+        labels, fits, weights = fit_classes(log_p, self.table.y, self.table.side, before, self.hottest)
+        return _SideEvidence(self._gain(log_p, fits, weights), labels, fits, weights)
 
-    def _gain(self, log_p: Floats, fits: list[Annotators], weights: Floats) -> float:
+    def _gain(self, log_p: Floats, fits: list[Fit], weights: Floats) -> float:
         """Log Bayes factor of credentials telling that, and of contributors too where Gaussians are fair."""
         table, side = self.table, self.table.side
-        gain = float(weights @ [fit.accusing for fit in fits]) if self.fair else 0.0
+        gain = float(weights @ [accusing(fit.params) for fit in fits]) if self.fair else 0.0
         if side.credentials is None:
             return gain
         without = side._replace(credentials=None)
-        alone, _ = fit_classes(log_p, table.y, without, fits, self.hottest)
+        _, alone, _ = fit_classes(log_p, table.y, without, fits, self.hottest)
         return gain + _evidence(fits) - _evidence(alone)
 
-    def _simpler(self, gaussians: GaussianFit, pooled: Pooled) -> tuple[list[Annotators], Floats] | None:
+    def _simpler(self, gaussians: GaussianFit, pooled: Pooled) -> tuple[Labels, list[Fit], Floats] | None:
         """Fits to Gaussians, where they explain the labels as well as the pool does; else None.
 
         Right labels that contradict the Gaussians follow from the features in another way: predictors that
@@ -295,15 +325,15 @@ class _Search:
         simpler = gaussians if best == gaussians.moved else class_gaussians(rows, moves=[best])
         assert simpler is not None
         # Gaussians that lie apart are no flat predictions: nothing could contradict them then.
-        fits, weights = fit_classes(simpler.log_p, table.y, table.side, hottest=1.0)
+        labels, fits, weights = fit_classes(simpler.log_p, table.y, table.side, hottest=1.0)
         # The pool chose shares to suit the labels: a nat for each, as Akaike has it.
         chosen = len(pooled.share) - 1
         if likelihood[best] + chosen < pooled.likelihood - CLEARLY_MORE:
-            p = mixed(weights, [fit.p_correct() for fit in fits])
+            p = self._p_correct(fits, weights)
             after = pool([predictor(rows, p) for predictor in PREDICTORS.values()], table.y)
             if after.likelihood < pooled.likelihood - CLEARLY_MORE:
                 return None
-        return fits, weights
+        return labels, fits, weights
 
 
 def _halves(shares: dict[str, float]) -> dict[str, float]:
@@ -312,5 +342,5 @@ def _halves(shares: dict[str, float]) -> dict[str, float]:
     return halves | {"gaussians": halves.get("gaussians", 0.0) + 0.5}
 
 
-def _evidence(fits: list[Annotators]) -> float:
+def _evidence(fits: list[Fit]) -> float:
     return float(special.logsumexp([fit.evidence for fit in fits]))

@@ -1,19 +1,20 @@
 """The same rounds for numeric labels: predictions and their natural spread, then the contributor model."""
 
 import numpy as np
-from scipy import special
 
-from anml.core.checks import Floats, Ints
-from anml.core.evidence.belief import Belief, Contributor, log_odds, quality_of, reason_for_doubt
-from anml.core.evidence.numeric import NumericFit, fit_numbers
-from anml.core.evidence.side import Side
+from anml.core.checks import Bools, Floats, Ints
+from anml.core.people.belief import Belief, log_odds
+from anml.core.people.judge import judge_numbers, reason_for_doubt, what_would_help
+from anml.core.people.numbers import NumericFit, fit_numbers
+from anml.core.people.rows import Side
+from anml.core.people.verdicts import mirrored
 from anml.core.profile import Training
 from anml.core.progress import Progress
 from anml.core.stats import Estimate
-from anml.core.verdicts import BLIND, CONTRADICTS, UNSURE, accuse
 from anml.gradients.crossfit import CrossFit, as_numpy, as_tensors, cross_fit
 from anml.predictors.duplicates import near_copies
 from anml.predictors.numeric import predict_numbers
+from anml.predictors.overlap import OWN_REGION, own_region
 
 # How often predictors learn, and the mean change of beliefs at which they have learned enough.
 ROUNDS, SETTLED = 3, 0.004
@@ -29,6 +30,7 @@ def believe_numbers(
     p: Floats | None = None
     if x.shape[1] and groups is None:
         groups = near_copies(x, np.random.default_rng(seed))
+    apart = _apart(x, side, groups)
     for turn in range(ROUNDS if x.shape[1] else 1):
         network = given
         if x.shape[1]:
@@ -36,12 +38,28 @@ def believe_numbers(
             first = first or last
             network = own if given is None else 0.5 * (own + given)
         mean, spread = _predicted(x, values, groups, p, seed, network)
-        fit = fit_numbers(values, mean, spread, side)
+        fit = _spared(fit_numbers(values, mean, spread, side), side, apart)
         change = np.inf if p is None else float(np.abs(fit.p_correct - p).mean())
         p = fit.p_correct
         if change < SETTLED or (turn == 0 and p.min() >= 0.5):
             break
-    return _belief(fit, values, mean, spread, side), first
+    return _belief(fit, values, mean, spread, side, apart), first
+
+
+def _apart(x: Floats, side: Side, groups: Ints | None) -> Bools | None:
+    """Contributors whose rows lie in a region of their own, which others cannot confirm; None: nobody."""
+    if not x.shape[1] or side.codes is None or side.items is not None or int(side.codes.max()) < 2:
+        return None
+    apart = own_region(x, side.codes, groups) > OWN_REGION
+    return apart if apart.any() else None
+
+
+def _spared(fit: NumericFit, side: Side, apart: Bools | None) -> NumericFit:
+    """What rests on its contributor alone is as right as labels are on average: not condemned."""
+    if apart is None or side.codes is None:
+        return fit
+    p = fit.p_correct
+    return fit._replace(p_correct=np.where(apart[side.codes], np.maximum(p, p.mean()), p))
 
 
 def _network(
@@ -67,45 +85,27 @@ def _predicted(
     return mean, np.full(len(values), max(spread, 1e-9))
 
 
-def _belief(fit: NumericFit, values: Floats, mean: Floats, spread: Floats, side: Side) -> Belief:
+def _belief(
+    fit: NumericFit, values: Floats, mean: Floats, spread: Floats, side: Side, apart: Bools | None
+) -> Belief:
     n = len(values)
     p = np.clip(fit.p_correct, 1e-9, 1 - 1e-9)
     base = float(log_odds(np.array(p.mean())))
-    people, opposed = None, 0.0
-    contributor = np.zeros(n)
+    people, mirror, doubt, settles, contributor = None, 0.0, None, None, np.zeros(n)
     if side.codes is not None:
-        size = np.bincount(side.codes)
-        opposed = float(size @ fit.types[:, 2] / n)
-        people = _contributors(fit, p, mean, values, side.codes, reason_for_doubt(opposed))
+        people, against = judge_numbers(fit, p, values, side.codes, None if apart is None else ~apart)
+        rows = np.bincount(side.codes).astype(np.float64)
+        mirror = mirrored(against, rows)
+        doubt, settles = reason_for_doubt(mirror, against, rows), what_would_help(people)
         contributor = (log_odds(people.quality) - base)[side.codes]
     wrong = float(1 - p.mean())
     far = float((np.abs(values - mean) > 3 * spread).mean())
     return Belief(
-        p_correct=p,
-        base=base,
-        credentials=np.zeros(n),
-        contributor=contributor,
-        model=log_odds(p) - base - contributor,
-        truth=np.column_stack([fit.consensus, fit.doubt]),
-        predicted=mean,
-        shares={},
+        p_correct=p, base=base, credentials=fit.credentials, contributor=contributor,
+        model=log_odds(p) - base - fit.credentials - contributor,
+        truth=np.column_stack([fit.consensus, fit.doubt]), predicted=mean, shares={},
         wrong=Estimate(wrong, min(float((p < 0.05).mean()), wrong), max(far, wrong)),
         contributors=people,
-        alone=np.zeros(n, dtype=bool),
-        doubtful=reason_for_doubt(opposed),
-        opposed=opposed,
-    )
-
-
-def _contributors(
-    fit: NumericFit, p: Floats, mean: Floats, values: Floats, codes: Ints, doubtful: str | None
-) -> Contributor:
-    told = float(np.clip(1 - np.var(values - mean) / max(float(np.var(values)), 1e-12), 0.05, 1.0))
-    quality, low, high, good, bad = quality_of(p, codes, len(fit.types), told)
-    blind = fit.types[:, 1] > fit.types[:, 2]
-    yes = np.ones(len(blind), dtype=bool)
-    verdict, false = accuse(fit.types, blind, yes, yes, yes)
-    if doubtful is not None:
-        verdict, false = [UNSURE if name in (BLIND, CONTRADICTS) else name for name in verdict], 0.0
-    odds = np.clip(fit.log_bayes_factor, -special.logit(1 - 1e-12), None)
-    return Contributor(fit.types, verdict, odds, quality, low, high, good, bad, false)
+        alone=np.zeros(n, dtype=bool) if apart is None or side.codes is None else apart[side.codes],
+        mirrored=mirror, doubtful=doubt, help=settles,
+    )  # fmt: skip

@@ -58,7 +58,8 @@ def answers(y: Array, truth: Array, right: Bools, wrong: Bools, item: Array | No
     right, wrong
         Rows marked as right, or as wrong.
     item
-        Rows of one item have one right label: what is known for one of them holds for all.
+        Rows of one item have one right label: what is known for one of them holds for all, and a label that
+        is wrong is wrong whoever gave it.
 
     Examples
     --------
@@ -70,12 +71,23 @@ def answers(y: Array, truth: Array, right: Bools, wrong: Bools, item: Array | No
     truth = np.where(right & ~told(truth), y, truth).astype(truth.dtype)
     if item is not None:
         truth = _shared(truth, item)
+        wrong = _wrong_for_all(y, wrong & ~told(truth), item)
     known = told(truth)
     if truth.dtype.kind == "f":
         same = known & np.isclose(y, truth, rtol=1e-9, atol=0)
         return Answers(truth, same, wrong & ~known)
     same = known & (truth == y)
     return Answers(truth, same, (known & ~same) | (wrong & ~known))
+
+
+def _wrong_for_all(y: Array, wrong: Bools, item: Array) -> Bools:
+    """Mark equal labels of an item, where one of them is marked as wrong."""
+    if not wrong.any():
+        return wrong
+    _, thing = np.unique(item, return_inverse=True)
+    _, label = np.unique(y, return_inverse=True)
+    pair = thing * (int(label.max()) + 1) + label
+    return np.isin(pair, pair[wrong])
 
 
 def contradicted(truth: Array, item: Array) -> list[str]:

@@ -8,7 +8,7 @@ import numpy as np
 from anml.core.checks import Floats, Ints, as_unit
 from anml.core.domain import Signals, Weighting
 from anml.core.errors import InputError
-from anml.core.evidence.belief import Contributor
+from anml.core.people.belief import Contributor
 from anml.core.stats import beta_interval, wilson
 
 # How many samples' worth of doubt the pool adds to each contributor when the contributors do not

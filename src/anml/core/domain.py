@@ -10,6 +10,8 @@ from anml.core.errors import InputError
 
 SIGNALS = ("q", "v", "r", "t")
 Task = Literal["classification", "regression"]
+# Judgements that are no classes of their own: they are made into labels of items, or have a model.
+SHAPES = ("preference", "ordinal", "tags", "spans", "boxes")
 Level = Literal["sample", "contributor"]
 Select = Literal["top", "draw", "weight"]
 
@@ -30,7 +32,7 @@ class Signals:
     noise
         Estimated share of wrong labels, where the caller has one.
     p_correct
-        Probability that each label is right, all evidence counted (see `anml.core.evidence`).
+        Probability that each label is right, all evidence counted (see `anml.core.people`).
     doubtful
         Why p_correct must not be relied on; None where it may.
     evenly

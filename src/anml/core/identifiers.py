@@ -65,6 +65,14 @@ def place_id(text: str) -> str:
     return name
 
 
+def domain_id(text: str) -> str:
+    """The name of a domain of work; it stays in the log, so it is nobody's address and one line."""
+    name = unicodedata.normalize("NFKC", text).strip()
+    if "@" in name or not name or len(name) > 100 or not name.isprintable():
+        raise InputError(f"a domain is the name of a field of work, not an address of a person, got {text!r}")
+    return name
+
+
 def skeleton(name: str) -> str:
     """What is left of a name when everything that the eye does not see is taken away.
 

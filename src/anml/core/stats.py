@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from anml.core.checks import Floats, Ints
+from anml.core.checks import Bools, Floats, Ints
 
 
 def wilson(mean: Any, n: Any, confidence: float = 0.95) -> tuple[Floats, Floats]:
@@ -102,3 +102,35 @@ def group_means(columns: Floats, groups: Ints) -> Floats:
     """
     sums = np.stack([np.bincount(groups, column) for column in columns.T], axis=1)
     return np.asarray((sums / np.maximum(np.bincount(groups), 1)[:, None])[groups])
+
+
+def differ(before: Floats, after: Floats, rate: float) -> tuple[Floats, Floats, Floats, Bools]:
+    """Differences of estimates with 95% intervals, and which are more than chance gives.
+
+    Parameters
+    ----------
+    before, after
+        Rows of estimate, low and high, one column for each of those compared. Estimates that share data
+        differ less by chance than is assumed, so that too few are said to differ, not too many.
+    rate
+        How many of those said to differ may do so by chance, on average (Benjamini and Hochberg).
+
+    Examples
+    --------
+    >>> was = np.array([[0.9, 0.9], [0.85, 0.8], [0.95, 1.0]])
+    >>> differ(was, np.array([[0.6, 0.8], [0.5, 0.7], [0.7, 0.9]]), 0.05)[3].tolist()
+    [True, False]
+    """
+    from scipy import special
+
+    z = special.ndtri(0.975)
+    width = (before[2] - before[1]) ** 2 + (after[2] - after[1]) ** 2
+    error = np.maximum(np.sqrt(width) / (2 * z), 1e-9)
+    difference = after[0] - before[0]
+    chance = 2 * special.ndtr(-np.abs(difference) / error)
+    order = np.argsort(chance)
+    passed = chance[order] <= rate * np.arange(1, len(chance) + 1) / max(len(chance), 1)
+    last = np.flatnonzero(passed).max(initial=-1)
+    changed = np.zeros(len(chance), dtype=bool)
+    changed[order[: last + 1]] = True
+    return difference, difference - z * error, difference + z * error, changed

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from anml.aggregate.believed import remembered
+from anml.aggregate.believed import honest, remembered
 from anml.aggregate.updates import unsound
-from anml.aggregate.weighted import Weighed, weighted
+from anml.aggregate.weighted import Judge, Weighed, weighted
 from anml.core.checks import Array, Floats, as_unit, in_range
 from anml.core.domain import Gate, Recipe
 from anml.core.errors import InputError, UnsupportedError
@@ -81,6 +81,8 @@ class Federation:
         Is called after every round with the reputation events of that round, to keep them in a ledger.
     seed
         Of the projection that updates are compared by; attackers must not know it.
+    judge
+        Who is honest, by how updates agree, credentials and earlier rounds; see `weighted`.
     """
 
     recipe: str | Recipe | dict[str, Any] = "evidence"
@@ -90,6 +92,7 @@ class Federation:
     rule: TrackRule = field(default_factory=TrackRule)
     record: Record | None = None
     seed: int = 0
+    judge: Judge = honest
     history: list[Round] = field(default_factory=list)
     events: list[tuple[str, Scored]] = field(default_factory=list)
     _memory: dict[str, float] = field(default_factory=dict, repr=False)
@@ -144,6 +147,8 @@ class Federation:
             self.recipe,
             before,
             np.random.default_rng([self.seed, number]),
+            np.array([reply.rows for reply in sound], dtype=np.float64),
+            self.judge,
         )
         after = remembered(before, found.nats)
         self._memory.update({reply.client: float(x) for reply, x in zip(sound, after, strict=True)})

@@ -33,7 +33,14 @@ def squared(outputs: Tensor, target: Tensor) -> Tensor:
     return (outputs.reshape(len(outputs), -1)[:, 0] - target).square()
 
 
-LOSSES: dict[str, SampleLoss] = {"softmax": softmax, "logistic": logistic, "squared": squared}
+def next_token(outputs: Tensor, target: Tensor) -> Tensor:
+    """Cross-entropy of the token after each place, as language models are trained: the mean over places."""
+    return softmax(outputs[:, :-1], target[:, 1:])
+
+
+LOSSES: dict[str, SampleLoss] = {
+    "softmax": softmax, "next-token": next_token, "logistic": logistic, "squared": squared,
+}  # fmt: skip
 
 
 def loss_of(loss: str | SampleLoss) -> SampleLoss:
@@ -47,8 +54,10 @@ def loss_of(loss: str | SampleLoss) -> SampleLoss:
 def sample_losses(loss: str | SampleLoss, outputs: Any, target: Any) -> Tensor:
     """One loss per sample, with what does not fit said in one sentence."""
     logits = logits_of(outputs)
-    if loss == "softmax":
-        _check_classes(logits, target)
+    if logits.dtype in (torch.bfloat16, torch.float16):
+        logits = logits.float()
+    if loss in ("softmax", "next-token"):
+        _check_classes(loss, logits, target)
     value = loss_of(loss)(logits, target)
     if value.dim() != 1 or len(value) != len(logits):
         raise InputError(
@@ -70,13 +79,17 @@ def logits_of(outputs: Any) -> Tensor:
     return found
 
 
-def _check_classes(logits: Tensor, target: Tensor) -> None:
+def _check_classes(loss: str | SampleLoss, logits: Tensor, target: Tensor) -> None:
     if target.is_floating_point() or target.dtype == torch.bool:
         raise InputError(f"y must hold classes as whole numbers for the softmax loss, got {target.dtype}")
     if logits.dim() < 2 or target.shape != logits.shape[:-1]:
         raise InputError(
             f"the softmax loss takes outputs (n, classes) and n classes, got outputs of shape "
             f"{tuple(logits.shape)} and y of shape {tuple(target.shape)}"
+        )
+    if loss == "next-token" and logits.dim() != 3:
+        raise InputError(
+            f"the next-token loss takes outputs (n, places, tokens), got shape {tuple(logits.shape)}"
         )
     low, high = int(target.min()), int(target.max())
     if high >= logits.shape[-1] or (low < 0 and low != -100):

@@ -16,7 +16,7 @@ from torch.autograd.graph import get_gradient_edge
 from anml.gradients.factors import Part, formed_part
 from anml.gradients.layers import attention
 from anml.gradients.layers.reading import Read
-from anml.gradients.layers.rules import LAYERS, readable
+from anml.gradients.layers.rules import readable, rule_of
 from anml.gradients.losses import SampleLoss, sample_losses
 
 Forward = Callable[[], Any]
@@ -91,7 +91,9 @@ def _covered(use: Use, deltas: list[Tensor]) -> list[Covered]:
     if isinstance(use.layer, nn.MultiheadAttention):
         read = attention.attention(use.layer, use.inputs, tuple(deltas))
     else:
-        read = LAYERS[type(use.layer)](use.layer, inputs[0], deltas[0])
+        rule = rule_of(use.layer)
+        assert rule is not None  # only layers that a rule reads are recorded
+        read = rule(use.layer, inputs[0], deltas[0])
     return [Covered(tuple(use.layer.get_parameter(n) for n in names), part) for names, part in read.items()]
 
 
@@ -141,7 +143,7 @@ def _note(uses: list[Use], n: int, layer: nn.Module, args: Any, named: dict[str,
     given = args[0] if args else next(iter(named.values()), None)
     if not isinstance(given, Tensor) or not isinstance(output, Tensor) or not output.requires_grad:
         raise Unreadable
-    if output.shape[0] == 1 != n:
+    if isinstance(layer, nn.Embedding) and output.shape[0] == 1 != n:
         # Looked up once for all samples, as positions are: each sample gets a use of its own.
         output = output.expand(n, *output.shape[1:])
         given = given.expand(n, *given.shape[1:])

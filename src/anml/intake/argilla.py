@@ -19,6 +19,7 @@ from anml.intake.contributions import (
     utc_text,
 )
 from anml.intake.file import File, as_file
+from anml.intake.unread import refuse_places
 
 SOURCE = "argilla"
 NO_STATUS = (
@@ -48,6 +49,7 @@ def read_argilla(source: Path | File, question: str | None = None, time: str | N
             if status is not None and status != "submitted":
                 dropped += 1
                 continue
+            refuse_places(value, f" to {name!r}")
             label = label_text(value)
             if label is not None:
                 row = {"item": item, "contributor": user, "label": label, "time": utc_text(when)}

@@ -14,6 +14,7 @@ from anml.intake.roles import (
     ALIASES,
     FITS,
     ROLES,
+    TIMES_SPENT,
     TRUTHS,
     is_all_distinct,
     is_identifier_name,
@@ -24,6 +25,8 @@ from anml.intake.roles import (
 MOST_SHOWN = 12
 # From this many rows on, strings that never repeat are names of the rows.
 MANY_ROWS = 20
+# More than this share of rows speaks for all of them.
+MOSTLY = 0.5
 # Roles whose name on a column of other values may be a slip, such as a level that is misspelt.
 SAID_WHEN_UNFIT = ("verification", "reputation", "time")
 
@@ -119,12 +122,16 @@ def choose_columns(
     if key is not None:
         _check_exists(frame, key)
     _check_named(frame, given, wanted or (), left_out)
-    roles, notes = _guess(frame, given, (*left_out, *(wanted or ())))
+    taken = (*left_out, *(wanted or ()), *([] if key is None else [key]))
+    roles, notes = _guess(frame, given, taken)
+    notes += _guess_item(frame, roles, taken)
     if roles["label"] is None:
         _check_label_not_empty(frame)
         raise InputError(f"no column could be taken for the label; name one of {_listed(frame.columns)}")
     if wanted is None:
-        used = (*roles.values(), *left_out, key)
+        # An item that is a text says what it is: a model may read it.
+        read = roles["item"] is not None and _is_written(frame[roles["item"]])
+        used = {*roles.values(), *left_out, key} - ({roles["item"]} if read else set())
         rest = [name for name in frame.columns if name not in used]
         wanted, dropped = _features(frame, rest)
         notes += dropped
@@ -188,6 +195,8 @@ def _check_named(
     for name, roles in uses.items():
         if set(roles) & set(NEVER_FEATURES):
             roles = [role for role in roles if role != "ignored"]
+        if set(roles) == {"item", "feature"} and _is_written(frame[name]):
+            continue
         if len(set(roles)) > 1:
             raise InputError(
                 f"column {name!r} is named as {' and as '.join(roles)}; it can be only one of them"
@@ -214,6 +223,28 @@ def _guess(
                     f"column {name!r} is not used as {role}: its values do not fit (name it to see why)"
                 )
     return roles, notes
+
+
+def _guess_item(frame: pl.DataFrame, roles: dict[str, str | None], taken: Sequence[str]) -> list[str]:
+    """Take an identifier for the item where its values are shared by contributors, each with it once."""
+    who = roles["contributor"]
+    if who is None or roles["item"] is not None:
+        return []
+    for name in frame.columns:
+        series = frame[name]
+        if name in taken or name in roles.values() or not is_identifier_name(name) or series.null_count():
+            continue
+        if series.dtype.is_float() or is_nested(series.dtype) or is_all_distinct(series):
+            continue
+        pairs = frame.select(pl.col(who).n_unique().over(name) > 1, pl.len().over(name, who) == 1)
+        if all(float(column.cast(pl.Float64).to_numpy().mean()) > MOSTLY for column in pairs.get_columns()):
+            roles["item"] = name
+            return [f"using column {name!r} as item (several contributors have the same values)"]
+    return []
+
+
+def _is_written(series: pl.Series) -> bool:
+    return series.dtype == pl.String and is_text(series)
 
 
 def _may_guess(role: str, alias: str, roles: dict[str, str | None]) -> bool:
@@ -254,6 +285,8 @@ def _why_not(series: pl.Series) -> str | None:
     # Where a name clashes with one of ours, exports put "data_" before it.
     if is_named(series.name.removeprefix("data_"), TRUTHS):
         return "it looks like the true label; name it as known, as gold or as a feature to use it"
+    if is_named(series.name, TIMES_SPENT):
+        return "time spent on a label is shown with its contributor, and nothing is judged by it"
     if not series.dtype.is_float() and is_all_distinct(series) and _is_identifier(series):
         return "an identifier, different in every row"
     return None

@@ -38,6 +38,8 @@ PLATFORMS = (UNKNOWN_REVIEWER, "toloka requester", "mturk requester", "retractio
 KNOWN, REVIEWED, IS_TRUTH = "known", "reviewed", "is_ground_truth"
 # What the tool calls a label, where it has a name for each; and what `anml relabel` wrote beside the data.
 ANNOTATION, OURS = "annotation_id", "anml_"
+# Seconds that somebody spent on a label, as Label Studio calls them; shown, and nothing is judged by it.
+SPENT = "lead_time"
 MOST_OF_ROWS = 0.5
 
 
@@ -164,7 +166,7 @@ def scalars(values: Mapping[str, Any]) -> dict[str, Any]:
         for key, value in values.items()
         if isinstance(value, str | int | float | bool) and not key.startswith(OURS)
     }
-    ours = (*ROWS, KNOWN, REVIEWED, IS_TRUTH, ANNOTATION)
+    ours = (*ROWS, KNOWN, REVIEWED, IS_TRUTH, ANNOTATION, SPENT)
     return {f"data_{key}" if key in ours else key: value for key, value in plain.items()}
 
 

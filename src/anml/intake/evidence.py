@@ -57,9 +57,9 @@ def read_signal(series: pl.Series, role: str, said: list[str]) -> Floats:
         series = series.replace_strict({True: table.true, False: table.false}, return_dtype=pl.String)
     missing = series.null_count()
     if missing:
-        said.append(
-            f"column {series.name!r} ({role}) is missing in {_counting(missing)} as {table.missing!r}"
-        )
+        without = "review" if role == "verification" else role
+        some = f"{missing:,} of {series.len():,} labels"
+        said.append(f"{some} have no {without} and count as {table.missing!r}")
     default = table.levels[table.missing].default
     try:
         return level_values(role, series.to_list(), table.levels, missing=default)

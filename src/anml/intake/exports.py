@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from anml.core.checks import one_of
-from anml.core.errors import InputError
+from anml.core.errors import InputError, UnsupportedError
 from anml.intake.argilla import read_argilla
 from anml.intake.contributions import Contributions
 from anml.intake.croissant import read_croissant
@@ -13,10 +13,12 @@ from anml.intake.crowd import PRESETS, read_crowd
 from anml.intake.file import File, as_file
 from anml.intake.label_studio import read_label_studio
 from anml.intake.mapped import read_mapped
+from anml.intake.shapes.read import SPAN_FORMATS
 
 Chosen = dict[str, str | None]
 AUTO, TABLE = "auto", "table"
 JSON = (".json", ".jsonl", ".ndjson")
+CONLL = (".conll", ".iob", ".bio")
 # Columns by which the results of a platform are known.
 MARKS = {
     "toloka": {"ASSIGNMENT:worker_id"},
@@ -51,6 +53,8 @@ def read_export(source: Path | File, format: str, columns: Chosen) -> tuple[str,
     file = as_file(source)
     try:
         found = recognise(file) if format == AUTO else format
+        if found in SPAN_FORMATS:
+            raise UnsupportedError(f"{file.path.name} holds spans; `anml audit --task spans` reads them")
         return found, FORMATS[found](file, columns)
     except RecursionError:
         raise InputError(f"{file.path.name} is nested too deeply for an export") from None
@@ -59,6 +63,8 @@ def read_export(source: Path | File, format: str, columns: Chosen) -> tuple[str,
 def recognise(source: Path | File) -> str:
     """Say which format a file has, by its keys or columns; `table` where it is any other table."""
     file = as_file(source)
+    if file.path.suffix.lower() in CONLL:
+        return "conll"
     if file.path.suffix.lower() in JSON:
         return _of_json(file.json, file.path.name)
     columns = set(file.table.frame.columns)
@@ -75,6 +81,10 @@ def _of_json(value: Any, name: str) -> str:
         return "label-studio"
     if "responses" in keys or any(key.endswith(".responses") for key in keys):
         return "argilla"
+    if "text" in keys and keys & {"spans", "_annotator_id", "_session_id"}:
+        return "prodigy"
+    if "text" in keys and keys & {"label", "labels", "entities"}:
+        return "doccano"
     raise InputError(
         f"{name} is JSON, but neither a Label Studio, an Argilla nor a Croissant file: "
         "none of annotations, responses or recordSet is in it"

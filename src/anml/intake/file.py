@@ -30,6 +30,14 @@ class File:
         return _parsed(self._content, self.path.name)
 
     @property
+    def text(self) -> str:
+        """What is in it, as text."""
+        try:
+            return self._content.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise InputError(f"{self.path.name} is not UTF-8 text (at byte {error.start})") from None
+
+    @property
     def sha256(self) -> str:
         """The hash of its bytes."""
         return self.table.sha256 if "table" in self.__dict__ else sha256(self._content)

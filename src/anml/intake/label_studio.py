@@ -8,6 +8,7 @@ from anml.core.errors import InputError
 from anml.intake.contributions import (
     ANNOTATION,
     IS_TRUTH,
+    SPENT,
     UNKNOWN_REVIEWER,
     Contributions,
     gather,
@@ -18,12 +19,11 @@ from anml.intake.contributions import (
     utc_text,
 )
 from anml.intake.file import File, as_file
+from anml.intake.unread import refuse_places
 
 SOURCE = "label-studio"
 # What the last action on an annotation says where the list of reviews is not exported.
 _ACTIONS = {"accepted": "review-accepted", "fixed_and_accepted": "fixed", "rejected": "review-rejected"}
-# Keys of a result's value that describe where, not what.
-PLACES = {"start", "end", "x", "y", "width", "height", "rotation", "text_start", "globalOffsets"}
 
 
 def read_label_studio(source: Path | File, question: str | None = None) -> Contributions:
@@ -78,7 +78,7 @@ def annotation_id(item: str, place: int, annotation: dict[str, Any]) -> str:
 
 
 def _row(item: str, annotation: dict[str, Any], label: str, truth: str | None) -> dict[str, Any]:
-    is_truth = bool(annotation.get("ground_truth"))
+    is_truth, spent = bool(annotation.get("ground_truth")), annotation.get(SPENT)
     return {
         "item": item,
         "contributor": account(annotation.get("completed_by")),
@@ -87,6 +87,7 @@ def _row(item: str, annotation: dict[str, Any], label: str, truth: str | None) -
         # The ground truth itself is not scored against itself.
         "truth": None if is_truth else truth,
         **({IS_TRUTH: True} if is_truth else {}),
+        **({SPENT: float(spent)} if isinstance(spent, int | float) else {}),
     }
 
 
@@ -109,12 +110,12 @@ def annotation_label(annotation: dict[str, Any], question: str | None) -> str | 
 
 
 def _answer(result: dict[str, Any]) -> Any:
-    """What a result says: the value named after its type, else whatever is not a place."""
+    """What a result says: the value named after its type, else whatever there is."""
     value, kind = result["value"], result.get("type")
+    refuse_places(value, f" to {result.get('from_name')!r}")
     if isinstance(kind, str) and kind in value:
         return value[kind]
-    rest = {key: item for key, item in value.items() if key not in PLACES}
-    return next(iter(rest.values())) if len(rest) == 1 else (rest or None)
+    return next(iter(value.values())) if len(value) == 1 else (value or None)
 
 
 def _reviews(item: str, who: str | None, annotation: dict[str, Any]) -> Iterator[dict[str, Any]]:

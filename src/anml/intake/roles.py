@@ -16,16 +16,20 @@ from anml.intake.times import YEARS, start_as_times
 ALIASES: dict[str, tuple[str, ...]] = {
     "label": (
         "label", "labels", "target", "class", "y", "category", "annotation", "label_name", "class_label",
-        "output_label", "answer", "outcome",
+        "output_label", "answer", "outcome", "response", "judgment", "judgement", "choice", "vote",
     ),
     "contributor": (
         "contributor", "contributor_id", "annotator", "annotator_id", "worker", "worker_id", "labeler",
         "labeler_id", "labeller", "labeller_id", "rater", "rater_id", "assignment_worker_id", "completed_by",
-        "user_id", "user", "source", "source_id", "site", "vendor", "hospital", "client_id", "session_id",
+        "turker", "turker_id", "performer", "performer_id", "coder", "coder_id", "judge", "judge_id",
+        "labeled_by", "labelled_by", "annotated_by", "participant", "participant_id", "respondent",
+        "user_id", "user", "username", "source", "source_id", "site", "vendor", "hospital", "client_id",
+        "session_id",
     ),
     "item": (
         "item", "item_id", "task", "task_id", "sample_id", "example_id", "record_id", "document_id", "doc_id",
-        "image_id", "hit_id", "question_id", "id",
+        "image_id", "hit_id", "unit_id", "question_id", "question", "query_id", "ticket_id", "ticket",
+        "text_id", "sentence_id", "tweet_id", "example", "document", "doc", "image", "photo", "id",
     ),
     "verification": ("verification", "verification_level", "verified", "v"),
     "reputation": ("reputation", "reputation_level", "contributor_reputation", "r"),
@@ -51,6 +55,8 @@ TRUTHS = (
     "golden",
     "gold_standard",
 )
+# Names of the seconds that somebody spent on a label: fast or slow is neither right nor wrong.
+TIMES_SPENT = ("lead_time", "time_spent", "seconds_spent", "duration_seconds")
 # Named so, a column is the item even where every row has its own.
 EXPLICIT_ITEMS = ("item", "item_id")
 

@@ -12,6 +12,8 @@ from anml.intake.contributions import ANNOTATION, IS_TRUTH, KNOWN, PLATFORMS, RE
 from anml.intake.exports import AUTO, FORMATS, TABLE, Chosen, read_export, recognise
 from anml.intake.file import File
 from anml.intake.pictures import read_folder
+from anml.intake.shapes.read import SPAN_FORMATS, holds_tags, reduced, told_shape
+from anml.intake.shapes.shape import SHAPES, TAGS, Shape
 from anml.intake.tables import Table
 
 # The columns by which rows written by `anml ledger import --out` are known.
@@ -26,7 +28,7 @@ class Source(NamedTuple):
     `roles` names columns that need no guessing, `beside` those that are no features. `accounts` is the
     place that contributors' names belong to; "" where they are a ledger's identifiers already.
     `about_v` says where v comes from as long as no ledger is asked; `question` is the one of an export that
-    was named.
+    was named; `shape` is what the labels were made of, where they are no classes of their own.
     """
 
     table: Table
@@ -38,16 +40,36 @@ class Source(NamedTuple):
     warnings: list[str]
     about_v: str = ""
     question: str | None = None
+    shape: Shape | None = None
 
 
 def read_source(path: Path, format: str, given: Chosen) -> Source:
     """Read a file as what it is; `given` are the columns, or the question, that were named."""
-    one_of("format", format, (AUTO, *FORMATS))
+    one_of("format", format, (AUTO, *FORMATS, *SPAN_FORMATS))
     if path.is_dir() and format in (AUTO, TABLE):
         return plain_source(read_folder(path))
     file = File(path)
     found = recognise(file) if format == AUTO else format
+    asked = given.get("task")
+    shape = asked if asked in SHAPES else told_shape(file, found) if asked == AUTO else None
+    if shape is None and asked == AUTO and found == TABLE and holds_tags(file.table.frame, given):
+        shape = TAGS
+    if shape is not None:
+        return shaped_source(file, found, {**given, "task": shape})
     return plain_source(file.table) if found == TABLE else _export(file, found, given)
+
+
+def shaped_source(file: File | Table, format: str, given: Chosen) -> Source:
+    """Judgements of another shape than classes, as labels of items."""
+    made = reduced(file, str(given["task"]), format, given)
+    name = file.name if isinstance(file, Table) else file.path.name
+    roles = {"label": "label", "contributor": "contributor", "item": "item"}
+    beside = tuple(column for column in made.rows.columns if column not in roles)
+    table = Table(made.rows, name, file.sha256)
+    notes = [f"{name} is judged as {made.shape.kind}", *made.notes]
+    return Source(
+        table, format, format, roles, beside, notes, made.warnings, "", given.get("label"), made.shape
+    )
 
 
 def plain_source(table: Table) -> Source:

@@ -6,7 +6,7 @@ from functools import lru_cache
 import numpy as np
 
 from anml.assess.assess import Known, Policy, assess
-from anml.core.evidence.belief import Belief
+from anml.core.people.belief import Belief
 from anml.core.profile import PROFILES
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.temporal import Decay

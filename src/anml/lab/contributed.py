@@ -127,6 +127,17 @@ def load_contributed(name: str, rng: np.random.Generator) -> Contributed:
     return CONTRIBUTED[name](rng)
 
 
+def replayed(name: str) -> tuple[pl.DataFrame, Floats]:
+    """Labels of a crowd (item, contributor, label, truth) and their features, of items with a right label."""
+    if name == "music":
+        items, labels = _tables("music_genre")
+        rows = labels.join(items.filter(pl.col("split") == "train"), on="item", maintain_order="left")
+        return rows.select("item", "contributor", "label", "truth"), rows[:, 5:].to_numpy()
+    labels, truth = (pl.read_csv(_needed(f"crowd_{name}_{part}.csv.gz")) for part in ("labels", "truth"))
+    rows = labels.join(truth, on="item", maintain_order="left")
+    return rows, np.zeros((rows.height, 0))
+
+
 def _tables(name: str) -> tuple[pl.DataFrame, pl.DataFrame]:
     return pl.read_csv(_needed(f"{name}_items.csv.gz")), pl.read_csv(_needed(f"{name}_labels.csv.gz"))
 

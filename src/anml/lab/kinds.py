@@ -12,10 +12,15 @@ from anml.lab.cited.names import MEASURES as CITED_MEASURES
 from anml.lab.cited.names import PEERS as CITED
 from anml.lab.cited.trials import ATTACKS as CITED_ATTACKS
 from anml.lab.contributed import CONTRIBUTED
+from anml.lab.crowds import CROWDS, METHODS
+from anml.lab.crowds import MEASURES as OF_CROWDS
 from anml.lab.data import DATASETS
 from anml.lab.longitudinal.names import MEASURES as OVER_TIME
 from anml.lab.longitudinal.names import RULES, SCENARIOS
 from anml.lab.peers import PEERS as REAL_PEERS
+from anml.lab.relabel.names import MEASURES as OF_RELABELLING
+from anml.lab.relabel.names import ORDERS
+from anml.lab.relabel.names import SCENARIOS as REPLAYS
 from anml.lab.reuse.names import MEASURES as OF_REUSE
 from anml.lab.reuse.names import SCENARIOS as REUSED
 from anml.lab.reuse.names import WAYS
@@ -37,6 +42,7 @@ APPROXIMATIONS = (
 KINDS = {
     "simulated": "anml.lab.trial",
     "real": "anml.lab.real",
+    "crowds": "anml.lab.crowds",
     "calibration": "anml.lab.calibration",
     "bank": "anml.lab.bank.run",
     "modules": "anml.lab.modules.run",
@@ -44,11 +50,13 @@ KINDS = {
     "cited": "anml.lab.cited.run",
     "longitudinal": "anml.lab.longitudinal.run",
     "reuse": "anml.lab.reuse.run",
+    "relabel": "anml.lab.relabel.run",
 }
 
 DATA: dict[str, Collection[str]] = {
     "simulated": DATASETS,
     "real": CONTRIBUTED,
+    "crowds": CROWDS,
     "calibration": DATASETS,
     "bank": CONDITIONS,
     "modules": MODULE_CASES,
@@ -56,16 +64,19 @@ DATA: dict[str, Collection[str]] = {
     "cited": [name for name in DATASETS if name not in ("diabetes", "friedman")],
     "longitudinal": SCENARIOS,
     "reuse": REUSED,
+    "relabel": REPLAYS,
 }
 # Kinds whose rows are not simulated from a setting, and the methods they run beside the recipes.
 PEERS: dict[str, Collection[str]] = {
     "real": REAL_PEERS,
+    "crowds": METHODS,
     "bank": bank_peers.PEERS,
     "modules": ("reweigher", "oracle"),
     "approximations": APPROXIMATIONS,
     "cited": CITED,
     "longitudinal": RULES,
     "reuse": WAYS,
+    "relabel": ORDERS,
 }
 # Attacks that a kind knows beside those on labels.
 MORE_ATTACKS: dict[str, Collection[str]] = {"cited": CITED_ATTACKS}
@@ -78,6 +89,7 @@ METRICS: dict[str, tuple[str, ...]] = {
         *("uniform_branch", "doubtful", "krum_branch"),
     ),
     "real": ("accuracy", "correlation", "ranks", *_BELIEF, "seconds", *_BINS),
+    "crowds": OF_CROWDS,
     "calibration": (*_BELIEF, *_BINS),
     "bank": (*MEASURES, "seconds"),
     "modules": (
@@ -88,6 +100,7 @@ METRICS: dict[str, tuple[str, ...]] = {
     "cited": CITED_MEASURES,
     "longitudinal": OVER_TIME,
     "reuse": OF_REUSE,
+    "relabel": OF_RELABELLING,
 }
 # Those that rows have only where there is something to measure.
 OF_EVIDENCE = ("calibration",)
@@ -107,6 +120,15 @@ MEANING = {
     "liars": "contributors of wrong labels",
     "attack_lr": "percent of rows with the backdoor for which the linear model predicts its target",
     "attack_rf": "percent of rows with the backdoor for which the forest predicts its target",
+    "consensus": "percent of the items whose likeliest class is right",
+    "cover": "percent of people whose true accuracy lies in its 95% interval",
+    "width": "mean width of these intervals",
+    "fine": "people who are truly fine",
+    "fine_accused": "of these, accused",
+    "fine_reliable": "of these, called reliable",
+    "bad": "people who are truly bad",
+    "bad_found": "of these, accused or less reliable",
+    "bad_reliable": "of these, called reliable",
     "precision": "percent of the kept labels that are right",
     "backdoor": "percent of rows with the backdoor for which the model predicts its target",
     "harm": "percent of the weight that is on wrong labels (over time: after the turn)",
@@ -129,6 +151,10 @@ MEANING = {
     "correlation": "of learned contributor quality with true accuracy",
     "ranks": "rank correlation of learned contributor quality with true accuracy",
     "seconds": "processor time",
+    "answers": "answers until 99% of the items are right, in percent of the items",
+    "half": "answers until half of the wrong labels are mended, in percent of the items",
+    "area": "percent of the items that are right, on average over the rounds",
+    "end": "percent of the items that are right after the last round",
     "kept_attacker": "percent of the labels of attackers kept",
     "kept_novice": "percent of the labels of novices kept",
     "kept_intermediate": "percent of the labels of intermediates kept",

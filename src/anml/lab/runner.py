@@ -24,7 +24,8 @@ from anml.core.errors import InputError
 from anml.lab.bank.conditions import make_condition
 from anml.lab.cases import make_case, split, stream
 from anml.lab.cells import cells_of
-from anml.lab.contributed import cifar10n, load_contributed
+from anml.lab.contributed import cifar10n, load_contributed, replayed
+from anml.lab.crowds import load_crowd
 from anml.lab.data import DataMissingError, load_dataset
 from anml.lab.door import check_runnable
 from anml.lab.fields import EXPERIMENT, within
@@ -49,11 +50,13 @@ Progress = Callable[[str, int, int], None]
 # How a data set is loaded to see whether it is there, where it is none of `anml.lab.data`.
 LOAD: dict[str, Callable[[str], Any]] = {
     "real": lambda name: load_contributed(name, stream(0, 0, "labels", name)),
+    "crowds": load_crowd,
     "bank": lambda name: make_condition(name, 0),
     "modules": lambda name: cifar10n() if name.startswith("cifar10n") else None,
     "approximations": lambda name: cifar10n() if name.startswith("cifar10n") else None,
     "longitudinal": lambda name: load_dataset("digits"),
     "reuse": lambda name: load_dataset("digits"),
+    "relabel": lambda name: replayed(name.partition("-")[0]),
 }
 
 

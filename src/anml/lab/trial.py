@@ -94,7 +94,7 @@ def run_block(
             if any(experiment.methods[method].combine == "evidence" for method in methods):
                 belief = believed(setting, case)
                 signals = replace(
-                    signals, p_correct=belief.p_correct, doubtful=belief.doubtful, evenly=belief.opposed > 0.5
+                    signals, p_correct=belief.p_correct, doubtful=belief.doubtful, evenly=belief.evenly
                 )
             for method in methods:
                 chosen = _best(experiment.methods[method], setting.best)

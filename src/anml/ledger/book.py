@@ -41,6 +41,7 @@ def draft(tx: Writer, proposal: Settlement) -> Event:
     A run is settled once, by its rows. To settle it again, the new settlement names the one it supersedes:
     a draft is withdrawn at once, a posted one is reversed when the new one is approved.
     """
+    tx.verified("settled by")
     who = tx.who(proposal.by)
     fields = kinds.KINDS[kinds.DRAFTED].fields
     body = {name: value for name, value in proposal._asdict().items() if name in fields}
@@ -74,6 +75,7 @@ def approve(tx: Writer, sid: str, by: str | None) -> Event:
 
     The amounts are computed here, from the manifest. What the shares do not use goes back to the pool.
     """
+    tx.verified("approved in")
     who = tx.who(by)
     found = tx.state.part(Settlements).get(sid)
     body = {"manifest": found.manifest, "head": found.head}
@@ -101,6 +103,7 @@ def release(tx: Writer, sid: str, reputations: Mapping[str, int], by: str | None
     `reputations` gives, for each contributor to release, the r that a newcomer's amount is priced at.
     Whose dispute is open stays held.
     """
+    tx.verified("released from")
     who = tx.who(by)
     found = tx.state.part(Settlements).expect(sid, "posted")
     held = tx.state.balances.of_kind("held:", found.currency, sid)

@@ -1,7 +1,8 @@
 """Signed checkpoints: a root of the log that somebody outside can keep and hold against us later.
 
-The text is a signed note: origin, size and root on three lines, a blank line, and a line with the
-name, the first four bytes of the key's hash and the Ed25519 signature.
+The text is a signed note as transparency logs write it (C2SP tlog-checkpoint and signed-note): origin, size
+and root on three lines, a blank line, and a line with the name, four bytes of the key's hash and the Ed25519
+signature. Witnesses may add lines of theirs.
 """
 
 import base64
@@ -37,14 +38,22 @@ def read(note: str, public: bytes, origin: str | None = None) -> Checkpoint:
         _signed(line, text, public) for line in signatures.splitlines() if line.startswith("— ")
     ):
         raise IntegrityError("the checkpoint is not signed by this ledger's key")
-    lines = text.splitlines()
+    lines = text.split("\n")
     try:
         found = Checkpoint(lines[0], int(lines[1]), base64.b64decode(lines[2], validate=True))
     except (IndexError, ValueError):
-        raise InputError("a checkpoint has origin, size and root on its first three lines") from None
+        found = Checkpoint("", -1, b"")
+    # One spelling of each number: others that read it would disagree about the rest.
+    if found.size < 0 or lines[1] != str(found.size) or len(found.root) != 32 or not found.origin:
+        raise InputError("a checkpoint has origin, size and root on its first three lines")
     if origin is not None and found.origin != origin:
         raise IntegrityError(f"the checkpoint is of {found.origin!r}, not of {origin!r}")
     return found
+
+
+def verifier_key(origin: str, public: bytes) -> str:
+    """The ledger's key as other programs that read signed notes and transparency logs want it."""
+    return f"{origin}+{_key_hash(origin, public).hex()}+{base64.b64encode(_ED25519 + public).decode()}"
 
 
 def _signed(line: str, text: str, public: bytes) -> bool:

@@ -64,6 +64,7 @@ def answer(tx: Writer, sid: str, pid: str, given: Answer, key: str, *, ledger: L
 
 def resolve(tx: Writer, sid: str, pid: str, by: str | None, key: str) -> Event:
     """Second person: post the correction of an answer, to what is held from the pool or back to it."""
+    tx.verified("corrected in")
     who = tx.who(by)
     earlier = tx.state.part(Disputes).found.get(sid, {}).get(pid, [])
     last = earlier[-1] if earlier else None

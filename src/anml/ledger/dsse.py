@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from anml.core.canonical import canonical, sha256
 from anml.core.errors import InputError, IntegrityError
 from anml.ledger import keys
+from anml.ledger.signing import Signer, from_key, signature
 from anml.ledger.times import moment, stamp
 
 INTOTO = "application/vnd.in-toto+json"
@@ -43,14 +44,14 @@ def pae(kind: str, payload: bytes) -> bytes:
     return b"DSSEv1 %d %b %d %b" % (len(name), name, len(payload), payload)
 
 
-def wrap(kind: str, payload: bytes, key: Ed25519PrivateKey) -> dict[str, Any]:
+def wrap(kind: str, payload: bytes, *signers: Signer) -> dict[str, Any]:
     """Sign a payload into an envelope."""
-    public = keys.public_bytes(key.public_key())
+    message = pae(kind, payload)
     return {
         "payload": base64.b64encode(payload).decode(),
         "payloadType": kind,
         "signatures": [
-            {"keyid": sha256(public)[:16], "sig": base64.b64encode(key.sign(pae(kind, payload))).decode()}
+            {"keyid": sha256(signer.public)[:16], "sig": signature(signer, message)} for signer in signers
         ],
     }
 
@@ -91,7 +92,7 @@ def attest(
             "properties": sorted(properties),
         },
     }
-    return canonical(wrap(INTOTO, canonical(statement), key)) + b"\n"
+    return canonical(wrap(INTOTO, canonical(statement), from_key(key))) + b"\n"
 
 
 def read_attestation(payload: bytes) -> Attestation:

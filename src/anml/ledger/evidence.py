@@ -14,7 +14,8 @@ from anml.core.signals.standing import Entry
 from anml.ledger import dsse, kinds, people, trust
 from anml.ledger.log import Event, events, known_keys
 from anml.ledger.parts import Keys, People, TrustedKey
-from anml.ledger.state import loaded
+from anml.ledger.records import EvidenceLog
+from anml.ledger.state import Where, loaded
 from anml.ledger.store import Ledger
 from anml.ledger.times import moment, seconds, stamp
 from anml.ledger.writer import Writer
@@ -141,18 +142,17 @@ def check_envelope(envelope: bytes, public: bytes, e: Event) -> None:
         raise IntegrityError("the attestation behind it is about something else")
 
 
-def raw(connection: sa.Connection) -> dict[str, list[Evidence]]:
+def raw(where: Where) -> dict[str, list[Evidence]]:
     """All evidence by contributor as it was recorded; what a leaked or revoked key signed is nobody's."""
-    known, known_people = loaded(Keys, connection).known, loaded(People, connection)
+    known, known_people = loaded(Keys, where).known, loaded(People, where)
     found: dict[str, list[Evidence]] = defaultdict(list)
-    for e in events(connection, [kinds.EVIDENCE]):
-        pid, body, vouched = known_people.resolve(e.subject), e.body, e.body["vouched"]
-        if body["key"] and not known[body["key"]].stands(body["at"], e.at):
+    for e in loaded(EvidenceLog, where).found:
+        pid, vouched = known_people.resolve(e.pid), e.vouched
+        if e.key and not known[e.key].stands(e.at, e.received):
             vouched = "nobody"
-        until = None if body["until"] is None else seconds(body["until"])
-        issuer = known_people.resolve(body["issuer"])
-        at = seconds(body["at"])
-        found[pid].append(Evidence(e.seq, body["kind"], pid, issuer, at, until, vouched, body["scope"]))
+        until = None if e.until is None else seconds(e.until)
+        issuer = known_people.resolve(e.issuer)
+        found[pid].append(Evidence(e.seq, e.kind, pid, issuer, seconds(e.at), until, vouched, e.scope))
     return found
 
 
@@ -163,7 +163,7 @@ _UNNAMED = frozenset(
 
 
 def of(
-    connection: sa.Connection,
+    where: Where,
     pids: Iterable[str] | None = None,
     at: float | None = None,
     rule: TrustRule | None = None,
@@ -173,9 +173,9 @@ def of(
     Whom no trust reaches from those trusted beforehand may say what they like: it is nobody's word. So
     accounts that praise each other gain nothing, and harm nobody.
     """
-    found, known_people = raw(connection), loaded(People, connection)
+    found, known_people = raw(where), loaded(People, where)
     when = max((e.at for records in found.values() for e in records), default=0.0) if at is None else at
-    trusted = trust.roots(connection, rule or TrustRule())
+    trusted = trust.roots(where, rule or TrustRule())
     standing = trust.with_standing(found, when, trusted)
     wanted = None if pids is None else set(pids)
     return {

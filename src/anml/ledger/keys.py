@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from cryptography.exceptions import InvalidSignature, InvalidTag
+from cryptography.exceptions import InvalidSignature, InvalidTag, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -91,22 +91,50 @@ def load_keys(folder: Path, origin: str) -> KeyRing:
     return KeyRing(origin, log, master)
 
 
-def create_signer(path: Path) -> str:
+def create_signer(path: Path, password: str = "") -> str:
     """Make a signing key for a person or an organisation; returns the public key as text."""
     key = Ed25519PrivateKey.generate()
-    _write_secret(path, private_pem(key))
+    _write_secret(path, private_pem(key, password))
     return public_text(public_bytes(key.public_key()))
 
 
-def read_private(path: Path) -> Ed25519PrivateKey:
-    """Read an Ed25519 private key in PEM."""
+# Asked for the password of a key in a file.
+Password = Callable[[Path], str]
+
+
+def from_environment(path: Path) -> str:
+    """The password in ANML_KEY_PASSWORD, for programs; nobody is asked."""
+    found = os.environ.get("ANML_KEY_PASSWORD")
+    if not found:
+        raise InputError(f"the key {path} has a password; set ANML_KEY_PASSWORD, or use an SSH agent")
+    return found
+
+
+def read_private(path: Path, password: Password = from_environment) -> Ed25519PrivateKey:
+    """Read an Ed25519 private key, in PEM or as OpenSSH writes it, with or without a password."""
     try:
-        key = serialization.load_pem_private_key(path.read_bytes(), password=None)
-    except (OSError, ValueError, TypeError):
-        raise InputError(f"{path} is not a readable private key in PEM without a password") from None
-    if not isinstance(key, Ed25519PrivateKey):
-        raise InputError(f"{path} is not an Ed25519 key")
-    return key
+        data = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"the private key {path} cannot be read: {error.strerror or error}") from None
+    for told in (None, password):
+        try:
+            key = _load(data, told and told(path).encode())
+        except TypeError:
+            # It has a password. A wrong one is said, not asked for again: a script would never end.
+            continue
+        if not isinstance(key, Ed25519PrivateKey):
+            raise InputError(f"{path} is not a readable Ed25519 key, or its password is another one")
+        return key
+    raise InputError(f"{path} is not a readable Ed25519 key")
+
+
+def _load(data: bytes, password: bytes | None) -> object:
+    ours = b"BEGIN OPENSSH" not in data[:100]
+    load = serialization.load_pem_private_key if ours else serialization.load_ssh_private_key
+    try:
+        return load(data, password)
+    except (ValueError, UnsupportedAlgorithm):
+        return None
 
 
 def read_public(text: str) -> bytes:
@@ -148,11 +176,12 @@ def public_bytes(key: Ed25519PublicKey) -> bytes:
     return key.public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
 
 
-def private_pem(key: Ed25519PrivateKey) -> bytes:
-    """A private key in PEM."""
-    return key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
+def private_pem(key: Ed25519PrivateKey, password: str = "") -> bytes:
+    """A private key in PEM, under a password where one is given."""
+    locked: serialization.KeySerializationEncryption = serialization.NoEncryption()
+    if password:
+        locked = serialization.BestAvailableEncryption(password.encode())
+    return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, locked)
 
 
 def verify(public: bytes, signature: bytes, message: bytes) -> bool:

@@ -5,13 +5,16 @@ payments) carry none: the signed entry that ends the same transaction covers the
 hash of the entry before it. What has no signature behind it is a fault of the log.
 """
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 DRAFTER, APPROVER, PAYER, REVIEWER, ADMIN = "drafter", "approver", "payer", "reviewer", "admin"
 ROLES = (DRAFTER, APPROVER, PAYER, REVIEWER, ADMIN)
 
 CREATED = "ledger.created"
-STAFF_ADDED, STAFF_REMOVED = "staff.added", "staff.removed"
+STAFF_ADDED, STAFF_REMOVED, STAFF_RENEWED = "staff.added", "staff.removed", "staff.renewed"
+CLOCK = "clock.repaired"
 KEY_TRUSTED, KEY_REVOKED = "key.trusted", "key.revoked"
 PROPOSED, DROPPED = "proposal.made", "proposal.dropped"
 REGISTERED, MAPPED, CHANGED = "contributor.registered", "account.mapped", "contributor.changed"
@@ -28,11 +31,15 @@ PAID, FAILED, CLOSED = "payout.paid", "payout.failed", "payout.closed"
 
 
 class Kind(NamedTuple):
-    """`roles` may sign it, any of them; None: it is covered by a later signature. `fields` of its body."""
+    """`roles` may sign it, any of them; None: it is covered by a later signature. `fields` of its body.
+
+    `later` are fields that bodies of earlier versions do not have.
+    """
 
     roles: tuple[str, ...] | None
     fields: dict[str, type]
     covers: tuple[str, ...] = ()
+    later: Mapping[str, type] = MappingProxyType({})
 
 
 ANYBODY = ROLES
@@ -47,9 +54,13 @@ KINDS: dict[str, Kind] = {
         ANYBODY,
         {"origin": str, "public": str, "founder": str, "founder_key": str, "single_person": bool,
          "payee_wait_days": int, "appeals": str},
+        later={"recovery": str},
     ),
     STAFF_ADDED: Kind((ADMIN,), {"public": str, "roles": list, "proposal": int}),
     STAFF_REMOVED: Kind((ADMIN,), {"compromised": bool}),
+    # By two people, or by one with the recovery key, whose signature it holds then.
+    STAFF_RENEWED: Kind((ADMIN,), {"public": str, "proposal": int, "recovery": str}),
+    CLOCK: Kind((ADMIN,), {"proposal": int}),
     KEY_TRUSTED: Kind(
         ANYBODY,
         {"owner": str, "public": str, "may": list, "since": str, "until": object, "proposal": int},
@@ -64,7 +75,7 @@ KINDS: dict[str, Kind] = {
     CHANGED: Kind(ANYBODY, {"record": str}),
     PAYEE_SET: Kind((PAYER, APPROVER, ADMIN), {"record": str, "payee": str, "digest": str, "proposal": int}),
     MERGED: Kind((REVIEWER, ADMIN), {"into": str, "proposal": int}, (REGISTERED,)),
-    ERASED: Kind((ADMIN,), {"reason": str, "also": list}),
+    ERASED: Kind((ADMIN,), {"reason": str, "also": list}, later={"proposal": int}),
     CONTRIBUTION: Kind(None, {"batch": str, "source": str, "domain": str, "rows": int, **_PAPER}),
     EVIDENCE: Kind(
         None,
@@ -105,6 +116,9 @@ KINDS: dict[str, Kind] = {
 # Steps that one person proposes and another confirms, and the roles of who proposes.
 TWO_PEOPLE: dict[str, tuple[str, ...]] = {
     STAFF_ADDED: (ADMIN,),
+    STAFF_RENEWED: (ADMIN,),
+    CLOCK: ANYBODY,
+    ERASED: (ADMIN,),
     KEY_TRUSTED: (ADMIN,),
     NAMED: (ADMIN, REVIEWER),
     PAYEE_SET: (PAYER, APPROVER, ADMIN),
@@ -112,13 +126,23 @@ TWO_PEOPLE: dict[str, tuple[str, ...]] = {
     MERGED: (REVIEWER, ADMIN),
     REVERSED: (APPROVER,),
 }
+# Decide over money, people or keys: only on top of a log that was read and verified as a whole.
+VERIFIED = frozenset((
+    STAFF_ADDED, STAFF_RENEWED, CLOCK, KEY_TRUSTED, NAMED, MAPPED, PAYEE_SET, MERGED, ERASED, DRAFTED,
+    APPROVED, RELEASED, RELEASED_ALL, REVERSED, RESOLVED, SENT, BATCHED, PAID, FAILED, CLOSED,
+))  # fmt: skip
 # Follows from what an approval signed, so it needs no signature after it.
 OWED = (CREDITED, UNALLOCATED)
 
 
 def body_fault(kind: str, body: dict[str, Any]) -> str | None:
     """What is wrong with the shape of a body; None where nothing is."""
-    return fields_fault(KINDS[kind].fields, body)
+    about = KINDS[kind]
+    if not about.later:
+        return fields_fault(about.fields, body)
+    return fields_fault(
+        about.fields | {name: about.later[name] for name in about.later if name in body}, body
+    )
 
 
 def fields_fault(fields: dict[str, type], body: dict[str, Any]) -> str | None:

@@ -27,7 +27,11 @@ class Posting(NamedTuple):
 
 
 class Event(NamedTuple):
-    """One entry of the log, read back; `by` and `sig` are of who signed it, empty where nobody did."""
+    """One entry of the log, read back; `by` and `sig` are of who signed it, empty where nobody did.
+
+    `first` is the number of the first entry that the signature stands for, its own where it covers no other,
+    and `root` the root of those it covers. Entries of before that was asked for have neither.
+    """
 
     seq: int
     kind: str
@@ -41,6 +45,8 @@ class Event(NamedTuple):
     hash: bytes
     by: str = ""
     sig: str = ""
+    first: int = 0
+    root: str = ""
 
 
 def check_balanced(postings: Iterable[Posting], where: str) -> None:
@@ -61,7 +67,7 @@ def encode(made: Event) -> bytes:
     """The canonical bytes of an event: what is stored and hashed."""
     fields = made._asdict()
     del fields["hash"]
-    for name in ("by", "sig"):
+    for name in ("by", "sig", "first", "root"):
         if not fields[name]:
             del fields[name]
     fields["postings"] = [list(item) for item in made.postings]

@@ -59,7 +59,7 @@ class Settlement(NamedTuple):
 class Settlements:
     """All settlements, oldest first."""
 
-    KINDS = (kinds.DRAFTED, *_STATE)
+    KINDS = (kinds.DRAFTED, kinds.CLOCK, *_STATE)
 
     def __init__(self) -> None:
         self.found: dict[str, Settlement] = {}
@@ -69,6 +69,11 @@ class Settlements:
         if e.kind == kinds.DRAFTED:
             made = Settlement(id=e.subject, state="drafted", posted=None, by=e.by, **e.body)
             self.found[e.subject] = made._replace(entries=(e.seq, 0))
+            return
+        if e.kind == kinds.CLOCK:
+            # Windows that began ahead of time begin now.
+            for sid, one in self.found.items():
+                self.found[sid] = one._replace(posted=one.posted and min(one.posted, e.at))
             return
         old = self.found[e.subject]
         if e.kind == kinds.APPROVED:

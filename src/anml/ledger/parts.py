@@ -40,13 +40,15 @@ class Member(NamedTuple):
 class Staff:
     """Who may act, and what the ledger said of itself when it was made."""
 
-    KINDS = (kinds.CREATED, kinds.STAFF_ADDED, kinds.STAFF_REMOVED)
+    KINDS = (kinds.CREATED, kinds.STAFF_ADDED, kinds.STAFF_REMOVED, kinds.STAFF_RENEWED)
 
     def __init__(self) -> None:
-        self.origin, self.public, self.appeals = "", b"", ""
+        self.origin, self.public, self.recovery, self.appeals = "", b"", b"", ""
         self.single_person = False
         self.payee_wait_days = 0
         self.members: dict[str, Member] = {}
+        # Keys that people had before they were renewed: nobody gets them again.
+        self.former: set[bytes] = set()
 
     def fold(self, e: Event) -> None:
         """Take in one entry."""
@@ -54,11 +56,16 @@ class Staff:
             self.origin, self.single_person = e.body["origin"], e.body["single_person"]
             self.public, self.appeals = keys.parse_public(e.body["public"]), e.body["appeals"]
             self.payee_wait_days = e.body["payee_wait_days"]
+            self.recovery = keys.parse_public(e.body["recovery"]) if e.body.get("recovery") else b""
             founder = keys.parse_public(e.body["founder_key"])
             self.members[e.body["founder"]] = Member(e.body["founder"], founder, frozenset(kinds.ROLES), e.at)
         elif e.kind == kinds.STAFF_ADDED:
             public = keys.parse_public(e.body["public"])
             self.members[e.subject] = Member(e.subject, public, frozenset(e.body["roles"]), e.at)
+        elif e.kind == kinds.STAFF_RENEWED:
+            self.former.add(self.members[e.subject].public)
+            public = keys.parse_public(e.body["public"])
+            self.members[e.subject] = self.members[e.subject]._replace(public=public)
         else:
             self.members[e.subject] = self.members[e.subject]._replace(until=e.at)
 
@@ -66,6 +73,16 @@ class Staff:
     def active(self) -> list[Member]:
         """Those who may act now."""
         return [member for member in self.members.values() if member.until is None]
+
+    def is_taken(self, public: bytes) -> bool:
+        """Whether a key is, or was, somebody's, the log's or the one for recovery."""
+        taken = {
+            self.public,
+            self.recovery,
+            *self.former,
+            *(member.public for member in self.members.values()),
+        }
+        return public in taken
 
     def member(self, name: str) -> Member:
         """Somebody by their identifier; an error unless they may act."""
@@ -81,7 +98,7 @@ class Staff:
 class People:
     """Who is on record, who was merged into whom, who was erased, and who reviews with standing."""
 
-    KINDS = (kinds.REGISTERED, kinds.MERGED, kinds.ERASED, kinds.NAMED)
+    KINDS = (kinds.REGISTERED, kinds.MERGED, kinds.ERASED, kinds.NAMED, kinds.CLOCK)
 
     def __init__(self) -> None:
         self.since: dict[str, str] = {}
@@ -97,6 +114,8 @@ class People:
             self.merged[e.subject] = e.body["into"]
         elif e.kind == kinds.ERASED:
             self.erased |= {e.subject, *e.body["also"]}
+        elif e.kind == kinds.CLOCK:
+            self.since = {pid: min(at, e.at) for pid, at in self.since.items()}
         else:
             (self.reviewers.add if e.body["on"] else self.reviewers.discard)(e.subject)
 
@@ -150,7 +169,7 @@ class Proposals:
                 e.seq, body["step"], e.subject, body["body"], e.settlement, e.by, e.at, body["paper"],
                 body["sealed"],
             )  # fmt: skip
-        elif body["proposal"]:
+        elif body.get("proposal"):
             state = "dropped" if e.kind == kinds.DROPPED else "confirmed"
             self.made[body["proposal"]] = self.made[body["proposal"]]._replace(state=state)
 
@@ -170,7 +189,7 @@ class Payees:
     Where somebody was merged into somebody else, their money is paid under other details: these are new too.
     """
 
-    KINDS = (kinds.PAYEE_SET, kinds.MERGED)
+    KINDS = (kinds.PAYEE_SET, kinds.MERGED, kinds.CLOCK)
 
     def __init__(self) -> None:
         self.changed: dict[str, str] = {}
@@ -180,6 +199,9 @@ class Payees:
         """Take in one entry."""
         if e.kind == kinds.MERGED:
             self.changed[e.body["into"]] = e.at
+        elif e.kind == kinds.CLOCK:
+            # Waits that began ahead of time begin now.
+            self.changed = {pid: min(at, e.at) for pid, at in self.changed.items()}
         else:
             self.changed[e.subject], self.paper[e.subject] = e.at, e.body["digest"]
 

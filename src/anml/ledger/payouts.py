@@ -12,17 +12,16 @@ from anml.ledger.log import Event
 from anml.ledger.money_parts import Batch, Payment, Payouts
 from anml.ledger.parts import Payees
 from anml.ledger.state import loaded
-from anml.ledger.sums import balances
 from anml.ledger.times import seconds, shown_date
 from anml.ledger.writer import Writer
 
 __all__ = ["Batch", "Payment", "batches", "close", "create", "due", "get", "waits"]
 
 
-def due(connection: sa.Connection, currency: str, threshold: int = 0) -> dict[str, int]:
+def due(tx: Writer, currency: str, threshold: int = 0) -> dict[str, int]:
     """What could be paid now: the part of each payable that a bank can move, from the threshold on."""
     check_currency(currency)
-    payable = balances(connection, "payable:", currency)
+    payable = tx.verified("paid from").state.balances.of_kind("payable:", currency)
     floored = {pid: floor_minor(amount, currency) for pid, amount in sorted(payable.items())}
     return {pid: amount for pid, amount in floored.items() if amount and amount >= threshold}
 
@@ -35,15 +34,19 @@ def waits(tx: Writer, pid: str) -> str:
 
 
 def create(
-    tx: Writer, batch: str, currency: str, by: str | None, threshold: int, papers: Mapping[str, people.Paper]
-) -> Event:
-    """Send what is due to those in `papers`, which say what their bank details are; the same batch is one."""
+    tx: Writer, batch: str, currency: str, by: str | None, threshold: int, papers: Mapping[str, people.Paper],
+    amounts: Mapping[str, int] | None = None,
+) -> Event:  # fmt: skip
+    """Send what is due to those in `papers`, which say what their bank details are; the same batch is one.
+
+    With `amounts` these were sent already, and are put on record.
+    """
+    tx.verified("paid from")
     who = tx.who(by)
     body = {"currency": check_currency(currency), "threshold": threshold}
     if repeated := tx.repeated(kinds.BATCHED, f"payout/{batch}", batch, body, who):
         return repeated
-    tx.state.balances.of_kind("payable:", currency)
-    for pid, amount in due(tx.connection, currency, threshold).items():
+    for pid, amount in (due(tx, currency, threshold) if amounts is None else amounts).items():
         if pid in papers:
             sent = {"batch": batch, "amount": amount, **papers[pid]._asdict()}
             tx.append(kinds.SENT, f"payout/{batch}/{pid}/{currency}", pid, sent)
@@ -52,6 +55,7 @@ def create(
 
 def close(tx: Writer, batch: str, pids: Collection[str], by: str | None, *, paid: bool) -> list[Event]:
     """Confirm payments, or record that they came back; each payment is closed once."""
+    tx.verified("closed in")
     found = tx.state.part(Payouts).get(batch)
     payments = {payment.pid: payment for payment in found.payments}
     kind = kinds.PAID if paid else kinds.FAILED

@@ -15,9 +15,11 @@ from anml.core.canonical import canonical, sha256
 from anml.core.errors import ConflictError, InputError, IntegrityError
 from anml.ledger import kinds
 from anml.ledger.engine import scrub
+from anml.ledger.holdings import alias_digest, record_digest
 from anml.ledger.keys import KeyRing, seal, unseal
 from anml.ledger.log import Event, decode
 from anml.ledger.parts import People
+from anml.ledger.reading import Reading
 from anml.ledger.schema import ERASABLE, alias, event, person, person_document, person_key
 from anml.ledger.state import loaded
 from anml.ledger.store import Ledger
@@ -34,21 +36,11 @@ class Paper(NamedTuple):
     sealed: str = ""
 
 
-def record_digest(pid: str, wrapped: bytes, sealed: bytes) -> str:
-    """What the log holds of a profile: ciphertext is salted by its nonce, so the hash tells nothing."""
-    return sha256(b"record\x00" + pid.encode() + wrapped + sealed)
-
-
-def alias_digest(handle: str, pid: str, salt: str) -> str:
-    """What the log holds of an account name."""
-    return sha256(f"alias\x00{handle}\x00{pid}\x00{salt}".encode())
-
-
 def register(tx: Writer, ledger: Ledger, source: str, accounts: Iterable[str]) -> dict[str, str]:
     """The identifiers of these accounts of `source`, new ones made where needed."""
     names = sorted(set(accounts))
     handles = {name: ledger.ring.handle(ACCOUNT, f"{source}\x00{name}") for name in names}
-    known = _known(tx.connection, list(handles.values()))
+    known = _owners(tx, list(handles.values()))
     rows: dict[sa.Table, list[dict[str, Any]]] = {person_key: [], person: [], alias: []}
     found: dict[str, str] = {}
     for name in names:
@@ -70,13 +62,20 @@ def register(tx: Writer, ledger: Ledger, source: str, accounts: Iterable[str]) -
     for table, values in rows.items():
         if values:
             tx.connection.execute(sa.insert(table), values)
+    for row in rows[alias]:
+        _note(tx, row["handle"], row["pid"])
     people = tx.state.people
     return {name: people.resolve(pid) for name, pid in found.items()}
 
 
-def lookup(connection: sa.Connection, ring: KeyRing, source: str, name: str) -> str | None:
+def lookup(where: sa.Connection | Writer, ring: KeyRing, source: str, name: str) -> str | None:
     """The identifier of one account, None where it is not known."""
-    return lookup_all(connection, ring, source, [name]).get(name)
+    handle = ring.handle(ACCOUNT, f"{source}\x00{name}")
+    if isinstance(where, Writer):
+        known, people = _owners(where, [handle]), where.state.people
+    else:
+        known, people = _known(where, [handle]), loaded(People, where)
+    return people.resolve(known[handle]) if handle in known else None
 
 
 def lookup_all(connection: sa.Connection, ring: KeyRing, source: str, names: Iterable[str]) -> dict[str, str]:
@@ -106,25 +105,36 @@ def check_known(connection: sa.Connection, pid: str) -> set[str]:
     return found
 
 
-def profile(connection: sa.Connection, ring: KeyRing, pid: str) -> dict[str, Any]:
+def profile(where: sa.Connection | Writer, ring: KeyRing, pid: str) -> dict[str, Any]:
     """The personal data of a contributor; empty after erasure."""
-    row = connection.execute(sa.select(person.c.sealed).where(person.c.pid == pid)).first()
-    if row is None:
-        return {}
-    found: dict[str, Any] = json.loads(unseal(_own_key(connection, ring, pid), row.sealed, f"person/{pid}"))
-    return found
+    return profiles(where, ring, [pid]).get(pid, {})
 
 
-def profiles(connection: sa.Connection, ring: KeyRing) -> dict[str, dict[str, Any]]:
-    """The personal data of everybody."""
+def profiles(
+    where: sa.Connection | Reading | Writer, ring: KeyRing, pids: Iterable[str] | None = None
+) -> dict[str, dict[str, Any]]:
+    """The personal data of these contributors, or of everybody.
+
+    Of a ledger that was verified they are those that were read then, whatever the database says now.
+    """
+    if isinstance(where, Writer):
+        where = where.connection if where.reading is None else where.reading
+    if isinstance(where, Reading):
+        known = where.held.profiles
+        wanted = known if pids is None else set(pids) & known.keys()
+        return {pid: _open(ring, pid, *known[pid]) for pid in wanted}
     query = sa.select(person.c.pid, person.c.sealed, person_key.c.wrapped)
-    rows = connection.execute(query.join(person_key, person_key.c.pid == person.c.pid)).all()
-    return {
-        row.pid: json.loads(
-            unseal(unseal(ring.master, row.wrapped, f"key/{row.pid}"), row.sealed, f"person/{row.pid}")
-        )
-        for row in rows
-    }
+    query = query.join(person_key, person_key.c.pid == person.c.pid)
+    if pids is not None:
+        query = query.where(person.c.pid.in_(list(pids)))
+    return {row.pid: _open(ring, row.pid, row.wrapped, row.sealed) for row in where.execute(query).all()}
+
+
+def _open(ring: KeyRing, pid: str, wrapped: bytes, sealed: bytes) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(
+        unseal(unseal(ring.master, wrapped, f"key/{pid}"), sealed, f"person/{pid}")
+    )
+    return found
 
 
 def store_profile(tx: Writer, ledger: Ledger, pid: str, values: dict[str, Any]) -> str:
@@ -133,6 +143,8 @@ def store_profile(tx: Writer, ledger: Ledger, pid: str, values: dict[str, Any]) 
     key = _own_key(tx.connection, ledger.ring, pid)
     sealed = seal(key, canonical(values), f"person/{pid}", ledger.entropy)
     tx.connection.execute(sa.update(person).where(person.c.pid == pid).values(sealed=sealed))
+    if tx.reading is not None:
+        tx.reading.held.profiles[pid] = (wrapped or b"", sealed)
     return record_digest(pid, wrapped or b"", sealed)
 
 
@@ -140,13 +152,14 @@ def add_alias(tx: Writer, ledger: Ledger, namespace: str, value: str, pid: str) 
     """Let a name lead to a contributor; returns what the log is to hold of it."""
     handle, salt = ledger.ring.handle(namespace, value), ledger.entropy(16).hex()
     tx.connection.execute(sa.insert(alias).values(handle=handle, pid=pid, salt=salt))
+    _note(tx, handle, pid)
     return alias_digest(handle, pid, salt)
 
 
 def change_email(tx: Writer, ledger: Ledger, pid: str, email: str, by: str | None) -> Event:
     """Change the address people are written to; nothing is paid to it, so one person may."""
     tx.state.people.require(pid)
-    values = profile(tx.connection, ledger.ring, pid) | {"email": email}
+    values = profile(tx, ledger.ring, pid) | {"email": email}
     record = store_profile(tx, ledger, pid, values)
     return tx.append(
         kinds.CHANGED, f"contributor/{pid}/{tx.next_seq}", pid, {"record": record}, by=tx.who(by)
@@ -156,7 +169,7 @@ def change_email(tx: Writer, ledger: Ledger, pid: str, email: str, by: str | Non
 def owner_of_account(tx: Writer, ledger: Ledger, iban: str) -> str | None:
     """Whose bank account this is; None where it is nobody's."""
     handle = ledger.ring.handle(PAYEE, iban)
-    return _known(tx.connection, [handle]).get(handle)
+    return _owners(tx, [handle]).get(handle)
 
 
 def attach(tx: Writer, ledger: Ledger, pid: str, data: bytes) -> Paper:
@@ -212,16 +225,39 @@ def erase(ledger: Ledger, pid: str, reason: str, by: str | None = None) -> list[
     """
 
     def work(tx: Writer) -> None:
-        people = tx.state.people
+        people = tx.verified("erased in").state.people
         people.require(pid)
         whole, everybody = people.resolve(pid), people.same(pid)
         body = {"reason": reason, "also": [one for one in everybody if one != whole]}
         tx.append(kinds.ERASED, f"erase/{whole}", whole, body, by=tx.who(by))
-        for table in ERASABLE:
-            tx.connection.execute(sa.delete(table).where(table.c.pid.in_(everybody)))
+        delete(tx, pid)
 
     ledger.write(work)
+    return scrubbed(ledger)
+
+
+def scrubbed(ledger: Ledger) -> list[str]:
+    """Remove what was erased from the files themselves; returns what could not be reached."""
     return scrub(ledger.engine, ERASABLE)
+
+
+def delete(tx: Writer, pid: str) -> None:
+    """Delete the rows of a whole person; the log says why, in the same transaction."""
+    for table in ERASABLE:
+        tx.connection.execute(sa.delete(table).where(table.c.pid.in_(tx.state.people.same(pid))))
+
+
+def _note(tx: Writer, handle: str, pid: str) -> None:
+    if tx.reading is not None:
+        tx.reading.held.owners[handle] = pid
+
+
+def _owners(tx: Writer, handles: list[str]) -> dict[str, str]:
+    """Whose names these are, as the ledger was verified where it was."""
+    if tx.reading is None:
+        return _known(tx.connection, handles)
+    known = tx.reading.held.owners
+    return {handle: known[handle] for handle in handles if handle in known}
 
 
 def _known(connection: sa.Connection, handles: list[str]) -> dict[str, str]:

@@ -28,6 +28,8 @@ def _sent(state: "State", e: Event) -> list[Posting]:
     # The profile can be changed by whoever holds the keys; what two people signed cannot.
     if e.body["paper"] != state.part(Payees).paper.get(pid, ""):
         raise IntegrityError(f"it does not pay {pid} under the bank details that two people agreed on")
+    if state.strict and not e.body["paper"]:
+        raise ConflictError(f"two people have agreed on no name or bank details to pay {pid} under")
     changed = state.part(Payees).changed.get(pid)
     free = seconds(changed) + state.staff.payee_wait_days * DAY if changed else 0.0
     if seconds(e.at) < free:

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 from anml.core.checks import one_of
 from anml.core.errors import ConflictError, InputError, IntegrityError
-from anml.core.identifiers import place_id
+from anml.core.identifiers import domain_id, place_id
+from anml.core.money import floor_minor
 from anml.core.settle import UNIT
 from anml.core.signals.policy import KINDS as EVIDENCE_KINDS
 from anml.core.signals.policy import VOUCHED
@@ -68,14 +69,31 @@ def _erased(state: "State", e: Event) -> list[Posting]:
     whole = people.same(e.subject)
     if people.resolve(e.subject) != e.subject or e.body["also"] != [p for p in whole if p != e.subject]:
         raise IntegrityError("an erasure is of a whole person, with all that was merged into them")
+    if e.body.get("proposal") or (state.strict and open_money(state, e.subject)):
+        confirmed(state, e)
     return []
+
+
+def open_money(state: "State", pid: str) -> dict[str, int]:
+    """Micro-units, held or payable, that a person would lose by an erasure; not what no bank can move."""
+    found: dict[str, int] = {}
+    for one in state.people.same(pid):
+        for account, currency, sid in state.balances.accounts(f"held:{one}", f"payable:{one}"):
+            found[currency] = found.get(currency, 0) + state.balances.get(account, currency, sid)
+    return {currency: amount for currency, amount in found.items() if floor_minor(max(amount, 0), currency)}
 
 
 def _contribution(state: "State", e: Event) -> list[Posting]:
     state.people.require(e.subject)
+    _check_domain(state, e.body["domain"])
     if place_id(e.body["source"]) != e.body["source"] or e.body["rows"] < 1:
         raise IntegrityError("a contribution has a place and rows")
     return []
+
+
+def _check_domain(state: "State", domain: str) -> None:
+    if state.strict and domain_id(domain) != domain:
+        raise InputError(f"{domain!r} is not how a domain is spelt")
 
 
 def _evidence(state: "State", e: Event) -> list[Posting]:
@@ -110,6 +128,7 @@ def _scored(state: "State", e: Event) -> list[Posting]:
     body, items = e.body, e.body["items"]
     state.people.require(e.subject)
     one_of("reputation source", body["source"], SOURCES)
+    _check_domain(state, body["domain"])
     moment(body["at"])
     if not 0 <= body["quality"] <= UNIT or not 1 <= body["rows"] <= body["of"]:
         raise InputError(f"a score has a quality of 0..{UNIT} and rows, got {body['quality']}")

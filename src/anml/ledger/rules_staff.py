@@ -1,24 +1,28 @@
 """Rules of who acts: staff, keys that vouch, and steps that need two people."""
 
+import base64
 from typing import TYPE_CHECKING
 
-from anml.core.canonical import sha256
+from anml.core.canonical import canonical, sha256
 from anml.core.checks import one_of
 from anml.core.curve import is_sound_key
 from anml.core.errors import ConflictError, InputError, IntegrityError
 from anml.core.identifiers import owner_id, staff_id
 from anml.core.signals.policy import KINDS as EVIDENCE_KINDS
+from anml.core.signals.track_record import DAY
 from anml.ledger import keys, kinds
 from anml.ledger.log import Event, Posting
 from anml.ledger.parts import Keys, Proposals
-from anml.ledger.times import moment, stamp
+from anml.ledger.times import moment, seconds, stamp
 
 if TYPE_CHECKING:
     from anml.ledger.state import State
 
 # What a second person's step adds to what was proposed.
-_ADDED = ("proposal", "record", "account", "payee")
+_ADDED = ("proposal", "record", "account", "payee", "recovery")
 LONGEST_WAIT = 365
+# What nobody confirmed in this time is asked for again: who reads it then may know nothing of it.
+LAPSES_DAYS = 60
 
 
 def second_person(state: "State", first: str, e: Event, said: str) -> None:
@@ -35,13 +39,15 @@ def second_person(state: "State", first: str, e: Event, said: str) -> None:
 
 def confirmed(state: "State", e: Event) -> None:
     """An error unless somebody else proposed exactly this."""
-    number = e.body["proposal"]
+    number = e.body.get("proposal")
     if not number:
         raise ConflictError("this step needs two people: one proposes it and another confirms it")
     found = state.part(Proposals).open(number)
     same = (found.step, found.subject, found.settlement) == (e.kind, e.subject, e.settlement)
     if not same or any(e.body.get(name) != value for name, value in found.body.items()):
         raise IntegrityError(f"it is not what proposal {number} says")
+    if state.strict and seconds(e.at) > seconds(found.at) + LAPSES_DAYS * DAY:
+        raise ConflictError(f"proposal {number} is of {found.at[:10]} and has lapsed; propose it again")
     second_person(state, found.by, e, "proposed this; a second person must confirm it")
 
 
@@ -53,6 +59,10 @@ def _created(state: "State", e: Event) -> list[Posting]:
     sound_key(body["public"])
     if body["founder_key"] == body["public"]:
         raise IntegrityError("the founder's key is the log's")
+    if body.get("recovery"):
+        sound_key(body["recovery"])
+        if body["recovery"] in (body["founder_key"], body["public"]):
+            raise IntegrityError("the key for recovery is the founder's or the log's")
     if not 0 <= body["payee_wait_days"] <= LONGEST_WAIT:
         raise InputError(f"new bank details wait 0 to {LONGEST_WAIT} days, got {body['payee_wait_days']}")
     return []
@@ -64,11 +74,7 @@ def _staff_added(state: "State", e: Event) -> list[Posting]:
         raise IntegrityError(f"{e.subject!r} is not how a staff identifier is spelt")
     if e.subject in staff.members:
         raise ConflictError(f"there is, or was, a member of staff {e.subject!r}; choose another identifier")
-    public = sound_key(e.body["public"])
-    if public == staff.public or any(public == member.public for member in staff.members.values()):
-        raise ConflictError("this key belongs to somebody else already; each person has a key of their own")
-    if sha256(public)[:16] in state.part(Keys).known:
-        raise ConflictError("this key vouches for contributors already; a member of staff needs another one")
+    _check_own(state, sound_key(e.body["public"]))
     if not e.body["roles"]:
         raise InputError(f"give a role: {', '.join(kinds.ROLES)}")
     for role in e.body["roles"]:
@@ -78,6 +84,45 @@ def _staff_added(state: "State", e: Event) -> list[Posting]:
     # The founder brings in the second person alone: there is nobody else to ask.
     if e.body["proposal"] or len(staff.members) > 1:
         confirmed(state, e)
+    return []
+
+
+def _check_own(state: "State", public: bytes) -> None:
+    """A key that can be somebody's: nobody else has or had it."""
+    if state.staff.is_taken(public):
+        raise ConflictError("this key belongs to somebody else already; each person has a key of their own")
+    if sha256(public)[:16] in state.part(Keys).known:
+        raise ConflictError("this key vouches for contributors already; a member of staff needs another one")
+
+
+def recovery_bytes(origin: str, name: str, public: str, prev: str) -> bytes:
+    """What the recovery key signs: whose key is replaced, by which, and at which place of the log."""
+    return b"anml-recovery/1\n" + canonical({"ledger": origin, "name": name, "public": public, "prev": prev})
+
+
+def _staff_renewed(state: "State", e: Event) -> list[Posting]:
+    staff, body = state.staff, e.body
+    staff.member(e.subject)
+    _check_own(state, sound_key(body["public"]))
+    if not body["recovery"]:
+        confirmed(state, e)
+        return []
+    if body["proposal"] or not staff.recovery:
+        raise ConflictError("this ledger has no recovery key; two people renew the key of a third")
+    try:
+        raw = base64.b64decode(body["recovery"], validate=True)
+    except ValueError:
+        raw = b""
+    if not keys.verify(staff.recovery, raw, recovery_bytes(staff.origin, e.subject, body["public"], e.prev)):
+        raise IntegrityError("the recovery key did not sign it")
+    return []
+
+
+def _clock(state: "State", e: Event) -> list[Posting]:
+    began = min((member.since for member in state.staff.members.values()), default="")
+    if not min(began, state.at) <= e.at < state.at:
+        raise ConflictError(f"the last entry is dated {state.at[:19]}Z, which is not ahead of {e.at[:19]}Z")
+    confirmed(state, e)
     return []
 
 
@@ -110,7 +155,7 @@ def _key_trusted(state: "State", e: Event) -> list[Posting]:
         raise ConflictError(f"the key {e.subject} is registered for {known.owner!r}")
     if owner_id(body["owner"]) != body["owner"]:
         raise IntegrityError(f"{body['owner']!r} is not how an owner is spelt")
-    if public == state.staff.public or any(public == m.public for m in state.staff.members.values()):
+    if state.staff.is_taken(public):
         raise ConflictError("this key signs for a member of staff or for the log; vouching needs its own")
     for name in body["may"]:
         one_of("right of a key", name, EVIDENCE_KINDS)
@@ -155,6 +200,8 @@ STAFF_RULES = {
     kinds.CREATED: _created,
     kinds.STAFF_ADDED: _staff_added,
     kinds.STAFF_REMOVED: _staff_removed,
+    kinds.STAFF_RENEWED: _staff_renewed,
+    kinds.CLOCK: _clock,
     kinds.KEY_TRUSTED: _key_trusted,
     kinds.KEY_REVOKED: _key_revoked,
     kinds.PROPOSED: _proposed,

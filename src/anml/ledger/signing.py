@@ -9,9 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
 from anml.core.errors import InputError, IntegrityError
 from anml.core.identifiers import staff_id
 from anml.ledger import keys
+from anml.ledger.parts import Staff
 
 FOLDER = "staff"
 
@@ -30,24 +33,34 @@ def signature(signer: Signer, message: bytes) -> str:
 
 @dataclass
 class Signers:
-    """Where keys of people are looked for: `file` where one was named, `folder`, then the agent.
+    """Where keys of people are looked for: `file` where one was named, `folders`, then the agent.
 
     `name` is who acts where nobody is named.
     """
 
-    folder: Path | None = None
+    folders: tuple[Path, ...] = ()
     file: Path | None = None
     name: str | None = None
+    password: keys.Password = keys.from_environment
     _known: dict[bytes, Signer] = field(default_factory=dict)
 
-    def acting(self) -> str:
-        """Who acts where nobody is named: by ANML_BY, or whose key alone is at hand."""
+    def acting(self, staff: Staff) -> str:
+        """Who acts where nobody is named: by ANML_BY, or whose key alone is at hand of all of the staff."""
         if self.name or os.environ.get("ANML_BY"):
             return staff_id(self.name or os.environ["ANML_BY"])
-        mine = sorted(self.folder.glob("*.pem")) if self.folder and self.folder.is_dir() else []
-        if len(mine) != 1:
-            raise InputError("say who you are with --by: a staff identifier")
-        return staff_id(mine[0].stem)
+        could = sorted(member.name for member in staff.active if self._has(member.name, member.public))
+        if len(could) != 1:
+            named = f": the keys of {' and '.join(could)} are at hand" if could else ""
+            raise InputError(f"say who you are with --by: a staff identifier{named}")
+        return could[0]
+
+    def _has(self, name: str, public: bytes) -> bool:
+        """Whether the key of somebody could sign here."""
+        if any((folder / f"{name}.pem").is_file() for folder in self.folders):
+            return True
+        return (self.file is not None and from_file(self.file, self.password).public == public) or (
+            from_agent(public) is not None
+        )
 
     def find(self, name: str, public: bytes) -> Signer:
         """The key registered for somebody; an error where it is not at hand."""
@@ -56,25 +69,27 @@ class Signers:
         return self._known[public]
 
     def _look(self, name: str, public: bytes) -> Signer:
-        own = self.folder / f"{name}.pem" if self.folder else None
-        for path in (self.file, own):
-            if path is None or (path is own and not path.is_file()):
-                continue
-            found = from_file(path)
+        own = [folder / f"{name}.pem" for folder in self.folders]
+        for path in [self.file] if self.file else [path for path in own if path.is_file()]:
+            found = from_file(path, self.password)
             if found.public != public:
                 raise IntegrityError(f"{path} is not the key that is registered for {name!r}")
             return found
         found_there = from_agent(public)
         if found_there is None:
-            place = f"{own}, " if own else ""
+            place = f"{own[0]}, " if own else ""
             raise InputError(f"the key of {name!r} is not at hand: not in {place}--sign FILE or an SSH agent")
         return found_there
 
 
-def from_file(path: Path) -> Signer:
-    """A key in a PEM file."""
-    key = keys.read_private(path)
+def from_key(key: Ed25519PrivateKey) -> Signer:
+    """A key that is in memory."""
     return Signer(keys.public_bytes(key.public_key()), key.sign)
+
+
+def from_file(path: Path, password: keys.Password = keys.from_environment) -> Signer:
+    """A key in a file; `password` is asked for its password where it has one."""
+    return from_key(keys.read_private(path, password))
 
 
 # SSH agent protocol: request and answer numbers.

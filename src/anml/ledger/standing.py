@@ -4,18 +4,14 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-import sqlalchemy as sa
-
 from anml.core.canonical import sha256
-from anml.core.settle import UNIT
 from anml.core.signals.policy import Evidence, Policy, Verdict
 from anml.core.signals.standing import Standing
 from anml.core.signals.track_record import DAY, Scored, Track, TrackRule, replay, with_floor
 from anml.ledger import evidence, kinds, trust
-from anml.ledger.kinds import CREDITED
-from anml.ledger.log import events
 from anml.ledger.parts import People
-from anml.ledger.state import loaded
+from anml.ledger.records import ScoreLog, SettledLog
+from anml.ledger.state import Where, loaded
 from anml.ledger.times import seconds
 from anml.ledger.writer import Writer
 
@@ -56,38 +52,29 @@ def add_scores(tx: Writer, scores: Iterable[Score]) -> int:
     return len(made)
 
 
-def scores(connection: sa.Connection) -> dict[tuple[str, str], list[Scored]]:
+def scores(where: Where) -> dict[tuple[str, str], list[Scored]]:
     """All scored work by contributor and domain."""
-    people = loaded(People, connection)
+    people = loaded(People, where)
     found: dict[tuple[str, str], list[Scored]] = defaultdict(list)
-    for e in events(connection, [kinds.SCORED]):
-        body = e.body
-        found[people.resolve(e.subject), body["domain"]].append(
-            Scored(
-                seconds(body["at"]),
-                body["quality"] / UNIT,
-                body["source"],
-                body["batch"],
-                body["rows"] / body["of"],
-            )
-        )
+    for pid, domain, scored in loaded(ScoreLog, where).found:
+        found[people.resolve(pid), domain].append(scored)
     return found
 
 
-def peers(connection: sa.Connection, at: str, policy: Policy | None = None) -> tuple[set[str], set[str]]:
+def peers(where: Where, at: str, policy: Policy | None = None) -> tuple[set[str], set[str]]:
     """Whose reviews count, and whose agreement does too: also of those whose gold answers were right."""
     rule = (policy or Policy()).trust
-    trusted = trust.roots(connection, rule)
-    reviewers = set(trust.with_standing(evidence.raw(connection), seconds(at), trusted))
+    trusted = trust.roots(where, rule)
+    reviewers = set(trust.with_standing(evidence.raw(where), seconds(at), trusted))
     gold: dict[str, list[float]] = defaultdict(list)
-    for (pid, _), own in scores(connection).items():
+    for (pid, _), own in scores(where).items():
         gold[pid] += [e.quality for e in own if e.source == "gold"]
     good = {pid for pid, each in gold.items() if each and sum(each) / len(each) > GOOD_GOLD}
     return reviewers, reviewers | good
 
 
 def standings(
-    connection: sa.Connection,
+    where: Where,
     at: str,
     domain: str = "default",
     policy: Policy | None = None,
@@ -96,15 +83,15 @@ def standings(
 ) -> dict[str, Standing]:
     """Every contributor's standing at `at`; contributions settled in `without` do not count as prior."""
     policy, rule = policy or Policy(), rule or TrackRule()
-    people, now = loaded(People, connection), seconds(at)
-    scored = scores(connection)
-    vouched = evidence.of(connection, at=now, rule=policy.trust)
-    endorsed = trust.endorsed(vouched, now, policy.trust, trust.roots(connection, policy.trust))
+    people, now = loaded(People, where), seconds(at)
+    scored = scores(where)
+    vouched = evidence.of(where, at=now, rule=policy.trust)
+    endorsed = trust.endorsed(vouched, now, policy.trust, trust.roots(where, policy.trust))
     since: dict[str, str] = {}
     for pid, start in people.since.items():
         whole = people.resolve(pid)
         since[whole] = min(since.get(whole, start), start)
-    prior = _prior(connection, people, without)
+    prior = _prior(where, people, without)
     return {
         pid: _standing(
             pid,
@@ -119,12 +106,13 @@ def standings(
     }
 
 
-def _prior(connection: sa.Connection, people: People, without: str) -> dict[str, int]:
+def _prior(where: Where, people: People, without: str) -> dict[str, int]:
     """Contributions that were settled; ten rows that nobody could use are no record: only kept ones count."""
     prior: dict[str, int] = defaultdict(int)
-    void = {without} | {e.subject for e in events(connection, [kinds.REVERSED_ALL])}
-    for e in events(connection, [CREDITED]):
-        prior[people.resolve(e.subject)] += e.body["counted"] if e.settlement not in void else 0
+    settled = loaded(SettledLog, where)
+    void = {without} | settled.void
+    for pid, sid, counted in settled.counted:
+        prior[people.resolve(pid)] += counted if sid not in void else 0
     return prior
 
 
@@ -146,7 +134,11 @@ def _verdict(policy: Policy, found: list[Evidence], at: float) -> tuple[Verdict,
         for scope, verdict in verdicts.items()
     )
     weak = ("flagged", "self-attested", "concern")
-    verified = any(verdict.level not in weak for verdict in verdicts.values())
+    # A line of a file that anybody can edit ends nobody's hold: a signature does.
+    signed = [record for record in found if record.vouched == "signature"]
+    verified = (
+        any(policy.judge([record], at).level not in weak for record in signed) and whole.level != "flagged"
+    )
     return whole, flagged, verified
 
 

@@ -13,11 +13,13 @@ import sqlalchemy as sa
 from anml.core import manifest
 from anml.core.errors import ConflictError, InputError, IntegrityError
 from anml.core.identifiers import staff_id
+from anml.core.merkle import Tree
 from anml.core.money import LARGEST
 from anml.ledger import keys, kinds
 from anml.ledger.log import Event, Posting, check_balanced, decode, signed_bytes
 from anml.ledger.money_parts import Disputes, Payouts, Settlement, Settlements, read_manifest
 from anml.ledger.parts import Keys, Member, Part, Payees, People, Proposals, Staff
+from anml.ledger.records import RECORDS
 from anml.ledger.schema import event
 from anml.ledger.sums import Balances, Credits, Judged, account_of
 from anml.ledger.times import moment, stamp
@@ -63,12 +65,14 @@ class State:
         self.at = ""
         self.open: list[Event] = []
         self.owed: Owed | None = None
+        # Whether signatures name what they cover, as all do from the first that does.
+        self.strict = False
         # Working credits out takes long; the hash of a manifest says all of it, so they are kept by that.
         self._worked_out: tuple[str, dict[str, tuple[int, dict[str, Any]]]] = ("", {})
         self._follow(self.credits)
         self._follow(self.judged)
         if connect is None:
-            for part in _SMALL:
+            for part in (*_SMALL, *RECORDS):
                 self.part(part)
 
     def attach(self, documents: Callable[[str], bytes | None], connect: Callable[[], sa.Connection]) -> None:
@@ -126,12 +130,12 @@ class State:
             raise IntegrityError("the first entry, and no other, makes the ledger")
         if e.at != self.at and stamp(moment(e.at)) != e.at:
             raise IntegrityError(f"{e.at!r} is not how a time is spelt")
-        if e.at < self.at:
+        if e.at < self.at and e.kind != kinds.CLOCK:
             raise IntegrityError("it is older than the entry before it")
         if self.owed is not None and e.kind not in kinds.OWED:
             raise IntegrityError(f"the credits of settlement {self.owed.sid} are not complete before it")
         if self.is_covered(e):
-            if e.by or e.sig:
+            if e.by or e.sig or e.first or e.root:
                 raise IntegrityError(f"an entry of kind {e.kind} is not signed by itself")
         else:
             self.signer(e)
@@ -185,6 +189,7 @@ class State:
         """Take in an entry that was checked."""
         if not self.is_covered(e):
             self.open = []
+            self.strict = self.strict or bool(e.first)
         elif e.kind not in kinds.OWED:
             self.open.append(e)
         if e.kind == kinds.APPROVED:
@@ -201,11 +206,19 @@ class State:
         rest = found.pool - sum(amount for amount, _ in credits.values())
         return Owed(found.id, found.currency, dict(credits), rest) if credits or rest else None
 
+    def covering(self, seq: int) -> tuple[int, str]:
+        """What a signature on this entry covers: the first entry, and the root of those before its own."""
+        if not self.open:
+            return seq, ""
+        return self.open[0].seq, Tree([one.hash for one in self.open]).root.hex()
+
     def _check_covered(self, e: Event) -> None:
-        """A signature covers what came before it without one, where it may."""
+        """A signature covers what came before it without one, where it may, and says from where on."""
         for one in self.open:
             if one.kind not in kinds.KINDS[e.kind].covers:
                 raise IntegrityError(f"it does not sign for entry {one.seq}, {one.kind}")
+        if (self.strict or e.first or e.root) and (e.first, e.root) != self.covering(e.seq):
+            raise IntegrityError("who signed it did not sign for just the entries that it covers")
 
     def fold(self, e: Event) -> None:
         """Let all parts follow."""
@@ -237,7 +250,8 @@ class State:
 
 def load(part: Part, connection: sa.Connection) -> None:
     """Let a part follow the log in a database."""
-    if isinstance(part, People):
+    mended = sa.select(event.c.seq).where(event.c.kind == kinds.CLOCK).limit(1)
+    if isinstance(part, People) and connection.scalar(mended) is None:
         # Registrations can be many, and all that is needed of them stands in columns.
         query = sa.select(event.c.subject, event.c.at).where(event.c.kind == kinds.REGISTERED)
         part.since.update((row.subject, row.at) for row in connection.execute(query.order_by(event.c.seq)))
@@ -252,9 +266,15 @@ def load(part: Part, connection: sa.Connection) -> None:
             raise IntegrityError("the log holds what no ledger writes; run `anml ledger verify`") from None
 
 
-def loaded(wanted: type[P], connection: sa.Connection) -> P:
-    """A part as the log in a database leaves it."""
+# Where parts come from: a state that was read and verified, or a database as it answers.
+Where = State | sa.Connection
+
+
+def loaded(wanted: type[P], where: Where) -> P:
+    """A part as the log leaves it."""
+    if isinstance(where, State):
+        return where.part(wanted)
     made: Any = wanted()
-    load(made, connection)
+    load(made, where)
     found: P = made
     return found

@@ -59,7 +59,7 @@ class Ledger:
     new_id: Callable[[], str] = random_id
     signers: Signers = field(default_factory=Signers)
     entropy: Callable[[int], bytes] = os.urandom
-    memory: Memory = field(default_factory=dict, repr=False, compare=False)
+    memory: Memory = field(default_factory=Memory, repr=False, compare=False)
 
     @property
     def ring(self) -> KeyRing:
@@ -73,18 +73,21 @@ class Ledger:
         return transact(self.engine, lambda connection: self._run(connection, work))
 
     def _run(self, connection: sa.Connection, work: Callable[[Writer], T]) -> T:
-        writer = Writer(connection, stamp(self.clock()), self.ring, self.signers, self.memory)
+        writer = self._writer(connection)
         result = work(writer)
         writer.close()
         return result
 
+    def _writer(self, connection: sa.Connection) -> Writer:
+        return Writer(connection, stamp(self.clock()), self.ring, self.signers, self.memory)
+
     def rehearse(self, work: Callable[[Writer], T]) -> T:
         """Run `work` as `write` would, and take all of it back: what would happen, for a dry run."""
         with self.engine.connect() as connection, connection.begin() as transaction:
-            result = self._run(connection, work)
+            writer = self._writer(connection)
+            result = work(writer)
+            writer.close(kept=False)
             transaction.rollback()
-            # What was only rehearsed is no memory of the log.
-            self.memory.clear()
             return result
 
     def carry_out(self, work: Callable[[Writer], T], *, dry_run: bool) -> T:
@@ -121,12 +124,14 @@ class Charter:
 
     `single_person`: one person keeps it, so steps for two are taken by one, and every statement says so.
     `payee_wait_days`: new bank details are paid from then on. `appeals`: to whom contributors write.
+    `recovery`: the public key that, with one of the staff, renews the lost key of another.
     """
 
     founder: str = "founder"
     single_person: bool = False
     payee_wait_days: int = 3
     appeals: str = ""
+    recovery: str = ""
 
 
 def create(
@@ -135,8 +140,13 @@ def create(
     origin: str = "anml-ledger",
     clock: Clock = utc_now,
     charter: Charter | None = None,
+    staff: Path | None = None,
+    password: str = "",
 ) -> Ledger:
-    """Make a new ledger: schema, keys, the first member of staff, and a first entry that says all that."""
+    """Make a new ledger: schema, keys, the first member of staff, and a first entry that says all that.
+
+    `staff` is the folder of the founder's own key, which nobody else needs to read; a new key has `password`.
+    """
     place = ledger_url(url)
     folder = keys_folder(place, keys)
     if folder is None:
@@ -154,7 +164,8 @@ def create(
     engine = connect(place)
     try:
         with refused(place):
-            made = _initialise(engine, place, folder, origin, clock, charter)
+            own = (staff or staff_folder()) / f"{charter.founder}.pem"
+            made = _initialise(engine, place, folder, origin, clock, charter, own, password)
     except BaseException:
         engine.dispose()
         if is_new and path is not None:
@@ -165,24 +176,26 @@ def create(
 
 
 def _initialise(
-    engine: sa.Engine, place: sa.URL, folder: Path, origin: str, clock: Clock, charter: Charter
-) -> Ledger:
+    engine: sa.Engine, place: sa.URL, folder: Path, origin: str, clock: Clock, charter: Charter, own: Path,
+    password: str,
+) -> Ledger:  # fmt: skip
     with engine.begin() as connection:
         if schema.version(connection):
             raise ConflictError(f"there is a ledger at {place.render_as_string()} already")
         ring = create_keys(folder, origin)
-        signers = Signers(staff_folder(folder))
-        own = staff_folder(folder) / f"{charter.founder}.pem"
+        signers = Signers((own.parent,))
+        if password:
+            signers.password = lambda path: password
         own.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         if not own.exists():
-            create_signer(own)
+            create_signer(own, password)
         schema.create_all(connection)
         connection.execute(sa.insert(schema.meta).values(name="origin", value=origin))
         body = {
             "origin": origin,
             "public": public_text(ring.public),
-            "founder_key": public_text(from_file(own).public),
-            **asdict(charter),
+            "founder_key": public_text(from_file(own, signers.password).public),
+            **{name: value for name, value in asdict(charter).items() if value or name != "recovery"},
         }
         writer = Writer(connection, stamp(clock()), ring, signers)
         writer.append(CREATED, CREATED, "", body, by=charter.founder)
@@ -190,9 +203,9 @@ def _initialise(
     return Ledger(engine, ring, clock, signers=signers)
 
 
-def staff_folder(keys: Path) -> Path:
-    """Where keys of staff are looked for: ANML_STAFF_KEYS, or a folder beside the ledger's own keys."""
-    return Path(os.environ.get("ANML_STAFF_KEYS") or keys / FOLDER)
+def staff_folder() -> Path:
+    """Where somebody's own keys lie: ANML_STAFF_KEYS, or a folder of their home."""
+    return Path(os.environ.get("ANML_STAFF_KEYS") or Path.home() / ".config" / "anml" / "staff")
 
 
 def open_ledger(
@@ -201,8 +214,12 @@ def open_ledger(
     clock: Clock = utc_now,
     new_id: Callable[[], str] = random_id,
     sign: Path | None = None,
+    staff: Path | None = None,
 ) -> Ledger:
-    """Open a ledger; `sign` is the key of who acts, where it is not found by their name."""
+    """Open a ledger; `sign` is the key of who acts, where it is not found by name in the folder `staff`.
+
+    Ledgers of earlier versions have keys of people beside their own, where they are looked for last.
+    """
     place = ledger_url(url)
     path = sqlite_path(place)
     if path is not None and not path.is_file():
@@ -220,7 +237,13 @@ def open_ledger(
     except BaseException:
         engine.dispose()
         raise
-    return Ledger(engine, ring, clock, new_id, Signers(folder and staff_folder(folder), sign))
+    return Ledger(
+        engine,
+        ring,
+        clock,
+        new_id,
+        Signers((staff or staff_folder(), *([folder / FOLDER] if folder else [])), sign),
+    )
 
 
 def _checked(engine: sa.Engine, place: sa.URL) -> str:

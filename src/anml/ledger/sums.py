@@ -68,6 +68,22 @@ class Balances:
             if account.startswith(prefix) and tuple(rest) == kind[1:]
         }
 
+    def differs(self, connection: sa.Connection) -> bool:
+        """Whether the table beside the log adds up to something else."""
+        columns = (posting.c.account, posting.c.currency, posting.c.settlement)
+        query = sa.select(*columns, sa.func.sum(posting.c.amount)).group_by(*columns)
+        sums: dict[Account, int] = {}
+        for account, currency, settlement, amount in connection.execute(query):
+            key = account_of(Posting(account, currency, 0), settlement)
+            sums[key] = sums.get(key, 0) + int(amount)
+        return {key: value for key, value in self._known.items() if value} != {
+            key: value for key, value in sums.items() if value
+        }
+
+    def accounts(self, *names: str) -> list[Account]:
+        """These accounts by currency and settlement, as far as they are at hand."""
+        return sorted(key for key in self._known if key[0] in names)
+
     def currencies(self, account: str) -> list[str]:
         """The currencies that an account was ever used in, sorted."""
         if self.connect is None:
@@ -105,6 +121,10 @@ class Credits:
     def preload(self, credits: Iterable[Event]) -> None:
         """Take what was read already."""
         self._facts.update({(e.settlement, e.subject): e.body for e in credits})
+
+    def of(self, sid: str) -> dict[str, dict[str, Any]]:
+        """The facts of all credits of a settlement that are at hand."""
+        return {pid: facts for (s, pid), facts in self._facts.items() if s == sid and facts is not None}
 
     def net(self, sid: str, pid: str) -> int:
         """What a contributor got out of a settlement after returns, corrections and reversals."""

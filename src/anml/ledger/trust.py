@@ -6,12 +6,10 @@ two people named, and whom the policy names. A contributor's own key makes nobod
 
 from collections.abc import Iterable, Mapping
 
-import sqlalchemy as sa
-
 from anml.core.signals.eigentrust import endorsements, reached
 from anml.core.signals.policy import Evidence, TrustRule
 from anml.ledger.parts import Keys, People
-from anml.ledger.state import loaded
+from anml.ledger.state import Where, loaded
 
 # What one says of another's work, and how it counts.
 VOTES = {
@@ -31,10 +29,10 @@ def votes(found: Mapping[str, Iterable[Evidence]], at: float) -> dict[tuple[str,
     return {pair: value for pair, value in sums.items() if value > 0}
 
 
-def roots(connection: sa.Connection, rule: TrustRule) -> tuple[str, ...]:
+def roots(where: Where, rule: TrustRule) -> tuple[str, ...]:
     """Everybody who is trusted beforehand."""
-    people = loaded(People, connection)
-    keys = loaded(Keys, connection).known.values()
+    people = loaded(People, where)
+    keys = loaded(Keys, where).known.values()
     owners = {key.owner for key in keys if not key.compromised and key.owner not in people.since}
     named = {people.resolve(pid) for pid in people.reviewers if pid not in people.erased}
     return tuple(sorted(owners | named | {people.resolve(name) for name in rule.roots}))

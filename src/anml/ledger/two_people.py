@@ -16,7 +16,8 @@ from anml.core.signals.policy import KINDS as EVIDENCE_KINDS
 from anml.ledger import keys, kinds, people
 from anml.ledger.log import Event
 from anml.ledger.parts import Keys, Payees, Proposal, Proposals, TrustedKey
-from anml.ledger.rules_staff import sound_key
+from anml.ledger.rules_staff import recovery_bytes, sound_key
+from anml.ledger.signing import Signer, signature
 from anml.ledger.state import loaded
 from anml.ledger.store import Ledger
 from anml.ledger.times import moment, stamp
@@ -61,7 +62,8 @@ def drop(tx: Writer, number: int, by: str | None) -> Event:
 
 def confirm(tx: Writer, ledger: Ledger, number: int, by: str | None) -> Event:
     """Carry out a proposal as the second person."""
-    found = tx.state.part(Proposals).open(number)
+    mends = tx.state.part(Proposals).open(number).step == kinds.CLOCK
+    found = tx.verified("confirmed in", ahead=mends).state.part(Proposals).open(number)
     who = tx.who(by)
     if who == found.by and not tx.state.staff.single_person:
         raise ConflictError(f"{who!r} proposed this; a second person must confirm it")
@@ -84,7 +86,7 @@ def _paper(tx: Writer, ledger: Ledger, found: Proposal) -> dict[str, Any]:
 def _set_payee(tx: Writer, ledger: Ledger, found: Proposal) -> dict[str, Any]:
     pid, changes = found.subject, _paper(tx, ledger, found)
     tx.state.people.require(pid)
-    old = people.profile(tx.connection, ledger.ring, pid)
+    old = people.profile(tx, ledger.ring, pid)
     claim, iban = "", changes.get("iban")
     if iban and iban != old.get("iban"):
         owner = people.owner_of_account(tx, ledger, iban)
@@ -107,10 +109,10 @@ def _map(tx: Writer, ledger: Ledger, found: Proposal) -> dict[str, Any]:
     pid, said = found.subject, _paper(tx, ledger, found)
     tx.state.people.require(pid)
     source, name = said["source"], said["account"]
-    if people.lookup(tx.connection, ledger.ring, source, name) is not None:
+    if people.lookup(tx, ledger.ring, source, name) is not None:
         raise ConflictError("this account has a record of its own by now; map it again")
     account = people.add_alias(tx, ledger, people.ACCOUNT, f"{source}\x00{name}", pid)
-    old = people.profile(tx.connection, ledger.ring, pid)
+    old = people.profile(tx, ledger.ring, pid)
     accounts = [*old.get("accounts", []), f"{source}:{name}"]
     return {
         "record": people.store_profile(tx, ledger, pid, {**old, "accounts": accounts}),
@@ -118,7 +120,18 @@ def _map(tx: Writer, ledger: Ledger, found: Proposal) -> dict[str, Any]:
     }
 
 
-_CARRY_OUT = {kinds.PAYEE_SET: _set_payee, kinds.MAPPED: _map}
+def _erase(tx: Writer, ledger: Ledger, found: Proposal) -> dict[str, Any]:
+    people.delete(tx, found.subject)
+    return {}
+
+
+def _renew(tx: Writer, ledger: Ledger, found: Proposal) -> dict[str, Any]:
+    return {"recovery": ""}
+
+
+_CARRY_OUT = {
+    kinds.PAYEE_SET: _set_payee, kinds.MAPPED: _map, kinds.ERASED: _erase, kinds.STAFF_RENEWED: _renew,
+}  # fmt: skip
 
 
 def propose_payee(tx: Writer, ledger: Ledger, pid: str, changes: dict[str, str], by: str | None) -> Event:
@@ -144,7 +157,7 @@ def propose_account(
 ) -> Event | None:
     """Propose that an account belongs to a contributor; one that has its own record is merged into it."""
     tx.state.people.require(pid)
-    old = people.lookup(tx.connection, ledger.ring, source, name)
+    old = people.lookup(tx, ledger.ring, source, name)
     into = tx.state.people.resolve(pid)
     if old is None:
         return _propose_sealed(tx, ledger, kinds.MAPPED, into, {"source": source, "account": name}, by)
@@ -164,11 +177,28 @@ def propose_staff(tx: Writer, name: str, public: bytes, roles: list[str], by: st
     sound_key(text)
     body = {"public": text, "roles": sorted({one_of("role", role, kinds.ROLES) for role in roles})}
     if len(tx.state.staff.members) < 2:
+        tx.verified()
         whole = {**body, "proposal": 0}
         return tx.append(kinds.STAFF_ADDED, f"staff/{who}", who, whole, by=tx.who(by))
     if who in tx.state.staff.members:
         raise ConflictError(f"there is, or was, a member of staff {who!r}; choose another identifier")
     return propose(tx, kinds.STAFF_ADDED, who, body, by)
+
+
+def propose_renewal(tx: Writer, name: str, public: bytes, by: str | None) -> Event:
+    """Propose another key for a member of staff, whose old one then signs no more."""
+    text = keys.public_text(public)
+    sound_key(text)
+    return propose(tx, kinds.STAFF_RENEWED, tx.state.staff.member(staff_id(name)).name, {"public": text}, by)
+
+
+def recover(tx: Writer, name: str, public: bytes, recovery: Signer, by: str | None) -> Event:
+    """Another key for a member of staff by one person and the recovery key, where there is no second one."""
+    tx.verified()
+    who, text = staff_id(name), keys.public_text(public)
+    signed = signature(recovery, recovery_bytes(tx.state.staff.origin, who, text, tx.prev))
+    body = {"public": text, "proposal": 0, "recovery": signed}
+    return tx.append(kinds.STAFF_RENEWED, f"staff/{who}/renewed/{tx.next_seq}", who, body, by=tx.who(by))
 
 
 def remove_staff(tx: Writer, name: str, by: str | None, *, compromised: bool = False) -> Event:

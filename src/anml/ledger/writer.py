@@ -1,23 +1,38 @@
 """Appends to the log inside one transaction: checked by the state machine, signed, and sealed at the end."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
 
 from anml.core.canonical import canonical, sha256
-from anml.core.errors import ConflictError
+from anml.core.errors import ConflictError, IntegrityError
 from anml.core.identifiers import staff_id
 from anml.core.merkle import leaf_hash
-from anml.ledger import seal
+from anml.ledger import audit, kinds, seal
 from anml.ledger.keys import KeyRing
-from anml.ledger.log import GENESIS, Event, encode, find, newest, signed_bytes
+from anml.ledger.log import GENESIS, Event, decode, encode, find, newest, signed_bytes
+from anml.ledger.reading import Reading
 from anml.ledger.schema import document, event, posting
 from anml.ledger.signing import Signers, signature
 from anml.ledger.state import State
+from anml.ledger.times import moment, stamp
 
-# What the log means, by the hash of the last entry that it was read up to.
-Memory = dict[bytes, State]
+
+@dataclass
+class Memory:
+    """What was read of a log for the last transaction: by its rules alone, or verified as a whole."""
+
+    head: bytes = b""
+    state: State | None = None
+    reading: Reading | None = None
+
+    def take(self) -> tuple[bytes, State | None, Reading | None]:
+        """All of it, which is then forgotten: a transaction that fails leaves nothing of itself behind."""
+        found = self.head, self.state, self.reading
+        self.head, self.state, self.reading = b"", None, None
+        return found
 
 
 class Writer:
@@ -39,18 +54,59 @@ class Writer:
         # What nobody sealed must not be sealed by the next writer without a look.
         seal.check(connection, ring.public, ring.origin, (seq, hashed))
         self._seq, self._prev = seq, hashed.hex() if seq else GENESIS
+        self._began, self._clock = seq, now
         # A clock that was set back must not make the log run backwards.
         self.now = max(now, at)
-        self._memory = {} if memory is None else memory
-        # What was read for the last transaction still holds where nobody wrote since; taken out, so that
-        # a transaction that fails leaves nothing of itself behind.
-        known = self._memory.pop(hashed, None)
-        self._memory.clear()
-        self.state = known or State(self._document, lambda: self.connection)
-        self.state.attach(self._document, lambda: self.connection)
-        self.state.at = at
+        self._ahead = self.now > stamp(moment(now) + audit.SKEW)
+        self._memory = Memory() if memory is None else memory
+        head, known, self._kept = self._memory.take()
+        self.reading: Reading | None = None
+        # The verified reading of an earlier transaction, where nobody wrote since.
+        self._follows = self._kept if self._kept is not None and self._kept.head == hashed else None
         self._events: list[dict[str, Any]] = []
         self._postings: list[dict[str, Any]] = []
+        if self._follows is not None:
+            self.state, self._follows.connection = self._follows.state, connection
+        else:
+            self.state = known if known is not None and head == hashed else State(self._document, self._fresh)
+            self.state.attach(self._document, self._fresh)
+        self.state.at, self.state.strict = at, True
+        if seq and head != hashed:
+            self._check_end()
+
+    def _fresh(self) -> sa.Connection:
+        return self.connection
+
+    def _check_end(self) -> None:
+        """An error unless the log ends with what somebody who may signed for.
+
+        Whoever writes next would sign on top of it. So an end that only the log's key made is refused; by
+        whoever wrote before, the same was asked of the entries before it.
+        """
+        row = self._connection.execute(sa.select(event.c.entry).order_by(event.c.seq.desc()).limit(1)).one()
+        last = decode(row.entry, leaf_hash(row.entry))
+        by_others = (*kinds.OWED, kinds.STAFF_REMOVED, kinds.STAFF_RENEWED)
+        if last.kind in by_others or last.kind not in kinds.KINDS:
+            self.verified()
+        elif self.state.is_covered(last):
+            raise IntegrityError(f"nobody signed for entry {last.seq}, {last.kind}, the last of the log")
+        else:
+            self.state.check_signature(last)
+
+    def verified(self, what: str = "changed in", *, ahead: bool = False) -> Reading:
+        """Go on from the whole ledger as it was read and verified in this transaction, and from nothing else.
+
+        Asked at the start of every step that decides over money, people or keys. With `ahead` entries may be
+        dated later than it is.
+        """
+        if self.reading is None:
+            now = None if ahead else moment(self._clock)
+            own = self._seq != self._began
+            found = audit.read(self.connection, self._ring.public, now, self._kept, own=own)
+            audit.check(found, what)
+            self.reading, self._follows, self.state = found, found, found.state
+            self.state.strict = True
+        return self.reading
 
     @property
     def connection(self) -> sa.Connection:
@@ -60,7 +116,7 @@ class Writer:
 
     def who(self, by: str | None) -> str:
         """One spelling of who acts; by default whoever acts here."""
-        return staff_id(by) if by is not None else self._signers.acting()
+        return staff_id(by) if by is not None else self._signers.acting(self.state.staff)
 
     def append(
         self,
@@ -72,7 +128,15 @@ class Writer:
         by: str = "",
     ) -> Event:
         """Append one event, with the money it moves; the key must be new (see `repeated`)."""
-        made = Event(self._seq + 1, kind, key, subject, self.now, body, settlement, (), self._prev, b"", by)
+        if kind in kinds.VERIFIED:
+            self.verified(ahead=kind == kinds.CLOCK)
+        self._check_clock(kind, body)
+        # Who mends the clock says what time it is; everybody else never goes back.
+        at = self._clock if kind == kinds.CLOCK else self.now
+        made = Event(self._seq + 1, kind, key, subject, at, body, settlement, (), self._prev, b"", by)
+        if by:
+            first, root = self.state.covering(made.seq)
+            made = made._replace(first=first, root=root)
         made = made._replace(postings=tuple(self.state.check(made)))
         if by:
             member = self.state.signer(made)
@@ -81,9 +145,11 @@ class Writer:
         entry = encode(made)
         made = made._replace(hash=leaf_hash(entry))
         self.state.accept(made)
+        if self._follows is not None:
+            self._follows.took(made)
         self._seq, self._prev = made.seq, made.hash.hex()
         self._events.append(
-            {"seq": made.seq, "kind": kind, "key": key, "subject": subject, "at": self.now, "entry": entry,
+            {"seq": made.seq, "kind": kind, "key": key, "subject": subject, "at": at, "entry": entry,
              "hash": made.hash}
         )  # fmt: skip
         self._postings += [
@@ -91,6 +157,20 @@ class Writer:
             for line, item in enumerate(made.postings)
         ]
         return made
+
+    def _check_clock(self, kind: str, body: dict[str, Any]) -> None:
+        """An error where the log is ahead of this machine's clock, by more than clocks differ."""
+        mends = kind == kinds.CLOCK or (kind == kinds.PROPOSED and body["step"] == kinds.CLOCK)
+        if self._ahead and not mends:
+            raise ConflictError(
+                f"the last entry is dated {self.now[:19]}Z, and here it is {self._clock[:19]}Z; set this "
+                "clock, or where it is right, mend the ledger's with `anml ledger clock`"
+            )
+
+    @property
+    def prev(self) -> str:
+        """The hash of the last entry, which the next one will hold."""
+        return self._prev
 
     @property
     def next_seq(self) -> int:
@@ -105,7 +185,11 @@ class Writer:
 
         `same` picks what of the body has to be equal: a sealed paper differs each time it is sealed.
         """
-        found = find(self.connection, key)
+        if self.reading is None:
+            found = find(self.connection, key)
+        else:
+            self.flush()
+            found = self.reading.find(key)
         if found is None:
             return None
         mine, theirs = canonical(same(body)), canonical(same(found.body))
@@ -142,10 +226,14 @@ class Writer:
             self._connection.execute(sa.insert(posting), self._postings)
             self._postings = []
 
-    def close(self) -> None:
-        """End the transaction's work: everything signed for, written, and its end sealed."""
+    def close(self, *, kept: bool = True) -> None:
+        """End the transaction's work: everything signed for, written, and its end sealed.
+
+        What is not `kept` is no memory of the log; what was only read is.
+        """
         self.state.finish()
         self.flush()
-        if self._prev != GENESIS:
+        if self._prev != GENESIS and (kept or self._seq == self._began):
             seal.put(self._connection, self._ring, self._seq, self._prev)
-            self._memory[bytes.fromhex(self._prev)] = self.state
+            self._memory.head, self._memory.state = bytes.fromhex(self._prev), self.state
+            self._memory.reading = self._follows

@@ -44,6 +44,7 @@ class Rows:
     fold: Ints
     taught: Ints
     groups: Ints | None
+    copies: Ints | None
     training: Training
     seed: int
 
@@ -80,7 +81,7 @@ def rows_of(x: Floats, y: Ints, classes: int, groups: Ints | None, training: Tra
         of_group = np.full(int(groups.max()) + 1, -1, dtype=np.int64)
         of_group[groups[taught]] = fold[taught]
         fold = np.where(fold < 0, of_group[groups], fold)
-    return Rows(x, y, classes, fold, taught, some, training, seed)
+    return Rows(x, y, classes, fold, taught, some, groups, training, seed)
 
 
 def network(

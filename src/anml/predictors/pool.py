@@ -6,7 +6,7 @@ import numpy as np
 from scipy import special
 
 from anml.core.checks import Floats, Ints
-from anml.core.evidence.side import BEFOREHAND
+from anml.core.people.model import SKILL
 
 
 class Pooled(NamedTuple):
@@ -57,7 +57,7 @@ def _likelihood(p: Floats, labels: Ints, counts: Floats) -> Floats:
     """
     classes = p.shape[1]
     # So many labels of a class are taken to be right beforehand, beside one that may be any.
-    usual = BEFOREHAND * np.eye(classes) + 1 / classes
+    usual = SKILL * np.eye(classes) + 1 / classes
     matrix = usual / usual.sum(axis=1, keepdims=True)
     for _ in range(10):
         joint = p * matrix[:, labels].T

@@ -1,12 +1,20 @@
 """Who to talk to and about what, in plain sentences; who cannot be judged."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 
 from anml.app.result import Audited
-from anml.core.verdicts import ACCUSED, BLIND, FALSE_DISCOVERIES, PROBABLY, UNSURE
+from anml.core.people.verdicts import (
+    ACCUSED,
+    ENOUGH_ROWS,
+    FALSE_DISCOVERIES,
+    GUESSING,
+    LESS,
+    RELIABLE,
+    UNSURE,
+)
 from anml.core.words import counted, listed
 from anml.surfaces.names import shortened
 
@@ -27,7 +35,7 @@ class Said(NamedTuple):
         return f"{self.names} {self.rest}".strip()
 
 
-class Deed(NamedTuple):
+class Finding(NamedTuple):
     """What somebody does, said of one and of many, and as a note beside a verdict."""
 
     one: str
@@ -35,22 +43,13 @@ class Deed(NamedTuple):
     short: str = ""
 
 
-UNCONFIRMED = Deed(
+UNCONFIRMED = Finding(
     "labels what the others cannot confirm",
     "label what the others cannot confirm",
     "others cannot confirm it",
 )
-TOO_LITTLE = Deed("gives too little to judge by", "give too little to judge by", "too little to judge by")
-MOSTLY_RIGHT = Deed(
-    "differs from the others, but most of the labels look right",
-    "differ from the others, but most of their labels look right",
-    "unusual, but mostly right",
-)
-NOT_ENOUGH = Deed(
-    "differs from the others, but not surely enough to accuse",
-    "differ from the others, but not surely enough to accuse",
-    "unusual, not enough to accuse",
-)
+CONTRADICTS_OTHERS = Finding("contradicts the others", "contradict the others")
+TOO_LITTLE = Finding("gives too little to judge by", "give too little to judge by", "too little to judge by")
 
 
 def who(result: Audited) -> list[Said]:
@@ -60,17 +59,74 @@ def who(result: Audited) -> list[Said]:
     said = [*accusations(result), *_copies(result)]
     if result.contributors.height == 1:
         return said or [Said("", "There is one contributor, so there is nobody to compare with.")]
-    return [*(said or [Said("", "Nobody is accused.")]), *cannot_tell(result)]
+    said = said or [Said("", "Nobody is accused.")]
+    return [*said, *less_reliable(result), *changed(result), *cannot_tell(result), *best(result)]
+
+
+def changed(result: Audited) -> list[Said]:
+    """Who is right more or less often since some time, by name while they are few."""
+    if "quality_since" not in result.contributors.columns:
+        return []
+    people = result.contributors.filter(pl.col("quality_since").is_not_null())
+    if people.height > MOST_NAMES:
+        return [Said("", f"{people.height:,} contributors changed over time; contributors.csv says when.")]
+    columns = ("contributor", "quality_before", "quality_since", "changed_age")
+    return [
+        Said(
+            _named([name]),
+            f"got {'worse' if since < before else 'better'}: {before:.0%} of the labels were right before, "
+            f"{since:.0%} since ({_ago(age)} before the newest label).",
+        )
+        for name, before, since, age in people.select(columns).iter_rows()
+    ]
+
+
+def _ago(years: float) -> str:
+    days = years * 365.25
+    return counted(round(days), "day") if days < 60 else f"{days / 30.44:.0f} months"
+
+
+def less_reliable(result: Audited) -> list[Said]:
+    """Who is clearly below the others, with the figures, by name while they are few."""
+    less = result.contributors.filter(pl.col("verdict") == LESS)
+    if less.height > MOST_NAMES:
+        return [
+            Said("", f"{less.height:,} contributors are less reliable than the others on comparable rows.")
+        ]
+    found = findings(result)
+    said = []
+    for name, quality, others in less.select("contributor", "quality", "others").iter_rows():
+        what = f"; {found[name].one}" if name in found else ""
+        rest = (
+            f"is less reliable: {quality:.0%} of the labels are right, where others get {others:.0%}{what}."
+        )
+        said.append(Said(_named([name]), rest))
+    return said
+
+
+def best(result: Audited) -> list[Said]:
+    """Who is surely better than the others on comparable rows."""
+    people = result.contributors.filter(
+        (pl.col("verdict") == RELIABLE) & (pl.col("quality_low") > pl.col("others"))
+    ).sort("quality_low", "contributor", descending=[True, False])
+    if people.is_empty() or result.doubtful is not None:
+        return []
+    low = float(people["quality"].min())  # type: ignore[arg-type]
+    rest = "is among your best" if people.height == 1 else "are among your best"
+    share = f"{low:.0%}" if people.height == 1 else f"{low:.0%} or more"
+    return [Said(_named(people["contributor"].to_list()), f"{rest}: {share} of the labels are right.")]
 
 
 def accusations(result: Audited) -> list[Said]:
     """Who is accused, and of what: one sentence for all who do the same, the worst first."""
-    alike: dict[Deed, list[str]] = {}
-    for name, deed in deeds(result).items():
-        alike.setdefault(deed, []).append(name)
+    alike: dict[Finding, list[str]] = {}
+    accused = set(_judged(result, ACCUSED))
+    for name, finding in findings(result).items():
+        if name in accused:
+            alike.setdefault(finding, []).append(name)
     said = [
-        Said(_named(names), f"{deed.one if len(names) == 1 else deed.many} ({_extent(result, names)}).")
-        for deed, names in alike.items()
+        Said(_named(names), f"{finding.one if len(names) == 1 else finding.many} ({_extent(result, names)}).")
+        for finding, names in alike.items()
     ]
     if len(said) > MOST_SAID:
         left = sum(len(names) for names in list(alike.values())[MOST_SAID:])
@@ -85,14 +141,14 @@ def cannot_tell(result: Audited) -> list[Said]:
     if not unsure:
         return []
     if len(unsure) == people:
-        return [Said("", f"Cannot tell whether to trust any of the {people:,} contributors.")]
-    told = f"Cannot tell whether to trust {len(unsure):,} of {people:,} contributors"
+        return [Said("", f"Cannot tell how reliable any of the {people:,} contributors is.")]
+    told = f"Cannot tell how reliable {len(unsure):,} of {people:,} contributors are"
     return [Said("", f"{told}: {_because(result)}." if len(unsure) <= MOST_NAMES else f"{told}.")]
 
 
 def _because(result: Audited) -> str:
-    """Who is neither trusted nor accused and why, one clause for all with the same reason."""
-    alike: dict[Deed, list[str]] = {}
+    """Who is left open and why, one clause for all with the same reason."""
+    alike: dict[Finding, list[str]] = {}
     for name, reason in open_reasons(result).items():
         alike.setdefault(reason, []).append(name)
     return "; ".join(
@@ -100,28 +156,30 @@ def _because(result: Audited) -> str:
     )
 
 
-def open_reasons(result: Audited) -> dict[str, Deed]:
-    """Why each of those who are neither trusted nor accused is left open."""
+def open_reasons(result: Audited) -> dict[str, Finding]:
+    """Why each of those who are left open is left open."""
     if result.contributors.is_empty():
         return {}
     unsure = result.contributors.filter(pl.col("verdict") == UNSURE)
-    return {
-        name: _left_open(p_honest, low)
-        for name, p_honest, low in unsure.select("contributor", "p_honest", "quality_low").iter_rows()
-    }
+    return {row["contributor"]: _left_open(row) for row in unsure.iter_rows(named=True)}
 
 
-def _left_open(p_honest: float, quality_low: float) -> Deed:
-    if p_honest >= PROBABLY:
-        return UNCONFIRMED
-    if p_honest >= 0.5:
+def _left_open(row: dict[str, Any]) -> Finding:
+    if row["rows"] < ENOUGH_ROWS:
         return TOO_LITTLE
-    return MOSTLY_RIGHT if quality_low >= 0.5 else NOT_ENOUGH
+    if row["quality_low"] > row["others"] / 2 and row["quality_high"] >= row["others"]:
+        return UNCONFIRMED
+    between = f"{row['quality_low']:.0%} to {row['quality_high']:.0%}"
+    return Finding(
+        f"has {between} of the labels right, where others get {row['others']:.0%}",
+        f"have {between} of their labels right, where others get {row['others']:.0%}",
+        f"{between} right, others {row['others']:.0%}",
+    )
 
 
-def deeds(result: Audited) -> dict[str, Deed]:
-    """What each of the accused does, in the order of the table."""
-    accused = result.contributors.filter(pl.col("verdict").is_in(ACCUSED))
+def findings(result: Audited) -> dict[str, Finding]:
+    """What each of the accused and the less reliable does, in the order of the table."""
+    accused = result.contributors.filter(pl.col("verdict").is_in([*ACCUSED, LESS]))
     if accused.is_empty():
         return {}
     theirs = result.samples.filter(pl.col("contributor").is_in(accused["contributor"].implode()))
@@ -132,10 +190,13 @@ def deeds(result: Audited) -> dict[str, Deed]:
     errs = _errs_on(theirs) if classes else {}
     found = {}
     for name, verdict in accused.select("contributor", "verdict").iter_rows():
-        if verdict == BLIND:
+        if verdict == GUESSING:
             found[name] = _without_looking(usual.get(name))
+        elif verdict == LESS:
+            what = _confuses(confused.get(name)) or errs.get(name)
+            found |= {} if what is None else {name: what}
         else:
-            found[name] = _contradicts(confused.get(name), errs.get(name))
+            found[name] = _confuses(confused.get(name)) or errs.get(name) or CONTRADICTS_OTHERS
     return found
 
 
@@ -149,36 +210,36 @@ def _most_common(rows: pl.DataFrame, *what: str) -> dict[str, tuple[float, list[
             for row in first.iter_rows(named=True)}  # fmt: skip
 
 
-def _without_looking(usual: tuple[float, list[str]] | None) -> Deed:
+def _without_looking(usual: tuple[float, list[str]] | None) -> Finding:
     if usual is not None and usual[0] > ALWAYS:
         label = _quoted(usual[1][0])
-        return Deed(f"always answers {label}", f"always answer {label}")
-    return Deed(
-        "answers without looking: the labels say nothing about the items",
-        "answer without looking: their labels say nothing about the items",
+        return Finding(f"always answers {label}", f"always answer {label}")
+    return Finding(
+        "is no better than guessing: the labels say nothing about the items",
+        "are no better than guessing: their labels say nothing about the items",
     )
 
 
-def _errs_on(rows: pl.DataFrame) -> dict[str, Deed]:
+def _errs_on(rows: pl.DataFrame) -> dict[str, Finding]:
     """Of those who are mostly right: the class on which they are not, as given or as it should be."""
     looks_wrong = pl.col("suggested") != pl.col("label")
     mostly = rows.filter(looks_wrong.mean().over("contributor") < 0.5)
-    worst: dict[str, tuple[int, Deed]] = {}
+    worst: dict[str, tuple[int, Finding]] = {}
     for column, when in (("label", "when answering"), ("suggested", "where the answer should be")):
         more = mostly.group_by("contributor", column).agg(more=(2 * looks_wrong.cast(pl.Int64) - 1).sum())
         for name, label, count in more.filter(pl.col("more") > 0).sort("more", column).iter_rows():
             said = f"mostly wrong {when} {_quoted(label)}"
             if count > worst.get(name, (0,))[0]:
-                worst[name] = (count, Deed(f"is {said}", f"are {said}"))
-    return {name: deed for name, (_, deed) in worst.items()}
+                worst[name] = (count, Finding(f"is {said}", f"are {said}"))
+    return {name: finding for name, (_, finding) in worst.items()}
 
 
-def _contradicts(confused: tuple[float, list[str]] | None, errs: Deed | None) -> Deed:
+def _confuses(confused: tuple[float, list[str]] | None) -> Finding | None:
     """Name the right label and the one given in its place, where that is most of what is wrong."""
-    if confused is not None and confused[0] > 0.5:
-        right, given = (_quoted(label) for label in confused[1])
-        return Deed(f"takes {right} for {given}", f"take {right} for {given}")
-    return errs or Deed("contradicts the others", "contradict the others")
+    if confused is None or confused[0] <= 0.5:
+        return None
+    right, given = (_quoted(label) for label in confused[1])
+    return Finding(f"takes {right} for {given}", f"take {right} for {given}")
 
 
 def _extent(result: Audited, names: Sequence[str]) -> str:
@@ -217,17 +278,6 @@ def false_alarms(result: Audited) -> str:
         f"Of {counted(count, 'accusation')} {about} are expected to be false "
         f"(false discovery rate at most {FALSE_DISCOVERIES:.0%})."
     )
-
-
-def chance(p: float) -> str:
-    """A probability in per cent that never claims to be certain.
-
-    Examples
-    --------
-    >>> chance(0.9999), chance(0.25), chance(1e-9)
-    ('>99%', '25%', '<1%')
-    """
-    return ">99%" if p > 0.99 else "<1%" if p < 0.01 else f"{p:.0%}"
 
 
 def _judged(result: Audited, verdicts: tuple[str, ...]) -> list[str]:

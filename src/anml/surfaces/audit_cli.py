@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from anml.app.sources import finish, fit
-from anml.core.errors import InputError
+from anml.core.errors import InputError, UnsupportedError
 from anml.surfaces.audit_options import (
     AUDIT,
     TRAIN,
@@ -20,7 +20,7 @@ from anml.surfaces.audit_options import (
     request_of,
     with_options,
 )
-from anml.surfaces.auditing import READ_BY, audit_data, in_slices, located, read_data
+from anml.surfaces.auditing import READ_BY, SHAPED_BY, audit_data, in_slices, located, read_data
 from anml.surfaces.fail_if import Condition, condition_of, fail
 from anml.surfaces.run_argument import RunFolder
 
@@ -63,7 +63,9 @@ def train(
     """Audit a table, then train a model on what was kept."""
     condition = condition_of(chosen["fail_if"])
     # What is wrong with the file is said before the heavy imports.
-    found = read_data(data, chosen)
+    found = read_data(data, {**dict.fromkeys(SHAPED_BY), **chosen})
+    if found.source.shape is not None:
+        raise UnsupportedError(f"no model is trained on {chosen['task']}; audit it, and train by its weights")
     request = fit(request_of(chosen), found)
 
     def complete(result: "Audited") -> "Audited":
@@ -177,7 +179,7 @@ def _show(
     from anml.app.output import as_json
     from anml.app.result import run_record
     from anml.surfaces.console import print_audit
-    from anml.surfaces.tables import to_look_at
+    from anml.surfaces.tables import queue
     from anml.surfaces.todo import reason_for_doubt
 
     if json:
@@ -195,5 +197,5 @@ def _show(
     else:
         print(f"Wrote {', '.join(files)} to {out}")
         print(f"Report: {out / 'report.html'}")
-        if "path" in result.data and to_look_at(result).height and not reason_for_doubt(result):
+        if "path" in result.data and queue(result).candidates and not reason_for_doubt(result):
             print(f"What to relabel first: anml relabel {quote(str(out))} --out FILE")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from anml.app.slices import audit_in_slices, holds_parquet
 from anml.app.sources import Place, Read, finish, fit, folder_of, read
+from anml.core.domain import SHAPES
 from anml.core.errors import InputError, UnsupportedError
 from anml.surfaces.audit_options import request_of
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 # Columns, or questions, that readers of exports are told.
 READ_BY = ("label", "contributor", "item", "time")
+# The like of judgements that are no classes: their shape first.
+SHAPED_BY = ("task", "first", "second", "choice", "group", "start", "end", "seen", "order")
 Shown = AbstractContextManager["Progress | None"]
 
 
@@ -34,6 +37,12 @@ def audit_data(data: Any, chosen: Mapping[str, Any], shown: Shown) -> Done:
     # What is wrong with the file is said before the heavy imports.
     found = read_data(data, chosen)
     request = fit(request_of(chosen), found)
+    if found.source.shape is not None:
+        from anml.app.shapes.audit import audit_shape
+
+        with shown as progress:
+            result = audit_shape(found.source, request, progress, chosen["nested"])
+        return Done(located(finish(found)(result), data, chosen), found.source.table)
     from anml.app.media import Media, audit_media
     from anml.surfaces.tables import first_rows
 
@@ -51,14 +60,20 @@ def located(result: "Audited", data: Any, chosen: Mapping[str, Any]) -> "Audited
     """The result, with where its data lie and what was named to read them; `anml relabel` does so again."""
     if not isinstance(data, str | Path):
         return result
-    named = {name: chosen[name] for name in READ_BY if chosen[name] is not None}
+    names = (*READ_BY, *(SHAPED_BY if result.shape is not None else ()))
+    named = {
+        name: str(Path(chosen[name]).absolute()) if name == "seen" else chosen[name]
+        for name in names
+        if chosen[name]
+    }
+    named |= {} if result.shape is None else {"task": result.shape.kind}
     place = str(Path(data).expanduser().absolute())
     return replace(result, data={**result.data, "path": place, "named": named})
 
 
 def read_data(data: Any, chosen: Mapping[str, Any]) -> Read:
     """Read a file, or take a frame, with v and r from the ledger where one is named."""
-    given = {name: chosen[name] for name in READ_BY}
+    given = {name: chosen[name] for name in (*READ_BY, *SHAPED_BY)}
     ledger = chosen["ledger"]
     place = Place(
         None if ledger is None else str(ledger), _path(chosen["keys"]), chosen["source"],
@@ -73,6 +88,8 @@ def in_slices(data: Any, chosen: Mapping[str, Any]) -> bool:
 
 
 def _in_slices(data: Any, chosen: Mapping[str, Any], shown: Shown) -> "Audited":
+    if chosen["task"] in SHAPES:
+        raise UnsupportedError(f"an engine judges classes and numbers, not {chosen['task']}; leave it out")
     if chosen["out"] is None:
         raise InputError("with an engine, or a folder of Parquet files, the output needs a folder: --out DIR")
     if chosen["value"]:

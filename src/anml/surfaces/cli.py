@@ -8,6 +8,7 @@ import typer
 from anml.core.errors import AnmlError
 from anml.surfaces import (
     audit_cli,
+    changes_cli,
     datasette_cli,
     dispute_cli,
     federate_cli,
@@ -53,6 +54,7 @@ def top(
 for command in (audit_cli.audit, audit_cli.train, audit_cli.predict, audit_cli.demo):
     app.command()(command)
 app.command()(relabel_cli.relabel)
+app.command()(changes_cli.changes)
 app.command()(value_cli.value)
 app.add_typer(lab)
 app.add_typer(federate_cli.app, name="federate")
@@ -64,6 +66,7 @@ ledger_cli.app.add_typer(keys_cli.app, name="keys")
 ledger_cli.app.add_typer(staff_cli.app, name="staff")
 ledger_cli.app.command()(staff_cli.proposals)
 ledger_cli.app.command()(staff_cli.confirm)
+ledger_cli.app.command()(staff_cli.clock)
 app.add_typer(ledger_cli.app, name="ledger")
 app.add_typer(reputation_cli.app, name="reputation")
 app.command()(settle_cli.settle)

@@ -3,17 +3,17 @@
 from collections.abc import Callable
 from typing import Any
 
-import polars as pl
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
 from anml.app.result import Audited
-from anml.core.consensus import CLEAR
-from anml.surfaces.accused import chance, false_alarms
+from anml.core.people.consensus import CLEAR
+from anml.surfaces.accused import false_alarms
 from anml.surfaces.names import printable
 from anml.surfaces.summary import summary
+from anml.surfaces.tables import CREDENTIALS, queue
 from anml.surfaces.verdict import decided
 from anml.surfaces.worth import worth
 
@@ -43,8 +43,10 @@ def print_audit(result: Audited) -> None:
             console.print(false, highlight=False, markup=False)
         for sentence in worth(result):
             console.print(printable(sentence), highlight=False, markup=False)
+    for sentence in [] if result.shape is None else result.shape.said:
+        console.print(printable(sentence), highlight=False, markup=False)
     if result.items is not None:
-        console.print(_about_items(result.items), highlight=False, markup=False)
+        console.print(_about_items(result), highlight=False, markup=False)
     if result.gold is not None:
         console.print(result.gold.sentence(), highlight=False, markup=False)
     for note in result.notes:
@@ -53,20 +55,17 @@ def print_audit(result: Audited) -> None:
         console.print(f"warning: {warning}", style="yellow", highlight=False, markup=False)
 
 
-def _about_items(items: pl.DataFrame) -> str:
-    if "p" not in items.columns:
-        return f"{items.height:,} items have one number each in items.parquet, made of all their labels."
-    unclear = int((items["p"] < CLEAR).sum())
-    return (
-        f"{items.height:,} items have one label each in items.parquet, made of all their labels; "
-        f"{unclear:,} of them are unclear (p below {CLEAR:g})."
-    )
+def _about_items(result: Audited) -> str:
+    assert result.items is not None
+    one, count = ("label" if "p" in result.items.columns else "number"), queue(result).candidates
+    made = f"{result.items.height:,} items have one {one} each in items.parquet, made of all their labels"
+    return f"{made}; {count:,} of them are to check (less than {CLEAR:.0%} sure, and not settled)."
 
 
 # Columns of the contributor table, and which of them go first where not all fit; those at 0 stay.
 _COLUMNS: dict[str, tuple[int, Callable[[dict[str, Any]], str]]] = {
     "verdict": (0, lambda row: row["verdict"]),
-    "honest": (0, lambda row: chance(row["p_honest"])),
+    "reliability": (1, lambda row: f"{row['reliability']:.2f}"),
     "rows": (0, lambda row: f"{row['rows']:,}"),
     "kept": (1, lambda row: f"{row['kept'] / row['rows']:.0%}"),
     "quality": (0, lambda row: f"{row['quality']:.2f} [{row['quality_low']:.2f}-{row['quality_high']:.2f}]"),
@@ -84,9 +83,8 @@ def _contributor_table(result: Audited, width: int, names: dict[str, str]) -> Ta
     # Staff reads names; the files of a run hold identifiers only.
     rows = [{**row, "contributor": names.get(row["contributor"], row["contributor"])} for row in rows]
     figures = {name: [make(row) for row in rows] for name, (_, make) in _COLUMNS.items()}
-    if result.doubtful is not None:
-        # Where two sides contradict each other it is not known which is the honest one.
-        del figures["honest"]
+    missing = {"v", "r", "T"} - {CREDENTIALS[name] for name in result.signals_given if name in CREDENTIALS}
+    figures = {name: cells for name, cells in figures.items() if name not in missing}
     longest = max(len("contributor"), *(len(row["contributor"]) for row in rows))
     # Figures are never cut: columns that leave names too little room are left out, then names shortened.
     for rank in (3, 2, 1):
@@ -94,7 +92,8 @@ def _contributor_table(result: Audited, width: int, names: dict[str, str]) -> Ta
             figures = {name: cells for name, cells in figures.items() if _COLUMNS[name][0] < rank}
     room = max(min(longest, _room(figures, width)), LEAST_NAME)
     table = Table(
-        title="Contributors: accused, cannot tell, trusted; lowest quality first", title_justify="left"
+        title="Contributors: accused, less reliable, cannot tell, reliable; lowest quality first",
+        title_justify="left",
     )
     table.add_column("contributor", no_wrap=True, width=max(room, len("contributor")))
     for name, cells in figures.items():

@@ -1,6 +1,6 @@
 """`anml dispute`: opened in the window, answered by somebody else, paid for by a second person's word."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -11,6 +11,8 @@ from anml.surfaces.ledger_common import (
     Keys,
     LedgerUrl,
     Sign,
+    Yes,
+    agreed,
     columns,
     opened,
     proposed,
@@ -18,7 +20,7 @@ from anml.surfaces.ledger_common import (
 )  # fmt: skip
 
 disputes = typer.Typer(help="Disputes about a settlement, and corrections.", no_args_is_help=True)
-Settlement = Annotated[str, typer.Argument(help="The settlement, or the latest.", show_default=False)]
+Settlement = Annotated[str, typer.Argument(help="The settlement.", show_default=False)]
 Contributor = Annotated[
     str, typer.Argument(help="The contributor: a name, source:name or identifier.", show_default=False)
 ]
@@ -69,10 +71,10 @@ def open_(
 ) -> None:
     """Open a dispute: the contributor's held amount waits. Only before the window ends."""
     from anml.app.disputes import open_dispute
-    from anml.app.names import find_person, find_settlement
+    from anml.app.names import exact, find_person
 
     with opened(ledger, keys, sign, by) as book:
-        sid, pid = find_settlement(book, settlement, "posted"), find_person(book, contributor)
+        sid, pid = exact(settlement), find_person(book, contributor)
         name, made = open_dispute(
             book, sid, pid, reason, text=text, key=key, as_staff=own, by=by, dry_run=dry_run
         )
@@ -99,12 +101,12 @@ def answer(
 ) -> None:
     """Answer a dispute with a reason. Where that moves an amount, a second person resolves it."""
     from anml.app.disputes import answer as answer_dispute
-    from anml.app.names import find_person, find_settlement, names_of
+    from anml.app.names import exact, find_person, names_of
     from anml.core.money import parse_amount
 
     correction = parse_amount(add) - parse_amount(take)
     with opened(ledger, keys, sign, by) as book:
-        sid, pid = find_settlement(book, settlement, "posted"), find_person(book, contributor)
+        sid, pid = exact(settlement), find_person(book, contributor)
         given, made = answer_dispute(
             book, sid, pid, outcome, reason, correction=correction, text=text, key=key, by=by, dry_run=dry_run
         )
@@ -123,6 +125,7 @@ def resolve(
     by: By = None,
     sign: Sign = None,
     key: Annotated[str | None, typer.Option(help="Name of this step; the same one twice is one.")] = None,
+    yes: Yes = None,
     ledger: LedgerUrl = None,
     keys: Keys = None,
     dry_run: DryRun = False,
@@ -130,17 +133,34 @@ def resolve(
 ) -> None:
     """Post the correction of an answer, as a second person."""
     from anml.app.disputes import resolve as resolve_dispute
-    from anml.app.names import find_person, find_settlement, names_of
+    from anml.app.names import exact, find_person, names_of
+    from anml.app.review import resolution
     from anml.core.money import show_money
 
     with opened(ledger, keys, sign, by) as book:
-        sid, pid = find_settlement(book, settlement, "posted"), find_person(book, contributor)
-        made = resolve_dispute(book, sid, pid, key=key, by=by, dry_run=dry_run)
+        sid, pid = exact(settlement), find_person(book, contributor)
+        content = book.rehearse(lambda tx: resolution(tx, book, sid, pid, by))
+        seen = agreed(content, _resolution_shown(content), yes, json)
+        made = resolve_dispute(book, sid, pid, key=key, by=by, seen=seen, dry_run=dry_run)
         shown = names_of(book).get(pid, pid)
     done = "Would post" if dry_run else "Posted"
     amount = f"{show_money(made.correction, made.currency)} {made.currency}"
     value = {"entry": made.entry.seq, "correction": made.correction, "by": made.entry.by, "dry_run": dry_run}
     show(json, value, [f"{done} a correction of {amount} for {shown}."])
+
+
+def _resolution_shown(content: dict[str, Any]) -> list[str]:
+    from anml.core.money import show_amount
+
+    answer = content["answer"]
+    said = [f"{side}: {text}" for side, text in content["words"].items() if text]
+    return [
+        f"{content['name']} in {content['settlement']}: {content['reason']}, opened by "
+        f"{content['opened_by']}.",
+        *said,
+        f"{answer['outcome']} by {answer['by']} ({answer['reason']}): {show_amount(answer['correction'])} "
+        f"{content['currency']} more, on top of {show_amount(content['held'])} held.",
+    ]
 
 
 @disputes.command("reverse")
@@ -157,13 +177,13 @@ def reverse(
     json: Json = False,
 ) -> None:
     """Propose to take back an amount. Held money goes first, then payable, which may go below zero."""
-    from anml.app.names import find_person, find_settlement, names_of
+    from anml.app.names import exact, find_person, names_of
     from anml.app.steps import reverse as propose
     from anml.core.money import parse_amount
 
     micro = parse_amount(amount)
     with opened(ledger, keys, sign, by) as book:
-        sid, pid = find_settlement(book, settlement, "posted"), find_person(book, contributor)
+        sid, pid = exact(settlement), find_person(book, contributor)
         made = propose(book, sid, pid, micro, reason, by, dry_run=dry_run)
         lines, done = ["Would propose it."], False
         if not dry_run:

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 # What a condition may be about: figures of a contributor, figures of the run, and plain facts.
 OF_CONTRIBUTORS = (
-    "quality", "quality_low", "quality_high", "p_honest", "agreement", "q", "rows", "kept", "row_share",
+    "quality", "quality_low", "quality_high", "reliability", "reliability_low", "reliability_high",
+    "agreement", "q", "rows", "kept", "row_share",
     "weight_share", "value", "value_low", "value_high",
 )  # fmt: skip
 OF_RUN: dict[str, Callable[["Audited"], float | None]] = {
@@ -79,7 +80,7 @@ def failures(condition: Condition, result: "Audited") -> list[str]:
 
 
 def _failure(part: Part, result: "Audited") -> str:
-    from anml.core.verdicts import ACCUSED
+    from anml.core.people.verdicts import ACCUSED
 
     if part.name == "doubtful":
         return f"the result is doubtful: {result.doubtful}" if result.doubtful else ""

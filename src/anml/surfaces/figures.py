@@ -59,11 +59,17 @@ def errors_figure(ways: Sequence[ErrorOf], metric: str, percent: bool) -> str:
     return draw("errors", "Error of each way of weighing", 54 + 34 * len(ways), (88, 142, 8, 44), paint, text)
 
 
+# What is said of contributors, in a legend.
+KIND_WORDS = {"accused": "accused", "less": "less reliable", "unsure": "cannot tell", "reliable": "reliable"}
+
+
 def distribution_figure(quality: Floats, kinds: Sequence[str]) -> str:
     """How many contributors have which quality, by what is said of them."""
     edges = np.linspace(0, 1, BINS + 1)
     of = np.asarray(kinds)
-    shades = {"accused": (OTHER, 0.85), "unsure": (QUIET, 0.55), "trusted": (MAIN, 0.75)}
+    shades = {
+        "accused": (OTHER, 0.85), "less": (OTHER, 0.4), "unsure": (QUIET, 0.55), "reliable": (MAIN, 0.75)
+    }  # fmt: skip
     counts = {kind: np.histogram(quality[of == kind], edges)[0] for kind in shades}
     below = np.zeros(BINS)
     height = 260
@@ -82,15 +88,13 @@ def distribution_figure(quality: Floats, kinds: Sequence[str]) -> str:
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
         axes.set_xlabel("quality: expected share of right labels")
         axes.set_ylabel("contributors")
-        for x, kind in ((0.14, "accused"), (0.34, "unsure"), (0.6, "trusted")):
+        for x, kind in ((0.08, "accused"), (0.26, "less"), (0.5, "unsure"), (0.7, "reliable")):
             y = 1 - 11 / height
             figure.add_artist(_dot(x, y, shades[kind][0], shades[kind][0]))
-            named = "cannot tell" if kind == "unsure" else kind
-            figure.text(x + 0.025, y, named, va="center", color=QUIET, fontsize=10.5)
+            figure.text(x + 0.025, y, KIND_WORDS[kind], va="center", color=QUIET, fontsize=10.5)
 
     low, middle, high = np.percentile(quality, (5, 50, 95))
-    words = {"accused": "accused", "unsure": "left open", "trusted": "trusted"}
-    sums = ", ".join(f"{int(counts[kind].sum()):,} {said}" for kind, said in words.items())
+    sums = ", ".join(f"{int(counts[kind].sum()):,} {said}" for kind, said in KIND_WORDS.items())
     text = (
         f"{len(quality):,} contributors: {sums}. Half of them have a quality above {middle:.2f}; nine of ten "
         f"lie between {low:.2f} and {high:.2f}."

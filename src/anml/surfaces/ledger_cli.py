@@ -38,22 +38,33 @@ def init(
     ] = False,
     appeals: Annotated[str, typer.Option(help="Where contributors write to when they disagree.")] = "",
     payee_wait_days: Annotated[int, typer.Option(help="Days before new bank details are paid.")] = 3,
+    recovery: Annotated[
+        Path | None,
+        typer.Option(
+            help="Where to write a recovery key, to be sealed: with one of you it renews a lost key."
+        ),
+    ] = None,
+    password: Annotated[
+        bool, typer.Option("--password", help="Lock your key with a password, asked for now.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Make a new ledger, with you as its first member of staff. It gets its keys, and you one of your own."""
     import getpass
 
     from anml.app.ledgers import make
+    from anml.surfaces.staff_cli import new_password
 
     made = make(
         place(ledger), keys, origin, by or getpass.getuser(), single_person=single_person,
-        payee_wait_days=payee_wait_days, appeals=appeals,
+        payee_wait_days=payee_wait_days, appeals=appeals, recovery=recovery,
+        password=new_password() if password else "",
     )  # fmt: skip
     who = made.founder
     lines = [
         f"Made the ledger {origin!r}.",
         f"Its public key, for everybody: {made.public_key}",
-        f"You are {who}; your key is {made.founder_key}. Keep a copy of it where nobody else can read it.",
+        f"You are {who}; your key is {made.founder_key}. Nobody else needs it: keep a copy, for you alone.",
     ]
     if single_person:
         lines.append("One person keeps this ledger, and every statement says so.")
@@ -62,6 +73,11 @@ def init(
             "Money needs a second person, who makes a key with: anml ledger staff new NAME",
             f"and whom you bring in with: anml ledger staff add NAME --public-key KEY --by {who}",
         ]
+        lines.append(
+            f"Print {recovery}, seal it, give it to somebody outside, and delete the file."
+            if recovery
+            else "There is no recovery key (--recovery): of two people, neither may lose theirs."
+        )
     value = {"origin": origin, "public_key": made.public_key, "founder": who, "single_person": single_person}
     show(json, value, lines)
 
@@ -207,6 +223,10 @@ def erase(
     with opened(ledger, keys, sign, by) as book:
         pid = find_person(book, who)
         left = forget(book, pid, by=by, anyway=anyway, dry_run=dry_run)
+        if left.proposal is not None:
+            said, done = proposed(book, [left.proposal], f"erasing {pid}, with money still open")
+            show(json, {**left._asdict(), "erased": done}, said)
+            return
     lines = [f"{'Would erase' if dry_run else 'Erased'} the personal data of {pid}."]
     lines += [f"With it that of {', '.join(left.also)}: the same person."] * bool(left.also)
     lines += [f"NOT reached: {place}." for place in left.unreached]

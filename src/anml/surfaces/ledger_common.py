@@ -33,6 +33,10 @@ Sign = Annotated[
     Path | None,
     typer.Option(help="Your private key; else it is found by your name, or in a running SSH agent."),
 ]
+Yes = Annotated[
+    str | None,
+    typer.Option("--yes", metavar="DIGEST", help="Sign what was shown under this digest, and nothing else."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would happen; write nothing.")]
 PolicyFile = Annotated[
@@ -55,8 +59,35 @@ def opened(
     """The ledger that the options name, closed at the end; `by` acts in it, with the key `sign`."""
     from anml.app.ledgers import opened as open_
 
-    with open_(place(url), keys, sign, by) as ledger:
+    with open_(place(url), keys, sign, by, ask_password) as ledger:
         yield ledger
+
+
+def ask_password(path: Path) -> str:
+    """The password of a key: asked for where somebody sits, else from ANML_KEY_PASSWORD."""
+    import getpass
+    import os
+
+    from anml.app.keys import password_from_environment
+
+    if os.environ.get("ANML_KEY_PASSWORD") or not sys.stdin.isatty():
+        return password_from_environment(path)
+    return getpass.getpass(f"Password of {path}: ")
+
+
+def agreed(content: dict[str, Any], lines: Iterable[str], yes: str | None, json: bool) -> str:
+    """The digest of what somebody is about to sign, once they saw it and said so; else nothing is signed."""
+    from anml.app.review import named
+
+    if yes is not None:
+        return yes
+    digest = named(content)
+    asked = sys.stdin.isatty() and not json
+    last = f"Nothing is signed yet. To sign exactly this, say the same with --yes {digest}"
+    show(json, {"to_sign": content, "digest": digest, "signed": False}, [*lines, *([] if asked else [last])])
+    if asked and typer.confirm(f"Sign this ({digest})?"):
+        return digest
+    raise typer.Exit(3)
 
 
 def show(json: bool, value: dict[str, Any], lines: Iterable[str]) -> None:
@@ -65,8 +96,8 @@ def show(json: bool, value: dict[str, Any], lines: Iterable[str]) -> None:
         print(jsonlib.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
         return
     for line in lines:
-        # Names come from outside: what would move the cursor or turn the line round is taken out.
-        print("\n".join(printable(part) for part in line.split("\n")))
+        # Names come from outside: what would break the line, move the cursor or turn it round is taken out.
+        print(printable(line))
 
 
 def warn(warnings: Iterable[str]) -> None:
@@ -83,7 +114,8 @@ def columns(header: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str
     >>> columns(("who", "rows"), [("ann", 3)])
     ['who  rows', 'ann  3']
     """
-    table = [[str(cell) for cell in row] for row in (header, *rows)]
+    # A name with many blanks could look like several cells.
+    table = [[" ".join(printable(str(cell)).split()) for cell in row] for row in (header, *rows)]
     widths = [max(len(row[i]) for row in table) for i in range(len(header))]
     return [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

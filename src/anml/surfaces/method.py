@@ -141,7 +141,7 @@ def _data(result: Audited) -> list[Fact]:
         Fact("name", shortened(str(result.data["name"]), 80)),
         Fact("sha256", str(result.data["sha256"])),
         Fact("rows", f"{rows:,}" if rows == used else f"{rows:,}, of which {used:,} used"),
-        Fact("task", result.task),
+        Fact("task", result.task if result.shape is None else result.shape.kind),
     ]
     if result.classes:
         facts.append(Fact("classes", f"{len(result.classes)}: {_listed(result.classes)}"))

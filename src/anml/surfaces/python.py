@@ -9,10 +9,15 @@ import polars as pl
 
 from anml.app.files import write_file
 from anml.app.output import write_run
-from anml.app.relabel import TOP, of_result, of_run, source_of, source_of_audit, where_to_look
+from anml.app.relabel import of_result, of_run, where_to_look
 from anml.app.relabel_files import relabel_file
 from anml.app.result import Audited
-from anml.core.domain import Gate, Recipe
+from anml.app.rounds import source_of, source_of_audit
+from anml.app.spreadsheets import check_text
+from anml.app.values import by_index, typed
+from anml.app.weights_for import weights_for
+from anml.core.domain import Gate, Recipe, Weighting
+from anml.core.errors import UnsupportedError
 from anml.core.profile import Profile
 from anml.surfaces.audit_options import BY_NAME, documented
 from anml.surfaces.auditing import audit_data
@@ -44,9 +49,13 @@ class Audit:
         self.result = result
         self.table = table
         self._like = like
-        self.samples: Any = to_native(result.samples, like, result.samples["row"].to_numpy())
-        self.contributors: Any = to_native(result.contributors, like)
-        self.items: Any = None if result.items is None else to_native(result.items, like)
+
+        def own(frame: pl.DataFrame) -> pl.DataFrame:
+            return typed(frame, table, result.columns)
+
+        self.samples: Any = to_native(own(result.samples), like, result.samples["row"].to_numpy())
+        self.contributors: Any = to_native(own(result.contributors), like)
+        self.items: Any = None if result.items is None else to_native(own(result.items), like)
 
     @property
     def gate(self) -> Gate:
@@ -63,7 +72,7 @@ class Audit:
         """Write the run into a folder: samples, contributors, items, run.json and report.html."""
         return write_run(Path(folder), self.result, "audit", lambda draft: self._report_into(draft))
 
-    def relabel(self, path: str | Path | None = None, *, format: str = "auto", top: int = TOP) -> Any:
+    def relabel(self, path: str | Path | None = None, *, format: str = "auto", top: int | None = None) -> Any:
         """List the items to look at first, most to gain first, and write them as a file to relabel from.
 
         Parameters
@@ -73,7 +82,7 @@ class Audit:
         format
             `"label-studio"`, `"argilla"` or `"csv"`; `"auto"` is what the data came in.
         top
-            How many items somebody has time to look at.
+            How many items somebody has time to look at; all of the queue without.
 
         Returns
         -------
@@ -81,11 +90,34 @@ class Audit:
         """
         looking = where_to_look(of_result(self.result), top)
         if path is not None:
+            check_text(Path(path))
             source = source_of_audit(self.result, self.table)
             place = self.result.data.get("path")
             text = relabel_file(looking, source, None if place is None else Path(place), format)
             write_file(Path(path), text)
         return to_native(looking.rows, self._like)
+
+    def weights_for(self, data: Any, key: str | None = None) -> Weighting:
+        """Weights of the rows of a dataset that is trained on, in its order; not kept is what was not judged.
+
+        Parameters
+        ----------
+        data
+            A frame, a dataset of Hugging Face (with labels, or with prompt, chosen and rejected), a Dataset
+            or DataLoader of torch, or a list of examples.
+        key
+            A column that `data` and the audited table both have and that names each row once. Without,
+            rows are found by the index of a pandas frame, or by their place: columns of the same name
+            must then hold the same, or it is an error.
+
+        Returns
+        -------
+        What `WeightedTrainer`, `WeightedSampler` and, as `sample_weight()`, any learner takes.
+        """
+        if self.table is None:
+            raise UnsupportedError("rows that were read slice by slice are not in memory to find yours among")
+        index = getattr(self._like, "index", None) if key is None else None
+        return weights_for(self.result, self.table.frame, data, key, index)
 
     def _report_into(self, folder: Path) -> None:
         self.report(folder / "report.html")
@@ -119,6 +151,15 @@ def audit(
     features: Sequence[str] | None = None,
     ignore: Sequence[str] = (),
     task: str = "auto",
+    first: str | None = None,
+    second: str | None = None,
+    choice: str | None = None,
+    group: str | Sequence[str] | None = None,
+    order: Sequence[str] | None = None,
+    start: str | None = None,
+    end: str | None = None,
+    seen: str | Path | None = None,
+    nested: bool = False,
     recipe: str | Recipe | dict[str, Any] = "evidence",
     keep: float | None = None,
     profile: str | Profile | dict[str, Any] = "default",
@@ -160,6 +201,8 @@ def audit(
         or of a folder of pictures; or a pandas, polars or Arrow frame.
     """
     chosen = {name: given for name, given in locals().items() if name in BY_NAME}
+    if key is None:
+        chosen |= {name: by_index(name, chosen[name], data) for name in ("predictions", "embeddings")}
     done = audit_data(data, chosen, progress_shown(progress))
     if done.table is None:
         found = Audit(done.result)
@@ -176,7 +219,7 @@ def relabel(
     out: str | Path | None = None,
     *,
     format: str = "auto",
-    top: int = TOP,
+    top: int | None = None,
     data: str | Path | None = None,
 ) -> pl.DataFrame:
     """List the items of a finished run to look at first, most to gain first.
@@ -190,13 +233,14 @@ def relabel(
     format
         `"label-studio"`, `"argilla"` or `"csv"`; `"auto"` is what the data came in.
     top
-        How many items somebody has time to look at.
+        How many items somebody has time to look at; all of the queue without.
     data
         The data of the run, where they no longer lie where they did.
     """
     found = of_run(Path(run))
     looking = where_to_look(found, top)
     if out is not None:
+        check_text(Path(out))
         given = None if data is None else Path(data)
         source = source_of(found, Path(run), given)
         place = given or Path(run, str(found.data["path"]))

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from anml.core.errors import InputError
+from anml.core.people.consensus import CLEAR
 from anml.surfaces.audit_options import Json
 from anml.surfaces.run_argument import RunFolder
 
 if TYPE_CHECKING:
+    from anml.app.relabel import Looking
     from anml.app.relabel_apply import Applied
 
 
@@ -21,37 +23,68 @@ def relabel(
     format: Annotated[
         str, typer.Option(help="label-studio, argilla or csv; auto is what the data came in.")
     ] = "auto",
-    top: Annotated[int, typer.Option(help="How many items somebody has time to look at.")] = 200,
+    top: Annotated[
+        int | None, typer.Option(help="How many items somebody has time to look at; all without.")
+    ] = None,
     data: Annotated[
         Path | None, typer.Option(help="The data of the run, where they no longer lie where they did.")
+    ] = None,
+    ask: Annotated[
+        bool, typer.Option("--ask", help="Say of each item which contributor to ask for a second label.")
+    ] = False,
+    prices: Annotated[
+        str | None, typer.Option(help="What an answer costs: a number, or a table of contributor and price.")
     ] = None,
     apply: Annotated[
         Path | None, typer.Option(help="The file with the answers: shows what they change.")
     ] = None,
+    kind: Annotated[
+        str, typer.Option("--as", help="With --apply: what an answer counts as, truth or label.")
+    ] = "truth",
+    new_labels: Annotated[
+        bool, typer.Option("--new-labels", help="With --apply: answers may be labels nobody gave before.")
+    ] = False,
     test: Annotated[
         Path | None, typer.Option(help="With --apply: a table with right labels to measure on.")
     ] = None,
     json: Json = False,
 ) -> None:
     """List what to relabel first, or apply the answers. Most to gain comes first."""
+    from anml.app.ask import read_prices
+
+    paid = read_prices(prices)
     if apply is not None:
-        _apply(run, apply, data, test, out, json)
+        more = {"data": data, "test": test, "kind": kind, "new_labels": new_labels, "prices": paid}
+        _apply(run, apply, out, json, more)
         return
-    if test is not None:
-        raise InputError("--test measures what answers change; it goes with --apply")
+    if test is not None or new_labels or kind != "truth":
+        raise InputError("--test, --as and --new-labels are about answers; they go with --apply")
+    from anml.app.ask import asked, priced
     from anml.app.files import check_place, write_file
-    from anml.app.relabel import of_run, source_of, where_to_look
+    from anml.app.relabel import of_run, where_to_look
     from anml.app.relabel_files import relabel_file
+    from anml.app.rounds import source_of
+    from anml.app.spreadsheets import check_text
 
     if out is not None:
+        check_text(out)
         check_place(out)
     found = of_run(run)
+    ask = ask or paid.by is not None
     looking = where_to_look(found, top)
+    if ask:
+        looking = asked(looking, found, paid)
+    if prices is not None:
+        looking = priced(looking, paid)
     source = source_of(found, run, data)
     place = data or Path(run, str(found.data.get("path")))
     text = relabel_file(looking, source, place, format)
     if out is not None:
         write_file(out, text)
+    _show(looking, text, out, json)
+
+
+def _show(looking: "Looking", text: str, out: Path | None, json: bool) -> None:
     if json:
         from anml.app.output import as_json
 
@@ -60,7 +93,6 @@ def relabel(
                        "expected": looking.expected, "rows": rows, "out": out and str(out)}))  # fmt: skip
     elif out is None:
         print(text, end="")
-        return
     else:
         print(looking.sentence())
         if looking.doubtful:
@@ -68,46 +100,84 @@ def relabel(
         print(f"Wrote {out}")
 
 
-def _apply(run: Path, file: Path, data: Path | None, test: Path | None, out: Path | None, json: bool) -> None:
+def _apply(run: Path, file: Path, out: Path | None, json: bool, more: dict[str, Any]) -> None:
     from anml.app.output import as_json, check_folder, write_run
     from anml.app.relabel_apply import apply_answers
     from anml.app.result import run_record
+    from anml.app.rounds import FILE
     from anml.surfaces.progress import progress_shown
     from anml.surfaces.report import write_report
 
     if out is not None:
         check_folder(out)
     with progress_shown(False if json else None, bar_after=0.0, lines_after=10.0) as progress:
-        applied = apply_answers(run, file, data=data, test=test, progress=progress)
+        applied = apply_answers(run, file, progress=progress, **more)
     result = applied.after
+
+    def besides(draft: Path) -> None:
+        (draft / FILE).write_text(applied.file, encoding="utf-8")
+        write_report(result, draft)
+
     if out is not None:
-        write_run(out, result, "relabel", lambda draft: write_report(result, draft))
+        write_run(out, result, "relabel", besides)
     if json:
         figures = {name: list(pair) for name, pair in changes(applied).items()}
-        print(as_json({"looked": applied.looked, "changed": applied.changed, "expected": applied.expected,
-                       "changes": figures, "after": run_record(result, "relabel")}))  # fmt: skip
+        last = {name: applied.rounds[-1][name] for name in ("answers", "changed", "expected")}
+        print(as_json({**last, "rounds": applied.rounds, "changes": figures,
+                       "after": run_record(result, "relabel")}))  # fmt: skip
         return
     print(looked(applied))
-    rows = [("", "before", "after"), *((name, *pair) for name, pair in changes(applied).items())]
-    widths = [max(len(row[at]) for row in rows) for at in range(3)]
-    for row in rows:
-        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    print_columns([("", "before", "after"), *((name, *pair) for name, pair in changes(applied).items())])
+    print_columns(rounds_table(applied.rounds))
+    print(left_over(applied, out))
     if out is not None:
         print(f"Report: {out / 'report.html'}")
 
 
+def print_columns(rows: list[tuple[str, ...]]) -> None:
+    """Print rows of text as a table."""
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+    for row in rows:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def rounds_table(rounds: list[dict[str, Any]]) -> list[tuple[str, ...]]:
+    """Rounds so far: answers, what they changed, what is left, and the cost of each wrong label mended."""
+    paid = any(each["cost"] is not None for each in rounds)
+    head = ("round", "answers", "labels changed", "wrong labels left, as expected")
+    rows: list[tuple[str, ...]] = [(*head, "cost of each changed") if paid else head]
+    for number, each in enumerate(rounds, start=1):
+        row = (f"{number}", f"{each['answers']:,}", f"{each['changed']:,}", f"{each['left']:.0f}")
+        known = each["cost"] is not None and each["changed"]
+        cost = f"{each['cost'] / each['changed']:.2f}" if known else "–"
+        rows.append((*row, cost) if paid else row)
+    return rows
+
+
+def left_over(applied: "Applied", out: Path | None) -> str:
+    """What is left in the queue, and when to stop."""
+    from anml.app.relabel import of_result, where_to_look
+
+    left = where_to_look(of_result(applied.after)).candidates
+    if not left:
+        return f"Nothing is left to look at: every label is at least {CLEAR:.0%} sure, or settled."
+    return f"{left:,} items are left to look at: anml relabel {out or 'RUN'} --out FILE"
+
+
 def looked(applied: "Applied") -> str:
     """How many were looked at, and how many changed, in one sentence."""
-    expected = "" if applied.expected is None else f"; about {applied.expected:.0f} were expected to"
-    share = f"{applied.changed / applied.looked:.0%}"
-    return f"{applied.looked:,} items have an answer; {applied.changed:,} labels changed ({share}){expected}."
+    last = applied.rounds[-1]
+    answers, changed = last["answers"], last["changed"]
+    expected = "" if last["expected"] is None else f"; about {last['expected']:.0f} were expected to"
+    share = f"{changed / answers:.0%}"
+    return f"{answers:,} items have an answer; {changed:,} labels changed ({share}){expected}."
 
 
 def changes(applied: "Applied") -> dict[str, tuple[str, str]]:
     """Figures of the run before and after, as text."""
-    from anml.core.verdicts import ACCUSED
+    from anml.core.people.verdicts import ACCUSED
 
-    before, after = applied.before, applied.after
+    before, after, last = applied.before, applied.after, applied.rounds[-1]
     people = after.contributors
     accused = (
         people.filter(people["verdict"].is_in(list(ACCUSED)))["contributor"].to_list()
@@ -115,8 +185,7 @@ def changes(applied: "Applied") -> dict[str, tuple[str, str]]:
         else []
     )
     found = {
-        "wrong labels nobody has mended": (f"{applied.unmended[0]:.0f}", f"{applied.unmended[1]:.0f}"),
-        "labels given that look wrong": (f"{before['wrong']['mean']:.1%}", f"{after.wrong.mean:.1%}"),
+        "wrong labels nobody has mended": (f"{last['before']:.0f}", f"{last['left']:.0f}"),
         "rows kept": (
             f"{before['kept']:,} of {before['rows']:,}",
             f"{after.kept:,} of {after.samples.height:,}",

@@ -38,6 +38,7 @@ from anml.surfaces.figures import (
 )
 from anml.surfaces.method import decay_words, method_facts
 from anml.surfaces.names import shortened
+from anml.surfaces.shape_view import shape_section
 from anml.surfaces.summary import LONGEST, summary
 from anml.surfaces.tables import (
     CREDENTIALS,
@@ -50,9 +51,9 @@ from anml.surfaces.tables import (
     few_rows,
     item_table,
     most_confused,
+    queue,
     residual_table,
     sample_table,
-    to_look_at,
     totals,
 )
 from anml.surfaces.todo import sampled
@@ -67,7 +68,7 @@ def render_report(result: Audited) -> str:
     """Return the report as one HTML page; the same result gives the same bytes."""
     script = (TEMPLATES / "report.js").read_text(encoding="utf-8")
     page = (
-        _environment()
+        environment()
         .get_template("report.html.j2")
         .render(
             # Nothing but this script may run, whatever a name in the data says.
@@ -88,6 +89,7 @@ def render_report(result: Audited) -> str:
             listed=MOST_LISTED,
             credentials=[pair for pair in CREDENTIALS.items() if pair[0] in result.signals_given],
             valued="value" in result.contributors.columns,
+            timed="seconds" in result.contributors.columns,
             false_alarms=false_alarms(result),
             totals=totals(result),
             few=few_rows(result),
@@ -98,20 +100,21 @@ def render_report(result: Audited) -> str:
             confusion=_confusion(result),
             gold=_gold(result),
             samples=sample_table(result),
-            surely=bool((to_look_at(result)["p_correct"] < 0.5).any()),
+            stop=CLEAR,
             listed_items="item" in result.samples.columns,
             pictured=bool(result.pictures),
             excerpted=bool(result.excerpts),
             items=_items(result),
             evidence=evidence_table(result),
             vouched=_vouched(result),
+            shape=shape_section(result),
         )
     )
     return page + "\n"
 
 
 @cache
-def _environment() -> Environment:
+def environment() -> Environment:
     """Templates, compiled once for all pages of a process."""
     return Environment(
         loader=FileSystemLoader(TEMPLATES),
@@ -124,7 +127,7 @@ def _environment() -> Environment:
 
 def render_card(result: Audited) -> str:
     """What a notebook shows: the three answers and the first contributors, in colours of the notebook."""
-    card = _environment().get_template("report_card.html.j2")
+    card = environment().get_template("report_card.html.j2")
     table = contributor_table(result)
     return card.render(
         name=shortened(str(result.data["name"]), 80),
@@ -149,7 +152,8 @@ def _about(result: Audited) -> str:
     rows = result.data["rows"] if sampled(result) else result.samples.height
     people = result.contributors.height
     by = f" by {counted(people, 'contributor')}" if people else ""
-    return f"{counted(rows, 'label')}{by}; {looks_wrong(result)} look wrong"
+    unit = "label" if result.shape is None else result.shape.unit
+    return f"{counted(rows, unit)}{by}; {looks_wrong(result)} look wrong"
 
 
 def _compared(result: Audited) -> dict[str, Any] | None:
@@ -200,7 +204,7 @@ def _people(result: Audited) -> dict[str, Any] | None:
     if people.height > MOST_SHOWN:
         kinds = [KINDS[verdict] for verdict in people["verdict"]]
         figure = distribution_figure(people["quality"].to_numpy(), kinds)
-        counts = {kind: kinds.count(kind) for kind in ("accused", "trusted", "unsure")}
+        counts = {kind: kinds.count(kind) for kind in ("accused", "less", "unsure", "reliable")}
         return {"distribution": _safe(figure), "quality": None, "shares": None, **counts}
     pool = float(np.mean(result.samples["p_correct"].to_numpy()))
     return {
@@ -247,7 +251,7 @@ def _items(result: Audited) -> dict[str, Any] | None:
         "count": result.items.height,
         "classes": classes,
         "bound": CLEAR,
-        "unclear": int((result.items["p"] < CLEAR).sum()) if classes else 0,
+        "unclear": queue(result).candidates,
     }
 
 

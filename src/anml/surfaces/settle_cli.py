@@ -9,6 +9,7 @@ import typer
 from anml.app.files import check_place, write_file
 from anml.core.errors import InputError
 from anml.core.words import counted
+from anml.surfaces.draft_view import doubt, draft_shown, marks
 from anml.surfaces.ledger_common import (
     By,
     Domain,
@@ -18,6 +19,8 @@ from anml.surfaces.ledger_common import (
     LedgerUrl,
     PolicyFile,
     Sign,
+    Yes,
+    agreed,
     columns,
     opened,
     show,
@@ -41,12 +44,12 @@ PerLabel = Annotated[
 ]
 Currency = Annotated[str | None, typer.Option(help="Three letters, such as EUR.")]
 Project = Annotated[str, typer.Option(help="Name of the project, for statements; the data's without.")]
-Approve = Annotated[str | None, typer.Option(help="Approve this drafted settlement, or the latest.")]
-Release = Annotated[str | None, typer.Option(help="Release what this one, or the latest, holds.")]
-Withdraw = Annotated[str | None, typer.Option(help="Take back this draft.")]
-Supersedes = Annotated[
-    str | None, typer.Option(help="The settlement of these rows to replace, or the latest.")
+Approve = Annotated[
+    str | None, typer.Option(help="Approve this draft, once all of it was shown to you (--yes).")
 ]
+Release = Annotated[str | None, typer.Option(help="Release what this settlement holds.")]
+Withdraw = Annotated[str | None, typer.Option(help="Take back this draft.")]
+Supersedes = Annotated[str | None, typer.Option(help="The settlement of these rows to replace.")]
 Weight = Annotated[str | None, typer.Option(help="product, p_correct, equal or blend.")]
 Volume = Annotated[str, typer.Option(help="Pay grows with rows to this power, above 0 and up to 1.")]
 MinShare = Annotated[str, typer.Option(help="Smallest share of a contributor who is not new.")]
@@ -60,7 +63,11 @@ Multiplier = Annotated[
 ]
 WindowDays = Annotated[int, typer.Option(help="Days in which a contributor may dispute.")]
 AccountsAt = Annotated[
-    str | None, typer.Option(help="Place the run's contributor names belong to; any that knows them.")
+    str | None, typer.Option(help="Place that the run's contributor names are accounts of.")
+]
+Digest = Annotated[
+    str | None,
+    typer.Option(help="SHA-256 of run.json as you were told it; another run is refused."),
 ]
 Manifest = Annotated[Path | None, typer.Option(help="Write the frozen manifest here.")]
 
@@ -71,12 +78,12 @@ def settle(
     withdraw: Withdraw = None, supersedes: Supersedes = None, sign: Sign = None, weight: Weight = None,
     volume: Volume = "1", min_share: MinShare = "0", max_share: MaxShare = "1", newcomers: Newcomers = "0.2",
     accept_doubtful: AcceptDoubtful = None, multiplier: Multiplier = None, window_days: WindowDays = 14,
-    source: AccountsAt = None, manifest: Manifest = None, domain: Domain = "default",
-    policy: PolicyFile = None, ledger: LedgerUrl = None, keys: Keys = None, dry_run: DryRun = False,
-    json: Json = False,
+    source: AccountsAt = None, digest: Digest = None, manifest: Manifest = None, domain: Domain = "default",
+    policy: PolicyFile = None, ledger: LedgerUrl = None, keys: Keys = None, yes: Yes = None,
+    dry_run: DryRun = False, json: Json = False,
 ) -> None:  # fmt: skip
     """Share a pool by a run's weights. Draft first, then --approve by a second person, then --release."""
-    from anml.app.names import find_settlement
+    from anml.app.names import exact
     from anml.app.policies import read_policy
 
     steps = [name for name in (run, approve, release, withdraw) if name is not None]
@@ -84,23 +91,22 @@ def settle(
         raise InputError("one step at a time: a run, --approve, --release or --withdraw")
     with opened(ledger, keys, sign, by) as book:
         if release is not None:
-            sid = find_settlement(book, release, "posted")
-            _release(book, sid, by, domain, read_policy(policy), dry_run, json)
+            _release(book, exact(release), by, domain, read_policy(policy), dry_run, json)
         elif approve is not None:
-            _approve(book, find_settlement(book, approve, "drafted"), by, dry_run, json)
+            _approve(book, exact(approve), by, yes, dry_run, json)
         elif withdraw is not None:
-            _withdraw(book, find_settlement(book, withdraw, "drafted"), by, dry_run, json)
+            _withdraw(book, exact(withdraw), by, dry_run, json)
         elif run is None and pool is None and per_label is None:
             _list(book, json)
         elif run is None:
             raise InputError("name the run whose rows are to be paid: a folder, or latest")
         else:
             shares = (volume, min_share, max_share, newcomers)
-            old = None if supersedes is None else find_settlement(book, supersedes)
+            old = None if supersedes is None else exact(supersedes)
             terms = _terms((pool, per_label), currency, by, weight, shares, window_days, source, domain, old)
             terms = replace(
                 terms, multipliers=_multipliers(multiplier), policy=read_policy(policy),
-                accept=accept_doubtful, project=project,
+                accept=accept_doubtful, project=project, digest=digest,
             )  # fmt: skip
             _draft(book, run, terms, manifest, dry_run, json)
 
@@ -163,7 +169,7 @@ def _draft(
             lines[pid]["kept"],
             f"{made.amounts[pid][1] / UNIT:.4%}",
             show_money(made.amounts[pid][0], terms.currency),
-            _marks(lines[pid]),
+            marks(lines[pid]),
         )
         for pid in order
     ]
@@ -182,31 +188,18 @@ def _draft(
     head = f"{'Would draft' if dry_run else 'Drafted'} {made.id}: {pool} {how}."
     tail = [] if dry_run else [f"Next, somebody else: anml settle --approve {made.id} --by THEM"]
     header = ("contributor", "rows", "kept", "share", terms.currency, "")
-    show(json, value, [head, *_doubt(made.manifest), *columns(header, rows), *tail])
+    show(json, value, [head, *doubt(made.manifest), *columns(header, rows), *tail])
 
 
-def _marks(line: dict[str, Any]) -> str:
-    """What is to be known of a contributor's line: new, or that nothing can be told."""
-    from anml.core.verdicts import UNSURE
-
-    unsure = UNSURE in line.get("verdicts", {})
-    return ", ".join([*(["new"] if line["newcomer"] else []), *([UNSURE] if unsure else [])])
-
-
-def _doubt(manifest: dict[str, Any]) -> list[str]:
-    """What was accepted, where the run is doubtful."""
-    if "doubtful" not in manifest:
-        return []
-    said = manifest["doubtful"]
-    return [f"The run is doubtful: {said['because']}.", f"Accepted by {said['by']}: {said['accepted']}"]
-
-
-def _approve(book: "Ledger", sid: str, by: str | None, dry_run: bool, json: bool) -> None:
-    from anml.app.settle import approve, paid_elsewhere, settlement
+def _approve(book: "Ledger", sid: str, by: str | None, yes: str | None, dry_run: bool, json: bool) -> None:
+    from anml.app.review import approval
+    from anml.app.settle import approve, settlement
     from anml.core.money import show_money
 
-    warn(paid_elsewhere(book, sid))
-    made = approve(book, sid, by, dry_run=dry_run)
+    content = book.rehearse(lambda tx: approval(tx, book, sid, by))
+    warn(content["overlaps"])
+    seen = agreed(content, draft_shown(content), yes, json)
+    made = approve(book, sid, by, seen=seen, dry_run=dry_run)
     found = settlement(book, sid)
     value = {"settlement": sid, "state": "posted", "entry": made.seq, "by": made.by, "dry_run": dry_run}
     done = "Would post" if dry_run else "Posted"

@@ -6,7 +6,19 @@ from typing import Annotated
 import typer
 
 from anml.core.errors import InputError
-from anml.surfaces.ledger_common import By, Json, Keys, LedgerUrl, Sign, columns, opened, proposed, show
+from anml.surfaces.ledger_common import (
+    By,
+    Json,
+    Keys,
+    LedgerUrl,
+    Sign,
+    Yes,
+    agreed,
+    columns,
+    opened,
+    proposed,
+    show,
+)  # fmt: skip
 
 app = typer.Typer(help="Who may act in the ledger, and with which key.", no_args_is_help=True)
 Name = Annotated[str, typer.Argument(help="A staff identifier.", show_default=False)]
@@ -15,15 +27,21 @@ Name = Annotated[str, typer.Argument(help="A staff identifier.", show_default=Fa
 @app.command("new")
 def new(
     name: Name,
-    out: Annotated[Path | None, typer.Option(help="Where the private key goes; default NAME.pem.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Where the private key goes; else your folder, where it is found.")
+    ] = None,
+    password: Annotated[
+        bool, typer.Option("--password", help="Lock it with a password, asked for now.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Make a key for yourself. Give the public part, which is printed, to somebody of the staff."""
     from anml.app.steps import new_member
 
-    who, path, public = new_member(name, out)
+    who, path, public = new_member(name, out, new_password() if password else "")
     lines = [
         public,
+        f"Your private key is {path}; nobody else needs to read it.",
         f"Next, somebody of the staff: anml ledger staff add {who} --public-key {public} --by THEM",
     ]
     show(json, {"name": who, "private": str(path), "public_key": public}, lines)
@@ -73,6 +91,38 @@ def remove(
     show(json, {"name": made.subject, "entry": made.seq}, [f"{made.subject} is no longer of the staff."])
 
 
+@app.command("renew")
+def renew(
+    name: Name,
+    public_key: Annotated[str, typer.Option(help="Their new public key, as text or file.")],
+    recovery: Annotated[
+        Path | None, typer.Option(help="The recovery key, where no second person is left to confirm it.")
+    ] = None,
+    by: By = None,
+    sign: Sign = None,
+    ledger: LedgerUrl = None,
+    keys: Keys = None,
+    json: Json = False,
+) -> None:
+    """Give somebody whose key was lost another one. Somebody else confirms it, or the recovery key does."""
+    from anml.app.steps import renew_key
+
+    with opened(ledger, keys, sign, by) as book:
+        made = renew_key(book, name, public_key, recovery, by)
+        lines, done = [f"{made.subject} signs with the new key from now on, and not with the old one."], True
+        if recovery is None:
+            lines, done = proposed(book, [made.seq], f"another key for {made.subject}")
+    show(json, {"name": made.subject, "entry": made.seq, "renewed": done}, lines)
+
+
+def new_password() -> str:
+    """A new password, asked for twice; from ANML_KEY_PASSWORD where nobody can be asked."""
+    import os
+
+    told = os.environ.get("ANML_KEY_PASSWORD")
+    return told or str(typer.prompt("Password", hide_input=True, confirmation_prompt=True))
+
+
 @app.command("list")
 def list_(ledger: LedgerUrl = None, keys: Keys = None, json: Json = False) -> None:
     """List everybody who may act, or could."""
@@ -116,33 +166,50 @@ def proposals(ledger: LedgerUrl = None, keys: Keys = None, json: Json = False) -
 
 
 def confirm(
-    numbers: Annotated[list[str], typer.Argument(help="Numbers of proposals, or all.", show_default=False)],
+    numbers: Annotated[list[str], typer.Argument(help="Numbers of proposals.", show_default=False)],
     drop: Annotated[bool, typer.Option("--drop", help="Take them off the list instead.")] = False,
     by: By = None,
     sign: Sign = None,
+    yes: Yes = None,
     ledger: LedgerUrl = None,
     keys: Keys = None,
     json: Json = False,
 ) -> None:
-    """Confirm, as the second person, what somebody proposed."""
-    from anml.app.names import names_of
-    from anml.app.steps import confirm_all, confirmable, drop_all, waiting
+    """Confirm, as the second person, what somebody proposed. It is shown to you first."""
+    from anml.app.review import proposals as to_sign
+    from anml.app.steps import confirm_all, drop_all, says
     from anml.core.identifiers import staff_id
 
     who = None if by is None else staff_id(by)
+    chosen = [_number(text) for text in numbers]
     with opened(ledger, keys, sign, who) as book:
-        chosen = confirmable(book, who) if numbers == ["all"] else [_number(text) for text in numbers]
-        says = {w.proposal.seq: w.says for w in waiting(book, names_of(book))}
         if drop:
             drop_all(book, chosen, who)
-        else:
-            confirm_all(book, chosen, who)
-    done = "Dropped" if drop else "Confirmed"
-    value = {"confirmed": [] if drop else chosen, "dropped": chosen if drop else []}
-    show(json, value, [f"{done} {number}: {says.get(number, '')}." for number in chosen])
+            show(json, {"confirmed": [], "dropped": chosen}, [f"Dropped {number}." for number in chosen])
+            return
+        content = book.rehearse(lambda tx: to_sign(tx, book, chosen, who))
+        said = {
+            p["proposal"]: f"{says(p)}, proposed by {p['by']} on {p['at'][:10]}" for p in content["proposals"]
+        }
+        lines = [f"{number}: {text}" for number, text in said.items()]
+        confirm_all(book, chosen, who, seen=agreed(content, lines, yes, json))
+    done = [f"Confirmed {number}: {said[number]}." for number in chosen]
+    show(json, {"confirmed": chosen, "dropped": []}, done)
 
 
 def _number(text: str) -> int:
     if not text.isascii() or not text.isdigit():
-        raise InputError(f"a proposal is named by its number, or 'all', got {text!r}")
+        raise InputError(f"a proposal is named by its number, got {text!r}")
     return int(text)
+
+
+def clock(
+    by: By = None, sign: Sign = None, ledger: LedgerUrl = None, keys: Keys = None, json: Json = False
+) -> None:
+    """Propose to mend a clock that was ahead. Somebody else confirms it."""
+    from anml.app.steps import mend_clock
+
+    with opened(ledger, keys, sign, by) as book:
+        made = mend_clock(book, by)
+        lines, done = proposed(book, [made.seq], "the clock mended")
+    show(json, {"proposal": made.seq, "mended": done}, lines)

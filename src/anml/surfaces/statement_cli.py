@@ -16,6 +16,8 @@ from anml.surfaces.ledger_common import (
     LedgerUrl,
     PolicyFile,
     Sign,
+    Yes,
+    agreed,
     columns,
     opened,
     show,
@@ -39,13 +41,15 @@ def statement(
     ] = None,
     verify: Annotated[Path | None, typer.Option(help="Check this signed statement instead.")] = None,
     public_key: Annotated[str | None, typer.Option(help="The ledger's public key, to check with.")] = None,
+    by: By = None,
+    sign: Sign = None,
     domain: Domain = "default",
     policy: PolicyFile = None,
     ledger: LedgerUrl = None,
     keys: Keys = None,
     json: Json = False,
 ) -> None:
-    """Write everybody's statement of a settlement, or check one."""
+    """Write everybody's statement of a settlement, or check one. They are signed in your name."""
     if verify is not None:
         _verify(verify, public_key, ledger, keys, json)
         return
@@ -54,7 +58,7 @@ def statement(
     for folder in (out, bundle):
         if folder is not None:
             check_place(folder / "statements.csv")
-    with opened(ledger, keys) as book:
+    with opened(ledger, keys, sign, by) as book:
         _make(book, settlement, contributor, domain, policy, Places(out, bundle), json)
 
 
@@ -87,7 +91,9 @@ def _make(
     lines = _table(made, names_of(book))
     lines += [f"Wrote {len(made)} statements to {places.out}"] if places.out else []
     if places.bundle:
-        lines.append(f"Wrote {len(made)} bundles to {places.bundle}; in each: python verify.py")
+        lines.append(
+            f"Wrote {len(made)} bundles to {places.bundle}; in each: python verify.py --public-key KEY"
+        )
     show(json, value, lines)
 
 
@@ -100,9 +106,9 @@ def _write(book: "Ledger", made: dict[str, dict[str, Any]], places: Places) -> N
     signed = {pid: sign(book, item) for pid, item in made.items()} if any(places) else {}
     if places.out is not None:
         for pid, item in made.items():
-            write_file(places.out / f"{pid}.json", signed[pid])
-            write_file(places.out / f"{pid}.html", statement_html(item))
-        write_file(places.out / "statements.csv", statements_csv(made.values()))
+            write_file(places.out / f"{pid}.json", signed[pid], private=True)
+            write_file(places.out / f"{pid}.html", statement_html(item), private=True)
+        write_file(places.out / "statements.csv", statements_csv(made.values()), private=True)
     if places.bundle is not None:
         for pid, item in made.items():
             write_bundle(places.bundle / pid, item, signed[pid], public_key(book))
@@ -170,19 +176,29 @@ def payout(
     rail: Annotated[str, typer.Option(help="csv, or pain001 (needs bank details).")] = "csv",
     debtor: Annotated[Path | None, typer.Option(help="TOML with name, iban and bic of who pays.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the files of the batch.")] = None,
-    paid: Annotated[str | None, typer.Option(help="Record that this batch, or the latest, was paid.")] = None,
+    paid: Annotated[str | None, typer.Option(help="Record that this batch was paid.")] = None,
     failed: Annotated[str | None, typer.Option(help="Record that payments of this batch came back.")] = None,
     contributor: Annotated[
         list[str] | None, typer.Option(help="Only these, with --paid or --failed.")
     ] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="A checkpoint kept elsewhere: nothing is paid from an older copy.")
+    ] = None,
+    bank_list: Annotated[
+        Path | None,
+        typer.Option(
+            help="After a restored backup: CSV with contributor and amount that the bank paid since."
+        ),
+    ] = None,
+    yes: Yes = None,
     ledger: LedgerUrl = None,
     keys: Keys = None,
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
     """Pay what was released. Make a batch, then record what was paid or came back."""
-    from anml.app.names import names_of
-    from anml.app.payout import create, read_payer, write_files
+    from anml.app.names import find_person, names_of
+    from anml.app.payout import create, read_bank_list, read_payer
     from anml.core.money import parse_amount
 
     if paid and failed:
@@ -191,7 +207,7 @@ def payout(
         raise InputError("say with --contributor whose payment came back")
     with opened(ledger, keys, sign, by) as book:
         if paid or failed:
-            _close(book, str(paid or failed), contributor, bool(paid), by, dry_run, json)
+            _close(book, str(paid or failed), contributor, bool(paid), by, yes, dry_run, json)
             return
         if batch and out is not None and not currency:
             _again(book, batch, read_payer(debtor) if rail == "pain001" else None, out, json)
@@ -208,23 +224,40 @@ def payout(
             check_place(out / "books.beancount")
         # What is wrong with the payer's details is said before any money moves.
         payer = read_payer(debtor) if rail == "pain001" and out is not None else None
-        made = create(book, batch, currency, by, parse_amount(threshold), rail, dry_run=dry_run)
-        files = [] if out is None or dry_run else list(map(str, write_files(book, made, payer, out)))
+        listed = None if bank_list is None else {
+            find_person(book, name): amount for name, amount in read_bank_list(bank_list).items()
+        }  # fmt: skip
+        made = create(
+            book, batch, currency, by, parse_amount(threshold), rail, payer=payer, out=out,
+            checkpoint=checkpoint, listed=listed, dry_run=dry_run,
+        )  # fmt: skip
+        files = list(map(str, made.files))
         names = names_of(book)
     value = made.batch._asdict() | {"total": made.batch.total, "left_out": made.left_out, "dry_run": dry_run}
     _show_batch(value | {"files": files}, made.batch.payments, currency, names, json, made.left_out)
 
 
 def _close(
-    book: "Ledger", batch: str, contributor: list[str] | None, paid: bool, by: str | None, dry_run: bool,
-    json: bool,
+    book: "Ledger", batch: str, contributor: list[str] | None, paid: bool, by: str | None, yes: str | None,
+    dry_run: bool, json: bool,
 ) -> None:  # fmt: skip
-    """Record that payments of a batch were made, or came back."""
-    from anml.app.names import find_batch, find_person, names_of
+    """Record that payments of a batch were made, or came back; what came back is shown first."""
+    from anml.app.names import exact, find_person, names_of
     from anml.app.payout import close
+    from anml.app.review import came_back
+    from anml.core.money import show_minor
 
+    batch, seen = exact(batch, "batch"), None
     chosen = None if contributor is None else [find_person(book, text) for text in contributor]
-    done = close(book, find_batch(book, batch), chosen, paid=paid, by=by, dry_run=dry_run)
+    if not paid:
+        content = book.rehearse(lambda tx: came_back(tx, book, batch, chosen or [], by))
+        lines = [
+            f"{item['name']}  {show_minor(item['amount'], content['currency'])} {content['currency']} of "
+            f"{batch} came back, and will be paid again"
+            for item in content["payments"]
+        ]
+        seen = agreed(content, lines, yes, json)
+    done = close(book, batch, chosen, paid=paid, by=by, seen=seen, dry_run=dry_run)
     _show_batch(done._asdict() | {"total": done.total}, done.payments, done.currency, names_of(book), json)
 
 

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from anml.app.relabel import Looking, of_result, where_to_look
 from anml.app.result import Audited
+from anml.core.people.verdicts import CONTRADICTS, GUESSING, LESS, RELIABLE, UNSURE
 from anml.core.stats import mean_interval, wilson
-from anml.core.verdicts import BLIND, CONTRADICTS, TRUSTED, UNSURE
-from anml.surfaces.accused import chance, deeds, open_reasons
+from anml.surfaces.accused import findings, open_reasons
 from anml.surfaces.names import shortened
 
 # Contributors on the page as it opens, and those that its search finds; contributors.csv has everybody.
@@ -18,8 +19,6 @@ MOST_LISTED, MOST_FOUND = 200, 5_000
 MOST_SAMPLES = 20
 MOST_CONFUSED = 8
 MOST_BELIEVED = 40
-# Rows to look at where no label is more likely wrong than right: at most so many, and a tenth of all.
-LEAST_SURE = 100
 NAME = 80
 TEXT = 60
 # Below this many rows a contributor is marked, whatever the floor for newcomers says.
@@ -27,7 +26,7 @@ FEW = 10
 
 # Columns of credentials, and how a verdict is marked.
 CREDENTIALS = {"v": "v", "r": "r", "t": "T"}
-KINDS = {TRUSTED: "trusted", UNSURE: "unsure", BLIND: "accused", CONTRADICTS: "accused"}
+KINDS = {RELIABLE: "reliable", LESS: "less", UNSURE: "unsure", GUESSING: "accused", CONTRADICTS: "accused"}
 
 Row = dict[str, str]
 
@@ -46,13 +45,13 @@ def few_rows(result: Audited) -> int:
 
 
 def contributor_table(result: Audited) -> Listing:
-    """One row per contributor, in the order of the frame: the accused first, the trusted last."""
+    """One row per contributor, in the order of the frame: the accused first, the reliable last."""
     frame = result.contributors.head(MOST_FOUND)
     if frame.is_empty():
         return Listing([])
     errors = _absolute_errors(result) if result.task == "regression" else {}
-    said = deeds(result) if result.doubtful is not None else {**deeds(result), **open_reasons(result)}
-    does = {name: deed.short or deed.one for name, deed in said.items()}
+    said = findings(result) if result.doubtful is not None else {**findings(result), **open_reasons(result)}
+    does = {name: found.short or found.one for name, found in said.items()}
     rows = [_contributor(row, result, errors, does) for row in frame.iter_rows(named=True)]
     return Listing(rows, result.contributors.height - frame.height)
 
@@ -60,14 +59,20 @@ def contributor_table(result: Audited) -> Listing:
 def _contributor(row: dict[str, Any], result: Audited, errors: dict[str, float], does: dict[str, str]) -> Row:
     given = result.signals_given
     agreement = errors.get(row["contributor"]) if errors else row["agreement"]
+    doubtful = result.doubtful is not None
     said = does.get(row["contributor"], "")
+    if row.get("habits"):
+        said = f"{said}; {row['habits']}" if said else row["habits"]
     return {
         "contributor": shortened(row["contributor"], NAME),
         "verdict": row["verdict"],
         "kind": KINDS[row["verdict"]],
         "does": "" if said.startswith(row["verdict"]) else said,
-        # Where two sides contradict each other it is not known which is the honest one.
-        "honest": chance(row["p_honest"]) if result.doubtful is None else "–",
+        "others": f"{row['others']:.2f}",
+        "reliability": "–" if doubtful else f"{row['reliability']:.2f}",
+        "reliability_interval": ""
+        if doubtful
+        else f"{row['reliability_low']:.2f}–{row['reliability_high']:.2f}",
         "few": "few rows" if row["rows"] <= few_rows(result) else "",
         "rows": f"{row['rows']:,}",
         "kept": f"{row['kept'] / row['rows']:.0%}",
@@ -77,6 +82,7 @@ def _contributor(row: dict[str, Any], result: Audited, errors: dict[str, float],
         "value": _points(row.get("value")),
         "value_interval": _between(row.get("value_low"), row.get("value_high")),
         **{name: f"{row[name]:.2f}" if name in given else "" for name in CREDENTIALS},
+        "seconds": "–" if row.get("seconds") is None else f"{row['seconds']:.3g}",
         "row_share": f"{row['row_share']:.1%}",
         "weight_share": f"{row['weight_share']:.1%}",
         "agreement": "–" if agreement is None else f"{agreement:.3g}" if errors else f"{agreement:.0%}",
@@ -192,42 +198,30 @@ def confusion_matrix(result: Audited, contributor: str) -> Any:
     return matrix
 
 
-def to_look_at(result: Audited) -> pl.DataFrame:
-    """Rows to look at: those that rest on their contributor alone, then the least likely to be right.
-
-    Beside the former, rows that are more likely wrong than right; where there are none, the least sure.
-    Rows whose label is known are settled.
-    """
-    frame = result.samples
-    if "known_right" in frame.columns:
-        frame = frame.filter(pl.col("known_right").is_null())
-    frame = frame.sort("alone", "p_correct", "row", descending=[True, False, False])
-    wanted = frame.filter(pl.col("alone") | (pl.col("p_correct") < 0.5))
-    return frame.head(min(LEAST_SURE, -(-frame.height // 10))) if wanted.is_empty() else wanted
+def queue(result: Audited) -> Looking:
+    """What to look at first: the list that `anml relabel` writes."""
+    return where_to_look(of_result(result))
 
 
 def sample_table(result: Audited) -> Listing:
     """List the rows to look at first, with what to put in place of their labels."""
-    frame = to_look_at(result)
-    parts = [part for part in PARTS if part in frame.columns]
+    first = queue(result)
     rows = [
         {
             "row": f"{row['row']}",
-            "item": shortened(str(row.get("item", "")), TEXT),
+            "item": shortened(str(row["item"] or ""), TEXT),
             "contributor": shortened(row["contributor"], NAME),
-            "label": _value(row["label"]),
-            "suggested": _value(row.get("suggested") or "–"),
-            "p_suggested": "–" if row.get("p_suggested") is None else chance(row["p_suggested"]),
-            "predicted": _value(row["predicted"]),
+            "label": _value(row["given"]),
+            "suggested": _value(row["suggested"] or "–"),
+            "p_suggested": "–" if row["probability"] is None else chance(row["probability"]),
             "p_correct": "<0.001" if row["p_correct"] < 0.001 else f"{row['p_correct']:.3f}",
-            "alone": "rests on this contributor alone" if row["alone"] else "",
+            "reason": shortened(row["reason"], NAME),
             "picture": _embedded(result, row["row"]),
             "excerpt": (result.excerpts or {}).get(row["row"], ""),
-            **{part: _log_odds(row[part]) for part in parts},
         }
-        for row in frame.head(MOST_SAMPLES).iter_rows(named=True)
+        for row in first.rows.head(MOST_SAMPLES).iter_rows(named=True)
     ]
-    return Listing(rows, frame.height - len(rows))
+    return Listing(rows, first.candidates - len(rows))
 
 
 def _embedded(result: Audited, row: int) -> str:
@@ -238,7 +232,7 @@ def _embedded(result: Audited, row: int) -> str:
 
 def first_rows(result: Audited) -> list[int]:
     """The rows that are listed one by one."""
-    return [int(row) for row in to_look_at(result)["row"].head(MOST_SAMPLES)]
+    return [int(row) for row in queue(result).rows["row"].head(MOST_SAMPLES)]
 
 
 def item_table(result: Audited) -> Listing:
@@ -291,6 +285,17 @@ def _log_odds(value: float) -> str:
     ('+2.0', '−0.2', '0.0')
     """
     return f"{value:+.1f}".replace("-", "−") if abs(value) >= 0.05 else "0.0"
+
+
+def chance(p: float) -> str:
+    """A probability in per cent that never claims to be certain.
+
+    Examples
+    --------
+    >>> chance(0.9999), chance(0.25), chance(1e-9)
+    ('>99%', '25%', '<1%')
+    """
+    return ">99%" if p > 0.99 else "<1%" if p < 0.01 else f"{p:.0%}"
 
 
 def _value(value: Any) -> str:

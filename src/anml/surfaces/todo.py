@@ -3,9 +3,12 @@
 from typing import NamedTuple
 
 from anml.app.result import Audited
-from anml.core.verdicts import UNSURE
-from anml.core.words import counted
-from anml.surfaces.tables import to_look_at
+from anml.core.people.consensus import CLEAR
+from anml.core.people.verdicts import ACCUSED, UNSURE
+from anml.core.words import counted, listed
+from anml.surfaces.accused import MOST_NAMES, NAME
+from anml.surfaces.names import shortened
+from anml.surfaces.tables import queue
 
 # What would help where the model has nothing to say of it; others' labels are no news where there are some.
 HELP = "right labels for some of their rows"
@@ -15,7 +18,7 @@ SETTLES = " would settle it"
 
 
 class Gain(NamedTuple):
-    """Rows to check first, how many of their labels are expected to be wrong, and shares before and after."""
+    """Items in the queue, how many of their labels are expected to be wrong, and shares before and after."""
 
     rows: int
     wrong: float
@@ -31,7 +34,7 @@ def todo(result: Audited) -> list[str]:
             f"Get {needed}: that would settle it.",
             "Until then, do not drop, relabel or pay by this result.",
         ]
-    said = _checks(result)
+    said = [*_talk(result), *_checks(result)]
     if result.help or _unsure(result):
         needed = _needed(result) or (MORE_HELP if result.items is None else HELP)
         said.append(f"To judge those left open, get {needed}.")
@@ -39,13 +42,12 @@ def todo(result: Audited) -> list[str]:
 
 
 def gain(result: Audited) -> Gain:
-    """What checking the rows to look at first is expected to gain; counts are of all rows judged."""
-    first, n = to_look_at(result), result.samples.height
+    """What working through the queue is expected to gain; counts are of all rows judged."""
+    first = queue(result)
     # Of a run slice by slice the rows at hand are a sample.
-    factor = result.data["rows"] / n if sampled(result) else 1.0
-    wrong = float((1 - first["p_correct"]).sum())
-    before = result.wrong.mean
-    return Gain(round(first.height * factor), wrong * factor, before, max(before - wrong / n, 0.0))
+    factor = result.data["rows"] / result.samples.height if sampled(result) else 1.0
+    before, after = first.expected / first.units, (first.expected - first.gain) / first.units
+    return Gain(round(first.candidates * factor), first.gain * factor, before, after)
 
 
 def sampled(result: Audited) -> bool:
@@ -59,29 +61,35 @@ def reason_for_doubt(result: Audited) -> str | None:
     return result.gate.reason if whole and result.gate.branch == "doubtful" else result.doubtful
 
 
+def _talk(result: Audited) -> list[str]:
+    """What to do about people: talk to those who are accused before anything else is given to them."""
+    people = result.contributors
+    if people.is_empty():
+        return []
+    names = people.filter(people["verdict"].is_in(list(ACCUSED)))["contributor"].to_list()
+    if not names:
+        return []
+    who = listed([shortened(name, NAME) for name in names], MOST_NAMES)
+    return [f"Talk to {who}, with examples from the rows to check; hold back new items until then."]
+
+
 def _checks(result: Audited) -> list[str]:
     found = gain(result)
-    if not found.rows or found.wrong < 0.5:
-        return ["No row needs a second look: no label is likely to be wrong."]
+    what = "item" if "item" in result.samples.columns else "row"
+    if not found.rows:
+        return [f"No {what} needs a second look: every label is at least {CLEAR:.0%} sure, or settled."]
     about = "about " if sampled(result) else ""
-    rows = "1 row" if found.rows == 1 else f"{about}{found.rows:,} rows"
     labels = (
         "its label is likely to be" if found.rows == 1 else f"about {found.wrong:,.0f} are expected to be"
     )
-    said = [f"Check {rows} first: {labels} wrong. {_mended(found)}"]
-    if (alone := int(to_look_at(result)["alone"].sum())) > 0:
-        rest = "rests" if alone == 1 else "rest"
-        said.append(f"{counted(alone, 'row')} of them {rest} on one contributor alone.")
-    elif not (to_look_at(result)["p_correct"] < 0.5).any():
-        said.append("No single label is more likely wrong than right; these are the least sure.")
-    return said
+    return [f"Check {about}{counted(found.rows, what)}: {labels} wrong. {_mended(found)}"]
 
 
 def _mended(found: Gain) -> str:
     before, after = _share(found.before), _share(found.after)
     if before == after:
         return f"About {after} of all labels would still be wrong after that."
-    return f"Relabelling them cuts the wrong labels from {before} to {after} of all."
+    return f"That cuts the wrong labels from {before} to {after} of all."
 
 
 def _share(share: float) -> str:

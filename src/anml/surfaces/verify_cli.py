@@ -86,9 +86,10 @@ def checkpoint(
         "size": made.size,
         "root": made.root,
         "note": made.note,
+        "verifier_key": made.verifier_key,
         "out": None if out is None else str(out),
     }
-    lines = [made.note.rstrip("\n")] if out is None else [f"Signed {made.size} entries: {out}"]
+    lines = made.note.rstrip("\n").split("\n") if out is None else [f"Signed {made.size} entries: {out}"]
     show(json, value, lines + ([f"Proof of growth: {proof}"] if proof else []))
 
 

@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, _num_samples, check_is_fitted, validate_data
 
 from anml.adapters.sklearn.fitting import fit_weighted, over_all_classes, seeded
-from anml.adapters.sklearn.given import CONTRIBUTED, known_of
+from anml.adapters.sklearn.given import CONTRIBUTED, known_of, own_weights
 from anml.adapters.sklearn.held_out import held_out, is_numeric
 from anml.adapters.sklearn.mlp import MLPClassifier, MLPRegressor
 from anml.adapters.sklearn.sources import sklearn_factors
@@ -202,6 +202,7 @@ class AnmlClassifier(ClassifierMixin, _Anml):
 
     _task: Task = "classification"
 
+    @own_weights
     def fit(
         self,
         X: Any,
@@ -273,6 +274,7 @@ class AnmlRegressor(RegressorMixin, _Anml):
 
     _task: Task = "regression"
 
+    @own_weights
     def fit(
         self,
         X: Any,

@@ -1,5 +1,7 @@
 """What `fit` takes beside X and y, one value per sample, checked at the door."""
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -8,10 +10,25 @@ from anml.assess.assess import Known
 from anml.core.answers import Answers, answers, earned, unknown
 from anml.core.checks import Array, Bools, as_vector, whole
 from anml.core.domain import Task
-from anml.core.errors import InputError
+from anml.core.errors import InputError, UnsupportedError
 
 # What `fit` takes beside X and y: one value per sample.
 CONTRIBUTED = ("contributor", "item", "verification", "reputation", "age", "derived_from", "known")
+
+
+def own_weights(fit: Callable[..., Any]) -> Callable[..., Any]:
+    """A `fit` that says why it takes no weights of the caller's."""
+
+    @wraps(fit)
+    def asked(self: Any, *args: Any, **given: Any) -> Any:
+        if given.pop("sample_weight", None) is not None:
+            raise UnsupportedError(
+                f"{type(self).__name__} finds the weights of samples itself and takes no sample_weight; say "
+                "what is known of the samples as verification, reputation, age or known"
+            )
+        return fit(self, *args, **given)
+
+    return asked
 
 
 def known_of(y: Array, task: Task, classes: Any = None, **given: Any) -> Known:

@@ -1,7 +1,12 @@
-"""Samples in any form, as batches in order: DataLoader, Dataset, arrays, tensors, Arrow and other frames."""
+"""Samples in any form, as batches in the order of their rows: loaders, datasets, arrays, tensors, frames.
 
-from collections.abc import Iterator
+A loader's rows are those of its dataset, each once and in the dataset's order, whatever its sampler does;
+a stream is read by one process. Where examples say which row they are (`sample_index`), they go by that.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -9,10 +14,14 @@ import narwhals as nw
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset, IterableDataset, SequentialSampler
+from torch.utils.data import DataLoader, Dataset, IterableDataset, default_collate
 
+from anml.core.checks import Ints
 from anml.core.errors import InputError
-from anml.gradients.modules import Batch, each_tensor
+from anml.gradients.batches import Batch, each_tensor
+
+# Under this name an example says which row of the data it is.
+INDEX = "sample_index"
 
 
 @dataclass(frozen=True)
@@ -23,9 +32,14 @@ class Samples:
     count: int | None
 
     def batches(self, device: torch.device) -> Iterator[Batch]:
-        """Batch after batch, on the device."""
+        """Batch after batch, on the device; as many samples as there are rows, or an error."""
+        done = 0
         for given in self.loader:
-            yield _placed(_parted(given), device)
+            batch = _placed(_parted(given), device)
+            done += len(batch)
+            yield batch
+        if self.count is not None and done != self.count:
+            raise InputError(f"{done} samples came from a dataset of {self.count} rows")
 
 
 def samples_of(data: Any, y: Any = None, batch: int = 64) -> Samples:
@@ -33,15 +47,11 @@ def samples_of(data: Any, y: Any = None, batch: int = 64) -> Samples:
 
     `y` is an array of targets, or the name of a frame's column.
     """
-    if isinstance(data, DataLoader):
-        _check_order(data, y)
-        sized = not isinstance(data.dataset, IterableDataset)
-        return Samples(data, len(data.dataset) if sized else None)  # type: ignore[arg-type]
-    if isinstance(data, Dataset):
+    loader = isinstance(data, DataLoader)
+    if loader or isinstance(data, Dataset) or _streams(data) or (y is None and _has_examples(data)):
         if y is not None:
-            raise InputError("a Dataset brings its own targets; leave y out")
-        sized = not isinstance(data, IterableDataset) and hasattr(data, "__len__")
-        return Samples(DataLoader(data, batch_size=batch), len(data) if sized else None)  # type: ignore[arg-type]
+            raise InputError(f"a {type(data).__name__} brings its own targets; leave y out")
+        return _of_loader(data) if loader else _of_dataset(data, batch)
     if y is None:
         raise InputError(f"{type(data).__name__} needs targets: give y, or a DataLoader or Dataset of pairs")
     x, target = _framed(data, y) if isinstance(y, str) else (_tensors(data), _tensor(y))
@@ -49,6 +59,101 @@ def samples_of(data: Any, y: Any = None, batch: int = 64) -> Samples:
     if length != len(target) or not length:
         raise InputError(f"x and y must be of the same length, at least 1, got {length} and {len(target)}")
     return Samples(_Cut(x, target, batch), length)
+
+
+def in_row_order(rows: list[Any], n: int) -> Ints | None:
+    """Where the samples of rows 0, 1, ... stand among those that came; None where they say no row."""
+    if all(each is None for each in rows):
+        return None
+    if any(each is None for each in rows):
+        raise InputError(f"some batches name their rows under {INDEX!r} and some do not")
+    named = np.concatenate([np.asarray(each).reshape(-1) for each in rows])
+    if not np.array_equal(np.sort(named), np.arange(n)):
+        seen, times = np.unique(named, return_counts=True)
+        twice = seen[times > 1]
+        what = f"row {twice[0]} comes {times[times > 1][0]} times" if len(twice) else f"got {named.max()}"
+        raise InputError(f"{INDEX!r} must name each of the rows 0 to {n - 1} once, {what}")
+    return np.argsort(named)
+
+
+def _of_loader(loader: DataLoader[Any]) -> Samples:
+    own = type(loader).__iter__ is not DataLoader.__iter__
+    if own and not type(loader).__module__.startswith("accelerate."):
+        raise InputError(
+            f"a {type(loader).__name__} makes its own batches, so that rows cannot be told from them; "
+            "give its dataset, or a torch DataLoader"
+        )
+    whole = loader.batch_size is None and loader.batch_sampler is None
+    size = 1 if whole else loader.batch_size or getattr(loader.batch_sampler, "batch_size", None) or 64
+    return _of_dataset(loader.dataset, size, loader, whole)
+
+
+def _of_dataset(data: Any, batch: int, loader: Any = None, whole: bool = False) -> Samples:
+    """Rows of a dataset in its own order; `whole` where its examples are batches."""
+    collate = loader.collate_fn if loader is not None else default_collate
+    if collate is default_collate:
+        collate = _collated
+    if _streams(data):
+        return Samples(_Stream(data, batch, loader.collate_fn if whole else collate, whole), None)
+    settings = {} if loader is None else {
+        name: getattr(loader, name)
+        for name in ("num_workers", "worker_init_fn", "multiprocessing_context", "timeout")
+    }  # fmt: skip
+    if whole:
+        return Samples(DataLoader(data, batch_size=None, collate_fn=loader.collate_fn, **settings), None)
+    return Samples(DataLoader(data, batch_size=batch, collate_fn=collate, **settings), len(data))
+
+
+class _Stream(NamedTuple):
+    """A stream cut into batches by this process alone: workers may each give all of it, or mix it."""
+
+    data: Any
+    batch: int
+    collate: Callable[[Any], Any]
+    whole: bool
+
+    def __iter__(self) -> Iterator[Any]:
+        examples = iter(self.data)
+        if self.whole:
+            yield from map(self.collate, examples)
+            return
+        while some := list(islice(examples, self.batch)):
+            yield self.collate(some)
+
+
+def _streams(data: Any) -> bool:
+    """Whether examples come one after another only, as of torch's and Hugging Face's IterableDataset."""
+    named = hasattr(data, "column_names") and hasattr(data, "__iter__") and not hasattr(data, "__getitem__")
+    return isinstance(data, IterableDataset) or named
+
+
+def _has_examples(data: Any) -> bool:
+    """Whether this is a dataset by what it does, as Hugging Face's and a list of examples are."""
+    if isinstance(data, Mapping | tuple | Tensor | np.ndarray) or not hasattr(data, "__len__"):
+        return False
+    try:
+        return len(data) > 0 and isinstance(data[0], Mapping | tuple)
+    except (KeyError, TypeError, IndexError):
+        return False
+
+
+def _collated(examples: list[Any]) -> Any:
+    """Examples as one batch: numbers by name, stacked; text is left out, and lengths must not differ."""
+    if not isinstance(examples[0], Mapping):
+        return default_collate(examples)
+    batch = {}
+    for name, first in examples[0].items():
+        if isinstance(first, str) or first is None:
+            continue
+        each = [_tensor(one[name]) for one in examples]
+        if len({tuple(tensor.shape) for tensor in each}) > 1:
+            lengths = sorted({tensor.shape[0] for tensor in each})
+            raise InputError(
+                f"{name!r} is {lengths[0]} long in one example and {lengths[-1]} in another; give a "
+                "DataLoader whose collate_fn pads, as DataCollatorWithPadding of Hugging Face"
+            )
+        batch[name] = torch.stack(each)
+    return batch
 
 
 class _Cut(NamedTuple):
@@ -64,30 +169,24 @@ class _Cut(NamedTuple):
             yield each_tensor(self.x, itemgetter(rows)), self.y[rows]
 
 
-def _check_order(loader: DataLoader[Any], y: Any) -> None:
-    if y is not None:
-        raise InputError("a DataLoader brings its own targets; leave y out")
-    in_order = isinstance(loader.dataset, IterableDataset) or isinstance(loader.sampler, SequentialSampler)
-    if not in_order or loader.drop_last:
-        raise InputError(
-            "scores are in the order of the samples, so the DataLoader must neither shuffle, sample nor drop "
-            "any; pass its dataset, or one with shuffle=False and drop_last=False"
-        )
-
-
 def _parted(given: Any) -> Batch:
     """Inputs and targets of what a DataLoader gives: a pair, several inputs and a target, or a dict."""
-    if isinstance(given, dict):
+    if isinstance(given, Mapping):
         name = next((each for each in ("labels", "label", "y", "target") if each in given), None)
         if name is None:
             raise InputError(f"a batch must hold labels, got {', '.join(map(repr, given))}")
         # What Hugging Face calls a label enters as a target: the loss is computed here.
-        beside = (name, "weight", "sample_index")
-        return Batch({key: value for key, value in given.items() if key not in beside}, given[name])
+        beside = (name, "weight", INDEX)
+        inputs = {key: value for key, value in given.items() if key not in beside and not _text(value)}
+        return Batch(inputs, given[name], given.get(INDEX))
     if isinstance(given, tuple | list) and len(given) >= 2:
-        *inputs, target = given
-        return Batch(inputs[0] if len(inputs) == 1 else tuple(inputs), target)
+        *first, target = given
+        return Batch(first[0] if len(first) == 1 else tuple(first), target)
     raise InputError(f"a batch must be inputs and targets, got {type(given).__name__}")
+
+
+def _text(value: Any) -> bool:
+    return isinstance(value, list | tuple) and bool(value) and isinstance(value[0], str)
 
 
 def _placed(batch: Batch, device: torch.device) -> Batch:
@@ -97,7 +196,8 @@ def _placed(batch: Batch, device: torch.device) -> Batch:
     target = _tensor(batch.target)
     # Classes of a NumPy array are often of a narrower kind than torch's losses take.
     narrow = target.dtype in (torch.int8, torch.int16, torch.int32, torch.uint8)
-    return Batch(each_tensor(batch.inputs, move), move(target.long() if narrow else target))
+    rows = None if batch.rows is None else np.asarray(batch.rows)
+    return Batch(each_tensor(batch.inputs, move), move(target.long() if narrow else target), rows)
 
 
 def _tensor(values: Any) -> Tensor:

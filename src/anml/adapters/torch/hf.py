@@ -1,73 +1,76 @@
 """For users of Hugging Face: a `Trainer` whose samples count by weight. Install the extra `hf`."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.utils.data import Dataset
 from transformers import Trainer, TrainerCallback
-from transformers.pytorch_utils import Conv1D
 
+from anml.adapters.torch.data import INDEX
+from anml.adapters.torch.logits import Logits
 from anml.adapters.torch.reweigh import Reweigher
 from anml.adapters.torch.sampler import WeightedSampler
 from anml.adapters.torch.state import load_state, save_state
-from anml.core.checks import one_of
+from anml.core.checks import Floats, one_of
 from anml.core.domain import Weighting
-from anml.core.errors import InputError
-from anml.gradients.factors import LayerFactor, formed_part
-from anml.gradients.layers.reading import Read, trained
-from anml.gradients.layers.rules import LAYERS
-from anml.gradients.losses import SampleLoss, logits_of, sample_losses
-from anml.gradients.parts import SequenceFactor
+from anml.core.errors import InputError, UnsupportedError
 
-INDEX = "sample_index"
-STATE = "anml_reweigher.npz"
+STATE = "anml_state.pt"
 
 
-class WeightedTrainer(Trainer):
-    """A `Trainer` that draws samples by weight, or counts their losses by it.
-
-    Parameters
-    ----------
-    weighting
-        Of `anml.weigh`, or a `Reweigher`, which then follows the model: it scores at its own intervals,
-        is saved with every checkpoint, and goes on from one.
-    by
-        `"loss"`: every sample is seen and its loss counts by its weight. `"draws"`: samples are drawn.
-    sample_loss
-        A name in `anml.gradients.losses.LOSSES` or a function from logits and labels to one loss a sample.
-    """
+class Weighted:
+    """What makes a `Trainer` weigh; put it before one of your own: `class Mine(Weighted, MyTrainer)`."""
 
     def __init__(
-        self, *args: Any, weighting: Weighting | Reweigher, by: str = "loss",
-        sample_loss: str | SampleLoss = "softmax", **settings: Any,
-    ) -> None:  # fmt: skip
-        super().__init__(*args, **settings)
+        self, *args: Any, weighting: Weighting | Reweigher, by: str = "loss", **settings: Any
+    ) -> None:
         self.by = one_of("by", by, ("loss", "draws"))
-        self.weighting, self.sample_loss = weighting, sample_loss
-        count = len(weighting.weighting.w if isinstance(weighting, Reweigher) else weighting.w)
-        given: Any = self.train_dataset
-        found = 0 if given is None else len(given)
-        if found != count:
+        self.weighting = weighting
+        super().__init__(*args, **settings)
+        me: Any = self
+        given, count = me.train_dataset, len(self._weights())
+        sized = hasattr(given, "__len__")
+        if (sized and len(given) != count) or given is None:
+            found = len(given) if sized else 0
             raise InputError(f"there are weights of {count} samples for a train_dataset of {found}")
-        # The loss of a batch is a mean here, which the Trainer divides among accumulated batches.
-        self.model_accepts_loss_kwargs = False
+        if not sized and by == "draws":
+            raise UnsupportedError('an IterableDataset cannot be drawn from by weight; use by="loss"')
+        self.drawing: WeightedSampler | None = None
+        self._resumed: dict[str, Any] | None = None
+        self._in_step = False
         if by == "loss":
-            self.train_dataset = _Indexed(given)
-        if isinstance(weighting, Reweigher):
-            self.add_callback(_Follow(weighting))
+            if me.args.n_gpu > 1 or me.is_deepspeed_enabled or me.is_fsdp_enabled:
+                raise UnsupportedError(
+                    "losses are weighed with a whole model in each process: start one process per device "
+                    '(torchrun), without DataParallel, DeepSpeed and FSDP, or use by="draws"'
+                )
+            self.logits = Logits(me.model)
+            me.data_collator = _Numbering(me.data_collator)
+            if sized:
+                me.train_dataset = _Numbered(given)
+        me.add_callback(_Follow(self))
+
+    def _weights(self) -> Floats:
+        given = self.weighting
+        return given.weights if isinstance(given, Reweigher) else given.sample_weight()
 
     def _get_train_sampler(self, train_dataset: Any = None) -> Any:
         if self.by == "loss":
-            return super()._get_train_sampler(train_dataset)
-        weighting = self.weighting
-        count = len(weighting.weights if isinstance(weighting, Reweigher) else weighting.w)
-        return WeightedSampler(weighting, size=count, seed=self.args.seed)
+            return super()._get_train_sampler(train_dataset)  # type: ignore[misc]
+        me: Any = self
+        self.drawing = WeightedSampler(self.weighting, size=len(self._weights()), seed=me.args.seed)
+        if self._resumed is not None:
+            # The Trainer itself skips what it has trained on.
+            self.drawing.load_state_dict({**self._resumed, "position": 0})
+        return self.drawing
 
     def _set_signature_columns_if_needed(self) -> None:
-        super()._set_signature_columns_if_needed()
-        columns: Any = self._signature_columns
+        super()._set_signature_columns_if_needed()  # type: ignore[misc]
+        me: Any = self
+        columns = me._signature_columns
         if INDEX not in columns:
             columns.append(INDEX)
 
@@ -75,26 +78,74 @@ class WeightedTrainer(Trainer):
         self, model: nn.Module, inputs: dict[str, Any], return_outputs: bool = False,
         num_items_in_batch: Any = None,
     ) -> Any:  # fmt: skip
-        """The mean of the samples' losses, each times its weight; plain where no sample is named."""
-        index = inputs.pop(INDEX, None)
-        if index is None:
-            return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
-        labels = inputs.pop("labels")
-        outputs = model(**inputs)
-        each = sample_losses(self.sample_loss, logits_of(outputs), labels)
-        given = self.weighting
-        weights = given.weights if isinstance(given, Reweigher) else given.sample_weight()
-        loss = (each * torch.as_tensor(weights, dtype=each.dtype, device=each.device)[index]).mean()
-        return (loss, outputs) if return_outputs else loss
+        """The Trainer's own loss, of which each sample's share counts by its weight while it is trained.
+
+        What is logged is the loss as it is without weights.
+        """
+        rows = inputs.pop(INDEX, None)
+        plain = super().compute_loss  # type: ignore[misc]
+        if self.by == "draws" or not self._in_step:
+            return plain(model, inputs, return_outputs, num_items_in_batch)
+        if rows is None:
+            raise InputError(
+                f"a batch does not say which rows it holds; let each example have its number as {INDEX!r}"
+            )
+        all_weights = self._weights()
+        if int(rows.min()) < 0 or int(rows.max()) >= len(all_weights):
+            raise InputError(f"a batch holds row {int(rows.max())} for weights of {len(all_weights)} samples")
+        weights = torch.as_tensor(all_weights[rows.cpu().numpy()], device=rows.device)
+        me: Any = self
+        whole = me.accelerator.unwrap_model(model)
+        self.logits.check(whole, lambda: plain(whole, {**inputs}, True, num_items_in_batch), len(rows))
+        with self.logits.weighed(weights):
+            return plain(model, inputs, return_outputs, num_items_in_batch)
+
+    def training_step(self, *args: Any, **named: Any) -> Any:
+        """One batch; an error where its weights did not reach its gradients."""
+        if self.by == "draws":
+            return super().training_step(*args, **named)  # type: ignore[misc]
+        before, self._in_step = self.logits.used, True
+        try:
+            found = super().training_step(*args, **named)  # type: ignore[misc]
+        finally:
+            self._in_step = False
+        if self.logits.used == before:
+            raise UnsupportedError(
+                "the model's logits are out of reach, as in a compiled model, so its losses cannot be "
+                'weighed; train without torch_compile, or use by="draws"'
+            )
+        return found
 
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
-        super()._load_from_checkpoint(resume_from_checkpoint, model)
+        super()._load_from_checkpoint(resume_from_checkpoint, model)  # type: ignore[misc]
         path = Path(resume_from_checkpoint) / STATE
-        if isinstance(self.weighting, Reweigher) and path.is_file():
-            self.weighting.load_state_dict(load_state(path))
+        if not path.is_file():
+            return
+        state = load_state(path)
+        self._resumed = state["sampler"]
+        if isinstance(self.weighting, Reweigher) and state["reweigher"] is not None:
+            self.weighting.load_state_dict(state["reweigher"])
 
 
-class _Indexed(Dataset[Any]):
+class WeightedTrainer(Weighted, Trainer):
+    """A `Trainer` that draws samples by weight, or counts their losses by it.
+
+    Equal weights give what `Trainer` gives, to the bit: the loss is the Trainer's own (shifted, masked,
+    smoothed, a function of yours, accumulated), and a weight scales what it sends back through the logits of
+    its sample. A loss that is not a sum over samples, or comes to the model by another way than its logits,
+    is refused.
+
+    Parameters
+    ----------
+    weighting
+        Of `anml.weigh` or `audit.weights_for`, or a `Reweigher`, which then follows the model: it scores at
+        its own intervals, is saved with every checkpoint, and goes on from one.
+    by
+        `"loss"`: every sample is seen and its loss counts by its weight. `"draws"`: samples are drawn.
+    """
+
+
+class _Numbered(Dataset[Any]):
     """A dataset whose examples say which they are."""
 
     def __init__(self, inner: Any) -> None:
@@ -104,37 +155,49 @@ class _Indexed(Dataset[Any]):
         return len(self.inner)
 
     def __getitem__(self, at: int) -> dict[str, Any]:
-        return {**self.inner[at], INDEX: at}
+        found = self.inner[at]
+        if not isinstance(found, Mapping):
+            raise InputError(f"examples must be values by name, got {type(found).__name__}")
+        return {**found, INDEX: int(at)}
+
+
+class _Numbering:
+    """A collator of any kind, past which the numbers of the rows are led."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+
+    def __call__(self, examples: list[Any]) -> Any:
+        if not isinstance(examples[0], Mapping) or INDEX not in examples[0]:
+            return self.inner(examples)
+        rows = [int(each[INDEX]) for each in examples]
+        batch = self.inner([{key: each[key] for key in each if key != INDEX} for each in examples])
+        batch[INDEX] = torch.tensor(rows)
+        return batch
 
 
 class _Follow(TrainerCallback):
-    """Tells a Reweigher of steps, epochs and checkpoints."""
+    """Tells a Reweigher of steps and epochs, and keeps with every checkpoint what draws go on from."""
 
-    def __init__(self, reweigher: Reweigher) -> None:
-        self.reweigher = reweigher
+    def __init__(self, trainer: Weighted) -> None:
+        self.trainer = trainer
+        given = trainer.weighting
+        self.reweigher = given if isinstance(given, Reweigher) else None
 
     def on_step_end(self, args: Any, state: Any, control: Any, model: Any = None, **rest: Any) -> None:
-        self.reweigher.step(model)
+        if self.reweigher is not None:
+            self.reweigher.step(model)
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, model: Any = None, **rest: Any) -> None:
-        self.reweigher.end_epoch(model)
+        if self.reweigher is not None:
+            self.reweigher.end_epoch(model)
 
     def on_save(self, args: Any, state: Any, control: Any, **rest: Any) -> None:
         folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
         if folder.is_dir() and state.is_world_process_zero:
-            save_state(self.reweigher.state_dict(), folder / STATE)
-
-
-def _conv1d(layer: nn.Module, a: Tensor, d: Tensor) -> Read:
-    """GPT-2's linear layer, whose weight lies the other way round."""
-    read: Read = {}
-    if d.dim() > 2:
-        a, d = a.flatten(1, -2), d.flatten(1, -2)
-    if trained(layer, "weight"):
-        read["weight",] = (LayerFactor if d.dim() == 2 else SequenceFactor)(d, a, bias=False)
-    if trained(layer, "bias"):
-        read["bias",] = formed_part(d.sum(1) if d.dim() > 2 else d)
-    return read
-
-
-LAYERS[Conv1D] = _conv1d
+            drawing = self.trainer.drawing
+            kept = {
+                "reweigher": None if self.reweigher is None else self.reweigher.state_dict(),
+                "sampler": None if drawing is None else drawing.state_dict(),
+            }
+            save_state(kept, folder / STATE)

@@ -1,30 +1,30 @@
 """Q of each sample by the gradients of the user's own module."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from anml.adapters.torch.data import Samples, samples_of
+from anml.adapters.torch.data import Samples, in_row_order, samples_of
 from anml.core.checks import Floats, one_of, whole
 from anml.core.errors import InputError
 from anml.core.signals.quality import quality
+from anml.gradients.batches import Batch, Reading, rows_of
 from anml.gradients.devices import device_of
 from anml.gradients.factors import Factors
 from anml.gradients.losses import SampleLoss, loss_of
 from anml.gradients.modules import (
     EXPLICIT_BYTES,
-    Batch,
-    Reading,
     covered_batches,
     exact_factors,
     settled,
     sketched_factors,
 )
 from anml.gradients.neighbours import Search, scores
+from anml.gradients.record import Unreadable
 from anml.gradients.sketch import SIZE
 
 Progress = Callable[[str, int, int], None]
@@ -89,10 +89,12 @@ def module_quality(
     Parameters
     ----------
     x, y
-        A DataLoader (in order) or Dataset of inputs and targets; or arrays, tensors, or a dict of them, with
-        targets beside; or an Arrow, polars or pandas table with the name of its column of targets.
+        A Dataset of inputs and targets (torch's or Hugging Face's), or a DataLoader, of whose dataset every
+        row is scored in the dataset's order, whatever the sampler; or arrays, tensors, or a dict of them,
+        with targets beside; or an Arrow, polars or pandas table with the name of its column of targets.
     loss
-        `"softmax"`, `"logistic"`, `"squared"`, or a function from outputs and targets to one loss a sample.
+        `"softmax"` (of Hugging Face's causal language models that of the next token), `"next-token"`,
+        `"logistic"`, `"squared"`, or a function from outputs and targets to one loss a sample.
     gradients
         `"exact"`; `"sketch"`, of `size` numbers a sample; `"last"`, of the last `layers` layers alone; or
         `"auto"`: exact where that takes at most `limit_bytes`, else a sketch.
@@ -170,7 +172,22 @@ def module_gradients(
     how = scoring.gradients
     if how == "auto":
         how = "exact" if _fits(module, samples, scoring, device) else "sketch"
-    return GRADIENTS[how](module, lambda: _told(samples, device, progress), samples.count, scoring)
+    rows: list[Any] = []
+
+    def batches() -> Iterator[Batch]:
+        rows.clear()
+        for batch in _told(samples, device, progress):
+            rows.append(batch.rows)
+            yield batch
+
+    try:
+        found = GRADIENTS[how](module, batches, samples.count, scoring, scoring.reading)
+    except Unreadable:
+        # A later batch took another way through the module: torch differentiates it sample by sample.
+        every = replace(scoring.reading, from_layers=False)
+        found = GRADIENTS[how](module, batches, samples.count, scoring, every)
+    order = in_row_order(rows, len(found))
+    return found if order is None else found.take(torch.as_tensor(order, device=found.loss.device))
 
 
 def _fits(module: nn.Module, samples: Samples, scoring: Scoring, device: torch.device) -> bool:
@@ -180,18 +197,9 @@ def _fits(module: nn.Module, samples: Samples, scoring: Scoring, device: torch.d
     first = next(samples.batches(device), None)
     if first is None:
         raise InputError("there are no samples")
-    few = Batch(_first(first.inputs), first.target[:2])
-    covered, _ = next(covered_batches(module, [few], scoring.reading))
+    covered, _ = next(covered_batches(module, [rows_of(first, slice(0, 2))], scoring.reading))
     each = sum(settled(part).bytes_per_sample() for _, part in covered)
     return samples.count * each <= scoring.limit_bytes
-
-
-def _first(inputs: Any) -> Any:
-    if isinstance(inputs, dict):
-        return {name: _first(value) for name, value in inputs.items()}
-    if isinstance(inputs, tuple):
-        return tuple(_first(value) for value in inputs)
-    return inputs[:2] if isinstance(inputs, Tensor) else inputs
 
 
 def _told(samples: Samples, device: torch.device, progress: Progress | None) -> Iterator[Batch]:
@@ -208,16 +216,20 @@ def _told(samples: Samples, device: torch.device, progress: Progress | None) -> 
 Batches = Callable[[], Iterator[Batch]]
 
 
-def _exact(module: nn.Module, batches: Batches, count: int | None, scoring: Scoring) -> Factors:
-    return exact_factors(module, batches(), scoring.reading, count, scoring.limit_bytes)
+def _exact(
+    module: nn.Module, batches: Batches, count: int | None, scoring: Scoring, reading: Reading
+) -> Factors:
+    return exact_factors(module, batches(), reading, count, scoring.limit_bytes)
 
 
-def _sketch(module: nn.Module, batches: Batches, count: int | None, scoring: Scoring) -> Factors:
-    return sketched_factors(module, batches(), scoring.reading, scoring.size, scoring.search.seed)
+def _sketch(
+    module: nn.Module, batches: Batches, count: int | None, scoring: Scoring, reading: Reading
+) -> Factors:
+    return sketched_factors(module, batches(), reading, scoring.size, scoring.search.seed)
 
 
 # Gradients by name; "last" differs by what is read of the module.
-GRADIENTS: dict[str, Callable[[nn.Module, Batches, int | None, Scoring], Factors]] = {
+GRADIENTS: dict[str, Callable[[nn.Module, Batches, int | None, Scoring, Reading], Factors]] = {
     "exact": _exact,
     "sketch": _sketch,
     "last": _exact,

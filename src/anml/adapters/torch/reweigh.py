@@ -1,17 +1,19 @@
 """Weights that follow a model while it is trained: q at checkpoints, evidence and r between epochs."""
 
+import logging
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from anml.adapters.torch.data import samples_of
+from anml.adapters.torch.data import in_row_order, samples_of
+from anml.adapters.torch.held_out import LARGEST, rows_held_out, standing
 from anml.adapters.torch.quality import Progress, Scoring, raw_quality
 from anml.assess.assess import Known, Policy, assess
 from anml.core.attribute import shrunk_by_group
-from anml.core.checks import Floats, Ints, as_codes, as_unit, in_range, whole
+from anml.core.checks import Array, Bools, Floats, Ints, as_codes, as_unit, in_range, whole
 from anml.core.domain import Gate, Recipe, Signals, Weighting
 from anml.core.errors import InputError
 from anml.core.profile import PROFILES
@@ -19,12 +21,13 @@ from anml.core.signals.quality import quality
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.temporal import Decay
 from anml.core.weigh import recipe_of, weigh_signals
+from anml.gradients.batches import in_evaluation, run
 from anml.gradients.losses import logits_of
-from anml.gradients.modules import in_evaluation, run
 from anml.gradients.neighbours import Search
 
 # What a contributor of whom nothing is known starts with: the paper's level `new`.
 NEWCOMER = 0.4
+log = logging.getLogger("anml")
 
 
 class Reweigher:
@@ -33,10 +36,14 @@ class Reweigher:
     Call `step(module)` after every step of the optimiser and `end_epoch(module)` after every epoch. Feed a
     `WeightedSampler` with it, or take `weights[index]` into `weighted_loss`.
 
+    Some rows are held out of training. All others count alike until the module's accuracy on these is better
+    than the commonest class and no longer rises; if it falls after that, they count alike again.
+    `weighting.gate` says where this stands, and the logger `anml` when it changes.
+
     Parameters
     ----------
     data, y
-        The training set, in any form that `module_quality` takes; a DataLoader in order.
+        The training set, in any form that `module_quality` takes.
     recipe
         How signals become weights. `evidence` needs classes: between epochs the mean of the module's
         predictions, contributors and credentials say which labels are right.
@@ -49,6 +56,9 @@ class Reweigher:
         Share of the newest q and predictions in their running means.
     warmup
         Epochs before weights are renewed: a module that has learned nothing knows nothing.
+    held_out
+        Share of the rows that are held out; with 0 weights are followed from the end of the warm-up,
+        whatever the module has learned. Modules that do not give classes have no accuracy: as with 0.
     seed
         The same seed, data and modules give the same weights.
     scoring
@@ -58,7 +68,7 @@ class Reweigher:
     --------
     >>> x, y = torch.randn(40, 3, generator=torch.Generator().manual_seed(0)), torch.arange(40) % 2
     >>> module = nn.Linear(3, 2)
-    >>> reweigher = Reweigher(x, y, recipe="krum", every=2, warmup=0)
+    >>> reweigher = Reweigher(x, y, recipe="krum", every=2, warmup=0, held_out=0)
     >>> reweigher.step(module), reweigher.step(module)
     (False, True)
     >>> float(reweigher.weights.mean()), int(reweigher.weighting.kept.sum())
@@ -68,7 +78,8 @@ class Reweigher:
     def __init__(
         self, data: Any, y: Any = None, *, recipe: str | Recipe | dict[str, Any] = "evidence", every: int = 0,
         contributor: Any = None, v: Any = None, r: Any = None, t: Any = None, smooth: float = 0.5,
-        rate: float = 0.3, warmup: int = 1, seed: int = 0, progress: Progress | None = None, **scoring: Any,
+        rate: float = 0.3, warmup: int = 1, held_out: float = 0.1, seed: int = 0,
+        progress: Progress | None = None, **scoring: Any,
     ) -> None:  # fmt: skip
         self.recipe, self.seed, self.progress = recipe_of(recipe), whole("seed", seed), progress
         self.every, self.warmup = whole("every", every), whole("warmup", warmup)
@@ -91,7 +102,11 @@ class Reweigher:
         self.predictions: Floats | None = None
         self.p_correct: Floats | None = None
         self.steps, self.epochs = 0, 0
-        self.weighting = _uniform(n, self.recipe)
+        self.held = rows_held_out(n, in_range("held_out", held_out, 0, LARGEST), self.seed)
+        self.stands, self.standing = "waits" if self.held.any() else "leads", "nothing has been scored yet"
+        self.right: Bools | None = None
+        self._believed: Weighting | None = None
+        self.weighting = self._plain()
 
     @property
     def weights(self) -> Floats:
@@ -111,8 +126,10 @@ class Reweigher:
         self.epochs += 1
         if self.epochs < self.warmup:
             return
+        if self.recipe.combine == "evidence" or self.stands != "leads" or self.held.any():
+            self._look(module)
         if self.recipe.combine == "evidence":
-            self._believe(module)
+            self._believe()
         elif self.q is None or not self.every:
             self.score(module)
         self._update_r()
@@ -125,28 +142,51 @@ class Reweigher:
         self._weigh()
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything that a later run goes on from: numbers and arrays."""
-        names = ("steps", "epochs", "q", "r", "predictions", "p_correct")
-        state = {name: getattr(self, name) for name in names}
-        gate = self.weighting.gate
-        return {**state, "w": self.weighting.w, "kept": self.weighting.kept, "gate": gate.to_dict()}
+        """Everything that a later run goes on from: numbers and tensors."""
+        state = {name: getattr(self, name) for name in STATE}
+        w, kept, gate = self.weighting.w, self.weighting.kept, self.weighting.gate.to_dict()
+        state |= {"w": w, "kept": kept, "gate": gate}
+        return {
+            name: torch.tensor(each) if isinstance(each, np.ndarray) else each for name, each in state.items()
+        }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from what `state_dict` gave."""
         if len(state["w"]) != self.n:
             raise InputError(f"the state is of {len(state['w'])} samples, the training set has {self.n}")
-        for name in ("steps", "epochs", "q", "r", "predictions", "p_correct"):
+        state = {name: each.numpy() if isinstance(each, Tensor) else each for name, each in state.items()}
+        for name in STATE:
             setattr(self, name, state[name])
-        gate = Gate(**state["gate"])
-        self.weighting = Weighting(np.asarray(state["w"]), np.asarray(state["kept"]), gate, self.recipe)
+        self.weighting = Weighting(state["w"], state["kept"], Gate(**state["gate"]), self.recipe)
 
     def _mean(self, before: Floats | None, now: Floats) -> Floats:
         return now if before is None else (1 - self.smooth) * before + self.smooth * now
 
-    def _believe(self, module: nn.Module) -> None:
-        """Which labels are right, by the module's predictions so far and by contributors."""
+    def _look(self, module: nn.Module) -> None:
+        """What the module says now, and whether its accuracy on rows held out earns it a say."""
         predicted, labels = _predicted(module, self.samples, self.scoring)
+        self.classes, self.labels = predicted.shape[1], labels
+        if labels.dtype.kind != "i" or self.classes < 2:
+            # No classes, and so no accuracy.
+            self.held[:], self.stands = False, "leads"
+            return
         self.predictions = self._mean(self.predictions, predicted)
+        if not self.held.any():
+            return
+        right = predicted[self.held].argmax(axis=1) == labels[self.held]
+        common = np.bincount(labels[self.held]).max() / len(right)
+        before = self.stands
+        self.stands, self.standing = standing(before, self.right, right, float(common))
+        if self.right is None or before != "leads":
+            self.right = right
+        if self.stands != before:
+            log.info("after epoch %d %s", self.epochs, self.standing)
+
+    def _believe(self) -> None:
+        """Which labels are right, by the module's predictions so far and by contributors."""
+        if self.predictions is None:
+            raise InputError("evidence needs outputs (n, classes) and classes as labels; name another recipe")
+        predicted, labels = self.predictions, self.labels
         known = Known(
             contributor=self.contributor, verification=self.v, reputation=self.r, predictions=self.predictions
         )
@@ -154,7 +194,7 @@ class Reweigher:
         nothing = np.zeros((self.n, 0))
         found = assess(nothing, labels, "classification", predicted.shape[1], known, policy)
         self.p_correct = found.belief.p_correct
-        self.weighting = found.weighting
+        self._believed = found.weighting
 
     def _update_r(self) -> None:
         earned = self.q if self.p_correct is None else self.p_correct
@@ -164,15 +204,35 @@ class Reweigher:
         self.r = (1 - self.rate) * self.r + self.rate * now
 
     def _weigh(self) -> None:
-        if self.recipe.combine == "evidence" and self.p_correct is None:
+        if self.stands != "leads":
+            self.weighting = self._plain()
             return
-        ones = np.ones(self.n)
-        q = ones if self.q is None else self.q
-        signals = Signals.of(q, self.v, self.r, self.t, self.contributor, p_correct=self.p_correct)
-        if self.recipe.combine != "evidence":
-            self.weighting = weigh_signals(signals, self.recipe)
-        elif self.t is not None:
-            self.weighting = replace(self.weighting, w=self.weighting.w * self.t)
+        if self.recipe.combine == "evidence":
+            # After a restart the weights are those of the state until the next epoch ends.
+            if self._believed is None:
+                return
+            found = self._believed
+            if self.t is not None:
+                found = replace(found, w=found.w * self.t)
+        else:
+            q = np.ones(self.n) if self.q is None else self.q
+            signals = Signals.of(q, self.v, self.r, self.t, self.contributor, p_correct=self.p_correct)
+            found = weigh_signals(signals, self.recipe)
+        if self.held.any():
+            gate = replace(found.gate, reason=f"{self.standing}; {found.gate.reason}")
+            found = replace(found, kept=found.kept & ~self.held, gate=gate)
+        self.weighting = found
+
+    def _plain(self) -> Weighting:
+        """All rows alike, but those that are held out."""
+        w = np.full(self.n, 1 / self.n)
+        return Weighting(w, ~self.held, Gate("uniform", self.standing), self.recipe)
+
+
+# What a state holds, beside the weights.
+STATE = (
+    "steps", "epochs", "q", "r", "predictions", "p_correct", "held", "stands", "standing", "right",
+)  # fmt: skip
 
 
 def _scoring(settings: dict[str, Any], seed: int) -> Scoring:
@@ -190,23 +250,19 @@ def _given(name: str, values: Any, n: int) -> Floats | None:
     return None if values is None else as_unit(name, values, n)
 
 
-def _uniform(n: int, recipe: Recipe) -> Weighting:
-    gate = Gate("uniform", "nothing has been scored yet")
-    return Weighting(np.full(n, 1 / n), np.ones(n, dtype=bool), gate, recipe)
-
-
-def _predicted(module: nn.Module, samples: Any, scoring: Scoring) -> tuple[Floats, Ints]:
-    """Class probabilities by the module as it is, and the labels."""
+def _predicted(module: nn.Module, samples: Any, scoring: Scoring) -> tuple[Floats, Array]:
+    """Class probabilities by the module as it is, and the labels, both in the order of the rows."""
     device = next((p.device for p in module.parameters()), torch.device("cpu"))
-    found, labels = [], []
+    found, labels, rows = [], [], []
     with in_evaluation(module), torch.no_grad():
         for batch in samples.batches(device):
             logits = logits_of(run(module, batch.inputs, scoring.reading.precision))
             if logits.dim() != 2 or logits.shape[1] < 2:
-                raise InputError(
-                    f"evidence needs outputs (n, classes), got shape {tuple(logits.shape)}; "
-                    "name another recipe"
-                )
+                # Not classes: the labels say so as well.
+                return np.zeros((0, 0)), np.zeros(0)
             found.append(torch.softmax(logits.double(), dim=1).cpu().numpy())
-            labels.append(batch.target.cpu().numpy().astype(np.int64))
-    return np.concatenate(found), np.concatenate(labels)
+            labels.append(batch.target.cpu().numpy())
+            rows.append(batch.rows)
+    order = in_row_order(rows, sum(map(len, labels)))
+    order = np.arange(sum(map(len, labels))) if order is None else order
+    return np.concatenate(found)[order], np.concatenate(labels)[order]

@@ -63,6 +63,7 @@ class WeightedSampler(Sampler[int]):
         self.fixed = weighting
         self.size = int(weighting.kept.sum()) if size is None else size
         self.seed, self.rank, self.replicas, self.epoch, self.position = seed, rank, replicas, 0, 0
+        self.drawn: list[int] = []
 
     @property
     def weights(self) -> Floats:
@@ -73,37 +74,49 @@ class WeightedSampler(Sampler[int]):
     def set_epoch(self, epoch: int) -> None:
         """Change the draws, the same way on every replica."""
         if epoch != self.epoch:
-            self.epoch, self.position = epoch, 0
+            self.epoch, self.position, self.drawn = epoch, 0, []
 
-    def state_dict(self) -> dict[str, int]:
-        """Where an epoch stands, to go on from after a restart."""
-        return {"epoch": self.epoch, "position": self.position}
+    def state_dict(self, used: int | None = None) -> dict[str, Any]:
+        """Where an epoch stands, to go on from after a restart.
 
-    def load_state_dict(self, state: dict[str, int]) -> None:
+        `used` is how many draws of this epoch have been trained on, where a loader draws ahead, as it does
+        with workers; what was drawn ahead is then given again.
+        """
+        position = self.position if used is None else used
+        return {"epoch": self.epoch, "position": position, "drawn": torch.tensor(self.drawn)}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from where `state_dict` was taken: the next iteration yields the draws that were left."""
         self.epoch, self.position = int(state["epoch"]), int(state["position"])
+        self.drawn = [int(row) for row in state["drawn"]]
 
     def _following(self) -> Iterator[int]:
         """One draw after another, each by the weights of its moment and a random number of its place."""
         assert self.followed is not None
         places = np.random.default_rng([self.seed, self.epoch]).uniform(size=len(self) * self.replicas)
         drawn_by, steps = None, np.zeros(0)
-        while self.position < len(self):
-            if self.followed.weighting is not drawn_by:
-                drawn_by, weights = self.followed.weighting, self.weights
-                steps = np.cumsum(weights if weights.sum() > 0 else np.ones_like(weights))
-            place = places[self.position * self.replicas + self.rank] * steps[-1]
-            self.position += 1
-            yield int(np.searchsorted(steps, place, side="right"))
-        self.position = 0
+        for at in range(len(self)):
+            if at == len(self.drawn):
+                if self.followed.weighting is not drawn_by:
+                    drawn_by, weights = self.followed.weighting, self.weights
+                    steps = np.cumsum(weights if weights.sum() > 0 else np.ones_like(weights))
+                place = places[at * self.replicas + self.rank] * steps[-1]
+                self.drawn.append(int(np.searchsorted(steps, place, side="right")))
+            yield self.drawn[at]
 
-    def __iter__(self) -> Iterator[int]:
-        if self.followed is not None:
-            yield from self._following()
-            return
+    def _fixed(self) -> Iterator[int]:
         rows = draw(self.weights, self.size, np.random.default_rng([self.seed, self.epoch]))
         # Every replica gets the same number, or a collective step would wait for ever.
         yield from rows[self.rank :: self.replicas][: len(self)].tolist()
+
+    def __iter__(self) -> Iterator[int]:
+        if self.position >= len(self):
+            self.position, self.drawn = 0, []
+        start = self.position
+        for at, row in enumerate(self._fixed() if self.followed is None else self._following()):
+            if at >= start:
+                self.position = at + 1
+                yield row
 
     def __len__(self) -> int:
         return self.size // self.replicas

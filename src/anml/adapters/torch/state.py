@@ -1,29 +1,25 @@
-"""What a `Reweigher` goes on from, as a file without pickle."""
+"""What training goes on from, as a file whose reader runs no code of it."""
 
-import json
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
-import numpy as np
+import torch
 
 from anml.core.errors import InputError
 
 
 def save_state(state: dict[str, Any], path: Path) -> None:
-    """Write numbers and arrays into one .npz file, which is whole or not there."""
-    arrays = {name: value for name, value in state.items() if isinstance(value, np.ndarray)}
-    rest = {name: value for name, value in state.items() if name not in arrays}
-    draft = path.with_suffix(".part.npz")
-    np.savez(draft, **{"__rest__": np.array(json.dumps(rest)), **arrays})  # type: ignore[arg-type]
+    """Write numbers and tensors into one file, which is whole or not there."""
+    draft = path.with_name(f"{path.name}.part")
+    torch.save(state, draft)
     draft.replace(path)
 
 
 def load_state(path: Path) -> dict[str, Any]:
     """Read what `save_state` wrote."""
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as found:
-            arrays = {name: found[name] for name in found.files if name != "__rest__"}
-            return {**json.loads(str(found["__rest__"])), **arrays}
-    except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile) as error:
-        raise InputError(f"{path.name} is not the state of a Reweigher: {error}") from None
+        state: dict[str, Any] = torch.load(path, weights_only=True)
+        return {**state}
+    except Exception as error:  # what torch raises on a foreign file depends on its first bytes
+        kind = type(error).__name__
+        raise InputError(f"{path.name} is not the state of a training with anml ({kind})") from error

@@ -7,7 +7,7 @@ references, and judged with its contributor by sums over all slices, one pass a 
 import json
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from anml.app.audit import audit_table
 from anml.app.output import RECORD, as_json, check_folder
 from anml.app.request import Request
 from anml.app.result import Audited, run_record
-from anml.app.scale.contributors import contributors_of, opposed
+from anml.app.scale.contributors import contributors_of
 from anml.app.scale.engines import Engine
 from anml.app.scale.models import REFERENCES, train_models
 from anml.app.scale.slices import Slice, fingerprint_of, slices_of
@@ -27,25 +27,26 @@ from anml.app.scale.work import (
     Roles,
     Shared,
     Step,
+    Summed,
     Written,
+    add_up,
     believe_slice,
     predict_slice,
-    seen_sum,
     state_path,
     survey,
     take,
-    tally,
     write_arrays,
     write_slice,
 )
 from anml.app.spreadsheets import safe_for_spreadsheets
 from anml.core.canonical import sha256
-from anml.core.checks import Floats, as_codes
+from anml.core.checks import as_codes
 from anml.core.errors import InputError
-from anml.core.evidence.belief import reason_for_doubt
-from anml.core.evidence.classes import NOISES, fit_classes
-from anml.core.evidence.side import Side
-from anml.core.partition import Beliefs, Sums, accused, learn, start
+from anml.core.people.collective import collective_error
+from anml.core.people.fit import begin_all, fit_classes
+from anml.core.people.judge import judge_people, reason_for_doubt, what_would_help, wrong_to_of
+from anml.core.people.model import HYPOTHESES, Params, Statistics, m_step
+from anml.core.people.rows import Side
 from anml.core.stats import Estimate
 from anml.intake.columns import choose_columns
 from anml.intake.plain import codes_in
@@ -111,9 +112,8 @@ def audit_slices(
     plan = Plan(slices, roles, request, out, engine, progress)
     names, classes, given, unlabelled = _surveyed(plan)
     sample = _sampled(plan, given)
-    audited, shared, beliefs = _learned(plan, sample, names, classes, given)
-    beliefs, squares = _believed(plan, shared, beliefs)
-    return _finished(plan, audited, shared, beliefs, squares, unlabelled, write_report)
+    audited, shared, params = _learned(plan, sample, names, classes, given)
+    return _finished(plan, audited, shared, _fitted(plan, shared, params), unlabelled, write_report)
 
 
 def _roles(first: Slice, request: Request) -> Roles:
@@ -197,7 +197,7 @@ def _sampled(plan: Plan, given: Any) -> Sample:
 
 def _learned(
     plan: Plan, sample: Sample, names: list[str], classes: list[str], given: Any
-) -> tuple[Audited, Shared, Beliefs]:
+) -> tuple[Audited, Shared, Params]:
     """Predictors from the sample, and how sharp they are by a fit to it."""
     request = replace(plan.request, label=plan.roles.label, contributor=plan.roles.contributor, compare=False)
     audited, prepared, found = audit_table(sample.frame, request, progress=plan.progress)
@@ -223,91 +223,77 @@ def _learned(
         plan.work, plan.out / "samples", plan.roles, names, classes, prepared.preparation, models, where
     )
     codes, sampled = as_codes("contributor", prepared.contributor, len(y))
-    # Few labels of each contributor do not show that honest labels may be wrong; thousands do.
-    fits, _ = fit_classes(models.log_p(prepared.x, half), y, Side(codes))
-    best = fits[list(NOISES).index("classes")]
-    classes_count = np.full(len(classes), 1 / len(classes))
-    places = codes_in(pl.Series(sampled), names)
-    return audited, shared, start(best, given.sum(axis=1), given, classes_count, best.base, places)
+    # Few labels of each contributor do not show that ordinary labels may be wrong; thousands do.
+    _, fits, _ = fit_classes(models.log_p(prepared.x, half), y, Side(codes))
+    best = fits[list(HYPOTHESES).index("classes")].params
+    return audited, shared, begin_all(best, given, codes_in(pl.Series(sampled), names))
 
 
-def _believed(plan: Plan, shared: Shared, beliefs: Beliefs) -> tuple[Beliefs, Floats]:
+def _fitted(plan: Plan, shared: Shared, params: Params) -> Params:
     """Passes of the contributor model until types of contributors have settled."""
     for _ in plan.each("predicting", predict_slice, shared):
         pass
-    seen = np.zeros(beliefs.classes)
-    for part in plan.each("looking", seen_sum, Step(plan.work, beliefs)):
-        seen += part
-    beliefs = replace(beliefs, usual=(seen / seen.sum() + 1e-6) / (seen / seen.sum() + 1e-6).sum())
-    beliefs, squares, done = _resumed(plan, beliefs)
-    for step in range(PASSES if done else beliefs.steps, PASSES):
-        sums: Sums | None = None
-        for part in plan.each(f"pass {step + 1}", believe_slice, Step(plan.work, beliefs)):
+    params, done = _resumed(plan, params)
+    for step in range(PASSES if done else params.steps, PASSES):
+        sums: Statistics | None = None
+        for part in plan.each(f"pass {step + 1}", believe_slice, Step(plan.work, params)):
             sums = part if sums is None else sums.plus(part)
         assert sums is not None
-        before, beliefs, squares = beliefs, learn(beliefs, sums), sums.squares
-        _keep(plan, beliefs, before, squares)
+        before, params = params, m_step(params, sums)
+        done = params.steps > FIRST and float(np.abs(params.types - before.types).max()) < SETTLED
+        _keep(plan, params, done)
         for each in plan.slices:
             state_path(plan.work, each, step).unlink(missing_ok=True)
-        if _settled(beliefs, before):
+        if done:
             break
-    assert squares is not None
-    return beliefs, squares
+    return params
 
 
-def _settled(beliefs: Beliefs, before: Beliefs) -> bool:
-    return beliefs.steps > FIRST and float(np.abs(beliefs.types - before.types).max()) < SETTLED
+def _keep(plan: Plan, params: Params, done: bool) -> None:
+    """Parameters after a pass, for a run that goes on."""
+    known = {one.name: getattr(params, one.name) for one in fields(Params)}
+    arrays = {name: np.asarray(value) for name, value in known.items() if value is not None}
+    write_arrays(plan.work / "params.npz", **arrays, done=np.asarray(done))
 
 
-# Beliefs that change from pass to pass.
-KEPT = ("temperature", "usual", "types", "base", "by_class", "bad_base", "honest", "deviant", "odds", "steps")
-
-
-def _keep(plan: Plan, beliefs: Beliefs, before: Beliefs, squares: Floats) -> None:
-    """Beliefs after a pass, for a run that goes on."""
-    arrays = {name: np.asarray(getattr(beliefs, name)) for name in KEPT}
-    done = np.asarray(_settled(beliefs, before))
-    write_arrays(plan.work / "beliefs.npz", **arrays, squares=squares, done=done)
-
-
-def _resumed(plan: Plan, beliefs: Beliefs) -> tuple[Beliefs, Floats | None, bool]:
-    """Beliefs after the last pass that was finished by a run before this one; as given where none was."""
-    path = plan.work / "beliefs.npz"
+def _resumed(plan: Plan, params: Params) -> tuple[Params, bool]:
+    """Parameters after the last pass that was finished by a run before this one; as given where none was."""
+    path = plan.work / "params.npz"
     if not path.is_file():
-        return beliefs, None, False
+        return params, False
     with np.load(path) as kept:
-        found: dict[str, Any] = {name: kept[name] for name in KEPT}
-        squares, done = kept["squares"], bool(kept["done"])
-    for name, kind in (("temperature", float), ("base", float), ("bad_base", float), ("steps", int)):
-        found[name] = kind(found[name])
-    return replace(beliefs, **found), squares, done
+        found = {name: kept[name] if kept[name].ndim else kept[name].item() for name in kept.files}
+    done = bool(found.pop("done"))
+    return Params(**found), done
 
 
 def _finished(
-    plan: Plan, audited: Audited, shared: Shared, beliefs: Beliefs, squares: Floats, unlabelled: int,
+    plan: Plan, audited: Audited, shared: Shared, params: Params, unlabelled: int,
     write_report: Callable[[Audited, Path], None] | None,
 ) -> Audited:  # fmt: skip
     """Verdicts, samples as partitioned Parquet, contributors, report and, last of all, the record."""
-    parts = list(plan.each("adding up", tally, Step(plan.work, beliefs)))
-    table, right, kept, agreed, scores = (sum(part[at] for part in parts) for at in range(5))
-    low, high = min(part.low for part in parts), max(part.high for part in parts)
-    doubtful = reason_for_doubt(opposed(beliefs))
-    said = accused(beliefs, table, squares, doubtful is not None)
+    sums = _added_up(plan, Step(plan.work, params, wrong_to_of(params)))
+    size, right = sums.people.rows.sum(axis=1), sums.people.right.sum(axis=1)
+    single = 1 - float(params.types[:, 0] @ right) / max(float(params.types[:, 0] @ size), 1e-9)
+    nothing = np.zeros((0, params.classes)), np.zeros(0, dtype=np.int64)
+    error = collective_error(single, *nothing)
+    judged, mirror, against = judge_people(sums.people, params.types, np.zeros(len(size)), error)
+    doubtful = reason_for_doubt(mirror, against, size)
     how = Written(
-        plan.work, shared.out, beliefs, shared.names, shared.classes, float(right.sum()), low, high,
-        doubtful is not None,
+        plan.work, shared.out, params, error, shared.names, shared.classes, float(right.sum()), sums.low,
+        sums.high, doubtful is not None,
     )  # fmt: skip
     rows = sum(plan.each("writing", write_slice, how))
-    people = contributors_of(
-        shared.names, beliefs, said, right, beliefs.size if doubtful else kept, agreed, scores, (low, high)
-    )
+    kept = size if doubtful else sums.kept
+    people = contributors_of(shared.names, judged, sums, kept)
     wrong = 1 - float(right.sum()) / rows
     result = replace(
         audited,
         contributors=people,
         wrong=Estimate(wrong, np.nan, np.nan),
         doubtful=doubtful,
-        false_accusations=said.false_accusations,
+        help=what_would_help(judged),
+        false_accusations=judged.false_accusations,
         data={**audited.data, "name": plan.out.name, "rows": rows, "kept": int(kept.sum())},
         notes=[
             f"{rows:,} rows in {len(plan.slices)} slices were judged; rows and figures on this page are of a "
@@ -321,7 +307,7 @@ def _finished(
         write_report(result, plan.out)
     record = {
         **run_record(result, "audit"), "rows": rows, "kept": int(kept.sum()), "slices": len(plan.slices),
-        "passes": beliefs.steps,
+        "passes": params.steps,
         "files": {"contributors.csv": sha256((plan.out / "contributors.csv").read_bytes())},
     }  # fmt: skip
     draft = plan.out / f".{RECORD}"
@@ -329,3 +315,15 @@ def _finished(
     draft.replace(plan.out / RECORD)
     shutil.rmtree(plan.work, ignore_errors=True)
     return result
+
+
+def _added_up(plan: Plan, step: Step) -> Summed:
+    parts = list(plan.each("adding up", add_up, step))
+    people = parts[0].people
+    for part in parts[1:]:
+        people = people.plus(part.people)
+    kept, agreed, scores = (
+        sum(getattr(part, name) for part in parts) for name in ("kept", "agreed", "scores")
+    )
+    low, high = min(part.low for part in parts), max(part.high for part in parts)
+    return Summed(people, kept, agreed, scores, low, high)

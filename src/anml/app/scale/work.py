@@ -16,8 +16,10 @@ from anml.app.scale.models import Models
 from anml.app.scale.slices import Slice
 from anml.core.checks import Floats, Ints
 from anml.core.errors import InputError
-from anml.core.evidence.classes import normalised
-from anml.core.partition import Beliefs, Posterior, Sums, one_pass, p_correct
+from anml.core.people.collective import Collective
+from anml.core.people.model import Params, Posterior, Statistics, e_step, posterior
+from anml.core.people.rows import Rows
+from anml.core.people.worth import Tally, tally_rows
 from anml.intake.encode.preparation import Preparation
 from anml.intake.plain import as_text, codes_in
 
@@ -103,41 +105,32 @@ def _of_sample(part: Slice, shared: Shared, labelled: Ints) -> tuple[Ints, Ints]
 
 
 class Step(NamedTuple):
-    """One pass of the contributor model."""
+    """One pass of the contributor model; where wrong labels go [truth, label], once that is known."""
 
     work: Path
-    beliefs: Beliefs
+    params: Params
+    to: Floats | None = None
 
 
-def seen_sum(part: Slice, step: Step) -> Floats:
-    """Sum of the probabilities of the classes, at the temperature of the fit."""
-    with np.load(step.work / f"{part.name}.npz") as kept:
-        log_p = kept["log_p"].astype(np.float64)
-    return np.asarray(np.exp(normalised(log_p / step.beliefs.temperature)[0]).sum(axis=0))
-
-
-def believe_slice(part: Slice, step: Step) -> Sums:
-    """Beliefs in the rows of a slice after one more pass into a file, with its sums, which come back."""
-    done = step.beliefs.steps
+def believe_slice(part: Slice, step: Step) -> Statistics:
+    """The posterior of the rows of a slice after one more pass into a file; its sums come back."""
+    done = step.params.steps
     path = state_path(step.work, part, done + 1)
     if not path.is_file():
-        log_p, y, who = _rows(step.work, part)
         before = None if done == 0 else _state(step.work, part, done)
-        found, sums = one_pass(log_p, y, who, before, step.beliefs)
+        found, sums = e_step(step.params, _rows(step.work, part, step.params), before)
         write_arrays(
-            path, honest_rows=found.honest, deviant_rows=found.deviant,
-            **{f"sum_{name}": value for name, value in sums._asdict().items()},
-        )  # fmt: skip
+            path, **found._asdict(), **{f"sum_{name}": value for name, value in sums._asdict().items()}
+        )
         return sums
     with np.load(path) as kept:
-        return Sums(*(kept[f"sum_{name}"] for name in Sums._fields))
+        return Statistics(*(kept[f"sum_{name}"] for name in Statistics._fields))
 
 
-class Tally(NamedTuple):
-    """Of a slice: labels by truth (K, C, C); by contributor p_correct, rows kept, agreement and scores."""
+class Summed(NamedTuple):
+    """Of a slice: what its rows say of contributors; by contributor rows kept, agreement and raw scores."""
 
-    table: Floats
-    right: Floats
+    people: Tally
     kept: Floats
     agreed: Floats
     scores: Floats
@@ -145,20 +138,18 @@ class Tally(NamedTuple):
     high: float
 
 
-def tally(part: Slice, step: Step) -> Tally:
+def add_up(part: Slice, step: Step) -> Summed:
     """What is believed of contributors in the end, from one slice."""
-    log_p, y, who = _rows(step.work, part)
-    posterior = p_correct(log_p, _state(step.work, part, step.beliefs.steps), who, step.beliefs)
-    p = posterior[np.arange(len(y)), y]
-    count, classes = step.beliefs.given.shape
-    place = who * classes + y
-    table: Floats = np.stack([np.bincount(place, c, count * classes) for c in posterior.T], axis=1)
+    rows, found = _rows(step.work, part, step.params), _state(step.work, part, step.params.steps)
+    truth = posterior(step.params, rows, found)
+    assert step.to is not None
+    people = tally_rows(np.exp(found.seen), truth, rows.y, rows.who, rows.count, step.to)
     with np.load(step.work / f"{part.name}.npz") as kept:
         raw = kept["raw"]
-    each = (p, p >= 0.5, log_p.argmax(axis=1) == y, raw)
-    right, sure, agreed, scores = (np.asarray(np.bincount(who, w, count), np.float64) for w in each)
-    ends = float(raw.min()), float(raw.max())
-    return Tally(table.reshape(count, classes, classes), right, sure, agreed, scores, *ends)
+    p = truth[np.arange(rows.n), rows.y]
+    each = (p >= 0.5, rows.log_p.argmax(axis=1) == rows.y, raw)
+    kept, agreed, scores = (np.asarray(np.bincount(rows.who, w, rows.count), np.float64) for w in each)
+    return Summed(people, kept, agreed, scores, float(raw.min()), float(raw.max()))
 
 
 class Written(NamedTuple):
@@ -166,7 +157,8 @@ class Written(NamedTuple):
 
     work: Path
     out: Path
-    beliefs: Beliefs
+    params: Params
+    error: Collective
     names: list[str]
     classes: list[str]
     total: float
@@ -182,10 +174,10 @@ def write_slice(part: Slice, how: Written) -> int:
         row, raw = kept["row"], kept["raw"]
     if path.is_file():
         return len(row)
-    log_p, y, who = _rows(how.work, part)
-    posterior = p_correct(log_p, _state(how.work, part, how.beliefs.steps), who, how.beliefs)
-    at = np.arange(len(y))
-    p = posterior[at, y]
+    rows = _rows(how.work, part, how.params)
+    truth = how.error.truth(posterior(how.params, rows, _state(how.work, part, how.params.steps)))
+    log_p, y, who, at = rows.log_p, rows.y, rows.who, np.arange(rows.n)
+    p = truth[at, y]
     classes, names = np.array(how.classes, dtype=object), np.array(how.names, dtype=object)
     span = max(how.high - how.low, 1e-300)
     frame = pl.DataFrame(
@@ -195,14 +187,14 @@ def write_slice(part: Slice, how: Written) -> int:
             "contributor": names[who].tolist(),
             "label": classes[y].tolist(),
             "predicted": classes[log_p.argmax(axis=1)].tolist(),
-            "confidence": np.exp(log_p[at, y].astype(np.float64)),
+            "confidence": np.exp(log_p[at, y]),
             "q": np.clip(1 - (raw - how.low) / span, 0, 1),
             "score": raw,
             "weight": p / how.total,
             "kept": (p >= 0.5) | how.keep_all,
             "p_correct": p,
-            "suggested": classes[posterior.argmax(axis=1)].tolist(),
-            "p_suggested": posterior.max(axis=1),
+            "suggested": classes[truth.argmax(axis=1)].tolist(),
+            "p_suggested": truth.max(axis=1),
         }
     )
     draft = path.with_name(f".{path.name}-{os.getpid()}")
@@ -216,14 +208,15 @@ def state_path(work: Path, part: Slice, step: int) -> Path:
     return work / f"{part.name}.step-{step:03d}.npz"
 
 
-def _rows(work: Path, part: Slice) -> tuple[Floats, Ints, Ints]:
+def _rows(work: Path, part: Slice, params: Params) -> Rows:
     with np.load(work / f"{part.name}.npz") as kept:
-        return kept["log_p"].astype(np.float64), kept["y"].astype(np.int64), kept["who"].astype(np.int64)
+        y, who = kept["y"].astype(np.int64), kept["who"].astype(np.int64)
+        return Rows(kept["log_p"].astype(np.float64), y, who, len(params.size))
 
 
 def _state(work: Path, part: Slice, step: int) -> Posterior:
     with np.load(state_path(work, part, step)) as kept:
-        return Posterior(kept["honest_rows"], kept["deviant_rows"])
+        return Posterior(*(kept[name] for name in Posterior._fields))
 
 
 def write_arrays(path: Path, **arrays: Any) -> None:

@@ -12,6 +12,12 @@ def linear(layer: nn.Module, a: Tensor, d: Tensor) -> Read:
     return outer(a, d, trained(layer, "weight"), trained(layer, "bias"))
 
 
+def turned(layer: nn.Module, a: Tensor, d: Tensor) -> Read:
+    """The same where the weight lies the other way round (in x out), as in GPT-2's `Conv1D`."""
+    a, d = (a, d) if d.dim() == 2 else (a.flatten(1, -2), d.flatten(1, -2))
+    return outer(d, a, trained(layer, "weight"), False) | outer(a, d, False, trained(layer, "bias"))
+
+
 def outer(
     a: Tensor, d: Tensor, weight: bool, bias: bool, names: tuple[str, str] = ("weight", "bias")
 ) -> Read:

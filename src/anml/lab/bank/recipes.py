@@ -6,10 +6,10 @@ from anml.adapters.sklearn.fitting import fit_weighted
 from anml.assess.assess import Assessment, Known, Policy, assess
 from anml.core.checks import Bools, Floats
 from anml.core.domain import Recipe
+from anml.core.people.verdicts import ACCUSED
 from anml.core.profile import PROFILES
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.temporal import Decay
-from anml.core.verdicts import ACCUSED
 from anml.lab.bank.conditions import Seen
 from anml.lab.bank.peers import Outcome
 

@@ -1,0 +1,38 @@
+"""Audits of judgements that are no classes: by their shape."""
+
+from collections.abc import Callable
+
+from anml.app.request import Request
+from anml.app.result import Audited
+from anml.app.shapes.places import audit_places
+from anml.app.shapes.preferences import audit_preferences
+from anml.app.shapes.reduced import audit_grades, audit_tags
+from anml.core.errors import UnsupportedError
+from anml.core.progress import Progress
+from anml.intake.shapes.shape import BOXES, GRADES, PREFERENCE, SPANS, TAGS
+from anml.intake.source import Source
+
+AUDITS: dict[str, Callable[..., Audited]] = {
+    PREFERENCE: audit_preferences,
+    SPANS: audit_places,
+    BOXES: audit_places,
+    TAGS: audit_tags,
+    GRADES: audit_grades,
+}
+# What a request may not ask of each shape, beside what no shape has.
+NOT_OF = {PREFERENCE: ("predictions", "embeddings", "known", "gold"), TAGS: ("predictions",)}
+NEVER = ("value",)
+
+
+def audit_shape(
+    source: Source, request: Request, progress: Progress | None = None, nested: bool = False
+) -> Audited:
+    """Audit labels that were made of another shape; `nested` lets spans lie within each other."""
+    assert source.shape is not None
+    kind = source.shape.kind
+    for name in (*NEVER, *NOT_OF.get(kind, ())):
+        if getattr(request, name):
+            raise UnsupportedError(f"{name} is not for judgements of the kind {kind}; leave it out")
+    if nested and kind != SPANS:
+        raise UnsupportedError(f"nested is for spans, not for judgements of the kind {kind}; leave it out")
+    return AUDITS[kind](source, request, progress, **({"nested": True} if nested else {}))

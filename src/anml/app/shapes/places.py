@@ -1,0 +1,233 @@
+"""An audit of spans and boxes: the places that stay, and how each person errs."""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+
+from anml.app.audit import audit_table
+from anml.app.request import Request
+from anml.app.result import Audited, Shaped
+from anml.core.checks import Array, Bools, Floats, as_codes
+from anml.core.people.consensus import join_posteriors
+from anml.core.people.marks import (
+    LEAST,
+    Errors,
+    errors,
+    finding_and_types,
+    guessing,
+    without_overlaps,
+)
+from anml.core.people.verdicts import ACCUSED, ENOUGH_ROWS, discovered
+from anml.core.progress import Progress
+from anml.core.stats import wilson
+from anml.core.words import counted
+from anml.intake.shapes.places import NOTHING
+from anml.intake.shapes.shape import SPANS
+from anml.intake.source import Source
+
+# Fewer spans teach a model of their words nothing.
+ENOUGH_WORDS = 50
+# A kind of error is told of somebody where it surely is so common, and so much commoner than with others.
+COMMON, COMMONER = 0.2, 1.5
+SAID = {
+    "misses": "misses {} of what is there",
+    "inventions": "{} of its marks are where nothing is",
+    "boundaries": "{} of its marks have other boundaries",
+    "wrong_types": "{} of its marks have another type",
+}
+
+
+class _Pass(NamedTuple):
+    """One audit of candidates: what it found, and the posterior of each candidate, nothing first."""
+
+    result: Audited
+    truth: Floats
+    types: list[str]
+
+
+def audit_places(
+    source: Source, request: Request, progress: Progress | None = None, nested: bool = False
+) -> Audited:
+    """Audit candidates; `source` is what `anml.intake.shapes` makes of spans or boxes."""
+    assert source.shape is not None
+    frames = source.shape.frames
+    found = _pass(source, request, progress)
+    if "texts" in frames and frames["candidates"].height >= ENOUGH_WORDS and request.predictions is None:
+        words = _by_words(source, found)
+        found = _pass(source, replace(request, predictions=words), progress)
+    people, guess = _people(source, found, request.seed)
+    found = found._replace(result=_accused(found.result, people["contributor"].to_list(), guess))
+    kept = found.result.contributors.drop(people.columns[1:], strict=False)
+    people = kept.join(people, on="contributor", how="left", maintain_order="left")
+    consensus = _consensus(source, _without_accused(source, request, found, progress), nested)
+    said = _said(source, consensus)
+    shaped = Shaped(source.shape.kind, source.shape.unit, {source.shape.kind: consensus}, said, frames)
+    return replace(found.result, contributors=people, shape=shaped)
+
+
+def _pass(source: Source, request: Request, progress: Progress | None) -> _Pass:
+    result, prepared, found = audit_table(source.table, request, progress=progress)
+    codes = source.table.frame["candidate"].to_numpy().astype(np.int64)[prepared.rows]
+    truth = join_posteriors(found.belief.truth, np.unique(codes, return_inverse=True)[1])
+    order = [NOTHING, *(name for name in prepared.classes if name != NOTHING)]
+    return _Pass(result, truth[:, [prepared.classes.index(name) for name in order]], order)
+
+
+def _by_words(source: Source, found: _Pass) -> Array:
+    """Held-out predictions of the words of each span, one row for each row of the table."""
+    from anml.predictors.spans import span_predictions
+
+    assert source.shape is not None
+    frames = source.shape.frames
+    spans = frames["candidates"].join(frames["texts"], on="document", how="left", maintain_order="left")
+    documents, _ = as_codes("document", spans["document"].to_numpy(), spans.height)
+    texts = spans["text"].fill_null("").to_list()
+    words = span_predictions(
+        texts, spans["start"].to_numpy(), spans["end"].to_numpy(), documents, found.truth
+    )
+    place = np.argsort(found.types)
+    return np.asarray(words[source.table.frame["candidate"].to_numpy()][:, place])
+
+
+def _without_accused(source: Source, request: Request, found: _Pass, progress: Progress | None) -> _Pass:
+    """The like without candidates that only the accused marked: theirs would outvote those of the others."""
+    assert source.shape is not None
+    people, frame = found.result.contributors, source.table.frame
+    accused = people.filter(pl.col("verdict").is_in(ACCUSED))["contributor"].to_list()
+    if not accused:
+        return found
+    marks = source.shape.frames["marks"].filter(~pl.col("contributor").is_in(accused))
+    keep = frame["candidate"].is_in(marks["candidate"].unique().implode())
+    if keep.all() or frame.filter(keep)["label"].n_unique() < 2:
+        return found
+    table = replace(source.table, frame=frame.filter(keep))
+    words = request.predictions
+    again = request if words is None else replace(request, predictions=words[keep.to_numpy()])
+    less = _pass(source._replace(table=table), again, progress)
+    truth = np.zeros((len(found.truth), len(found.types)))
+    truth[:, 0] = 1.0
+    rows = np.sort(marks["candidate"].unique().to_numpy())
+    truth[rows] = 0.0
+    places = np.array([found.types.index(name) for name in less.types])
+    truth[rows[:, None], places] = less.truth
+    return _Pass(found.result, truth, found.types)
+
+
+def _consensus(source: Source, found: _Pass, nested: bool) -> pl.DataFrame:
+    """Places that stay: the likeliest set without overlaps for spans, all that are likely otherwise."""
+    assert source.shape is not None
+    candidates = source.shape.frames["candidates"]
+    p = 1 - found.truth[:, 0]
+    kept: Bools = p > LEAST
+    if source.shape.kind == SPANS and not nested:
+        documents, _ = as_codes("document", candidates["document"].to_numpy(), candidates.height)
+        kept = without_overlaps(documents, candidates["start"].to_numpy(), candidates["end"].to_numpy(), p)
+    types = np.array(found.types[1:], dtype=object)[found.truth[:, 1:].argmax(axis=1)]
+    share = found.truth[:, 1:].max(axis=1)
+    marked = source.shape.frames["marks"].group_by("candidate").agg(marked=pl.len())
+    frame = candidates.with_columns(
+        type=pl.Series(types.tolist(), dtype=pl.String),
+        p=pl.Series(p.round(4)),
+        p_type=pl.Series(share.round(4)),
+    ).join(marked, on="candidate", how="left", maintain_order="left")
+    return frame.filter(pl.Series(kept)).drop("candidate", "item")
+
+
+def _people(source: Source, found: _Pass, seed: int) -> tuple[pl.DataFrame, Floats]:
+    """How each person errs, and how likely what it finds, or calls it, is no better than a guess."""
+    frame = source.table.frame
+    who, names = as_codes("contributor", frame["contributor"].to_numpy(), frame.height)
+    codes = frame["candidate"].to_numpy().astype(np.int64)
+    label = np.array([found.types.index(name) for name in frame["label"]])
+    rows = (
+        who,
+        len(names),
+        found.truth[codes],
+        label,
+        frame["near"].to_numpy(),
+        _beside(source, found)[codes],
+    )
+    rates, rng = _rates(errors(*rows)), np.random.default_rng(seed)
+    tables = [table for table in finding_and_types(*rows) if table.shape[1] > 1]
+    # Fewer marks than these accuse nobody.
+    enough = [table.sum(axis=(1, 2)) >= ENOUGH_ROWS for table in tables]
+    guess = [guessing(table, rng) * many for table, many in zip(tables, enough, strict=True)]
+    table = {name: rate for name, (rate, _) in rates.items()}
+    people = pl.DataFrame({"contributor": names, **table, "habits": _habits(rates, len(names))})
+    return people, np.max(guess, axis=0)
+
+
+def _accused(result: Audited, names: list[str], guess: Floats) -> Audited:
+    """The result, with those accused who find, or name, no better than by guessing."""
+    if result.doubtful is not None:
+        return result
+    told = dict(zip(names, discovered(guess).tolist(), strict=True))
+    new = pl.col("contributor").replace_strict(told, default=False) & ~pl.col("verdict").is_in(ACCUSED)
+    word = pl.when(new).then(pl.lit(ACCUSED[0])).otherwise("verdict").alias("verdict")
+    people = result.contributors.with_columns(word)
+    first = people.sort(~pl.col("verdict").is_in(ACCUSED), maintain_order=True)
+    more = sum(1 - p for name, p in zip(names, guess, strict=True) if told[name])
+    return replace(result, contributors=first, false_accusations=result.false_accusations + float(more))
+
+
+def _beside(source: Source, found: _Pass) -> Floats:
+    """How likely another candidate that overlaps each is the right one."""
+    assert source.shape is not None
+    frame = source.table.frame.filter(pl.col("near")).select("candidate", "contributor")
+    marks = source.shape.frames["marks"].select("contributor", "document", other="candidate")
+    documents = source.shape.frames["candidates"].select("candidate", "document")
+    both = frame.join(documents, on="candidate").join(marks, on=["contributor", "document"])
+    p = 1 - found.truth[:, 0]
+    best = np.zeros(len(p))
+    one, other = both["candidate"].to_numpy(), both["other"].to_numpy()
+    if source.shape.kind == SPANS:
+        candidates = source.shape.frames["candidates"]
+        start, end = candidates["start"].to_numpy(), candidates["end"].to_numpy()
+        meets = (start[one] < end[other]) & (start[other] < end[one]) & (one != other)
+        one, other = one[meets], other[meets]
+    np.maximum.at(best, one, np.where(one == other, 0.0, p[other]))
+    np.maximum.at(best, other, np.where(one == other, 0.0, p[one]))
+    return best
+
+
+def _rates(counts: Errors) -> dict[str, tuple[Floats, Floats]]:
+    """Shares of what there is, or was marked, and of how many."""
+    of = {
+        "misses": (counts.missed, counts.there),
+        "inventions": (counts.invented, counts.marked),
+        "boundaries": (counts.shifted, counts.marked),
+        "wrong_types": (counts.mistyped, counts.marked),
+    }
+    return {
+        name: (np.clip(part / np.maximum(whole, 1e-9), 0, 1), whole) for name, (part, whole) in of.items()
+    }
+
+
+def _habits(rates: dict[str, tuple[Floats, Floats]], people: int) -> list[str]:
+    """What each person does more often than the others, surely."""
+    said: list[list[str]] = [[] for _ in range(people)]
+    for name, (rate, whole) in rates.items():
+        low, _ = wilson(rate, np.maximum(whole, 1.0))
+        usual = float(np.median(rate[whole >= 1])) if (whole >= 1).any() else 0.0
+        for person in np.flatnonzero((low > COMMON) & (low > COMMONER * usual) & (whole >= 10)):
+            said[person].append(SAID[name].format(f"{rate[person]:.0%}"))
+    return ["; ".join(each) for each in said]
+
+
+def _said(source: Source, consensus: pl.DataFrame) -> list[str]:
+    assert source.shape is not None
+    frames, kind = source.shape.frames, source.shape.kind
+    documents = frames["seen"]["document"].n_unique()
+    unsure = int((consensus["p"] < 0.9).sum())
+    empty = documents - frames["candidates"]["document"].n_unique()
+    stay = counted(consensus.height, {"spans": "span", "boxes": "box"}[kind], kind)
+    places = f"{counted(frames['candidates'].height, 'place')} that anybody marked"
+    said = [
+        f"{stay} of {places} in {counted(documents, 'document')} stay ({kind}.csv); "
+        f"{unsure:,} of them are less than 90% sure."
+    ]
+    if empty:
+        said.append(f"Nobody marked anything in {counted(empty, 'document')}.")
+    return said

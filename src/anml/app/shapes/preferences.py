@@ -1,0 +1,139 @@
+"""An audit of preferences: how candidates rank, what of it is decided, and who chooses how."""
+
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+from scipy import special
+
+from anml.app.audit import audit_table
+from anml.app.request import Request
+from anml.app.result import Audited, Shaped
+from anml.assess.pairs import Compared, believe_pairs
+from anml.core.checks import Ints, as_codes
+from anml.core.people.belief import Belief
+from anml.core.people.davidson import TIE, choices
+from anml.core.progress import Progress
+from anml.core.words import counted
+from anml.intake.prepare import Prepared
+from anml.intake.source import Source
+
+# A difference is decided at this probability; its interval holds as much.
+DECIDED, WIDE = 0.95, 1.96
+# A habit is told at this probability, and from this share of the comparisons between equals on.
+TOLD, LEANS = 0.9, 0.65
+
+
+def audit_preferences(source: Source, request: Request, progress: Progress | None = None) -> Audited:
+    """Audit comparisons; `source` is what `anml.intake.shapes.preference` makes of them."""
+    frame = source.table.frame
+    both = pl.concat([frame.select("group", candidate=name) for name in ("first", "second")])
+    chosen = pl.concat([frame["label"], frame["label"]]).is_not_null()
+    names = both.filter(chosen).unique().sort("group", "candidate")
+    numbered = names.with_row_index("code").cast({"code": pl.Int64})
+    codes = both.join(numbered, on=["group", "candidate"], how="left", maintain_order="left")
+    code = codes["code"].fill_null(-1).to_numpy()
+    first, second = code[: frame.height], code[frame.height :]
+    found: list[Compared] = []
+
+    def believe(prepared: Prepared) -> Belief:
+        who, _ = as_codes("contributor", prepared.contributor, len(prepared.y))
+        y, used = prepared.y.astype(np.int64), prepared.rows
+        belief, compared = believe_pairs(first[used], second[used], y, len(prepared.classes), who)
+        found.append(compared)
+        return belief
+
+    result, prepared, _ = audit_table(source.table, request, progress=progress, believe=believe)
+    first, second = first[prepared.rows], second[prepared.rows]
+    ranking = rank(names, found[0], first, second)
+    people = _people(result, found[0])
+    kept = result.contributors.drop(people.columns[1:], strict=False)
+    people = kept.join(people, on="contributor", how="left", maintain_order="left")
+    shaped = Shaped(
+        "preference", "comparison", {"ranking": ranking}, _said(ranking, found[0], first, second), {}
+    )
+    return replace(result, contributors=people, shape=shaped)
+
+
+def rank(names: pl.DataFrame, found: Compared, first: Ints, second: Ints) -> pl.DataFrame:
+    """Candidates by score within their group, with intervals and the probability to be ahead of the next."""
+    fit = found.fit
+    spread = WIDE * np.sqrt(fit.net.variance(fit.scores.covariance))
+    count = len(names)
+    frame = names.with_columns(
+        code=pl.Series(np.arange(count)),
+        score=pl.Series(fit.scores.mean),
+        low=pl.Series(fit.scores.mean - spread),
+        high=pl.Series(fit.scores.mean + spread),
+        comparisons=pl.Series(np.bincount(np.r_[first, second], minlength=count)),
+        part=pl.Series(fit.net.part),
+    ).sort("group", "part", "score", "candidate", descending=[False, False, True, False])
+    code = frame["code"].to_numpy()
+    ahead = better(found, code[:-1], code[1:])
+    same = (frame["group"][:-1] == frame["group"][1:]) & (frame["part"][:-1] == frame["part"][1:])
+    next_ = pl.Series(
+        [float(p) if one else None for p, one in zip(ahead, same, strict=True)] + [None], dtype=pl.Float64
+    )
+    place = pl.int_range(1, pl.len() + 1).over("group", "part")
+    return frame.with_columns(place=place, ahead=next_).select(
+        "group", "part", "place", "candidate", "score", "low", "high", "comparisons", "ahead"
+    )
+
+
+def better(found: Compared, one: Ints, other: Ints) -> np.ndarray:
+    """Probability that the score of one is above that of the other."""
+    fit = found.fit
+    variance = fit.net.of_pairs(fit.scores.covariance, one, other, one, other)
+    gap = fit.scores.mean[one] - fit.scores.mean[other]
+    return np.asarray(special.ndtr(gap / np.sqrt(np.maximum(variance, 1e-12))))
+
+
+def _people(result: Audited, found: Compared) -> pl.DataFrame:
+    people = found.people
+    between_equals = choices(people.side, people.tie)
+    lean = between_equals[0] / (1 - between_equals[TIE])
+    return pl.DataFrame(
+        {
+            "contributor": sorted(result.contributors["contributor"].to_list()),
+            "reliability": people.kappa,
+            "reliability_low": people.low,
+            "reliability_high": people.high,
+            "discrimination": people.slope,
+            "first_between_equals": lean,
+            "ties": 1 - people.decided / people.rows,
+            "own_taste": people.taste,
+            "habits": [
+                _habit(float(taste), float(side)) for taste, side in zip(people.taste, lean, strict=True)
+            ],
+        }
+    )
+
+
+def _habit(taste: float, lean: float) -> str:
+    said = ["chooses by a taste of its own"] if taste >= TOLD else []
+    if max(lean, 1 - lean) > LEANS:
+        side, share = ("first", lean) if lean > 0.5 else ("second", 1 - lean)
+        said.append(f"between equals takes the {side} in {share:.0%}")
+    return "; ".join(said)
+
+
+def _said(ranking: pl.DataFrame, found: Compared, first: Ints, second: Ints) -> list[str]:
+    pairs = np.unique(np.column_stack([np.minimum(first, second), np.maximum(first, second)]), axis=0)
+    p = better(found, pairs[:, 0], pairs[:, 1])
+    sure = int((np.maximum(p, 1 - p) >= DECIDED).sum())
+    said = [
+        f"{counted(ranking.height, 'candidate')} are ranked; of {counted(len(pairs), 'pair')} that were "
+        f"compared {sure:,} are decided (one is better at {DECIDED:.0%})."
+    ]
+    parts = ranking.group_by("group", "part", maintain_order=True).first()
+    if parts.height == 1:
+        top = ranking.row(0, named=True)
+        led = ranking["ahead"][0]
+        if led is not None and led >= DECIDED:
+            said.append(f"{str(top['candidate'])[:60]!r} is first, at {led:.0%} ahead of the next.")
+        else:
+            said.append("Who is first is not decided.")
+    else:
+        decided = int((parts["ahead"] >= DECIDED).sum())
+        said.append(f"Of {parts.height:,} separate rankings {decided:,} have a first that is decided.")
+    return said

@@ -1,0 +1,144 @@
+"""Audits of tags and of grades: labels of items, summed up as what they were made of."""
+
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+
+from anml.app.audit import audit_table
+from anml.app.request import Request
+from anml.app.result import Audited, Shaped
+from anml.core.checks import Floats, Ints, as_codes
+from anml.core.people.consensus import join_posteriors
+from anml.core.progress import Progress
+from anml.core.words import counted
+from anml.intake.shapes.tags import NO, YES
+from anml.intake.source import Source
+
+# The least and the most that a tag's own rate says beforehand.
+RATES = (0.02, 0.98)
+# A leaning is told where it surely is this many grades off, and a narrow use where the slope is below.
+OFF, NARROW, WIDE, ENOUGH = 0.4, 0.6, 1.96, 10
+
+
+def audit_tags(source: Source, request: Request, progress: Progress | None = None) -> Audited:
+    """Audit yes and no for every item and tag; each tag has its own rate beforehand."""
+    assert source.shape is not None
+    frame = source.table.frame
+    rate = frame.select(((pl.col("label") == YES).mean().over("tag")).clip(*RATES)).to_series().to_numpy()
+    prior = np.column_stack([1 - rate, rate])
+    result, _, _ = audit_table(source.table, replace(request, predictions=prior), progress=progress)
+    table = _sets(result, frame, source.shape.frames["seen"])
+    people = _by_tag(result, frame)
+    unsure = int((table["least_sure"] < 0.9).sum())
+    said = [
+        f"{counted(table.height, 'item')} have a set of tags each in tags.csv; of {unsure:,} one or more "
+        "are less than 90% sure."
+    ]
+    shaped = Shaped(source.shape.kind, source.shape.unit, {"tags": table, "people_tags": people}, said, {})
+    return replace(result, shape=shaped)
+
+
+def _sets(result: Audited, frame: pl.DataFrame, seen: pl.DataFrame) -> pl.DataFrame:
+    """One set for each item: tags that are likelier there than not, and how sure the least sure is."""
+    pairs = frame.select("item", "thing", "tag").unique("item", maintain_order=True)
+    if result.items is None:
+        known = result.samples.select("item", consensus="suggested", p="p_suggested")
+    else:
+        known = result.items.select("item", "consensus", "p")
+    judged = pairs.join(known, on="item", maintain_order="left")
+    yes = (
+        judged.filter(pl.col("consensus") == YES)
+        .group_by("thing")
+        .agg(tags=pl.col("tag").sort().str.join(";"))
+    )
+    least = judged.group_by("thing").agg(least_sure=pl.col("p").min().round(4))
+    every = seen.group_by("thing", maintain_order=True).agg(seen=pl.len())
+    found = every.join(yes, on="thing", how="left", maintain_order="left")
+    found = found.join(least, on="thing", how="left", maintain_order="left")
+    return found.select(item="thing", tags=pl.col("tags").fill_null(""), least_sure="least_sure", seen="seen")
+
+
+def _by_tag(result: Audited, frame: pl.DataFrame) -> pl.DataFrame:
+    """Of every person and tag: pairs judged, how many of them ticked, and expected to be right."""
+    rows = result.samples.select("row", "contributor", "label", "p_correct")
+    rows = rows.with_columns(frame["tag"][rows["row"].to_numpy()])
+    return (
+        rows.group_by("contributor", "tag")
+        .agg(
+            pairs=pl.len(),
+            ticked=(pl.col("label") != NO).mean().round(4),
+            right=pl.col("p_correct").mean().round(4),
+        )
+        .sort("contributor", "tag")
+    )
+
+
+def audit_grades(source: Source, request: Request, progress: Progress | None = None) -> Audited:
+    """Audit grades as classes; lenient, severe and narrow raters are told by their order."""
+    assert source.shape is not None
+    order = dict(source.shape.frames["order"].iter_rows())
+    result, prepared, found = audit_table(source.table, request, progress=progress)
+    steps = np.array([order[name] for name in prepared.classes], dtype=np.float64)
+    who, names = as_codes("contributor", prepared.contributor, len(prepared.y))
+    items, things = as_codes("item", prepared.item, len(prepared.y))
+    posterior = join_posteriors(found.belief.truth, items)
+    table = _graded(posterior, steps, things, np.bincount(items), list(order))
+    people = _leanings(steps[prepared.y.astype(np.int64)], (posterior @ steps)[items], who, names, items)
+    kept = result.contributors.drop(people.columns[1:], strict=False)
+    people = kept.join(people, on="contributor", how="left", maintain_order="left")
+    wide = int((table["high"] != table["low"]).sum())
+    said = [
+        f"{counted(table.height, 'item')} have a grade each in grades.csv; {wide:,} of them are not "
+        "certain to nine tenths."
+    ]
+    shaped = Shaped(source.shape.kind, source.shape.unit, {"grades": table}, said, {})
+    return replace(result, contributors=people, shape=shaped)
+
+
+def _graded(
+    posterior: Floats, steps: Floats, things: list[str], count: Ints, names: list[str]
+) -> pl.DataFrame:
+    """The mean grade of each item, the middle one, and where nine tenths of the probability lie."""
+    by_step = posterior[:, np.argsort(steps)]
+    names = [names[int(step)] for step in np.sort(steps)]
+    below = np.cumsum(by_step, axis=1)
+    at = {
+        name: (below < bound).sum(axis=1) for name, bound in (("low", 0.05), ("grade", 0.5), ("high", 0.95))
+    }
+    found = {name: [names[min(int(k), len(names) - 1)] for k in place] for name, place in at.items()}
+    return pl.DataFrame({"item": things, **found, "mean": (posterior @ steps).round(3), "labels": count})
+
+
+def _leanings(given: Floats, truth: Floats, who: Ints, names: list[str], items: Ints) -> pl.DataFrame:
+    """How far each rater lies above or below the others, how much of the scale it uses, and in words.
+
+    The others' grades of the same items are the measure: the consensus without the rater's own say.
+    """
+    count = np.bincount(items)[items]
+    mean = np.bincount(items, given)[items]
+    others = np.where(count > 1, (mean - given) / np.maximum(count - 1, 1), truth)
+    rows = np.bincount(who, minlength=len(names)).astype(np.float64)
+    gap = given - others
+    off = np.bincount(who, gap, len(names)) / rows
+    spread = np.sqrt(np.maximum(np.bincount(who, gap**2, len(names)) / rows - off**2, 1e-9))
+    error = WIDE * spread / np.sqrt(rows)
+    shift = off - float(np.median(off))
+    centre = np.bincount(who, truth, len(names)) / rows
+    level = np.bincount(who, given, len(names)) / rows
+    varies = np.bincount(who, (truth - centre[who]) ** 2, len(names))
+    slope = np.bincount(who, (truth - centre[who]) * (given - level[who]), len(names)) / np.maximum(
+        varies, 1e-9
+    )
+    doubt = WIDE * spread / np.sqrt(np.maximum(varies, 1e-9))
+    said = []
+    for k in range(len(names)):
+        words = []
+        if rows[k] >= ENOUGH and shift[k] - error[k] > OFF:
+            words.append(f"lenient: {shift[k]:.1f} grades above the others")
+        if rows[k] >= ENOUGH and shift[k] + error[k] < -OFF:
+            words.append(f"severe: {-shift[k]:.1f} grades below the others")
+        if rows[k] >= ENOUGH and slope[k] + doubt[k] < NARROW and slope[k] - doubt[k] > 0:
+            words.append("uses little of the scale")
+        said.append("; ".join(words))
+    return pl.DataFrame({"contributor": names, "shift": shift, "slope": slope, "habits": said})

@@ -1,0 +1,123 @@
+"""What is believed of comparisons and of those who made them, as the rest of the program reads a belief."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import special
+
+from anml.core.checks import Floats, Ints
+from anml.core.people.belief import Belief, Contributor, log_odds
+from anml.core.people.davidson import TIE, choices
+from anml.core.people.pair_people import Judges, judges
+from anml.core.people.pair_verdicts import verdicts
+from anml.core.people.pairs import Fit, fit_pairs
+from anml.core.people.verdicts import UNSURE
+from anml.core.stats import Estimate, beta_interval
+
+# Of a hundred choices of somebody careful so many are slips.
+SLIPS = 0.05
+
+
+class Compared(NamedTuple):
+    """The fit, and what it says of the people, in words and in figures."""
+
+    fit: Fit
+    people: Judges
+    words: list[str]
+
+
+def believe_pairs(first: Ints, second: Ints, y: Ints, classes: int, who: Ints) -> tuple[Belief, Compared]:
+    """Believe comparisons: `y` are codes of first and second, or of tie, first and second.
+
+    A choice is right where it was made by looking: how likely that is follows from what somebody careful
+    would choose, by the others' comparisons, against a guess or a slip. The truth of a pair is which of the
+    two is better; as many pairs are equal as were called so.
+    """
+    ties = classes == 3
+    choice = (y - 1) % 3 if ties else y
+    fit = fit_pairs(first, second, choice, who)
+    people = judges(fit)
+    words, false = verdicts(people)
+    order = [TIE, 0, 1] if ties else [0, 1]
+    seen = left_out(fit)[:, order]
+    p = np.clip(_looked(fit, people, seen, y), 1e-9, 1 - 1e-9)
+    truth = _better(fit, first, second, choice)[:, order]
+    base = float(log_odds(np.array(p.mean())))
+    found = _contributor(people, words, false, p, who, fit.people)
+    contributor = (log_odds(found.quality) - base)[who]
+    belief = Belief(
+        p_correct=p,
+        base=base,
+        credentials=np.zeros(len(y)),
+        contributor=contributor,
+        model=log_odds(p) - base - contributor,
+        truth=truth,
+        predicted=np.log(np.maximum(seen, 1e-12)),
+        shares={},
+        wrong=Estimate(
+            1 - float(p.mean()), float((p < 0.05).mean()), max(float((p < 0.5).mean()), 1 - float(p.mean()))
+        ),
+        contributors=found,
+        alone=np.zeros(len(y), dtype=bool),
+        doubtful=None,
+    )
+    return belief, Compared(fit, people, words)
+
+
+def _contributor(
+    people: Judges, words: list[str], false: float, p: Floats, who: Ints, count: int
+) -> Contributor:
+    """Judges as all contributors are shown: share of choices made by looking, and kappa."""
+    rows = np.bincount(who, minlength=count).astype(np.float64)
+    good = np.asarray(np.bincount(who, p, count), dtype=np.float64)
+    quality, usual = (good + 1) / (rows + 2), np.full(count, float(p.mean()))
+    low, high = beta_interval(good + 1, rows - good + 1)
+    # Choices that are needed so that kappa is known to a tenth.
+    wide = np.ceil(rows * np.square((people.high - people.low) / 0.2)).astype(np.int64)
+    settled = np.where(np.array(words) == UNSURE, np.maximum(wide, 1), 0)
+    return Contributor(
+        words,
+        quality,
+        low,
+        high,
+        people.kappa,
+        people.low,
+        people.high,
+        usual,
+        good,
+        rows - good,
+        settled,
+        false,
+    )
+
+
+def left_out(fit: Fit) -> Floats:
+    """What somebody careful would choose (n, 3: first, second, tie), without the word of whoever chose."""
+    found = np.zeros((len(fit.choice), 3))
+    for batch in fit.batches:
+        variance = np.einsum("bii->bi", batch.left) + fit.params.slopes * batch.d**2 + 2 * fit.params.tastes
+        p = choices(batch.d, fit.params.tie, np.maximum(variance, 0.0))
+        found[batch.rows[batch.used]] = np.moveaxis(p, 0, -1)[batch.used]
+    return found
+
+
+def _looked(fit: Fit, people: Judges, seen: Floats, y: Ints) -> Floats:
+    """Probability that each choice was made by looking, against a guess, a slip, or choosing the worse."""
+    n = np.arange(len(y))
+    given = seen[n, y]
+    swap = [0, 2, 1] if seen.shape[1] == 3 else [1, 0]
+    usual = np.bincount(y, minlength=seen.shape[1]) / len(y)
+    guess = np.maximum(people.guess, SLIPS)[fit.who] * usual[y]
+    worse = people.reversed[fit.who] * seen[:, swap][n, y]
+    careful = np.clip(1 - people.guess - people.reversed, 1e-9, 1)[fit.who] * given
+    return np.asarray(careful / (careful + guess + worse))
+
+
+def _better(fit: Fit, first: Ints, second: Ints, choice: Ints) -> Floats:
+    """Probability that the first is better, the second, or neither (n, 3)."""
+    d = fit.scores.mean[first] - fit.scores.mean[second]
+    spread = np.sqrt(np.maximum(fit.net.of_pairs(fit.scores.covariance, first, second, first, second), 1e-9))
+    ties = float((choice == TIE).mean())
+    margin = float(np.quantile(np.abs(d), ties)) if ties else 0.0
+    above, below = special.ndtr((d - margin) / spread), special.ndtr((-d - margin) / spread)
+    return np.column_stack([above, below, np.maximum(1 - above - below, 0.0)])

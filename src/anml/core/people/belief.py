@@ -1,0 +1,122 @@
+"""What is believed of every label and of every contributor: the one object that everything else reads."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy import special
+
+from anml.core.checks import Array, Bools, Floats, Ints
+from anml.core.people.model import SURE
+from anml.core.people.periods import Changes
+from anml.core.stats import Estimate, beta_interval
+
+
+@dataclass(frozen=True, eq=False)
+class Contributor:
+    """What is believed of the contributors, one value each.
+
+    Parameters
+    ----------
+    verdict
+        One of `anml.core.people.verdicts.VERDICTS`.
+    quality, low, high
+        Expected share of right labels, and its 95% interval.
+    reliability, reliability_low, reliability_high
+        Kappa: 1 is always right, 0 is guessing; and its 95% interval.
+    expected
+        Share of right labels that others have on comparable rows.
+    good, bad
+        How many labels seen to be right, and wrong, that rests on, credentials left aside.
+    settled_by
+        How many known labels would settle a verdict that is open; 0 where it is settled, and more than
+        there are rows where only more rows would.
+    false_accusations
+        How many of the accusations are expected to be false.
+    habits
+        What is peculiar to a contributor and no accusation, in words; empty where there is nothing.
+    changed
+        When each began to be right more, or less, often; None where nobody did, or no times are known.
+    """
+
+    verdict: list[str]
+    quality: Floats
+    low: Floats
+    high: Floats
+    reliability: Floats
+    reliability_low: Floats
+    reliability_high: Floats
+    expected: Floats
+    good: Floats
+    bad: Floats
+    settled_by: Ints
+    false_accusations: float
+    habits: list[str] = field(default_factory=list)
+    changed: Changes | None = None
+
+    def reputation(self) -> dict[str, Floats]:
+        """Reputation learned from the labels alone: r with its 95% interval, and what it rests on.
+
+        No credentials, T or weights are in it: a reputation that is fed by its own effect feeds itself.
+        """
+        a, b = self.good + 1, self.bad + 1
+        low, high = beta_interval(a, b)
+        return {"r": a / (a + b), "low": low, "high": high, "good": self.good, "bad": self.bad}
+
+
+@dataclass(frozen=True, eq=False)
+class Belief:
+    """What one fit believes.
+
+    Parameters
+    ----------
+    p_correct
+        Probability that each label is right.
+    base, credentials, contributor, model
+        Its log-odds in four parts: of all labels, and what credentials, contributor and predictions add.
+    truth
+        Posterior of the classes of each row (n, classes), or mean and deviation of its right number (n, 2).
+    predicted
+        Pooled held-out predictions: log-probabilities (n, classes), or numbers (n,).
+    shares
+        How far each predictor counts in the pool.
+    wrong
+        Share of wrong labels, from what is surely wrong to what predictions contradict.
+    contributors
+        None where contributors are not known.
+    alone
+        Labels that rest on their contributor alone: neither believed nor condemned.
+    mirrored
+        Probability that those who contradict the others are the ones who are right.
+    doubtful
+        Why the result must not be relied on; None where it may.
+    """
+
+    p_correct: Floats
+    base: float
+    credentials: Floats
+    contributor: Floats
+    model: Floats
+    truth: Floats
+    predicted: Array
+    shares: dict[str, float]
+    wrong: Estimate
+    contributors: Contributor | None
+    alone: Bools
+    mirrored: float = 0.0
+    doubtful: str | None = None
+    help: str | None = None
+
+    @property
+    def evenly(self) -> bool:
+        """Whether nobody's word counts for more than another's."""
+        return self.mirrored >= 0.5
+
+
+def mixed(weights: Floats, parts: list[Floats]) -> Floats:
+    """Mean over hypotheses."""
+    return np.asarray(sum(w * part for w, part in zip(weights, parts, strict=True)))
+
+
+def log_odds(p: Floats) -> Floats:
+    """Log-odds, within what a belief can be sure of."""
+    return np.asarray(np.clip(special.logit(np.clip(p, 1e-12, 1 - 1e-12)), -2 * SURE, 2 * SURE))

@@ -1,0 +1,59 @@
+"""From what careful people of a crowd would say to the truth: errors that a crowd makes together.
+
+No agreement among people, and no model of them, can tell an error that all of them make. Known labels can:
+the rate is learned from items whose truth is known, where what the crowd would say is clear. With nothing
+known it is a share of what single people get wrong, and wide.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import special
+
+from anml.core.checks import Floats
+
+# Of what single people get wrong, a crowd gets this share wrong together; known as if so many items had told.
+TOGETHER, ITEMS = 0.25, 10.0
+# What the crowd would say is clear above this probability.
+CLEAR = 0.9
+
+
+class Collective(NamedTuple):
+    """Beta distribution of the rate at which a crowd errs together."""
+
+    wrong: float
+    right: float
+
+    @property
+    def mean(self) -> float:
+        """Expected rate."""
+        return self.wrong / (self.wrong + self.right)
+
+    def quadrature(self, points: int = 9) -> tuple[Floats, Floats]:
+        """Rates in the middle of parts of equal probability, and their weights."""
+        levels = (np.arange(points) + 0.5) / points
+        return np.asarray(special.betaincinv(self.wrong, self.right, levels)), np.full(points, 1 / points)
+
+    def truth(self, said: Floats) -> Floats:
+        """Probability of every class, from that of what careful people would say (n, C)."""
+        classes = said.shape[1]
+        g = self.mean if classes > 1 else 0.0
+        return np.asarray(said * (1 - g) + (1 - said) * g / max(classes - 1, 1))
+
+
+def collective_error(single: float, said: Floats, truth: np.ndarray) -> Collective:
+    """The rate, from what single people get wrong, and from items whose truth is known.
+
+    Parameters
+    ----------
+    single
+        Share of labels that are not what careful people would say.
+    said
+        Probability of what careful people would say of known items, their truth left aside (items, C).
+    truth
+        The right class of these items.
+    """
+    mean = float(np.clip(TOGETHER * single, 1e-3, 0.5))
+    clear = said.max(axis=1) > CLEAR if len(said) else np.zeros(0, dtype=bool)
+    wrong = float((said[clear].argmax(axis=1) != truth[clear]).sum()) if clear.any() else 0.0
+    return Collective(ITEMS * mean + wrong, ITEMS * (1 - mean) + float(clear.sum()) - wrong)

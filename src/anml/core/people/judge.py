@@ -1,0 +1,302 @@
+"""From fits of the model to what is believed of labels and people: one posterior for both."""
+
+from dataclasses import replace
+
+import numpy as np
+from scipy import special
+
+from anml.core.checks import Bools, Floats, Ints
+from anml.core.people.belief import Belief, Contributor, log_odds, mixed
+from anml.core.people.collective import Collective, collective_error
+from anml.core.people.consensus import equal_voices
+from anml.core.people.fit import Fit
+from anml.core.people.model import PSEUDO, SKILL, Params, e_step, posterior
+from anml.core.people.numbers import NumericFit
+from anml.core.people.periods import Changes, changes
+from anml.core.people.rows import Rows
+from anml.core.people.verdicts import (
+    CLEARLY_LESS,
+    FALSE_DISCOVERIES,
+    NO_LESS,
+    PROBABLY,
+    SURELY,
+    UNSURE,
+    Chances,
+    decide,
+    mirrored,
+)
+from anml.core.people.worth import (
+    GRID,
+    HARDLY,
+    Standing,
+    Tally,
+    Worth,
+    beta_on_grid,
+    interval,
+    standing,
+    tally_rows,
+    worth_of,
+)
+from anml.core.stats import Estimate
+from anml.core.words import counted
+
+# A number further from where others expect it than two natural spreads, which hold 95% of what is usual,
+# is wrong.
+FAR = 2.0
+
+
+def believe(
+    rows: Rows, fits: list[Fit], weights: Floats, shares: dict[str, float], people: bool,
+    alone: Bools | None = None, covered: Bools | None = None, owner: Ints | None = None,
+) -> Belief:  # fmt: skip
+    """Sum up the hypotheses.
+
+    Parameters
+    ----------
+    people
+        Whether contributors are known.
+    alone, covered
+        Labels that rest on their contributor alone, and contributors whose rows others cover.
+    owner
+        Which contributor each of those in the fit is a part of; None where all are whole.
+    """
+    said = mixed(weights, [fit.truth for fit in fits])
+    seen = mixed(weights, [np.exp(fit.found.seen) for fit in fits])
+    types = mixed(weights, [fit.params.types for fit in fits])
+    at = np.arange(rows.n), rows.y
+    single = float(np.average(1 - said[at], weights=types[rows.who, 0] + 1e-9))
+    error = collective_error(single, *_known_items(rows, fits, weights))
+    truth = np.where(_known(rows)[:, None], said, error.truth(said))
+    judged, mirror, against = None, 0.0, np.zeros(0)
+    if people:
+        to = mixed(weights, [wrong_to_of(fit.params) for fit in fits])
+        sums = tally_rows(seen, said, rows.y, rows.who, rows.count, to)
+        vouched = mixed(weights, [-(fit.params.means @ fit.params.strange_worth) for fit in fits])
+        parts = None if owner is None else (sums, types, vouched)
+        if owner is not None:
+            sums, types, vouched = _by_owner(sums, types, vouched, owner)
+        judged, mirror, against = judge_people(sums, types, vouched, error, covered)
+        if parts is not None and owner is not None:
+            whole = None if covered is None else covered[owner]
+            judged = _as_of_late(judged, judge_people(*parts, error, whole)[0], owner)
+    p = np.clip(truth[at], 1e-9, 1 - 1e-9)
+    if mirror >= 0.5:
+        # Nobody's word counts for more than another's: labels are as right as they are usual for their item.
+        p = np.full(rows.n, float(p.mean()))
+        if rows.shared and rows.item is not None:
+            truth = equal_voices(rows.y, rows.item, rows.classes, float(p[0]))[rows.item]
+            p = np.clip(truth[at], 1e-9, 1 - 1e-9)
+    alone = np.zeros(rows.n, dtype=bool) if alone is None else alone
+    # What rests on its contributor alone is as right as labels are on average: not condemned.
+    p = np.where(alone, np.maximum(p, p.mean()), p)
+    base = float(log_odds(np.array(p.mean())))
+    credentials = mixed(weights, [credentials_of(rows, fit) for fit in fits])
+    who = rows.who if owner is None else owner[rows.who]
+    contributor = np.zeros(rows.n) if judged is None else (log_odds(judged.quality) - base)[who]
+    size = np.bincount(who).astype(np.float64)
+    return Belief(
+        p_correct=p, base=base, credentials=credentials, contributor=contributor,
+        model=log_odds(p) - base - credentials - contributor, truth=truth, predicted=rows.log_p,
+        shares=shares, wrong=_wrong_share(p, seen, rows.y), contributors=judged, alone=alone, mirrored=mirror,
+        doubtful=reason_for_doubt(mirror, against, size) if people else None,
+        help=None if judged is None else what_would_help(judged),
+    )  # fmt: skip
+
+
+def judge_people(
+    sums: Tally, types: Floats, vouched: Floats, error: Collective, covered: Bools | None = None
+) -> tuple[Contributor, float, Floats]:
+    """Verdicts, the probability that those who contradict the others are right, and who contradicts them."""
+    found = worth_of(sums, types[:, 0], vouched)
+    # Who looks, and is right less often than by chance, has another answer.
+    below = (found.right * (found.guessed[:, None] > GRID)).sum(axis=1)
+    against = (below * (1 - types[:, 1]) > 0.5).astype(np.float64)
+    mirror = mirrored(against, found.rows)
+    stands = standing(found, error, len(sums.share))
+    return _judged(found, stands, types[:, 1] > types[:, 2], covered, mirror), mirror, against
+
+
+def _by_owner(sums: Tally, types: Floats, vouched: Floats, owner: Ints) -> tuple[Tally, Floats, Floats]:
+    """What is known of whole contributors, from that of their parts."""
+    count = int(owner.max()) + 1
+
+    def added(part: Floats) -> Floats:
+        out = np.zeros((count, *part.shape[1:]))
+        np.add.at(out, owner, part)
+        return out
+
+    rows = sums.rows.sum(axis=1)
+    share = rows / np.maximum(added(rows)[owner], 1e-9)
+    whole = Tally(added(sums.logs), added(sums.rows), added(sums.right), added(sums.given), sums.share)
+    return whole, added(types * share[:, None]), added(vouched * share)
+
+
+def _as_of_late(judged: Contributor, parts: Contributor, owner: Ints) -> Contributor:
+    """Who changed is judged by what came after; shares of right labels stay those of all rows."""
+    words = list(judged.verdict)
+    for late in range(len(words), len(owner)):
+        words[owner[late]] = parts.verdict[late]
+    return replace(judged, verdict=words)
+
+
+def changed_people(rows: Rows, fits: list[Fit], weights: Floats, when: Floats) -> Changes:
+    """Who changed over time in how many labels are right."""
+    seen = mixed(weights, [np.exp(fit.found.seen) for fit in fits])
+    to = mixed(weights, [wrong_to_of(fit.params) for fit in fits])
+    right, wrong = seen[np.arange(rows.n), rows.y], (seen * to[:, rows.y].T).sum(axis=1)
+    return changes(right, wrong, rows.who, when, rows.count)
+
+
+def wrong_to_of(params: Params) -> Floats:
+    """Where wrong labels of anybody go [truth, label]."""
+    if params.counts is None:
+        return params.wrong_to()
+    either = 1 - params.types[:, 2]
+    table = np.einsum("k,kyz->zy", either, params.counts[0]) + np.einsum(
+        "k,kyz->zy", 1 - either, params.counts[1]
+    )
+    off = (table + PSEUDO / max(params.classes - 1, 1)) * (1 - np.eye(params.classes))
+    return np.asarray(off / np.maximum(off.sum(axis=1, keepdims=True), 1e-12))
+
+
+def _known(rows: Rows) -> Bools:
+    """Rows of which something is known beyond labels."""
+    known = np.zeros(rows.n, dtype=bool) if rows.wrong is None else rows.wrong.copy()
+    return known if rows.truth is None else known | (rows.truth >= 0)
+
+
+def _known_items(rows: Rows, fits: list[Fit], weights: Floats) -> tuple[Floats, Ints]:
+    """What the crowd says of items whose truth is known, that truth left aside; and the truth."""
+    if rows.truth is None or not (rows.truth >= 0).any():
+        return np.zeros((0, rows.classes)), np.zeros(0, dtype=np.int64)
+    known = np.flatnonzero(rows.truth >= 0)
+    if rows.item is not None:
+        known = known[np.unique(rows.item[known], return_index=True)[1]]
+    aside = rows.untold()
+    each = [posterior(fit.params, aside, e_step(fit.params, aside, fit.found)[0]) for fit in fits]
+    return mixed(weights, each)[known], np.asarray(rows.truth[known])
+
+
+def _judged(
+    found: Worth, stands: Standing, blind: Bools, covered: Bools | None, mirror: float,
+    against: Floats | None = None,
+) -> Contributor:  # fmt: skip
+    guessed = found.guessed
+    above = stands.expected - guessed[:, None]
+    chances = Chances(
+        stands.below(guessed + HARDLY * (1 - guessed)),
+        stands.below(guessed) if against is None else against,
+        stands.below(guessed[:, None] + CLEARLY_LESS * above),
+        stands.below(guessed[:, None] + NO_LESS * above),
+        found.rows,
+    )
+    covered = np.ones(len(guessed), dtype=bool) if covered is None else covered
+    words, false = decide(chances, blind, covered, mirror)
+    shares = stands.posterior()
+    mean, (low, high) = shares @ GRID, interval(shares)
+    kappa, kappa_low, kappa_high = ((share - guessed) / (1 - guessed) for share in (mean, low, high))
+    good, bad = _resting_on(found)
+    others = stands.expected.mean(axis=1)
+    settled_by = _settled_by(found, words, mean, others)
+    return Contributor(
+        words, mean, low, high, kappa, kappa_low, kappa_high, others, good, bad, settled_by, false
+    )
+
+
+def _resting_on(found: Worth) -> tuple[Floats, Floats]:
+    """Right and wrong labels that what rows say is as good as, what is known of people left aside."""
+    mean = found.alone @ GRID
+    spread = np.maximum(found.alone @ GRID**2 - mean**2, 1e-6)
+    # No more than there are rows, beside the one of each that a flat start counts as.
+    size = np.clip(mean * (1 - mean) / spread - 1, 2.0, found.rows + 2)
+    return np.maximum(mean * size - 1, 0.0), np.maximum((1 - mean) * size - 1, 0.0)
+
+
+def _settled_by(found: Worth, words: list[str], quality: Floats, others: Floats) -> Ints:
+    """How many labels, if they were known, would settle an open verdict, were answers as is likeliest."""
+    out = np.zeros(len(words), dtype=np.int64)
+    for k in np.flatnonzero([word == UNSURE for word in words]):
+        above = max(float(others[k] - found.guessed[k]), 0.0)
+        less, no_less = (found.guessed[k] + part * above for part in (CLEARLY_LESS, NO_LESS))
+        # Between the two nothing is ever settled: the nearer side is asked for.
+        middle = (less + no_less) / 2
+        rate = (
+            min(float(quality[k]), no_less - 0.02)
+            if quality[k] < middle
+            else max(float(quality[k]), less + 0.02)
+        )
+        logs = min(rate, 1.0) * np.log(GRID) + (1 - min(rate, 1.0)) * np.log1p(-GRID)
+        tried = np.unique(np.geomspace(1, max(10 * found.rows[k], 1000), 60).astype(np.int64))
+        out[k] = tried[-1]
+        for many in tried:
+            # A known label takes the place of what the row said before.
+            left = max(1 - many / found.rows[k], 0.0) * np.log(found.alone[k] + 1e-300)
+            after = special.softmax(many * logs + left + np.log(found.prior[k] + 1e-300))
+            if (
+                after[no_less > GRID].sum() <= (1 - PROBABLY) / 2
+                or after[less > GRID].sum() >= (1 + SURELY) / 2
+            ):
+                out[k] = many
+                break
+    return out
+
+
+def judge_numbers(
+    fit: NumericFit, p: Floats, values: Floats, codes: Ints, covered: Bools | None = None
+) -> tuple[Contributor, Floats]:
+    """Verdicts on contributors of numbers, and the probability of each having other numbers than the others.
+
+    An ordinary contributor is right as far as single labels are; for any other what counts is how many
+    numbers lie where the others expect them. Guessing is the same numbers dealt to other rows.
+    """
+    count = len(fit.types)
+    rows, ordinary = np.bincount(codes, minlength=count).astype(np.float64), fit.types[:, 0]
+    near = np.asarray(np.bincount(codes, np.abs(fit.residual) < FAR, count), dtype=np.float64)
+    usual: Floats = np.minimum(np.bincount(codes, p, count) / np.maximum(ordinary, 1e-9), rows)
+    dealt = np.random.default_rng(0).permutation(values)
+    hits = np.abs(dealt - (values - fit.residual * fit.width)) < FAR * fit.width
+    guessed = np.full(count, min(float(hits.mean()), 0.95))
+    expected = np.full(count, float(np.clip(ordinary @ usual / max(float(ordinary @ rows), 1e-9), 0.5, 0.99)))
+    either = [beta_on_grid(right + 0.5, rows - right + 0.5) for right in (usual, near)]
+    found = Worth(
+        ordinary[:, None] * either[0] + (1 - ordinary)[:, None] * either[1], expected, guessed, rows,
+        beta_on_grid(SKILL * expected, SKILL * (1 - expected)), either[1],
+    )  # fmt: skip
+    blind, other = fit.types[:, 1] > fit.types[:, 2], fit.types[:, 2]
+    against = (other > 0.5).astype(np.float64)
+    exact = standing(found, Collective(0.01, 100.0), 2)
+    judged = _judged(found, exact, blind, covered, mirrored(against, rows), other)
+    return replace(judged, habits=list(fit.habits)), against
+
+
+def what_would_help(people: Contributor) -> str | None:
+    """How many known labels would settle what cannot be told; None where all is settled."""
+    open_ = people.settled_by > 0
+    if not open_.any():
+        return None
+    rows, whom = counted(int(people.settled_by[open_].sum()), "row"), counted(int(open_.sum()), "contributor")
+    return f"known labels for about {rows} of {whom} would settle it"
+
+
+def reason_for_doubt(mirror: float, against: Floats, rows: Floats | None) -> str | None:
+    """Why nobody can be accused: those who contradict the others may be right; None where that is clear."""
+    if mirror <= FALSE_DISCOVERIES or rows is None:
+        return None
+    share = float(against @ rows / rows.sum())
+    return (
+        f"the labels split into two camps: contributors of {share:.0%} of the rows contradict the others, "
+        "and which of the two sides is right cannot be told from the labels alone"
+    )
+
+
+def credentials_of(rows: Rows, fit: Fit) -> Floats:
+    """What credentials, of the row and of its contributor, add to the log-odds of being right."""
+    params = fit.params
+    return np.asarray(rows.features @ params.worth - (params.means @ params.strange_worth)[rows.who])
+
+
+def _wrong_share(p: Floats, seen: Floats, y: Ints) -> Estimate:
+    """How many labels are wrong: at least those surely so, at most those that predictions contradict."""
+    mean = float(1 - p.mean())
+    low, high = float((p < 0.05).mean()), float((seen.argmax(axis=1) != y).mean())
+    return Estimate(mean, min(low, mean), max(high, mean))

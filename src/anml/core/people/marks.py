@@ -1,0 +1,122 @@
+"""Places that people mark in a document: which marks stay where they overlap, and how people err.
+
+Everything here is arrays: candidates are places that anybody marked, by document.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from anml.core.checks import Bools, Floats, Ints
+
+# A place stays where it is at least this likely to be one: near half of a good F1 is the best cut for F1.
+LEAST = 0.3
+# Of what people are judged by apart, beside all of it: kappa below this is hardly better than a guess.
+GUESS = 0.15
+# Draws of each person's tables, and how many marks' worth of the usual each is pulled to.
+DRAWS, PULL = 400, 4.0
+
+
+def without_overlaps(document: Ints, start: Ints, end: Ints, p: Floats, least: float = LEAST) -> Bools:
+    """The likeliest set of spans of which no two overlap: each gains what it is likelier than `least`.
+
+    Examples
+    --------
+    >>> one, start, end = np.zeros(3, dtype=int), np.array([0, 2, 5]), np.array([4, 6, 8])
+    >>> without_overlaps(one, start, end, np.array([0.9, 0.95, 0.9]))
+    array([ True, False,  True])
+    """
+    kept = np.zeros(len(p), dtype=bool)
+    likely = np.flatnonzero(p > least)
+    order = likely[np.lexsort((start[likely], end[likely], document[likely]))]
+    for spans in np.split(order, np.flatnonzero(np.diff(document[order])) + 1):
+        ends = end[spans]
+        before = np.searchsorted(ends, start[spans], side="right")
+        best, taken = np.zeros(len(spans) + 1), np.zeros(len(spans), dtype=bool)
+        for at, gain in enumerate(p[spans] - least):
+            # A span that begins within one that ends with it overlaps all of those that end after its start.
+            last = min(int(before[at]), at)
+            taken[at] = best[last] + gain > best[at]
+            best[at + 1] = max(best[last] + gain, best[at])
+        at = len(spans)
+        while at > 0:
+            if taken[at - 1]:
+                kept[spans[at - 1]] = True
+                at = min(int(before[at - 1]), at - 1)
+            else:
+                at -= 1
+    return kept
+
+
+class Errors(NamedTuple):
+    """Expected counts for each person: what there was to find, what was marked, and what went wrong.
+
+    `missed` of the places there are; of the places marked `invented` (nothing is there), `shifted` (another
+    place that overlaps it is right) and `mistyped` (right place, wrong type).
+    """
+
+    there: Floats
+    marked: Floats
+    missed: Floats
+    invented: Floats
+    shifted: Floats
+    mistyped: Floats
+
+
+def errors(who: Ints, people: int, truth: Floats, label: Ints, near: Bools, beside: Floats) -> Errors:
+    """Count how people err: `truth` (rows, types + 1) with nothing first, `label` 0 where nothing was marked.
+
+    `near` says of a row that its person marked another place that overlaps this one; `beside` is how likely
+    such another place is the right one.
+    """
+    n = np.arange(len(who))
+    is_one, marked = 1 - truth[:, 0], label > 0
+    right = np.where(marked, truth[n, label], 0.0)
+    shifted = np.where(marked, truth[:, 0] * beside, 0.0)
+
+    def total(values: Floats) -> Floats:
+        return np.bincount(who, values, people).astype(np.float64)
+
+    return Errors(
+        there=total(is_one),
+        marked=total(marked.astype(np.float64)),
+        missed=total(np.where(marked | near, 0.0, is_one)),
+        invented=total(np.where(marked, truth[:, 0], 0.0) - shifted),
+        shifted=total(shifted),
+        mistyped=total(np.where(marked, is_one - right, 0.0)),
+    )
+
+
+def guessing(tables: Floats, rng: np.random.Generator) -> Floats:
+    """Probability that each person's answers hardly follow the truth, by counts (people, truth, answer).
+
+    Examples
+    --------
+    >>> guessing(np.array([[[50, 2], [3, 40]], [[25, 25], [25, 25.0]]]), np.random.default_rng(0)).round(1)
+    array([0. , 0.9])
+    """
+    usual = tables.sum(axis=0) + 0.5
+    drawn = rng.gamma(np.broadcast_to(tables + PULL * usual / usual.sum(), (DRAWS, *tables.shape)))
+    drawn = drawn / drawn.sum(axis=(2, 3), keepdims=True)
+    right = np.einsum("dkcc->dk", drawn)
+    blind = (drawn.sum(axis=2) * drawn.sum(axis=3)).sum(axis=2)
+    kappa = (right - blind) / np.maximum(1 - blind, 1e-6)
+    return np.asarray((kappa < GUESS).mean(axis=0))
+
+
+def finding_and_types(
+    who: Ints, people: int, truth: Floats, label: Ints, near: Bools, beside: Floats
+) -> tuple[Floats, Floats]:
+    """Tables of what is there by what was marked (people, 2, 2), and of types (people, types, types).
+
+    A mark with other boundaries is found, and says nothing of places beside it.
+    """
+    is_one, marked = 1 - truth[:, 0], label > 0
+    found = np.zeros((people, 2, 2))
+    for row, weight in ((1, is_one), (0, truth[:, 0] * np.where(near | (beside > GUESS), 0.0, 1.0))):
+        np.add.at(found[:, row], (who, (marked | near).astype(np.int64)), weight)
+    kinds = truth.shape[1] - 1
+    types = np.zeros((people, kinds, kinds))
+    for kind in range(kinds):
+        np.add.at(types[:, kind], (who[marked], label[marked] - 1), truth[marked, kind + 1])
+    return found, types

@@ -1,0 +1,149 @@
+"""What comparisons say of each person: discrimination, side, ties, reliability.
+
+Reliability is kappa: how much better than a guess somebody's choices follow the common scores, where those of
+somebody careful do so as 1. Somebody with a coherent taste of its own has a kappa near 0 and is no guesser.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import special
+
+from anml.core.checks import Floats, Ints
+from anml.core.people.davidson import TIE
+from anml.core.people.pair_kinds import KINDS, Kind, Params
+from anml.core.people.pairs import Fit
+
+# Slopes at which the distribution of each person's is written down.
+GRID = np.linspace(-3.0, 4.0, 281)
+# A slope below this hardly follows the common scores.
+HARDLY = 0.2
+
+
+class Judges(NamedTuple):
+    """One value for each person.
+
+    Parameters
+    ----------
+    rows, decided
+        Comparisons, and those that are no ties.
+    slope, side, tie
+        Discrimination (1 is usual), pull towards the first, readiness to call a tie.
+    kappa, low, high
+        Reliability and its 95% interval.
+    better, half
+        Probability of a kappa above 0.2, and above a half.
+    guess, reversed, taste
+        Probability of choosing without looking, of choosing the worse, and of a taste of one's own.
+    sceptic
+        The odds of being honest by the choices alone, as somebody sees them who holds a quarter of all
+        people to be of no use: trust needs evidence, too.
+    """
+
+    rows: Ints
+    decided: Ints
+    slope: Floats
+    side: Floats
+    tie: Floats
+    kappa: Floats
+    low: Floats
+    high: Floats
+    better: Floats
+    half: Floats
+    guess: Floats
+    reversed: Floats
+    taste: Floats
+    sceptic: Floats
+
+
+class Habits(NamedTuple):
+    """Each person's slope, its variance, side and readiness to tie, if it is of each kind (people, kinds)."""
+
+    slope: Floats
+    variance: Floats
+    side: Floats
+    tie: Floats
+
+
+def habits(fit: Fit) -> Habits:
+    """What each person is like as each kind of person, all its batches counted."""
+    shape = fit.kinds.shape
+    precision, pulled, side, tie, parts = (np.zeros(shape) for _ in range(5))
+    for batch in fit.batches:
+        for at, (name, kind) in enumerate(KINDS.items()):
+            mode, varies = batch.fits[name], varies_by(kind, fit.params)
+            np.add.at(tie[:, at], batch.owner, mode.tie)
+            np.add.at(parts[:, at], batch.owner, 1.0)
+            usual = 0.0 if name == "side" else fit.params.side
+            wide = fit.params.sides if kind.side is None else kind.side
+            np.add.at(side[:, at], batch.owner, usual + wide * mode.force.sum(axis=1))
+            if varies > 0:
+                along = np.einsum("bi,bij,bj->b", batch.d, mode.precision(), batch.d)
+                variance = np.maximum(varies - varies**2 * along, 1e-6)
+                mean = kind.slope + varies * (mode.force * batch.d).sum(axis=1)
+                np.add.at(precision[:, at], batch.owner, 1 / variance - 1 / varies)
+                np.add.at(pulled[:, at], batch.owner, mean / variance - kind.slope / varies)
+    slope, variance = np.zeros(shape), np.zeros(shape)
+    for at, kind in enumerate(KINDS.values()):
+        if (varies := varies_by(kind, fit.params)) > 0:
+            variance[:, at] = 1 / np.maximum(precision[:, at] + 1 / varies, 1e-6)
+            slope[:, at] = (pulled[:, at] + kind.slope / varies) * variance[:, at]
+    parts = np.maximum(parts, 1)
+    return Habits(slope, variance, side / parts, tie / parts)
+
+
+def varies_by(kind: Kind, params: Params) -> float:
+    """Variance of the slopes of a kind of person."""
+    return params.slopes if kind.varies is None else kind.varies
+
+
+def judges(fit: Fit) -> Judges:
+    """Sum the kinds up for each person."""
+    found, kinds = habits(fit), dict(zip(KINDS, fit.kinds.T, strict=True))
+    spread = np.sqrt(found.variance + 1e-4)[:, :, None]
+    below = (fit.kinds[:, :, None] * special.ndtr((GRID - found.slope[:, :, None]) / spread)).sum(axis=1)
+    worth = _worth(fit)
+    mass = np.diff(below, axis=1, prepend=0.0, append=1.0)
+    kappa = mass @ np.r_[worth, worth[-1]]
+    low, high = (worth[np.minimum((below < q).sum(axis=1), len(GRID) - 1)] for q in (0.025, 0.975))
+    taste = kinds["taste"] + kinds["mild taste"]
+    # Careful, but hardly on the common scale: a taste of its own as well.
+    hardly = special.ndtr((HARDLY - found.slope) / spread[:, :, 0])
+    names = [*KINDS]
+    careful, weak = names.index("careful"), names.index("weak")
+    sees = kinds["careful"] * (1 - hardly[:, careful]) + kinds["weak"] * (1 - hardly[:, weak])
+    return Judges(
+        rows=np.bincount(fit.who, minlength=fit.people),
+        decided=np.bincount(fit.who[fit.choice != TIE], minlength=fit.people),
+        slope=(fit.kinds * found.slope).sum(axis=1),
+        side=(fit.kinds * found.side).sum(axis=1),
+        tie=(fit.kinds * found.tie).sum(axis=1),
+        kappa=kappa,
+        low=low,
+        high=high,
+        better=_above(below, worth, 0.2),
+        half=_above(below, worth, 0.5),
+        guess=kinds["coin"] + kinds["side"],
+        reversed=kinds["reversed"],
+        taste=taste + kinds["careful"] * hardly[:, careful],
+        sceptic=_sceptic(fit, kinds["careful"] + kinds["weak"], sees),
+    )
+
+
+def _worth(fit: Fit) -> Floats:
+    """Kappa of each slope in `GRID`: how often the better one is chosen, where a slope of 1 counts as 1."""
+    d = np.abs(np.concatenate([batch.d[batch.used] for batch in fit.batches]))
+    d = np.quantile(d, np.linspace(0.02, 0.98, 49))
+    gain = 2 * special.expit(GRID[:, None] * d).mean(axis=1) - 1
+    usual = 2 * special.expit(d).mean() - 1
+    return np.asarray(np.clip(gain / max(usual, 1e-9), -1, 1))
+
+
+def _above(below: Floats, worth: Floats, bound: float) -> Floats:
+    return np.asarray(1 - below[:, min(int((worth < bound).sum()), len(GRID) - 1)])
+
+
+def _sceptic(fit: Fit, honest: Floats, sees: Floats) -> Floats:
+    usual = fit.shares[:2].sum()
+    odds = sees / np.maximum(1 - honest, 1e-12) * (1 - usual) / usual * 3
+    return np.asarray(odds / (1 + odds) * np.minimum(1, sees / np.maximum(honest, 1e-12)))

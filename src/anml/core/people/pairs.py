@@ -1,0 +1,185 @@
+"""People who compare two candidates at a time, ties allowed: scores of the candidates, and kinds of people.
+
+Candidate i has a score s_i ~ N(0, spread). Somebody who is shown i first and j second feels the pull
+    f = c (s_i - s_j) + b + e_i - e_j,
+with a discrimination c (1 is usual), a side b and a taste e of its own, and answers by Davidson's law. All
+that is personal is Gaussian, so the pulls of one person are one Gaussian vector; what people differ by is
+learned from all of them, and where they do not differ this is Bradley and Terry's model.
+
+Nobody vouches for itself: differences of scores, and what is uncertain about them, are those without the
+person's own comparisons (exactly, by Woodbury's identity). Kinds of people are compared by how well they
+explain all that a person chose.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import special
+
+from anml.core.checks import Floats, Ints
+from anml.core.people.candidates import Net
+from anml.core.people.davidson import NO_TIES, TIE, choices, slope_and_curvature
+from anml.core.people.pair_kinds import CAREFUL, KINDS, Batch, Params, Scores
+from anml.core.people.pair_kinds import batches as made_batches
+
+ROUNDS = 8
+# Rounds in which kinds are compared; in the others everybody's kind stays.
+COMPARING = (1, 4)
+# The prior shares of the kinds count as so many people, and prior variances as so many.
+SHARES_WORTH, VARIANCES_WORTH = 10.0, 4.0
+# Variance of the common side before anything is seen.
+COMMON_SIDE = 0.09
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """All that was found: `kinds` are probabilities (people, kinds) in the order of `KINDS`."""
+
+    net: Net
+    scores: Scores
+    params: Params
+    kinds: Floats
+    shares: Floats
+    batches: list[Batch]
+    choice: Ints
+    who: Ints
+
+    @property
+    def people(self) -> int:
+        """How many people."""
+        return len(self.kinds)
+
+
+def fit_pairs(first: Ints, second: Ints, choice: Ints, who: Ints, rounds: int = ROUNDS) -> Fit:
+    """Fit the model to comparisons: codes of candidates and people, choices 0 first, 1 second, 2 tie."""
+    count, people = int(max(first.max(), second.max())) + 1, int(who.max()) + 1
+    net = Net.of(first, second, count)
+    params, scores = bradley_terry(net, first, second, choice)
+    params = replace(params, tastes=0.1 * params.spread, ties=0.25 * bool((choice == TIE).any()))
+    batches = [*made_batches(first, second, choice, who, params, scores)]
+    prior = np.array([kind.share for kind in KINDS.values()])
+    kinds, shares = np.tile(prior, (people, 1)), prior
+    for step in range(rounds):
+        last = step == rounds - 1
+        names = [*KINDS] if step in COMPARING or last else ["careful"]
+        for batch in batches:
+            batch.leave_out(net, scores)
+            for name in names:
+                batch.fit(name, params)
+        if len(names) > 1:
+            kinds, shares = _compare(batches, people, prior, shares)
+        if not last:
+            careful = kinds[:, CAREFUL]
+            params = _learn(batches, careful, params)
+            for batch in batches:
+                batch.tell(net, careful[batch.owner], params)
+            scores = _score(net, batches, params.spread)
+            params = replace(params, spread=_spread(net, scores, params.spread))
+    return Fit(net, scores, params, kinds, shares, batches, choice, who)
+
+
+def bradley_terry(
+    net: Net, first: Ints, second: Ints, choice: Ints, rounds: int = 15
+) -> tuple[Params, Scores]:
+    """Scores where nothing is personal: the start, and what the model must be better than."""
+    share = float((choice == TIE).mean())
+    tie = float(np.log(share / (1 - share + 1e-9) + 1e-9)) + 0.5 if share else NO_TIES
+    params, scores = Params(1.0, tie=tie), Scores(np.zeros(len(net.part)), np.zeros(net.cells))
+    for _ in range(rounds):
+        d = scores.mean[first] - scores.mean[second]
+        slope, curvature = slope_and_curvature(choices(d + params.side, params.tie), choice)
+        moved = (slope.sum() - params.side / COMMON_SIDE) / (curvature.sum() + 1 / COMMON_SIDE)
+        params = replace(params, side=params.side + float(moved))
+        slope, curvature = slope_and_curvature(choices(d + params.side, params.tie), choice)
+        scores = _plain_scores(net, first, second, curvature, curvature * d + slope, params.spread)
+        d = scores.mean[first] - scores.mean[second]
+        if share:
+            p = choices(d + params.side, params.tie)[TIE]
+            step = np.clip(((choice == TIE) - p).sum() / (p * (1 - p)).sum(), -1, 1)
+            params = replace(params, tie=params.tie + float(step))
+        params = replace(params, spread=_spread(net, scores, params.spread))
+    return params, scores
+
+
+def _spread(net: Net, scores: Scores, spread: float) -> float:
+    """Variance of the scores, by MacKay's fixed point."""
+    free = max(len(net.part) - net.variance(scores.covariance).sum() / spread, 0.5)
+    return float(np.clip((scores.mean @ scores.mean + 1) / (free + 1), 0.01, 50.0))
+
+
+def _plain_scores(net: Net, i: Ints, j: Ints, precision: Floats, pull: Floats, spread: float) -> Scores:
+    total = np.zeros(net.cells)
+    net.add(total, precision, i, j, i, j)
+    count = len(net.part)
+    pulled: Floats = np.asarray(np.bincount(i, pull, count) - np.bincount(j, pull, count), dtype=np.float64)
+    return Scores(*net.solve(total, pulled, spread))
+
+
+def _compare(batches: list[Batch], people: int, prior: Floats, shares: Floats) -> tuple[Floats, Floats]:
+    """Probabilities of the kinds of each person, and how many people are of which, learned together."""
+    evidence = np.zeros((people, len(KINDS)))
+    for batch in batches:
+        for at, name in enumerate(KINDS):
+            np.add.at(evidence[:, at], batch.owner, batch.fits[name].evidence)
+    for _ in range(30):
+        kinds = special.softmax(evidence + np.log(shares), axis=1)
+        shares = (kinds.sum(axis=0) + SHARES_WORTH * prior) / (people + SHARES_WORTH)
+    return kinds, shares
+
+
+def _score(net: Net, batches: list[Batch], spread: float) -> Scores:
+    total, pulled, count = np.zeros(net.cells), np.zeros(len(net.part)), len(net.part)
+    for batch in batches:
+        net.add(total, batch.known.ravel(), *(codes.ravel() for codes in batch.crossed()))
+        for codes, sign in ((batch.i, 1.0), (batch.j, -1.0)):
+            pulled += np.bincount(codes.ravel(), sign * (batch.known_pull * batch.used).ravel(), count)
+    return Scores(*net.solve(total, pulled, spread))
+
+
+def _learn(batches: list[Batch], careful: Floats, params: Params) -> Params:
+    """How far people differ, by those who are careful: one step of EM for each variance."""
+    total = dict.fromkeys(
+        ("pull", "pulled", "slopes", "sides", "taste", "tastes", "side", "sided", "tie", "ties", "people"),
+        1e-12,
+    )
+    for batch in batches:
+        mode, share = batch.fits["careful"], careful[batch.owner]
+        known, force = mode.precision(), mode.force
+        along, certain = (force * batch.d).sum(axis=1), np.einsum("bi,bij,bj->b", batch.d, known, batch.d)
+        side, sided = force.sum(axis=1), known.sum(axis=(1, 2))
+        found = {
+            "pull": along,
+            "pulled": certain,
+            "slopes": along**2 - certain,
+            "sides": side**2 - sided,
+            "taste": np.einsum("bi,bij,bj->b", force, batch.shared, force),
+            "tastes": (batch.shared * known).sum(axis=(1, 2)),
+            "side": side,
+            "sided": sided,
+            "tie": mode.tie,
+            "ties": (mode.tie - params.tie) ** 2 + mode.tie_variance,
+            "people": np.ones(len(share)),
+        }
+        for name, values in found.items():
+            total[name] += float((share * values).sum())
+    n, tie, ties = total["people"], params.tie, params.ties
+    if params.ties:
+        tie, ties = total["tie"] / n, (total["ties"] + 0.1 * VARIANCES_WORTH) / (n + VARIANCES_WORTH)
+    grow = np.clip(total["taste"] / total["tastes"], 0.3, 3.0)
+    # The mean slope is 1: where all discriminate more, the scores lie further apart.
+    stretch = np.clip(1 + total["pull"] / (total["pulled"] + 2), 0.7, 1.4) ** 2
+    return Params(
+        spread=float(np.clip(params.spread * stretch, 0.01, 50.0)),
+        # Without these bounds slopes run away where there are many tastes.
+        slopes=_variance(params.slopes, total["slopes"], n, 0.08, 0.5),
+        sides=_variance(params.sides, total["sides"], n, 0.02, 2.0),
+        tastes=float(np.clip(params.tastes * grow, 1e-5, 4 * params.spread)),
+        side=params.side + (total["side"] - params.side / COMMON_SIDE) / (total["sided"] + 1 / COMMON_SIDE),
+        tie=tie,
+        ties=ties,
+    )
+
+
+def _variance(now: float, gain: float, people: float, prior: float, most: float) -> float:
+    total = people * now + now**2 * gain + VARIANCES_WORTH * prior
+    return float(np.clip(total / (people + VARIANCES_WORTH), 0.001, most))

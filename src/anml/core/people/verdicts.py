@@ -1,0 +1,135 @@
+"""Five words for what a contributor's labels are worth, decided on its posterior.
+
+An accusation (no better than guessing, contradicts the others) needs ten rows, a probability of 95% by
+itself, and a false discovery rate of 1% over all that are made. Everybody else is compared with what
+others get right on comparable rows. Where those who contradict the others may be the ones who are right,
+nobody is accused.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import special
+
+from anml.core.checks import Bools, Floats
+from anml.core.people.model import STRANGE
+
+RELIABLE, LESS = "reliable", "less reliable"
+GUESSING, CONTRADICTS = "no better than guessing", "contradicts the others"
+UNSURE = "cannot tell"
+VERDICTS = (RELIABLE, LESS, GUESSING, CONTRADICTS, UNSURE)
+ACCUSED = (GUESSING, CONTRADICTS)
+# Whom to look at first.
+CONCERN = {GUESSING: 0, CONTRADICTS: 0, LESS: 1, UNSURE: 2, RELIABLE: 3}
+# What runs and ledgers said before there were five words.
+FORMER = {"trusted": RELIABLE, "answers without looking": GUESSING}
+
+# Expected share of false accusations among all that are made.
+FALSE_DISCOVERIES = 0.01
+# Shares of others' kappa on comparable rows: less than the first is less reliable, more than the second
+# reliable.
+CLEARLY_LESS, NO_LESS = 0.7, 0.6
+# Probability at which somebody is called reliable, and at least less reliable or accused.
+PROBABLY, SURELY = 0.9, 0.95
+# Nobody is accused on fewer rows.
+ENOUGH_ROWS = 10
+
+
+class Chances(NamedTuple):
+    """Of every contributor: probabilities that decide, and how many rows they rest on.
+
+    Parameters
+    ----------
+    guessing
+        That labels are hardly better than guessing.
+    against
+        That labels are right less often than by chance.
+    less, no_more
+        That kappa is below `CLEARLY_LESS`, and below `NO_LESS`, of what others have on comparable rows.
+    rows
+        How many labels there are.
+    """
+
+    guessing: Floats
+    against: Floats
+    less: Floats
+    no_more: Floats
+    rows: Floats
+
+
+class Verdicts(NamedTuple):
+    """What is said of every contributor, and how many of the accusations are expected to be false."""
+
+    words: list[str]
+    false_accusations: float
+
+
+def decide(chances: Chances, blind: Bools, covered: Bools, mirrored: float = 0.0) -> Verdicts:
+    """A verdict on every contributor.
+
+    Parameters
+    ----------
+    blind
+        Whose labels follow no truth at all: guessing, however often that is wrong.
+    covered
+        Whose rows others cover, so that there is something to compare with.
+    mirrored
+        Probability that those who contradict the others are right.
+
+    Examples
+    --------
+    >>> guessing, less, rows = np.array([[0, 1, 1, 0], [0, 1, 1, 0.6], [50, 50, 5, 50]])
+    >>> chances = Chances(guessing, np.array([0, 1, 0, 0]), less, less / 2, rows)
+    >>> nobody, all_ = np.zeros(4, dtype=bool), np.ones(4, dtype=bool)
+    >>> decide(chances, nobody, all_).words
+    ['reliable', 'contradicts the others', 'less reliable', 'cannot tell']
+    """
+    surely = chances.guessing * (1 - mirrored)
+    accused = discovered(surely * ((chances.rows >= ENOUGH_ROWS) & covered))
+    against = (chances.against > 0.5) & ~blind
+    words = np.full(len(surely), UNSURE, dtype=object)
+    words[(chances.no_more <= 1 - PROBABLY) & (chances.guessing <= 1 - PROBABLY)] = RELIABLE
+    words[chances.less >= SURELY] = LESS
+    words[~covered] = UNSURE
+    if mirrored > FALSE_DISCOVERIES:
+        words[:] = UNSURE
+    words[accused & against], words[accused & ~against] = CONTRADICTS, GUESSING
+    return Verdicts([str(word) for word in words], float((1 - surely)[accused].sum()))
+
+
+def discovered(p: Floats) -> Bools:
+    """The largest set whose expected share of errors is small, each of it sure by itself.
+
+    Examples
+    --------
+    >>> discovered(np.array([0.999, 0.5, 0.97, 0.999]))
+    array([ True, False, False,  True])
+    """
+    order = np.argsort(-p, kind="stable")
+    share = np.cumsum(1 - p[order]) / np.arange(1, len(p) + 1)
+    found = np.zeros(len(p), dtype=bool)
+    found[order[: int((share <= FALSE_DISCOVERIES).sum())]] = True
+    return found & (p >= SURELY)
+
+
+def mirrored(against: Floats, rows: Floats) -> float:
+    """Probability that those who contradict the others are right, and the others wrong.
+
+    Each side counts as its effective number of people, by rows; that somebody is like nobody has the same
+    prior odds on either side.
+
+    Examples
+    --------
+    >>> rows = np.full(4, 100.0)
+    >>> round(mirrored(np.array([1.0, 0, 0, 0]), rows), 3), mirrored(np.array([1.0, 1, 0, 0]), rows)
+    (0.005, 0.5)
+    """
+
+    def people(weight: Floats) -> float:
+        size = weight * rows
+        return float(size.sum() ** 2 / max(np.square(size).sum(), 1e-12)) if size.sum() > 0 else 0.0
+
+    there = people(against)
+    if there <= 0:
+        return 0.0
+    return float(special.expit((people(1 - against) - there) * (STRANGE - np.log(2))))

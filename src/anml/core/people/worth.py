@@ -1,0 +1,231 @@
+"""What a contributor's labels are worth: how many of them are right, beside what guessing would give.
+
+Each row says how likely its label is if it is right (by all but the label itself: predictions, other
+labels of the item, known truth) and if it is wrong. So the posterior of a contributor's share of right
+labels is a product over its rows, times what is known of people: most are drawn from one population, about
+what others get right on comparable rows, and the rest could be anything. A row that nothing tells about
+says nothing.
+
+    kappa = (right - guessed) / (1 - guessed)
+
+where `guessed` is what the same labels would get on items dealt at random.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import special
+
+from anml.core.checks import Floats, Ints
+from anml.core.people.collective import Collective
+from anml.core.people.model import ALIKE, PSEUDO, SKILL, VARIES
+
+# Shares of right labels at which posteriors are kept.
+GRID = (np.arange(200) + 0.5) / 200
+# Shares of people who are as is expected, who guess, and who could be anything, beforehand; as ten people
+# say.
+USUAL = np.array([0.88, 0.06, 0.06])
+# Kappa up to which labels are hardly better than guessing.
+HARDLY = 0.15
+# Rows are comparable where the likeliest class, by all but the label, is about as likely.
+CLEAR = np.array([0.6, 0.8, 0.95, 0.99])
+
+
+class Tally(NamedTuple):
+    """What rows say of contributors: sums, which add up over slices.
+
+    Parameters
+    ----------
+    logs
+        Log-likelihood of each contributor's labels for every share of right ones on `GRID` (K, grid).
+    rows, right
+        Rows, and rights expected among them, by how clear the truth is (K, kinds).
+    given, share
+        How often each label was given (K, C), and how many rows are expected to be of each class (C,).
+    """
+
+    logs: Floats
+    rows: Floats
+    right: Floats
+    given: Floats
+    share: Floats
+
+    def plus(self, other: "Tally") -> "Tally":
+        """Of both slices."""
+        return Tally(*(a + b for a, b in zip(self, other, strict=True)))
+
+
+class Worth(NamedTuple):
+    """Posteriors of contributors' shares of right labels on `GRID` (K, grid), beside comparable people.
+
+    Parameters
+    ----------
+    right
+        Posterior of the share of labels that are what careful people of this crowd would say.
+    expected
+        What others get right on rows as clear as these (K,).
+    guessed
+        What the contributor's labels would get on items dealt at random (K,).
+    rows
+        How many there are (K,).
+    prior, alone
+        What is known of people before their rows, and what the rows say by themselves (K, grid).
+    """
+
+    right: Floats
+    expected: Floats
+    guessed: Floats
+    rows: Floats
+    prior: Floats
+    alone: Floats
+
+
+def tally_rows(seen: Floats, truth: Floats, y: Ints, who: Ints, count: int, to: Floats) -> Tally:
+    """What some rows say of their contributors.
+
+    Parameters
+    ----------
+    seen, truth
+        Probability of every class of each row by all but its label, and with it (n, C).
+    to
+        Where wrong labels go [truth, label].
+    """
+    n, classes = seen.shape
+    at = np.arange(n), y
+    right, wrong = seen[at], (seen * to[:, y].T).sum(axis=1)
+    logs = [np.bincount(who, np.log(a * right + (1 - a) * wrong + 1e-12), count) for a in GRID]
+    kinds = len(CLEAR) + 1
+    place = who * kinds + np.searchsorted(CLEAR, seen.max(axis=1))
+    tables = [
+        np.bincount(place, weight, count * kinds).reshape(count, kinds) for weight in (np.ones(n), truth[at])
+    ]
+    given = np.bincount(who * classes + y, minlength=count * classes).reshape(count, classes)
+    return Tally(
+        np.stack(logs, axis=1),
+        np.asarray(tables[0], dtype=np.float64),
+        np.asarray(tables[1], dtype=np.float64),
+        given.astype(np.float64),
+        truth.sum(axis=0),
+    )
+
+
+def worth_of(sums: Tally, ordinary: Floats, vouched: Floats) -> Worth:
+    """Posterior of every contributor's share of right labels.
+
+    Parameters
+    ----------
+    ordinary
+        Posterior probability of each contributor being of the population (K,).
+    vouched
+        Log-odds that credentials add to each contributor being of the population (K,).
+    """
+    rows, share = sums.rows.sum(axis=1), sums.share / sums.share.sum()
+    guessed = (sums.given + PSEUDO * share) @ share / (rows + PSEUDO)
+    alone = special.softmax(sums.logs, axis=1)
+    for _ in range(2):
+        # The second time those who hardly do better than guessing are no measure for others.
+        expected = comparable(sums.rows, sums.right, ordinary)
+        prior = _population(alone, expected, guessed, vouched)
+        joint = alone * prior
+        right = joint / joint.sum(axis=1, keepdims=True)
+        better = (right * ((guessed + HARDLY * (1 - guessed))[:, None] < GRID)).sum(axis=1)
+        ordinary = ordinary * better
+    return Worth(right, expected, guessed, rows, prior, alone)
+
+
+def comparable(rows: Floats, right: Floats, ordinary: Floats) -> Floats:
+    """Share of right labels that ordinary others have on rows as clear as each contributor's."""
+    weigh, rights = ordinary[:, None] * rows, ordinary[:, None] * right
+    others, theirs = weigh.sum(axis=0) - weigh, rights.sum(axis=0) - rights
+    rate = (theirs + SKILL * rights.sum() / max(weigh.sum(), 1e-9)) / (others + SKILL)
+    return np.asarray(np.clip((rows * rate).sum(axis=1) / np.maximum(rows.sum(axis=1), 1), 0.01, 0.99))
+
+
+def _population(alone: Floats, expected: Floats, guessed: Floats, vouched: Floats) -> Floats:
+    """What people are drawn from (K, grid): about what is expected of them, about guessing, or anything.
+
+    How alike people are, and how many guess or could be anything, is what makes their rows likeliest; what
+    vouches for somebody moves the odds of the first.
+    """
+    # Who does not look is right as often as by chance.
+    guess = np.maximum(1 - np.abs(GRID - guessed[:, None]) * len(GRID), 0.0)
+    guess /= np.maximum(guess.sum(axis=1, keepdims=True), 1e-12)
+    found = []
+    for strength in 2.0 ** np.arange(1, 9):
+        parts = np.stack(
+            [
+                beta_on_grid(strength * expected, strength * (1 - expected)),
+                guess,
+                np.full_like(guess, 1 / len(GRID)),
+            ]
+        )
+        likely = np.einsum("kg,mkg->km", alone, parts)
+        share, prior = USUAL, np.exp(np.outer(vouched, [1.0, 0.0, 0.0]))
+        for _ in range(20):
+            joint = likely * prior * share
+            share = (joint / joint.sum(axis=1, keepdims=True)).sum(axis=0) + SKILL * USUAL
+            share = share / share.sum()
+        each = prior * share / (prior * share).sum(axis=1, keepdims=True)
+        fit = np.log((likely * each).sum(axis=1) + 1e-300).sum() + SKILL * (USUAL * np.log(share)).sum()
+        fit -= 0.5 * (np.log(strength / ALIKE) / VARIES) ** 2
+        found.append((float(fit), np.einsum("km,mkg->kg", each, parts)))
+    return np.asarray(max(found, key=lambda one: one[0])[1])
+
+
+def beta_on_grid(a: Floats, b: Floats) -> Floats:
+    """Beta distributions with these pseudo-counts (K,), as probabilities on the grid."""
+    logs = (a[:, None] - 1) * np.log(GRID) + (b[:, None] - 1) * np.log1p(-GRID)
+    return np.asarray(special.softmax(logs, axis=1))
+
+
+class Standing(NamedTuple):
+    """Worth against the truth, for some rates at which the crowd errs together.
+
+    Parameters
+    ----------
+    right
+        Shares of right labels on `GRID` at each rate (rates, grid).
+    weight
+        Their probabilities (K, rates, grid).
+    expected
+        What others get right on comparable rows (K, rates).
+    """
+
+    right: Floats
+    weight: Floats
+    expected: Floats
+
+    def below(self, limit: Floats) -> Floats:
+        """Probability that each contributor's share of right labels is below a limit (K,) or (K, rates)."""
+        limit = np.broadcast_to(limit[:, None] if limit.ndim == 1 else limit, self.weight.shape[:2])
+        return np.asarray((self.weight * (self.right < limit[:, :, None])).sum(axis=(1, 2)))
+
+    def posterior(self) -> Floats:
+        """Probability of each share of right labels, whatever the rate (K, grid)."""
+        place = np.clip((self.right * len(GRID)).astype(np.int64), 0, len(GRID) - 1).ravel()
+        out = np.zeros((len(self.weight), len(GRID)))
+        np.add.at(out.T, place, self.weight.reshape(len(out), -1).T)
+        return out
+
+
+def interval(posterior: Floats, confidence: float = 0.95) -> tuple[Floats, Floats]:
+    """The shortest intervals with this probability, of posteriors on the grid (K, grid)."""
+    count, step = len(posterior), 1 / len(GRID)
+    running = np.cumsum(posterior, axis=1)
+    before = np.concatenate([np.zeros((count, 1)), running[:, :-1]], axis=1)
+    # For each first cell the last one that is needed.
+    last = np.stack(
+        [(running < (before[:, [at]] + confidence - 1e-12)).sum(axis=1) for at in range(len(GRID))], axis=1
+    )
+    width = np.where(last < len(GRID), last - np.arange(len(GRID)), np.inf)
+    first = width.argmin(axis=1)
+    return first * step, (last[np.arange(count), first] + 1) * step
+
+
+def standing(worth: Worth, collective: Collective, classes: int) -> Standing:
+    """Worth against the truth: what careful people of the crowd would say is wrong at an unknown rate."""
+    g, weight = collective.quadrature()
+    hit = g / max(classes - 1, 1)
+    right = GRID * (1 - g)[:, None] + (1 - GRID) * hit[:, None]
+    expected = worth.expected[:, None] * (1 - g) + (1 - worth.expected[:, None]) * hit
+    return Standing(right, worth.right[:, None, :] * weight[None, :, None], expected)

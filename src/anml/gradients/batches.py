@@ -1,0 +1,137 @@
+"""A user's module run on batches: in evaluation mode, with inputs of any form, and errors in one sentence."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from anml.core.errors import InputError
+from anml.gradients.losses import SampleLoss
+
+
+class Batch(NamedTuple):
+    """Inputs of a module (a tensor, several, or several by name), targets, and which rows they are."""
+
+    inputs: Any
+    target: Any
+    rows: Any = None
+
+    def __len__(self) -> int:
+        return len(self.target)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How gradients are read.
+
+    Parameters
+    ----------
+    loss
+        A name in `LOSSES`, or a function from outputs and targets to one loss per sample.
+    last
+        Only the gradients of this many last layers; None takes all.
+    precision
+        None, or the type that torch's autocast computes in.
+    from_layers
+        Whether rules may read layers; without, torch differentiates samples one by one.
+    """
+
+    loss: str | SampleLoss = "softmax"
+    last: int | None = None
+    precision: torch.dtype | None = None
+    from_layers: bool = True
+
+
+@contextmanager
+def in_evaluation(module: nn.Module) -> Iterator[None]:
+    """Evaluation mode inside the block, and every layer's own mode after it.
+
+    The fast path of frozen transformers in evaluation mode is switched off: it leaves adapters out. So is
+    torch.compile: inside a compiled layer nothing can be seen.
+    """
+    eager = torch.compiler.set_stance("force_eager") if hasattr(torch.compiler, "set_stance") else None
+    modes = [(layer, layer.training) for layer in module.modules()]
+    fast = torch.backends.mha.get_fastpath_enabled()
+    module.eval()
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        with eager or nullcontext():
+            yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(fast)
+        for layer, mode in modes:
+            layer.training = mode
+
+
+def run(module: nn.Module, inputs: Any, precision: torch.dtype | None = None) -> Any:
+    """Call a module with a tensor, several, or several by name."""
+    with precise(module, precision):
+        if isinstance(inputs, dict):
+            return module(**inputs)
+        return module(*inputs) if isinstance(inputs, tuple | list) else module(inputs)
+
+
+def precise(module: nn.Module, precision: torch.dtype | None) -> AbstractContextManager[Any]:
+    """Torch's autocast where a precision is asked for."""
+    if precision is None:
+        return nullcontext()
+    return torch.autocast(next(module.parameters()).device.type, dtype=precision)
+
+
+def called(module: nn.Module, inputs: Any, precision: torch.dtype | None) -> Any:
+    """What a module says; what it cannot be run on is said in one sentence."""
+    try:
+        return run(module, inputs, precision)
+    except (RuntimeError, ValueError, TypeError, IndexError, KeyError, AttributeError) as error:
+        said = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise InputError(
+            f"{type(module).__name__} cannot be run on a batch of {_described(inputs)}: {said}"
+        ) from error
+
+
+def _described(inputs: Any) -> str:
+    if isinstance(inputs, Tensor):
+        return f"shape {tuple(inputs.shape)}, {str(inputs.dtype).removeprefix('torch.')}"
+    each = inputs.items() if isinstance(inputs, dict) else enumerate(inputs)
+    return ", ".join(f"{name}: {_described(one)}" for name, one in each if isinstance(one, Tensor))
+
+
+def as_call(inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Inputs as a call has them: by place, and by name."""
+    if isinstance(inputs, dict):
+        return (), inputs
+    return (tuple(inputs), {}) if isinstance(inputs, tuple | list) else ((inputs,), {})
+
+
+def as_batch(outputs: Any) -> Any:
+    """A sample's output of any shape, as a batch of one."""
+    if isinstance(outputs, Tensor) and outputs.dim() < 2:
+        return outputs.reshape(1, -1)
+    return outputs
+
+
+def one_of_batch(inputs: Any) -> Any:
+    """A sample as a batch of one."""
+    return each_tensor(inputs, lambda tensor: tensor.unsqueeze(0))
+
+
+def rows_of(batch: Batch, rows: slice | list[int]) -> Batch:
+    """Some samples of a batch; what is the same for all of them stays."""
+    n = len(batch)
+
+    def cut(tensor: Tensor) -> Tensor:
+        return tensor[rows] if tensor.dim() and len(tensor) == n else tensor
+
+    return Batch(each_tensor(batch.inputs, cut), batch.target[rows])
+
+
+def each_tensor(inputs: Any, change: Callable[[Tensor], Any]) -> Any:
+    """Inputs with every tensor changed, in dicts and tuples as they came."""
+    if isinstance(inputs, dict):
+        return {name: each_tensor(value, change) for name, value in inputs.items()}
+    if isinstance(inputs, tuple | list):
+        return tuple(each_tensor(value, change) for value in inputs)
+    return change(inputs) if isinstance(inputs, Tensor) else inputs

@@ -1,0 +1,62 @@
+"""How a module that computes its own loss reads labels: where they stand, or one place on.
+
+Models of Hugging Face take `labels`, and causal language models among them shift these. Which one does is
+asked of the module itself, not of its name.
+"""
+
+import inspect
+from typing import Any
+
+import torch
+from torch import nn
+
+from anml.core.errors import InputError, UnsupportedError
+from anml.gradients.batches import Batch, Reading, precise, rows_of
+from anml.gradients.losses import SampleLoss, sample_losses
+
+# How far the same loss may be off in another order of sums, and in half precision.
+SAME, HALF = 1e-3, 3e-2
+
+
+def loss_as_trained(module: nn.Module, batch: Batch, reading: Reading) -> str | SampleLoss:
+    """The loss to score by; `softmax` is what the module itself makes of it, or is refused."""
+    if reading.loss != "softmax" or not isinstance(batch.inputs, dict) or not _takes_labels(module):
+        return reading.loss
+    there = (batch.target.reshape(len(batch), -1) != -100).sum(1) if batch.target.dim() else None
+    if there is None or not int(there.max()):
+        return reading.loss
+    one = rows_of(batch, [int(there.argmax())])
+    try:
+        with torch.no_grad(), precise(module, reading.precision):
+            outputs = module(**one.inputs, labels=one.target)
+    except Exception:
+        # What cannot be run is described where it is run for its gradients.
+        return reading.loss
+    own, logits = getattr(outputs, "loss", None), getattr(outputs, "logits", None)
+    if own is None or logits is None:
+        return reading.loss
+    value = float(own) - _of_routers(module, outputs)
+    within = SAME if logits.dtype == torch.float32 and reading.precision is None else HALF
+    for name in ("softmax", "next-token"):
+        try:
+            found = float(sample_losses(name, logits, one.target)[0])
+        except InputError:
+            continue
+        if abs(found - value) <= within * (1 + abs(value)):
+            return name
+    raise UnsupportedError(
+        f"{type(module).__name__} has a loss of its own ({value:.3g} where softmax has another value); give "
+        "it as loss=, a function from logits and labels to one loss a sample"
+    )
+
+
+def _takes_labels(module: nn.Module) -> bool:
+    given = inspect.signature(module.forward).parameters.values()
+    return any(p.name == "labels" or p.kind is inspect.Parameter.VAR_KEYWORD for p in given)
+
+
+def _of_routers(module: nn.Module, outputs: Any) -> float:
+    """What balancing experts adds to a loss, which is of no sample."""
+    aside = getattr(outputs, "aux_loss", None)
+    share = getattr(getattr(module, "config", None), "router_aux_loss_coef", 0.0)
+    return 0.0 if aside is None else float(share * aside)

@@ -1,0 +1,78 @@
+"""Whether gradients read from layers are torch's: checked for each parameter on a sample that reaches it.
+
+A random mix of a few samples' gradients is compared with torch's gradient of the same mix of their losses,
+from a pass over these samples alone: what is given to the wrong sample, or mixes samples, is off.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from anml.gradients.parts import FormedWhenNeeded
+from anml.gradients.record import Covered
+from anml.gradients.sketch import FORMED
+
+# How far a gradient may be off that of torch, in its own length, by the precision it is computed in.
+SAME = {torch.float64: 1e-3, torch.float32: 1e-3, torch.bfloat16: 0.1, torch.float16: 0.05}
+# Samples that are looked at together, and the share of the whole gradient below which a part is rounding.
+MOST, ROUNDING = 8, 0.01
+
+
+class Check:
+    """Which parameters have been checked so far; `part` where only some layers are read."""
+
+    def __init__(self, module: nn.Module, precision: torch.dtype | None, part: bool) -> None:
+        self.parameters = [p for p in module.parameters() if p.requires_grad]
+        self.part = part
+        kinds = {p.dtype for p in module.parameters()} | ({precision} if precision else set())
+        self.same_within = max(SAME.get(kind, SAME[torch.float32]) for kind in kinds)
+        self.left = {id(p) for p in self.parameters}
+
+    def rows(self, covered: Sequence[Covered]) -> list[int]:
+        """Samples of a batch by which parameters can be checked that have not been, as many as fit."""
+        if not self.left:
+            return []
+        reached: Counter[int] = Counter()
+        for parameters, part in covered:
+            if any(id(p) in self.left for p in parameters):
+                length = _reach(part)
+                if float(length.max()) > 0:
+                    reached[int(length.argmax())] += 1
+        size = sum(p.numel() for p in self.parameters)
+        room = min(MOST, max(1, FORMED // (4 * size)))
+        return sorted(row for row, _ in reached.most_common(room))
+
+    def same(self, covered: Sequence[Covered], rows: list[int], losses: Tensor) -> bool:
+        """Whether the gradients of these samples are those of their losses, one each, as torch has them."""
+        mix = torch.linspace(1.0, 2.0, len(rows), device=losses.device)
+        ours: dict[int, Tensor] = {}
+        for parameters, part in covered:
+            total = mix @ part.take(torch.as_tensor(rows, device=mix.device)).formed()
+            pieces = total.split([p.numel() for p in parameters])
+            ours |= {id(p): piece for p, piece in zip(parameters, pieces, strict=True)}
+        wanted = [p for p in self.parameters if not self.part or id(p) in ours]
+        right = torch.autograd.grad(mix @ losses.float(), wanted, allow_unused=True)
+        theirs = [None if g is None else g.flatten().float() for g in right]
+        whole = sum(float(g.square().sum()) for g in theirs if g is not None) ** 0.5
+        for p, g in zip(wanted, theirs, strict=True):
+            mine = ours.get(id(p))
+            if g is None and mine is None:
+                continue
+            length = 0.0 if g is None else float(g.norm())
+            off = float(((0.0 if g is None else g) - (0.0 if mine is None else mine)).norm())
+            if off > self.same_within * (length + ROUNDING * whole) + 1e-7:
+                return False
+            if length > 0:
+                self.left.discard(id(p))
+        if self.part:
+            self.left &= {id(p) for p in wanted}
+        return True
+
+
+def _reach(part: object) -> Tensor:
+    """How strongly each sample pulls at a part's parameters."""
+    if isinstance(part, FormedWhenNeeded):
+        return part.seen[-1].flatten(1).square().sum(1)
+    return part.norms()  # type: ignore[attr-defined, no-any-return]

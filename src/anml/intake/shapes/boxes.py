@@ -1,0 +1,93 @@
+"""Boxes in pictures: those of different people that mostly cover each other are one candidate."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import polars as pl
+
+from anml.core.checks import Floats, Ints
+from anml.core.errors import InputError
+from anml.intake.shapes.places import Marks, found_marks, judged, named, read_marks
+from anml.intake.shapes.shape import BOXES, Given, Reduced
+
+NUMBERS: Mapping[str, tuple[str, ...]] = {
+    "x": ("x", "left"),
+    "y": ("y", "top"),
+    "width": ("width", "w"),
+    "height": ("height", "h"),
+}
+# Two boxes are the same place where they share this much of what they cover together; less is beside.
+SAME, BESIDE = 0.5, 0.1
+
+
+def read_boxes(frame: pl.DataFrame, given: Given) -> Reduced:
+    """Boxes of a table: document, contributor, x, y, width, height, type."""
+    return reduce_boxes(read_marks(frame, given, NUMBERS))
+
+
+def reduce_boxes(read: Marks) -> Reduced:
+    """Every box that anybody drew, judged by all who saw its picture."""
+    marks, seen, warnings = found_marks(read)
+    wrong = marks.filter((pl.col("width") <= 0) | (pl.col("height") <= 0))
+    if not wrong.is_empty():
+        raise InputError(f"{named(wrong)} covers nothing")
+    marks = marks.sort("document", "contributor", *NUMBERS, maintain_order=True)
+    codes, near, count = np.zeros(marks.height, dtype=np.int64), [], 0
+    who = marks["contributor"].to_numpy()
+    place = marks.select(*NUMBERS).to_numpy()
+    for rows in marks.with_row_index("row").group_by("document", maintain_order=True).agg("row")["row"]:
+        at = rows.to_numpy().astype(np.int64)
+        share = overlap(place[at])
+        part = alike(share, who[at])
+        codes[at] = part + count
+        meets, other = np.nonzero((share > BESIDE) & (part[:, None] != part[None, :]))
+        near += [(who[at[one]], int(part[two]) + count) for one, two in zip(meets, other, strict=True)]
+        count += int(part.max()) + 1
+    marks = marks.with_columns(candidate=pl.Series(codes))
+    means = [pl.col(name).median().round(2) for name in NUMBERS]
+    candidates = marks.group_by("candidate", maintain_order=True).agg(pl.col("document").first(), *means)
+    candidates = candidates.sort("candidate").with_columns(
+        item=pl.format("{}:{},{},{},{}", "document", *NUMBERS)
+    )
+    beside = pl.DataFrame(near, schema={"contributor": pl.String, "candidate": pl.Int64}, orient="row")
+    return judged(BOXES, candidates, marks, seen, beside, None, warnings)
+
+
+def overlap(boxes: Floats) -> Floats:
+    """What each two boxes (x, y, width, height) share of what they cover together.
+
+    Examples
+    --------
+    >>> overlap(np.array([[0, 0, 2, 2], [1, 0, 2, 2.0]])).round(2)
+    array([[1.  , 0.33],
+           [0.33, 1.  ]])
+    """
+    low, size = boxes[:, :2], boxes[:, 2:]
+    high = low + size
+    both = np.minimum(high[:, None], high[None]) - np.maximum(low[:, None], low[None])
+    shared = np.clip(both, 0, None).prod(axis=2)
+    area = size.prod(axis=1)
+    return np.asarray(shared / (area[:, None] + area[None] - shared))
+
+
+def alike(share: Floats, who: Ints) -> Ints:
+    """Which boxes are of one place: around the one that most others cover, at most one of each person.
+
+    Examples
+    --------
+    >>> alike(np.array([[1, 0.8, 0], [0.8, 1, 0], [0, 0, 1]]), np.array(["ann", "bob", "bob"]))
+    array([0, 0, 1])
+    """
+    part = np.full(len(share), -1)
+    close = np.where(share >= SAME, share, 0.0)
+    for number in range(len(share)):
+        free = part < 0
+        if not free.any():
+            break
+        seed = int(np.where(free, (close * free).sum(axis=1), -1.0).argmax())
+        taken = set()
+        for at in np.argsort(-close[seed], kind="stable"):
+            if part[at] < 0 and close[seed, at] > 0 and who[at] not in taken:
+                part[at] = number
+                taken.add(who[at])
+    return part

@@ -1,0 +1,47 @@
+"""Grades: classes with an order, of numbers or as it is given."""
+
+import polars as pl
+
+from anml.core.errors import InputError
+from anml.intake.plain import as_text
+from anml.intake.roles import ALIASES
+from anml.intake.shapes.shape import GRADES, Given, Reduced, Shape, column, people
+
+MOST_GRADES = 30
+
+
+def read_grades(frame: pl.DataFrame, given: Given) -> Reduced:
+    """One grade of each row; the order is that of the numbers, or of the names in `order`, lowest first."""
+    contributor, frame = people(frame, given)
+    taken = {**given, "contributor": contributor}
+    item = column(frame, taken, "item", ALIASES["item"])
+    label = column(
+        frame, {**taken, "item": item}, "label", ("grade", "rating", "score", "stars", *ALIASES["label"])
+    )
+    assert item is not None
+    assert label is not None
+    texts, warnings = as_text(frame[label]), []
+    if texts.null_count():
+        warnings.append(f"{texts.null_count()} rows without a grade were left out")
+    order = _order(texts, given.get("order"), label)
+    rows = frame.select(item=as_text(frame[item]), contributor=contributor, label=texts).drop_nulls()
+    frames = {"order": pl.DataFrame({"grade": order, "step": range(len(order))})}
+    notes = [f"{label!r} is graded from {order[0]!r} to {order[-1]!r}, in {len(order)} steps"]
+    return Reduced(rows, Shape(GRADES, "grade", frames), notes, warnings)
+
+
+def _order(texts: pl.Series, given: object, label: str) -> list[str]:
+    names = [str(name) for name in texts.drop_nulls().unique().to_list()]
+    order = [given] if isinstance(given, str) else list(given or [])  # type: ignore[call-overload]
+    if order:
+        strange = sorted(set(names) - set(order))
+        if strange:
+            raise InputError(f"the grade {strange[0]!r} is not in the order given: {', '.join(order)}")
+        return order
+    numbers = pl.Series(names).cast(pl.Float64, strict=False)
+    if numbers.null_count():
+        word = pl.Series(names).filter(numbers.is_null())[0]
+        raise InputError(f"the grade {word!r} is no number; name the grades with --order, the lowest first")
+    if not 2 <= len(names) <= MOST_GRADES:
+        raise InputError(f"column {label!r} has {len(names)} grades; from 2 to {MOST_GRADES} can be ordered")
+    return [name for _, name in sorted(zip(numbers.to_list(), names, strict=True))]

@@ -1,0 +1,152 @@
+"""Marked places as labels: every place that anybody marked is a candidate for all who saw the document."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import polars as pl
+
+from anml.core.errors import InputError
+from anml.core.words import counted
+from anml.intake.plain import as_text
+from anml.intake.roles import ALIASES
+from anml.intake.shapes.shape import Given, Reduced, Shape, column, people
+from anml.intake.tables import read_table
+
+NOTHING = "(nothing)"
+DOCUMENTS = ("document", "doc", "doc_id", "document_id", "image", "text_id", "sentence_id", *ALIASES["item"])
+TYPES = ("type", "entity", "entity_type", "tag", "category", *ALIASES["label"])
+TEXTS = ("text", "body", "content")
+
+
+class Marks(NamedTuple):
+    """Who marked what: document, contributor, type, and the numbers of a place; who saw what; the texts."""
+
+    marks: pl.DataFrame
+    seen: pl.DataFrame | None
+    texts: pl.DataFrame | None
+    lengths: pl.DataFrame | None = None
+    warnings: tuple[str, ...] = ()
+
+
+def read_marks(frame: pl.DataFrame, given: Given, numbers: Mapping[str, tuple[str, ...]]) -> Marks:
+    """Marks of a table; a row without numbers and type says that a document was seen and nothing found.
+
+    `numbers` are what a place is made of, each with the names that its column may have.
+    """
+    contributor, frame = people(frame, given)
+    named = {"document": given.get("item"), "type": given.get("label")}
+    taken = {**given, "contributor": contributor, **named}
+    document = column(frame, taken, "document", DOCUMENTS)
+    places = {role: column(frame, taken, role, aliases) for role, aliases in numbers.items()}
+    taken |= {**places, "document": document}
+    kind = column(frame, {**taken, "type": named["type"]}, "type", TYPES)
+    assert document is not None
+    assert kind is not None
+    marks = frame.select(
+        as_text(frame[document]).alias("document"),
+        pl.col(contributor).alias("contributor"),
+        as_text(frame[kind]).alias("type"),
+        *(_number(frame[str(name)]).alias(role) for role, name in places.items()),
+    )
+    text = next((name for name in TEXTS if name in frame.columns), None)
+    texts = None if text is None else marks.select("document", text=as_text(frame[text]))
+    seen, lengths = _seen(given.get("seen"), marks)
+    return Marks(marks, seen, texts, lengths)
+
+
+def _number(series: pl.Series) -> pl.Series:
+    read = series.cast(pl.Float64, strict=False)
+    bad = read.is_null() & series.is_not_null()
+    if bad.any():
+        raise InputError(f"column {series.name!r} has {str(series.filter(bad)[0])!r}, which is no position")
+    return read
+
+
+def _seen(path: object, marks: pl.DataFrame) -> tuple[pl.DataFrame | None, pl.DataFrame | None]:
+    """Who saw which document, by a table beside; with the documents' lengths where it has them."""
+    if path is None:
+        return None, None
+    frame = read_table(path, name="seen").frame
+    who = column(frame, {}, "contributor", ALIASES["contributor"])
+    document = column(frame, {}, "document", DOCUMENTS)
+    assert who is not None
+    assert document is not None
+    seen = frame.select(document=as_text(frame[document]), contributor=as_text(frame[who]))
+    unknown = marks.join(seen, on=["document", "contributor"], how="anti")
+    if not unknown.is_empty():
+        row = unknown.row(0, named=True)
+        raise InputError(
+            f"{row['contributor']!r} marked document {row['document']!r}, which by the table of who saw what "
+            "they did not see"
+        )
+    if "length" not in frame.columns:
+        return seen, None
+    return seen, frame.select(document=as_text(frame[document]), length=_number(frame["length"])).unique()
+
+
+def found_marks(read: Marks) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
+    """Marks that are some, who saw what, and what is to be said of that."""
+    warnings, marks = [*read.warnings], read.marks
+    nothing = pl.all_horizontal(pl.exclude("document", "contributor").is_null())
+    empty = marks.filter(nothing)
+    if read.seen is None and empty.is_empty():
+        warnings.append(
+            "nothing says who saw a document and marked nothing there, so that whoever marks nothing is not "
+            "seen; name a table of documents and contributors with --seen"
+        )
+    seen = marks.select("document", "contributor") if read.seen is None else read.seen
+    seen = seen.unique(maintain_order=True)
+    idle = set(seen["contributor"]) - set(marks.filter(~nothing)["contributor"])
+    if idle:
+        warnings.append(f"{counted(len(idle), 'contributor')} marked nothing anywhere: {sorted(idle)[0]!r}")
+    marks = marks.filter(~nothing)
+    if marks.is_empty():
+        raise InputError("nobody marked anything")
+    if NOTHING in marks["type"]:
+        raise InputError(f"a mark has the type {NOTHING!r}, which stands for none here; call it otherwise")
+    gaps = marks.filter(pl.any_horizontal(pl.all().is_null()))
+    if not gaps.is_empty():
+        raise InputError(f"{named(gaps)} has no complete place, or no type")
+    if seen.group_by("document").len()["len"].max() == 1:
+        raise InputError("every document was seen by one contributor only, so that nobody can be compared")
+    return marks, seen, warnings
+
+
+def judged(
+    kind: str, candidates: pl.DataFrame, marks: pl.DataFrame, seen: pl.DataFrame, near: pl.DataFrame,
+    texts: pl.DataFrame | None, warnings: list[str],
+) -> Reduced:  # fmt: skip
+    """What everybody who saw a document says of each candidate in it: its type, or nothing.
+
+    `candidates` have a number, a document and a name of their place; `marks` and `near` say to which
+    candidate a mark belongs, and which candidates it overlaps beside.
+    """
+    once = marks.unique(["candidate", "contributor"], keep="first", maintain_order=True)
+    if once.height < marks.height:
+        twice = counted(marks.height - once.height, "mark")
+        warnings = [*warnings, f"{twice} of a place that the same person had marked already count once"]
+    rows = candidates.join(seen, on="document", maintain_order="left_right")
+    said = once.select("candidate", "contributor", label="type")
+    rows = rows.join(said, on=["candidate", "contributor"], how="left", maintain_order="left")
+    beside = near.select("candidate", "contributor").unique().with_columns(near=pl.lit(True))
+    rows = rows.join(beside, on=["candidate", "contributor"], how="left", maintain_order="left")
+    rows = rows.with_columns(pl.col("label").fill_null(NOTHING), pl.col("near").fill_null(False))
+    first = ["item", "contributor", "label"]
+    notes = [
+        f"{counted(once.height, 'mark')} in {seen['document'].n_unique():,} documents by "
+        f"{seen['contributor'].n_unique():,} contributors; each of {counted(candidates.height, 'place')} "
+        "that anybody marked is judged by all who saw its document"
+    ]
+    frames = {"candidates": candidates, "marks": once, "seen": seen}
+    frames |= {} if texts is None else {"texts": texts}
+    shape = Shape(kind, "judgement", frames)
+    return Reduced(rows.select(*first, pl.exclude(first)), shape, notes, warnings)
+
+
+def named(wrong: pl.DataFrame) -> str:
+    """The first of some marks, for a message."""
+    row = wrong.row(0, named=True)
+    place = ", ".join(
+        f"{name} {value:g}" for name, value in row.items() if isinstance(value, float) and name != "length"
+    )
+    return f"the mark {row['type']!r} ({place}) by {row['contributor']!r} in document {row['document']!r}"

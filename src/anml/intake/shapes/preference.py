@@ -1,0 +1,181 @@
+"""Preferences: which of two candidates each contributor chose, from tables, Label Studio and Argilla."""
+
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Any
+
+import polars as pl
+
+from anml.core.errors import InputError
+from anml.core.words import counted
+from anml.intake.argilla import question_of, responses_to
+from anml.intake.contributions import ANNOTATION, record, records, scalars
+from anml.intake.label_studio import account, annotation_id
+from anml.intake.plain import as_text
+from anml.intake.shapes.shape import PREFERENCE, Given, Reduced, Shape, column, people
+
+FIRST, SECOND, TIE = "first", "second", "equal"
+# What the two are called, in pairs, the most telling first.
+PAIRS = (
+    ("first", "second"), ("left", "right"), ("model_a", "model_b"), ("response_a", "response_b"),
+    ("option_a", "option_b"), ("candidate_a", "candidate_b"), ("answer_a", "answer_b"), ("a", "b"),
+    ("text1", "text2"), ("response_1", "response_2"), ("chosen", "rejected"),
+)  # fmt: skip
+CHOICES = ("choice", "preference", "preferred", "winner", "selected", "answer", "label", "judgement")
+GROUPS = ("prompt", "query", "topic", "question", "group", "criterion")
+WORDS = {
+    **dict.fromkeys(("first", "left", "a", "1", "model_a", "response_a", "option_a", "answer_a"), FIRST),
+    **dict.fromkeys(("second", "right", "b", "2", "model_b", "response_b", "option_b", "answer_b"), SECOND),
+    **dict.fromkeys(("equal", "tie", "tied", "draw", "same", "both", "neither", "tie (bothbad)"), TIE),
+}
+ALLOWED = "first, second or equal (also left, right, a, b, 1, 2, tie), or one of the two candidates"
+
+
+def read_preferences(frame: pl.DataFrame, given: Given) -> Reduced:
+    """Comparisons of a table: who was shown what first and second, and chose which."""
+    frame, first, second, choice = _columns(frame, given)
+    contributor, frame = people(frame, given)
+    notes = [f"{first!r} and {second!r} are compared, and {choice!r} says which was chosen"]
+    warnings: list[str] = []
+    groups = _groups(frame, given, first, second, warnings)
+    frame = frame.with_columns(as_text(frame[name]) for name in (first, second, choice, *groups))
+    if frame[choice].null_count() == frame.height:
+        raise InputError(f"no row of column {choice!r} says what was chosen")
+    named = [pl.col(name).fill_null("") for name in groups] or [pl.lit("")]
+    told = frame.select(first, second, choice).iter_rows()
+    chosen = [None if row[2] is None else _choice(number, *row) for number, row in enumerate(told)]
+    rows = frame.select(
+        item=pl.concat_str([*groups, first, second], separator=" · ", ignore_nulls=True),
+        contributor=pl.col(contributor),
+        label=pl.Series(chosen, dtype=pl.String),
+        first=pl.col(first).fill_null(""),
+        second=pl.col(second).fill_null(""),
+        group=pl.concat_str(named, separator=" / "),
+    )
+    if rows["contributor"].n_unique() < 2:
+        raise InputError(f"one contributor alone, {rows['contributor'][0]!r}, made all comparisons")
+    rest = [name for name in frame.columns if name not in (first, second, choice, contributor, *groups)]
+    rest = [name for name in rest if not frame[name].dtype.is_nested()]
+    kept = frame.select(pl.col(name).alias(f"data_{name}" if name in rows.columns else name) for name in rest)
+    notes.append(f"{counted(rows.height, 'comparison')} by {rows['contributor'].n_unique():,} contributors")
+    return Reduced(rows.hstack(kept), Shape(PREFERENCE, "comparison", {}), notes, warnings)
+
+
+def _columns(frame: pl.DataFrame, given: Given) -> tuple[pl.DataFrame, str, str, str]:
+    """The two that are compared and the choice; pairs of chosen and rejected say it by their names."""
+    first = second = None
+    for one, other in PAIRS:
+        first, second = (column(frame, given, role, (name,), needed=False) for role, name in
+                         (("first", one), ("second", other)))  # fmt: skip
+        if first is not None and second is not None:
+            break
+    if first is None or second is None:
+        raise InputError(
+            f"no two columns are compared; name them with --first and --second, of "
+            f"{', '.join(frame.columns[:12])}"
+        )
+    taken = {**given, "first": first, "second": second}
+    choice = column(frame, taken, "choice", CHOICES, needed=(first, second) != ("chosen", "rejected"))
+    if choice is None:
+        # Which of the two was shown first is not known: as good as any order is that of their texts.
+        ahead = pl.col("chosen").cast(pl.String) <= pl.col("rejected").cast(pl.String)
+        choice = "anml_choice"
+        frame = frame.with_columns(
+            pl.when(ahead).then(pl.lit(FIRST)).otherwise(pl.lit(SECOND)).alias(choice),
+            pl.when(ahead).then("chosen").otherwise("rejected").alias("anml_first"),
+            pl.when(ahead).then("rejected").otherwise("chosen").alias("anml_second"),
+        )
+        first, second = "anml_first", "anml_second"
+    return frame, first, second, choice
+
+
+def _groups(frame: pl.DataFrame, given: Given, first: str, second: str, warnings: list[str]) -> list[str]:
+    """Columns within which candidates are compared; a candidate of two groups is two candidates."""
+    named = given.get("group") or []
+    groups = [named] if isinstance(named, str) else list(named)
+    for name in groups:
+        column(frame, {"group": name}, "group", ())
+    if groups:
+        return groups
+    found = [name for name in frame.columns if name.lower() in GROUPS and name not in given.values()]
+    if first == "anml_first":
+        return found
+    for name in found:
+        both = pl.concat([frame.select(name, c=pl.col(each).cast(pl.String)) for each in (first, second)])
+        if both.unique().height > both["c"].n_unique():
+            warnings.append(
+                f"some candidates are compared under several values of {name!r} and count as the same; where "
+                f"they are to be ranked within each, name --group {name}"
+            )
+    return []
+
+
+def _choice(number: int, first: str | None, second: str | None, choice: str) -> str:
+    if first is None or second is None:
+        raise InputError(f"row {number} has no {'first' if first is None else 'second'} candidate")
+    if first == second:
+        raise InputError(f"row {number} compares {first[:60]!r} with itself")
+    if choice in (first, second):
+        return FIRST if choice == first else SECOND
+    found = WORDS.get(choice.strip().lower())
+    if found is None:
+        raise InputError(
+            f"row {number} chooses {choice[:60]!r}, which is neither {first[:60]!r} nor {second[:60]!r}; "
+            f"allowed are {ALLOWED}"
+        )
+    return found
+
+
+def label_studio_pairs(tasks: list[dict[str, Any]], given: Given) -> pl.DataFrame:
+    """Pairwise comparisons of a Label Studio export; the data's two columns are named, or told by name."""
+    made = [*_label_studio_rows(tasks, given.get("label"))]
+    if not made:
+        raise InputError("no annotation of this Label Studio export is a pairwise comparison")
+    return pl.from_dicts(made, infer_schema_length=None)
+
+
+def _label_studio_rows(tasks: list[dict[str, Any]], question: str | None) -> Iterator[dict[str, Any]]:
+    for number, task in enumerate(tasks):
+        item = str(task.get("id", number))
+        data = scalars(record(task.get("data"), f"data of task {item}"))
+        for place, annotation in enumerate(records(task.get("annotations"), f"annotations of task {item}")):
+            results = records(annotation.get("result"), "the result of an annotation")
+            results = [each for each in results if each.get("type") == "pairwise"]
+            results = [each for each in results if question in (None, each.get("from_name"))]
+            if annotation.get("was_cancelled") or not results:
+                continue
+            if len(results) > 1:
+                named = ", ".join(sorted({str(each.get("from_name")) for each in results}))
+                raise InputError(f"task {item} has several comparisons ({named}); name one with --label")
+            selected = record(results[0].get("value"), "a comparison").get("selected")
+            who = account(annotation.get("completed_by"))
+            known = {
+                "contributor": who,
+                "choice": selected,
+                ANNOTATION: annotation_id(item, place, annotation),
+            }
+            yield {**data, **known}
+
+
+def argilla_pairs(entries: list[dict[str, Any]], given: Given) -> pl.DataFrame:
+    """All pairs of every ranking of an Argilla export, within its record; equal ranks are ties."""
+    name = question_of(entries, given.get("label"))
+    made = []
+    for number, entry in enumerate(entries):
+        item = str(entry.get("id") or entry.get("_server_id") or number)
+        for value, user, status in responses_to(entry, name):
+            if status not in (None, "submitted"):
+                continue
+            listed = records(value, f"ranking {name}")
+            ranks: dict[str, Any] = {str(each.get("value")): each.get("rank") for each in listed}
+            if len(ranks) < 2 or not all(isinstance(rank, int) for rank in ranks.values()):
+                raise InputError(f"the answer to {name!r} of record {item} is no ranking of two or more")
+            for one, other in combinations(sorted(ranks), 2):
+                gap = ranks[other] - ranks[one]
+                choice = TIE if gap == 0 else FIRST if gap > 0 else SECOND
+                made.append(
+                    {"record": item, "first": one, "second": other, "choice": choice, "contributor": user}
+                )
+    if not made:
+        raise InputError(f"no ranking was submitted to question {name!r}")
+    return pl.from_dicts(made, infer_schema_length=None)

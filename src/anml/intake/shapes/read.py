@@ -1,0 +1,98 @@
+"""From a file or a table of some shape to labels of items: the reader of each shape and format."""
+
+from collections.abc import Callable
+from typing import Any
+
+import polars as pl
+
+from anml.core.errors import InputError, UnsupportedError
+from anml.intake.file import File
+from anml.intake.roles import ALIASES
+from anml.intake.shapes.boxes import read_boxes, reduce_boxes
+from anml.intake.shapes.grades import read_grades
+from anml.intake.shapes.places import Marks
+from anml.intake.shapes.preference import argilla_pairs, label_studio_pairs, read_preferences
+from anml.intake.shapes.regions import REGIONS, conll_marks, label_studio_marks, line_marks
+from anml.intake.shapes.shape import BOXES, GRADES, PREFERENCE, SPANS, TAGS, Given, Reduced, column
+from anml.intake.shapes.spans import read_spans, reduce_spans
+from anml.intake.shapes.tags import are_tags, argilla_tags, label_studio_tags, read_tags
+from anml.intake.tables import Table
+
+# Formats that hold spans and nothing else.
+SPAN_FORMATS = ("prodigy", "doccano", "conll")
+TABLES: dict[str, Callable[[pl.DataFrame, Given], Reduced]] = {
+    PREFERENCE: read_preferences,
+    SPANS: read_spans,
+    BOXES: read_boxes,
+    TAGS: read_tags,
+    GRADES: read_grades,
+}
+_RANKED = {"group": ["record"], "first": "first", "second": "second", "choice": "choice"}
+_TICKED = {"item": "item", "label": "tags"}
+# Exports as a table with columns of these names.
+EXPORTS: dict[
+    tuple[str, str], tuple[Callable[[list[dict[str, Any]], Given], pl.DataFrame], dict[str, Any]]
+] = {
+    (PREFERENCE, "label-studio"): (label_studio_pairs, {"choice": "choice"}),
+    (PREFERENCE, "argilla"): (argilla_pairs, _RANKED),
+    (TAGS, "label-studio"): (label_studio_tags, _TICKED),
+    (TAGS, "argilla"): (argilla_tags, _TICKED),
+}
+MARKS: dict[str, Callable[[Marks], Reduced]] = {SPANS: reduce_spans, BOXES: reduce_boxes}
+
+
+def reduced(source: File | Table, task: str, format: str, given: Given) -> Reduced:
+    """Labels of items, from a file of a format or from a table."""
+    if isinstance(source, Table) or format == "table":
+        table = source if isinstance(source, Table) else source.table
+        return TABLES[task](table.frame, given)
+    if format == "conll" and task == SPANS:
+        return reduce_spans(conll_marks(source.text))
+    if format in ("prodigy", "doccano") and task in MARKS:
+        return MARKS[task](line_marks(_entries(source), given, task))
+    if format == "label-studio" and task in MARKS:
+        return MARKS[task](label_studio_marks(_entries(source), given, task))
+    if (task, format) not in EXPORTS:
+        raise UnsupportedError(f"{task} cannot be read from a {format} file")
+    read, fixed = EXPORTS[task, format]
+    return TABLES[task](read(_entries(source), given), {**given, "contributor": "contributor", **fixed})
+
+
+def _entries(source: File) -> list[dict[str, Any]]:
+    entries = source.json
+    entries = entries.get("records", [entries]) if isinstance(entries, dict) else entries
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise InputError(f"{source.path.name} is not a list of tasks or records")
+    return entries
+
+
+def told_shape(source: File, format: str) -> str | None:
+    """The shape of the judgements in a file, where its own words tell it; None where they are classes."""
+    if format in SPAN_FORMATS:
+        return SPANS
+    if format != "label-studio":
+        return None
+    kinds: set[str] = set()
+    several = False
+    for task in _entries(source)[:100]:
+        for annotation in task.get("annotations") or []:
+            results = annotation.get("result") if isinstance(annotation, dict) else None
+            results = [each for each in results or [] if isinstance(each, dict)]
+            kinds |= {str(each.get("type")) for each in results}
+            values = [each["value"] for each in results if isinstance(each.get("value"), dict)]
+            several |= any(len(value.get("choices") or []) > 1 for value in values)
+    regions = [shape for shape, known in REGIONS.items() if kinds & set(known)]
+    if regions:
+        return regions[0] if len(regions) == 1 else None
+    if kinds == {"choices"} and several:
+        return TAGS
+    return PREFERENCE if kinds == {"pairwise"} else None
+
+
+def holds_tags(frame: pl.DataFrame, given: Given) -> bool:
+    """Whether a table of items and contributors has sets of tags for labels."""
+    who = column(frame, {**given, "contributor": None}, "contributor", ALIASES["contributor"], needed=False)
+    item = given.get("item") or column(frame, given, "item", ALIASES["item"], needed=False)
+    label = given.get("label") or column(frame, given, "label", ("tags", *ALIASES["label"]), needed=False)
+    named = (given.get("contributor") or who, item, label)
+    return all(name in frame.columns for name in named) and are_tags(frame[str(label)])

@@ -1,0 +1,66 @@
+"""A shape of judgement other than one class for each row: what it is made into, and what it was made of."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from anml.core.domain import SHAPES as SHAPES
+from anml.core.errors import InputError
+from anml.intake.plain import as_text
+from anml.intake.roles import ALIASES, is_named
+
+# What readers are told by the user: names of columns, of a question, of a file beside.
+Given = Mapping[str, Any]
+PREFERENCE, GRADES, TAGS, SPANS, BOXES = SHAPES
+
+
+class Shape(NamedTuple):
+    """What a table of labels was made of.
+
+    `kind` is one of `SHAPES`; `unit` is what one of its rows is called; `frames` hold what views need.
+    """
+
+    kind: str
+    unit: str
+    frames: dict[str, pl.DataFrame]
+
+
+class Reduced(NamedTuple):
+    """Labels of items by contributors, with the shape that they had, and what is to be said of it."""
+
+    rows: pl.DataFrame
+    shape: Shape
+    notes: list[str]
+    warnings: list[str]
+
+
+def column(
+    frame: pl.DataFrame, given: Given, role: str, names: Sequence[str], needed: bool = True
+) -> str | None:
+    """The column that plays a role: the one that was named, else the first that is called like it."""
+    wanted = given.get(role)
+    listed = ", ".join(frame.columns[:12])
+    if wanted is not None:
+        if wanted not in frame.columns:
+            raise InputError(f"there is no column {wanted!r} for {role}; the table has {listed}")
+        return str(wanted)
+    taken = {name for key, name in given.items() if key not in ("task", "seen") and isinstance(name, str)}
+    for alias in names:
+        found = [name for name in frame.columns if is_named(name, (alias,)) and name not in taken]
+        if found:
+            return found[0]
+    if needed:
+        raise InputError(f"no column says {role}; name one of {listed} with --{role}")
+    return None
+
+
+def people(frame: pl.DataFrame, given: Given) -> tuple[str, pl.DataFrame]:
+    """The column of contributors, as text; everybody has a name."""
+    name = column(frame, given, "contributor", ALIASES["contributor"])
+    assert name is not None
+    frame = frame.with_columns(as_text(frame[name]))
+    nobody = frame[name].null_count()
+    if nobody:
+        raise InputError(f"{nobody} of {frame.height} rows have no {name!r}: who judged them is needed")
+    return name, frame

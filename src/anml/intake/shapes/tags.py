@@ -1,0 +1,152 @@
+"""Several tags on an item: a yes or no of everybody who saw it, for each tag that anybody ticked there."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import polars as pl
+
+from anml.core.errors import InputError
+from anml.core.words import counted
+from anml.intake.argilla import question_of, responses_to
+from anml.intake.contributions import record, records
+from anml.intake.label_studio import account
+from anml.intake.plain import as_text
+from anml.intake.roles import ALIASES
+from anml.intake.shapes.shape import TAGS, Given, Reduced, Shape, column, people
+
+YES, NO = "yes", "no"
+SEPARATORS = (";", "|")
+
+
+def read_tags(frame: pl.DataFrame, given: Given) -> Reduced:
+    """Sets of tags in one column: lists, lists as JSON, or names apart by ; or |."""
+    contributor, frame = people(frame, given)
+    taken = {**given, "contributor": contributor}
+    item = column(frame, taken, "item", ALIASES["item"])
+    label = column(frame, {**taken, "item": item}, "label", ("tags", *ALIASES["label"]))
+    assert item is not None
+    assert label is not None
+    sets = _sets(frame[label])
+    seen = frame.select(thing=as_text(frame[item]), contributor=contributor).with_columns(
+        tags=pl.Series(sets)
+    )
+    if seen["thing"].null_count():
+        raise InputError(
+            f"{seen['thing'].null_count()} rows have no {item!r}: which item they are of is needed"
+        )
+    twice = seen.height - seen.select("thing", "contributor").n_unique()
+    if twice:
+        raise InputError(
+            f"{counted(twice, 'item')} have two sets of tags by the same contributor; one is needed"
+        )
+    asked = seen.explode("tags").drop_nulls("tags").select("thing", tag="tags").unique().sort("thing", "tag")
+    if asked.is_empty():
+        raise InputError(f"column {label!r} has no tag in any row")
+    rows = asked.join(seen, on="thing", maintain_order="left_right")
+    rows = rows.select(
+        item=pl.format("{} · {}", "thing", "tag"), contributor="contributor",
+        label=pl.when(pl.col("tags").list.contains(pl.col("tag"))).then(pl.lit(YES)).otherwise(pl.lit(NO)),
+        thing="thing", tag="tag",
+    )  # fmt: skip
+    if (rows["label"] == NO).sum() == 0:
+        raise InputError("all who saw an item ticked the same tags there; there is nothing to compare")
+    empty = int((seen["tags"].list.len() == 0).sum())
+    warnings = [f"{counted(empty, 'row')} without a tag say that none fits"] if empty else []
+    notes = [
+        f"{label!r} holds sets of {counted(asked['tag'].n_unique(), 'tag')}; each of "
+        f"{counted(asked.height, 'pair')} of an item and a tag that anybody ticked is a yes or no of all who "
+        "saw the item"
+    ]
+    return Reduced(
+        rows, Shape(TAGS, "yes or no", {"seen": seen.select("thing", "contributor")}), notes, warnings
+    )
+
+
+def _sets(series: pl.Series) -> list[list[str]]:
+    if series.dtype.is_nested():
+        return [sorted({str(tag) for tag in value or []}) for value in series.to_list()]
+    texts = as_text(series).to_list()
+    parse = _parser([text for text in texts if text])
+    return [[] if text is None else sorted(set(parse(text))) for text in texts]
+
+
+def _parser(texts: list[str]) -> Callable[[str], list[str]]:
+    if texts and all(text.lstrip().startswith("[") for text in texts):
+        return _from_json
+    mark = next((each for each in SEPARATORS if any(each in text for text in texts)), None)
+    return lambda text: [part.strip() for part in (text.split(mark) if mark else [text]) if part.strip()]
+
+
+def _from_json(text: str) -> list[str]:
+    try:
+        found = json.loads(text)
+    except json.JSONDecodeError:
+        raise InputError(f"{text[:60]!r} begins like a list of tags and is none") from None
+    if not isinstance(found, list) or not all(isinstance(tag, str | int | float) for tag in found):
+        raise InputError(f"{text[:60]!r} is no list of tags")
+    return [str(tag) for tag in found]
+
+
+def are_tags(series: pl.Series) -> bool:
+    """Whether a column of labels holds sets: lists, or names apart by a mark that also stand alone.
+
+    Examples
+    --------
+    >>> are_tags(pl.Series(["a;b", "a", "b", "b;a"])), are_tags(pl.Series(["yes;maybe", "no", "no"]))
+    (True, False)
+    """
+    if series.dtype.is_nested():
+        return isinstance(series.dtype, pl.List)
+    texts = [text for text in as_text(series).unique().to_list() if text]
+    for mark in SEPARATORS:
+        alone = {text for text in texts if mark not in text}
+        parts = [{part.strip() for part in text.split(mark)} for text in texts if mark in text]
+        if parts and len(alone) > 1 and all(each <= alone and len(each) > 1 for each in parts):
+            return True
+    return False
+
+
+def label_studio_tags(tasks: list[dict[str, Any]], given: Given) -> pl.DataFrame:
+    """Choices of a Label Studio export, several answers allowed."""
+    made, question = [], given.get("label")
+    for number, task in enumerate(tasks):
+        item = str(task.get("id", number))
+        for annotation in records(task.get("annotations"), f"annotations of task {item}"):
+            who = account(annotation.get("completed_by"))
+            if annotation.get("was_cancelled") or who is None:
+                continue
+            results = records(annotation.get("result"), "the result of an annotation")
+            results = [each for each in results if each.get("type") == "choices"]
+            names = {str(each.get("from_name")) for each in results}
+            if question is None and len(names) > 1:
+                raise InputError(
+                    f"tasks have several questions ({', '.join(sorted(names))}); name one with --label"
+                )
+            chosen = [each for each in results if question in (None, each.get("from_name"))]
+            ticked = [
+                tag for each in chosen for tag in record(each.get("value"), "choices").get("choices") or []
+            ]
+            made.append({"item": item, "contributor": who, "tags": [str(tag) for tag in ticked]})
+    return _framed(made)
+
+
+def argilla_tags(entries: list[dict[str, Any]], given: Given) -> pl.DataFrame:
+    """Answers to a question with several labels of an Argilla export."""
+    name = question_of(entries, given.get("label"))
+    made = []
+    for number, entry in enumerate(entries):
+        item = str(entry.get("id") or entry.get("_server_id") or number)
+        for value, user, status in responses_to(entry, name):
+            if status in (None, "submitted") and user is not None:
+                listed = value if isinstance(value, list) else [] if value is None else [value]
+                made.append({"item": item, "contributor": user, "tags": [str(tag) for tag in listed]})
+    return _framed(made)
+
+
+def _framed(made: list[dict[str, Any]]) -> pl.DataFrame:
+    if not made:
+        raise InputError("no finished answer was found in this file")
+    return pl.DataFrame(
+        made, schema={"item": pl.String, "contributor": pl.String, "tags": pl.List(pl.String)}
+    )

@@ -1,0 +1,82 @@
+"""Answers that are more than one label: spans, boxes, pairs, rankings. Refused, so that nothing is lost.
+
+Where a reader of one of them exists, its line here goes.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from anml.core.errors import UnsupportedError
+from anml.intake.columns import Columns
+from anml.intake.plain import as_text
+from anml.intake.roles import squeezed
+
+# Keys by which a tool says where, beside what.
+POSITIONS = frozenset(
+    ("start", "end", "startOffset", "endOffset", "x", "y", "width", "height", "radiusX", "points", "rle",
+     "sequence", "ranges", "vertices", "rank")
+)  # fmt: skip
+# Columns that together are a place in a text or a picture.
+PLACES = (("start", "end"), ("begin", "end"), ("startoffset", "endoffset"), ("xmin", "xmax"))
+# Answers to a pair that choose neither.
+TIES = frozenset(("equal", "tie", "same", "both", "neither", "none", "draw"))
+# So many rows repeat an item of the same contributor where labels are of parts of it.
+REPEATED = 0.05
+
+
+def refuse_places(value: Any, where: str = "") -> None:
+    """Refuse an answer that says where as well as what: its positions would be dropped."""
+    parts = value if isinstance(value, list) else [value]
+    found = sorted({key for part in parts if isinstance(part, Mapping) for key in POSITIONS & part.keys()})
+    if found:
+        raise UnsupportedError(
+            f"answers{where} have positions or ranks ({', '.join(found)}), which one label for each item "
+            "cannot hold; name a question without them as the label"
+        )
+
+
+def refuse_parts(frame: pl.DataFrame, columns: Columns) -> None:
+    """Refuse a table of spans, boxes or pairs: its rows are no labels of whole items."""
+    by_name = {squeezed(name): name for name in columns.features}
+    for pair in PLACES:
+        if set(pair) <= by_name.keys() and _repeats(frame, columns):
+            first, last = (by_name[name] for name in pair)
+            raise UnsupportedError(
+                f"columns {first!r} and {last!r} look like places of spans or boxes, of which contributors "
+                "have several in an item; leave both out (--ignore) to audit the labels without them"
+            )
+    texts = as_text(frame[columns.label]).drop_nulls()
+    sides = [name for name in columns.features if squeezed(name) in set(map(squeezed, texts.unique()))]
+    named = {squeezed(name) for name in sides}
+    rest = {squeezed(text) for text in texts.unique()} - named
+    if len(sides) < 2 or rest - TIES:
+        sides = _chosen_from(frame, columns, texts)
+    if len(sides) >= 2:
+        raise UnsupportedError(
+            f"column {columns.label!r} says which of {sides[0]!r} and {sides[1]!r} was chosen, and pairs are "
+            "not read as labels; leave both out (--ignore) and name the pair as item to audit two classes"
+        )
+
+
+def _repeats(frame: pl.DataFrame, columns: Columns) -> bool:
+    if columns.item is None:
+        return False
+    keys = [name for name in (columns.item, columns.contributor) if name is not None]
+    return frame.height - frame.select(keys).n_unique() > REPEATED * frame.height
+
+
+def _chosen_from(frame: pl.DataFrame, columns: Columns, texts: pl.Series) -> list[str]:
+    """Two columns of names of which the label always is one."""
+    names = set(texts.unique()) - TIES
+    written = [name for name in columns.features if frame.schema[name] == pl.String]
+    likely = [name for name in written if names & set(frame[name].drop_nulls().unique())]
+    rows = frame.filter(~pl.col(columns.label).cast(pl.String).is_in(list(TIES)))
+    label = pl.col(columns.label).cast(pl.String)
+    for at, one in enumerate(likely):
+        for two in likely[at + 1 :]:
+            told = rows.select(((label == pl.col(one)) != (label == pl.col(two))).fill_null(False).all())
+            if rows.height and told.item():
+                return [one, two]
+    return []

@@ -1,0 +1,164 @@
+"""Rows of relabelling, replayed on labels of real crowds: one per set, order, and trial.
+
+An answer is the truth: all labels are there, and the right one of an item is told on being asked, until 99%
+of the items are right. Or an answer is one more label of the crowd: every item begins with one of its labels,
+and another of them is shown on being asked. The label of an item is that of `anml` in every order, so that
+only orders are compared.
+"""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from anml.core.checks import Array, Bools, Floats, Ints
+from anml.core.people.consensus import equal_voices, join_posteriors
+from anml.core.profile import PROFILES
+from anml.core.queue import order
+from anml.core.signals.reputation import ColdStart
+from anml.core.signals.temporal import Decay
+from anml.core.weigh import RECIPES
+from anml.gradients.threads import threads
+from anml.lab.cases import stream
+from anml.lab.cells import wanted
+from anml.lab.contributed import replayed
+from anml.lab.peers import learner, needed
+from anml.lab.spec import Experiment
+
+# Answers between two audits, and in all where they are labels, as shares of the items; and the goal.
+BATCH, MOST, GOAL = 0.1, 1.5, 0.99
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """Labels as codes, one row each: features, who, of which item; and the right label of each item."""
+
+    x: Floats
+    label: Ints
+    who: Ints
+    item: Ints
+    right: Ints
+    classes: int
+
+    def some(self, rows: Array) -> "Crowd":
+        """The same of some of the labels."""
+        return replace(self, x=self.x[rows], label=self.label[rows], who=self.who[rows], item=self.item[rows])
+
+
+def run_block(
+    experiment: Experiment, trials: Iterable[int], dataset: str, device: str = "cpu", *,
+    cells: Collection[str] | None = None,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Rows of some trials in one replay, or some `cells` of them."""
+    rows = []
+    for trial in trials:
+        for key, (setting, ways) in wanted(experiment, dataset, cells).items():
+            name, answer = setting.dataset.split("-")
+            crowd = load(name)
+            for way in ways:
+                rng = stream(experiment.seed, trial, "relabel", setting.dataset)
+                with threads(1):
+                    found = (with_truth if answer == "truth" else with_labels)(crowd, way, rng)
+                rows.append({"trial": trial, **dict(key), "method": way, **found})
+    return rows
+
+
+def load(name: str) -> Crowd:
+    """Labels of a crowd of whose items the right label is known."""
+    table, x = replayed(name)
+    names = np.unique(np.concatenate([table["label"].to_numpy(), table["truth"].to_numpy()]))
+    label, truth = (np.searchsorted(names, table[column].to_numpy()) for column in ("label", "truth"))
+    _, first, item = np.unique(table["item"].to_numpy(), return_index=True, return_inverse=True)
+    who = np.unique(table["contributor"].to_numpy(), return_inverse=True)[1]
+    return Crowd(x, label, who, item, truth[first], len(names))
+
+
+def with_truth(crowd: Crowd, way: str, rng: np.random.Generator) -> dict[str, float]:
+    """Answers until half of the wrong labels are mended, and until 99% of the items are right."""
+    items = len(crowd.right)
+    told, chance = np.full(items, -1), rng.permutation(items)
+    reached: dict[str, float] = {}
+    goals = {"half": 0.0, "answers": GOAL}
+    while len(reached) < len(goals):
+        posterior = believed(crowd, told, int(rng.integers(2**31)))
+        now = np.where(told >= 0, told, posterior.argmax(axis=1))
+        goals["half"] = goals["half"] or (1 + float((now == crowd.right).mean())) / 2
+        batch = ranked(crowd, posterior, told < 0, way, chance)[: max(int(BATCH * items), 1)]
+        for at in [-1, *batch]:
+            if at >= 0:
+                now[at] = told[at] = crowd.right[at]
+            for name, goal in goals.items():
+                if (now == crowd.right).mean() >= goal:
+                    reached.setdefault(name, 100 * float((told >= 0).mean()))
+    return {**reached, "area": np.nan, "end": np.nan}
+
+
+def with_labels(crowd: Crowd, way: str, rng: np.random.Generator) -> dict[str, float]:
+    """Mean accuracy of the items' labels over the rounds, from one label each on."""
+    items = len(crowd.right)
+    # The labels of each item in an order that all ways share: the first is there, the others are withheld.
+    mixed = rng.permutation(len(crowd.item))
+    mixed = mixed[np.argsort(crowd.item[mixed], kind="stable")]
+    start = np.searchsorted(crowd.item[mixed], np.arange(items))
+    size = np.bincount(crowd.item, minlength=items)
+    shown, right, chance = np.ones(items, dtype=np.int64), [], rng.permutation(items)
+    seed, batch = int(rng.integers(2**31)), max(int(BATCH * items), 1)
+    for _ in range(int(MOST / BATCH) + 1):
+        rows = np.concatenate([mixed[at : at + n] for at, n in zip(start, shown, strict=True)])
+        seen = crowd.some(rows)
+        posterior = believed(seen, np.full(items, -1), seed)
+        right.append(float((posterior.argmax(axis=1) == crowd.right).mean()))
+        asked = ranked(seen, posterior, shown < size, way, chance)[:batch]
+        shown[asked] += 1
+        chance = rng.permutation(items)
+    return {"answers": np.nan, "half": np.nan, "area": 100 * float(np.mean(right)), "end": 100 * right[-1]}
+
+
+def believed(crowd: Crowd, told: Ints, seed: int) -> Floats:
+    """Posterior of the label of each item, by an audit of the labels with what was told as known."""
+    from anml.assess.assess import Known, Policy, assess
+
+    policy = Policy(RECIPES["evidence"], PROFILES["default"], Decay(0.0), ColdStart(), seed % 2**31)
+    known = Known(contributor=crowd.who, item=crowd.item, truth=told[crowd.item])
+    belief = assess(crowd.x, crowd.label, "classification", crowd.classes, known, policy).belief
+    if belief.evenly:
+        return equal_voices(crowd.label, crowd.item, crowd.classes, float(belief.p_correct.mean()))
+    return join_posteriors(belief.truth, crowd.item)
+
+
+def ranked(crowd: Crowd, posterior: Floats, open_items: Bools, way: str, chance: Ints) -> Ints:
+    """Items that may be asked about, in the order of a way."""
+    if way == "random":
+        return chance[open_items[chance]]
+    if way == "activelab":
+        score = activelab(crowd)
+        first = chance[np.argsort(score[chance], kind="stable")]
+        return first[open_items[first]]
+    # The label that stands for an item is one that its posterior speaks against most.
+    mine = posterior[crowd.item, crowd.label]
+    least = np.lexsort((mine, crowd.item))
+    person = crowd.who[least[np.searchsorted(crowd.item[least], np.arange(len(posterior)))]]
+    first = order(1 - posterior.max(axis=1), person)
+    return first[open_items[first]]
+
+
+def activelab(crowd: Crowd) -> Floats:
+    """Scores by cleanlab; its model is the common learner, or how frequent classes are without features."""
+    from sklearn.model_selection import cross_val_predict
+
+    scores = needed("cleanlab.multiannotator", "cleanlab").get_active_learning_scores
+    items = len(crowd.right)
+    votes = np.zeros((items, crowd.classes))
+    np.add.at(votes, (crowd.item, crowd.label), 1.0)
+    people = np.unique(crowd.who, return_inverse=True)[1]
+    given = np.full((items, int(people.max()) + 1), np.nan)
+    given[crowd.item, people] = crowd.label
+    probs = np.tile((votes.sum(axis=0) + 1) / (votes.sum() + crowd.classes), (items, 1))
+    if crowd.x.shape[1]:
+        first = np.unique(crowd.item, return_index=True)[1]
+        decided = votes.argmax(axis=1)
+        said = cross_val_predict(learner(), crowd.x[first], decided, cv=3, method="predict_proba")
+        probs[:, np.unique(decided)] = said
+        probs = (probs + 1e-6) / (probs + 1e-6).sum(axis=1, keepdims=True)
+    return np.asarray(scores(given, probs)[0])

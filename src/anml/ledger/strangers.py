@@ -1,0 +1,81 @@
+"""What lies in a database beside a ledger's own tables and could answer in their place."""
+
+from collections.abc import Iterator
+
+import sqlalchemy as sa
+
+from anml.ledger.schema import guard_names, metadata
+
+
+def strangers(connection: sa.Connection) -> Iterator[str]:
+    """What stands beside, or in the place of, a ledger's tables, and could answer for them."""
+    yield from (_strange_sqlite if connection.dialect.name == "sqlite" else _strange_postgres)(connection)
+
+
+def _strange_sqlite(connection: sa.Connection) -> Iterator[str]:
+    objects = connection.exec_driver_sql("SELECT type, name, tbl_name, sql FROM sqlite_master").all()
+    found = {name: (kind, sql or "") for kind, name, _, sql in objects if kind in ("table", "view")}
+    guards = guard_names("sqlite")
+    for table in metadata.sorted_tables:
+        kind, sql = found.get(table.name, ("nothing", ""))
+        if kind != "table" or not sql.upper().startswith("CREATE TABLE"):
+            yield f"{table.name} is no plain table but {kind if kind != 'table' else 'a virtual one'}"
+            continue
+        said = connection.exec_driver_sql(f"PRAGMA table_xinfo({table.name})").all()
+        if [row[1] for row in said] != [column.name for column in table.columns] or any(
+            row[6] for row in said
+        ):
+            yield f"the table {table.name} has other columns than a ledger's"
+        known = {index.name: [column.name for column in index.columns] for index in table.indexes}
+        for _, name, _, origin, partial in connection.exec_driver_sql(
+            f"PRAGMA index_list({table.name})"
+        ).all():
+            columns = [row[2] for row in connection.exec_driver_sql(f'PRAGMA index_info("{name}")').all()]
+            if origin == "c" and (known.get(name) != columns or partial):
+                yield f"the index {name} on {table.name} is none of the ledger's"
+    for kind, name, table, sql in objects:
+        if kind == "trigger" and " ".join((sql or "").split()) != guards.get(name):
+            yield f"the trigger {name} on {table} is none of the ledger's"
+    said = connection.exec_driver_sql("PRAGMA integrity_check(3)").scalars().all()
+    if list(said) != ["ok"]:
+        yield f"SQLite's own integrity check fails: {said[0]}"
+
+
+# Everything that could change what a query of these tables answers: what kind of thing, and its name.
+_BESIDE = """
+SELECT t.name, 'relation of kind ' || c.relkind::text, c.relname::text FROM own t
+  JOIN pg_catalog.pg_class c ON c.oid = t.oid WHERE c.relkind <> 'r' OR c.relpersistence <> 'p'
+UNION ALL SELECT t.name, 'row security', c.relname::text FROM own t
+  JOIN pg_catalog.pg_class c ON c.oid = t.oid WHERE c.relrowsecurity OR c.relforcerowsecurity
+UNION ALL SELECT t.name, 'schema', n.nspname::text FROM own t JOIN pg_catalog.pg_class c ON c.oid = t.oid
+  JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname <> pg_catalog.current_schema()
+UNION ALL SELECT t.name, 'rule', r.rulename::text FROM own t
+  JOIN pg_catalog.pg_rewrite r ON r.ev_class = t.oid
+UNION ALL SELECT t.name, 'policy', p.polname::text FROM own t
+  JOIN pg_catalog.pg_policy p ON p.polrelid = t.oid
+UNION ALL SELECT t.name, 'table inherited from or by', i.inhrelid::text FROM own t
+  JOIN pg_catalog.pg_inherits i ON t.oid IN (i.inhparent, i.inhrelid)
+UNION ALL SELECT t.name, 'computed column', a.attname::text FROM own t
+  JOIN pg_catalog.pg_attribute a ON a.attrelid = t.oid WHERE a.attgenerated <> ''
+UNION ALL SELECT t.name, 'trigger', g.tgname::text FROM own t
+  JOIN pg_catalog.pg_trigger g ON g.tgrelid = t.oid JOIN pg_catalog.pg_proc f ON f.oid = g.tgfoid
+  WHERE NOT g.tgisinternal AND NOT (g.tgname = t.name || '_append_only' AND f.proname = 'anml_append_only'
+    AND f.pronamespace = (SELECT relnamespace FROM pg_catalog.pg_class WHERE oid = t.oid))
+UNION ALL SELECT t.name, 'index', c.relname::text FROM own t JOIN pg_catalog.pg_index x ON x.indrelid = t.oid
+  JOIN pg_catalog.pg_class c ON c.oid = x.indexrelid
+  WHERE x.indpred IS NOT NULL OR x.indexprs IS NOT NULL OR c.relname <> ALL (CAST(:indexes AS text[]))
+"""
+
+
+def _strange_postgres(connection: sa.Connection) -> Iterator[str]:
+    tables = metadata.sorted_tables
+    indexes = [f"{table.name}_pkey" for table in tables] + ["event_key_key"]
+    indexes += [str(index.name) for table in tables for index in table.indexes]
+    own = (
+        "WITH own AS (SELECT name, pg_catalog.to_regclass(name)::oid AS oid "
+        "FROM pg_catalog.unnest(CAST(:names AS text[])) AS name) "
+    )
+    values = {"names": [table.name for table in tables], "indexes": indexes}
+    query = sa.text((own + _BESIDE).replace("::", "\\:\\:"))
+    for table, what, name in connection.execute(query, values).all():
+        yield f"the {what} {name} of {table} is none of the ledger's"

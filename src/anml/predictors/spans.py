@@ -1,0 +1,71 @@
+"""What a linear model of words and their surroundings says of spans that it did not see."""
+
+import re
+
+import numpy as np
+from sklearn.feature_extraction import DictVectorizer
+from sklearn.linear_model import LogisticRegression
+
+from anml.core.checks import Floats, Ints
+
+FOLDS = 5
+# Letters looked at on either side, words of them that count, and the least a class may weigh.
+AROUND, WORDS, LEAST = 60, 3, 0.02
+# The least that a prediction gives any class.
+FLOOR = 1e-3
+
+
+def span_predictions(texts: list[str], start: Ints, end: Ints, document: Ints, target: Floats) -> Floats:
+    """Probabilities of the classes of each span (n, classes), by a model that saw no span of its document.
+
+    `texts` are the documents' texts, one for each span; `target` is what is believed of each span so far.
+    """
+    features = DictVectorizer().fit_transform(
+        [_features(text, int(a), int(b)) for text, a, b in zip(texts, start, end, strict=True)]
+    )
+    found, classes = np.zeros(target.shape), target.shape[1]
+    for fold in range(FOLDS):
+        train, test = np.flatnonzero(document % FOLDS != fold), np.flatnonzero(document % FOLDS == fold)
+        weight = target[train].ravel()
+        used = weight > LEAST
+        label = np.tile(np.arange(classes), len(train))[used]
+        if not len(test) or len(np.unique(label)) < 2:
+            found[test] = target.mean(axis=0)
+            continue
+        model = LogisticRegression(C=1.0, max_iter=200, tol=1e-3)
+        model.fit(features[np.repeat(train, classes)[used]], label, sample_weight=weight[used])
+        found[np.ix_(test, model.classes_)] = model.predict_proba(features[test])
+    found = found + FLOOR
+    return np.asarray(found / found.sum(axis=1, keepdims=True))
+
+
+def _features(text: str, start: int, end: int) -> dict[str, int]:
+    words = text[start:end].split() or [""]
+    before, after = (
+        text[max(0, start - AROUND) : start].split()[-WORDS:][::-1],
+        text[end : end + AROUND].split(),
+    )
+    found = {
+        f"all={text[start:end].lower()}",
+        f"form={' '.join(_form(word) for word in words)}",
+        f"n={min(len(words), 5)}",
+        f"first={words[0].lower()}",
+        f"last={words[-1].lower()}",
+    }
+    for word in words:
+        found |= {f"w={word.lower()}", f"end={word[-3:].lower()}"}
+    for side, near in (("b", before), ("a", after[:WORDS])):
+        for place, word in enumerate(near):
+            found |= {f"{side}{place}={word.lower()}", f"{side}{place}f={_form(word)}"}
+    return dict.fromkeys(found, 1)
+
+
+def _form(word: str) -> str:
+    """How a word is written: capitals, small letters and digits.
+
+    Examples
+    --------
+    >>> _form("McDonald's"), _form("B2B")
+    ("AaAa'a", 'A0A')
+    """
+    return re.sub("[a-z]+", "a", re.sub("[A-Z]+", "A", re.sub("[0-9]+", "0", word)))

@@ -1,0 +1,151 @@
+"""`anml changes`: two runs beside each other, as tables and one page. Heavy imports are inside."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from anml.core.words import counted, listed
+from anml.surfaces.audit_options import Json
+from anml.surfaces.names import printable, shortened
+from anml.surfaces.run_argument import newest
+
+if TYPE_CHECKING:
+    from anml.app.changes import Changes
+
+# Rows of each table on the page and in the terminal; the files have all.
+MOST, NAME, MOST_NAMES = 50, 40, 5
+
+
+def changes(
+    before: Annotated[Path, typer.Argument(help="Folder of the earlier run.", show_default=False)],
+    after: Annotated[
+        Path, typer.Argument(help="Folder of the later run, or latest.", show_default=False, callback=newest)
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for people.csv, rows.csv and changes.html.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Compare two runs: who changed, which rows moved, what was mended."""
+    from anml.app.changes import changes as compare
+    from anml.app.output import as_json, check_folder, write_frame
+
+    if out is not None:
+        check_folder(out, "changes.html")
+    found = compare(before, after)
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        write_frame(found.people, out / "people.csv")
+        write_frame(found.rows, out / "rows.csv")
+        (out / "changes.html").write_text(render_changes(found, before, after), encoding="utf-8")
+    if json:
+        figures = {name: list(pair) for name, pair in found.figures.items()}
+        print(as_json({"figures": figures, "shared": found.shared, "mended": found.mended,
+                       "people": found.people.to_dicts(), "moved": found.rows.height,
+                       "out": out and str(out)}))  # fmt: skip
+        return
+    for sentence in sentences(found):
+        print(printable(sentence))
+    from anml.surfaces.relabel_cli import print_columns
+
+    print_columns([("", "before", "after"), *figures_shown(found)])
+    if out is not None:
+        print(f"Report: {out / 'changes.html'}")
+
+
+def sentences(found: "Changes") -> list[str]:
+    """Who changed, which rows moved and what was mended, in sentences."""
+    import polars as pl
+
+    said = []
+    changed = found.people.filter(pl.col("changed").fill_null(False))
+    for verb, some in (
+        ("worse", changed.filter(pl.col("difference") < 0)),
+        ("better", changed.filter(pl.col("difference") > 0)),
+    ):
+        if some.height:
+            names = [
+                f"{shortened(name, NAME)} ({was:.2f} → {now:.2f})"
+                for name, was, now in some.select(
+                    "contributor", "quality_before", "quality_after"
+                ).iter_rows()
+            ]
+            does = "does" if len(names) == 1 else "do"
+            said.append(f"{listed(names, MOST_NAMES)} {does} {verb} than before, beyond chance.")
+    if not changed.height:
+        said.append("Nobody changed beyond chance.")
+    new = found.people.filter(pl.col("quality_before").is_null()).height
+    gone = found.people.filter(pl.col("quality_after").is_null()).height
+    if new or gone:
+        said.append(f"{counted(new, 'contributor is', 'contributors are')} new, {gone:,} gave no label now.")
+    if not found.shared:
+        return [*said, "The runs have no row in common, so that rows cannot be compared."]
+    other = found.rows.height - found.mended
+    of = f"of {found.shared:,} labels that both runs have"
+    return [
+        *said,
+        f"{counted(found.mended, 'label')} {of} {'was' if found.mended == 1 else 'were'} mended, and "
+        f"{other:,} more {'looks' if other == 1 else 'look'} otherwise now.",
+    ]
+
+
+def figures_shown(found: "Changes") -> list[tuple[str, str, str]]:
+    """Figures before and after, as text."""
+
+    def shown(name: str, value: float) -> str:
+        return f"{value:.1%}" if name == "labels that look wrong" else f"{value:,.0f}"
+
+    return [(name, shown(name, was), shown(name, now)) for name, (was, now) in found.figures.items()]
+
+
+def render_changes(found: "Changes", before: Path, after: Path) -> str:
+    """One page with everything in it, that asks the network for nothing."""
+    from anml.surfaces.report import environment
+
+    return (
+        environment()
+        .get_template("changes.html.j2")
+        .render(
+            before=before.name,
+            after=after.name,
+            said=sentences(found),
+            figures=figures_shown(found),
+            people=[_person(row) for row in found.people.head(MOST).iter_rows(named=True)],
+            more_people=max(found.people.height - MOST, 0),
+            rows=[_row(row) for row in found.rows.head(MOST).iter_rows(named=True)],
+            more_rows=max(found.rows.height - MOST, 0),
+        )
+        + "\n"
+    )
+
+
+def _person(row: dict[str, Any]) -> dict[str, str]:
+    def of(name: str, form: str) -> str:
+        return "–" if row[name] is None else format(row[name], form)
+
+    interval = "" if row["low"] is None else f"{row['low']:+.2f} to {row['high']:+.2f}".replace("-", "−")
+    return {
+        "contributor": shortened(row["contributor"], NAME),
+        "rows": f"{of('rows_before', ',')} → {of('rows_after', ',')}",
+        "quality": f"{of('quality_before', '.2f')} → {of('quality_after', '.2f')}",
+        "difference": of("difference", "+.2f").replace("-", "−"),
+        "interval": interval,
+        "verdict": _both(row["verdict_before"], row["verdict_after"]),
+        "changed": "changed" if row["changed"] else "",
+    }
+
+
+def _both(was: str | None, now: str | None) -> str:
+    return str(now) if was == now else f"{was or '–'} → {now or '–'}"
+
+
+def _row(row: dict[str, Any]) -> dict[str, str]:
+    return {
+        "row": f"{row['row']}" if row["item"] is None else shortened(row["item"], NAME),
+        "contributor": shortened(row["contributor"], NAME),
+        "label": _both(row["label"], row.get("label_after", row["label"])),
+        "p": f"{row['p_correct']:.2f} → {row['p_correct_after']:.2f}",
+        "now": row["answer_after"] or row["suggested_after"] or "–",
+        "moved": row["moved"],
+    }

@@ -1,0 +1,65 @@
+"""A draft as whoever approves it reads it: every line, and what is unusual about it."""
+
+from typing import Any
+
+from anml.surfaces.ledger_common import columns
+
+
+def marks(line: dict[str, Any]) -> str:
+    """What is to be known of a contributor's line: new, or that nothing can be told."""
+    from anml.core.people.verdicts import UNSURE
+
+    unsure = UNSURE in line.get("verdicts", {})
+    return ", ".join([*(["new"] if line["newcomer"] else []), *([UNSURE] if unsure else [])])
+
+
+def doubt(manifest: dict[str, Any]) -> list[str]:
+    """What was accepted, where the run is doubtful."""
+    if "doubtful" not in manifest:
+        return []
+    said = manifest["doubtful"]
+    return [f"The run is doubtful: {said['because']}.", f"Accepted by {said['by']}: {said['accepted']}"]
+
+
+def draft_shown(content: dict[str, Any]) -> list[str]:
+    """All that an approval signs: who gets what, and what is unusual about it."""
+    from anml.core.money import show_amount, show_money
+    from anml.core.settle import UNIT
+
+    currency, before = content["currency"], content["before"]
+    how = (
+        f"at {show_amount(content['rate'])} a label"
+        if content["rate"]
+        else f"by {content['rules']['weight']}"
+    )
+    lines = [
+        f"{content['settlement']}: {show_money(content['pool'], currency)} {currency} {how}, drafted by "
+        f"{content['drafted_by']}{' for ' + content['project'] if content['project'] else ''}.",
+        f"Run {content['run'][:16]}, manifest {content['manifest'][:16]}; rules: "
+        + ", ".join(f"{name} {value}" for name, value in sorted(content["rules"].items())),
+    ]
+    if content["supersedes"]:
+        lines.append(f"It replaces settlement {content['supersedes']}, which is reversed.")
+    lines += doubt(content) if content["doubtful"] else []
+    rows = [
+        (line["name"] or line["contributor"], line["rows"], line["kept"], f"{line['share'] / UNIT:.4%}",
+         f"{line['multiplier'] / UNIT:g}", show_money(line["amount"], currency),
+         "" if line["before"] is None else show_money(line["amount"] - line["before"], currency),
+         _unusual(line))
+        for line in content["lines"]
+    ]  # fmt: skip
+    against = f"against {before[:9]}" if before else ""
+    lines += columns(("contributor", "rows", "kept", "share", "times", currency, against, ""), rows)
+    return lines + [f"{name} got {show_money(amount, currency)} and is not in it." for name, amount in
+                    content["gone"].items()]  # fmt: skip
+
+
+# From here on a line is far from what its labels alone would be paid.
+_FAR = 1.25
+
+
+def _unusual(line: dict[str, Any]) -> str:
+    by_labels = line["by_labels"]
+    more = ["more than by labels"] * (line["amount"] > by_labels * _FAR + 1)
+    less = ["less than by labels"] * (line["amount"] * _FAR + 1 < by_labels)
+    return ", ".join(filter(None, [marks(line), *more, *less]))

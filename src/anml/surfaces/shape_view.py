@@ -1,0 +1,186 @@
+"""What the report shows of judgements that are no classes: rankings of candidates, documents with marks."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import polars as pl
+
+from anml.app.result import Audited, Shaped
+from anml.surfaces.names import shortened
+from anml.surfaces.tables import chance
+
+MOST_ROWS, NAME = 60, 80
+# Documents shown, people in each, and letters on either side of the place that is least sure.
+MOST_DOCUMENTS, MOST_PEOPLE, AROUND = 8, 12, 160
+
+
+class Section(NamedTuple):
+    """A part of the page: its title, sentences, and a table with how many more rows there are."""
+
+    title: str
+    said: list[str]
+    head: list[str]
+    rows: list[list[str]]
+    hidden: int
+    foot: str = ""
+    documents: tuple["Document", ...] = ()
+
+
+class Line(NamedTuple):
+    """A text in parts, each with the type it is marked as, or none; and by whom."""
+
+    who: str
+    parts: list[tuple[str, str]]
+
+
+class Document(NamedTuple):
+    """A document, or a piece of it, as all who saw it marked it; the consensus first."""
+
+    name: str
+    lines: list[Line]
+
+
+def shape_section(result: Audited) -> Section | None:
+    """The section on the shape of the judgements; None where they are classes or numbers."""
+    return None if result.shape is None else VIEWS[result.shape.kind](result.shape)
+
+
+def _ranking(shape: Shaped) -> Section:
+    frame = shape.tables["ranking"]
+    grouped = frame["group"].n_unique() > 1
+    head = [
+        *(["group"] if grouped else []),
+        "place",
+        "candidate",
+        "score",
+        "95% interval",
+        "comparisons",
+        "ahead of the next",
+    ]
+    rows = [
+        [
+            *([shortened(row["group"], NAME)] if grouped else []),
+            f"{row['place']}",
+            shortened(row["candidate"], NAME),
+            f"{row['score']:+.2f}".replace("-", "−"),
+            f"{row['low']:+.2f} to {row['high']:+.2f}".replace("-", "−"),
+            f"{row['comparisons']:,}",
+            "" if row["ahead"] is None else _decided(row["ahead"]),
+        ]
+        for row in frame.head(MOST_ROWS).iter_rows(named=True)
+    ]
+    foot = (
+        "Scores are on the scale of log-odds: a careful judge prefers one that is ahead by 1 nearly three "
+        "times as often as not. Intervals that overlap much do not rank; ranking.csv has all."
+    )
+    return Section("Ranking", shape.said, head, rows, frame.height - len(rows), foot)
+
+
+def _decided(p: float) -> str:
+    return chance(p) if p >= 0.95 else f"{chance(p)}, not decided"
+
+
+def _places(shape: Shaped) -> Section:
+    frame = shape.tables[shape.kind]
+    numbers = [name for name in ("start", "end", "x", "y", "width", "height") if name in frame.columns]
+    head = ["document", *numbers, "type", "p", "marked by"]
+    seen = dict(shape.frames["seen"].group_by("document").len().iter_rows())
+    least = frame.sort("p", "document", maintain_order=True).head(MOST_ROWS)
+    rows = [
+        [
+            shortened(row["document"], NAME),
+            *(f"{row[name]:g}" for name in numbers),
+            shortened(row["type"], NAME),
+            chance(row["p"]),
+            f"{row['marked']} of {seen[row['document']]}",
+        ]
+        for row in least.iter_rows(named=True)
+    ]
+    foot = f"The least sure first; {shape.kind}.csv has all. p: probability that there is one."
+    title = shape.kind.capitalize()
+    return Section(title, shape.said, head, rows, frame.height - len(rows), foot, tuple(_documents(shape)))
+
+
+def _documents(shape: Shaped) -> list[Document]:
+    """The documents with the least sure places, each around its least sure one."""
+    if "texts" not in shape.frames:
+        return []
+    consensus, texts = shape.tables[shape.kind], dict(shape.frames["texts"].iter_rows())
+    unsure = consensus.sort("p", "document", maintain_order=True).unique(
+        "document", keep="first", maintain_order=True
+    )
+    found = []
+    for row in unsure.head(MOST_DOCUMENTS).iter_rows(named=True):
+        text = texts.get(row["document"])
+        if text is None:
+            continue
+        low = max(0, min(row["start"] - AROUND, len(text) - 2 * AROUND))
+        high = min(len(text), low + 2 * AROUND)
+        here = pl.col("document") == row["document"]
+        people = shape.frames["seen"].filter(here)["contributor"].head(MOST_PEOPLE).to_list()
+        marks = shape.frames["marks"].filter(here)
+        lines = [Line("consensus", parts(text, consensus.filter(here), low, high))]
+        for who in people:
+            own = parts(text, marks.filter(pl.col("contributor") == who), low, high)
+            lines.append(Line(shortened(who, 24), own))
+        found.append(Document(shortened(row["document"], NAME), lines))
+    return found
+
+
+def parts(text: str, spans: pl.DataFrame, low: int, high: int) -> list[tuple[str, str]]:
+    """A piece of a text in parts; of marks that overlap the first that begins is shown.
+
+    Examples
+    --------
+    >>> spans = pl.DataFrame({"start": [4], "end": [7], "type": ["PER"]})
+    >>> parts("the cat sat", spans, 0, 11)
+    [('the ', ''), ('cat', 'PER'), (' sat', '')]
+    """
+    found, at = [], low
+    for start, end, kind in spans.sort("start", "end").select("start", "end", "type").iter_rows():
+        if start < at or start >= high:
+            continue
+        found += [(text[at:start], "")] if start > at else []
+        found.append((text[start : min(end, high)], kind))
+        at = min(end, high)
+    return [*found, (text[at:high], "")] if at < high else found
+
+
+def _listed(name: str, title: str, head: dict[str, str], foot: str) -> Callable[[Shaped], Section]:
+    """A view of a table as it is, the least sure first."""
+
+    def view(shape: Shaped) -> Section:
+        frame = shape.tables[name]
+        first = (
+            frame.sort("least_sure", nulls_last=True, maintain_order=True) if "least_sure" in head else frame
+        )
+        rows = [
+            [_cell(row[column]) for column in head] for row in first.head(MOST_ROWS).iter_rows(named=True)
+        ]
+        return Section(title, shape.said, [*head.values()], rows, frame.height - len(rows), foot)
+
+    return view
+
+
+def _cell(value: object) -> str:
+    return (
+        "" if value is None else f"{value:.2f}" if isinstance(value, float) else shortened(str(value), NAME)
+    )
+
+
+_TAGS = {"item": "item", "tags": "tags", "least_sure": "least sure", "seen": "seen by"}
+_GRADES = {
+    "item": "item",
+    "grade": "grade",
+    "low": "from",
+    "high": "to",
+    "mean": "mean step",
+    "labels": "grades",
+}
+VIEWS: dict[str, Callable[[Shaped], Section]] = {
+    "preference": _ranking,
+    "spans": _places,
+    "boxes": _places,
+    "tags": _listed("tags", "Tags", _TAGS, "Least sure: probability of the tag, or of its absence, that is."),
+    "ordinal": _listed("grades", "Grades", _GRADES, "From and to hold nine tenths of the probability."),
+}

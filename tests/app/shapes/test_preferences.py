@@ -1,0 +1,103 @@
+"""An audit of preferences, from a file to tables; the ranking says what is decided."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import anml
+from anml.core.errors import InputError, UnsupportedError
+
+
+def comparisons(seed=0, people=12, rows=50, groups=1):
+    rng = np.random.default_rng(seed)
+    n, names = people * rows, np.array([f"answer {k}" for k in range(8)])
+    scores = np.linspace(-3, 3, 8)
+    who = np.repeat(np.arange(people), rows)
+    first = rng.integers(8, size=n)
+    second = (first + rng.integers(1, 8, n)) % 8
+    p = 1 / (1 + np.exp(scores[second] - scores[first]))
+    choice = np.where(rng.random(n) < p, "first", "second").astype(object)
+    choice[rng.random(n) < 0.1] = "equal"
+    choice[who == 0] = "first"
+    topic = [f"t{k}" for k in rng.integers(groups, size=n)]
+    judge = [f"j{k:02}" for k in who]
+    shown = {"first": names[first], "second": names[second], "choice": choice.astype(str)}
+    return pl.DataFrame({**shown, "judge": judge, "topic": topic})
+
+
+@pytest.fixture(scope="module")
+def found():
+    return anml.audit(comparisons(), task="preference", contributor="judge")
+
+
+def test_the_ranking_is_in_order_with_intervals(found):
+    ranking = found.result.shape.tables["ranking"]
+    assert ranking["candidate"][0] == "answer 7"
+    assert ranking["candidate"][-1] == "answer 0"
+    assert ranking["place"].to_list() == [*range(1, 9)]
+    assert (ranking["low"] < ranking["score"]).all()
+    assert ranking["ahead"][:-1].is_between(0.4, 1.0).all()
+    assert ranking["ahead"][-1] is None
+    assert ranking["comparisons"].sum() == 2 * 600
+
+
+def test_people_have_reliability_and_habits(found):
+    people = {row["contributor"]: row for row in found.contributors.to_dicts()}
+    assert people["j00"]["verdict"] == "answers without looking"
+    assert people["j00"]["reliability"] < 0.2
+    assert people["j00"]["first_between_equals"] > 0.9
+    assert "between equals takes the first" in people["j00"]["habits"]
+    assert min(people[f"j{k:02}"]["reliability"] for k in range(1, 12)) > 0.4
+    assert people["j00"]["ties"] == 0.0
+
+
+def test_every_comparison_has_a_probability_and_a_weight(found):
+    samples = found.samples
+    assert samples.height == 600
+    assert samples["confidence"].is_between(0, 1).all()
+    assert samples["p_correct"].is_between(0, 1).all()
+    guess = samples.filter(pl.col("contributor") == "j00")
+    assert guess["weight"].mean() < 0.5 * samples["weight"].mean()
+    assert found.items.height > 0
+
+
+def test_it_says_what_is_decided_and_is_written(found, tmp_path):
+    assert "8 candidates are ranked" in found.result.shape.said[0]
+    files = found.save(tmp_path / "run")
+    assert "ranking.csv" in files
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "Ranking" in page
+    assert "answer 7" in page
+    assert "600 comparisons by 12 contributors" in page
+
+
+def test_groups_are_ranked_apart():
+    found = anml.audit(comparisons(groups=3), task="preference", contributor="judge", group="topic")
+    ranking = found.result.shape.tables["ranking"]
+    assert ranking["group"].unique().sort().to_list() == ["t0", "t1", "t2"]
+    assert ranking.filter(pl.col("place") == 1).height == 3
+    assert "Of 3 separate rankings" in found.result.shape.said[1]
+
+
+def test_a_file_is_read_again_for_relabelling(tmp_path):
+    path = tmp_path / "pairs.csv"
+    comparisons(people=6, rows=30).write_csv(path)
+    found = anml.audit(path, task="preference", contributor="judge")
+    found.save(tmp_path / "run")
+    rows = anml.relabel(tmp_path / "run", tmp_path / "look.csv", top=5)
+    assert rows.height == 5
+    assert pl.read_csv(tmp_path / "look.csv")["first"].str.starts_with("answer").all()
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"value": True}, UnsupportedError, "value is not for judgements of the kind preference"),
+        ({"known": "judge"}, UnsupportedError, "known is not for judgements"),
+        ({"engine": "local", "out": "x"}, UnsupportedError, "an engine judges classes and numbers"),
+        ({"choice": "nowhere"}, InputError, "no column 'nowhere' for choice"),
+    ],
+)
+def test_what_it_cannot_do_is_refused(options, error, message):
+    with pytest.raises(error, match=message):
+        anml.audit(comparisons(rows=5), task="preference", contributor="judge", **options)

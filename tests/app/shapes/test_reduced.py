@@ -1,0 +1,97 @@
+"""Audits of tags and of grades, from a table to what is written."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import anml
+from anml.app.relabel_apply import apply_answers
+from anml.core.errors import UnsupportedError
+
+
+def tagged(seed=0, items=80):
+    rng = np.random.default_rng(seed)
+    names = np.array(["war", "art", "sport", "trade"])
+    truth = rng.random((items, 4)) < 0.35
+    rows = []
+    for who in range(6):
+        for item in range(items):
+            noise = rng.random(4) < (0.5 if who == 5 else 0.06)
+            rows.append((f"i{item}", f"w{who}", ";".join(names[truth[item] ^ noise])))
+    return pl.DataFrame(rows, schema=["item", "annotator", "tags"], orient="row"), truth, names
+
+
+@pytest.fixture(scope="module")
+def tags():
+    frame, truth, names = tagged()
+    return anml.audit(frame, label="tags"), truth, names
+
+
+def test_sets_are_recognised_and_one_set_is_made_of_all(tags):
+    found, truth, names = tags
+    assert found.result.shape.kind == "tags"
+    table = found.result.shape.tables["tags"]
+    sets = dict(table.select("item", "tags").iter_rows())
+    right = [set(sets[f"i{k}"].split(";")) - {""} == set(names[truth[k]]) for k in range(len(truth))]
+    assert np.mean(right) > 0.85
+
+
+def test_people_are_judged_by_tag(tags):
+    found, _, _ = tags
+    people = found.contributors.sort("quality")
+    assert people["contributor"][0] == "w5"
+    by_tag = found.result.shape.tables["people_tags"]
+    assert by_tag.height == 24
+    worst = by_tag.group_by("contributor").agg(pl.col("right").mean()).sort("right")["contributor"][0]
+    assert worst == "w5"
+
+
+def graded(seed=0, items=120):
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(1, 6, items)
+    rows = []
+    for who, shift in (("kind", 1.2), ("harsh", -1.2), *((f"r{k}", 0.0) for k in range(6))):
+        grade = np.clip(np.round(truth + shift + rng.normal(0, 0.5, items)), 1, 5).astype(int)
+        rows += [(f"i{k}", who, int(grade[k])) for k in range(items)]
+    narrow = np.round(3 + 0.3 * (truth - 3) + rng.normal(0, 0.3, items)).astype(int)
+    rows += [(f"i{k}", "narrow", int(narrow[k])) for k in range(items)]
+    return pl.DataFrame(rows, schema=["item", "rater", "stars"], orient="row"), truth
+
+
+def test_grades_have_a_consensus_with_an_interval_and_people_lean(tmp_path):
+    frame, truth = graded()
+    found = anml.audit(frame, task="ordinal", label="stars", contributor="rater")
+    table = found.result.shape.tables["grades"]
+    known = dict(table.select("item", "grade").iter_rows())
+    assert np.mean([int(known[f"i{k}"]) == truth[k] for k in range(len(truth))]) > 0.8
+    assert (table["low"].cast(int) <= table["high"].cast(int)).all()
+    habits = dict(found.contributors.select("contributor", "habits").iter_rows())
+    assert habits["kind"].startswith("lenient")
+    assert habits["harsh"].startswith("severe")
+    assert "uses little of the scale" in habits["narrow"]
+    assert all(habits[f"r{k}"] == "" for k in range(6))
+    assert "grades.csv" in found.save(tmp_path / "run")
+    assert "Grades" in (tmp_path / "run" / "report.html").read_text()
+
+
+def test_answers_to_tags_are_counted_as_known(tmp_path):
+    path = tmp_path / "tags.csv"
+    tagged(items=40)[0].write_csv(path)
+    anml.audit(path, label="tags").save(tmp_path / "run")
+    look = tmp_path / "look.csv"
+    listed = anml.relabel(tmp_path / "run", look, top=5)
+    answers = pl.read_csv(look, schema_overrides={"new_label": pl.String})
+    answers.with_columns(new_label=pl.lit("yes")).write_csv(look)
+    applied = apply_answers(tmp_path / "run", look)
+    assert applied.looked == listed.height
+    assert applied.after.shape.kind == "tags"
+
+
+def test_answers_to_comparisons_are_refused(tmp_path):
+    names = ["first", "second", "judge", "choice"]
+    rows = [("a", "b", f"j{k % 3}", "first" if k % 4 else "second") for k in range(30)]
+    path = tmp_path / "pairs.csv"
+    pl.DataFrame(rows, schema=names, orient="row").write_csv(path)
+    anml.audit(path, task="preference", contributor="judge").save(tmp_path / "run")
+    with pytest.raises(UnsupportedError, match="come back as an export or table of their own"):
+        apply_answers(tmp_path / "run", path)

@@ -1,0 +1,148 @@
+"""An audit of spans, from marks to a consensus, to how people err, and back into the tool."""
+
+import json
+
+import polars as pl
+import pytest
+from marked_texts import marked, texts
+
+import anml
+from anml.core.people.verdicts import ACCUSED
+
+PEOPLE = {f"p{k}": {} for k in range(6)} | {
+    "misser": {"miss": 0.7},
+    "shifter": {"shift": 0.8},
+    "swapper": {"swap": 0.8},
+}
+
+
+@pytest.fixture(scope="module")
+def found():
+    frame, right = marked(PEOPLE)
+    return anml.audit(frame, task="spans", contributor="annotator"), right
+
+
+def strict_f1(consensus, right):
+    ours = set(consensus.select("document", "start", "end", "type").rows())
+    return 2 * len(ours & set(right)) / (len(ours) + len(right))
+
+
+def test_the_consensus_is_nearly_right_and_has_no_overlaps(found):
+    consensus = found[0].result.shape.tables["spans"]
+    assert strict_f1(consensus, found[1]) > 0.9
+    for document in consensus.partition_by("document"):
+        ordered = document.sort("start")
+        assert (ordered["start"][1:] >= ordered["end"][:-1]).all()
+
+
+def test_people_err_as_they_do(found):
+    people = {row["contributor"]: row for row in found[0].contributors.to_dicts()}
+    assert people["misser"]["misses"] > 0.5 > 0.3 > people["p0"]["misses"]
+    assert people["shifter"]["boundaries"] > 0.5 > 0.2 > people["p0"]["boundaries"]
+    assert people["swapper"]["wrong_types"] > 0.5 > 0.2 > people["p0"]["wrong_types"]
+    assert people["misser"]["habits"].startswith("misses ")
+    assert "have other boundaries" in people["shifter"]["habits"]
+    assert "have another type" in people["swapper"]["habits"]
+    assert people["p0"]["habits"] == ""
+
+
+def test_who_marks_nothing_or_swaps_types_is_accused_and_nobody_honest():
+    frame, _ = marked(
+        {f"p{k}": {} for k in range(7)} | {"idle": {"miss": 1.0, "invent": 0.0}, "swap": {"swap": 1.0}}
+    )
+    found = anml.audit(frame, task="spans", contributor="annotator")
+    if found.result.doubtful is None:
+        words = dict(found.contributors.select("contributor", "verdict").iter_rows())
+        accused = {name for name, word in words.items() if word in ACCUSED}
+        assert accused == {"idle", "swap"}
+
+
+def test_the_report_shows_documents_in_place(found, tmp_path):
+    files = found[0].save(tmp_path / "run")
+    assert "spans.csv" in files
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "consensus" in page
+    assert "<mark>" in page
+    assert found[0].result.shape.said[0].split()[1] == "spans"
+
+
+def test_text_that_looks_like_markup_stays_text(tmp_path):
+    frame, _ = marked({f"p{k}": {} for k in range(3)}, count=12)
+    frame = frame.with_columns(text=pl.col("text").str.replace_all("the", "<b>"))
+    page = anml.audit(frame, task="spans", contributor="annotator").report(tmp_path / "r.html").read_text()
+    assert "<b>" not in page.split("<main>")[1]
+
+
+def exported(tmp_path):
+    """The marks as Label Studio writes them."""
+    frame, _ = marked({k: PEOPLE[k] for k in ("p0", "p1", "p2", "misser")}, count=15)
+    documents = dict(texts(15)[0])
+    tasks = []
+    for number, (document, text) in enumerate(documents.items()):
+        annotations = []
+        for who, rows in frame.filter(pl.col("document") == document).group_by(
+            "annotator", maintain_order=True
+        ):
+            result = [
+                {"type": "labels", "from_name": "ner", "to_name": "text",
+                 "value": {"start": row["start"], "end": row["end"], "labels": [row["type"]]}}
+                for row in rows.drop_nulls("start").to_dicts()
+            ]  # fmt: skip
+            annotations.append(
+                {"id": 100 * number + len(annotations), "completed_by": who[0], "result": result}
+            )
+        tasks.append({"id": number, "data": {"text": text}, "annotations": annotations})
+    path = tmp_path / "export.json"
+    path.write_text(json.dumps(tasks))
+    return path
+
+
+def test_an_export_is_recognised_and_goes_back_as_pre_annotations(tmp_path):
+    path = exported(tmp_path)
+    found = anml.audit(path)
+    assert found.result.shape.kind == "spans"
+    assert any("export.json is judged as spans" in note for note in found.result.notes)
+    found.save(tmp_path / "run")
+    anml.relabel(tmp_path / "run", tmp_path / "look.json", top=20)
+    tasks = json.loads((tmp_path / "look.json").read_text())
+    (prediction,) = tasks[0]["predictions"]
+    region = prediction["result"][0]
+    assert region["from_name"] == "ner"
+    assert (
+        region["value"]["text"] == tasks[0]["data"]["text"][region["value"]["start"] : region["value"]["end"]]
+    )
+    assert set(region["value"]["labels"]) <= {"PER", "LOC"}
+    assert tasks[0]["data"]["anml_reason"]
+
+
+def test_prodigys_lines_go_back_as_lines(tmp_path):
+    frame, _ = marked({f"p{k}": {} for k in range(3)}, count=12)
+    lines = []
+    for (document, who), rows in frame.group_by("document", "annotator", maintain_order=True):
+        spans = [
+            {"start": r["start"], "end": r["end"], "label": r["type"]}
+            for r in rows.drop_nulls("start").to_dicts()
+        ]
+        lines.append({"text": rows["text"][0], "_input_hash": document, "_annotator_id": who, "spans": spans})
+    path = tmp_path / "out.jsonl"
+    path.write_text("\n".join(json.dumps(line) for line in lines))
+    anml.audit(path).save(tmp_path / "run")
+    anml.relabel(tmp_path / "run", tmp_path / "look.jsonl", top=10)
+    first = json.loads((tmp_path / "look.jsonl").read_text().splitlines()[0])
+    assert {"text", "spans", "meta"} == set(first)
+    assert first["spans"][0].keys() == {"start", "end", "label"}
+
+
+def test_boxes_end_to_end():
+    rows = []
+    for picture in range(15):
+        for k, who in enumerate(("ann", "bob", "eve")):
+            rows.append((f"p{picture}", who, 10.0 + k, 10.0, 20.0, 20.0, "car"))
+            if who != "eve" or picture % 3:
+                rows.append((f"p{picture}", who, 60.0 - k, 50.0, 15.0, 25.0, "dog"))
+        rows.append((f"p{picture}", "eve", 80.0, 5.0, 4.0, 4.0, "car"))
+    names = ["image", "annotator", "x", "y", "width", "height", "label"]
+    found = anml.audit(pl.DataFrame(rows, schema=names, orient="row"), task="boxes")
+    consensus = found.result.shape.tables["boxes"]
+    assert consensus.filter(pl.col("x") > 70).height < 5
+    assert consensus.filter(pl.col("type") == "dog").height >= 14

@@ -1,0 +1,280 @@
+"""From fits to what is believed: liars named, nobody honest accused, doubt, and what would settle it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from people_cases import believed, crowd, flat, judged, noisy_predictions, sharp
+
+from anml.core.people.belief import Contributor
+from anml.core.people.fit import begin, fit_classes
+from anml.core.people.judge import (
+    believe,
+    credentials_of,
+    judge_numbers,
+    reason_for_doubt,
+    what_would_help,
+    wrong_to_of,
+)
+from anml.core.people.numbers import fit_numbers
+from anml.core.people.rows import Side, rows_of
+from anml.core.people.verdicts import ACCUSED, CONTRADICTS, GUESSING, LESS, RELIABLE, UNSURE, VERDICTS
+
+
+def accused(found: Contributor):
+    return np.isin(found.verdict, ACCUSED)
+
+
+class TestLiars:
+    @pytest.mark.parametrize(
+        ("lie", "said"), [("flip", CONTRADICTS), ("always", GUESSING), ("random", GUESSING)]
+    )
+    def test_what_a_liar_does_is_named(self, lie, said):
+        rng = np.random.default_rng(0)
+        truth, who = rng.integers(0, 3, 2000), np.arange(2000) % 10
+        wrong = {"flip": (truth + 1) % 3, "always": np.zeros(2000, int), "random": rng.integers(0, 3, 2000)}
+        found = judged(
+            noisy_predictions(truth, 3, 0.9, rng), np.where(who == 2, wrong[lie], truth), Side(who)
+        )
+        assert found.verdict[2] == said
+        assert set(np.delete(found.verdict, 2)) == {RELIABLE}
+        assert found.false_accusations <= 0.01
+
+    def test_who_lies_now_and_then_is_accused_or_less_reliable(self):
+        rng = np.random.default_rng(1)
+        truth, who = rng.integers(0, 3, 1500), rng.integers(0, 10, 1500)
+        y = np.where((who == 3) & (rng.uniform(size=1500) < 0.5), (truth + 1) % 3, truth)
+        found = judged(noisy_predictions(truth, 3, 0.9, rng), y, Side(who))
+        assert found.verdict[3] in (LESS, *ACCUSED)
+        assert found.reliability_high[3] < found.reliability[np.arange(10) != 3].min()
+
+
+class TestHonest:
+    @pytest.mark.parametrize("seed", range(6))
+    def test_nobody_is_accused_whatever_the_predictions_are_worth(self, seed):
+        rng = np.random.default_rng(seed)
+        accuracy = [0.5, 0.6, 0.7, 0.8, 0.9, 0.99][seed]
+        truth, who = rng.integers(0, 2 + seed, 700), rng.integers(0, 20, 700)
+        # Honest contributors err, some more than others.
+        slips = rng.uniform(size=700) < rng.uniform(0, 0.25, 20)[who]
+        y = np.where(slips, rng.integers(0, 2 + seed, 700), truth)
+        found = judged(noisy_predictions(truth, 2 + seed, accuracy, rng), y, Side(who))
+        assert not accused(found).any()
+
+    @pytest.mark.parametrize("rows", [1, 5, 9])
+    def test_few_rows_do_not_convict(self, rows):
+        rng = np.random.default_rng(1)
+        truth, who = rng.integers(0, 2, 400 + rows), np.r_[rng.integers(0, 8, 400), np.full(rows, 8)]
+        y = np.where(who == 8, 1 - truth, truth)
+        found = judged(noisy_predictions(truth, 2, 0.95, rng), y, Side(who))
+        assert not accused(found).any()
+        assert found.quality[8] < found.quality[:8].min()
+
+    def test_nobody_is_perfect(self):
+        rng = np.random.default_rng(2)
+        truth, who = rng.integers(0, 2, 300), rng.integers(0, 4, 300)
+        found = judged(noisy_predictions(truth, 2, 0.6, rng), truth, Side(who))
+        assert (found.low < found.quality).all()
+        assert (found.high - found.low > 0.01).all()
+
+    def test_flawless_labels_earn_reputation(self):
+        rng = np.random.default_rng(3)
+        truth, who = rng.integers(0, 2, 600), rng.integers(0, 3, 600)
+        learned = judged(noisy_predictions(truth, 2, 0.95, rng), truth, Side(who)).reputation()
+        assert (learned["r"] > 0.95).all()
+        assert (learned["good"] > 50).all()
+        assert (learned["good"] + learned["bad"] <= np.bincount(who) + 2).all()
+
+
+class TestFigures:
+    @settings(max_examples=8)
+    @given(st.integers(0, 10_000))
+    def test_laws(self, seed):
+        rng = np.random.default_rng(seed)
+        made = crowd(rng.uniform(0.3, 1, 7), items=60, per_item=3, seed=seed)
+        found = judged(flat(180, 3), made.y, made.side)
+        assert set(found.verdict) <= set(VERDICTS)
+        for low, mean, high in (
+            (found.low, found.quality, found.high),
+            (found.reliability_low, found.reliability, found.reliability_high),
+        ):
+            assert (low <= mean).all()
+            assert (mean <= high).all()
+            assert (high <= 1).all()
+        assert ((found.expected > 0) & (found.expected < 1)).all()
+        assert ((found.settled_by > 0) == (np.array(found.verdict) == UNSURE)).all()
+        assert (found.good >= 0).all()
+        assert (found.bad >= 0).all()
+
+    @settings(max_examples=6)
+    @given(st.integers(0, 10_000))
+    def test_people_and_classes_may_be_named_otherwise(self, seed):
+        rng = np.random.default_rng(seed)
+        made = crowd(rng.uniform(0.4, 1, 6), items=50, per_item=3, seed=seed)
+        found = judged(flat(150, 3), made.y, made.side)
+        names, labels, order = rng.permutation(6), rng.permutation(3), rng.permutation(150)
+        side = Side(names[made.who][order], items=made.item[order])
+        other = judged(flat(150, 3), labels[made.y][order], side)
+        np.testing.assert_allclose(other.reliability[names], found.reliability, atol=2e-3)
+        np.testing.assert_allclose(other.quality[names], found.quality, atol=2e-3)
+
+
+class TestKnown:
+    @settings(max_examples=10)
+    @given(st.integers(0, 10_000), st.integers(0, 5), st.integers(1, 20))
+    def test_right_where_it_is_known_never_makes_anybody_less_reliable(self, seed, k, many):
+        rng = np.random.default_rng(seed)
+        made = crowd(rng.uniform(0.55, 1, 6), items=100, per_item=3, seed=seed)
+        right = np.flatnonzero((made.who == k) & (made.y == made.truth))[:many]
+        known = np.full(300, -1)
+        # The truth is that of the item: all of its labels are told.
+        known[np.isin(made.item, made.item[right])] = made.truth[np.isin(made.item, made.item[right])]
+        before = judged(flat(300, 3), made.y, made.side)
+        after = judged(flat(300, 3), made.y, made.side._replace(truth=known))
+        assert after.reliability[k] >= before.reliability[k] - 0.02
+
+    def test_a_crowd_that_errs_together_is_found_out(self):
+        """Everybody calls a third of class 1 class 0: all agree, and only known labels tell."""
+        rng = np.random.default_rng(4)
+        made = crowd([0.95] * 6, classes=2, items=200, per_item=4, seed=4)
+        fooled = (rng.uniform(size=200) < 0.3)[made.item] & (made.truth == 1)
+        y = np.where(fooled, 0, made.y)
+        alone = judged(flat(800, 2), y, made.side)
+        known = np.where(np.isin(made.item, np.arange(60)), made.truth, -1)
+        told = judged(flat(800, 2), y, made.side._replace(truth=known))
+        share = np.array([(y == made.truth)[made.who == k].mean() for k in range(6)])
+        assert (np.abs(told.quality - share) < np.abs(alone.quality - share)).all()
+        assert ((told.low <= share) & (share <= told.high)).mean() > 0.8
+
+
+class TestDoubt:
+    def test_camps_of_equal_size_accuse_nobody(self):
+        rng = np.random.default_rng(8)
+        truth, who = rng.integers(0, 2, 600), np.arange(600) % 10
+        belief = believed(sharp(truth, 2, 0.9), np.where(who < 5, 1 - truth, truth), Side(who))
+        assert belief.doubtful is not None
+        assert belief.contributors.verdict == [UNSURE] * 10
+        assert belief.contributors.false_accusations == 0
+
+    def test_reason_by_hand(self):
+        rows = np.array([30.0, 70.0])
+        assert reason_for_doubt(0.005, np.array([1.0, 0.0]), rows) is None
+        said = reason_for_doubt(0.4, np.array([1.0, 0.0]), rows)
+        assert "contributors of 30% of the rows contradict the others" in said
+
+    @pytest.mark.parametrize("each", [2, 3, 6])
+    @pytest.mark.parametrize("noise", [0.0, 0.1])
+    def test_nor_do_they_by_items_alone(self, each, noise):
+        rng = np.random.default_rng(8)
+        who, item = np.tile(np.arange(2 * each), 80), np.repeat(np.arange(80), 2 * each)
+        truth = np.repeat(rng.integers(0, 2, 80), 2 * each)
+        y = np.where((who < each) ^ (rng.uniform(size=len(who)) < noise), 1 - truth, truth)
+        belief = believed(flat(len(y), 2), y, Side(who, items=item))
+        assert set(belief.contributors.verdict) == {UNSURE}
+
+    def test_a_small_camp_is_accused_and_leaves_no_doubt(self):
+        rng = np.random.default_rng(8)
+        truth, who = rng.integers(0, 2, 600), np.arange(600) % 10
+        belief = believed(sharp(truth, 2, 0.9), np.where(who < 2, 1 - truth, truth), Side(who))
+        assert belief.doubtful is None
+        assert belief.contributors.verdict == [CONTRADICTS] * 2 + [RELIABLE] * 8
+
+
+class TestHelp:
+    @pytest.mark.parametrize(("rows", "wrong"), [(8, 3), (20, 5)])
+    def test_so_many_known_labels_do_settle_it(self, rows, wrong):
+        """Eight who are always right, and one who is wrong in some of a few rows."""
+        rng = np.random.default_rng(0)
+        truth, who = rng.integers(0, 2, 400 + rows), np.r_[np.arange(400) % 8, np.full(rows, 8)]
+        log_p = noisy_predictions(truth, 2, 0.9, rng)
+        order = 400 + rng.permutation(rows)
+        y = truth.copy()
+        y[order[:wrong]] = 1 - y[order[:wrong]]
+        belief = believed(log_p, y, Side(who))
+        assert belief.contributors.verdict[8] == UNSURE
+        asked = int(belief.contributors.settled_by[8])
+        assert f"about {asked:,} row" in belief.help
+        # Where there are not so many rows, more rows are needed: all that there are may leave it open.
+        if asked <= rows:
+            known = np.full(len(y), -1)
+            known[400 : 400 + asked] = truth[400 : 400 + asked]
+            assert judged(log_p, y, Side(who, truth=known)).verdict[8] != UNSURE
+
+    def test_by_hand(self):
+        people = judged(sharp(np.arange(60) % 2, 2), np.arange(60) % 2, Side(np.arange(60) % 3))
+        settled = replace(people, settled_by=np.array([0, 0, 0]))
+        assert what_would_help(settled) is None
+        assert what_would_help(replace(people, settled_by=np.array([0, 7, 0]))) == (
+            "known labels for about 7 rows of 1 contributor would settle it"
+        )
+        assert what_would_help(replace(people, settled_by=np.array([1200, 7, 0]))) == (
+            "known labels for about 1,207 rows of 2 contributors would settle it"
+        )
+
+
+class TestBelieve:
+    def test_labels_that_rest_on_their_contributor_alone_are_not_condemned(self):
+        rng = np.random.default_rng(5)
+        truth, who = rng.integers(0, 2, 300), np.arange(300) % 5
+        y = np.where(who == 0, 1 - truth, truth)
+        fitted = fit_classes(sharp(truth, 2, 0.95), y, Side(who))
+        plain = believe(*fitted, {}, True)
+        alone, covered = who == 0, np.arange(5) != 0
+        spared = believe(*fitted, {}, True, alone, covered)
+        assert plain.p_correct[who == 0].max() < 0.5
+        assert spared.p_correct[who == 0].min() > 0.5
+        np.testing.assert_array_equal(spared.alone, alone)
+        assert plain.contributors.verdict[0] in ACCUSED
+        assert spared.contributors.verdict[0] == UNSURE
+
+    def test_without_contributors_nobody_is_judged(self):
+        y = np.arange(40) % 2
+        belief = believed(sharp(y, 2), y, Side())
+        assert belief.contributors is None
+        assert belief.help is None
+        assert not belief.contributor.any()
+
+    def test_what_is_known_is_certain_whatever_crowds_get_wrong_together(self):
+        y = np.arange(40) % 2
+        known = np.where(np.arange(40) < 4, y, -1)
+        belief = believed(sharp(y, 2, 0.7), y, Side(np.arange(40) % 4, truth=known))
+        assert belief.p_correct[:4].min() > 1 - 1e-8
+        assert belief.p_correct[4:].max() < 1 - 1e-8
+
+    def test_credentials_that_say_nothing_add_nothing(self):
+        y = np.arange(40) % 2
+        rows, fits, _ = fit_classes(sharp(y, 2), y, Side(np.arange(40) % 4))
+        np.testing.assert_array_equal(credentials_of(rows, fits[0]), 0)
+
+    def test_where_wrong_labels_go_is_a_distribution_over_others(self):
+        rows = rows_of(flat(9, 3), np.arange(9) % 3, Side(np.arange(9) % 2))
+        np.testing.assert_allclose(wrong_to_of(begin(rows, "even", 1.0, 2.5)), (1 - np.eye(3)) / 2)
+
+
+class TestNumbers:
+    def judged(self, shift=4.0, people=8, rows=40, credentials=None):
+        rng = np.random.default_rng(0)
+        codes = np.repeat(np.arange(people), rows)
+        predicted = rng.normal(0, 5, people * rows)
+        values = predicted + rng.normal(size=people * rows) + np.where(codes == 0, shift, 0.0)
+        side = Side(codes, credentials)
+        fit = fit_numbers(values, predicted, np.ones(len(values)), side)
+        return judge_numbers(fit, np.clip(fit.p_correct, 1e-9, 1 - 1e-9), values, codes)
+
+    def test_who_is_off_is_accused_and_nobody_else(self):
+        found, against = self.judged()
+        assert found.verdict[0] in ACCUSED
+        assert set(found.verdict[1:]) == {RELIABLE}
+        assert against[0] > 0.9
+        assert against[1:].max() < 0.1
+
+    def test_nobody_is_accused_where_all_are_alike(self):
+        found, against = self.judged(0.0)
+        assert set(found.verdict) == {RELIABLE}
+        assert against.max() < 0.1
+
+    @pytest.mark.parametrize("rows", [1, 5, 9])
+    def test_nobody_is_accused_on_few_rows(self, rows):
+        assert not np.isin(self.judged(rows=rows, people=20)[0].verdict, ACCUSED).any()

@@ -1,0 +1,48 @@
+"""Numbers in other units: found, named, and told from noise, bias and places that are truly otherwise."""
+
+import numpy as np
+import pytest
+
+from anml.core.people.units import other_units
+
+
+def measured(factor=1.0, shift=0.0, noise=0.5, seed=0, share=0.1):
+    rng = np.random.default_rng(seed)
+    truth, who = rng.uniform(5, 25, 600), rng.integers(1, 10, 600)
+    who[rng.random(600) < share] = 0
+    seen = truth + rng.normal(0, noise, 600)
+    values = np.where(who == 0, factor * seen + shift, seen)
+    return other_units(values, truth, who, np.ones(600))
+
+
+@pytest.mark.parametrize(
+    ("factor", "shift", "word"),
+    [(0.5144, 0, "knots"), (1.8, 32, "Fahrenheit"), (100, 0, "100"), (0.001, 0, "1000"), (0.3048, 0, "feet")],
+)
+def test_units_are_found_and_named(factor, shift, word):
+    found = measured(factor, shift)
+    assert np.flatnonzero(found.other).tolist() == [0]
+    assert word in found.named(0)
+    assert found.named(1) == ""
+
+
+@pytest.mark.parametrize("share", [0.1, 0.25, 0.4])
+def test_also_of_somebody_with_many_rows(share):
+    assert np.flatnonzero(measured(2.54, share=share).other).tolist() == [0]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_nobody_where_all_are_alike(seed):
+    assert not measured(seed=seed).other.any()
+
+
+@pytest.mark.parametrize(("factor", "shift"), [(1.0, 3.0), (1.1, 0.0), (0.9, 1.0)])
+def test_a_bias_or_a_slight_scale_is_no_other_unit(factor, shift):
+    assert not measured(factor, shift).other.any()
+
+
+def test_noise_is_no_other_unit():
+    rng = np.random.default_rng(0)
+    truth, who = rng.uniform(5, 25, 400), np.arange(400) % 8
+    values = np.where(who == 0, rng.uniform(5, 25, 400), truth + rng.normal(0, 0.5, 400))
+    assert not other_units(values, truth, who, np.ones(400)).other.any()

@@ -1,0 +1,156 @@
+"""What may be said of contributors: five words, by hand; few rows, weak cases and two camps accuse nobody."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anml.core.people.verdicts import (
+    ACCUSED,
+    CONCERN,
+    CONTRADICTS,
+    ENOUGH_ROWS,
+    FALSE_DISCOVERIES,
+    FORMER,
+    GUESSING,
+    LESS,
+    RELIABLE,
+    UNSURE,
+    VERDICTS,
+    Chances,
+    decide,
+    mirrored,
+)
+
+
+def chances(guessing, against=0.0, less=0.0, no_more=0.0, rows=100.0):
+    """One value for everybody, or a list."""
+    count = len(guessing)
+    parts = (np.broadcast_to(np.asarray(part, dtype=float), count) for part in (against, less, no_more, rows))
+    return Chances(np.asarray(guessing, dtype=float), *parts)
+
+
+def said(given, blind=False, covered=True, mirror=0.0):
+    count = len(given.guessing)
+    blind, covered = (np.broadcast_to(np.asarray(part), count) for part in (blind, covered))
+    return decide(given, blind, covered, mirror)
+
+
+def test_the_words_are_these_five():
+    assert VERDICTS == (
+        "reliable", "less reliable", "no better than guessing", "contradicts the others", "cannot tell",
+    )  # fmt: skip
+    assert ACCUSED == (GUESSING, CONTRADICTS)
+    assert set(CONCERN) == set(VERDICTS)
+    assert max(CONCERN[word] for word in ACCUSED) < CONCERN[LESS] < CONCERN[UNSURE] < CONCERN[RELIABLE]
+
+
+def test_former_words_are_read_as_new_ones():
+    assert FORMER == {"trusted": RELIABLE, "answers without looking": GUESSING}
+    # The others are what they were.
+    assert {CONTRADICTS, UNSURE} == {"contradicts the others", "cannot tell"}
+
+
+class TestDecide:
+    @pytest.mark.parametrize(
+        ("guessing", "against", "less", "no_more", "word"),
+        [
+            (0.0, 0.0, 0.01, 0.005, RELIABLE),
+            (0.0, 0.0, 0.5, 0.2, UNSURE),
+            (0.0, 0.0, 0.5, 0.099, RELIABLE),
+            (0.3, 0.0, 0.96, 0.9, LESS),
+            (0.3, 0.0, 0.94, 0.9, UNSURE),
+            # Not comparably worse than others, who are no better than guessing either.
+            (0.5, 0.0, 0.0, 0.0, UNSURE),
+            (0.999, 0.1, 1.0, 1.0, GUESSING),
+            (0.999, 0.9, 1.0, 1.0, CONTRADICTS),
+            (0.94, 0.9, 1.0, 1.0, LESS),
+        ],
+    )
+    def test_by_hand(self, guessing, against, less, no_more, word):
+        assert said(chances([guessing], against, less, no_more)).words == [word]
+
+    def test_whoever_does_not_look_guesses_however_wrong(self):
+        assert said(chances([0.999], 0.9, 1.0, 1.0), blind=True).words == [GUESSING]
+
+    @pytest.mark.parametrize("rows", [1, 5, 9])
+    def test_nobody_is_accused_on_few_rows(self, rows):
+        assert rows < ENOUGH_ROWS
+        found = said(chances([1.0, 1.0, 1.0], [1.0, 0.0, 0.0], 1.0, 1.0, [rows, rows, 100]))
+        assert found.words == [LESS, LESS, GUESSING]
+        assert said(chances([1.0], 1.0, 1.0, 1.0, ENOUGH_ROWS)).words == [CONTRADICTS]
+
+    def test_the_false_discovery_rate_is_kept_over_all_accusations(self):
+        # Two at 0.1% and one at 4%: 1.4% on average, so the third is left alone.
+        found = said(chances([0.999, 0.96, 0.999], 1.0, 1.0, 1.0))
+        assert found.words == [CONTRADICTS, LESS, CONTRADICTS]
+        assert found.false_accusations == pytest.approx(0.002)
+        assert found.false_accusations / 2 <= FALSE_DISCOVERIES
+
+    def test_no_weak_case_rides_along(self):
+        """A hundred sure cases leave room for some at 90%: they are not accused for it."""
+        found = said(chances([1.0] * 100 + [0.9] * 5, 1.0, 1.0, 1.0))
+        assert found.words == [CONTRADICTS] * 100 + [LESS] * 5
+        assert found.false_accusations == 0
+
+    def test_who_cannot_be_compared_is_not_judged(self):
+        found = said(chances([1.0, 0.0], 1.0, [1.0, 0.0], [1.0, 0.0]), covered=[False, False])
+        assert found.words == [UNSURE, UNSURE]
+
+    @pytest.mark.parametrize("mirror", [0.02, 0.5])
+    def test_where_the_others_may_be_right_nobody_is_judged(self, mirror):
+        found = said(chances([1.0, 0.0], 1.0, [1.0, 0.0], [1.0, 0.0]), mirror=mirror)
+        assert found.words == [UNSURE, UNSURE]
+        assert found.false_accusations == 0
+
+    def test_a_camp_that_is_hardly_right_makes_accusations_a_little_less_sure(self):
+        found = said(chances([1.0], 1.0, 1.0, 1.0), mirror=0.005)
+        assert found.words == [CONTRADICTS]
+        assert found.false_accusations == pytest.approx(0.005)
+
+    @given(st.integers(0, 10_000))
+    def test_laws(self, seed):
+        rng = np.random.default_rng(seed)
+        count, order = 12, rng.permutation(12)
+        # Who hardly does better than guessing may be less reliable; those no better than .6 are below .7 too.
+        no_more = rng.uniform(size=count) ** 3
+        less = np.maximum(no_more, rng.uniform(size=count))
+        guessing = np.where(rng.uniform(size=count) < 0.5, 1 - 0.01 * rng.uniform(size=count), 0.1 * no_more)
+        given_ = Chances(
+            guessing, rng.uniform(size=count), less, no_more, rng.integers(1, 40, count).astype(float)
+        )
+        blind, covered = rng.uniform(size=count) < 0.3, rng.uniform(size=count) < 0.8
+        found = decide(given_, blind, covered)
+        accused = np.isin(found.words, ACCUSED)
+        assert set(found.words) <= set(VERDICTS)
+        assert (given_.rows[accused] >= ENOUGH_ROWS).all()
+        assert (guessing[accused] >= 0.95).all()
+        assert covered[accused].all()
+        assert found.false_accusations <= FALSE_DISCOVERIES * max(accused.sum(), 1) + 1e-12
+        other = decide(Chances(*(part[order] for part in given_)), blind[order], covered[order])
+        assert other.words == [found.words[k] for k in order]
+
+
+class TestMirrored:
+    def test_nobody_against_is_nothing(self):
+        assert mirrored(np.zeros(5), np.full(5, 10.0)) == 0.0
+
+    def test_by_hand(self):
+        # Three against one: two more people, each a factor of exp(-2) / 2.
+        expected = 1 / (1 + np.exp(2 * (2 + np.log(2))))
+        assert mirrored(np.array([1.0, 0, 0, 0]), np.full(4, 100.0)) == pytest.approx(expected)
+
+    def test_camps_of_equal_size_cannot_be_told_apart(self):
+        assert mirrored(np.array([1.0, 1, 0, 0]), np.full(4, 7.0)) == pytest.approx(0.5)
+
+    def test_one_who_has_most_of_the_rows_is_one_person(self):
+        # Five others with few rows each, who contradict the one: six people, of whom one counts five.
+        assert mirrored(np.array([0, 1.0, 1, 1, 1, 1]), np.array([600.0, 80, 80, 80, 80, 80])) > 0.99
+        assert mirrored(np.array([1.0, 0, 0, 0, 0, 0]), np.array([600.0, 80, 80, 80, 80, 80])) < 0.01
+
+    @given(st.integers(0, 10_000))
+    def test_the_two_sides_share_all_probability(self, seed):
+        rng = np.random.default_rng(seed)
+        against, rows = (rng.uniform(size=8) < 0.5).astype(float), rng.integers(1, 50, 8).astype(float)
+        if 0 < against.sum() < 8:
+            assert mirrored(against, rows) + mirrored(1 - against, rows) == pytest.approx(1)

@@ -1,0 +1,40 @@
+"""A module run on batches of any form, compiled or not."""
+
+import pytest
+import torch
+from torch import nn
+
+from anml.core.errors import InputError
+from anml.gradients.batches import Batch, called, in_evaluation, rows_of, run
+
+
+def test_some_rows_of_a_batch_keep_what_is_the_same_for_all():
+    batch = Batch({"x": torch.arange(6).reshape(3, 2), "shared": torch.ones(1, 2), "n": 4}, torch.arange(3))
+    few = rows_of(batch, [2, 0])
+    assert few.inputs["x"].tolist() == [[4, 5], [0, 1]]
+    assert few.inputs["shared"].shape == (1, 2)
+    assert few.target.tolist() == [2, 0]
+
+
+def test_compiled_modules_are_run_as_they_are_written():
+    seen = []
+
+    class Looks(nn.Linear):
+        def forward(self, x):
+            seen.append(torch.compiler.is_compiling())
+            return super().forward(x)
+
+    module = torch.compile(Looks(2, 2), backend="eager")
+    with in_evaluation(module):
+        run(module, torch.ones(1, 2))
+    assert seen == [False]
+
+
+@pytest.mark.parametrize("inputs", [{"ids": (torch.ones(2),)}, torch.ones(2, 9)])
+def test_what_a_module_cannot_be_run_on_is_one_sentence(inputs):
+    class Sized(nn.Linear):
+        def forward(self, ids):
+            return super().forward(ids.reshape(ids.size()))
+
+    with pytest.raises(InputError, match="Sized cannot be run on a batch of"):
+        called(Sized(3, 2), inputs, None)

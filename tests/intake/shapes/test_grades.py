@@ -1,0 +1,45 @@
+"""Grades with an order, of numbers or as it is given."""
+
+import polars as pl
+import pytest
+
+from anml.core.errors import InputError
+from anml.intake.shapes.grades import read_grades
+
+
+def table(grades):
+    return pl.DataFrame({"item": ["a", "a", "b"], "rater": ["x", "y", "x"], "stars": grades})
+
+
+def order(made):
+    return made.shape.frames["order"]["grade"].to_list()
+
+
+def test_numbers_are_in_the_order_of_numbers():
+    assert order(read_grades(table([10, 2, 1]), {})) == ["1", "2", "10"]
+    assert order(read_grades(table(["10", "2", "1"]), {})) == ["1", "2", "10"]
+
+
+def test_words_have_the_order_that_is_given():
+    made = read_grades(table(["good", "bad", "fair"]), {"order": ["bad", "fair", "good"]})
+    assert order(made) == ["bad", "fair", "good"]
+    assert made.rows.height == 3
+
+
+def test_missing_grades_are_left_out_and_said():
+    made = read_grades(table([1, None, 2]), {})
+    assert made.rows.height == 2
+    assert made.warnings == ["1 rows without a grade were left out"]
+
+
+@pytest.mark.parametrize(
+    ("grades", "given", "message"),
+    [
+        (["good", "bad", "fair"], {}, r"is no number; name the grades with --order"),
+        (["good", "bad", "odd"], {"order": ["bad", "good"]}, "the grade 'odd' is not in the order given"),
+        ([3, 3, 3], {}, "has 1 grades"),
+    ],
+)
+def test_grades_without_an_order_are_refused(grades, given, message):
+    with pytest.raises(InputError, match=message):
+        read_grades(table(grades), given)

@@ -1,0 +1,129 @@
+"""Marks of labelling tools, in files of their real shapes."""
+
+import polars as pl
+import pytest
+
+from anml.core.errors import InputError, UnsupportedError
+from anml.intake.shapes.regions import conll_marks, label_studio_marks, line_marks
+
+
+def region(start, end, label, kind="labels", **more):
+    value = {"start": start, "end": end, "text": "", kind: [label], **more}
+    return {"type": kind, "from_name": "ner", "to_name": "text", "value": value}
+
+
+def task(*annotations, text="Ann met Bob in Rome"):
+    made = [{"id": 10 + k, "completed_by": k, "result": result} for k, result in enumerate(annotations)]
+    return {"id": 5, "data": {"text": text}, "annotations": made}
+
+
+def test_label_studios_spans_and_who_saw_what():
+    made = label_studio_marks([task([region(0, 3, "PER")], [])], {}, "spans")
+    assert made.marks.rows() == [("5", "0", "PER", 0.0, 3.0)]
+    assert made.seen.rows() == [("5", "0"), ("5", "1")]
+    assert made.texts.rows() == [("5", "Ann met Bob in Rome")]
+
+
+def test_hypertext_has_places_of_its_own():
+    found = region("/div[1]/text()[1]", "/div[1]/text()[1]", "PER", "hypertextlabels",
+                   globalOffsets={"start": 4, "end": 9})  # fmt: skip
+    made = label_studio_marks([task([found])], {}, "spans")
+    assert made.marks.select("start", "end").rows() == [(4.0, 9.0)]
+    assert made.texts is None
+    with pytest.raises(InputError, match="has no start and end as numbers"):
+        label_studio_marks([task([region("/div", "/div", "PER", "hypertextlabels")])], {}, "spans")
+
+
+def test_boxes_are_upright():
+    box = {"type": "rectanglelabels", "from_name": "b", "value": {"x": 1, "y": 2, "width": 3, "height": 4,
+           "rectanglelabels": ["car"]}}  # fmt: skip
+    assert label_studio_marks([task([box])], {}, "boxes").marks.row(0)[2:] == ("car", 1.0, 2.0, 3.0, 4.0)
+    box["value"]["rotation"] = 12
+    with pytest.raises(UnsupportedError, match="a box of task 5 is rotated"):
+        label_studio_marks([task([box])], {}, "boxes")
+
+
+@pytest.mark.parametrize(
+    "kind", ["polygonlabels", "keypointlabels", "relation", "videorectangle", "textarea"]
+)
+def test_other_results_are_refused_and_may_be_left_aside(kind):
+    tasks = [task([region(0, 3, "PER"), {"type": kind, "from_name": "other", "value": {}}])]
+    with pytest.raises(UnsupportedError, match=f"task 5 has a result of type '{kind}', which is not read"):
+        label_studio_marks(tasks, {}, "spans")
+    assert label_studio_marks(tasks, {"label": "ner"}, "spans").marks.height == 1
+
+
+def test_a_region_has_one_type():
+    two = region(0, 3, "PER")
+    two["value"]["labels"] = ["PER", "LOC"]
+    with pytest.raises(UnsupportedError, match="has 2 types, and one is needed"):
+        label_studio_marks([task([two])], {}, "spans")
+
+
+def test_prodigys_lines():
+    lines = [
+        {"text": "Ann", "_input_hash": 1, "_annotator_id": "a", "answer": "accept",
+         "spans": [{"start": 0, "end": 3, "label": "PER"}]},
+        {"text": "Ann", "_input_hash": 1, "_annotator_id": "b", "answer": "accept", "spans": []},
+        {"text": "Ann", "_input_hash": 1, "_annotator_id": "c", "answer": "ignore"},
+    ]  # fmt: skip
+    made = line_marks(lines, {}, "spans")
+    assert made.marks.rows() == [("1", "a", "PER", 0.0, 3.0)]
+    assert made.seen.rows() == [("1", "a"), ("1", "b")]
+    assert made.warnings == ("1 lines that were rejected or ignored were left out",)
+
+
+@pytest.mark.parametrize(
+    "spans",
+    [{"label": [[0, 3, "PER"]]}, {"entities": [{"start_offset": 0, "end_offset": 3, "label": "PER"}]}],
+)
+def test_doccanos_lines(spans):
+    made = line_marks([{"text": "Ann", "annotator": "a", **spans}], {}, "spans")
+    assert made.marks.rows() == [("Ann", "a", "PER", 0.0, 3.0)]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ({"text": "x", "spans": []}, "line 1 does not say who annotated it"),
+        ({"spans": [], "annotator": "a"}, "line 1 has no text"),
+        ({"text": "x", "annotator": "a", "spans": [{"start": 0}]}, "start, end and label are needed"),
+        ({"text": "x", "annotator": "a", "spans": ["PER"]}, "start, end and label are needed"),
+        ({"text": "x", "annotator": "a", "spans": [], "relations": [1]}, "line 1 has relations"),
+    ],
+)
+def test_lines_that_cannot_be_read_are_refused(line, message):
+    with pytest.raises((InputError, UnsupportedError), match=message):
+        line_marks([line], {}, "spans")
+
+
+CONLL = """token ann bob
+Ann B-PER I-PER
+Lee I-PER I-PER
+left O O
+
+Rome S-LOC ?
+fell O ?
+"""
+
+
+def test_conll_columns():
+    made = conll_marks(CONLL)
+    assert made.marks.rows() == [
+        ("s1", "ann", "PER", 0.0, 7.0), ("s1", "bob", "PER", 0.0, 7.0), ("s2", "ann", "LOC", 0.0, 4.0),
+    ]  # fmt: skip
+    assert made.texts.rows() == [("s1", "Ann Lee left"), ("s2", "Rome fell")]
+    assert ("s2", "bob") not in made.seen.rows()
+
+
+def test_conll_parts_begin_anew():
+    made = conll_marks("a B-X\nb B-X\nc I-Y\n")
+    assert made.marks.select("start", "end", "type").rows() == [
+        (0.0, 1.0, "X"),
+        (2.0, 3.0, "X"),
+        (4.0, 5.0, "Y"),
+    ]
+    assert made.marks["contributor"].unique().to_list() == ["annotator 1"]
+    with pytest.raises(InputError, match="sentence 1 has lines of different lengths"):
+        conll_marks("a O\nb\n")
+    assert isinstance(made.texts, pl.DataFrame)

@@ -1,0 +1,99 @@
+"""Sets of tags as yes and no; what holds sets is recognised, what is no set is refused."""
+
+import polars as pl
+import pytest
+
+from anml.core.errors import InputError
+from anml.intake.shapes.read import holds_tags
+from anml.intake.shapes.tags import are_tags, argilla_tags, label_studio_tags, read_tags
+
+
+def table(tags, **more):
+    return pl.DataFrame(
+        {"item": ["i1", "i1", "i2", "i2"], "annotator": ["ann", "bob"] * 2, "tags": tags, **more}
+    )
+
+
+def said(frame):
+    return {(row["item"], row["contributor"]): row["label"] for row in read_tags(frame, {}).rows.to_dicts()}
+
+
+EXPECTED = {
+    ("i1 · a", "ann"): "yes", ("i1 · a", "bob"): "yes", ("i1 · b", "ann"): "yes", ("i1 · b", "bob"): "no",
+    ("i2 · c", "ann"): "no", ("i2 · c", "bob"): "yes",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "tags",
+    [
+        ["a;b", "a", None, "c"],
+        ["b|a", "a", None, "c"],
+        ['["a", "b"]', '["a"]', "[]", '["c"]'],
+        [["a", "b"], ["a"], [], ["c"]],
+        ["b; a;a", "a", "", "c"],
+    ],
+)
+def test_sets_in_all_their_forms(tags):
+    assert said(table(tags)) == EXPECTED
+
+
+def test_an_empty_set_is_said_to_be_one():
+    assert read_tags(table(["a;b", "a", None, "c"]), {}).warnings == [
+        "1 row without a tag say that none fits"
+    ]
+
+
+def test_sets_are_recognised_only_where_their_parts_stand_alone():
+    assert are_tags(pl.Series([["a"], ["b"]]))
+    assert are_tags(pl.Series(["a;b", "a", "b"]))
+    assert not are_tags(pl.Series(["a;b", "c", "d"]))
+    assert not are_tags(pl.Series(["a", "b"]))
+    assert not are_tags(pl.Series([1, 2]))
+
+
+def test_only_a_table_with_items_and_people_holds_tags():
+    frame = table(["a;b", "a", "b", "a"])
+    assert holds_tags(frame, {})
+    assert not holds_tags(frame.drop("item"), {})
+    assert not holds_tags(frame.drop("annotator"), {})
+
+
+@pytest.mark.parametrize(
+    ("frame", "message"),
+    [
+        (table([None] * 4), "has no tag in any row"),
+        (table(["a", "a", "b", "b"]), "there is nothing to compare"),
+        (table(["[1", "[a]", "[]", "[]"]), "begins like a list of tags and is none"),
+        (table(['{"a": 1}', "[]", "[]", "[]"]).with_columns(tags=pl.lit('[{"a": 1}]')), "is no list of tags"),
+        (
+            table(["a"] * 4).with_columns(annotator=pl.lit("ann")),
+            "have two sets of tags by the same contributor",
+        ),
+        (table(["a;b", "a", "b", "a"]).with_columns(item=pl.lit(None, pl.String)), "have no 'item'"),
+    ],
+)
+def test_what_is_no_set_is_refused(frame, message):
+    with pytest.raises(InputError, match=message):
+        read_tags(frame, {})
+
+
+def test_choices_of_label_studio():
+    def chosen(who, *choices):
+        result = (
+            [{"type": "choices", "from_name": "t", "value": {"choices": list(choices)}}] if choices else []
+        )
+        return {"completed_by": who, "result": result}
+
+    frame = label_studio_tags([{"id": 1, "data": {}, "annotations": [chosen(1, "a", "b"), chosen(2)]}], {})
+    assert frame.rows() == [("1", "1", ["a", "b"]), ("1", "2", [])]
+    two = [*chosen(1, "a")["result"], {"type": "choices", "from_name": "u", "value": {"choices": ["x"]}}]
+    with pytest.raises(InputError, match="several questions"):
+        label_studio_tags([{"id": 1, "annotations": [{"completed_by": 1, "result": two}]}], {})
+
+
+def test_answers_of_argilla():
+    entry = {"id": "r", "responses": {"topics": [{"value": ["a", "b"], "user_id": "ann"}]}}
+    assert argilla_tags([entry], {}).rows() == [("r", "ann", ["a", "b"])]
+    with pytest.raises(InputError, match="no finished answer"):
+        argilla_tags([{"id": "r", "responses": {"topics": [{"value": ["a"]}]}}], {})

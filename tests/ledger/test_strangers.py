@@ -1,0 +1,44 @@
+"""What lies beside a ledger's tables and could answer in their place is refused by its name."""
+
+import pytest
+
+from anml.app import payout
+from anml.core.errors import IntegrityError
+from ledger.test_further_attacks import released
+from ledger.test_insiders import problems, unlock
+
+STRANGE = {
+    "an index of their own": ("CREATE INDEX mine ON alias (salt)", "the index mine", ""),
+    "a trigger": (
+        "CREATE TRIGGER mine BEFORE INSERT ON posting BEGIN SELECT 1; END", "the trigger mine", "sqlite",
+    ),
+    "a trigger under a known name": (
+        "CREATE TRIGGER event_no_update BEFORE UPDATE ON head BEGIN SELECT 1; END",
+        "event_no_update",
+        "sqlite",
+    ),
+    "a rule": (
+        "CREATE RULE mine AS ON INSERT TO alias DO ALSO NOTHING", "the rule mine of alias", "postgresql",
+    ),
+    "a policy": ("CREATE POLICY mine ON event USING (seq < 9)", "the policy mine of event", "postgresql"),
+    "row security": ("ALTER TABLE event ENABLE ROW LEVEL SECURITY", "row security", "postgresql"),
+    "a heir": ("CREATE TABLE mine () INHERITS (posting)", "inherited", "postgresql"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", STRANGE)
+def test_what_a_ledger_does_not_know_is_refused_by_its_name(make_world, what):
+    sql, said, only = STRANGE[what]
+    for engine in [only] if only else ["sqlite", "postgresql"]:
+        world = make_world(engine)
+        released(world)
+        unlock(world, sql)
+        assert said in problems(world)
+        with pytest.raises(IntegrityError, match=said):
+            payout.create(world.ledger, "p1", "EUR", "cat")
+
+
+def test_a_table_of_their_own_and_the_views_for_people_are_no_problem(world):
+    released(world)
+    unlock(world, "CREATE TABLE notes (text TEXT)", "CREATE VIEW mine AS SELECT * FROM balances")
+    assert problems(world) == ""

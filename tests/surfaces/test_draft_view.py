@@ -1,0 +1,43 @@
+"""A draft as whoever approves it reads it."""
+
+from anml.core.settle import UNIT
+from anml.surfaces.draft_view import draft_shown
+
+
+def line(name: str, amount: int, by_labels: int, **more) -> dict:
+    return {"contributor": name, "name": name, "rows": 2, "kept": 1, "share": UNIT // 2, "multiplier": UNIT,
+            "amount": amount, "by_labels": by_labels, "before": None, "newcomer": False, "verdicts": {},
+            **more}  # fmt: skip
+
+
+def content(*lines: dict, **more) -> dict:
+    return {"settlement": "s1", "currency": "EUR", "pool": 10**7, "rate": 0, "rules": {"weight": "equal"},
+            "project": "", "drafted_by": "ann", "run": "r" * 64, "manifest": "m" * 64, "supersedes": None,
+            "doubtful": None, "before": None, "gone": {}, "lines": list(lines), **more}  # fmt: skip
+
+
+def test_who_gets_more_or_less_than_their_labels_say_is_marked():
+    shown = draft_shown(content(line("ada", 8_000_000, 5_000_000), line("bea", 2_000_000, 5_000_000)))
+    (ada,) = [text for text in shown if text.startswith("ada")]
+    (bea,) = [text for text in shown if text.startswith("bea")]
+    assert ada.endswith("more than by labels")
+    assert bea.endswith("less than by labels")
+
+
+def test_what_it_replaces_the_difference_and_who_is_left_out_are_said():
+    one = line("ada", 8_000_000, 8_000_000, before=5_000_000, newcomer=True)
+    shown = "\n".join(draft_shown(content(one, supersedes="s0", before="s0", gone={"bea": 5_000_000})))
+    for said in (
+        "It replaces settlement s0, which is reversed.",
+        "3.00",
+        "bea got 5.00 and is not in it.",
+        "new",
+    ):
+        assert said in shown
+
+
+def test_a_name_cannot_make_up_a_line():
+    shown = draft_shown(content(line("ada\nbea  2  1  50%  1  9.99", 1, 1)))
+    assert sum("9.99" in text for text in shown) == 1
+    assert not any(text.startswith("bea") for text in shown)
+    assert all("\n" not in text for text in shown)

@@ -1,0 +1,110 @@
+"""The weeks of somebody who leads annotation, typed: labels alone, two rounds of relabelling, a next week."""
+
+import csv
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from near import near
+
+CLASSES = np.array(["animal", "plant", "stone"])
+BAD = ("w10", "w11")
+
+
+def week(seed, worse=()):
+    """150 questions, each answered by four of twelve workers: two guess, the others err now and then."""
+    rng = np.random.default_rng(seed)
+    right = rng.integers(0, 3, 150)
+    rows = []
+    for question, truth in enumerate(right):
+        for who in rng.permutation(12)[:4]:
+            name = f"w{who}"
+            err = 0.66 if name in BAD else 0.4 if name in worse else 0.08
+            said = rng.integers(0, 3) if name in BAD else truth
+            said = (truth + rng.integers(1, 3)) % 3 if name not in BAD and rng.uniform() < err else said
+            rows.append((f"q{seed}-{question}", name, CLASSES[said]))
+    return pl.DataFrame(rows, schema=["question", "worker", "answer"], orient="row"), right
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    return tmp_path_factory.mktemp("lead")
+
+
+@pytest.fixture
+def typed(anml, place, monkeypatch):
+    monkeypatch.chdir(place)
+
+    def run(line):
+        ran = anml(*line.split())
+        assert ran.code == 0, ran.err
+        return ran.out
+
+    return run
+
+
+def fill(file, right):
+    """Write the right answer beside every item of a list; how many rows it has."""
+    with open(file, newline="") as source:  # noqa: PTH123
+        rows = list(csv.DictReader(source))
+    for row in rows:
+        row["new_label"] = CLASSES[right[int(row["item"].partition("-")[2])]]
+    with open(file, "w", newline="") as target:  # noqa: PTH123
+        writer = csv.DictWriter(target, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    return len(rows)
+
+
+def test_the_first_week_and_the_second(typed, place):
+    first, right = week(0)
+    first.write_csv(place / "labels.csv")
+    out = typed("audit labels.csv --out one")
+    # Nothing had to be named, and it is said what was taken for what.
+    for role, name in (("item", "question"), ("contributor", "worker"), ("label", "answer")):
+        assert f"using column '{name}' as {role}" in out
+    people = pl.read_csv(place / "one" / "contributors.csv")
+    worst = people.sort("quality")["contributor"].head(2).to_list()
+    assert sorted(worst) == sorted(BAD)
+
+    # One number everywhere.
+    shown = json.loads(typed("relabel one --json"))
+    count = shown["candidates"]
+    assert f"{count:,} of them are to check" in out
+    assert f"Check {count:,} item" in out
+    assert f"{count:,} " in (place / "one" / "report.html").read_text()
+
+    # Two rounds, until nothing is left to look at.
+    half = max(count // 2, 1)
+    typed(f"relabel one --top {half} --out list.csv")
+    assert fill(place / "list.csv", right) == half
+    said = typed("relabel one --apply list.csv --prices 0.2 --out two")
+    assert said.startswith(f"{half:,} item")
+    left = json.loads(typed("relabel two --json"))
+    assert near(left["candidates"], count - half, share=0.5, units=6)
+    if left["candidates"]:
+        typed("relabel two --out list.csv")
+        fill(place / "list.csv", right)
+        said = typed("relabel two --apply list.csv --prices 0.2 --out three")
+        rounds = json.loads((place / "three" / "run.json").read_text())["data"]["rounds"]
+        assert len(rounds) == 2
+        assert rounds[1]["left"] <= rounds[0]["left"] <= rounds[0]["before"]
+        samples = pl.read_parquet(place / "three" / "samples.parquet")
+        told = samples.filter(pl.col("answer").is_not_null()).unique("item")
+        assert told.height == rounds[0]["answers"] + rounds[1]["answers"]
+        # What was mended since.
+        found = json.loads(typed("changes one three --json"))
+        assert found["shared"] == first.height
+        assert found["mended"] > 0
+
+    # The next week somebody has become careless.
+    second, _ = week(1, worse=("w3",))
+    second.write_csv(place / "next.csv")
+    typed("audit next.csv --out next")
+    said = typed("changes one next --out changed")
+    assert said.splitlines()[0].startswith("w3 (")
+    assert "does worse than before, beyond chance." in said.splitlines()[0]
+    people = pl.read_csv(place / "changed" / "people.csv")
+    assert people.filter(pl.col("changed"))["contributor"].to_list() == ["w3"]

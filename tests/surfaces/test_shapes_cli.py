@@ -1,0 +1,76 @@
+"""Judgements that are no classes, on the command line: what cannot be is one sentence, nothing is written."""
+
+import json
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from anml.core.errors import AnmlError
+from anml.surfaces.cli import app
+
+PAIRS = {"first": ["a", "b"], "second": ["b", "a"], "judge": ["x", "y"], "choice": ["first", "second"]}
+MARKS = {"document": ["d", "d"], "annotator": ["x", "y"], "start": [0, 0], "end": [3, 4], "type": ["P", "P"]}
+
+
+def refused(tmp_path, table, *options):
+    path = tmp_path / "data.csv"
+    pl.DataFrame(table).write_csv(path)
+    out = tmp_path / "run"
+    done = CliRunner().invoke(app, ["audit", str(path), *options, "--out", str(out)])
+    assert isinstance(done.exception, AnmlError)
+    assert not out.exists()
+    message = str(done.exception)
+    assert "\n" not in message
+    return message
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"choice": ["first", "third"]}, "row 1 chooses 'third', which is neither 'b' nor 'a'"),
+        ({"second": ["b", "b"]}, "row 1 compares 'b' with itself"),
+        ({"judge": ["x", "x"]}, "one contributor alone"),
+    ],
+)
+def test_comparisons_that_cannot_be(tmp_path, changed, message):
+    said = refused(tmp_path, PAIRS | changed, "--task", "preference", "--contributor", "judge")
+    assert message in said
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"start": [0, -1]}, "begins before the document does"),
+        ({"end": [3, 0]}, "ends before it begins"),
+        ({"annotator": ["x", "x"]}, "seen by one contributor only"),
+        ({"text": ["ab", "ab"]}, "ends beyond the document, which has 2 letters"),
+    ],
+)
+def test_marks_that_cannot_be(tmp_path, changed, message):
+    assert message in refused(tmp_path, MARKS | changed, "--task", "spans")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--task", "preference", "--nested", "--contributor", "judge"), "nested is for spans"),
+        (("--task", "preference", "--engine", "local", "--contributor", "judge"), "an engine judges classes"),
+        (("--task", "opinions"), "opinions"),
+    ],
+)
+def test_options_that_do_not_fit(tmp_path, options, message):
+    assert message in refused(tmp_path, PAIRS, *options)
+
+
+@pytest.mark.parametrize("kind", ["polygonlabels", "keypointlabels", "videorectangle", "relation"])
+def test_shapes_that_are_not_read(tmp_path, kind):
+    span = {"type": "labels", "from_name": "n", "value": {"start": 0, "end": 2, "labels": ["P"]}}
+    other = {"type": kind, "from_name": "o", "value": {}}
+    tasks = [
+        {"id": 1, "data": {"text": "abc"}, "annotations": [{"completed_by": 1, "result": [span, other]}]}
+    ]
+    path = tmp_path / "export.json"
+    path.write_text(json.dumps(tasks))
+    done = CliRunner().invoke(app, ["audit", str(path)])
+    assert f"a result of type '{kind}', which is not read" in str(done.exception)

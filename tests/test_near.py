@@ -1,0 +1,47 @@
+"""Words to the letter, figures within a tolerance."""
+
+import pytest
+
+from near import near, says
+
+PRINTED = "Who: dan takes “bad” for “good” (46 rows,\n  about 40 wrong). Error: 17.3% → 12.0%."
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "dan takes “bad” for “good” (46 rows, about 41 wrong)",
+        "about 50 wrong",
+        "17.9% → 11.1%.",
+        "Who: dan",
+    ],
+)
+def test_words_are_the_same_and_figures_near(line):
+    assert says(PRINTED, line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "dan takes “good” for “bad” (46 rows, about 40 wrong)",
+        "about 70 wrong",
+        "17.3% → 27.0%.",
+        "46 rows, 40 wrong",
+        "eve",
+    ],
+)
+def test_other_words_and_far_figures_are_found_out(line):
+    assert not says(PRINTED, line)
+
+
+def test_thousands_and_every_place_where_the_words_stand():
+    assert says("1 of 10 rows; 1,010 of 2,000 rows", "1,000 of 1,999 rows")
+    assert not says("1 of 10 rows; 10 of 2,000 rows", "1,000 of 1,999 rows")
+
+
+def test_the_tolerance_is_a_share_or_units():
+    assert near(100, 126)
+    assert not near(100, 140)
+    assert near(1, 3)
+    assert not near(1, 3, units=0.5)
+    assert not near(0.02, 0.5, units=0.1)

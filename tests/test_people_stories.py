@@ -1,0 +1,225 @@
+"""People as they are: what somebody who reads a verdict on herself must be able to accept."""
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+from sklearn.datasets import make_blobs
+
+import anml
+from anml.core.people.judge import judge_numbers
+from anml.core.people.numbers import fit_numbers
+from anml.core.people.rows import Side
+from anml.core.people.verdicts import ACCUSED, GUESSING, LESS, RELIABLE, UNSURE
+from anml.surfaces.accused import best
+
+
+def crowd(accuracy, classes=3, items=254, per_item=6, seed=0, always=()):
+    """Labels of people who are right so often; `always` label every item."""
+    rng = np.random.default_rng(seed)
+    truth, rows = rng.integers(0, classes, items), []
+    others = [k for k in range(len(accuracy)) if k not in always]
+    for item in range(items):
+        for k in (*always, *rng.choice(others, per_item - len(always), replace=False)):
+            wrong = (truth[item] + rng.integers(1, classes)) % classes
+            label = truth[item] if rng.uniform() < accuracy[k] else wrong
+            rows.append((f"i{item:04}", f"p{k:02}", f"c{label}", f"c{truth[item]}"))
+    return pl.DataFrame(rows, ["item", "who", "label", "truth"], orient="row")
+
+
+def audited(frame, **named):
+    return anml.audit(frame.drop("truth", strict=False), "label", "who", compare=False, **named)
+
+
+def words(found) -> dict[str, str]:
+    return dict(found.contributors.select("contributor", "verdict").iter_rows())
+
+
+def figures(found, name: str) -> dict[str, float]:
+    return dict(found.contributors.select("contributor", name).iter_rows())
+
+
+class TestThePerfectAnnotator:
+    """Eleven are right 85% of the time, and one always."""
+
+    FRAME = crowd([0.85] * 11 + [1.0], always=(11,))
+
+    def known(self, many):
+        mine = self.FRAME["item"].unique(maintain_order=True)[:many]
+        told = pl.when(pl.col("item").is_in(mine.implode())).then("truth").otherwise(None)
+        return self.FRAME.with_columns(known=told)
+
+    def test_is_reliable_and_among_the_best(self):
+        found = audited(self.FRAME, item="item")
+        assert words(found) == {f"p{k:02}": RELIABLE for k in range(12)}
+        kappa = figures(found, "reliability")
+        assert max(kappa, key=kappa.get) == "p11"
+        assert "p11" in str(best(found.result)[0])
+
+    @pytest.mark.parametrize("many", [3, 30, 254])
+    def test_known_labels_only_help(self, many):
+        before = audited(self.FRAME, item="item")
+        after = audited(self.known(many), item="item", known="known")
+        assert words(after)["p11"] == RELIABLE
+        assert figures(after, "reliability")["p11"] >= figures(before, "reliability")["p11"] - 0.01
+        assert not set(words(after).values()) & set(ACCUSED)
+        if many == 254:
+            assert figures(after, "quality_low")["p11"] > 0.95
+
+
+class TestFewRows:
+    @pytest.mark.parametrize("rows", [1, 5, 9])
+    def test_nobody_is_accused_on_them(self, rows):
+        """One gives so many labels, and all of them are wrong."""
+        frame = crowd([0.9] * 8, items=120, per_item=5)
+        first = frame.unique("item", maintain_order=True).head(rows)
+        other = pl.when(pl.col("truth") == "c0").then(pl.lit("c1")).otherwise(pl.lit("c0"))
+        wrong = first.with_columns(who=pl.lit("eve"), label=other)
+        found = words(audited(pl.concat([frame, wrong]), item="item"))
+        assert found.pop("eve") not in ACCUSED
+        assert set(found.values()) == {RELIABLE}
+
+
+def blobs(n=600, classes=3, seed=0, spread=1.5):
+    x, y = make_blobs(n, n_features=5, centers=classes, cluster_std=spread, random_state=seed)
+    order = np.random.default_rng(seed).permutation(n)
+    return x[order], y[order]
+
+
+def table(x, label, who):
+    columns = {f"f{i}": part for i, part in enumerate(x.T)}
+    return pl.DataFrame({**columns, "label": [f"c{k}" for k in label], "who": who})
+
+
+class TestRulesAndMachines:
+    def test_rules_that_speak_only_where_they_know_are_not_guessing(self):
+        """Three rules say one class each, right nine times in ten; six people label the rest."""
+        x, y = blobs(900)
+        rng = np.random.default_rng(1)
+        who, label = np.array([f"p{k}" for k in rng.integers(0, 6, 900)]), y.copy()
+        for k in range(3):
+            mine = np.flatnonzero((y == k) & (rng.uniform(size=900) < 0.3))
+            stray = rng.choice(np.flatnonzero(y != k), len(mine) // 9, replace=False)
+            who[mine] = who[stray] = f"rule{k}"
+            label[stray] = k
+        found = words(audited(table(x, label, who)))
+        assert not set(found.values()) & set(ACCUSED)
+        assert all(found[f"p{k}"] == RELIABLE for k in range(6))
+
+    def test_one_labeller_with_most_of_the_rows_makes_no_liars_of_the_others(self):
+        """A machine labels 60% of the rows and is wrong in every fifth; ten people are right."""
+        x, y = blobs(1000)
+        rng = np.random.default_rng(2)
+        who = np.where(rng.uniform(size=1000) < 0.6, "machine", [f"p{k}" for k in rng.integers(0, 10, 1000)])
+        slips = (who == "machine") & (rng.uniform(size=1000) < 0.2)
+        found = words(audited(table(x, np.where(slips, (y + 1) % 3, y), who)))
+        del found["machine"]
+        assert not set(found.values()) & set(ACCUSED)
+        assert list(found.values()).count(RELIABLE) >= 9
+
+
+class TestTheHardRows:
+    def test_an_expert_who_gets_them_is_not_bad(self):
+        """Rows between the classes go to one, who is right in most of them, as anybody would be."""
+        rng = np.random.default_rng(3)
+        y = rng.integers(0, 2, 800)
+        x = rng.normal(size=(800, 5)) + 2.0 * y[:, None]
+        hard = np.abs(x.mean(axis=1) - 1.0) < 0.35
+        who = np.where(hard, "expert", [f"p{k}" for k in rng.integers(0, 8, 800)])
+        label = np.where(hard & (rng.uniform(size=800) < 0.1), 1 - y, y)
+        found = words(audited(table(x, label, who)))
+        assert found["expert"] not in (*ACCUSED, LESS)
+        assert not set(found.values()) & set(ACCUSED)
+
+
+class TestCamps:
+    def test_two_of_equal_size_accuse_nobody(self):
+        frame = crowd([0.95] * 8, classes=2, items=150, per_item=6)
+        turned = pl.when(pl.col("label") == "c0").then(pl.lit("c1")).otherwise(pl.lit("c0"))
+        split = frame.with_columns(label=pl.when(pl.col("who") < "p04").then(turned).otherwise("label"))
+        found = audited(split, item="item")
+        assert set(words(found).values()) == {UNSURE}
+        assert "two camps" in found.result.doubtful
+
+    def test_a_camp_of_two_is_found(self):
+        frame = crowd([0.95] * 8, classes=2, items=150, per_item=6)
+        turned = pl.when(pl.col("label") == "c0").then(pl.lit("c1")).otherwise(pl.lit("c0"))
+        found = words(audited(frame.with_columns(
+            label=pl.when(pl.col("who") < "p02").then(turned).otherwise("label")), item="item"))  # fmt: skip
+        assert {found.pop("p00"), found.pop("p01")} <= set(ACCUSED)
+        assert set(found.values()) == {RELIABLE}
+
+    def test_copies_are_one_voice(self):
+        """Three copy one who errs in a third: four against three who are right, and not believed for it."""
+        base = crowd([0.65, *[0.95] * 7], items=200, per_item=4, always=(0,))
+        first = base.filter(pl.col("who") == "p00")
+        copies = [first.with_columns(who=pl.lit(f"copy{k}")) for k in range(3)]
+        found = audited(pl.concat([base, *copies]), item="item")
+        said = found.items.join(base.unique("item").select("item", "truth"), on="item")
+        assert (said["consensus"] == said["truth"]).mean() > 0.9
+        honest = {name: word for name, word in words(found).items() if name[0] == "p" and name != "p00"}
+        assert set(honest.values()) == {RELIABLE}
+
+
+class TestLiars:
+    def test_somebody_who_does_not_look_is_found_and_named(self):
+        frame = crowd([0.9] * 8 + [1 / 3, 1 / 3], items=300, per_item=6)
+        found = words(audited(frame, item="item"))
+        assert found.pop("p08") == found.pop("p09") == GUESSING
+        assert set(found.values()) == {RELIABLE}
+
+
+class TestNumbers:
+    def test_reputation_has_no_credentials_in_it(self):
+        """The one who is off by four spreads is vouched for, and nobody else: what was seen stays seen."""
+        rng = np.random.default_rng(0)
+        codes = np.repeat(np.arange(8), 40)
+        predicted = rng.normal(0, 5, 320)
+        values = predicted + rng.normal(size=320) + np.where(codes == 0, 4.0, 0.0)
+        seen = []
+        for credentials in (
+            None,
+            np.where(codes == 0, 1.0, 0.1)[:, None],
+            np.where(codes == 0, 0.1, 1.0)[:, None],
+        ):
+            fit = fit_numbers(values, predicted, np.ones(320), Side(codes, credentials))
+            people, _ = judge_numbers(fit, np.clip(fit.p_correct, 1e-9, 1 - 1e-9), values, codes)
+            seen.append(people.reputation()["r"])
+        np.testing.assert_allclose(seen[1], seen[0], atol=0.05)
+        np.testing.assert_allclose(seen[2], seen[0], atol=0.05)
+
+
+def truly(labels: pl.DataFrame, truth: pl.DataFrame) -> tuple[set[str], set[str]]:
+    """Who is fine (kappa above .30 with 90%) and who is bad (below .15 with 95%), the truth in hand."""
+    both = labels.join(truth, on="item")
+    usual = dict(truth.group_by("truth").agg(pl.len() / truth.height).iter_rows())
+    fine, bad = set(), set()
+    for (name,), mine in both.group_by("contributor"):
+        if mine.height < 10:
+            continue
+        right = int((mine["label"] == mine["truth"]).sum())
+        guessed = float(np.mean([usual.get(label, 0.0) for label in mine["label"]]))
+        share = stats.beta(right + 1, mine.height - right + 1)
+        if share.sf(guessed + 0.30 * (1 - guessed)) > 0.9:
+            fine.add(name)
+        if share.cdf(guessed + 0.15 * (1 - guessed)) > 0.95:
+            bad.add(name)
+    return fine, bad
+
+
+@pytest.mark.parametrize("name", ["dogs", "companies"])
+def test_real_crowds(real_data, name):
+    labels, truth = (
+        pl.read_csv(real_data / f"crowd_{name}_{part}.csv.gz", infer_schema=False)
+        for part in ("labels", "truth")
+    )
+    truth = truth.rename({truth.columns[1]: "truth"})
+    fine, bad = truly(labels, truth)
+    found = anml.audit(labels, "label", "contributor", item="item", compare=False)
+    said = words(found)
+    assert len(fine) > 30
+    assert [who for who in fine if said[who] in ACCUSED] == []
+    assert np.mean([said[who] == RELIABLE for who in fine]) >= 0.9
+    assert [who for who in bad if said[who] == RELIABLE] == []
+    small = labels.group_by("contributor").len().filter(pl.col("len") < 10)["contributor"]
+    assert [who for who in small if said[who] in ACCUSED] == []
