@@ -46,7 +46,7 @@ class Believing:
 
 
 class Totals(NamedTuple):
-    """Of all rows: how many, p_correct, those surely wrong, bounds of raw scores, largest p_correct by class."""
+    """Of all rows: how many, p_correct, those surely wrong, bounds of raw scores, best p_correct by class."""
 
     rows: int
     right: float
