@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from anml.app.audit import audit_table, confusion_of
-from anml.app.output import RECORD, as_json, check_folder, seen_from
-from anml.app.request import Request
-from anml.app.result import Audited, run_record
+from anml.app.audit.audit import audit_table, confusion_of
+from anml.app.audit.output import RECORD, as_json, check_folder, seen_from
+from anml.app.audit.request import Request
+from anml.app.audit.result import Audited, run_record
 from anml.app.scale.deal import Dealing, deal, dealt, numbers_of, scattered
 from anml.app.scale.engines import Engine
 from anml.app.scale.models import REFERENCES, Models, Taught, train_models

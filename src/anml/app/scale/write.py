@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from anml.app.audit import sample_frame, with_keys
-from anml.app.gold import check_gold
-from anml.app.items import item_frame
+from anml.app.audit.audit import sample_frame, with_keys
+from anml.app.audit.gold import check_gold
+from anml.app.audit.items import item_frame
 from anml.app.scale.slices import Slice
 from anml.app.scale.work import Fitted, Kept
 from anml.assess.assess import Assessment
