@@ -10,6 +10,7 @@ import pytest
 
 import anml
 from anml.app.audit.request import Request
+from anml.app.scale import learn
 from anml.app.scale import run as scale
 from anml.app.scale.engines import Local
 from anml.app.scale.slices import slices_of
@@ -23,7 +24,7 @@ ROWS, PEOPLE = 2_400, 24
 @pytest.fixture(autouse=True, scope="module")
 def a_small_sample():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(scale, "SAMPLE", 400)
+        patch.setattr(learn, "SAMPLE", 400)
         yield
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anml.app.scale.slices import MOST_ROWS, slices_of
+from anml.app.scale.slices import MOST_ROWS, named_by, slices_of
 from anml.core.errors import InputError
 from anml.intake.tables import parquet_files
 
@@ -99,3 +99,14 @@ def test_a_damaged_page_is_named(tmp_path):
     (part,) = slices_of([path])
     with pytest.raises(InputError, match=r"a.parquet is damaged, or changed while it was read"):
         part.read()
+
+
+def test_numbers_that_are_not_whole_name_nothing(tmp_path):
+    """They would be written in one way in this slice, and in another in the next."""
+    path = tmp_path / "a.parquet"
+    pl.DataFrame({"x": [1.0, 2.5], "y": [1.0, None]}).write_parquet(path)
+    (part,) = slices_of([path])
+    frame = part.read().frame
+    assert named_by(frame["y"], part).to_list() == ["1", None]
+    with pytest.raises(InputError, match=r"column 'x' of a.parquet holds numbers that are not whole"):
+        named_by(frame["x"], part)

@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from anml.app.scale.slices import BESIDE, ROW, Piece, Slice, slices_of
+from anml.app.scale.slices import BESIDE, ROW, Piece, Slice, named_by, slices_of
 from anml.core.checks import Ints
 from anml.core.errors import InputError
 from anml.intake.beside import NUMPY, read_numbers
-from anml.intake.plain import as_text
 from anml.intake.tables import Table, parquet_files
 
 # Before the names of columns that have none.
@@ -89,11 +88,10 @@ def deal(part: Slice, how: Dealing) -> Ints:
     found = part.read()
     to = np.full(part.rows, part.number)
     if how.item is not None:
-        items = as_text(found.frame[how.item])
+        items = named_by(found.frame[how.item], part)
         if gaps := items.null_count():
             raise InputError(
-                f"column {how.item!r} (item) is empty in {gaps} rows of {Path(part.pieces[0].path).name}; "
-                "every row needs one"
+                f"column {how.item!r} (item) is empty in {gaps} rows of {part.file}; every row needs one"
             )
         to = scattered(items) % how.slices
     numbers = [each.at(part.first, part.rows) for each in how.beside]

@@ -10,7 +10,7 @@ import polars as pl
 
 from anml.core.checks import Ints
 from anml.core.errors import InputError
-from anml.intake.plain import plain
+from anml.intake.plain import as_text, plain
 from anml.intake.tables import DAMAGED
 
 # Rows of a slice at most: what a worker holds at a time.
@@ -53,6 +53,11 @@ class Slice:
         """What the files made of it are called."""
         return f"part-{self.number:06d}"
 
+    @property
+    def file(self) -> str:
+        """The name of the first file that it is of."""
+        return Path(self.pieces[0].path).name
+
     def read(self, columns: Sequence[str] | None = None) -> Part:
         """These rows, as plain columns."""
         wanted = None if columns is None else list(dict.fromkeys(columns))
@@ -70,6 +75,16 @@ class Slice:
                     beside[what] = found.to_numpy() if found.columns[0].startswith("\0") else found
             frame = frame.select(name for name in frame.columns if not name.startswith(BESIDE))
         return Part(plain(frame), row, beside)
+
+
+def named_by(series: pl.Series, part: Slice) -> pl.Series:
+    """Identifiers or labels as text that is the same in every slice."""
+    if series.dtype.is_float() and bool((series != series.round()).any()):
+        raise InputError(
+            f"column {series.name!r} of {part.file} holds numbers that are not whole, which name nothing "
+            "with an engine; write them as text"
+        )
+    return as_text(series)
 
 
 def _read(piece: Piece, columns: list[str] | None) -> pl.DataFrame:

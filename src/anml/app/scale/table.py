@@ -10,26 +10,23 @@ import numpy as np
 import polars as pl
 
 from anml.app.scale.engines import Engine
+from anml.app.scale.read import Job, first_of, write_arrays
 from anml.app.scale.slices import Slice
 from anml.app.scale.work import (
-    CREDENTIALS,
     Few,
     Fitted,
     Given,
-    Job,
     Sides,
     Step,
     Vouched,
     about_slice,
     believe_slice,
     few_slice,
-    first_of,
     pair_slice,
     spread_slice,
     state_path,
     time_slice,
     vouch_slice,
-    write_arrays,
 )
 from anml.core.checks import Ints
 from anml.core.people.copies import copies_among
@@ -80,7 +77,7 @@ def sides_of(
     if parts[0] is None:
         return sides
     found: Vouched = reduce(lambda a, b: a.plus(b), parts)
-    given = [name for name in CREDENTIALS if name in _given(job) and name in job.policy.recipe.use]
+    given = found.names
     unknown = found.sums.given.sum() - found.known.sum()
     used = [at for at in range(len(given)) if unknown and found.high[at] - found.low[at] > 1e-9]
     if not used:
@@ -94,14 +91,6 @@ def sides_of(
     named = {given[at]: float(value) for at, value in zip(used, mean, strict=True)}
     sides = replace(sides, used=named, tied=filled.tied())
     return replace(sides, spread=passes.sum("scaling credentials", spread_slice, Given(job, sides)))
-
-
-def _given(job: Job) -> set[str]:
-    """Credentials that there are."""
-    columns = job.columns
-    found = {"v"} if columns.verification or columns.known or columns.reviewed else set()
-    found |= {"r"} if columns.reputation else set()
-    return found | ({"t"} if columns.time and getattr(job.policy.decay, "delta", 0.0) > 0 else set())
 
 
 class Sliced:
@@ -156,7 +145,7 @@ def fit_slices(
     """The model of contributors, fitted to all slices; and who each is a part of, where somebody changed."""
     given = Given(job, sides_of(passes, job, first))
     fitted = _fitted(passes, given, "")
-    if job.columns.time is None or getattr(job.policy.decay, "delta", 0.0) <= 0:
+    if not job.fresh:
         return fitted, None, None
     changed = _changes(passes, fitted)
     if not changed.any:

@@ -7,19 +7,14 @@ on from the slices that are done.
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import polars as pl
 
-from anml.app.scale.deal import scattered
-from anml.app.scale.models import Models
+from anml.app.scale.read import Job, write_arrays
 from anml.app.scale.slices import Slice
-from anml.assess.assess import Policy
 from anml.core.checks import Floats, Ints
-from anml.core.errors import InputError
 from anml.core.people.copies import Pairs, pairs_of
 from anml.core.people.fit import Climbed, Fit, fit_of
 from anml.core.people.judge import Told, tell, told_of_time
@@ -37,186 +32,9 @@ from anml.core.people.rows import (
     with_products,
 )
 from anml.core.signals.verification import VERIFICATION
-from anml.intake.beside import Beside
-from anml.intake.columns import Columns
-from anml.intake.plain import as_text, codes_in
-from anml.intake.prepare import Fixed, Preparation, Prepared, prepare
-from anml.intake.sets import spelled_as
-from anml.intake.tables import Table
-from anml.intake.times import read_instants
 
 # Credentials, in the order of their columns.
 CREDENTIALS = ("v", "r", "t")
-
-
-class Survey(NamedTuple):
-    """Who gave which label how often, rows without a label, and the newest time."""
-
-    counts: pl.DataFrame
-    unlabelled: Ints
-    newest: datetime | None
-
-
-def survey(part: Slice, columns: Columns) -> Survey:
-    """Count contributors and labels."""
-    assert columns.contributor is not None
-    times = [] if columns.time is None else [columns.time]
-    frame, row, _ = part.read([columns.label, columns.contributor, *times])
-    named = frame.select(label=as_text(frame[columns.label]), contributor=as_text(frame[columns.contributor]))
-    labelled = named.drop_nulls("label")
-    if gaps := labelled["contributor"].null_count():
-        raise InputError(
-            f"column {columns.contributor!r} (contributor) is empty in {gaps} rows of {_file(part)}; every "
-            "row needs one"
-        )
-    counts = labelled.group_by("contributor", "label").agg(rows=pl.len()).sort("contributor", "label")
-    newest = None if columns.time is None else read_instants(frame[columns.time]).max()
-    assert newest is None or isinstance(newest, datetime)
-    return Survey(counts, row[named["label"].is_null().to_numpy()], newest)
-
-
-def _file(part: Slice) -> str:
-    return Path(part.pieces[0].path).name
-
-
-class Chosen(NamedTuple):
-    """Which rows are in the sample: these places in the table, or so large a share of the items."""
-
-    places: Ints
-    item: str | None
-    share: float
-
-
-class Taken(NamedTuple):
-    """Rows of the sample: columns, places in the table, and what was given beside them."""
-
-    frame: pl.DataFrame
-    row: Ints
-    beside: dict[str, Any]
-
-
-def take(part: Slice, chosen: Chosen) -> Taken:
-    """The rows of a slice that are in the sample."""
-    frame, row, beside = part.read()
-    mine = np.flatnonzero(np.isin(row, chosen.places))
-    if chosen.item is not None:
-        mine = np.flatnonzero((scattered(as_text(frame[chosen.item])) >> 32) < chosen.share * 2**31)
-    return Taken(
-        frame[mine.tolist()], row[mine], {name: each[mine.tolist()] for name, each in beside.items()}
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class Job:
-    """What all slices need: columns, who and what there is, which rows have no label, and the class prior."""
-
-    work: Path
-    columns: Columns
-    policy: Policy
-    now: datetime | None
-    names: list[str]
-    classes: list[str]
-    spelled: dict[str, str]
-    total: int
-    unlabelled: Ints
-    prior: Floats
-
-    def prepared(self, part: Slice, preparation: Preparation) -> tuple[Prepared, Ints, pl.DataFrame]:
-        """The rows of a slice that have a label as arrays, their places in the table, and its columns."""
-        frame, row, beside = part.read()
-        label, known = self.columns.label, self.columns.known
-        frame = frame.with_columns(pl.col(label).replace(self.spelled)) if self.spelled else frame
-        if known is not None and frame.schema[known] == pl.String:
-            spelled = spelled_as(frame[known].drop_nulls(), self.classes)
-            frame = frame.with_columns(pl.col(known).replace(spelled))
-        fixed = Fixed(self.classes, preparation)
-        prepared = prepare(
-            Table(frame, part.name, ""), self.columns, now=self.now, beside=Beside(**beside), fixed=fixed
-        )
-        return prepared, row[prepared.rows], frame
-
-    def place(self, row: Ints) -> Ints:
-        """Places among the rows that have a label."""
-        return np.asarray(row - np.searchsorted(self.unlabelled, row))
-
-
-class Sampled(NamedTuple):
-    """Rows of the sample: places in the table, in order; half, and place among the references, of each."""
-
-    row: Ints
-    half: Ints
-
-    def at(self, row: Ints, references: int) -> tuple[Ints, Ints]:
-        """Half and reference of these rows; -1 for none."""
-        at = np.minimum(np.searchsorted(self.row, row), len(self.row) - 1)
-        inside = self.row[at] == row
-        return np.where(inside, self.half[at], -1), np.where(inside & (at < references), at, -1)
-
-
-@dataclass(frozen=True, eq=False)
-class Predicting:
-    """How slices are predicted: preparation and models, where there are features."""
-
-    job: Job
-    preparation: Preparation
-    models: Models | None
-    sampled: Sampled
-    references: int
-
-
-class Seen(NamedTuple):
-    """Of a slice: bounds of raw scores, and the first contributions of each contributor."""
-
-    low: float
-    high: float
-    first: pl.DataFrame
-
-
-def predict_slice(part: Slice, how: Predicting) -> Seen:
-    """What the model of contributors needs of a slice, into a file."""
-    path = how.job.work / f"{part.name}.npz"
-    if not path.is_file():
-        write_arrays(path, **_arrays(part, how))
-    with np.load(path) as kept:
-        raw = kept["raw"] if how.models is not None else np.zeros(1)
-        first = pl.DataFrame({"who": kept["who"], "order": -kept["age"], "place": kept["place"]})
-    newest = how.job.policy.cold_start.contributions
-    return Seen(float(raw.min()), float(raw.max()), first_of(first, newest))
-
-
-def first_of(frame: pl.DataFrame, most: int) -> pl.DataFrame:
-    """The first contributions of each contributor."""
-    return frame.sort("who", "order", "place").group_by("who", maintain_order=True).head(most)
-
-
-def _arrays(part: Slice, how: Predicting) -> dict[str, Any]:
-    job, models = how.job, how.models
-    prepared, row, _ = job.prepared(part, how.preparation)
-    y, n = prepared.y.astype(np.int64), len(prepared.y)
-    out: dict[str, Any] = {"y": y, "row": row, "place": job.place(row)}
-    out["who"] = codes_in(pl.Series(prepared.contributor), job.names)
-    if models is not None:
-        half, reference = how.sampled.at(row, how.references)
-        out["log_p"] = models.log_p(prepared.x, half, prepared.predictions)
-        out["raw"] = models.scores(prepared.x, y, reference)
-    elif prepared.predictions is not None:
-        out["log_p"] = np.log(prepared.predictions + 1e-6)
-    else:
-        out["log_p"] = np.tile(np.log(job.prior), (n, 1))
-    if prepared.item is not None:
-        out["item"] = np.unique(prepared.item, return_inverse=True)[1]
-    if prepared.known is not None:
-        out |= {"truth": prepared.known.truth, "wrong": prepared.known.wrong}
-    fresh = prepared.age is not None and _delta(job.policy) > 0
-    out["age"] = prepared.age if fresh else np.zeros(n)
-    signals = {"v": prepared.verification, "r": prepared.reputation, "t": None}
-    if fresh:
-        signals["t"] = job.policy.decay(prepared.age)
-    return out | {name: values for name, values in signals.items() if values is not None}
-
-
-def _delta(policy: Policy) -> float:
-    return float(getattr(policy.decay, "delta", 0.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,11 +86,10 @@ class Kept:
         """V, r and t where they are given, with the floor for newcomers."""
         found = {name: self.arrays[name] for name in CREDENTIALS if name in self.arrays}
         if "r" in found and self.sides.newcomers is not None:
-            prior = np.where(np.isin(self.arrays["place"], self.sides.newcomers), 0, np.inf)
             flagged = None if "v" not in found else found["v"] <= VERIFICATION["flagged"].high
             start = self.job.policy.cold_start
-            prior = np.where(prior == 0, 0, start.contributions)
-            found["r"] = start.apply(found["r"], prior, flagged)
+            new = np.isin(self.arrays["place"], self.sides.newcomers)
+            found["r"] = start.apply(found["r"], np.where(new, 0, start.contributions), flagged)
         return found
 
     def credentials(self) -> Floats:
@@ -307,8 +124,9 @@ class Given(NamedTuple):
 
 
 class Vouched(NamedTuple):
-    """Credentials of a slice: sums over rows of which nothing is known, rows that are known; bounds, sum."""
+    """Credentials: names, sums over rows of which nothing is known, rows that are known, bounds and sum."""
 
+    names: list[str]
     sums: Vouching
     known: Floats
     low: Floats
@@ -318,7 +136,7 @@ class Vouched(NamedTuple):
     def plus(self, other: "Vouched") -> "Vouched":
         """Of both slices."""
         return Vouched(
-            self.sums.plus(other.sums), self.known + other.known, np.minimum(self.low, other.low),
+            self.names, self.sums.plus(other.sums), self.known + other.known, np.minimum(self.low, other.low),
             np.maximum(self.high, other.high), self.total + other.total,
         )  # fmt: skip
 
@@ -327,14 +145,14 @@ def vouch_slice(part: Slice, given: Given) -> Vouched | None:
     """Sums of the credentials of a slice; None where there are none."""
     kept = Kept(part, *given)
     found, known = kept.signals(), kept.known
-    used = [found[name] for name in CREDENTIALS if name in found and name in given.job.policy.recipe.use]
+    used = [name for name in found if name in given.job.policy.recipe.use]
     if not used:
         return None
-    columns, classes = np.column_stack(used), len(given.job.classes)
+    columns, classes = np.column_stack([found[name] for name in used]), len(given.job.classes)
     sums = vouching_of(np.where(known[:, None], 0.0, columns), kept.y, kept.who, kept.count, classes)
     low, high = columns[~known].min(axis=0, initial=np.inf), columns[~known].max(axis=0, initial=-np.inf)
     counted = by_label(kept.y[known], kept.who[known], kept.count, classes)
-    return Vouched(sums, counted, low, high, columns[~known].sum(axis=0))
+    return Vouched(used, sums, counted, low, high, columns[~known].sum(axis=0))
 
 
 def spread_slice(part: Slice, given: Given) -> Spread:
@@ -448,14 +266,3 @@ def state_path(work: Path, part: Slice, label: str, name: str, done: int) -> Pat
 def _state(work: Path, part: Slice, label: str, name: str, done: int) -> Posterior:
     with np.load(state_path(work, part, label, name, done)) as kept:
         return Posterior(*(kept[each] for each in Posterior._fields))
-
-
-def write_arrays(path: Path, **arrays: Any) -> None:
-    """One .npz file, which is whole or not there."""
-    draft = path.with_name(f".{path.stem}-{os.getpid()}.npz")
-    try:
-        np.savez(draft, **arrays)
-        draft.replace(path)
-    except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise InputError(f"{path.name} cannot be written: {error.strerror or error}") from None
