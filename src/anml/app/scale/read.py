@@ -13,6 +13,7 @@ from anml.app.scale.deal import scattered
 from anml.app.scale.models import Models
 from anml.app.scale.slices import Part, Slice, named_by
 from anml.assess.assess import Policy
+from anml.core.answers import earned
 from anml.core.checks import Floats, Ints
 from anml.core.errors import InputError
 from anml.intake.beside import Beside
@@ -181,7 +182,9 @@ def _arrays(part: Slice, how: Predicting) -> dict[str, Any]:
         out |= {"truth": prepared.known.truth, "wrong": prepared.known.wrong}
     ages = np.zeros(n) if prepared.age is None or not job.fresh else prepared.age
     t = job.policy.decay(ages) if job.fresh else None
-    signals = {"age": ages, "v": prepared.verification, "r": prepared.reputation, "t": t}
+    # Rows earn v by what is known of others too, in whatever slice these are.
+    v = earned(prepared.known) if prepared.known and prepared.verification is None else prepared.verification
+    signals = {"age": ages, "v": v, "r": prepared.reputation, "t": t}
     return out | {name: values for name, values in signals.items() if values is not None}
 
 
