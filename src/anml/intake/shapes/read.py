@@ -6,6 +6,7 @@ from typing import Any
 import polars as pl
 
 from anml.core.errors import InputError, UnsupportedError
+from anml.intake.contributions import records
 from anml.intake.file import File
 from anml.intake.roles import ALIASES
 from anml.intake.shapes.boxes import read_boxes, reduce_boxes
@@ -75,9 +76,8 @@ def told_shape(source: File, format: str) -> str | None:
     kinds: set[str] = set()
     several = False
     for task in _entries(source)[:100]:
-        for annotation in task.get("annotations") or []:
-            results = annotation.get("result") if isinstance(annotation, dict) else None
-            results = [each for each in results or [] if isinstance(each, dict)]
+        for annotation in records(task.get("annotations"), "the annotations of a task"):
+            results = records(annotation.get("result"), "the result of an annotation")
             kinds |= {str(each.get("type")) for each in results}
             values = [each["value"] for each in results if isinstance(each.get("value"), dict)]
             several |= any(len(value.get("choices") or []) > 1 for value in values)
