@@ -89,7 +89,7 @@ def test_other_weights_by_name(place, recipe, weight, expected):
 
 
 EVIDENCE = {"combine": "evidence"}
-RELIABLE, UNSURE, ACCUSED = "reliable", "cannot tell", "contradicts the others"
+TRUSTED, UNSURE, ACCUSED = "reliable", "cannot tell", "contradicts the others"
 
 
 def judged(
@@ -110,35 +110,35 @@ LABELS = {"ann": [0.9, 0.7], "ben": [0.3, 0.2], "cat": [0.3, 0.9]}
 
 
 def test_who_cannot_be_judged_is_paid_as_one_of_average_quality(place):
-    made = judged(place, LABELS, {"ann": RELIABLE, "ben": UNSURE, "cat": UNSURE}, pool="49")
-    # ann 1.6; an average row of the reliable is 0.8: ben 0.8 twice, cat 0.8 and 0.9.
+    made = judged(place, LABELS, {"ann": TRUSTED, "ben": UNSURE, "cat": UNSURE}, pool="49")
+    # ann 1.6; an average row of the trusted is 0.8: ben 0.8 twice, cat 0.8 and 0.9.
     assert by_name(place, made) == {"ann": 16_000_000, "ben": 16_000_000, "cat": 17_000_000}
     assert made.manifest["average_row"] == 8 * UNIT // 10
     lines = {line["rows"] and line["pid"]: line for line in made.manifest["contributors"]}
     assert sorted((line["kept"], line["paid"], *line["verdicts"]) for line in lines.values()) == [
-        (0, 2, UNSURE), (1, 2, UNSURE), (2, 2, RELIABLE),
+        (0, 2, UNSURE), (1, 2, UNSURE), (2, 2, TRUSTED),
     ]  # fmt: skip
 
 
 def test_who_is_accused_is_paid_by_p_correct_of_what_was_kept(place):
-    made = judged(place, LABELS, {"ann": RELIABLE, "ben": ACCUSED, "cat": ACCUSED}, pool="25")
+    made = judged(place, LABELS, {"ann": TRUSTED, "ben": ACCUSED, "cat": ACCUSED}, pool="25")
     assert by_name(place, made) == {"ann": 16_000_000, "ben": 0, "cat": 9_000_000}
 
 
-def test_where_nobody_is_reliable_average_is_that_of_all(place):
+def test_where_nobody_is_trusted_average_is_that_of_all(place):
     made = judged(place, {"ann": [0.9], "ben": [0.1]}, {"ann": UNSURE, "ben": UNSURE}, pool="14")
     assert by_name(place, made) == {"ann": 9_000_000, "ben": 5_000_000}
 
 
 @pytest.mark.parametrize("verdicts", [None, {}])
 def test_a_run_without_verdicts_settles_as_before(place, verdicts):
-    made = judged(place, LABELS, None if verdicts is None else dict.fromkeys(LABELS, RELIABLE), pool="25")
+    made = judged(place, LABELS, None if verdicts is None else dict.fromkeys(LABELS, TRUSTED), pool="25")
     assert by_name(place, made) == {"ann": 16_000_000, "ben": 0, "cat": 9_000_000}
     assert ("average_row" in made.manifest) == (verdicts is not None)
 
 
 def test_what_was_kept_takes_nothing_by_another_weight_either(place):
-    unsure = {"ann": RELIABLE, "ben": UNSURE, "cat": RELIABLE}
+    unsure = {"ann": TRUSTED, "ben": UNSURE, "cat": TRUSTED}
     made = judged(place, LABELS, unsure, pool="5", weight="equal")
     assert by_name(place, made) == {"ann": 2_000_000, "ben": 2_000_000, "cat": 1_000_000}
     # What another recipe keeps is a quota, not a judgement.
@@ -148,13 +148,13 @@ def test_what_was_kept_takes_nothing_by_another_weight_either(place):
 
 
 def test_verdicts_must_fit_the_run(place):
-    for verdicts in ({"ann": RELIABLE}, dict.fromkeys(LABELS, "splendid")):
+    for verdicts in ({"ann": TRUSTED}, dict.fromkeys(LABELS, "splendid")):
         with pytest.raises(InputError, match="has no single verdict"):
             judged(place, LABELS, verdicts)
 
 
 def test_another_program_recomputes_pay_and_verdicts(place):
-    made = judged(place, LABELS, {"ann": RELIABLE, "ben": UNSURE, "cat": ACCUSED}, keep=True)
+    made = judged(place, LABELS, {"ann": TRUSTED, "ben": UNSURE, "cat": ACCUSED}, keep=True)
     amounts, _ = amounts_of(made.manifest)
     assert amounts == {pid: amount for pid, (amount, _) in made.amounts.items()}
     assert verdict_faults(made.manifest) == []
