@@ -113,7 +113,8 @@ def _line(x: Floats, y: Floats, weight: Floats) -> tuple[float, float]:
     for _ in range(30):
         gram = (design.T * pull) @ design
         # Numbers that are all equal have many lines: any of them will do.
-        fit = np.linalg.solve(gram + np.diag(1e-12 * np.diag(gram) + 1e-9), (design.T * pull) @ y)
+        ridge = np.diag(1e-12 * np.diag(gram) + 1e-9)
+        fit = np.asarray(np.linalg.solve(gram + ridge, (design.T * pull) @ y), dtype=np.float64)
         left = np.abs(y - design @ fit)
         pull = np.asarray(weight / np.maximum(left, 1e-3 * max(float(np.median(left)), 1e-12)))
     return float(fit[0]), float(fit[1])
