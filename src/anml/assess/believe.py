@@ -72,12 +72,11 @@ def believe_labels(table: Table, progress: Progress | None = None) -> tuple[Beli
         if search.settled(turn):
             break
     alone, covered = search.alone()
-    people = table.side.codes is not None
+    people, spared = table.side.codes is not None, search.spared()
     changed, owner = search.split_by_time()
     belief = believe(
-        search.labels, search.fits, search.weights, search.shares, people, alone, covered, owner,
-        search.spared(),
-    )  # fmt: skip
+        search.labels, search.fits, search.weights, search.shares, people, alone, covered, owner, spared
+    )
     if changed is not None and belief.contributors is not None:
         belief = replace(belief, contributors=replace(belief.contributors, changed=changed))
     return belief, search.first
@@ -196,7 +195,7 @@ class _Search:
 
     def spared(self) -> Bools | None:
         """Who is not accused: Gaussians weigh labels, but accuse nobody whom the pool finds ordinary."""
-        if self.log_bayes_factor is None or len(self.ordinary) != len(self._ordinary()):
+        if self.log_bayes_factor is None:
             return None
         return (self.ordinary >= 0.5) & (self._ordinary() < 0.5)
 
