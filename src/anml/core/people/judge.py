@@ -111,7 +111,7 @@ def tell(rows: Rows, fits: Sequence[Fit], weights: Floats) -> Told:
     ordinary = mixed(weights, [fit.params.types[:, 0] for fit in fits])[rows.who] + 1e-9
     right, known = said[np.arange(rows.n), rows.y], _known(rows)
     return Told(
-        tally_rows(seen, said, rows.y, rows.who, rows.count, to),
+        tally_rows(seen, said, rows.y, rows.who, rows.count, to, known),
         np.array([ordinary @ (1 - right), ordinary.sum()]),
         known_errors(*_known_items(rows, fits, weights)),
         np.array([right[~known].sum(), (~known).sum(), right[known].sum(), known.sum()]),
@@ -121,7 +121,7 @@ def tell(rows: Rows, fits: Sequence[Fit], weights: Floats) -> Told:
 
 def judge(
     told: Told, fits: Sequence[Climbed], weights: Floats, people: bool = True, covered: Bools | None = None,
-    owner: Ints | None = None,
+    owner: Ints | None = None, spared: Bools | None = None,
 ) -> Judged:  # fmt: skip
     """Judge people by what all rows tell; see `believe` for the parameters."""
     error = collective_error(float(told.single[0] / told.single[1]), told.known)
@@ -132,11 +132,11 @@ def judge(
         parts = None if owner is None else (sums, types, vouched)
         if owner is not None:
             sums, types, vouched = _by_owner(sums, types, vouched, owner)
-        judged, mirror, against = judge_people(sums, types, vouched, error, covered)
+        judged, mirror, against = judge_people(sums, types, vouched, error, covered, spared)
         doubtful = reason_for_doubt(mirror, against, sums.rows.sum(axis=1))
         if parts is not None and owner is not None:
-            whole = None if covered is None else covered[owner]
-            judged = _as_of_late(judged, judge_people(*parts, error, whole)[0], owner)
+            whole = [None if part is None else part[owner] for part in (covered, spared)]
+            judged = _as_of_late(judged, judge_people(*parts, error, *whole)[0], owner)
     unknown, labels, right, rest = told.right
     classes = len(told.people.share)
     mean = error.truth(np.array([[unknown / max(labels, 1), *[0.0] * (classes - 1)]]))[0, 0]
@@ -147,6 +147,7 @@ def judge(
 def believe(
     rows: Rows, fits: Sequence[Fit], weights: Floats, shares: dict[str, float], people: bool,
     alone: Bools | None = None, covered: Bools | None = None, owner: Ints | None = None,
+    spared: Bools | None = None,
 ) -> Belief:  # fmt: skip
     """Sum up the hypotheses.
 
@@ -158,8 +159,10 @@ def believe(
         Labels that rest on their contributor alone, and contributors whose rows others cover.
     owner
         Which contributor each of those in the fit is a part of; None where all are whole.
+    spared
+        Who is not to be accused; None: nobody.
     """
-    judged = judge(tell(rows, fits, weights), fits, weights, people, covered, owner)
+    judged = judge(tell(rows, fits, weights), fits, weights, people, covered, owner, spared)
     return replace(believe_rows(rows, fits, weights, judged, shares, alone, owner), covered=covered)
 
 
@@ -195,7 +198,12 @@ def believe_rows(
 
 
 def judge_people(
-    sums: Tally, types: Floats, vouched: Floats, error: Collective, covered: Bools | None = None
+    sums: Tally,
+    types: Floats,
+    vouched: Floats,
+    error: Collective,
+    covered: Bools | None = None,
+    spared: Bools | None = None,
 ) -> tuple[Contributor, float, Floats]:
     """Verdicts, the probability that those who contradict the others are right, and who contradicts them."""
     found = worth_of(sums, types[:, 0], vouched)
@@ -204,7 +212,8 @@ def judge_people(
     against = (below * (1 - types[:, 1]) > 0.5).astype(np.float64)
     mirror = mirrored(against, found.rows)
     stands = standing(found, error, len(sums.share))
-    return _judged(found, stands, types[:, 1] > types[:, 2], covered, mirror), mirror, against
+    judged = _judged(found, stands, types[:, 1] > types[:, 2], covered, mirror, spared=spared)
+    return judged, mirror, against
 
 
 def _by_owner(sums: Tally, types: Floats, vouched: Floats, owner: Ints) -> tuple[Tally, Floats, Floats]:
@@ -218,7 +227,8 @@ def _by_owner(sums: Tally, types: Floats, vouched: Floats, owner: Ints) -> tuple
 
     rows = sums.rows.sum(axis=1)
     share = rows / np.maximum(added(rows)[owner], 1e-9)
-    whole = Tally(added(sums.logs), added(sums.rows), added(sums.right), added(sums.given), sums.share)
+    named = {name: added(getattr(sums, name)) for name in ("logs", "rows", "right", "given", "known")}
+    whole = sums._replace(**named)
     return whole, added(types * share[:, None]), added(vouched * share)
 
 
@@ -278,7 +288,7 @@ def _known_items(rows: Rows, fits: Sequence[Fit], weights: Floats) -> tuple[Floa
 
 def _judged(
     found: Worth, stands: Standing, blind: Bools, covered: Bools | None, mirror: float,
-    against: Floats | None = None,
+    against: Floats | None = None, spared: Bools | None = None,
 ) -> Contributor:  # fmt: skip
     guessed = found.guessed
     above = stands.expected - guessed[:, None]
@@ -290,13 +300,13 @@ def _judged(
         found.rows,
     )
     covered = np.ones(len(guessed), dtype=bool) if covered is None else covered
-    words, false = decide(chances, blind, covered, mirror)
+    words, false = decide(chances, blind, covered, mirror, spared)
     shares = stands.posterior()
     mean, (low, high) = shares @ GRID, interval(shares)
     kappa, kappa_low, kappa_high = ((share - guessed) / (1 - guessed) for share in (mean, low, high))
     good, bad = _resting_on(found)
     others = stands.expected.mean(axis=1)
-    settled_by = _settled_by(found, words, mean, others)
+    settled_by = _settled_by(found, words)
     return Contributor(
         words, mean, low, high, kappa, kappa_low, kappa_high, others, good, bad, settled_by, false
     )
@@ -311,11 +321,11 @@ def _resting_on(found: Worth) -> tuple[Floats, Floats]:
     return np.maximum(mean * size - 1, 0.0), np.maximum((1 - mean) * size - 1, 0.0)
 
 
-def _settled_by(found: Worth, words: list[str], quality: Floats, others: Floats) -> Ints:
+def _settled_by(found: Worth, words: list[str]) -> Ints:
     """How many labels, if they were known, would settle an open verdict, were answers as is likeliest."""
-    out = np.zeros(len(words), dtype=np.int64)
+    out, quality = np.zeros(len(words), dtype=np.int64), found.right @ GRID
     for k in np.flatnonzero([word == UNSURE for word in words]):
-        above = max(float(others[k] - found.guessed[k]), 0.0)
+        above = max(float(found.expected[k] - found.guessed[k]), 0.0)
         less, no_less = (found.guessed[k] + part * above for part in (CLEARLY_LESS, NO_LESS))
         # Between the two nothing is ever settled: the nearer side is asked for.
         middle = (less + no_less) / 2
@@ -359,7 +369,7 @@ def judge_numbers(
     either = [beta_on_grid(right + 0.5, rows - right + 0.5) for right in (usual, near)]
     found = Worth(
         ordinary[:, None] * either[0] + (1 - ordinary)[:, None] * either[1], expected, guessed, rows,
-        beta_on_grid(SKILL * expected, SKILL * (1 - expected)), either[1],
+        beta_on_grid(SKILL * expected, SKILL * (1 - expected)), either[1], np.zeros(count),
     )  # fmt: skip
     blind, other = fit.types[:, 1] > fit.types[:, 2], fit.types[:, 2]
     against = (other > 0.5).astype(np.float64)
