@@ -20,6 +20,8 @@ from anml.surfaces.names import shortened
 
 # Of somebody who answers without looking: above this share of one label, it is always that one.
 ALWAYS = 0.9
+# Above the first share of what is wrong two labels are named, one taken for the other above the second.
+HALF, ONE_WAY = 0.5, 0.8
 # Names in one sentence, and sentences.
 MOST_NAMES, MOST_SAID = 5, 3
 NAME, LABEL = 40, 30
@@ -186,17 +188,17 @@ def findings(result: Audited) -> dict[str, Finding]:
     classes = result.task == "classification"
     usual = _most_common(theirs, "label") if classes else {}
     wrong = theirs.filter(pl.col("suggested") != pl.col("label")) if classes else theirs.clear()
-    confused = _most_common(wrong, "suggested", "label") if classes else {}
+    confused = _confused(wrong) if classes else {}
     errs = _errs_on(theirs) if classes else {}
     found = {}
     for name, verdict in accused.select("contributor", "verdict").iter_rows():
         if verdict == GUESSING:
             found[name] = _without_looking(usual.get(name))
         elif verdict == LESS:
-            what = _confuses(confused.get(name)) or errs.get(name)
+            what = confused.get(name) or errs.get(name)
             found |= {} if what is None else {name: what}
         else:
-            found[name] = _confuses(confused.get(name)) or errs.get(name) or CONTRADICTS_OTHERS
+            found[name] = confused.get(name) or errs.get(name) or CONTRADICTS_OTHERS
     return found
 
 
@@ -217,6 +219,7 @@ def _without_looking(usual: tuple[float, list[str]] | None) -> Finding:
     return Finding(
         "is no better than guessing: the labels say nothing about the items",
         "are no better than guessing: their labels say nothing about the items",
+        "the labels say nothing about the items",
     )
 
 
@@ -234,12 +237,21 @@ def _errs_on(rows: pl.DataFrame) -> dict[str, Finding]:
     return {name: finding for name, (_, finding) in worst.items()}
 
 
-def _confuses(confused: tuple[float, list[str]] | None) -> Finding | None:
-    """Name the right label and the one given in its place, where that is most of what is wrong."""
-    if confused is None or confused[0] <= 0.5:
-        return None
-    right, given = (_quoted(label) for label in confused[1])
-    return Finding(f"takes {right} for {given}", f"take {right} for {given}")
+def _confused(wrong: pl.DataFrame) -> dict[str, Finding]:
+    """The two labels that are most of what is wrong: one taken for the other, or each for the other."""
+    both = wrong.with_columns(
+        one=pl.min_horizontal("suggested", "label"), other=pl.max_horizontal("suggested", "label")
+    )
+    ways, found = _most_common(wrong, "suggested", "label"), {}
+    for name, (share, labels) in _most_common(both, "one", "other").items():
+        way, (right, given) = ways[name]
+        if way > ONE_WAY * share and way > HALF:
+            right, given = _quoted(right), _quoted(given)
+            found[name] = Finding(f"takes {right} for {given}", f"take {right} for {given}")
+        elif share > HALF:
+            one, other = (_quoted(label) for label in labels)
+            found[name] = Finding(f"confuses {one} with {other}", f"confuse {one} with {other}")
+    return found
 
 
 def _extent(result: Audited, names: Sequence[str]) -> str:
