@@ -74,6 +74,13 @@ def test_the_first_week_and_the_second(typed, place):
     assert samples["predicted"].null_count() == samples["confidence"].null_count() == samples.height
     assert "a model that did not see it" not in typed("relabel one --top 5")
 
+    # A page to show to one person, on which nobody else is named.
+    said = typed(f"person one {BAD[0]} --out page.html")
+    assert "go through the examples together" in said
+    page = (place / "page.html").read_text()
+    assert BAD[0] in page
+    assert not any(f"{name}<" in page for name in people["contributor"] if name != BAD[0])
+
     # One number everywhere.
     shown = json.loads(typed("relabel one --json"))
     count = shown["candidates"]

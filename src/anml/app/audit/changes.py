@@ -9,8 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
-from anml.app.audit.runs import Run, check_unchanged, read_run
-from anml.app.files import read_bytes
+from anml.app.audit.runs import Run, read_contributors, read_run
 from anml.app.relabel.queue import ANSWER, of_run, where_to_look
 from anml.core.errors import InputError
 from anml.core.stats import differ
@@ -64,13 +63,10 @@ def _figures(folder: Path, run: Run) -> dict[str, float]:
 
 
 def _contributors(folder: Path, run: Run) -> pl.DataFrame:
-    path = folder / "contributors.csv"
-    data = read_bytes(path, "table of contributors")
-    check_unchanged(path, data, run.info)
-    table = pl.read_csv(data, schema_overrides={"contributor": pl.String}, infer_schema_length=None)
-    missing = [name for name in ("contributor", *PEOPLE) if name not in table.columns]
-    if missing:
-        raise InputError(f"{path} has no column {missing[0]!r}; without contributors nobody can be compared")
+    table = read_contributors(folder, run)
+    missing = [name for name in ("contributor", *PEOPLE) if table is None or name not in table.columns]
+    if table is None or missing:
+        raise InputError(f"{folder} has no {missing[0]} of contributors; without, nobody can be compared")
     return table.select("contributor", *PEOPLE)
 
 
