@@ -25,6 +25,8 @@ HALF, ONE_WAY = 0.5, 0.8
 # Names in one sentence, and sentences.
 MOST_NAMES, MOST_SAID = 5, 3
 NAME, LABEL = 40, 30
+# Judgements that are places: what is wrong is where they are.
+PLACED = ("spans", "boxes")
 
 
 class Said(NamedTuple):
@@ -51,6 +53,7 @@ UNCONFIRMED = Finding(
     "others cannot confirm it",
 )
 CONTRADICTS_OTHERS = Finding("contradicts the others", "contradict the others")
+ELSEWHERE = Finding("marks other places than the others", "mark other places than the others")
 TOO_LITTLE = Finding("gives too little to judge by", "give too little to judge by", "too little to judge by")
 
 
@@ -188,7 +191,9 @@ def findings(result: Audited) -> dict[str, Finding]:
     classes = result.task == "classification"
     usual = _most_common(theirs, "label") if classes else {}
     wrong = theirs.filter(pl.col("suggested") != pl.col("label")) if classes else theirs.clear()
+    placed = result.shape is not None and result.shape.kind in PLACED
     confused = _confused(wrong) if classes else {}
+    confused |= dict.fromkeys(accused["contributor"], ELSEWHERE) if placed else {}
     errs = _errs_on(theirs) if classes else {}
     found = {}
     for name, verdict in accused.select("contributor", "verdict").iter_rows():

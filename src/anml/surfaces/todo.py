@@ -86,10 +86,13 @@ def _checks(result: Audited) -> list[str]:
     if not found.rows:
         return [f"No {what} needs a second look: every label is at least {CLEAR:.0%} sure, or settled."]
     about = "about " if sampled(result) else ""
-    labels = (
-        "its label is likely to be" if found.rows == 1 else f"about {found.wrong:,.0f} are expected to be"
-    )
-    return [f"Check {about}{counted(found.rows, what)}: {labels} wrong. {_mended(found, what)}"]
+    if found.rows == 1:
+        labels = "its label may be wrong" if found.wrong < 0.5 else "its label is likely to be wrong"
+    elif found.wrong < 1:
+        labels = "fewer than one is expected to be wrong"
+    else:
+        labels = f"about {found.wrong:,.0f} {'is' if round(found.wrong) == 1 else 'are'} expected to be wrong"
+    return [f"Check {about}{counted(found.rows, what)}: {labels}. {_mended(found, what)}"]
 
 
 def _mended(found: Gain, what: str) -> str:

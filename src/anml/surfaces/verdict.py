@@ -65,6 +65,8 @@ def change_of(result: Audited) -> Change:
 def _why_not(result: Audited) -> str:
     if sampled(result):
         return "Models are not compared where rows are judged slice by slice."
+    if result.shape is not None:
+        return f"No model is trained on {result.shape.kind}: labels and people are judged."
     if not result.columns.features and "embeddings" not in result.data:
         rest = "labels and predictions" if "predictions" in result.data else "labels"
         return f"There are no features to train a model on, only {rest}."
