@@ -10,7 +10,7 @@ from anml.surfaces.names import printable, shortened
 from anml.surfaces.run_argument import RunFolder
 
 if TYPE_CHECKING:
-    from anml.app.people.person import Person
+    from anml.app.people.person import Portrait
 
 NAME, TEXT, MOST_CONFUSED = 40, 200, 5
 
@@ -44,7 +44,7 @@ def person(
         print(f"Page: {out}")
 
 
-def sentences(found: "Person") -> list[str]:
+def sentences(found: "Portrait") -> list[str]:
     """How good the labels are beside those of others, what is confused, and what to do next."""
     from anml.core.people.verdicts import ACCUSED, LESS, RELIABLE
     from anml.core.words import counted
@@ -74,7 +74,7 @@ def _quoted(labels: list[str]) -> str:
     return listed([f"“{shortened(label, NAME)}”" for label in labels], MOST_CONFUSED)
 
 
-def render_person(found: "Person") -> str:
+def render_person(found: "Portrait") -> str:
     """One page with everything in it, that asks the network for nothing."""
     from anml.surfaces.report import environment
 
@@ -87,7 +87,7 @@ def render_person(found: "Person") -> str:
     ) + "\n"  # fmt: skip
 
 
-def _classes(found: "Person") -> list[dict[str, str]]:
+def _classes(found: "Portrait") -> list[dict[str, str]]:
     return [
         {
             "label": shortened(row["label"], NAME),

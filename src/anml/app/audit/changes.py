@@ -22,7 +22,7 @@ KEYS = {"row": ("row",), "item": ("item", "contributor")}
 
 
 @dataclass(frozen=True)
-class Changes:
+class RunChanges:
     """Two runs beside each other.
 
     `people` has one row per contributor: rows, verdict and quality before and after, the difference with its
@@ -37,7 +37,7 @@ class Changes:
     figures: dict[str, tuple[float, float]]
 
 
-def changes(before: Path, after: Path) -> Changes:
+def changes(before: Path, after: Path) -> RunChanges:
     """Compare two finished runs."""
     first, second = read_run(before), read_run(after)
     if first.info.get("task") != second.info.get("task"):
@@ -48,7 +48,7 @@ def changes(before: Path, after: Path) -> Changes:
     was, now = _figures(before, first), _figures(after, second)
     figures = {name: (was[name], now[name]) for name in was}
     mended = int((rows["moved"] == MENDED).sum())
-    return Changes(people, rows, shared.height, mended, figures)
+    return RunChanges(people, rows, shared.height, mended, figures)
 
 
 def _figures(folder: Path, run: Run) -> dict[str, float]:

@@ -17,7 +17,7 @@ DAYS_PER_YEAR, DAYS_PER_WEEK = 365.25, 7
 TELLING = 12
 
 
-class Person(NamedTuple):
+class Portrait(NamedTuple):
     """What a run says of one contributor.
 
     `about` is their line of contributors.csv. `classes` has, for each likely label, how many rows there are,
@@ -33,7 +33,7 @@ class Person(NamedTuple):
     examples: pl.DataFrame
 
 
-def person_of(folder: Path, who: str) -> Person:
+def person_of(folder: Path, who: str) -> Portrait:
     """What the run in a folder says of a contributor."""
     run = read_run(folder)
     table = read_contributors(folder, run)
@@ -49,7 +49,7 @@ def person_of(folder: Path, who: str) -> Person:
     theirs = samples.filter(pl.col("contributor") == who)
     wrong = theirs.filter((pl.col("suggested") != pl.col("label")) | (pl.col("p_correct") < 0.5))
     confused = wrong.drop_nulls("suggested").group_by("suggested", "label").agg(rows=pl.len())
-    return Person(
+    return Portrait(
         row.to_dicts()[0],
         _classes(samples, who),
         confused.sort("rows", "suggested", "label", descending=[True, False, False]),

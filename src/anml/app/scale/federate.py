@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import torch
 
-from anml.app.audit.compare import Compared, Comparison
+from anml.app.audit.compare import Comparison, Way
 from anml.app.audit.result import Audited, versions
 from anml.assess.assess import Policy
 from anml.core import attacks
@@ -208,11 +208,11 @@ def _confusion(samples: pl.DataFrame) -> pl.DataFrame:
 
 
 def _comparison(wrong: dict[str, Array]) -> Comparison:
-    measured: list[Compared] = []
+    measured: list[Way] = []
     for name, values in wrong.items():
         low, high = wilson(values.mean(), len(values))
         against = {way.name: paired(values, wrong[way.name]).difference for way in measured}
-        measured.append(Compared(name, Estimate(float(values.mean()), float(low), float(high)), against))
+        measured.append(Way(name, Estimate(float(values.mean()), float(low), float(high)), against))
     count = len(next(iter(wrong.values())))
     return Comparison(measured, "test data", count, 0, "share of wrong predictions")
 
