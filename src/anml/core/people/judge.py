@@ -40,6 +40,8 @@ from anml.core.people.worth import (
 from anml.core.stats import Estimate
 from anml.core.words import counted
 
+# Shares of the posterior at which answers are imagined.
+DRAWS = (np.arange(20) + 0.5) / 20
 # A number further from where others expect it than two natural spreads, which hold 95% of what is usual,
 # is wrong.
 FAR = 2.0
@@ -227,29 +229,22 @@ def _resting_on(found: Worth) -> tuple[Floats, Floats]:
 
 
 def _settled_by(found: Worth, words: list[str]) -> Ints:
-    """How many labels, if they were known, would settle an open verdict, were answers as is likeliest."""
-    out, quality = np.zeros(len(words), dtype=np.int64), found.right @ GRID
+    """How many labels, if they were known, would settle an open verdict, for most shares that are likely."""
+    out = np.zeros(len(words), dtype=np.int64)
+    running = np.cumsum(found.right, axis=1)
     for k in np.flatnonzero([word == UNSURE for word in words]):
         above = max(float(found.expected[k] - found.guessed[k]), 0.0)
         less, no_less = (found.guessed[k] + part * above for part in (CLEARLY_LESS, NO_LESS))
-        # Between the two nothing is ever settled: the nearer side is asked for.
-        middle = (less + no_less) / 2
-        rate = (
-            min(float(quality[k]), no_less - 0.02)
-            if quality[k] < middle
-            else max(float(quality[k]), less + 0.02)
-        )
-        logs = min(rate, 1.0) * np.log(GRID) + (1 - min(rate, 1.0)) * np.log1p(-GRID)
+        rates = GRID[np.minimum((running[k] < DRAWS[:, None]).sum(axis=1), len(GRID) - 1)]
+        logs = rates[:, None] * np.log(GRID) + (1 - rates[:, None]) * np.log1p(-GRID)
         tried = np.unique(np.geomspace(1, max(10 * found.rows[k], 1000), 60).astype(np.int64))
         out[k] = tried[-1]
         for many in tried:
             # A known label takes the place of what the row said before.
             left = max(1 - many / found.rows[k], 0.0) * np.log(found.alone[k] + 1e-300)
-            after = special.softmax(many * logs + left + np.log(found.prior[k] + 1e-300))
-            if (
-                after[no_less > GRID].sum() <= (1 - PROBABLY) / 2
-                or after[less > GRID].sum() >= (1 + SURELY) / 2
-            ):
+            after = special.softmax(many * logs + left + np.log(found.prior[k] + 1e-300), axis=1)
+            good = after[:, no_less > GRID].sum(axis=1) <= 1 - PROBABLY
+            if np.mean(good | (after[:, less > GRID].sum(axis=1) >= SURELY)) >= SURELY:
                 out[k] = many
                 break
     return out
