@@ -235,8 +235,8 @@ def _gold(prepared: Prepared, found: Assessment) -> GoldCheck | None:
     return check_gold(prepared.gold, found.belief.p_correct, found.weighting.kept)
 
 
-def sample_frame(prepared: Prepared, found: Assessment) -> pl.DataFrame:
-    """One row per row used, with what was found out about it."""
+def sample_frame(prepared: Prepared, found: Assessment, told: bool = False) -> pl.DataFrame:
+    """One row per row used, with what was found out about it; `told`: by predictions made elsewhere."""
     signals, held_out, codes = found.signals, found.scores.held_out, prepared.y
     frame: dict[str, Any] = {"row": prepared.rows}
     frame["contributor"] = (
@@ -247,8 +247,11 @@ def sample_frame(prepared: Prepared, found: Assessment) -> pl.DataFrame:
     if prepared.task == "classification":
         names = np.array(prepared.classes, dtype=object)
         frame["label"] = names[codes].tolist()
-        frame["predicted"] = names[held_out.argmax(axis=1)].tolist()
-        frame["confidence"] = np.exp(held_out[np.arange(len(codes)), codes])
+        # Of labels alone no model says anything: what stands there is how often each class is given.
+        told = told or prepared.x.shape[1] > 0 or prepared.predictions is not None
+        predicted, confidence = names[held_out.argmax(axis=1)], np.exp(held_out[np.arange(len(codes)), codes])
+        frame["predicted"] = pl.Series(predicted if told else [None] * len(codes), dtype=pl.String)
+        frame["confidence"] = pl.Series(confidence if told else [None] * len(codes), dtype=pl.Float64)
     else:
         frame["label"], frame["predicted"] = codes, held_out
         frame["confidence"] = pl.Series([None] * len(codes), dtype=pl.Float64)
@@ -310,7 +313,8 @@ def confusion_of(samples: pl.DataFrame, task: str) -> pl.DataFrame:
             schema={"contributor": pl.String, "given": pl.String, "predicted": pl.String, "rows": pl.UInt32}
         )
     return (
-        samples.group_by("contributor", pl.col("label").alias("given"), "predicted")
+        samples.drop_nulls("predicted")
+        .group_by("contributor", pl.col("label").alias("given"), "predicted")
         .agg(rows=pl.len())
         .sort("contributor", "given", "predicted")
     )

@@ -25,7 +25,7 @@ from anml.app.scale.engines import Engine
 from anml.app.scale.learn import ROLES, Learned, Plan, learn, sampled, surveyed
 from anml.app.scale.read import Job, predict_slice
 from anml.app.scale.slices import Slice, slices_of
-from anml.app.scale.table import Passes, Progress, fit_slices
+from anml.app.scale.table import Passes, fit_slices
 from anml.app.scale.work import tell_slice
 from anml.app.scale.write import (
     Believing,
@@ -41,6 +41,7 @@ from anml.app.scale.write import (
 from anml.app.spreadsheets import safe_for_spreadsheets
 from anml.core.errors import InputError
 from anml.core.people.judge import judge, what_would_help, wrong_share
+from anml.core.progress import Progress
 from anml.intake.columns import Columns, choose_columns, key_columns
 from anml.intake.labels import guess_task
 from anml.intake.tables import joint_hash

@@ -1,6 +1,6 @@
 """A table in slices as the model of contributors sees it: the sums of its slices, one pass at a time."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
@@ -34,11 +34,10 @@ from anml.core.people.fit import OneSlice, fit_table
 from anml.core.people.model import Params, Statistics
 from anml.core.people.periods import Changes, changes
 from anml.core.people.rows import Rows, Vouching
+from anml.core.progress import Progress
 
 # Rows of whole contributors that are looked at together for changes over time.
 TOGETHER = 2_000_000
-
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, eq=False)

@@ -100,7 +100,7 @@ def write_slice(part: Slice, asked: Writing) -> Wrote:
     prepared, row, frame = job.prepared(part, Preparation(()))
     raw = how.raw(kept, belief)
     found = _assessed(kept, belief, raw, totals, job.policy.recipe.use, prepared.contributor)
-    samples = with_keys(sample_frame(prepared, found), frame, asked.keys)
+    samples = with_keys(sample_frame(prepared, found, how.scored), frame, asked.keys)
     starts = np.array([first for _, first in asked.files])
     at = np.searchsorted(starts, row, side="right") - 1
     names = np.array([name for name, _ in asked.files], dtype=object)
