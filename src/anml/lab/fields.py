@@ -151,7 +151,6 @@ EXPERIMENT: dict[str, Check] = {
     "paper": listed(table),
     "claims": listed(table),
     "notes": listed(text),
-    "closeness": any_text,
     "judge": any_text,
     "kind": text,
     "peers": listed(text),

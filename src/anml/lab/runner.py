@@ -23,7 +23,7 @@ from anml.core.checks import one_of
 from anml.core.errors import InputError
 from anml.lab.bank.conditions import make_condition
 from anml.lab.cases import make_case, split, stream
-from anml.lab.cells import cells_of
+from anml.lab.cells import cells_of, version_of
 from anml.lab.contributed import cifar10n, load_contributed, replayed
 from anml.lab.crowds import load_crowd
 from anml.lab.data import DataMissingError, load_dataset
@@ -159,11 +159,12 @@ def run(
     for position, block in enumerate(alone):
         _timed(block, out, device, spent)
         tick(block.experiment.name, len(blocks) - len(alone) + position + 1, len(blocks))
-    for experiment in experiments:
-        if has_parts(experiment, out):
-            _collect(experiment, out)
+    changed = [experiment for experiment in experiments if has_parts(experiment, out)]
+    for experiment in changed:
+        _collect(experiment, out)
     how = {"command": command, "jobs": jobs, "device": device, "blocks": len(waiting)}
     _record(experiments, out, spent, missing, how, start)
+    keep_versions(changed, out)
     return {name: datasets for name, datasets in missing.items() if datasets}
 
 
@@ -279,4 +280,12 @@ def _record(
         seconds = round(time.perf_counter() - start, 1)
         machine = {"cores": cores(), "machine": platform.machine()}
         record["runs"].append({**how, **machine, "experiments": names, "wall_seconds": seconds})
+    write_record(out, record)
+
+
+def keep_versions(experiments: list[Experiment], out: Path) -> None:
+    """Write down which version the rows of experiments came from."""
+    record = read_record(out)
+    for experiment in experiments:
+        record["experiments"][experiment.name]["version"] = version_of(experiment)
     write_record(out, record)
