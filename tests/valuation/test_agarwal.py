@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from small_games import glove
 
 from anml.core.errors import InputError
-from anml.valuation.agarwal import robust_shares
+from anml.valuation.agarwal import robust_shares, shared_rows
 from anml.valuation.shapley import shapley
 
 
@@ -39,3 +39,15 @@ def test_nobody_alike_loses_nothing_and_strength_is_the_readers():
 def test_bad_arguments_are_named(call, says):
     with pytest.raises(InputError, match=says):
         call()
+
+
+def test_a_copy_with_a_little_noise_is_still_a_copy_and_another_label_is_not():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(40, 3))
+    who = np.repeat([0, 1, 2], [20, 20, 20])
+    noisy = np.concatenate([x, x[:20] + 1e-4 * rng.normal(size=(20, 3))])
+    like = shared_rows(noisy, np.zeros(60), who)
+    assert like.diagonal().tolist() == [1.0, 1.0, 1.0]
+    assert (like[0, 2], like[2, 0], like[0, 1]) == (1.0, 1.0, 0.0)
+    other = shared_rows(noisy, np.repeat([0, 0, 1], 20), who)
+    assert other[0, 2] == 0

@@ -18,7 +18,7 @@ from anml.lab.spec import Experiment, Key, Setting
 VERSIONS: dict[str, dict[str, int]] = {
     "combine": {"evidence": 7},
     "profile": {"default": 1, "paper": 1},
-    "kind": {},
+    "kind": {"cited": 2},
     "peer": {},
 }
 

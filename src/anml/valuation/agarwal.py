@@ -26,3 +26,34 @@ def robust_shares(values: Any, similarity: Any, strength: float | None = None) -
     fade = float(np.log(2)) if strength is None else in_range("strength", strength, 0, np.inf)
     others = like.sum(axis=1) - np.diag(like)
     return np.asarray(value * np.exp(-fade * others))
+
+
+def shared_rows(x: Any, y: Any, contributor: Any, near: float = 0.1) -> Floats:
+    """Share of each contributor's rows that another has as well, or nearly, (contributors, contributors).
+
+    Near is closer than a share of the usual distance between rows of one contributor, so that a copy
+    with a little noise on it is still a copy; `contributor` are codes from 0.
+
+    Examples
+    --------
+    >>> x = [[0.0], [5.0], [9.0], [0.01], [20.0], [30.0]]
+    >>> shared_rows(x, [0] * 6, [0, 0, 0, 1, 1, 1])[1].round(2)  # one row in three is the other's
+    array([0.33, 1.  ])
+    """
+    from scipy.spatial import cKDTree
+
+    rows, who = np.asarray(x, dtype=np.float64), np.asarray(contributor)
+    wide = np.column_stack([rows, 1e6 * np.asarray(y, dtype=np.float64)])
+    count = int(who.max()) + 1
+    mine = [wide[who == code] for code in range(count)]
+    trees = [cKDTree(part) for part in mine]
+    # Within one contributor, so that copies of others do not make copies look usual.
+    usual = np.concatenate([tree.query(own, k=2)[0][:, 1] for tree, own in zip(trees, mine, strict=True)])
+    usual = usual[np.isfinite(usual) & (usual > 0)]
+    reach = near * float(np.median(usual)) if len(usual) else 0.0
+    like = np.eye(count)
+    for a in range(count):
+        for b in range(count):
+            if a != b and len(mine[a]) and len(mine[b]):
+                like[a, b] = float((trees[b].query(mine[a])[0] <= max(reach, 1e-9)).mean())
+    return like

@@ -14,7 +14,7 @@ from anml.core.signals.temporal import Decay
 from anml.core.weigh import RECIPES, weigh_signals, with_every_class
 from anml.gradients.threads import one_thread_for_tables, threads
 from anml.lab.cells import wanted
-from anml.lab.cited.outcome import Outcome, final_models, measured
+from anml.lab.cited.outcome import Outcome, final_models, measured, tuned
 from anml.lab.cited.systems import decided
 from anml.lab.cited.trials import Seen, make_trial
 from anml.lab.spec import Experiment, Setting
@@ -55,22 +55,21 @@ def run_trial(
     for name in methods:
         if name not in recipes:
             start = time.process_time()
-            outcomes[name] = decided(name, seen, truth)
+            outcomes[name] = decided(name, seen, truth, setting)
             seconds[name] = time.process_time() - start
-    common = [name for name, outcome in outcomes.items() if outcome.predict is None]
-    kept = [_rows(seen, outcomes[name]) for name in common]
-    models = dict(zip(common, final_models(seen, kept, setting), strict=True))
+    rows = {name: outcome.kept for name, outcome in outcomes.items() if outcome.kept is not None}
+    own = {name: outcome.natural for name, outcome in outcomes.items() if outcome.natural is not None}
+    models = final_models(seen, [*rows.values(), *own.values()], setting)
+    common, natural = dict(zip(rows, models, strict=False)), dict(zip(own, models[len(rows) :], strict=True))
     return {
         name: {
-            **measured(seen, truth, outcome, outcome.predict or models[name]),
+            **measured(
+                seen, truth, outcome, common.get(name) or tuned(seen, outcome.predicts), natural.get(name)
+            ),
             "seconds": seconds[name],
         }
         for name, outcome in outcomes.items()
     }
-
-
-def _rows(seen: Seen, outcome: Outcome) -> Any:
-    return np.ones(len(seen.y), dtype=bool) if outcome.kept is None else outcome.kept
 
 
 def _judged(seen: Seen) -> Assessment:
