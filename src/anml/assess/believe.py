@@ -15,7 +15,7 @@ from anml.core.checks import Bools, Floats, Ints
 from anml.core.people.belief import Belief, mixed
 from anml.core.people.fit import Fit, fit_classes
 from anml.core.people.judge import believe, changed_people, credentials_of
-from anml.core.people.model import HOTTEST, accusing, normalised
+from anml.core.people.model import HOTTEST, accusing, normalised, told_by_people
 from anml.core.people.periods import Changes
 from anml.core.people.rows import Rows as Labels
 from anml.core.people.rows import Side
@@ -240,6 +240,8 @@ class _Search:
             if (
                 gain > CLEARLY_MORE
                 and gain > self._gain(pooled.log_p, self.fits, self.weights) + CLEARLY_MORE
+                and self._gathered(found.labels, found.fits, found.weights)
+                >= self._gathered(self.labels, self.fits, self.weights)
             ):
                 self._take(found.labels, found.fits, found.weights, {"gaussians": 1.0})
                 self.log_bayes_factor = gain
@@ -310,6 +312,12 @@ class _Search:
         without = side._replace(credentials=None)
         _, alone, _ = fit_classes(log_p, table.y, without, fits, self.hottest)
         return gain + _evidence(fits) - _evidence(alone)
+
+    def _gathered(self, labels: Labels, fits: list[Fit], weights: Floats) -> float:
+        """How far wrong labels gather in some contributors; 0 where that does not speak for Gaussians."""
+        if not self.fair or self.table.side.credentials is not None:
+            return 0.0
+        return float(weights @ [told_by_people(fit.params, labels, fit.found) for fit in fits])
 
     def _simpler(self, gaussians: GaussianFit, pooled: Pooled) -> tuple[Labels, list[Fit], Floats] | None:
         """Fits to Gaussians, where they explain the labels as well as the pool does; else None.

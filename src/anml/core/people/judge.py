@@ -132,11 +132,15 @@ def _by_owner(sums: Tally, types: Floats, vouched: Floats, owner: Ints) -> tuple
 
 
 def _as_of_late(judged: Contributor, parts: Contributor, owner: Ints) -> Contributor:
-    """Who changed is judged by what came after; shares of right labels stay those of all rows."""
-    words = list(judged.verdict)
-    for late in range(len(words), len(owner)):
-        words[owner[late]] = parts.verdict[late]
-    return replace(judged, verdict=words)
+    """Who changed is judged by what came after: verdict and reliability; quality stays that of all rows."""
+    words, late = list(judged.verdict), np.arange(len(judged.verdict), len(owner))
+    for part in late:
+        words[owner[part]] = parts.verdict[part]
+    names = ("reliability", "reliability_low", "reliability_high", "expected", "settled_by")
+    after = {name: getattr(judged, name).copy() for name in names}
+    for name, values in after.items():
+        values[owner[late]] = getattr(parts, name)[late]
+    return replace(judged, verdict=words, **after)
 
 
 def changed_people(rows: Rows, fits: list[Fit], weights: Floats, when: Floats) -> Changes:
