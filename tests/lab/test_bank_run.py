@@ -9,7 +9,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from anml.lab.bank.conditions import Truth, make_condition
 from anml.lab.bank.measures import MEASURES
-from anml.lab.bank.run import decided, run_block
+from anml.lab.bank.run import decided
+from anml.lab.block import run_block
 
 pytestmark = pytest.mark.usefixtures("small_forests")
 

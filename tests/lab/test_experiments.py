@@ -78,7 +78,7 @@ def test_figures_and_page_come_from_the_rows(tmp_path):
     experiments = [tiny(catalogue()[name]) for name in names]
     run(experiments, tmp_path)
     written = {path.name for path in write_report(tmp_path, tmp_path / "docs" / "paper.md", experiments)}
-    figures = {"methods.svg", "quality.svg", "attack-scatter.svg", "efficiency.svg"}
+    figures = {"methods.svg"}
     assert written == {"summary.json", "paper.md", *figures}
     page = (tmp_path / "docs" / "paper.md").read_text()
     for name in names:

@@ -128,7 +128,6 @@ def derived(expression):
         ({"peers": ["nobody"]}, "unknown peer 'nobody'"),
         ({"kind": "real", "peers": ["zdrop"]}, "unknown peer 'zdrop'"),
         ({"kind": "bank"}, "unknown data set 'wine'; allowed: clean_moons"),
-        ({"kind": "bank", "samples": True}, "the kind 'bank' has none"),
         ({"judge": "regrets"}, "unknown judge 'regrets' \\(did you mean 'regret'"),
         ({"judge": "regret"}, "the judge 'regret' needs a method called 'evidence'"),
         ({"metrics": "error"}, "metrics must be a list, got 'error'"),

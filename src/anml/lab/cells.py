@@ -84,12 +84,6 @@ def wanted(
     return found
 
 
-def methods_in(experiment: Experiment, dataset: str, cells: Collection[str] | None) -> list[tuple[Key, str]]:
-    """The like, one by one: a condition and a method each."""
-    found = wanted(experiment, dataset, cells).items()
-    return [(key, method) for key, (_, methods) in found for method in methods]
-
-
 def _named(experiment: Experiment, setting: Setting, method: str) -> dict[str, str]:
     """What has versions in a cell, by kind."""
     recipe = experiment.methods.get(method)

@@ -142,7 +142,6 @@ EXPERIMENT: dict[str, Check] = {
     "chunk": count(1, MOST_TRIALS),
     "seed": count(0, 2**63 - 1),
     "timed": flag,
-    "samples": flag,
     "setting": table,
     "vary": table,
     "methods": lambda name, value: value,

@@ -105,7 +105,6 @@ class Experiment:
     chunk: int = 10
     seed: int = 0
     timed: bool = False
-    samples: bool = False
     setting: Setting = field(default_factory=Setting)
     vary: Mapping[str, list[Any]] = field(default_factory=dict)
     methods: Mapping[str, Recipe] = field(default_factory=dict)

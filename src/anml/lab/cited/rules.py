@@ -18,7 +18,7 @@ from anml.aggregate.recess import recess
 from anml.aggregate.rules import STANDS
 from anml.aggregate.trimmed_mean import trimmed_mean
 from anml.aggregate.weighted import weighted
-from anml.core.checks import Bools, Floats
+from anml.core.checks import Bools, Floats, Ints
 from anml.federated.clients import predicted
 from anml.lab.cited.federation import Round, federate, probed, server_update, training_of
 from anml.lab.cited.outcome import GRID, Outcome, tuned
@@ -32,7 +32,7 @@ def _told(seen: Seen, name: str) -> int:
     return min(seen.malicious, int(STANDS[name](seen.clients)))
 
 
-def _trusting(seen: Seen, rows: Floats, labels: Floats) -> Rule:
+def _trusting(rows: Floats, labels: Ints) -> Rule:
     """FLTrust with some rows as the server's own."""
     return lambda at: fltrust(at.updates, server_update(at, rows, labels))
 
@@ -40,7 +40,7 @@ def _trusting(seen: Seen, rows: Floats, labels: Floats) -> Rule:
 def _own_set(seen: Seen) -> Rule:
     """The server has no clean set, and takes rows at random of what was contributed."""
     some = np.random.default_rng(seen.seed).permutation(len(seen.y))[: len(seen.root_y)]
-    return _trusting(seen, seen.x[some], seen.y[some])
+    return _trusting(seen.x[some], seen.y[some])
 
 
 def _recess(seen: Seen) -> Rule:
@@ -87,7 +87,7 @@ RULES: dict[str, Callable[[Seen], Rule]] = {
     "median": lambda seen: lambda at: median(at.updates),
     "trimmed mean": lambda seen: lambda at: trimmed_mean(at.updates, _told(seen, "trimmed-mean")),
     "Bulyan": lambda seen: lambda at: bulyan(at.updates, _told(seen, "bulyan")),
-    "FLTrust": lambda seen: _trusting(seen, seen.root_x, seen.root_y),
+    "FLTrust": lambda seen: _trusting(seen.root_x, seen.root_y),
     "FLTrust, own set": _own_set,
     "RECESS": _recess,
     "ours, q v r T": _weighted,

@@ -14,6 +14,7 @@ import numpy as np
 from anml.core.checks import Array, Floats, Ints
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.track_record import DAY, Scored, TrackRule, replay, with_floor
+from anml.lab.block import At, Found
 from anml.lab.data import load_dataset
 from anml.lab.longitudinal.names import MEASURES, ROUNDS, SHOWN
 from anml.lab.longitudinal.people import TURN, Person, population, reborn
@@ -36,6 +37,11 @@ class Account:
     bad: list[float] = field(default_factory=list)
     r: dict[int, float] = field(default_factory=dict)
     weight: dict[int, float] = field(default_factory=dict)
+
+
+def run_trial(at: At, methods: list[str]) -> Found:
+    """Rows of all rules in one scenario."""
+    return [(rule, simulate(at.setting.dataset, rule, at.experiment.seed, at.trial)) for rule in methods]
 
 
 def simulate(scenario: str, rule: str, seed: int, trial: int) -> dict[str, float]:
