@@ -77,19 +77,6 @@ def _line(
     ax.fill_between(x, found[:, 1], found[:, 2], color=colour, alpha=0.15, linewidth=0)
 
 
-def _methods(results: list[Results], folder: Path) -> Figure:
-    figure, [ax] = _panels(1, 5.0)
-    labels = results[0].axes["correlation"]
-    for method in ("multiplicative", "adaptive", "softmax"):
-        _line(
-            ax, results[0], f"{method}.improvement", "correlation", [float(v) for v in labels], labels, method
-        )
-    ax.axhline(0, color="black", linewidth=0.8)
-    ax.set(xlabel="correlation of v r with quality", ylabel="errors saved against Krum, %")
-    ax.legend(frameon=False)
-    return figure
-
-
 def _detectability(results: list[Results], folder: Path) -> Figure:
     figure, [first, second, third] = _panels(3)
     rows = results[0]
@@ -173,7 +160,6 @@ def _calibration(results: list[Results], folder: Path) -> Figure:
 
 Draw = Callable[[list[Results], Path], Figure]
 FIGURES: dict[str, tuple[tuple[str, ...], Draw]] = {
-    "methods": (("combination",), _methods),
     "detectability": (("detectability",), _detectability),
     "regret": (("regret",), _regret),
     "calibration": (("calibration",), _calibration),
@@ -182,7 +168,6 @@ FIGURES: dict[str, tuple[tuple[str, ...], Draw]] = {
 
 # Below which table a figure stands, and what it shows.
 CAPTIONS: dict[str, tuple[str, str]] = {
-    "methods": ("combination", "Combination methods from noise to oracle."),
     "detectability": ("detectability", "Contributor level against sample level."),
     "regret": (
         "regret",

@@ -131,7 +131,7 @@ MEANING = {
     "bad_reliable": "of these, called reliable",
     "precision": "percent of the kept labels that are right",
     "backdoor": "percent of rows with the backdoor for which the model predicts its target",
-    "error_natural": "test error in percent, when values of at most zero are dropped in place of a told number",
+    "error_natural": "test error in percent when values of at most zero are dropped, not a told number",
     "honest_lost": "percent of the rows of honest contributors that are not trained on",
     "lr": "the rate of learning that the validation part chose",
     "harm": "percent of the weight that is on wrong labels (over time: after the turn)",

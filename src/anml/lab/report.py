@@ -46,7 +46,8 @@ HOW_TO_READ = (
     "`4.2 ± .6 · paper 4.6`. A tilde marks a figure that the paper implies and does not print. Bold is far "
     "from the paper's: more than 3 points for shares (errors, precision, what is kept), more than 10 points "
     "for savings, more than a tenth of the printed figure for anything else. *Paper's q* is scored after 200 "
-    "epochs, as in the paper, *early-stopped q* before memorising begins. Unless a table says otherwise: MLP "
+    "epochs, as in the paper, *early-stopped q* before memorising begins; where both do not fit side by "
+    "side, the table has the paper's, and `summary.json` the other. Unless a table says otherwise: MLP "
     "(64, 32), Adam 1e-3, 500 epochs, 70/30 stratified split, top 70% kept, k = 10."
 )
 HOW_CLAIMS_ARE_DECIDED = (
@@ -114,7 +115,7 @@ def page_of(
         f"\nEvery row behind these tables is in {PAGES[room].rows}: `rows/*.parquet` trial by trial, "
         "`summary.json` summed up.",
     ]
-    return "\n".join(lines) + "\n"
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)) + "\n"
 
 
 def _start(page: Page, summary: dict[str, Any], record: dict[str, Any]) -> Iterator[str]:
@@ -271,8 +272,7 @@ def _cut(detail: str) -> str:
 
 
 def _about_the_paper() -> Iterator[str]:
-    yield "\n## About the paper\n"
-    yield _folded("Where the paper contradicts itself", CONTRADICTIONS)
+    yield "\n" + _folded("Where the paper contradicts itself", CONTRADICTIONS)
     yield _folded("How open values and claims were chosen", CHOICES)
 
 

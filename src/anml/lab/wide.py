@@ -79,6 +79,10 @@ def _table(rows: list[Row], asked: bool) -> list[str]:
     axes = list(dict.fromkeys(chain.from_iterable(row["key"] for row in rows)))
     across = _across(rows, axes, asked)
     down = [axis for axis in axes if axis not in across]
+    if "profile" in down:
+        # Lines of another q would double the table: they are in the summary.
+        rows = [row for row in rows if row["key"]["profile"] == rows[0]["key"]["profile"]]
+        down.remove("profile")
     metrics = list(dict.fromkeys(row["metric"] for row in rows))
     columns = _sorted(rows, metrics, across)
     cells: dict[Label, dict[Label, str]] = {}
