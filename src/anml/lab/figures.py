@@ -16,7 +16,6 @@ from matplotlib.patches import Polygon
 from anml.core.calibration import from_columns, pooled
 from anml.lab.expressions import Results, interval
 from anml.lab.judges import cells, clearly_worse
-from anml.lab.longitudinal.figure import over_time
 from anml.lab.spec import Experiment
 from anml.lab.summary import known_experiments, load_results
 
@@ -163,7 +162,6 @@ FIGURES: dict[str, tuple[tuple[str, ...], Draw]] = {
     "detectability": (("detectability",), _detectability),
     "regret": (("regret",), _regret),
     "calibration": (("calibration",), _calibration),
-    "reputation": (("longitudinal",), over_time),
 }
 
 # Below which table a figure stands, and what it shows.
@@ -173,10 +171,6 @@ CAPTIONS: dict[str, tuple[str, str]] = {
         "regret",
         "Regret in every cell: blue where evidence is ahead of the best other method, red where it is "
         "behind; a black corner where it is more than half a point behind beyond its 95% interval.",
-    ),
-    "reputation": (
-        "longitudinal",
-        "r over time: solid for the accounts a scenario is about, dotted for those honest all along.",
     ),
     "calibration": (
         "calibration",

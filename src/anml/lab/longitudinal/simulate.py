@@ -16,7 +16,7 @@ from anml.core.signals.reputation import ColdStart
 from anml.core.signals.track_record import DAY, Scored, TrackRule, replay, with_floor
 from anml.lab.block import At, Found
 from anml.lab.data import load_dataset
-from anml.lab.longitudinal.names import MEASURES, ROUNDS, SHOWN
+from anml.lab.longitudinal.names import MEASURES, ROUNDS
 from anml.lab.longitudinal.people import TURN, Person, population, reborn
 from anml.valuation.kang import kang
 
@@ -182,10 +182,6 @@ def _measures(accounts: list[Account], errors: list[float], harm: list[float]) -
     first = [r for a in changed for n, r in a.r.items() if a.person.joined and n - a.person.joined < 10]
     others = [r for a in good if not a.person.joined for n, r in a.r.items() if n >= TURN]
     found["start"] = 100 * float(np.mean(first) / np.mean(others)) if first and others else float("nan")
-    for at in SHOWN:
-        for group, some in (("good", [a for a in good if not a.person.changed]), ("changed", changed)):
-            values = [a.r[at] for a in some if at in a.r]
-            found[f"r_{group}_{at}"] = float(np.mean(values)) if values else float("nan")
     return found
 
 
