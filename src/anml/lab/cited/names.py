@@ -5,11 +5,20 @@ AGGREGATION = (
     "RECESS", "ours, q v r T", "ours, believed",
 )  # fmt: skip
 # Values of rows, and of contributors by the mean of their rows or by a game of their own.
-BOTH = ("Data Shapley", "Beta Shapley", "Data Banzhaf", "KNN Shapley", "influence", "TRAK")
+BOTH = (
+    "Data Shapley",
+    "Beta Shapley",
+    "Data Banzhaf",
+    "KNN Shapley",
+    "influence",
+    "TRAK",
+    "spectral",
+    "clusters",
+)
 VALUE = (
     *BOTH,
     *(f"{name}, rows" for name in BOTH),
-    *("GTG-Shapley", "EigenTrust", "EigenTrust, no roots", "Kang", "Agarwal"),
+    *("clusters by ids", "GTG-Shapley", "EigenTrust", "EigenTrust, no roots", "Kang", "Agarwal"),
 )
 # Ways of training; and what becomes of the common network on contributors whose rows they weigh most.
 WAYS = ("L2RW", "DivideMix", "GLISTER")

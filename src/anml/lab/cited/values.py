@@ -12,13 +12,14 @@ from anml.core.checks import Array, Bools, Floats, Ints
 from anml.core.signals.eigentrust import eigentrust
 from anml.federated.clients import Clients, Training, mean_loss, predicted
 from anml.gradients.factors import network_factors
-from anml.gradients.mlp import Data, Networks, initialise, predict, train
+from anml.gradients.mlp import Data, Networks, forward, initialise, predict, train
 from anml.lab.cited.federation import BATCH, Round, federate, shape_of
 from anml.lab.cited.gradients import explicit_gradients
 from anml.lab.cited.rules import RULES
 from anml.lab.cited.trials import Seen
 from anml.lab.spec import Setting
 from anml.valuation.agarwal import robust_shares, shared_rows
+from anml.valuation.backdoors import activation_clusters, spectral_signatures
 from anml.valuation.banzhaf import banzhaf
 from anml.valuation.beta_shapley import beta_shapley, size_weights
 from anml.valuation.games import Utility, Values, by_reuse
@@ -68,6 +69,11 @@ def _by_reuse(shares: Callable[[int], Floats]) -> Value:
         return by_reuse(_utility(seen, np.arange(n)), n, shares(n), budget=BUDGET, rng=rng)
 
     return scores
+
+
+def _of_rows(value: Value) -> Value:
+    """A value of contributors: the mean of their rows'."""
+    return lambda seen, setting: seen.by_client(value(seen, setting))
 
 
 def _knn(seen: Seen, setting: Setting) -> Floats:
@@ -160,6 +166,30 @@ def _margins(
 
 
 @lru_cache(maxsize=1)
+def _activations(seen: Seen, setting: Setting) -> Floats:
+    """What the last hidden layer of the common network makes of each row it was trained on."""
+    x, y = torch.as_tensor(seen.x, dtype=torch.float32), torch.as_tensor(seen.y, dtype=torch.long)
+    network = initialise(shape_of(seen), [seen.seed])
+    every = Data.shared(x, y, torch.ones(1, len(y)))
+    train(network, every, "classification", [seen.seed], epochs=setting.epochs, batch=setting.batch)
+    return np.asarray(forward(network, x)[-2][0].double().numpy())
+
+
+def _spectral(seen: Seen, setting: Setting) -> Floats:
+    return spectral_signatures(_activations(seen, setting), seen.y)
+
+
+def _clusters(seen: Seen, setting: Setting) -> Floats:
+    return activation_clusters(_activations(seen, setting), seen.y, seed=seen.seed % 2**31)
+
+
+def _clusters_by_ids(seen: Seen, setting: Setting) -> Floats:
+    found = activation_clusters(_activations(seen, setting), seen.y, seen.contributor, seen.seed % 2**31)
+    # Honest rows that look odd are few for each; whoever has more than a fifth of such rows is above that.
+    return seen.by_client(found) - 0.6
+
+
+@lru_cache(maxsize=1)
 def _rounds(seen: Seen) -> list[Round]:
     """Plain federated averaging, round by round."""
     return federate(seen, RULES["FedAvg"](seen), keep=True).rounds
@@ -237,14 +267,15 @@ ROWS: dict[str, Value] = {
     "KNN Shapley": _knn,
     "influence": influence,
     "TRAK": trak,
+    "spectral": _spectral,
+    "clusters": _clusters,
 }
 CONTRIBUTORS: dict[str, Value] = {
     "Data Shapley": _game(shapley, tolerance=0.005),
     "Beta Shapley": _game(beta_shapley),
     "Data Banzhaf": _game(banzhaf),
-    "KNN Shapley": lambda seen, setting: seen.by_client(_knn(seen, setting)),
-    "influence": lambda seen, setting: seen.by_client(influence(seen, setting)),
-    "TRAK": lambda seen, setting: seen.by_client(trak(seen, setting)),
+    **{name: _of_rows(ROWS[name]) for name in ("KNN Shapley", "influence", "TRAK", "spectral", "clusters")},
+    "clusters by ids": _clusters_by_ids,
     "GTG-Shapley": gtg_shapley,
     "EigenTrust": lambda seen, setting: _trust(seen, seen.trusted),
     "EigenTrust, no roots": lambda seen, setting: _trust(seen, seen.everybody),

@@ -131,6 +131,9 @@ def reputation(account: Account, rule: str, number: int) -> float:
 
 def _rule(rule: str) -> TrackRule:
     plain = TrackRule()
+    if rule == "ledger, faster":
+        # Less doubt at the start, a month's half-life for weekly work, and a smaller drop counts double.
+        return replace(plain, kappa=0.5, half_life_days=30.0, drop=0.1)
     # The floor holds for the first ten batches.
     return replace(plain, floor=ColdStart(0.4, 0)) if rule == "ledger, no floor" else plain
 
@@ -141,8 +144,8 @@ def _learn(
     """Events of a round: what the model says of the batch, and one label in ten that is checked."""
     at, batch = (number + 0.5) * WEEK * DAY, f"round {number}"
     checked = right[rng.uniform(size=len(right)) < CHECKED]
-    internal = rule in ("internal", "ledger", "ledger, no floor", "Kang") and agrees is not None
-    external = rule in ("external", "ledger", "ledger, no floor") and len(checked)
+    internal = rule not in ("external", "uniform", "as given") and agrees is not None
+    external = rule.startswith(("external", "ledger")) and len(checked)
     if external:
         account.events.append(Scored(at, float(checked.mean()), "gold", batch))
     # One batch counts once, whatever scores it: a check says more than the model, and takes its place.
