@@ -2,8 +2,9 @@
 
 from functools import partial
 
-from anml.lab.bank.conditions import Condition, make_condition
+from anml.lab.bank.conditions import make_condition
 from anml.lab.bank.measures import measures
+from anml.lab.bank.parts import Condition
 from anml.lab.bank.peers import BLIND, TOLD, Outcome
 from anml.lab.bank.recipes import weighed
 from anml.lab.block import At, Found, timed
