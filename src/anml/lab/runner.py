@@ -18,6 +18,7 @@ from typing import Any
 
 from anml.core.checks import one_of
 from anml.core.errors import InputError
+from anml.core.progress import Progress
 from anml.lab.bank.conditions import make_condition
 from anml.lab.block import run_block
 from anml.lab.cases import split, stream
@@ -42,8 +43,6 @@ from anml.lab.store import (
     read_record,
     write_record,
 )
-
-Progress = Callable[[str, int, int], None]
 
 # How a data set is loaded to see whether it is there, where it is none of `anml.lab.data`.
 LOAD: dict[str, Callable[[str], Any]] = {
