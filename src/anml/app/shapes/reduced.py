@@ -30,7 +30,7 @@ def audit_tags(source: Source, request: Request, progress: Progress | None = Non
     frame = source.table.frame
     rate = frame.select(((pl.col("label") == YES).mean().over("tag")).clip(*RATES)).to_series().to_numpy()
     prior = np.column_stack([1 - rate, rate])
-    result, _, _ = audit_table(source.table, replace(request, predictions=prior), progress=progress)
+    result, _, _ = audit_table(source.table, request, progress=progress, prior=prior)
     table = _sets(result, frame, source.shape.frames["seen"])
     people = _by_tag(result, frame)
     unsure = int((table["least_sure"] < 0.9).sum())
