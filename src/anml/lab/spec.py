@@ -23,6 +23,8 @@ FIRST_METRIC = {
     "relabel": ("answers",),
     "pairs": ("loss",),
     "approximations": ("ranks",),
+    "crowds": ("consensus",),
+    "relabel": ("answers",),
 }
 
 

@@ -27,7 +27,7 @@ def changes(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Compare two runs: who changed, which rows moved, what was mended."""
+    """Compare two runs: people, rows, and what was mended."""
     from anml.app.audit.changes import changes as compare
     from anml.app.audit.output import as_json, check_folder, write_frame
 
