@@ -23,8 +23,6 @@ FIRST_METRIC = {
     "relabel": ("answers",),
     "pairs": ("loss",),
     "approximations": ("ranks",),
-    "crowds": ("consensus",),
-    "relabel": ("answers",),
 }
 
 
