@@ -21,9 +21,12 @@ from anml.app.audit.audit import audit_table
 from anml.app.audit.request import Request
 from anml.app.audit.result import Audited
 from anml.app.demo import demo_tables
+from anml.app.people.person import person_of
 from anml.core.domain import Gate
 from anml.core.people.verdicts import ACCUSED, UNSURE
+from anml.surfaces.person_cli import render_person
 from anml.surfaces.report import render_card, render_report
+from made_up import two_weeks
 from surfaces.report_cases import audited
 
 WIDTHS = {"desktop": 1280, "phone": 390}
@@ -176,6 +179,19 @@ def test_a_report_at_both_widths(reports, name):
         assert page.asked == [report.file.as_uri()]
         assert page.said == []
         _scrolls_with_a_cue(page)
+        page.close()
+
+
+def test_the_page_of_one_person_at_both_widths(browser, tmp_path):
+    file = tmp_path / "dan.html"
+    file.write_text(render_person(person_of(two_weeks(tmp_path) / "two", "dan")), encoding="utf-8")
+    for width in WIDTHS.values():
+        page = browser.new_page(viewport={"width": width, "height": HEIGHT})
+        page.goto(file.as_uri())
+        assert "dan" in page.locator("h1").inner_text()
+        assert page.locator("#examples tbody tr").count() > 5
+        assert fits(page), width
+        assert violations(page) == []
         page.close()
 
 

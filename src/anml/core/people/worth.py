@@ -215,7 +215,8 @@ class Standing(NamedTuple):
         cells = len(GRID)
         place = np.clip((self.right * cells).astype(np.int64), 0, cells - 1)
         place = place + cells * np.arange(len(self.weight))[:, None, None]
-        return np.bincount(place.ravel(), self.weight.ravel(), self.weight[:, 0].size).reshape(-1, cells)
+        sums = np.bincount(place.ravel(), self.weight.ravel(), self.weight[:, 0].size)
+        return np.asarray(sums, dtype=np.float64).reshape(-1, cells)
 
 
 def interval(posterior: Floats, confidence: float = 0.95) -> tuple[Floats, Floats]:
