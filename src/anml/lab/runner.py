@@ -29,6 +29,7 @@ from anml.lab.data import DataMissingError, load_dataset
 from anml.lab.door import check_runnable
 from anml.lab.fields import EXPERIMENT, within
 from anml.lab.kinds import PEERS
+from anml.lab.pairs import load_pairs
 from anml.lab.spec import Experiment
 from anml.lab.store import (
     Done,
@@ -48,6 +49,7 @@ from anml.lab.store import (
 LOAD: dict[str, Callable[[str], Any]] = {
     "real": lambda name: load_contributed(name, stream(0, 0, "labels", name)),
     "crowds": load_crowd,
+    "pairs": load_pairs,
     "bank": lambda name: make_condition(name, 0),
     "modules": lambda name: cifar10n() if name.startswith("cifar10n") else None,
     "approximations": lambda name: cifar10n() if name.startswith("cifar10n") else None,

@@ -17,11 +17,12 @@ Key = tuple[tuple[str, str], ...]
 # What is reported where a file names no metrics and its kind of experiment measures no error.
 FIRST_METRIC = {
     "real": ("accuracy",),
+    "crowds": ("consensus",),
     "calibration": ("calibration",),
     "bank": ("error_lr", "error_rf"),
-    "approximations": ("ranks",),
-    "crowds": ("consensus",),
     "relabel": ("answers",),
+    "pairs": ("loss",),
+    "approximations": ("ranks",),
 }
 
 

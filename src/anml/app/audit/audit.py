@@ -17,7 +17,7 @@ from anml.app.relabel.queue import ANSWER
 from anml.app.value.contributor_value import contributor_values
 from anml.assess.assess import Assessment, Known, Policy, assess
 from anml.assess.contributors import contributor_frame
-from anml.core.checks import Bools
+from anml.core.checks import Bools, Floats
 from anml.core.domain import Gate, Weighting
 from anml.core.errors import InputError, UnsupportedError
 from anml.core.people.belief import Belief
@@ -46,11 +46,12 @@ __all__ = [
 def audit_table(
     data: Any, request: Request, *, test: Any = None, progress: Progress | None = None,
     check_prepared: Callable[[Prepared], None] | None = None,
-    believe: Callable[[Prepared], Belief] | None = None,
+    believe: Callable[[Prepared], Belief] | None = None, prior: Floats | None = None,
 ) -> tuple[Audited, Prepared, Assessment]:  # fmt: skip
     """Audit a table given by path or as a frame; `check_prepared` may refuse it before the work.
 
-    `believe` takes the place of the model of classes, for judgements of another shape.
+    `believe` takes the place of the model of classes, for judgements of another shape; `prior` is what each
+    row's class is beforehand.
     """
     policy = request.policy()
     table = data if isinstance(data, Table) else read_table(data)
@@ -75,6 +76,7 @@ def audit_table(
     notes += _about(prepared, request)
     tested = None if test is None else testing_arrays(test, prepared, columns)
     known = _known(prepared, request)
+    known = known if prior is None else replace(known, predictions=prior[prepared.rows])
     classes = max(len(prepared.classes), 1)
     found = assess(
         prepared.x, prepared.y, prepared.task, classes, known, policy, progress=progress,
