@@ -152,6 +152,8 @@ def raw_quality(
     """Raw scores of samples, low is consistent."""
     if not isinstance(module, nn.Module):
         raise InputError(f"module must be a torch.nn.Module, got {type(module).__name__}")
+    if any(p.is_meta or isinstance(p, nn.UninitializedParameter) for p in module.parameters()):
+        raise InputError(f"{type(module).__name__} has parameters without values; load it, or run it once")
     home = next((p.device for p in module.parameters()), torch.device("cpu"))
     there = home if scoring.device == "auto" else device_of(scoring.device)
     moved = there.type != home.type
@@ -169,7 +171,7 @@ def module_gradients(
     module: nn.Module, samples: Samples, scoring: Scoring, device: torch.device, progress: Progress | None
 ) -> Factors:
     """What distances between gradients are computed from."""
-    how = scoring.gradients
+    how, samples = scoring.gradients, samples.counted(device)
     if how == "auto":
         how = "exact" if _fits(module, samples, scoring, device) else "sketch"
     rows: list[Any] = []
@@ -192,10 +194,8 @@ def module_gradients(
 
 def _fits(module: nn.Module, samples: Samples, scoring: Scoring, device: torch.device) -> bool:
     """Whether exact gradients of all samples take no more room than allowed, by those of two samples."""
-    if samples.count is None:
-        return False
     first = next(samples.batches(device), None)
-    if first is None:
+    if first is None or samples.count is None:
         raise InputError("there are no samples")
     covered, _ = next(covered_batches(module, [rows_of(first, slice(0, 2))], scoring.reading))
     each = sum(settled(part).bytes_per_sample() for _, part in covered)
