@@ -50,7 +50,9 @@ class TestModules:
                 return super().forward(x - x.mean(0))
 
         x, y, _ = some_data()
-        with pytest.raises(UnsupportedError, match="Compares compares the samples of a batch with each other"):
+        with pytest.raises(
+            UnsupportedError, match="Compares compares the samples of a batch with each other"
+        ):
             module_factors(Compares(5, 3), x, y, "softmax")
 
     def test_torch_func_is_not_believed_where_it_differs(self, monkeypatch):
