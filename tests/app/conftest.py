@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from anml.app import settle
+from anml.app.pay import settle
 from anml.ledger import disputes
 from ledger.ledger_world import World, simple_rows
 

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from anml.app import settle
+from anml.app.pay import settle
 from anml.core.money import parse_amount
 from anml.ledger.store import open_ledger
 

@@ -6,8 +6,9 @@ import shutil
 
 import pytest
 
-from anml.app import imports, payout, settle, statement
-from anml.app.exports import beancount, statements_csv
+from anml.app.ledger import imports
+from anml.app.pay import payout, settle, statement
+from anml.app.pay.exports import beancount, statements_csv
 from anml.core.errors import AnmlError
 from anml.ledger import book, disputes
 from anml.ledger.log import events, leaves

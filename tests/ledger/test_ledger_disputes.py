@@ -2,7 +2,7 @@
 
 import pytest
 
-from anml.app import settle, statement, statement_check
+from anml.app.pay import settle, statement, statement_check
 from anml.core.errors import AnmlError, ConflictError, InputError
 from anml.ledger import book
 from anml.ledger.disputes import Answer, answer, disputes, open_dispute, resolve

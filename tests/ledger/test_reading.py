@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from anml.app import payout, settle, statement
-from anml.app.statement_check import verify as check_statement
-from anml.app.verify import verify
+from anml.app.ledger.verify import verify
+from anml.app.pay import payout, settle, statement
+from anml.app.pay.statement_check import verify as check_statement
 from anml.core.errors import AnmlError, ConflictError, IntegrityError
 from anml.core.merkle import Tree
 from anml.core.settle import UNIT
@@ -272,7 +272,7 @@ def _raw(value):
 
 
 def test_a_ledger_of_the_version_before_opens_verifies_and_settles(old):
-    from anml.app.steps import confirm_all
+    from anml.app.ledger.steps import confirm_all
 
     ledger, held, clock = old
     assert verify(ledger).problems == []

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from anml.app import settle
-from anml.app.verify import verify
+from anml.app.ledger.verify import verify
+from anml.app.pay import settle
 from anml.core.errors import InputError
 from anml.ledger import keys
 from anml.ledger.signing import Signers, from_agent, from_file

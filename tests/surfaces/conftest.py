@@ -34,7 +34,7 @@ def anml(run_anml: Callable) -> Callable:
 @pytest.fixture(scope="session")
 def first_books(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
     """A ledger with a history, closed: ten euros posted for three people, one dispute, one draft to come."""
-    from anml.app import settle
+    from anml.app.pay import settle
     from anml.ledger import disputes
     from ledger.ledger_world import World, simple_rows
 

@@ -16,7 +16,7 @@ with warnings.catch_warnings():
 @pytest.fixture(scope="module")
 def books(tmp_path_factory):
     """A ledger with money, evidence and a person whose name must not be seen."""
-    from anml.app import settle
+    from anml.app.pay import settle
     from anml.ledger import evidence
     from ledger.ledger_world import World, simple_rows
 
