@@ -10,7 +10,6 @@ from itertools import islice
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-import narwhals as nw
 import numpy as np
 import torch
 from torch import Tensor
@@ -233,6 +232,8 @@ def _length(x: Any) -> int:
 
 def _framed(data: Any, label: str) -> tuple[Tensor, Tensor]:
     """Features and targets of a frame; Arrow's own buffers are used where they can be."""
+    import narwhals as nw
+
     try:
         frame = nw.from_native(data, eager_only=True)
     except TypeError:
