@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import torch
 
+from anml.aggregate.believed import USUAL
 from anml.app.audit.compare import Compared, Comparison
 from anml.app.audit.result import Audited, versions
 from anml.assess.assess import Policy
@@ -28,7 +29,7 @@ from anml.gradients.threads import threads
 from anml.intake.columns import Columns
 
 CLIENTS, MALICIOUS, ROUNDS, HIDDEN = 10, 4, 10, (64, 32)
-# Which client misses which rounds, and how probable it must be that one deviates before it is said.
+# Which client misses which rounds, and how probable it must be that one is honest, or not, before it is said.
 AWAY, ACCUSED = {2: (3, 6, 9)}, 0.05
 Progress = Callable[[str, int, int], None]
 
@@ -177,10 +178,12 @@ def _believed(federation: Federation, known: list[str], honest: Array, codes: In
     """Verdicts by all rounds together, and the reputation that the Beta rule made of them."""
     from scipy import special
 
-    p = np.array([special.expit(federation._memory.get(name, 0.0)) for name in known])
+    # One round that speaks against a client accuses nobody: most clients are honest beforehand.
+    before = special.logit(USUAL)
+    p = np.array([special.expit(before + federation._memory.get(name, 0.0)) for name in known])
     good = np.bincount(codes, honest, len(known))
     bad = np.bincount(codes, 1 - honest, len(known))
-    verdict = np.where(p < ACCUSED, CONTRADICTS, np.where(p > 0.5, RELIABLE, UNSURE))
+    verdict = np.where(p < ACCUSED, CONTRADICTS, np.where(p > 1 - ACCUSED, RELIABLE, UNSURE))
     r = np.array([federation.reputation_of(name) for name in known])
     return {
         "verdict": pl.Series(verdict.tolist(), dtype=pl.String),
