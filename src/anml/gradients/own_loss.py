@@ -13,9 +13,7 @@ from torch import nn
 from anml.core.errors import InputError, UnsupportedError
 from anml.gradients.batches import Batch, Reading, precise, rows_of
 from anml.gradients.losses import SampleLoss, sample_losses
-
-# How far the same loss may be off in another order of sums, and in half precision.
-SAME, HALF = 1e-3, 3e-2
+from anml.gradients.selfcheck import same_within
 
 
 def loss_as_trained(module: nn.Module, batch: Batch, reading: Reading) -> str | SampleLoss:
@@ -36,13 +34,12 @@ def loss_as_trained(module: nn.Module, batch: Batch, reading: Reading) -> str | 
     if own is None or logits is None:
         return reading.loss
     value = float(own) - _of_routers(module, outputs)
-    within = SAME if logits.dtype == torch.float32 and reading.precision is None else HALF
     name = "next-token" if logits.dim() == 3 and _shifts(module, one, reading) else "softmax"
     try:
         found = float(sample_losses(name, logits, one.target)[0])
     except InputError:
         found = float("nan")
-    if abs(found - value) <= within * (1 + abs(value)):
+    if abs(found - value) <= same_within(module, reading.precision) * (1 + abs(value)):
         return name
     raise UnsupportedError(
         f"{type(module).__name__} has a loss of its own ({value:.3g} where {name} has {found:.3g}); give it "

@@ -28,6 +28,7 @@ from anml.gradients.record import Unreadable
 from anml.gradients.sketch import SIZE
 
 Progress = Callable[[str, int, int], None]
+GRADIENTS = ("auto", "exact", "sketch", "last")
 PRECISIONS = {"float32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
@@ -47,7 +48,7 @@ class Scoring:
 
     def __post_init__(self) -> None:
         loss_of(self.loss)
-        one_of("gradients", self.gradients, ("auto", *GRADIENTS))
+        one_of("gradients", self.gradients, GRADIENTS)
         one_of("precision", self.precision, PRECISIONS)
         for name in ("size", "layers", "batch"):
             if whole(name, getattr(self, name)) < 1:
@@ -182,12 +183,16 @@ def module_gradients(
             rows.append(batch.rows)
             yield batch
 
+    def factors(reading: Reading) -> Factors:
+        if how == "sketch":
+            return sketched_factors(module, batches(), reading, scoring.size, scoring.search.seed)
+        return exact_factors(module, batches(), reading, samples.count, scoring.limit_bytes)
+
     try:
-        found = GRADIENTS[how](module, batches, samples.count, scoring, scoring.reading)
+        found = factors(scoring.reading)
     except Unreadable:
         # A later batch took another way through the module: torch differentiates it sample by sample.
-        every = replace(scoring.reading, from_layers=False)
-        found = GRADIENTS[how](module, batches, samples.count, scoring, every)
+        found = factors(replace(scoring.reading, from_layers=False))
     order = in_row_order(rows, len(found))
     return found if order is None else found.take(torch.as_tensor(order, device=found.loss.device))
 
@@ -211,26 +216,3 @@ def _told(samples: Samples, device: torch.device, progress: Progress | None) -> 
             progress("gradients", done, samples.count or done)
     if not done:
         raise InputError("there are no samples")
-
-
-Batches = Callable[[], Iterator[Batch]]
-
-
-def _exact(
-    module: nn.Module, batches: Batches, count: int | None, scoring: Scoring, reading: Reading
-) -> Factors:
-    return exact_factors(module, batches(), reading, count, scoring.limit_bytes)
-
-
-def _sketch(
-    module: nn.Module, batches: Batches, count: int | None, scoring: Scoring, reading: Reading
-) -> Factors:
-    return sketched_factors(module, batches(), reading, scoring.size, scoring.search.seed)
-
-
-# Gradients by name; "last" differs by what is read of the module.
-GRADIENTS: dict[str, Callable[[nn.Module, Batches, int | None, Scoring, Reading], Factors]] = {
-    "exact": _exact,
-    "sketch": _sketch,
-    "last": _exact,
-}
