@@ -23,8 +23,9 @@ REACH = np.array([1.5, 1.0, 0.6])
 # How far a credential of one standard deviation may move the odds, in nats: a ridge on the slopes.
 RIDGE = 2.0
 ROUNDS = 60
-# The most that one round says of a client, in nats, and how much of earlier rounds is kept.
-MOST, FADING = 3.0, 0.8
+# The most that one round says of a client later on, and for it in that round, in nats; how much of earlier
+# rounds is kept.
+MOST, FOR, FADING = 3.0, 5.0, 0.8
 
 
 class Believed(NamedTuple):
@@ -142,7 +143,7 @@ def _settled(agrees: Floats, signs: Floats, before: Floats, p: Floats) -> tuple[
         near = _log_density(np.minimum(agrees - middle, 0.0), spread)
         far = _log_density(agrees - place, wide)
         # One round that agrees does not outweigh many that did not.
-        after = special.expit(np.clip(odds + -np.logaddexp(far - near, -MOST), -30, 30))
+        after = special.expit(np.clip(odds + -np.logaddexp(far - near, -FOR), -30, 30))
         if np.abs(after - p).max() < 1e-9:
             break
         p = after
@@ -158,7 +159,7 @@ def _scatter(agrees: Floats) -> Floats:
     """How widely honest clients may scatter, by twice the scatter of the upper half."""
     above = np.maximum(agrees - np.median(agrees, axis=0), 0.0)
     upper = np.sqrt(np.square(above).sum(axis=0) / max(1.0, (len(agrees) - 1) / 2))
-    return np.clip(2 * upper, SCATTER / 4, SCATTER)
+    return np.asarray(np.clip(2 * upper, SCATTER / 4, SCATTER))
 
 
 def _spread(off: Floats, p: Floats, beforehand: Floats) -> Floats:
