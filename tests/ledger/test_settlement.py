@@ -89,7 +89,7 @@ def test_other_weights_by_name(place, recipe, weight, expected):
 
 
 EVIDENCE = {"combine": "evidence"}
-TRUSTED, UNSURE, ACCUSED = "trusted", "cannot tell", "contradicts the others"
+TRUSTED, UNSURE, ACCUSED = "reliable", "cannot tell", "contradicts the others"
 
 
 def judged(
@@ -164,7 +164,7 @@ def test_another_program_recomputes_pay_and_verdicts(place):
     assert ben["reasons"][:3] == [
         "0 of 2 rows were kept for training.",
         "It cannot be told whether 2 labels were right or wrong: all of them are paid for.",
-        "Each of these counts at least as much as an average row of trusted contributors.",
+        "Each of these counts at least as much as an average row of reliable contributors.",
     ]
     less = json.loads(json.dumps(made.manifest))
     line = next(line for line in less["contributors"] if UNSURE in line["verdicts"])

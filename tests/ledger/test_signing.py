@@ -104,6 +104,7 @@ def test_who_acts_by_default(tmp_path, monkeypatch):
     keys.create_signer(tmp_path / "zoe.pem")
     keys.create_signer(tmp_path / "ann.pem")
     assert signers.acting(staff) == "ann"
+    (tmp_path / "mine").mkdir()
     keys.create_signer(tmp_path / "mine" / "bob.pem")
     with pytest.raises(
         InputError, match="say who you are with --by: a staff identifier: the keys of ann and bob are"

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,22 +10,7 @@ from anml.app.files import check_place, write_file
 from anml.core.errors import InputError
 from anml.core.words import counted
 from anml.surfaces.draft_view import doubt, draft_shown, marks
-from anml.surfaces.ledger_common import (
-    By,
-    Domain,
-    DryRun,
-    Json,
-    Keys,
-    LedgerUrl,
-    PolicyFile,
-    Sign,
-    Yes,
-    agreed,
-    columns,
-    opened,
-    show,
-    warn,
-)  # fmt: skip
+from anml.surfaces.ledger_common import Desk, at_desk, columns, warn
 from anml.surfaces.run_argument import newest
 
 if TYPE_CHECKING:
@@ -72,43 +57,41 @@ Digest = Annotated[
 Manifest = Annotated[Path | None, typer.Option(help="Write the frozen manifest here.")]
 
 
+@at_desk("by", "yes", "domain", "policy", "dry_run")
 def settle(
-    run: Run = None, pool: Pool = None, per_label: PerLabel = None, currency: Currency = None,
-    project: Project = "", by: By = None, approve: Approve = None, release: Release = None,
-    withdraw: Withdraw = None, supersedes: Supersedes = None, sign: Sign = None, weight: Weight = None,
+    at: Desk, run: Run = None, pool: Pool = None, per_label: PerLabel = None, currency: Currency = None,
+    project: Project = "", approve: Approve = None, release: Release = None,
+    withdraw: Withdraw = None, supersedes: Supersedes = None, weight: Weight = None,
     volume: Volume = "1", min_share: MinShare = "0", max_share: MaxShare = "1", newcomers: Newcomers = "0.2",
     accept_doubtful: AcceptDoubtful = None, multiplier: Multiplier = None, window_days: WindowDays = 14,
-    source: AccountsAt = None, digest: Digest = None, manifest: Manifest = None, domain: Domain = "default",
-    policy: PolicyFile = None, ledger: LedgerUrl = None, keys: Keys = None, yes: Yes = None,
-    dry_run: DryRun = False, json: Json = False,
+    source: AccountsAt = None, digest: Digest = None, manifest: Manifest = None,
 ) -> None:  # fmt: skip
     """Share a pool by a run's weights. Draft first, then --approve by a second person, then --release."""
-    from anml.app.ledger.policies import read_policy
     from anml.app.people.names import exact
 
     steps = [name for name in (run, approve, release, withdraw) if name is not None]
     if len(steps) > 1:
         raise InputError("one step at a time: a run, --approve, --release or --withdraw")
-    with opened(ledger, keys, sign, by) as book:
+    with at.opened() as book:
         if release is not None:
-            _release(book, exact(release), by, domain, read_policy(policy), dry_run, json)
+            _release(at, book, exact(release))
         elif approve is not None:
-            _approve(book, exact(approve), by, yes, dry_run, json)
+            _approve(at, book, exact(approve))
         elif withdraw is not None:
-            _withdraw(book, exact(withdraw), by, dry_run, json)
+            _withdraw(at, book, exact(withdraw))
         elif run is None and pool is None and per_label is None:
-            _list(book, json)
+            _list(at, book)
         elif run is None:
             raise InputError("name the run whose rows are to be paid: a folder, or latest")
         else:
             shares = (volume, min_share, max_share, newcomers)
             old = None if supersedes is None else exact(supersedes)
-            terms = _terms((pool, per_label), currency, by, weight, shares, window_days, source, domain, old)
+            terms = _terms(at, (pool, per_label), currency, weight, shares, window_days, source, old)
             terms = replace(
-                terms, multipliers=_multipliers(multiplier), policy=read_policy(policy),
+                terms, multipliers=_multipliers(multiplier), policy=at.read_policy(),
                 accept=accept_doubtful, project=project, digest=digest,
             )  # fmt: skip
-            _draft(book, run, terms, manifest, dry_run, json)
+            _draft(at, book, run, terms, manifest)
 
 
 def _rate(text: str | None) -> int:
@@ -121,9 +104,8 @@ def _rate(text: str | None) -> int:
 
 
 def _terms(
-    paid: tuple[str | None, str | None], currency: str | None, by: str | None, weight: str | None,
-    shares: tuple[str, str, str, str], window_days: int, source: str | None, domain: str,
-    supersedes: str | None,
+    at: Desk, paid: tuple[str | None, str | None], currency: str | None, weight: str | None,
+    shares: tuple[str, str, str, str], window_days: int, source: str | None, supersedes: str | None,
 ) -> "Terms":  # fmt: skip
     """What is drafted, of a pool or a rate per label; one of the two is given."""
     from anml.app.pay.settle import Terms
@@ -139,14 +121,12 @@ def _terms(
     )
     rules = Rules(volume=volume, min_share=low, max_share=high, newcomer_cap=cap)
     terms = Terms(
-        parse_amount(pool or "0"), currency, by, weight, rules, window_days, source, domain, supersedes
+        parse_amount(pool or "0"), currency, at.by, weight, rules, window_days, source, at.domain, supersedes
     )
     return replace(terms, rate=_rate(per_label))
 
 
-def _draft(
-    book: "Ledger", run: Path, terms: "Terms", manifest: Path | None, dry_run: bool, json: bool
-) -> None:
+def _draft(at: Desk, book: "Ledger", run: Path, terms: "Terms", manifest: Path | None) -> None:
     from anml.app.pay.settle import draft
     from anml.app.people.names import names_of
     from anml.core.canonical import canonical
@@ -155,8 +135,8 @@ def _draft(
 
     if manifest is not None:
         check_place(manifest)
-    made = draft(book, run, terms, dry_run=dry_run)
-    if manifest is not None and not dry_run:
+    made = draft(book, run, terms, dry_run=at.dry_run)
+    if manifest is not None and not at.dry_run:
         write_file(manifest, canonical(made.manifest))
     warn(made.warnings)
     names = names_of(book)
@@ -175,7 +155,7 @@ def _draft(
     ]
     value = {
         "settlement": made.id,
-        "state": "rehearsed" if dry_run else "drafted",
+        "state": "rehearsed" if at.dry_run else "drafted",
         "manifest": made.sha256,
         "weight": made.manifest["rules"]["weight"],
         "pool": made.manifest["pool"],
@@ -185,41 +165,39 @@ def _draft(
     }
     pool = f"{show_money(made.manifest['pool'], terms.currency)} {terms.currency}"
     how = f"by {made.manifest['rules']['weight']}" if not terms.rate else "by a rate per label"
-    head = f"{'Would draft' if dry_run else 'Drafted'} {made.id}: {pool} {how}."
-    tail = [] if dry_run else [f"Next, somebody else: anml settle --approve {made.id} --by THEM"]
+    head = f"{'Would draft' if at.dry_run else 'Drafted'} {made.id}: {pool} {how}."
+    tail = [] if at.dry_run else [f"Next, somebody else: anml settle --approve {made.id} --by THEM"]
     header = ("contributor", "rows", "kept", "share", terms.currency, "")
-    show(json, value, [head, *doubt(made.manifest), *columns(header, rows), *tail])
+    at.show(value, [head, *doubt(made.manifest), *columns(header, rows), *tail])
 
 
-def _approve(book: "Ledger", sid: str, by: str | None, yes: str | None, dry_run: bool, json: bool) -> None:
+def _approve(at: Desk, book: "Ledger", sid: str) -> None:
     from anml.app.ledger.review import approval
     from anml.app.pay.settle import approve, settlement
     from anml.core.money import show_money
 
-    content = book.rehearse(lambda tx: approval(tx, book, sid, by))
+    content = book.rehearse(lambda tx: approval(tx, book, sid, at.by))
     warn(content["overlaps"])
-    seen = agreed(content, draft_shown(content), yes, json)
-    made = approve(book, sid, by, seen=seen, dry_run=dry_run)
+    seen = at.agreed(content, draft_shown(content))
+    made = approve(book, sid, at.by, seen=seen, dry_run=at.dry_run)
     found = settlement(book, sid)
-    value = {"settlement": sid, "state": "posted", "entry": made.seq, "by": made.by, "dry_run": dry_run}
-    done = "Would post" if dry_run else "Posted"
+    value = {"settlement": sid, "state": "posted", "entry": made.seq, "by": made.by, "dry_run": at.dry_run}
+    done = "Would post" if at.dry_run else "Posted"
     pool = f"{show_money(found.pool, found.currency)} {found.currency}"
     window = f"for the dispute window of {counted(found.window_days, 'day')}"
     held = f"every amount is held {window}" if found.window_days else "there is no window for disputes"
     lines = [f"{done} {sid}, {pool}: {held}."]
     if found.accepted:
         lines.append(f"Its run is doubtful; {found.by} accepted that: {found.accepted}")
-    show(json, value, lines)
+    at.show(value, lines)
 
 
-def _release(
-    book: "Ledger", sid: str, by: str | None, domain: str, policy: Any, dry_run: bool, json: bool
-) -> None:
+def _release(at: Desk, book: "Ledger", sid: str) -> None:
     from anml.app.pay.settle import release
     from anml.app.people.names import names_of
     from anml.core.money import show_money
 
-    done = release(book, sid, domain, policy, by=by, dry_run=dry_run)
+    done = release(book, sid, at.domain, at.read_policy(), by=at.by, dry_run=at.dry_run)
     names, currency = names_of(book), done.currency
 
     def listed(amounts: dict[str, int], what: str) -> list[str]:
@@ -229,18 +207,18 @@ def _release(
     lines = listed(done.released, "released") + listed(done.returned, "back to the pool")
     lines += [f"{names.get(pid, pid)}  waits: {reason}" for pid, reason in sorted(done.waiting.items())]
     value = {"released": done.released, "returned": done.returned, "waiting": done.waiting}
-    show(json, {"settlement": sid, "dry_run": dry_run, **value}, lines or ["Nothing is held."])
+    at.show({"settlement": sid, "dry_run": at.dry_run, **value}, lines or ["Nothing is held."])
 
 
-def _withdraw(book: "Ledger", sid: str, by: str | None, dry_run: bool, json: bool) -> None:
+def _withdraw(at: Desk, book: "Ledger", sid: str) -> None:
     from anml.app.pay.settle import withdraw
 
-    withdraw(book, sid, by, dry_run=dry_run)
-    done = "Would withdraw" if dry_run else "Withdrew"
-    show(json, {"settlement": sid, "state": "withdrawn", "dry_run": dry_run}, [f"{done} {sid}."])
+    withdraw(book, sid, at.by, dry_run=at.dry_run)
+    done = "Would withdraw" if at.dry_run else "Withdrew"
+    at.show({"settlement": sid, "state": "withdrawn", "dry_run": at.dry_run}, [f"{done} {sid}."])
 
 
-def _list(book: "Ledger", json: bool) -> None:
+def _list(at: Desk, book: "Ledger") -> None:
     from anml.app.pay.settle import settlements
     from anml.core.money import show_money
 
@@ -252,7 +230,7 @@ def _list(book: "Ledger", json: bool) -> None:
     ]  # fmt: skip
     header = ("settlement", "project", "state", "pool", "", "drafted by", "approved by", "posted")
     value = [{name: item for name, item in s._asdict().items() if name != "marks"} for s in found]
-    show(json, {"settlements": value}, columns(header, rows))
+    at.show({"settlements": value}, columns(header, rows))
 
 
 def _multipliers(path: Path | None) -> dict[str, int] | None:

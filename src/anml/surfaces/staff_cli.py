@@ -1,31 +1,22 @@
 """`anml ledger staff` and what needs two people: who may act, proposals, and the second person's word."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from anml.core.errors import InputError
-from anml.surfaces.ledger_common import (
-    By,
-    Json,
-    Keys,
-    LedgerUrl,
-    Sign,
-    Yes,
-    agreed,
-    columns,
-    opened,
-    proposed,
-    show,
-)  # fmt: skip
+from anml.surfaces.ledger_common import Desk, at_desk, columns, proposed
 
 app = typer.Typer(help="Who may act in the ledger, and with which key.", no_args_is_help=True)
 Name = Annotated[str, typer.Argument(help="A staff identifier.", show_default=False)]
 
 
 @app.command("new")
+@at_desk(every=("json",))
 def new(
+    at: Desk,
     name: Name,
     out: Annotated[
         Path | None, typer.Option(help="Where the private key goes; else your folder, where it is found.")
@@ -33,7 +24,6 @@ def new(
     password: Annotated[
         bool, typer.Option("--password", help="Lock it with a password, asked for now.")
     ] = False,
-    json: Json = False,
 ) -> None:
     """Make a key for yourself. Give the public part, which is printed, to somebody of the staff."""
     from anml.app.ledger.steps import new_member
@@ -44,75 +34,66 @@ def new(
         f"Your private key is {path}; nobody else needs to read it.",
         f"Next, somebody of the staff: anml ledger staff add {who} --public-key {public} --by THEM",
     ]
-    show(json, {"name": who, "private": str(path), "public_key": public}, lines)
+    at.show({"name": who, "private": str(path), "public_key": public}, lines)
 
 
 @app.command("add")
+@at_desk("by")
 def add(
+    at: Desk,
     name: Name,
     public_key: Annotated[str, typer.Option(help="Their public key, as text or file.")],
     role: Annotated[
         list[str] | None,
         typer.Option(help="drafter, approver, payer, reviewer or admin; all of them without."),
     ] = None,
-    by: By = None,
-    sign: Sign = None,
-    ledger: LedgerUrl = None,
-    keys: Keys = None,
-    json: Json = False,
 ) -> None:
     """Bring in a member of staff. From the third on, somebody else confirms it."""
     from anml.app.ledger.steps import add_member
 
-    with opened(ledger, keys, sign, by) as book:
-        made = add_member(book, name, public_key, role, by)
+    with at.opened() as book:
+        made = add_member(book, name, public_key, role, at.by)
         if made.done:
             lines, done = [f"{made.name} is of the staff: {', '.join(made.roles)}."], True
         else:
             lines, done = proposed(book, [made.entry], f"{made.name} as a member of staff")
-    show(json, {"name": made.name, "entry": made.entry, "added": done}, lines)
+    at.show({"name": made.name, "entry": made.entry, "added": done}, lines)
 
 
 @app.command("remove")
+@at_desk("by")
 def remove(
+    at: Desk,
     name: Name,
     compromised: Annotated[bool, typer.Option("--compromised", help="Their key leaked.")] = False,
-    by: By = None,
-    sign: Sign = None,
-    ledger: LedgerUrl = None,
-    keys: Keys = None,
-    json: Json = False,
 ) -> None:
     """From now on somebody may act no more; what they did before stands."""
     from anml.app.ledger.steps import remove_member
 
-    with opened(ledger, keys, sign, by) as book:
-        made = remove_member(book, name, by, compromised=compromised)
-    show(json, {"name": made.subject, "entry": made.seq}, [f"{made.subject} is no longer of the staff."])
+    with at.opened() as book:
+        made = remove_member(book, name, at.by, compromised=compromised)
+    at.show({"name": made.subject, "entry": made.seq}, [f"{made.subject} is no longer of the staff."])
 
 
 @app.command("renew")
+@at_desk("by")
 def renew(
+    at: Desk,
     name: Name,
     public_key: Annotated[str, typer.Option(help="Their new public key, as text or file.")],
     recovery: Annotated[
         Path | None, typer.Option(help="The recovery key, where no second person is left to confirm it.")
     ] = None,
-    by: By = None,
-    sign: Sign = None,
-    ledger: LedgerUrl = None,
-    keys: Keys = None,
-    json: Json = False,
 ) -> None:
     """Give somebody whose key was lost another one. Somebody else confirms it, or the recovery key does."""
     from anml.app.ledger.steps import renew_key
 
-    with opened(ledger, keys, sign, by) as book:
-        made = renew_key(book, name, public_key, recovery, by)
+    with at.opened() as book:
+        made = renew_key(book, name, public_key, recovery, at.by)
         lines, done = [f"{made.subject} signs with the new key from now on, and not with the old one."], True
         if recovery is None:
             lines, done = proposed(book, [made.seq], f"another key for {made.subject}")
-    show(json, {"name": made.subject, "entry": made.seq, "renewed": done}, lines)
+    at.show({"name": made.subject, "entry": made.seq, "renewed": done}, lines)
 
 
 def new_password() -> str:
@@ -124,11 +105,12 @@ def new_password() -> str:
 
 
 @app.command("list")
-def list_(ledger: LedgerUrl = None, keys: Keys = None, json: Json = False) -> None:
+@at_desk()
+def list_(at: Desk) -> None:
     """List everybody who may act, or could."""
     from anml.app.ledger.steps import members
 
-    with opened(ledger, keys) as book:
+    with at.opened() as book:
         found = members(book)
     rows = [
         (
@@ -145,15 +127,16 @@ def list_(ledger: LedgerUrl = None, keys: Keys = None, json: Json = False) -> No
          "public_key": m.public_key}
         for m in found
     ]  # fmt: skip
-    show(json, {"staff": value}, columns(("name", "state", "since", "roles", "public key"), rows))
+    at.show({"staff": value}, columns(("name", "state", "since", "roles", "public key"), rows))
 
 
-def proposals(ledger: LedgerUrl = None, keys: Keys = None, json: Json = False) -> None:
+@at_desk()
+def proposals(at: Desk) -> None:
     """List what waits for a second person."""
     from anml.app.ledger.steps import waiting
     from anml.app.people.names import names_of
 
-    with opened(ledger, keys) as book:
+    with at.opened() as book:
         found = waiting(book, names_of(book))
     value = [
         {"proposal": w.proposal.seq, "step": w.proposal.step, "by": w.proposal.by, "at": w.proposal.at,
@@ -162,39 +145,35 @@ def proposals(ledger: LedgerUrl = None, keys: Keys = None, json: Json = False) -
     ]  # fmt: skip
     rows = [(w.proposal.seq, w.proposal.by, w.proposal.at[:10], w.says) for w in found]
     lines = columns(("proposal", "by", "on", "to"), rows) if rows else ["Nothing waits for a second person."]
-    show(json, {"proposals": value}, lines)
+    at.show({"proposals": value}, lines)
 
 
+@at_desk("by", "yes")
 def confirm(
+    at: Desk,
     numbers: Annotated[list[str], typer.Argument(help="Numbers of proposals.", show_default=False)],
     drop: Annotated[bool, typer.Option("--drop", help="Take them off the list instead.")] = False,
-    by: By = None,
-    sign: Sign = None,
-    yes: Yes = None,
-    ledger: LedgerUrl = None,
-    keys: Keys = None,
-    json: Json = False,
 ) -> None:
     """Confirm, as the second person, what somebody proposed. It is shown to you first."""
     from anml.app.ledger.review import proposals as to_sign
     from anml.app.ledger.steps import confirm_all, drop_all, says
     from anml.core.identifiers import staff_id
 
-    who = None if by is None else staff_id(by)
+    who = None if at.by is None else staff_id(at.by)
     chosen = [_number(text) for text in numbers]
-    with opened(ledger, keys, sign, who) as book:
+    with replace(at, by=who).opened() as book:
         if drop:
             drop_all(book, chosen, who)
-            show(json, {"confirmed": [], "dropped": chosen}, [f"Dropped {number}." for number in chosen])
+            at.show({"confirmed": [], "dropped": chosen}, [f"Dropped {number}." for number in chosen])
             return
         content = book.rehearse(lambda tx: to_sign(tx, book, chosen, who))
         said = {
             p["proposal"]: f"{says(p)}, proposed by {p['by']} on {p['at'][:10]}" for p in content["proposals"]
         }
         lines = [f"{number}: {text}" for number, text in said.items()]
-        confirm_all(book, chosen, who, seen=agreed(content, lines, yes, json))
+        confirm_all(book, chosen, who, seen=at.agreed(content, lines))
     done = [f"Confirmed {number}: {said[number]}." for number in chosen]
-    show(json, {"confirmed": chosen, "dropped": []}, done)
+    at.show({"confirmed": chosen, "dropped": []}, done)
 
 
 def _number(text: str) -> int:
@@ -203,13 +182,12 @@ def _number(text: str) -> int:
     return int(text)
 
 
-def clock(
-    by: By = None, sign: Sign = None, ledger: LedgerUrl = None, keys: Keys = None, json: Json = False
-) -> None:
+@at_desk("by")
+def clock(at: Desk) -> None:
     """Propose to mend a clock that was ahead. Somebody else confirms it."""
     from anml.app.ledger.steps import mend_clock
 
-    with opened(ledger, keys, sign, by) as book:
-        made = mend_clock(book, by)
+    with at.opened() as book:
+        made = mend_clock(book, at.by)
         lines, done = proposed(book, [made.seq], "the clock mended")
-    show(json, {"proposal": made.seq, "mended": done}, lines)
+    at.show({"proposal": made.seq, "mended": done}, lines)

@@ -135,8 +135,7 @@ def doubt(run: Run, weight: str) -> str | None:
 
 def read_verdicts(folder: Path, run: Run) -> dict[str, str] | None:
     """What a run says of its contributors, from its `contributors.csv`; None where it says nothing."""
-    path = folder / "contributors.csv"
-    table = _contributors(path, run)
+    path, table = folder / "contributors.csv", read_contributors(folder, run)
     if table is None or not {"contributor", "verdict"} <= set(table.columns):
         return None
     names = _as_written(run.samples)
@@ -154,8 +153,9 @@ def read_verdicts(folder: Path, run: Run) -> dict[str, str] | None:
     return dict(found.select("contributor", "verdict").iter_rows())
 
 
-def _contributors(path: Path, run: Run) -> pl.DataFrame | None:
+def read_contributors(folder: Path, run: Run) -> pl.DataFrame | None:
     """The table of contributors of a run, as it was written; None where it has none."""
+    path = folder / "contributors.csv"
     if not path.is_file() and path.name not in _hashes(run.info):
         return None
     data = read_bytes(path, "table of contributors")
@@ -178,8 +178,7 @@ def read_learned(folder: Path, run: Run) -> pl.DataFrame | None:
 
     None where the run has none. Names are those of the samples: in the file some have a quote before them.
     """
-    path = folder / "contributors.csv"
-    table = _contributors(path, run)
+    path, table = folder / "contributors.csv", read_contributors(folder, run)
     if table is None or not {"contributor", *LEARNED} <= set(table.columns):
         return None
     known = _as_written(run.samples)
