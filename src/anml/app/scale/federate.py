@@ -7,7 +7,6 @@ import numpy as np
 import polars as pl
 import torch
 
-from anml.aggregate.believed import USUAL
 from anml.app.audit.compare import Comparison, Way
 from anml.app.audit.result import Audited, versions
 from anml.assess.assess import Policy
@@ -175,11 +174,7 @@ def _profile() -> Any:
 
 def _believed(federation: Federation, known: list[str], honest: Array, codes: Ints) -> dict[str, Any]:
     """Verdicts by all rounds together, and the reputation that the Beta rule made of them."""
-    from scipy import special
-
-    # One round that speaks against a client accuses nobody: most clients are honest beforehand.
-    before = special.logit(USUAL)
-    p = np.array([special.expit(before + federation._memory.get(name, 0.0)) for name in known])
+    p = np.array([federation.honest(name) for name in known])
     good = np.bincount(codes, honest, len(known))
     bad = np.bincount(codes, 1 - honest, len(known))
     verdict = np.where(p < ACCUSED, CONTRADICTS, np.where(p > 1 - ACCUSED, RELIABLE, UNSURE))
