@@ -38,7 +38,7 @@ MODULE_CASES = (
 APPROXIMATIONS = (
     *("exact", "sketch", "last", "references", "approximate", "minibatch", "checkpoints", "clients"),
 )
-# A module with `run_block`, loaded when needed (torch is slow to load).
+# A module with `run_trial` (see `anml.lab.block`), loaded when needed: torch is slow to load.
 KINDS = {
     "simulated": "anml.lab.trial",
     "real": "anml.lab.real",
@@ -48,7 +48,7 @@ KINDS = {
     "modules": "anml.lab.modules.run",
     "approximations": "anml.lab.modules.approximate",
     "cited": "anml.lab.cited.run",
-    "longitudinal": "anml.lab.longitudinal.run",
+    "longitudinal": "anml.lab.longitudinal.simulate",
     "reuse": "anml.lab.reuse.run",
     "relabel": "anml.lab.relabel.run",
 }
@@ -133,6 +133,9 @@ MEANING = {
     "bad_reliable": "of these, called reliable",
     "precision": "percent of the kept labels that are right",
     "backdoor": "percent of rows with the backdoor for which the model predicts its target",
+    "error_natural": "test error in percent when values of at most zero are dropped, not a told number",
+    "honest_lost": "percent of the rows of honest contributors that are not trained on",
+    "lr": "the rate of learning that the validation part chose",
     "harm": "percent of the weight that is on wrong labels (over time: after the turn)",
     "off": "mean distance of r from how often an account is right, of q from exact q, or of T from its truth",
     "found": "rounds until r of an account that is bad falls below that of somebody new",
