@@ -9,12 +9,14 @@ long. The other rules are told how many clients attack; ours is told nothing.
 """
 
 import argparse
+import csv
+import itertools
 import json
+import os
 import time
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 import torch
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
@@ -26,9 +28,9 @@ from anml.aggregate.trimmed_mean import trimmed_mean
 from anml.federated.clients import Clients, Training, predicted
 from anml.federated.rounds import Federation, Reply
 from anml.gradients.mlp import Shape, initialise
-from anml.lab.contributed import cifar10n
 
 ATTACKS = ("none", "flip", "sign", "noise")
+RULES = ("fedavg", "krum", "multi-krum", "trimmed", "anml")
 SHARE = 0.3
 
 
@@ -36,7 +38,8 @@ def load(name, seed, rows):
     if name == "digits":
         x, y = load_digits(return_X_y=True)
         return train_test_split(x / 16, y, test_size=0.3, stratify=y, random_state=seed)
-    held = cifar10n()
+    with np.load(Path(os.environ["ANML_DATA"]) / "cifar10n.npz") as archive:
+        held = dict(archive)
     some = np.random.default_rng(seed).permutation(len(held["clean_label"]))[:rows]
     x, y = held["X_train"][some] * held["scale"], held["clean_label"][some].astype(np.int64)
     spread = x.std(axis=0) + 1e-9
@@ -111,13 +114,23 @@ def train(data, clients, alpha, attack, rule, rounds, seed, rows):
     return accuracy, federation, bad
 
 
+CELL = ("data", "clients", "alpha", "attack", "rule", "seed")
+
+
+def cell(data, clients, alpha, attack, rule, seed, rounds=20, rows=5_000):
+    """One run as a row."""
+    accuracy, federation, bad = train(data, clients, alpha, attack, rule, rounds, seed, rows)
+    row = dict(zip(CELL, (data, clients, alpha, attack, rule, seed), strict=True))
+    return row | {"accuracy": accuracy} | (told_apart(federation, bad) if rule == "anml" else {})
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", nargs="+", default=["digits", "cifar10n"])
     parser.add_argument("--clients", type=int, nargs="+", default=[10, 100])
     parser.add_argument("--alphas", type=float, nargs="+", default=[0.1, 0.2, 0.5])
     parser.add_argument("--attacks", nargs="+", default=ATTACKS)
-    parser.add_argument("--rules", nargs="+", default=["fedavg", "krum", "multi-krum", "trimmed", "anml"])
+    parser.add_argument("--rules", nargs="+", default=RULES)
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--rows", type=int, default=5_000)
     parser.add_argument("--seeds", type=int, default=3)
@@ -125,40 +138,61 @@ def main():
     given = parser.parse_args()
     torch.set_num_threads(1)
     found, began = [], time.time()
-    for data in given.data:
-        for clients in given.clients:
-            for alpha in given.alphas:
-                for attack in given.attacks:
-                    for rule in given.rules:
-                        for seed in range(given.seeds):
-                            run = (data, clients, alpha, attack, rule, given.rounds, seed, given.rows)
-                            accuracy, federation, bad = train(*run)
-                            row = dict(zip(("data", "clients", "alpha", "attack", "rule"), run, strict=False))
-                            found.append({**row, "seed": seed, "accuracy": accuracy})
-                            if rule == "anml":
-                                found[-1] |= told_apart(federation, bad)
-                    report(found[-given.seeds * len(given.rules) :], f"{time.time() - began:.0f} s")
-                    if given.out is not None:
-                        keep(found, given)
+    cells = itertools.product(given.data, given.clients, given.alphas, given.attacks)
+    for which in cells:
+        runs = itertools.product(given.rules, range(given.seeds))
+        mine = [cell(*which, *run, given.rounds, given.rows) for run in runs]
+        found += mine
+        print(*which, line(mine), f"{time.time() - began:.0f} s", flush=True)
+        if given.out is not None:
+            keep(found, given.out, {"rounds": given.rounds, "rows": given.rows, "seeds": given.seeds})
+    table(found)
 
 
-def keep(found, given):
+def keep(found, folder, settings):
     """Write what is there so far."""
-    given.out.mkdir(parents=True, exist_ok=True)
-    pl.DataFrame(found, infer_schema_length=None).write_parquet(given.out / "rows.parquet")
-    settings = {"rounds": given.rounds, "rows": given.rows, "seeds": given.seeds, "share": SHARE}
-    (given.out / "run.json").write_text(json.dumps(settings, indent=2) + "\n")
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "rows.csv").open("w", newline="") as file:
+        written = csv.DictWriter(file, (*CELL, "accuracy", "left_out_honest", "left_out_bad"))
+        written.writeheader()
+        written.writerows(found)
+    (folder / "run.json").write_text(json.dumps({**settings, "share": SHARE}, indent=2) + "\n")
 
 
-def report(found, after):
-    """One line of a cell: accuracy by rule, and who was left out."""
-    shown = pl.DataFrame(found, infer_schema_length=None)
-    means = shown.group_by("rule", maintain_order=True).agg(pl.col("accuracy").mean())
-    line = " ".join(f"{rule} {accuracy:.3f}" for rule, accuracy in means.iter_rows())
-    if "left_out_honest" in shown.columns:
-        line += f" left out: honest {shown['left_out_honest'].mean():.2f} bad {shown['left_out_bad'].mean()}"
-    first = found[0]
-    print(first["data"], first["clients"], first["alpha"], first["attack"], line, after, flush=True)
+def line(rows):
+    """Accuracy by rule, and who was left out."""
+    said = []
+    for rule in dict.fromkeys(row["rule"] for row in rows):
+        said.append(f"{rule} {np.mean([row['accuracy'] for row in rows if row['rule'] == rule]):.3f}")
+    for kind in ("honest", "bad"):
+        out = [row[f"left_out_{kind}"] for row in rows if row.get(f"left_out_{kind}") is not None]
+        if out:
+            said.append(f"{kind} left out {np.mean(out):.2f}")
+    return " ".join(said)
+
+
+def table(found):
+    """By data, clients and attack; then how far ours is from the best other rule, cell by cell."""
+    for which in dict.fromkeys((row["data"], row["clients"], row["attack"]) for row in found):
+        mine = [row for row in found if (row["data"], row["clients"], row["attack"]) == which]
+        print("mean over Dirichlet:", *which, line(mine), flush=True)
+    told = [row for row in found if row["attack"] != "none"]
+    behind, without = [], []
+    for where in dict.fromkeys(tuple(row[name] for name in CELL[:4]) for row in found):
+        means = {}
+        for rule in dict.fromkeys(row["rule"] for row in found):
+            same = [r["accuracy"] for r in found if (*(r[n] for n in CELL[:4]), r["rule"]) == (*where, rule)]
+            means[rule] = np.mean(same) if same else np.nan
+        ours = means.pop("anml", np.nan)
+        (without if where[3] == "none" else behind).append(
+            ours
+            - (means.get("fedavg", np.nan) if where[3] == "none" else max(means.values(), default=np.nan))
+        )
+    if without:
+        print(f"without an attack, ours less FedAvg: worst cell {np.min(without):+.3f}")
+    if told:
+        print("under attack, mean over the grid:", line(told))
+        print(f"under attack, ours less the best other of each cell: {np.mean(behind):+.3f}")
 
 
 def told_apart(federation, bad):

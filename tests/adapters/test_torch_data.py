@@ -108,6 +108,8 @@ FORMS = {
     "stream of two workers": lambda: samples_of(DataLoader(Stream(), batch_size=3, num_workers=2)),
     "shared stream": lambda: samples_of(DataLoader(Sharded(), batch_size=3, num_workers=2)),
     "batch encoding": lambda: samples_of(DataLoader(TensorDataset(X, Y), batch_size=3, collate_fn=encoded)),
+    "encoding and labels": lambda: samples_of(Encoding({"x": X.tolist()}), Y, 3),
+    "encoding with labels": lambda: samples_of(Encoding({"x": X, "labels": Y}), batch=3),
     "hugging face": lambda: samples_of(HuggingFace(), batch=3),
     "hugging face loader": lambda: samples_of(DataLoader(HuggingFace(), batch_size=3)),
     "hugging face stream": lambda: samples_of(HuggingFaceStream(), batch=3),

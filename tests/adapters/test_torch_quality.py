@@ -81,6 +81,8 @@ def test_the_same_q_from_every_kind_of_data(trained):
     pairs = TensorDataset(x, y)
     for data in (pairs, DataLoader(pairs, batch_size=50), DataLoader(Stream(x, y), batch_size=30)):
         np.testing.assert_allclose(module_quality(module, data, gradients="sketch"), wanted, atol=1e-4)
+    stream = module_quality(module, Stream(x[:50], y[:50]))
+    np.testing.assert_allclose(stream, module_quality(module, x[:50], y[:50]), atol=1e-6)
     arrays = module_quality(module, x.numpy().astype(np.float64), y.tolist(), gradients="sketch")
     np.testing.assert_allclose(arrays, wanted, atol=1e-4)
 
@@ -186,6 +188,12 @@ def test_classes_of_any_whole_kind_score_alike_as_arrays_and_by_a_loader(kind):
     loader = DataLoader(TensorDataset(torch.tensor(x).float(), torch.as_tensor(y)), batch_size=7)
     by_array = module_quality(module, x, y)
     np.testing.assert_allclose(module_quality(module, loader), by_array, atol=1e-6)
+
+
+@pytest.mark.parametrize("make", [lambda: nn.LazyLinear(2), lambda: nn.Linear(3, 2, device="meta")])
+def test_parameters_without_values_are_one_sentence(make):
+    with pytest.raises(InputError, match="has parameters without values; load it, or run it once"):
+        module_quality(make(), torch.ones(4, 3), torch.arange(4) % 2)
 
 
 def test_what_is_no_module_and_a_checkpoint_that_does_not_fit_are_one_sentence():

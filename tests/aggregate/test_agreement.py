@@ -74,11 +74,16 @@ class TestLengths:
 class TestAgreement:
     @settings(max_examples=20)
     @given(seeds)
-    def test_cosines_are_those_with_the_middle_and_the_median_client_is_at_nought(self, seed):
+    def test_cosines_are_those_with_the_others_middle_and_the_median_client_is_at_nought(self, seed):
         rows = np.random.default_rng(seed).normal(1, 0.5, size=(9, 4))
         found = agreement(rows, rows)
         centre = geometric_median(rows)
-        cosine = rows @ centre / (np.linalg.norm(rows, axis=1) * np.linalg.norm(centre))
+        share = 1 / np.linalg.norm(rows - centre, axis=1)
+        others = np.array([centre - w * row for w, row in zip(share / share.sum(), rows, strict=True)])
+        cosine = [
+            row @ rest / (np.linalg.norm(row) * np.linalg.norm(rest))
+            for row, rest in zip(rows, others, strict=True)
+        ]
         np.testing.assert_allclose(found[:, 0], cosine, atol=1e-9)
         assert np.median(found[:, 1]) == pytest.approx(0, abs=1e-9)
 

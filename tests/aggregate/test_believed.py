@@ -25,12 +25,12 @@ def test_nobody_is_left_out_where_honest_clients_differ():
     assert (believed(0.5 + own).scores > 0.5).all()
 
 
-def test_credentials_decide_where_updates_cannot():
-    updates = np.vstack([np.full((5, 50), 1.0), np.full((5, 50), -1.0)])
+def test_credentials_that_go_with_what_updates_say_make_it_surer():
+    updates = np.vstack([np.full((6, 50), 1.0), np.full((4, 50), -1.0)])
     updates += np.random.default_rng(0).normal(0, 0.05, updates.shape)
-    r = np.r_[np.full(5, 0.9), np.full(5, 0.2)]
-    plain, told = believed(updates), believed(updates, r=r)
-    assert told.scores[:5].mean() - told.scores[5:].mean() > plain.scores[:5].mean() - plain.scores[5:].mean()
+    plain, told = believed(updates), believed(updates, r=np.r_[np.full(6, 0.9), np.full(4, 0.2)])
+    assert (1 - told.scores[:6] < 0.7 * (1 - plain.scores[:6])).all()
+    assert (told.scores[6:] < 0.5).all()
 
 
 def test_earlier_rounds_count_and_fade():
@@ -124,3 +124,15 @@ def test_what_is_remembered_is_bounded():
 def test_bad_credentials_are_named(more, says):
     with pytest.raises(InputError, match=says):
         believed(liars(0), **more)
+
+
+@pytest.mark.parametrize("reach", [0.5, 1.0])
+def test_many_who_stand_elsewhere_together_are_told_apart(reach):
+    # Thirty of a hundred point the other way, in updates that hardly agree at all.
+    rng = np.random.default_rng(0)
+    way = rng.normal(size=2_000) / 2_000**0.5
+    updates = rng.normal(size=(100, 2_000)) / 2_000**0.5 + reach * way
+    updates[:30] *= -1
+    scores = believed(updates).scores
+    assert (scores[:30] < 0.5).mean() > 0.9
+    assert (scores[30:] > 0.5).mean() > 0.95

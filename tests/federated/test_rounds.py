@@ -177,3 +177,12 @@ def test_clients_who_are_merely_different_are_not_left_out():
             updates[client, 20 + 20 * client : 40 + 20 * client] += 0.3
         federation.aggregate(number, [Reply(f"c{i}", each) for i, each in enumerate(updates)])
     assert all(line.kept for each in federation.history for line in each.lines)
+
+
+def test_one_round_against_a_client_accuses_nobody():
+    federation = Federation()
+    assert federation.honest("new") == pytest.approx(0.9)
+    federation._memory["late"] = -3.0
+    assert 0.05 < federation.honest("late") < 0.5
+    federation._memory["late"] = -6.0
+    assert federation.honest("late") < 0.05

@@ -6,10 +6,12 @@ import torch
 from torch import nn
 
 from anml.core.errors import InputError, UnsupportedError
+from anml.gradients import modules
 from anml.gradients.batches import Batch, Reading, in_evaluation, run
-from anml.gradients.factors import LayerFactor
+from anml.gradients.factors import LayerFactor, formed_part
 from anml.gradients.modules import covered_batches, exact_factors, settled, sketched_factors
 from anml.gradients.parts import FormedWhenNeeded, SequenceFactor
+from anml.gradients.record import Covered
 from formed_gradients import assert_same_distances, explicit_gradients, module_factors, stack
 
 
@@ -38,6 +40,31 @@ class TestModules:
         layer = nn.Linear(4, 4)
         module = nn.Sequential(layer, nn.ReLU(), layer)
         x, y = torch.randn(8, 4), torch.arange(8) % 4
+        factors = module_factors(module, x, y, "softmax")
+        gradients = explicit_gradients(module, x, y, nn.functional.cross_entropy)
+        torch.testing.assert_close(factors.norms(), gradients.square().sum(1))
+
+    def test_samples_that_are_compared_have_no_gradient_of_their_own(self):
+        class Compares(nn.Linear):
+            def forward(self, x):
+                return super().forward(x - x.mean(0))
+
+        x, y, _ = some_data()
+        with pytest.raises(
+            UnsupportedError, match="Compares compares the samples of a batch with each other"
+        ):
+            module_factors(Compares(5, 3), x, y, "softmax")
+
+    def test_torch_func_is_not_believed_where_it_differs(self, monkeypatch):
+        x, y, _ = some_data()
+        module = nn.Sequential(nn.Linear(5, 4), nn.PReLU(), nn.Linear(4, 3))
+        whole = modules._formed
+
+        def off(module, batch, reading):
+            covered, losses = whole(module, batch, reading)
+            return [Covered(p, formed_part(1.1 * part.formed())) for p, part in covered], losses
+
+        monkeypatch.setattr(modules, "_formed", off)
         factors = module_factors(module, x, y, "softmax")
         gradients = explicit_gradients(module, x, y, nn.functional.cross_entropy)
         torch.testing.assert_close(factors.norms(), gradients.square().sum(1))

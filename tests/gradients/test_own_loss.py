@@ -38,6 +38,14 @@ def test_a_module_that_shifts_labels_is_read_as_one():
     assert asked(Speaks(softmax)) == "softmax"
 
 
+def test_a_module_that_has_learned_nothing_is_read_as_one_too():
+    # All logits are equal, so that both losses have the same value.
+    for loss, name in ((next_token, "next-token"), (softmax, "softmax")):
+        module = Speaks(loss)
+        nn.init.zeros_(module.table.weight)
+        assert asked(module) == name
+
+
 def test_what_balances_experts_is_left_aside():
     assert asked(Speaks(next_token, aside=3.0)) == "next-token"
 

@@ -114,14 +114,15 @@ def test_nothing_is_left_behind():
     assert all(p.grad is None for p in module.parameters())
 
 
-def test_a_table_looked_up_once_for_all_samples_counts_for_each():
+@pytest.mark.parametrize("shape", [(1, 4), (4,)])
+def test_a_table_looked_up_once_for_all_samples_counts_for_each(shape):
     class Positions(nn.Module):
         def __init__(self):
             super().__init__()
             self.where, self.head = nn.Embedding(4, 3), nn.Linear(3, 3)
 
         def forward(self, x):
-            return self.head((self.where(torch.arange(4).unsqueeze(0)) * x.unsqueeze(2)).mean(1))
+            return self.head((self.where(torch.arange(4).view(shape)) * x.unsqueeze(2)).mean(1))
 
     torch.manual_seed(0)
     module = Positions()

@@ -1,5 +1,8 @@
 """Threads: as many as asked for inside a block, and as before after it."""
 
+import os
+import signal
+
 import pytest
 import torch
 from threadpoolctl import threadpool_info
@@ -42,3 +45,16 @@ def test_products_of_tables_take_one_thread():
     with one_thread_for_tables():
         assert set(blas()) <= {1}
     assert blas() == before
+
+
+def test_a_process_that_is_forked_after_use_does_not_wait_for_threads():
+    wide = torch.ones(600, 600)
+    with threads(2):
+        wide @ wide + wide.exp().sum()
+    child = os.fork()
+    if not child:
+        signal.alarm(20)
+        with threads(0):
+            wide @ wide + wide.exp().sum()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0

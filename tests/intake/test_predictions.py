@@ -56,6 +56,12 @@ class TestProbabilities:
         rounded[3] = [1.0, -1e-12, 0.0]
         assert read(rounded).min() == 0
 
+    @pytest.mark.parametrize("shape", [(4,), (4, 1)])
+    def test_of_two_classes_one_column_without_a_name_is_the_second(self, shape):
+        second = np.array([0.1, 0.5, 0.9, 1.0])
+        found = read(second.reshape(shape), classes=["no", "yes"])
+        np.testing.assert_allclose(found, np.column_stack([1 - second, second]))
+
     @pytest.mark.parametrize(("name", "first"), [("a", True), ("b", False), ("A", True)])
     def test_of_two_classes_one_named_column_is_enough(self, name, first):
         p = np.array([0.9, 0.2, 0.5, 0.0])

@@ -71,10 +71,10 @@ def geometric_median(rows: Array) -> Floats:
 def agreement(rows: Array, whole: Array) -> Floats:
     """How far each client agrees with the others, (clients, 3): high is good.
 
-    First the cosine of its update with the middle, then minus the log of its distance to it and of that to
-    the nearest half of the clients (Krum's), 0 for the median client. Directions tell while all still learn;
-    later honest updates are short noise, and who pulls elsewhere is far away. `rows` are of at most
-    median length, `whole` as they came.
+    First the cosine of its update with the middle of the others, then minus the log of its distance to the
+    middle and of that to the nearest half of the clients (Krum's), 0 for the median client. Directions tell
+    while all still learn; later honest updates are short noise, and who pulls elsewhere is far away. `rows`
+    are of at most median length, `whole` as they came.
 
     Examples
     --------
@@ -82,9 +82,12 @@ def agreement(rows: Array, whole: Array) -> Floats:
     >>> agreement(rows, rows)[:, 0].round(1)
     array([ 1.,  1.,  1., -1.])
     """
-    centre = geometric_median(rows)
-    lengths = np.linalg.norm(rows.astype(np.float64), axis=1) * np.linalg.norm(centre)
-    product = rows.astype(np.float64) @ centre
+    centre, points = geometric_median(rows), rows.astype(np.float64)
+    # Of ten clients each is a tenth of the middle, which would make all of them agree with it.
+    share = 1 / np.maximum(np.linalg.norm(points - centre, axis=1), 1e-300)
+    others = centre - (share / share.sum())[:, None] * points
+    lengths = np.linalg.norm(points, axis=1) * np.linalg.norm(others, axis=1)
+    product = (points * others).sum(axis=1)
     cosine = np.divide(product, lengths, out=np.zeros(len(rows)), where=lengths > 1e-300)
     apart = np.linalg.norm(whole.astype(np.float64) - centre, axis=1)
     # Clients that are all but equal are as near as each other.

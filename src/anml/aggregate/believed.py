@@ -15,16 +15,17 @@ from anml.core.checks import Array, Floats, as_unit, as_vector
 
 # Before anything is seen one client in ten is taken to deviate, which counts as much as ten clients.
 USUAL, STRENGTH = 0.9, 10.0
-# Honest clients' agreement scatters so much, as cosine, as log distance to the middle and to the nearest half
-# of the clients; that counts as four clients.
+# Honest clients' agreement scatters at most so much, as cosine, as log distance to the middle and to the
+# nearest half of the clients, and at least a quarter of it; that counts as four clients.
 SCATTER, SEEN = np.array([0.15, 0.15, 0.08]), 4.0
-# Where the others may be: so far below the middle of the honest.
+# The others are below the middle of the honest: half of this beforehand, and as widely as if anywhere in it.
 REACH = np.array([1.5, 1.0, 0.6])
 # How far a credential of one standard deviation may move the odds, in nats: a ridge on the slopes.
 RIDGE = 2.0
 ROUNDS = 60
-# The most that one round says of a client, in nats, and how much of earlier rounds is kept.
-MOST, FADING = 3.0, 0.8
+# The most that one round says of a client later on, and for it in that round, in nats; how much of earlier
+# rounds is kept.
+MOST, FOR, FADING = 3.0, 5.0, 0.8
 
 
 class Believed(NamedTuple):
@@ -105,7 +106,8 @@ def honest(
 ) -> tuple[Floats, Floats]:
     """Probability that each client is honest, by two kinds of clients; and what updates alone say, in nats.
 
-    Honest ones scatter round a middle; the others are anywhere below it. Nobody deviates by agreeing more.
+    Honest ones scatter round a middle, the others round a place of their own below it. Nobody deviates by
+    agreeing more, so that the upper half of the clients tells how widely honest ones scatter.
 
     Examples
     --------
@@ -126,24 +128,46 @@ def honest(
 def _settled(agrees: Floats, signs: Floats, before: Floats, p: Floats) -> tuple[float, Floats, Floats]:
     """Expectation and maximisation in turn; the log-likelihood, priors counted, P(honest), and nats."""
     n, slopes = len(agrees), np.zeros(signs.shape[1])
+    scatter, wide = _scatter(agrees) ** 2, REACH**2 / 12
     for _ in range(ROUNDS):
         middle = p @ agrees / p.sum()
-        spread = (p @ np.square(agrees - middle) + SEEN * SCATTER**2) / (p.sum() + SEEN)
+        spread = _spread(agrees - middle, p, scatter)
+        first = middle - REACH / 2
+        place = (1 - p) @ agrees / wide + 12 * first / REACH**2
+        place = np.minimum(place / ((1 - p).sum() / wide + 12 / REACH**2), middle)
+        wide = np.maximum(_spread(agrees - place, 1 - p, REACH**2 / 12), spread)
         share = (p.sum() + STRENGTH * USUAL) / (n + STRENGTH)
         base = float(special.logit(share))
         slopes = _slopes(signs, p, base + before, slopes)
         odds = base + before + signs @ slopes
-        below = np.square(np.minimum(agrees - middle, 0.0)) / spread
-        near = -0.5 * (below + np.log(2 * np.pi * spread)).sum(axis=1)
-        nats = near + np.log(REACH).sum()
-        after = special.expit(np.clip(odds + nats, -30, 30))
+        near = _log_density(np.minimum(agrees - middle, 0.0), spread)
+        far = _log_density(agrees - place, wide)
+        # One round that agrees does not outweigh many that did not.
+        after = special.expit(np.clip(odds + -np.logaddexp(far - near, -FOR), -30, 30))
         if np.abs(after - p).max() < 1e-9:
             break
         p = after
-    fit = np.logaddexp(special.log_expit(odds) + nats, special.log_expit(-odds)).sum()
+    fit = np.logaddexp(special.log_expit(odds) + near, special.log_expit(-odds) + far).sum()
     priors = STRENGTH * (USUAL * np.log(share) + (1 - USUAL) * np.log(1 - share))
-    priors -= SEEN / 2 * (np.log(spread) + SCATTER**2 / spread).sum() + RIDGE / 2 * (slopes @ slopes)
-    return float(fit + priors), after, np.clip(nats, -MOST, MOST)
+    for found, beforehand in ((spread, scatter), (wide, REACH**2 / 12)):
+        priors -= SEEN / 2 * (np.log(found) + beforehand / found).sum()
+    priors -= (6 * np.square((place - first) / REACH)).sum() + RIDGE / 2 * (slopes @ slopes)
+    return float(fit + priors), after, np.clip(near - far, -MOST, MOST)
+
+
+def _scatter(agrees: Floats) -> Floats:
+    """How widely honest clients may scatter, by twice the scatter of the upper half."""
+    above = np.maximum(agrees - np.median(agrees, axis=0), 0.0)
+    upper = np.sqrt(np.square(above).sum(axis=0) / max(1.0, (len(agrees) - 1) / 2))
+    return np.asarray(np.clip(2 * upper, SCATTER / 4, SCATTER))
+
+
+def _spread(off: Floats, p: Floats, beforehand: Floats) -> Floats:
+    return np.asarray((p @ np.square(off) + SEEN * beforehand) / (p.sum() + SEEN))
+
+
+def _log_density(off: Floats, spread: Floats) -> Floats:
+    return np.asarray(-0.5 * (np.square(off) / spread + np.log(2 * np.pi * spread)).sum(axis=1))
 
 
 def _standard(credentials: Floats | None, n: int) -> Floats:

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import special
 
-from anml.aggregate.believed import honest, remembered
+from anml.aggregate.believed import USUAL, honest, remembered
 from anml.aggregate.updates import unsound
 from anml.aggregate.weighted import Judge, Weighed, weighted
 from anml.core.checks import Array, Floats, as_unit, in_range
@@ -118,6 +119,10 @@ class Federation:
         known = [event for event in mine if event.at <= at]
         last = max((event.at for event in known), default=0.0)
         return replay(known, last, self.rule).r
+
+    def honest(self, client: str) -> float:
+        """P(honest) by all rounds: most are beforehand, so that one round against a client accuses nobody."""
+        return float(special.expit(special.logit(USUAL) + self._memory.get(client, 0.0)))
 
     def aggregate(self, number: int, replies: Sequence[Reply]) -> Array | None:
         """The update to apply after a round; None where fewer than two clients sent something usable."""

@@ -13,9 +13,7 @@ from torch import nn
 from anml.core.errors import InputError, UnsupportedError
 from anml.gradients.batches import Batch, Reading, precise, rows_of
 from anml.gradients.losses import SampleLoss, sample_losses
-
-# How far the same loss may be off in another order of sums, and in half precision.
-SAME, HALF = 1e-3, 3e-2
+from anml.gradients.selfcheck import same_within
 
 
 def loss_as_trained(module: nn.Module, batch: Batch, reading: Reading) -> str | SampleLoss:
@@ -36,18 +34,26 @@ def loss_as_trained(module: nn.Module, batch: Batch, reading: Reading) -> str | 
     if own is None or logits is None:
         return reading.loss
     value = float(own) - _of_routers(module, outputs)
-    within = SAME if logits.dtype == torch.float32 and reading.precision is None else HALF
-    for name in ("softmax", "next-token"):
-        try:
-            found = float(sample_losses(name, logits, one.target)[0])
-        except InputError:
-            continue
-        if abs(found - value) <= within * (1 + abs(value)):
-            return name
+    name = "next-token" if logits.dim() == 3 and _shifts(module, one, reading) else "softmax"
+    try:
+        found = float(sample_losses(name, logits, one.target)[0])
+    except InputError:
+        found = float("nan")
+    if abs(found - value) <= same_within(module, reading.precision) * (1 + abs(value)):
+        return name
     raise UnsupportedError(
-        f"{type(module).__name__} has a loss of its own ({value:.3g} where softmax has another value); give "
-        "it as loss=, a function from logits and labels to one loss a sample"
+        f"{type(module).__name__} has a loss of its own ({value:.3g} where {name} has {found:.3g}); give it "
+        "as loss=, a function from logits and labels to one loss a sample"
     )
+
+
+def _shifts(module: nn.Module, one: Batch, reading: Reading) -> bool:
+    """Whether a label at the first place alone is nobody's: no place comes before it to predict it from."""
+    first = torch.full_like(one.target, -100)
+    first[:, 0] = one.target.max()
+    with torch.no_grad(), precise(module, reading.precision):
+        outputs = module(**one.inputs, labels=first)
+    return not float(outputs.loss) - _of_routers(module, outputs) > 0
 
 
 def _takes_labels(module: nn.Module) -> bool:

@@ -143,10 +143,11 @@ def _note(uses: list[Use], n: int, layer: nn.Module, args: Any, named: dict[str,
     given = args[0] if args else next(iter(named.values()), None)
     if not isinstance(given, Tensor) or not isinstance(output, Tensor) or not output.requires_grad:
         raise Unreadable
-    if isinstance(layer, nn.Embedding) and output.shape[0] == 1 != n:
+    if isinstance(layer, nn.Embedding) and len(given) != n and (given.dim() == 1 or len(given) == 1):
         # Looked up once for all samples, as positions are: each sample gets a use of its own.
-        output = output.expand(n, *output.shape[1:])
-        given = given.expand(n, *given.shape[1:])
+        once = given.dim() - (len(given) == 1)
+        output = output.expand(n, *output.shape[-1 - once :])
+        given = given.expand(n, *given.shape[given.dim() - once :])
     if len(output) != n or len(given) != n:
         raise Unreadable
     uses.append(Use(layer, (given.detach(),), (get_gradient_edge(output),)))

@@ -20,14 +20,19 @@ SAME = {torch.float64: 1e-3, torch.float32: 1e-3, torch.bfloat16: 0.1, torch.flo
 MOST, ROUNDING = 8, 0.01
 
 
+def same_within(module: nn.Module, precision: torch.dtype | None) -> float:
+    """How far a gradient of a module may be off that of torch."""
+    kinds = {p.dtype for p in module.parameters()} | ({precision} if precision else set())
+    return max(SAME.get(kind, SAME[torch.float32]) for kind in kinds)
+
+
 class Check:
     """Which parameters have been checked so far; `part` where only some layers are read."""
 
     def __init__(self, module: nn.Module, precision: torch.dtype | None, part: bool) -> None:
         self.parameters = [p for p in module.parameters() if p.requires_grad]
         self.part = part
-        kinds = {p.dtype for p in module.parameters()} | ({precision} if precision else set())
-        self.same_within = max(SAME.get(kind, SAME[torch.float32]) for kind in kinds)
+        self.same_within = same_within(module, precision)
         self.left = {id(p) for p in self.parameters}
 
     def rows(self, covered: Sequence[Covered]) -> list[int]:

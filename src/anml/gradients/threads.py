@@ -1,5 +1,6 @@
 """How many threads torch and numpy use: small networks and tables want one, large products all."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -8,6 +9,16 @@ from threadpoolctl import threadpool_limits
 
 # What torch was told to use when it was loaded: all cores, or as many as OMP_NUM_THREADS allows.
 ALLOWED = torch.get_num_threads()
+
+
+def _in_child() -> None:
+    """A forked process has lost the other threads of torch, and would wait for them for ever."""
+    global ALLOWED
+    ALLOWED = 1
+    torch.set_num_threads(1)
+
+
+os.register_at_fork(after_in_child=_in_child)
 
 
 @contextmanager

@@ -80,9 +80,11 @@ def _quantity(given: Given, table: Table, rows: Ints) -> Floats:
 
 
 def _by_class(given: Given, table: Table, classes: list[str]) -> Floats:
-    """Put columns in the order of the classes; of two classes one is enough, where it is named."""
+    """Put columns in the order of the classes; of two classes one is enough: without a name, the second."""
     width = given.values.shape[1]
     if given.names is None:
+        if width == 1 and len(classes) == 2:
+            return np.column_stack([1 - given.values, given.values])
         if width != len(classes):
             raise InputError(
                 f"predictions without names need one column for each of the {len(classes)} classes "

@@ -15,6 +15,7 @@ from torch.nn import functional
 from anml.core.checks import Floats, Ints
 from anml.core.folds import assign_folds
 from anml.core.progress import Progress
+from anml.gradients.devices import current
 
 # Pictures are shrunk to this side.
 SIDE = 32
@@ -33,13 +34,14 @@ def random_features(pixels: Pixels, seed: int) -> Floats:
     first = torch.randn(FILTERS, 3, 5, 5, generator=generator)
     first -= first.mean((1, 2, 3), keepdim=True)
     second = torch.randn(FILTERS, FILTERS, 3, 3, generator=generator) / FILTERS**0.5
+    first, second = first.to(current()), second.to(current())
     parts = []
     for start in range(0, len(pixels), 256):
         x = _scaled(pixels[start : start + 256])
         x = functional.max_pool2d(functional.relu(functional.conv2d(x, first, padding=2)), 2)
         y = functional.relu(functional.conv2d(x, second, padding=1))
         colour = functional.avg_pool2d(_scaled(pixels[start : start + 256]), SIDE // 4).flatten(1)
-        parts.append(torch.cat([x.mean((2, 3)), y.mean((2, 3)), y.amax((2, 3)), colour], dim=1))
+        parts.append(torch.cat([x.mean((2, 3)), y.mean((2, 3)), y.amax((2, 3)), colour], dim=1).cpu())
     features = torch.cat(parts).double()
     features = (features - features.mean(0)) / features.std(0, correction=0).clamp_min(1e-9)
     _, vectors = torch.linalg.eigh(features.T @ features / len(features))
@@ -86,10 +88,10 @@ def _trained(
     """Probabilities of held-out pictures at the epoch where their labels are likeliest."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        module = small_network(classes)
+        module = small_network(classes).to(current())
     generator = torch.Generator().manual_seed(seed)
     optimiser = torch.optim.AdamW(module.parameters(), lr=RATE, weight_decay=1e-3)
-    targets = torch.as_tensor(y)
+    targets = torch.as_tensor(y, device=current())
     best, found, waited = np.inf, np.full((len(asked), classes), 1 / classes), 0
     for epoch in range(EPOCHS):
         order = torch.randperm(len(learn), generator=generator).numpy()
@@ -107,7 +109,7 @@ def _trained(
         if said is not None:
             said(epoch + 1)
         if loss < best:
-            best, found, waited = loss, torch.softmax(logits.double(), 1).numpy(), 0
+            best, found, waited = loss, torch.softmax(logits.double(), 1).cpu().numpy(), 0
         else:
             waited += 1
             if waited >= PATIENCE:
@@ -116,7 +118,7 @@ def _trained(
 
 
 def _scaled(pixels: Pixels) -> Tensor:
-    return torch.as_tensor(pixels).float().sub_(128).div_(64)
+    return torch.as_tensor(pixels, device=current()).float().sub_(128).div_(64)
 
 
 def _shifted(x: Tensor, generator: torch.Generator) -> Tensor:

@@ -10,7 +10,6 @@ from itertools import islice
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-import narwhals as nw
 import numpy as np
 import torch
 from torch import Tensor
@@ -41,6 +40,11 @@ class Samples:
         if self.count is not None and done != self.count:
             raise InputError(f"{done} samples came from a dataset of {self.count} rows")
 
+    def counted(self, device: torch.device) -> "Samples":
+        """The same, with a stream gone through once to count it."""
+        count = sum(map(len, self.batches(device))) if self.count is None else self.count
+        return Samples(self.loader, count)
+
 
 def samples_of(data: Any, y: Any = None, batch: int = 64) -> Samples:
     """Take samples as they are given; only arrays and frames need `y` beside them.
@@ -52,6 +56,8 @@ def samples_of(data: Any, y: Any = None, batch: int = 64) -> Samples:
         if y is not None:
             raise InputError(f"a {type(data).__name__} brings its own targets; leave y out")
         return _of_loader(data) if loader else _of_dataset(data, batch)
+    if y is None and isinstance(data, Mapping):
+        data, y, _ = _parted(data)
     if y is None:
         raise InputError(f"{type(data).__name__} needs targets: give y, or a DataLoader or Dataset of pairs")
     x, target = _framed(data, y) if isinstance(y, str) else (_tensors(data), _tensor(y))
@@ -213,7 +219,7 @@ def _tensor(values: Any) -> Tensor:
 
 
 def _tensors(data: Any) -> Any:
-    if isinstance(data, dict):
+    if isinstance(data, Mapping):
         return {name: _tensors(value) for name, value in data.items()}
     return tuple(_tensors(each) for each in data) if isinstance(data, tuple) else _tensor(data)
 
@@ -226,6 +232,8 @@ def _length(x: Any) -> int:
 
 def _framed(data: Any, label: str) -> tuple[Tensor, Tensor]:
     """Features and targets of a frame; Arrow's own buffers are used where they can be."""
+    import narwhals as nw
+
     try:
         frame = nw.from_native(data, eager_only=True)
     except TypeError:

@@ -1,6 +1,6 @@
 """Q of each sample by the gradients of the user's own module."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -28,6 +28,7 @@ from anml.gradients.neighbours import Search, scores
 from anml.gradients.record import Unreadable
 from anml.gradients.sketch import SIZE
 
+GRADIENTS = ("auto", "exact", "sketch", "last")
 PRECISIONS = {"float32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
@@ -47,7 +48,7 @@ class Scoring:
 
     def __post_init__(self) -> None:
         loss_of(self.loss)
-        one_of("gradients", self.gradients, ("auto", *GRADIENTS))
+        one_of("gradients", self.gradients, GRADIENTS)
         one_of("precision", self.precision, PRECISIONS)
         for name in ("size", "layers", "batch"):
             if whole(name, getattr(self, name)) < 1:
@@ -152,6 +153,8 @@ def raw_quality(
     """Raw scores of samples, low is consistent."""
     if not isinstance(module, nn.Module):
         raise InputError(f"module must be a torch.nn.Module, got {type(module).__name__}")
+    if any(p.is_meta or isinstance(p, nn.UninitializedParameter) for p in module.parameters()):
+        raise InputError(f"{type(module).__name__} has parameters without values; load it, or run it once")
     home = next((p.device for p in module.parameters()), torch.device("cpu"))
     there = home if scoring.device == "auto" else device_of(scoring.device)
     moved = there.type != home.type
@@ -169,7 +172,7 @@ def module_gradients(
     module: nn.Module, samples: Samples, scoring: Scoring, device: torch.device, progress: Progress | None
 ) -> Factors:
     """What distances between gradients are computed from."""
-    how = scoring.gradients
+    how, samples = scoring.gradients, samples.counted(device)
     if how == "auto":
         how = "exact" if _fits(module, samples, scoring, device) else "sketch"
     rows: list[Any] = []
@@ -180,22 +183,24 @@ def module_gradients(
             rows.append(batch.rows)
             yield batch
 
+    def factors(reading: Reading) -> Factors:
+        if how == "sketch":
+            return sketched_factors(module, batches(), reading, scoring.size, scoring.search.seed)
+        return exact_factors(module, batches(), reading, samples.count, scoring.limit_bytes)
+
     try:
-        found = GRADIENTS[how](module, batches, samples.count, scoring, scoring.reading)
+        found = factors(scoring.reading)
     except Unreadable:
         # A later batch took another way through the module: torch differentiates it sample by sample.
-        every = replace(scoring.reading, from_layers=False)
-        found = GRADIENTS[how](module, batches, samples.count, scoring, every)
+        found = factors(replace(scoring.reading, from_layers=False))
     order = in_row_order(rows, len(found))
     return found if order is None else found.take(torch.as_tensor(order, device=found.loss.device))
 
 
 def _fits(module: nn.Module, samples: Samples, scoring: Scoring, device: torch.device) -> bool:
     """Whether exact gradients of all samples take no more room than allowed, by those of two samples."""
-    if samples.count is None:
-        return False
     first = next(samples.batches(device), None)
-    if first is None:
+    if first is None or samples.count is None:
         raise InputError("there are no samples")
     covered, _ = next(covered_batches(module, [rows_of(first, slice(0, 2))], scoring.reading))
     each = sum(settled(part).bytes_per_sample() for _, part in covered)
@@ -211,26 +216,3 @@ def _told(samples: Samples, device: torch.device, progress: Progress | None) -> 
             progress("gradients", done, samples.count or done)
     if not done:
         raise InputError("there are no samples")
-
-
-Batches = Callable[[], Iterator[Batch]]
-
-
-def _exact(
-    module: nn.Module, batches: Batches, count: int | None, scoring: Scoring, reading: Reading
-) -> Factors:
-    return exact_factors(module, batches(), reading, count, scoring.limit_bytes)
-
-
-def _sketch(
-    module: nn.Module, batches: Batches, count: int | None, scoring: Scoring, reading: Reading
-) -> Factors:
-    return sketched_factors(module, batches(), reading, scoring.size, scoring.search.seed)
-
-
-# Gradients by name; "last" differs by what is read of the module.
-GRADIENTS: dict[str, Callable[[nn.Module, Batches, int | None, Scoring, Reading], Factors]] = {
-    "exact": _exact,
-    "sketch": _sketch,
-    "last": _exact,
-}

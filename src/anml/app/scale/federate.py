@@ -28,7 +28,7 @@ from anml.gradients.threads import threads
 from anml.intake.columns import Columns
 
 CLIENTS, MALICIOUS, ROUNDS, HIDDEN = 10, 4, 10, (64, 32)
-# Which client misses which rounds, and how probable it must be that one deviates before it is said.
+# Which client misses which rounds, and how probable it must be that one is honest, or not, before it is said.
 AWAY, ACCUSED = {2: (3, 6, 9)}, 0.05
 
 
@@ -174,12 +174,10 @@ def _profile() -> Any:
 
 def _believed(federation: Federation, known: list[str], honest: Array, codes: Ints) -> dict[str, Any]:
     """Verdicts by all rounds together, and the reputation that the Beta rule made of them."""
-    from scipy import special
-
-    p = np.array([special.expit(federation._memory.get(name, 0.0)) for name in known])
+    p = np.array([federation.honest(name) for name in known])
     good = np.bincount(codes, honest, len(known))
     bad = np.bincount(codes, 1 - honest, len(known))
-    verdict = np.where(p < ACCUSED, CONTRADICTS, np.where(p > 0.5, RELIABLE, UNSURE))
+    verdict = np.where(p < ACCUSED, CONTRADICTS, np.where(p > 1 - ACCUSED, RELIABLE, UNSURE))
     r = np.array([federation.reputation_of(name) for name in known])
     return {
         "verdict": pl.Series(verdict.tolist(), dtype=pl.String),
