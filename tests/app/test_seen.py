@@ -4,7 +4,8 @@ import shutil
 
 import pytest
 
-from anml.app import payout, settle
+from anml.app import payout
+from anml.app.release import release
 from anml.app.verify import sign_checkpoint, verify
 from anml.core.errors import IntegrityError
 from ledger.ledger_world import simple_rows
@@ -15,7 +16,7 @@ def restored(world):
     pids = world.establish("ada")
     sid = world.post(world.run(simple_rows({"ada": 1})), "10")
     world.clock.pass_days(15)
-    settle.release(world.ledger, sid)
+    release(world.ledger, sid)
     world.ledger.close()
     shutil.copy(world.url, f"{world.url}.backup")
     world.reopen()

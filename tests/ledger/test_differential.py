@@ -6,8 +6,9 @@ import shutil
 
 import pytest
 
-from anml.app import imports, payout, settle, statement
+from anml.app import imports, payout, statement
 from anml.app.exports import beancount, statements_csv
+from anml.app.release import release
 from anml.core.errors import AnmlError
 from anml.ledger import book, disputes
 from anml.ledger.log import events, leaves
@@ -35,7 +36,7 @@ def live(world: World, seed: int) -> list[str]:
             elif step == "wait":
                 world.clock.pass_days(days)
             elif step == "release":
-                settle.release(world.ledger, sid)
+                release(world.ledger, sid)
             elif step == "dispute":
                 world.ledger.write(
                     lambda tx, a=(sid, pid, number): disputes.open_dispute(tx, a[0], a[1], "other", str(a[2]))

@@ -14,6 +14,7 @@ import sqlalchemy as sa
 
 from anml.app import attest, payout, review, settle, statement
 from anml.app.imports import Import, import_file
+from anml.app.release import release
 from anml.app.statement_check import verify as check_statement
 from anml.app.verify import verify, watch
 from anml.core.canonical import canonical, sha256
@@ -35,7 +36,7 @@ def released(world: World) -> tuple[str, dict[str, str]]:
     sid, pids = posted(world)
     world.pay_to(pids["ben"], {"name": "Ben", "iban": IBANS[0]})
     world.clock.pass_days(15)
-    settle.release(world.ledger, sid)
+    release(world.ledger, sid)
     return sid, pids
 
 
@@ -307,7 +308,7 @@ def test_a_clock_set_ahead_is_seen_and_pays_nothing(world):
     sid, _ = posted(world)
     right = world.clock.now
     world.clock.pass_days(30)
-    settle.release(world.ledger, sid, by="cat")
+    release(world.ledger, sid, by="cat")
     number = world.size()
     world.clock.now = right + timedelta(minutes=5)
     found = problems(world)
@@ -738,7 +739,7 @@ LIES = {
 def test_a_statement_that_only_the_logs_key_signed_is_refused(world, lie):
     sid, pids = posted(world)
     world.clock.pass_days(15)
-    settle.release(world.ledger, sid)
+    release(world.ledger, sid)
     made = statement.build(world.ledger, sid, [pids["ben"]])[pids["ben"]]
     assert check_statement(statement.sign(world.ledger, made), world.ledger.ring.public)["name"]
     LIES[lie](made)
@@ -751,7 +752,7 @@ def test_nobody_who_may_not_release_signs_for_nine_tenths_that_went_back(world):
     """A log with an honest end under a forged release: who issues a statement cannot make it hold."""
     sid, pids = posted(world)
     world.clock.pass_days(15)
-    settle.release(world.ledger, sid)
+    release(world.ledger, sid)
     made = statement.build(world.ledger, sid, [pids["ben"]])[pids["ben"]]
     part = next(p for p in made["proof"]["entries"] if '"credit.released"' in p["entry"])
     entry = json.loads(part["entry"])

@@ -11,6 +11,7 @@ import pytest
 
 from anml.app import payout, settle, statement, statement_check
 from anml.app.keys import public_key
+from anml.app.release import release
 from anml.core.settle import UNIT, Rules
 from anml.ledger import disputes, keys
 from anml.surfaces.statement_html import write_bundle
@@ -107,7 +108,7 @@ def test_after_disputes_releases_and_reversals_the_sum_is_todays(world, bare, tm
     world.ledger.write(lambda tx: disputes.answer(tx, sid, pids["ben"], given, "d"))
     world.ledger.write(lambda tx: disputes.resolve(tx, sid, pids["ben"], "dan", "d"))
     world.clock.pass_days(15)
-    settle.release(world.ledger, sid)
+    release(world.ledger, sid)
     payout.create(world.ledger, "p1", "EUR", "cat")
     code, said = answer(bare, bundles(world, sid, tmp_path)[pids["ben"]])
     assert (code, "earned 7 EUR" in said) == (0, True), said

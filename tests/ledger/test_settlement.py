@@ -10,6 +10,7 @@ import pytest
 
 from anml.app import attest, multipliers, payout, settle, statement, statement_check
 from anml.app.exports import beancount, pain001, payout_csv, statements_csv
+from anml.app.release import release
 from anml.app.spreadsheets import safe_cell
 from anml.core.errors import ConflictError, InputError, IntegrityError
 from anml.core.settle import UNIT, Rules
@@ -87,7 +88,7 @@ def test_other_weights_by_name(place, recipe, weight, expected):
 
 
 EVIDENCE = {"combine": "evidence"}
-TRUSTED, UNSURE, ACCUSED = "trusted", "cannot tell", "contradicts the others"
+TRUSTED, UNSURE, ACCUSED = "reliable", "cannot tell", "contradicts the others"
 
 
 def judged(
@@ -162,7 +163,7 @@ def test_another_program_recomputes_pay_and_verdicts(place):
     assert ben["reasons"][:3] == [
         "0 of 2 rows were kept for training.",
         "It cannot be told whether 2 labels were right or wrong: all of them are paid for.",
-        "Each of these counts at least as much as an average row of trusted contributors.",
+        "Each of these counts at least as much as an average row of reliable contributors.",
     ]
     less = json.loads(json.dumps(made.manifest))
     line = next(line for line in less["contributors"] if UNSURE in line["verdicts"])
@@ -307,7 +308,7 @@ def test_splitting_one_id_into_many_never_raises_what_can_be_released(make_world
         rows = pl.concat([honest, simple_rows({name: 20 // len(ids) for name in ids}, q=0.9, r=r)])
         sid = world.post(world.run(rows), "100")
         world.clock.pass_days(15)
-        done = settle.release(world.ledger, sid)
+        done = release(world.ledger, sid)
         with world.ledger.read() as connection:
             pids = {people.lookup(connection, world.ledger.ring, "run", name) for name in ids}
         released[story] = sum(amount for pid, amount in done.released.items() if pid in pids)
@@ -325,13 +326,13 @@ def test_a_newcomers_amount_waits_and_is_priced_again(world):
     # Newcomers together: a fifth of the pool.
     assert held[good] + held[bad] == 20_000_000
     world.clock.pass_days(15)
-    first = settle.release(world.ledger, sid)
+    first = release(world.ledger, sid)
     assert set(first.waiting) == {good, bad}
     assert "10 more contributions" in first.waiting[good]
     score(world, good, 1.0, 12)
     score(world, bad, 0.0, 12)
     later = world.post(world.run(simple_rows({"good": 12, "bad": 12}, q=0.99, r=0.40)), "1")
-    done = settle.release(world.ledger, sid)
+    done = release(world.ledger, sid)
     assert done.released[good] == held[good]
     # r fell from 0.40 to 0.10: a quarter is released, the rest goes back.
     assert done.released[bad] == pytest.approx(held[bad] / 4, abs=1)
@@ -346,7 +347,7 @@ def test_one_verification_frees_a_newcomer(world):
         new = people.lookup(connection, world.ledger.ring, "run", "new")
     world.vouch(new)
     world.clock.pass_days(15)
-    done = settle.release(world.ledger, sid)
+    done = release(world.ledger, sid)
     assert (new in done.released, done.waiting) == (True, {})
 
 
@@ -367,11 +368,14 @@ def test_an_open_flag_or_a_withdrawn_verification_stops_a_release(world, tmp_pat
     sid = world.post(world.run(simple_rows({"ann": 1, "new": 1})), "10")
     say("ANML_FLAG", ann)
     world.clock.pass_days(15)
-    assert settle.release(world.ledger, sid, dry_run=True).waiting == {ann: "a flag is open"}
+    with pytest.raises(
+        ConflictError, match=r"ann is flagged .admin-flag by lab on 2026-01-31., and a person"
+    ):
+        release(world.ledger, sid, dry_run=True)
     say("ANML_FLAG_LIFTED", ann)
-    assert settle.release(world.ledger, sid, dry_run=True).waiting == {}
+    assert release(world.ledger, sid, dry_run=True).waiting == {}
     world.ledger.write(lambda tx: two_people.revoke_key(tx, key, "ann", compromised=True))
-    waiting = settle.release(world.ledger, sid, dry_run=True).waiting
+    waiting = release(world.ledger, sid, dry_run=True).waiting
     assert (set(waiting), "new contributor" in waiting[new]) == ({new}, True)
 
 
@@ -424,7 +428,7 @@ def paid_world(world: World) -> tuple[str, dict[str, str]]:
         world.pay_to(pid, {"name": name, "iban": iban})
     sid = world.post(world.run(simple_rows({"ann": 2, "ben": 1})), "100.00")
     world.clock.pass_days(15)
-    settle.release(world.ledger, sid)
+    release(world.ledger, sid)
     return sid, pids
 
 
@@ -447,7 +451,10 @@ def test_statements_say_everything_even_below_the_threshold(world):
     }
     assert ann["bands"]["v"]["institution"] == 2
     assert ann["reasons"] == ["2 of 2 rows were kept for training; rows not kept earn nothing."]
-    assert ann["how"] == "Your 2 labels weigh 66.6667% of all; that share of 100.00 EUR is 66.66 EUR."
+    assert ann["how"] == (
+        "Your 2 labels, weighed by quality, verification, reputation and freshness, are 66.6667% of all; "
+        "that share of 100.00 EUR is 66.66 EUR."
+    )
     assert (ann["name"], ann["approved_by"]) == ("Ann & Co <x>", "bob")
     assert ann["appeal"].startswith("The time to dispute this statement ended on ")
     payout.create(world.ledger, "p1", "EUR", "cat")
@@ -533,7 +540,7 @@ def test_whoever_cannot_be_paid_is_left_out_and_told_why(world):
     world.pay_to(pids["ann"], {"name": "Ann", "iban": IBANS[0]})
     sid = world.post(world.run(simple_rows({"ann": 1, "ben": 1})), "10")
     world.clock.pass_days(15)
-    settle.release(world.ledger, sid)
+    release(world.ledger, sid)
     made = payout.create(world.ledger, "p1", "EUR", "cat", rail="pain001")
     assert [payment.pid for payment in made.batch.payments] == [pids["ann"]]
     assert made.left_out == {pids["ben"]: "no iban given"}

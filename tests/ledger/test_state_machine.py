@@ -19,6 +19,7 @@ from hypothesis.stateful import (
 )
 
 from anml.app import payout, settle, statement, statement_check
+from anml.app.release import release
 from anml.core.errors import AnmlError, ConflictError
 from anml.ledger import audit, book, checkpoint, disputes
 from anml.ledger.money_parts import Disputes
@@ -127,7 +128,7 @@ class Books(RuleBasedStateMachine):
     @rule(which=index)
     def release(self, which):
         sid = sorted(self.posted_on)[which % len(self.posted_on)]
-        done = settle.release(self.ledger, sid)
+        done = release(self.ledger, sid)
         expected = {}
         if self.day - self.posted_on[sid] >= 14:
             for (s, pid), amount in self.held.items():

@@ -1,6 +1,7 @@
 """A finished run read back from its folder, with what was changed in it since found out."""
 
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +14,7 @@ from anml.core.canonical import sha256
 from anml.core.domain import SIGNALS
 from anml.core.errors import InputError, IntegrityError
 from anml.core.people.verdicts import FORMER, VERDICTS
+from anml.core.settle import UNIT
 
 RECORD = "run.json"
 LEARNED = ("r_learned_good", "r_learned_bad")
@@ -152,6 +154,35 @@ def read_verdicts(folder: Path, run: Run) -> dict[str, str] | None:
             f"{path} has no single verdict, one of {', '.join(VERDICTS)}, on contributor {who!r}"
         )
     return dict(found.select("contributor", "verdict").iter_rows())
+
+
+def read_judged(folder: Path, run: Run) -> dict[str, dict[str, Any]]:
+    """What a run found of each contributor, as whole parts of `UNIT`; nothing where it says nothing.
+
+    The share of right labels and the reliability, each with its interval, and which label they mostly gave
+    where which other is likelier, with how often.
+    """
+    table, samples = _contributors(folder / "contributors.csv", run), run.samples
+    found: dict[str, dict[str, Any]] = {}
+    for name, wanted in (("right", "quality"), ("reliability", "reliability")):
+        columns = (wanted, f"{wanted}_low", f"{wanted}_high")
+        if table is None or not {"contributor", *columns} <= set(table.columns):
+            continue
+        numbers = [pl.col(one).cast(pl.Float64, strict=False).alias(one) for one in columns]
+        known = _as_written(samples).join(table.select(*numbers, written="contributor"), on="written")
+        for own, *each in known.drop_nulls().select("contributor", *columns).iter_rows():
+            if all(math.isfinite(one) and abs(one) <= 1 for one in each):
+                found.setdefault(own, {})[name] = [round(one * UNIT) for one in each]
+    if {"label", "suggested"} <= set(samples.columns) and run.info.get("task") != "regression":
+        who, *labels = (pl.col(name).cast(pl.String) for name in ("contributor", "label", "suggested"))
+        pairs = samples.select(who, *(label.str.slice(0, 60) for label in labels)).drop_nulls()
+        pairs = pairs.filter(pl.col("label") != pl.col("suggested"))
+        counts = (
+            pairs.group_by(pl.all()).len().sort("len", "label", "suggested", descending=[True, False, False])
+        )
+        for name, *mostly in counts.group_by("contributor", maintain_order=True).first().iter_rows():
+            found.setdefault(name, {})["mostly"] = mostly
+    return found
 
 
 def _contributors(path: Path, run: Run) -> pl.DataFrame | None:

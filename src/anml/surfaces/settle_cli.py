@@ -69,13 +69,23 @@ Digest = Annotated[
     str | None,
     typer.Option(help="SHA-256 of run.json as you were told it; another run is refused."),
 ]
+Hold = Annotated[
+    list[str] | None, typer.Option(help="With --release: this contributor's amount stays held over a flag.")
+]
+Pay = Annotated[
+    list[str] | None, typer.Option(help="With --release: this contributor is paid in spite of a flag.")
+]
+Because = Annotated[
+    str, typer.Option(help="Why, for those who get less than their rows, or whose amount stays held.")
+]
 Manifest = Annotated[Path | None, typer.Option(help="Write the frozen manifest here.")]
 
 
 def settle(
     run: Run = None, pool: Pool = None, per_label: PerLabel = None, currency: Currency = None,
     project: Project = "", by: By = None, approve: Approve = None, release: Release = None,
-    withdraw: Withdraw = None, supersedes: Supersedes = None, sign: Sign = None, weight: Weight = None,
+    withdraw: Withdraw = None, hold: Hold = None, pay: Pay = None, because: Because = "",
+    supersedes: Supersedes = None, sign: Sign = None, weight: Weight = None,
     volume: Volume = "1", min_share: MinShare = "0", max_share: MaxShare = "1", newcomers: Newcomers = "0.2",
     accept_doubtful: AcceptDoubtful = None, multiplier: Multiplier = None, window_days: WindowDays = 14,
     source: AccountsAt = None, digest: Digest = None, manifest: Manifest = None, domain: Domain = "default",
@@ -91,9 +101,11 @@ def settle(
         raise InputError("one step at a time: a run, --approve, --release or --withdraw")
     with opened(ledger, keys, sign, by) as book:
         if release is not None:
-            _release(book, exact(release), by, domain, read_policy(policy), dry_run, json)
+            decided = {"hold": hold or [], "pay": pay or [], "because": because}
+            how = (by, domain, read_policy(policy))
+            _release(book, exact(release), how, decided, yes, dry_run, json)
         elif approve is not None:
-            _approve(book, exact(approve), by, yes, dry_run, json)
+            _approve(book, exact(approve), by, because, yes, dry_run, json)
         elif withdraw is not None:
             _withdraw(book, exact(withdraw), by, dry_run, json)
         elif run is None and pool is None and per_label is None:
@@ -191,7 +203,9 @@ def _draft(
     show(json, value, [head, *doubt(made.manifest), *columns(header, rows), *tail])
 
 
-def _approve(book: "Ledger", sid: str, by: str | None, yes: str | None, dry_run: bool, json: bool) -> None:
+def _approve(
+    book: "Ledger", sid: str, by: str | None, because: str, yes: str | None, dry_run: bool, json: bool
+) -> None:
     from anml.app.review import approval
     from anml.app.settle import approve, settlement
     from anml.core.money import show_money
@@ -199,7 +213,7 @@ def _approve(book: "Ledger", sid: str, by: str | None, yes: str | None, dry_run:
     content = book.rehearse(lambda tx: approval(tx, book, sid, by))
     warn(content["overlaps"])
     seen = agreed(content, draft_shown(content), yes, json)
-    made = approve(book, sid, by, seen=seen, dry_run=dry_run)
+    made = approve(book, sid, by, because=because, seen=seen, dry_run=dry_run)
     found = settlement(book, sid)
     value = {"settlement": sid, "state": "posted", "entry": made.seq, "by": made.by, "dry_run": dry_run}
     done = "Would post" if dry_run else "Posted"
@@ -213,14 +227,27 @@ def _approve(book: "Ledger", sid: str, by: str | None, yes: str | None, dry_run:
 
 
 def _release(
-    book: "Ledger", sid: str, by: str | None, domain: str, policy: Any, dry_run: bool, json: bool
-) -> None:
-    from anml.app.names import names_of
-    from anml.app.settle import release
+    book: "Ledger", sid: str, how: tuple[str | None, str, Any], decided: dict[str, Any], yes: str | None,
+    dry_run: bool, json: bool,
+) -> None:  # fmt: skip
+    """Release what is held; what that decides against somebody is shown first."""
+    from anml.app.names import find_person, names_of
+    from anml.app.release import against, release
     from anml.core.money import show_money
 
-    done = release(book, sid, domain, policy, by=by, dry_run=dry_run)
+    by, domain, policy = how
+    for name in ("hold", "pay"):
+        decided[name] = [find_person(book, text) for text in decided[name]]
+    done = release(book, sid, domain, policy, by=by, **decided, dry_run=True)
     names, currency = names_of(book), done.currency
+    seen = None
+    if (done.returned or done.kept) and not dry_run:
+        lines = [f"{names.get(pid, pid)}  {show_money(amount, currency)} {currency} would go back to the pool"
+                 for pid, amount in done.returned.items()]  # fmt: skip
+        lines += [f"{names.get(pid, pid)}  would stay held over a flag" for pid in done.kept]
+        seen = agreed(against(sid, done), lines, yes, json)
+    if not dry_run:
+        done = release(book, sid, domain, policy, by=by, **decided, seen=seen)
 
     def listed(amounts: dict[str, int], what: str) -> list[str]:
         shown = [(names.get(pid, pid), show_money(amount, currency)) for pid, amount in amounts.items()]
@@ -228,7 +255,8 @@ def _release(
 
     lines = listed(done.released, "released") + listed(done.returned, "back to the pool")
     lines += [f"{names.get(pid, pid)}  waits: {reason}" for pid, reason in sorted(done.waiting.items())]
-    value = {"released": done.released, "returned": done.returned, "waiting": done.waiting}
+    value = {"released": done.released, "returned": done.returned, "waiting": done.waiting,
+             "kept": list(done.kept)}  # fmt: skip
     show(json, {"settlement": sid, "dry_run": dry_run, **value}, lines or ["Nothing is held."])
 
 
