@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from anml.app.release import release
+from anml.app.pay.release import release
 
 LIMIT_SECONDS, LIMIT_GIB = 60.0, 2.0
 
@@ -41,8 +41,8 @@ def bench_log(folder: Path, entries: int = 20_000, commits: int = 200) -> dict[s
 
     Many: the credits of a settlement, each with two postings. Each: a dispute, which is one entry.
     """
-    from anml.app import settle
-    from anml.app.verify import verify
+    from anml.app.ledger.verify import verify
+    from anml.app.pay import settle
     from anml.core.money import parse_amount
     from anml.ledger import disputes
 
@@ -126,7 +126,7 @@ def write_big_run(folder: Path, rows: int, contributors: int, *, one_each: bool 
 
 def settle_big_run(folder: Path) -> dict[str, float]:
     """Draft, approve and release; then a signed statement for everybody."""
-    from anml.app import settle, statement
+    from anml.app.pay import settle, statement
     from anml.core.money import parse_amount
 
     ledger = made_ledger(folder / "settle.db", folder / "settle-keys")
@@ -151,14 +151,14 @@ def settle_big_run(folder: Path) -> dict[str, float]:
 
 
 def _verified(ledger: Any) -> None:
-    from anml.app.verify import verify
+    from anml.app.ledger.verify import verify
 
     assert verify(ledger).problems == []
 
 
 def draft_many(folder: Path) -> dict[str, float]:
     """Processor seconds to draft a settlement of fifty thousand contributors, all of them new."""
-    from anml.app import settle
+    from anml.app.pay import settle
     from anml.core.money import parse_amount
 
     ledger = made_ledger(folder / "many.db", folder / "many-keys")

@@ -36,13 +36,13 @@ settings.load_profile("anml")
 
 
 # Folders whose tests train models and start processes.
-LONG = ("docs", "lab", "app", "surfaces")
+LONG = {"docs", "lab", "app", "surfaces"}
 
 
 # What `make quick` leaves out: folders, modules, and what runs on the second database engine as well.
 SLOW_FOLDERS = ("docs", "lab", "federated", "reweight")
 SLOW = {
-    "test_agreement", "test_app_slices", "test_attacker", "test_believe", "test_browser", "test_crashes",
+    "test_agreement", "test_scale_audit", "test_attacker", "test_believe", "test_browser", "test_crashes",
     "test_dattri", "test_demo", "test_engines", "test_federate", "test_flower", "test_further_attacks",
     "test_fuzz", "test_guarantees", "test_inputs_end_to_end", "test_insiders", "test_lead", "test_media",
     "test_ray", "test_real_files", "test_scale_run", "test_scale_slices", "test_state_machine",
@@ -67,7 +67,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if is_slow(item):
             item.add_marker(pytest.mark.slow)
-    items.sort(key=lambda item: item.path.parent.name not in LONG and item.path.name != "test_docs.py")
+    items.sort(key=lambda item: LONG.isdisjoint(item.path.parts) and item.path.name != "test_docs.py")
 
 
 # Modules that look at what is done with a model's results, not at how good the model is.

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pytest
 import typer
 
-from anml.app.train import MODELS
+from anml.app.audit.train import MODELS
 from anml.core import errors
 from anml.core.profile import PROFILES
 from anml.core.scenarios import SCENARIOS

@@ -15,7 +15,7 @@ MOST_TWICE = 5
 # What may stand twice, with the reason.
 TWICE = {
     # The roles that a user may name, and the roles that were found: the label of the one may be left open.
-    ("app/request.py", "intake/columns.py"),
+    ("app/audit/request.py", "intake/columns.py"),
     # Two commands hand all of their options to one request; typer gives them one by one.
     ("surfaces/audit_cli.py", "surfaces/audit_cli.py"),
 }

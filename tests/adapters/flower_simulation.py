@@ -14,7 +14,7 @@ from test_flower import client_app, start
 
 from anml.adapters.flower import AnmlStrategy
 from anml.adapters.flower_grid import InProcessGrid
-from anml.app.federate import demo_case
+from anml.app.scale.federate import demo_case
 
 ROUNDS = 3
 case = demo_case(0)

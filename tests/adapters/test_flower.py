@@ -16,7 +16,7 @@ from flwr.serverapp.strategy import FedAvg, MultiKrum  # noqa: E402
 
 from anml.adapters.flower import AnmlStrategy, flat_difference  # noqa: E402
 from anml.adapters.flower_grid import InProcessGrid  # noqa: E402
-from anml.app.federate import AWAY, demo_case, seeds_of, train_rounds  # noqa: E402
+from anml.app.scale.federate import AWAY, demo_case, seeds_of, train_rounds  # noqa: E402
 from anml.core.errors import InputError, UnsupportedError  # noqa: E402
 from anml.federated.clients import Clients, predicted  # noqa: E402
 from anml.federated.rounds import Federation  # noqa: E402

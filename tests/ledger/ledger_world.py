@@ -7,8 +7,8 @@ from pathlib import Path
 
 import polars as pl
 
-from anml.app import settle
-from anml.app.steps import confirm_all
+from anml.app.ledger.steps import confirm_all
+from anml.app.pay import settle
 from anml.core.canonical import sha256
 from anml.core.money import parse_amount
 from anml.ledger import evidence, keys, kinds, people, standing, two_people
@@ -112,7 +112,7 @@ class World:
 
     def vouch(self, *pids: str) -> None:
         """Somebody with standing vouches for these contributors, with a key of their own."""
-        from anml.app import attest
+        from anml.app.ledger import attest
 
         path = self.folder / "university.pem"
         if not path.exists():
@@ -121,13 +121,13 @@ class World:
         attest.take(self.ledger, paper)
 
     def pay_to(self, pid: str, changes: dict[str, str]) -> None:
-        from anml.app import payout
+        from anml.app.pay import payout
 
         self.confirm(payout.set_payee(self.ledger, pid, changes))
 
     def erase(self, pid: str):
         """Forget somebody, money or not, by as many people as that takes."""
-        from anml.app.erase import erase
+        from anml.app.people.erase import erase
 
         made = erase(self.ledger, pid, anyway=True)
         if made.proposal is not None:
@@ -174,7 +174,7 @@ class World:
 
     def name_payees(self, pids: dict[str, str]) -> None:
         """Let two people agree on names to pay these contributors under."""
-        from anml.app import payout
+        from anml.app.pay import payout
 
         self.confirm(*payout.set_payees(self.ledger, {pid: {"name": who} for who, pid in pids.items()}))
 

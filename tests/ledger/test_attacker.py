@@ -14,9 +14,9 @@ import sqlalchemy as sa
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from anml.app import payout
-from anml.app.release import release
-from anml.app.verify import verify
+from anml.app.ledger.verify import verify
+from anml.app.pay import payout
+from anml.app.pay.release import release
 from anml.core.merkle import leaf_hash
 from anml.ledger import audit, book, disputes, kinds, people, schema
 from anml.ledger.log import Event, decode, encode

@@ -5,10 +5,11 @@ import json
 import polars as pl
 import pytest
 
-from anml.app import attest, disputes, settle, statement
-from anml.app.decisions import decisions, decisions_csv
-from anml.app.release import release
-from anml.app.verify import verify
+from anml.app.ledger import attest
+from anml.app.ledger.verify import verify
+from anml.app.pay import disputes, settle, statement
+from anml.app.pay.decisions import decisions, decisions_csv
+from anml.app.pay.release import release
 from anml.core.canonical import canonical, sha256
 from anml.core.errors import ConflictError, InputError, IntegrityError
 from anml.core.manifest import below

@@ -6,9 +6,10 @@ import shutil
 
 import pytest
 
-from anml.app import imports, payout, statement
-from anml.app.exports import beancount, statements_csv
-from anml.app.release import release
+from anml.app.ledger import imports
+from anml.app.pay import payout, statement
+from anml.app.pay.exports import beancount, statements_csv
+from anml.app.pay.release import release
 from anml.core.errors import AnmlError
 from anml.ledger import book, disputes
 from anml.ledger.log import events, leaves

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from anml.app.federate import run_demo
-from anml.app.federation_ledger import into_ledger
-from anml.app.output import write_run
-from anml.app.reputation import replay_history, show
-from anml.app.run_scores import add_run
+from anml.app.audit.output import write_run
+from anml.app.people.reputation import replay_history, show
+from anml.app.people.run_scores import add_run
+from anml.app.scale.federate import run_demo
+from anml.app.scale.federation_ledger import into_ledger
 from anml.core.errors import InputError
 from anml.federated.rounds import Federation, Reply
 

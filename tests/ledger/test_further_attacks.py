@@ -12,11 +12,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import sqlalchemy as sa
 
-from anml.app import attest, payout, review, settle, statement
-from anml.app.imports import Import, import_file
-from anml.app.release import release
-from anml.app.statement_check import verify as check_statement
-from anml.app.verify import verify, watch
+from anml.app.ledger import attest, review
+from anml.app.ledger.imports import Import, import_file
+from anml.app.ledger.verify import verify, watch
+from anml.app.pay import payout, settle, statement
+from anml.app.pay.release import release
+from anml.app.pay.statement_check import verify as check_statement
 from anml.core.canonical import canonical, sha256
 from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError
 from anml.core.merkle import Tree, leaf_hash

@@ -14,9 +14,10 @@ import polars as pl
 import pytest
 import sqlalchemy as sa
 
-from anml.app import erase, payout, settle, statement, statement_check
-from anml.app.release import release
-from anml.app.verify import verify
+from anml.app.ledger.verify import verify
+from anml.app.pay import payout, settle, statement, statement_check
+from anml.app.pay.release import release
+from anml.app.people import erase
 from anml.core.canonical import canonical
 from anml.core.errors import ConflictError, InputError, IntegrityError
 from anml.core.manifest import read as parse_manifest

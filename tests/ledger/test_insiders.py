@@ -13,10 +13,12 @@ import polars as pl
 import pytest
 import sqlalchemy as sa
 
-from anml.app import attest, erase, payout, reputation, run_scores, settle, statement
-from anml.app.imports import Import, import_file
-from anml.app.release import release
-from anml.app.verify import verify, watch
+from anml.app.ledger import attest
+from anml.app.ledger.imports import Import, import_file
+from anml.app.ledger.verify import verify, watch
+from anml.app.pay import payout, settle, statement
+from anml.app.pay.release import release
+from anml.app.people import erase, reputation, run_scores
 from anml.core.canonical import sha256
 from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError
 from anml.core.merkle import leaf_hash

@@ -2,8 +2,8 @@
 
 import pytest
 
-from anml.app import statement, statement_check
-from anml.app.release import release
+from anml.app.pay import statement, statement_check
+from anml.app.pay.release import release
 from anml.core.errors import AnmlError, ConflictError, InputError
 from anml.ledger import book
 from anml.ledger.disputes import Answer, answer, disputes, open_dispute, resolve

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anml.app import reputation
-from anml.app.trust import trust_graph
+from anml.app.people import reputation
+from anml.app.people.trust import trust_graph
 from anml.core.errors import AnmlError, InputError
 from anml.core.signals.eigentrust import endorsements
 from anml.core.signals.policy import Evidence, Policy

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from anml.app import payout, settle, statement, statement_check
-from anml.app.keys import public_key
-from anml.app.release import release
+from anml.app.ledger.keys import public_key
+from anml.app.pay import payout, settle, statement, statement_check
+from anml.app.pay.release import release
 from anml.core.settle import UNIT, Rules
 from anml.ledger import disputes, keys
 from anml.surfaces.statement_html import write_bundle
@@ -283,7 +283,7 @@ def test_with_the_key_in_the_folder_alone_the_answer_is_not_a_plain_yes(
 
 
 def test_two_checkpoints_are_compared_without_the_program(make_world, verifier, capsys, tmp_path):
-    from anml.app.verify import prove_growth, sign_checkpoint
+    from anml.app.ledger.verify import prove_growth, sign_checkpoint
 
     world, other = make_world("sqlite"), make_world("sqlite")
     key = ("--public-key", public_key(world.ledger))

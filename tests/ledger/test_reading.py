@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from anml.app import payout, settle, statement
-from anml.app.release import release
-from anml.app.statement_check import verify as check_statement
-from anml.app.verify import verify
+from anml.app.ledger.verify import verify
+from anml.app.pay import payout, settle, statement
+from anml.app.pay.release import release
+from anml.app.pay.statement_check import verify as check_statement
 from anml.core.errors import AnmlError, ConflictError, IntegrityError
 from anml.core.merkle import Tree
 from anml.core.settle import UNIT
@@ -260,7 +260,7 @@ def old(request, tmp_path):
     from anml.ledger.times import moment
 
     clock = HandClock(moment(held["now"]))
-    ledger = open_ledger(url, tmp_path / "keys", clock)
+    ledger = open_ledger(url, tmp_path / "keys", clock, staff=tmp_path / "own")
     ledger.signers.name = "ann"
     yield ledger, held, clock
     ledger.close()
@@ -273,7 +273,7 @@ def _raw(value):
 
 
 def test_a_ledger_of_the_version_before_opens_verifies_and_settles(old):
-    from anml.app.steps import confirm_all
+    from anml.app.ledger.steps import confirm_all
 
     ledger, held, clock = old
     assert verify(ledger).problems == []

@@ -8,10 +8,12 @@ from xml.etree import ElementTree
 import polars as pl
 import pytest
 
-from anml.app import attest, multipliers, payout, settle, statement, statement_check
-from anml.app.exports import beancount, pain001, payout_csv, statements_csv
-from anml.app.release import release
+from anml.app.ledger import attest
+from anml.app.pay import payout, settle, statement, statement_check
+from anml.app.pay.exports import beancount, pain001, payout_csv, statements_csv
+from anml.app.pay.release import release
 from anml.app.spreadsheets import safe_cell
+from anml.app.value import multipliers
 from anml.core.errors import ConflictError, InputError, IntegrityError
 from anml.core.settle import UNIT, Rules
 from anml.ledger import book, keys, kinds, people, two_people

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from anml.app import settle
-from anml.app.verify import verify
+from anml.app.ledger.verify import verify
+from anml.app.pay import settle
 from anml.core.errors import InputError
 from anml.ledger import keys
 from anml.ledger.signing import Signers, from_agent, from_file
@@ -104,6 +104,7 @@ def test_who_acts_by_default(tmp_path, monkeypatch):
     keys.create_signer(tmp_path / "zoe.pem")
     keys.create_signer(tmp_path / "ann.pem")
     assert signers.acting(staff) == "ann"
+    (tmp_path / "mine").mkdir()
     keys.create_signer(tmp_path / "mine" / "bob.pem")
     with pytest.raises(
         InputError, match="say who you are with --by: a staff identifier: the keys of ann and bob are"

@@ -18,8 +18,8 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from anml.app import payout, settle, statement, statement_check
-from anml.app.release import release
+from anml.app.pay import payout, settle, statement, statement_check
+from anml.app.pay.release import release
 from anml.core.errors import AnmlError, ConflictError
 from anml.ledger import audit, book, checkpoint, disputes
 from anml.ledger.money_parts import Disputes

@@ -2,7 +2,7 @@
 
 import pytest
 
-from anml.app import payout
+from anml.app.pay import payout
 from anml.core.errors import IntegrityError
 from ledger.test_further_attacks import released
 from ledger.test_insiders import problems, unlock

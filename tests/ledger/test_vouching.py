@@ -8,10 +8,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from anml.app import attest, reputation, run_scores
-from anml.app import trust as trust_app
-from anml.app.identity import map_accounts
-from anml.app.imports import Import, import_file
+from anml.app.ledger import attest
+from anml.app.ledger.imports import Import, import_file
+from anml.app.people import reputation, run_scores
+from anml.app.people import trust as trust_app
+from anml.app.people.identity import map_accounts
 from anml.core.canonical import canonical
 from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError
 from anml.core.signals.policy import Policy

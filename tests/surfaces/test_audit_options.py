@@ -8,7 +8,7 @@ import pytest
 import typer
 
 import anml
-from anml.app.request import Request
+from anml.app.audit.request import Request
 from anml.surfaces import cli
 from anml.surfaces.audit_options import (
     AUDIT,

@@ -236,7 +236,7 @@ def test_output_folder_with_other_files_in_it(refused, table, tmp_path):
 
 
 def test_model_for_the_wrong_task_is_refused_before_the_work(refused, table, tmp_path, monkeypatch):
-    monkeypatch.setattr("anml.app.audit.assess", None)
+    monkeypatch.setattr("anml.app.audit.audit.assess", None)
     out = ["--out", tmp_path / "out"]
     assert refused("train", table(), "--model", "ridge", *out) == (
         "unknown model for classification 'ridge'; allowed: mlp, logistic"
@@ -291,9 +291,9 @@ def test_test_data_that_does_not_match(case, refused, table, tmp_path):
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     """A folder of `anml train`, made once."""
-    from anml.app.audit import Request
-    from anml.app.output import write_run
-    from anml.app.train import train_table
+    from anml.app.audit.audit import Request
+    from anml.app.audit.output import write_run
+    from anml.app.audit.train import train_table
 
     folder = tmp_path_factory.mktemp("trained") / "run"
     found = train_table(consortium(), Request(compare=False), model="logistic")

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 import sqlalchemy as sa
 
-from anml.app import settle
+from anml.app.pay import settle
 from anml.core.canonical import sha256
 from anml.core.money import parse_amount
 from anml.ledger import kinds, two_people
@@ -312,7 +312,7 @@ def test_what_no_door_foresaw_on_the_disk_is_one_sentence_too(refused, monkeypat
     def full(*_, **__):
         raise OSError(28, "No space left on device", "books.db")
 
-    monkeypatch.setattr("anml.app.ledgers.open_ledger", full)
+    monkeypatch.setattr("anml.app.ledger.ledgers.open_ledger", full)
     assert refused("reputation show") == "No space left on device: books.db"
 
 
@@ -320,6 +320,6 @@ def test_a_database_that_fails_half_way_is_one_sentence(refused, monkeypatch):
     def fails(*_, **__):
         raise sa.exc.OperationalError("INSERT", {}, sqlite3.OperationalError("database or disk is full"))
 
-    monkeypatch.setattr("anml.app.reputation.show", fails)
+    monkeypatch.setattr("anml.app.people.reputation.show", fails)
     said = refused("reputation show")
     assert said == "the ledger at sqlite:///books.db cannot be used: database or disk is full"

@@ -7,7 +7,7 @@ import xmlschema
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anml.app.exports import PAIN, pain001
+from anml.app.pay.exports import PAIN, pain001
 from anml.core.errors import InputError
 from anml.core.money import MINOR_DIGITS, minor_unit
 from anml.core.payee import bank_name

@@ -17,10 +17,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 from sklearn.pipeline import make_pipeline
 
-from anml.app.audit import audit_table
+from anml.app.audit.audit import audit_table
+from anml.app.audit.request import Request
+from anml.app.audit.result import Audited
 from anml.app.demo import demo_tables
-from anml.app.request import Request
-from anml.app.result import Audited
 from anml.core.domain import Gate
 from anml.core.people.verdicts import ACCUSED, UNSURE
 from anml.surfaces.report import render_card, render_report

@@ -5,7 +5,7 @@ import json
 import polars as pl
 import pytest
 
-from anml.app.changes import changes
+from anml.app.audit.changes import changes
 from anml.surfaces.changes_cli import sentences
 from made_up import two_weeks
 

@@ -6,7 +6,7 @@ import warnings
 
 import pytest
 
-from anml.app.release import release
+from anml.app.pay.release import release
 from anml.surfaces.datasette_cli import QUERIES, TABLES
 
 with warnings.catch_warnings():

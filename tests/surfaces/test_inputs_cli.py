@@ -28,7 +28,7 @@ def known(monkeypatch):
     """What reaches `assess`, which then goes on without it."""
     from dataclasses import replace
 
-    from anml.app import audit
+    from anml.app.audit import audit
     from anml.assess.assess import assess
 
     calls = []

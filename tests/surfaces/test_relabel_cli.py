@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 import anml as package
-from anml.app.relabel_apply import request_of_record
-from anml.app.runs import Run, latest_run, read_run
+from anml.app.audit.runs import Run, latest_run, read_run
+from anml.app.relabel.apply import request_of_record
 from anml.core.errors import AnmlError
 from anml.surfaces.run_argument import newest
 from made_up import consortium

@@ -9,8 +9,8 @@ from html.parser import HTMLParser
 import polars as pl
 import pytest
 
-from anml.app.audit import versions
-from anml.app.relabel import of_result, where_to_look
+from anml.app.audit.audit import versions
+from anml.app.relabel.queue import of_result, where_to_look
 from anml.core.combine import correlation
 from anml.core.domain import Gate
 from anml.core.people.verdicts import CONTRADICTS, GUESSING, LESS, RELIABLE, UNSURE

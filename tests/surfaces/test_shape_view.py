@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from anml.app.result import Shaped
+from anml.app.audit.result import Shaped
 from anml.surfaces.shape_view import VIEWS
 
 

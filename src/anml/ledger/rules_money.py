@@ -94,6 +94,8 @@ def _approved(state: "State", e: Event) -> list[Posting]:
         raise IntegrityError(f"it reverses something other than settlement {found.supersedes}")
     credits = state.credits_of(found)
     said = e.body.get("below")
+    if said is not None and (erased := sorted(state.people.erased.intersection(credits))):
+        raise ConflictError(f"contributor {erased[0]} was erased since it was drafted; draft it without")
     if (said is not None or state.staff.decisions) and said != below_digest(state.below(found)):
         raise IntegrityError("it does not decide over those who get less than their rows would be paid")
     one_line("a reason", e.body.get("because", ""))

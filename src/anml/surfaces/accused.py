@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from anml.app.result import Audited
+from anml.app.audit.result import Audited
 from anml.core.people.verdicts import (
     ACCUSED,
     ENOUGH_ROWS,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from anml.app.sources import finish, fit
+from anml.app.audit.sources import finish, fit
 from anml.core.errors import InputError, UnsupportedError
 from anml.surfaces.audit_options import (
     AUDIT,
@@ -27,8 +27,8 @@ from anml.surfaces.run_argument import RunFolder
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from anml.app.request import Request
-    from anml.app.result import Audited
+    from anml.app.audit.request import Request
+    from anml.app.audit.result import Audited
 
 
 @with_options(*options_on(AUDIT))
@@ -37,7 +37,7 @@ def audit(data: Data, **chosen: Any) -> None:
     condition, out = condition_of(chosen["fail_if"]), chosen["out"]
     sliced = in_slices(data, chosen)
     if out is not None and not sliced:
-        from anml.app.output import check_folder
+        from anml.app.audit.output import check_folder
 
         check_folder(out)
     result = audit_data(data, chosen, _shown(chosen)).result
@@ -45,7 +45,7 @@ def audit(data: Data, **chosen: Any) -> None:
     if out is None:
         files = []
     elif not sliced:
-        from anml.app.output import write_run
+        from anml.app.audit.output import write_run
         from anml.surfaces.report import write_report
 
         files = write_run(out, result, "audit", lambda draft: write_report(result, draft))
@@ -82,9 +82,9 @@ def predict(
     ] = None,
 ) -> None:
     """Predict the rows of a table with a trained model."""
-    from anml.app.output import write_frame
+    from anml.app.audit.output import write_frame
+    from anml.app.audit.train import predict_table
     from anml.app.spreadsheets import safe_for_spreadsheets
-    from anml.app.train import predict_table
 
     if out is not None and out.suffix not in (".csv", ".parquet"):
         raise InputError(f"the output must end in .csv or .parquet, got {out.name!r}")
@@ -104,8 +104,8 @@ def demo(
     json: Json = False,
 ) -> None:
     """Audit digits labelled by twelve made-up contributors. Some of them are bad; writes a report."""
+    from anml.app.audit.output import RECORD, check_folder, removed_on_error, write_frame
     from anml.app.demo import demo_tables
-    from anml.app.output import RECORD, check_folder, removed_on_error, write_frame
 
     run, data, test = out / "run", out / "contributed.csv", out / "test.csv"
     check_folder(out, f"run/{RECORD}")
@@ -125,8 +125,8 @@ def demo(
 
 
 def _demo_images(out: Path, data: Path, run: Path, seed: int, json: bool) -> None:
+    from anml.app.audit.output import removed_on_error, write_frame
     from anml.app.demo_images import demo_pictures
-    from anml.app.output import removed_on_error, write_frame
 
     out.mkdir(parents=True, exist_ok=True)
     if not json:
@@ -140,8 +140,8 @@ def _train(
     data: Any, request: "Request", model: str, chosen: dict[str, Any], out: Path,
     complete: "Callable[[Audited], Audited]" = lambda result: result, condition: Condition | None = None,
 ) -> None:  # fmt: skip
-    from anml.app.output import check_folder, write_run
-    from anml.app.train import train_table
+    from anml.app.audit.output import check_folder, write_run
+    from anml.app.audit.train import train_table
     from anml.surfaces.report import write_report
 
     check_folder(out)
@@ -176,8 +176,8 @@ def _show(
     json: bool,
     more: dict[str, Any] | None = None,
 ) -> None:
-    from anml.app.output import as_json
-    from anml.app.result import run_record
+    from anml.app.audit.output import as_json
+    from anml.app.audit.result import run_record
     from anml.surfaces.console import print_audit
     from anml.surfaces.tables import queue
     from anml.surfaces.todo import reason_for_doubt

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 if TYPE_CHECKING:
-    from anml.app.request import Request
+    from anml.app.audit.request import Request
 
 AUDIT, TRAIN, PYTHON = "audit", "train", "python"
 EVERYWHERE, COMMANDS, IN_MEMORY = (AUDIT, TRAIN, PYTHON), (AUDIT, TRAIN), (AUDIT, PYTHON)
@@ -231,7 +231,7 @@ def request_of(chosen: Mapping[str, Any]) -> "Request":
     """The request that options make; names are checked here, before the work begins."""
     from dataclasses import fields, replace
 
-    from anml.app.request import Request
+    from anml.app.audit.request import Request
     from anml.core.profile import profile_of
 
     asked = {field.name: chosen[field.name] for field in fields(Request) if field.name in chosen}

@@ -6,14 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from anml.app.slices import audit_in_slices, holds_parquet
-from anml.app.sources import Place, Read, finish, fit, folder_of, read
+from anml.app.audit.sources import Place, Read, finish, fit, folder_of, read
+from anml.app.scale.audit import audit_in_slices, holds_parquet
 from anml.core.domain import SHAPES
 from anml.core.errors import InputError, UnsupportedError
 from anml.surfaces.audit_options import request_of
 
 if TYPE_CHECKING:
-    from anml.app.result import Audited
+    from anml.app.audit.result import Audited
     from anml.core.progress import Progress
 
 # Columns, or questions, that readers of exports are told.
@@ -43,7 +43,7 @@ def audit_data(data: Any, chosen: Mapping[str, Any], shown: Shown) -> Done:
         with shown as progress:
             result = audit_shape(found.source, request, progress, chosen["nested"])
         return Done(located(finish(found)(result), data, chosen), found.source.table)
-    from anml.app.media import Media, audit_media
+    from anml.app.audit.media import Media, audit_media
     from anml.surfaces.tables import first_rows
 
     table = found.source.table

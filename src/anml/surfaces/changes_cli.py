@@ -11,7 +11,7 @@ from anml.surfaces.names import printable, shortened
 from anml.surfaces.run_argument import newest
 
 if TYPE_CHECKING:
-    from anml.app.changes import Changes
+    from anml.app.audit.changes import Changes
 
 # Rows of each table on the page and in the terminal; the files have all.
 MOST, NAME, MOST_NAMES = 50, 40, 5
@@ -28,8 +28,8 @@ def changes(
     json: Json = False,
 ) -> None:
     """Compare two runs: who changed, which rows moved, what was mended."""
-    from anml.app.changes import changes as compare
-    from anml.app.output import as_json, check_folder, write_frame
+    from anml.app.audit.changes import changes as compare
+    from anml.app.audit.output import as_json, check_folder, write_frame
 
     if out is not None:
         check_folder(out, "changes.html")

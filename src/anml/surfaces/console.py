@@ -8,7 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from anml.app.result import Audited
+from anml.app.audit.result import Audited
 from anml.core.people.consensus import CLEAR
 from anml.surfaces.accused import false_alarms
 from anml.surfaces.names import printable

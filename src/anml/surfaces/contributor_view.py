@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING, Any
 
-from anml.app.contributors import get_contributor, list_contributors
+from anml.app.people.contributors import get_contributor, list_contributors
 from anml.core.signals.policy import Policy
 from anml.core.signals.standing import Standing
 from anml.surfaces.ledger_common import columns, show
 
 if TYPE_CHECKING:
-    from anml.app.ledgers import Ledger
+    from anml.app.ledger.ledgers import Ledger
 
 
 def plain(standing: Standing) -> dict[str, Any]:

@@ -93,7 +93,7 @@ def datasette(
     """Describe a ledger for Datasette. Then: datasette FILE --metadata OUT."""
     import json as jsonlib
 
-    from anml.app.ledgers import sqlite_file
+    from anml.app.ledger.ledgers import sqlite_file
 
     path, origin = sqlite_file(place(ledger))
     made = metadata(path.stem, origin)

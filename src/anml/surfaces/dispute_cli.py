@@ -38,8 +38,8 @@ def list_(
     json: Json = False,
 ) -> None:
     """List disputes: what was asked, answered, and who is next."""
-    from anml.app.disputes import listed
-    from anml.app.names import find_settlement, names_of
+    from anml.app.pay.disputes import listed
+    from anml.app.people.names import find_settlement, names_of
 
     with opened(ledger, keys) as book:
         sid = None if settlement is None else find_settlement(book, settlement, "posted")
@@ -78,8 +78,8 @@ def open_(
     json: Json = False,
 ) -> None:
     """Open a dispute: the contributor's held amount waits. Only before the window ends."""
-    from anml.app.disputes import open_dispute, read_appeal
-    from anml.app.names import exact, find_person
+    from anml.app.pay.disputes import open_dispute, read_appeal
+    from anml.app.people.names import exact, find_person
 
     with opened(ledger, keys, sign, by) as book:
         sid, pid = exact(settlement), find_person(book, contributor)
@@ -120,8 +120,8 @@ def answer(
     json: Json = False,
 ) -> None:
     """Answer a dispute with a reason. Where that moves an amount, a second person resolves it."""
-    from anml.app.disputes import answer as answer_dispute
-    from anml.app.names import exact, find_person, names_of
+    from anml.app.pay.disputes import answer as answer_dispute
+    from anml.app.people.names import exact, find_person, names_of
     from anml.core.money import parse_amount
 
     correction = parse_amount(add) - parse_amount(take)
@@ -152,9 +152,9 @@ def resolve(
     json: Json = False,
 ) -> None:
     """Post the correction of an answer, as a second person."""
-    from anml.app.disputes import resolve as resolve_dispute
-    from anml.app.names import exact, find_person, names_of
-    from anml.app.review import resolution
+    from anml.app.ledger.review import resolution
+    from anml.app.pay.disputes import resolve as resolve_dispute
+    from anml.app.people.names import exact, find_person, names_of
     from anml.core.money import show_money
 
     with opened(ledger, keys, sign, by) as book:
@@ -197,8 +197,8 @@ def reverse(
     json: Json = False,
 ) -> None:
     """Propose to take back an amount. Held money goes first, then payable, which may go below zero."""
-    from anml.app.names import exact, find_person, names_of
-    from anml.app.steps import reverse as propose
+    from anml.app.ledger.steps import reverse as propose
+    from anml.app.people.names import exact, find_person, names_of
     from anml.core.money import parse_amount
 
     micro = parse_amount(amount)

@@ -1,6 +1,6 @@
 """The evidence page of an import: every v with the log entries it rests on, and what newcomers need."""
 
-from anml.app.vouched import Vouched
+from anml.app.ledger.vouched import Vouched
 from anml.surfaces.vouched_view import vouched_view
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from anml.core.errors import InputError, UnknownNameError, UnsupportedError
 
 if TYPE_CHECKING:
-    from anml.app.result import Audited
+    from anml.app.audit.result import Audited
 
 # What a condition may be about: figures of a contributor, figures of the run, and plain facts.
 OF_CONTRIBUTORS = (

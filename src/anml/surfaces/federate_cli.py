@@ -34,8 +34,8 @@ def demo(
     json: Json = False,
 ) -> None:
     """Train on digits at ten clients, four of whom lie together. Writes the report of all rounds."""
-    from anml.app.federate import run_demo
-    from anml.app.output import as_json, check_folder, write_run
+    from anml.app.audit.output import as_json, check_folder, write_run
+    from anml.app.scale.federate import run_demo
     from anml.surfaces.progress import progress_shown
     from anml.surfaces.report import write_report
 

@@ -26,8 +26,8 @@ from anml.surfaces.ledger_common import (
 if TYPE_CHECKING:
     import polars as pl
 
-    from anml.app.imports import Import, Imported
-    from anml.app.ledgers import Ledger
+    from anml.app.ledger.imports import Import, Imported
+    from anml.app.ledger.ledgers import Ledger
 
 
 def import_(
@@ -63,8 +63,8 @@ def import_(
     json: Json = False,
 ) -> None:
     """Take an export in, and give its rows v and r. Contributors, reviews and gold answers go on record."""
-    from anml.app.imports import Import, import_file
-    from anml.app.policies import read_policy
+    from anml.app.ledger.imports import Import, import_file
+    from anml.app.ledger.policies import read_policy
 
     _check_places(out, report)
     chosen = {"label": label, "contributor": contributor, "item": item, "time": time, "doi": doi}
@@ -93,7 +93,7 @@ def _check_places(out: Path | None, report: Path | None) -> None:
 
 
 def _write_evidence(book: "Ledger", found: "Imported", request: "Import", report: Path) -> None:
-    from anml.app.vouched import vouched_import
+    from anml.app.ledger.vouched import vouched_import
     from anml.surfaces.evidence_page import evidence_page
 
     vouched = vouched_import(book, found, request.domain, request.policy)

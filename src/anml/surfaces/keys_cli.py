@@ -16,7 +16,7 @@ def new(
     json: Json = False,
 ) -> None:
     """Make a signing key; the public part is printed."""
-    from anml.app.keys import new_key
+    from anml.app.ledger.keys import new_key
 
     public = new_key(file)
     show(json, {"private": str(file), "public_key": public}, [public])
@@ -36,7 +36,7 @@ def trust(
     json: Json = False,
 ) -> None:
     """Propose to trust a key; somebody else confirms it."""
-    from anml.app.keys import trust_key
+    from anml.app.ledger.keys import trust_key
 
     with opened(ledger, keys, sign, by) as book:
         made = trust_key(book, public_key, owner, may, since, until, by)
@@ -59,7 +59,7 @@ def revoke(
     json: Json = False,
 ) -> None:
     """Stop trusting a key."""
-    from anml.app.keys import revoke_key
+    from anml.app.ledger.keys import revoke_key
 
     with opened(ledger, keys, sign, by) as book:
         revoke_key(book, key, by, compromised=compromised)
@@ -69,7 +69,7 @@ def revoke(
 @app.command("list")
 def list_(ledger: LedgerUrl = None, keys: Keys = None, json: Json = False) -> None:
     """List all keys."""
-    from anml.app.keys import known_keys
+    from anml.app.ledger.keys import known_keys
 
     with opened(ledger, keys) as book:
         known = known_keys(book)

@@ -53,7 +53,7 @@ def init(
     """Make a new ledger, with you as its first member of staff. It gets its keys, and you one of your own."""
     import getpass
 
-    from anml.app.ledgers import make
+    from anml.app.ledger.ledgers import make
     from anml.surfaces.staff_cli import new_password
 
     made = make(
@@ -105,9 +105,9 @@ def contributors(
     json: Json = False,
 ) -> None:
     """List contributors, or show and change what is known of one."""
-    from anml.app.names import find_account, find_person, names_of
-    from anml.app.payout import read_bank_details, set_email, set_payee, set_payees
-    from anml.app.policies import read_policy
+    from anml.app.ledger.policies import read_policy
+    from anml.app.pay.payout import read_bank_details, set_email, set_payee, set_payees
+    from anml.app.people.names import find_account, find_person, names_of
     from anml.surfaces import contributor_view
 
     changes = {"name": name, "iban": iban, "bic": bic}
@@ -149,8 +149,8 @@ def map_(
     json: Json = False,
 ) -> None:
     """Say which accounts are one person. Here, or in a CSV with source, account and contributor."""
-    from anml.app.identity import map_accounts, read_identity_map
-    from anml.app.names import find_person, names_of
+    from anml.app.people.identity import map_accounts, read_identity_map
+    from anml.app.people.names import find_person, names_of
 
     if to is None:
         if len(accounts) != 1 or not accounts[0].endswith(".csv"):
@@ -187,8 +187,8 @@ def attest(
     json: Json = False,
 ) -> None:
     """Make a signed attestation, or verify and record some."""
-    from anml.app.attest import sign_about, take_files
-    from anml.app.names import names_of
+    from anml.app.ledger.attest import sign_about, take_files
+    from anml.app.people.names import names_of
 
     if sign is not None:
         if not (verifier and property and about and out):
@@ -218,8 +218,8 @@ def erase(
     json: Json = False,
 ) -> None:
     """Delete all that is personal about a contributor. The books stay, and still verify."""
-    from anml.app.erase import erase as forget
-    from anml.app.names import find_person
+    from anml.app.people.erase import erase as forget
+    from anml.app.people.names import find_person
 
     with opened(ledger, keys, sign, by) as book:
         pid = find_person(book, who)
@@ -251,9 +251,9 @@ def decisions(
     json: Json = False,
 ) -> None:
     """List what was judged of people, who decided, what was appealed, answered and changed."""
-    from anml.app.decisions import decisions as judged
-    from anml.app.decisions import decisions_csv
-    from anml.app.names import find_settlement
+    from anml.app.pay.decisions import decisions as judged
+    from anml.app.pay.decisions import decisions_csv
+    from anml.app.people.names import find_settlement
 
     with opened(ledger, keys) as book:
         sid = None if settlement is None else find_settlement(book, settlement, "posted")

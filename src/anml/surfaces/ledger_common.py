@@ -13,7 +13,7 @@ from anml.core.errors import InputError
 from anml.surfaces.names import printable
 
 if TYPE_CHECKING:
-    from anml.app.ledgers import Ledger
+    from anml.app.ledger.ledgers import Ledger
 
 LedgerUrl = Annotated[
     str | None,
@@ -57,7 +57,7 @@ def opened(
     url: str | None, keys: Path | None, sign: Path | None = None, by: str | None = None
 ) -> Iterator["Ledger"]:
     """The ledger that the options name, closed at the end; `by` acts in it, with the key `sign`."""
-    from anml.app.ledgers import opened as open_
+    from anml.app.ledger.ledgers import opened as open_
 
     with open_(place(url), keys, sign, by, ask_password) as ledger:
         yield ledger
@@ -68,7 +68,7 @@ def ask_password(path: Path) -> str:
     import getpass
     import os
 
-    from anml.app.keys import password_from_environment
+    from anml.app.ledger.keys import password_from_environment
 
     if os.environ.get("ANML_KEY_PASSWORD") or not sys.stdin.isatty():
         return password_from_environment(path)
@@ -77,7 +77,7 @@ def ask_password(path: Path) -> str:
 
 def agreed(content: dict[str, Any], lines: Iterable[str], yes: str | None, json: bool) -> str:
     """The digest of what somebody is about to sign, once they saw it and said so; else nothing is signed."""
-    from anml.app.review import named
+    from anml.app.ledger.review import named
 
     if yes is not None:
         return yes
@@ -125,7 +125,7 @@ def columns(header: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str
 
 def proposed(book: "Ledger", numbers: Sequence[int], what: str) -> tuple[list[str], bool]:
     """What to say after a proposal; where one person keeps the ledger, it is confirmed at once."""
-    from anml.app.steps import confirm_all, is_single_person
+    from anml.app.ledger.steps import confirm_all, is_single_person
 
     if is_single_person(book):
         confirm_all(book, numbers)

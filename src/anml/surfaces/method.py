@@ -4,7 +4,7 @@ import math
 from dataclasses import fields
 from typing import Any, NamedTuple
 
-from anml.app.result import Audited
+from anml.app.audit.result import Audited
 from anml.core.profile import PROFILES
 from anml.core.signals.temporal import DAYS_PER_YEAR, ContextDecay, Decay
 from anml.core.words import listed

@@ -7,15 +7,15 @@ from typing import Any
 
 import polars as pl
 
+from anml.app.audit.output import write_run
+from anml.app.audit.result import Audited
+from anml.app.audit.values import by_index, typed
+from anml.app.audit.weights_for import weights_for
 from anml.app.files import write_file
-from anml.app.output import write_run
-from anml.app.relabel import of_result, of_run, where_to_look
-from anml.app.relabel_files import relabel_file
-from anml.app.result import Audited
-from anml.app.rounds import source_of, source_of_audit
+from anml.app.relabel.files import relabel_file
+from anml.app.relabel.queue import of_result, of_run, where_to_look
+from anml.app.relabel.rounds import source_of, source_of_audit
 from anml.app.spreadsheets import check_text
-from anml.app.values import by_index, typed
-from anml.app.weights_for import weights_for
 from anml.core.domain import Gate, Recipe, Weighting
 from anml.core.errors import UnsupportedError
 from anml.core.profile import Profile
@@ -42,7 +42,7 @@ class Audit:
     gate
         Which branch decided, and why.
     result
-        Everything, as `anml.app.audit.Audited`.
+        Everything, as `anml.app.audit.audit.Audited`.
     """
 
     def __init__(self, result: Audited, like: Any = None, table: Any = None) -> None:

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from anml.app.value import Valued, ValueRequest, value_data
-from anml.app.value_output import check_value_folder, write_value
+from anml.app.value.output import check_value_folder, write_value
+from anml.app.value.value import Valued, ValueRequest, value_data
 from anml.surfaces.native import to_native
 from anml.surfaces.progress import progress_shown
 

@@ -11,8 +11,8 @@ from anml.surfaces.audit_options import Json
 from anml.surfaces.run_argument import RunFolder
 
 if TYPE_CHECKING:
-    from anml.app.relabel import Looking
-    from anml.app.relabel_apply import Applied
+    from anml.app.relabel.apply import Applied
+    from anml.app.relabel.queue import Looking
 
 
 def relabel(
@@ -50,7 +50,7 @@ def relabel(
     json: Json = False,
 ) -> None:
     """List what to relabel first, or apply the answers. Most to gain comes first."""
-    from anml.app.ask import read_prices
+    from anml.app.relabel.ask import read_prices
 
     paid = read_prices(prices)
     if apply is not None:
@@ -59,11 +59,11 @@ def relabel(
         return
     if test is not None or new_labels or kind != "truth":
         raise InputError("--test, --as and --new-labels are about answers; they go with --apply")
-    from anml.app.ask import asked, priced
     from anml.app.files import check_place, write_file
-    from anml.app.relabel import of_run, where_to_look
-    from anml.app.relabel_files import relabel_file
-    from anml.app.rounds import source_of
+    from anml.app.relabel.ask import asked, priced
+    from anml.app.relabel.files import relabel_file
+    from anml.app.relabel.queue import of_run, where_to_look
+    from anml.app.relabel.rounds import source_of
     from anml.app.spreadsheets import check_text
 
     if out is not None:
@@ -86,7 +86,7 @@ def relabel(
 
 def _show(looking: "Looking", text: str, out: Path | None, json: bool) -> None:
     if json:
-        from anml.app.output import as_json
+        from anml.app.audit.output import as_json
 
         rows = looking.rows.to_dicts()
         print(as_json({"items": len(rows), "candidates": looking.candidates, "doubtful": looking.doubtful,
@@ -101,10 +101,10 @@ def _show(looking: "Looking", text: str, out: Path | None, json: bool) -> None:
 
 
 def _apply(run: Path, file: Path, out: Path | None, json: bool, more: dict[str, Any]) -> None:
-    from anml.app.output import as_json, check_folder, write_run
-    from anml.app.relabel_apply import apply_answers
-    from anml.app.result import run_record
-    from anml.app.rounds import FILE
+    from anml.app.audit.output import as_json, check_folder, write_run
+    from anml.app.audit.result import run_record
+    from anml.app.relabel.apply import apply_answers
+    from anml.app.relabel.rounds import FILE
     from anml.surfaces.progress import progress_shown
     from anml.surfaces.report import write_report
 
@@ -156,7 +156,7 @@ def rounds_table(rounds: list[dict[str, Any]]) -> list[tuple[str, ...]]:
 
 def left_over(applied: "Applied", out: Path | None) -> str:
     """What is left in the queue, and when to stop."""
-    from anml.app.relabel import of_result, where_to_look
+    from anml.app.relabel.queue import of_result, where_to_look
 
     left = where_to_look(of_result(applied.after)).candidates
     if not left:

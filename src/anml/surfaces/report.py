@@ -14,8 +14,8 @@ import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from anml.app.items import CLEAR
-from anml.app.result import Audited
+from anml.app.audit.items import CLEAR
+from anml.app.audit.result import Audited
 from anml.core.combine import correlation
 from anml.core.signals.temporal import DAYS_PER_YEAR, ContextDecay, Decay
 from anml.core.words import counted

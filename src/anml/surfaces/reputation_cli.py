@@ -33,9 +33,9 @@ def show_(
     """Show everybody's r with its interval. Of newcomers also what they need."""
     from dataclasses import asdict
 
-    from anml.app.names import names_of
-    from anml.app.policies import read_policy
-    from anml.app.reputation import show as standings_now
+    from anml.app.ledger.policies import read_policy
+    from anml.app.people.names import names_of
+    from anml.app.people.reputation import show as standings_now
     from anml.core.signals.track_record import TrackRule
     from anml.surfaces.contributor_view import plain
 
@@ -72,9 +72,9 @@ def replay(
     json: Json = False,
 ) -> None:
     """Recompute one contributor's r from scratch, event by event."""
-    from anml.app.names import find_person
-    from anml.app.policies import read_policy
-    from anml.app.reputation import replay_history
+    from anml.app.ledger.policies import read_policy
+    from anml.app.people.names import find_person
+    from anml.app.people.reputation import replay_history
 
     with opened(ledger, keys) as book:
         pid = find_person(book, who)
@@ -116,7 +116,7 @@ def add(
     json: Json = False,
 ) -> None:
     """Record the held-out quality of a run. It weighs a quarter of a gold answer."""
-    from anml.app.run_scores import add_run
+    from anml.app.people.run_scores import add_run
 
     with opened(ledger, keys, sign, by) as book:
         made = add_run(book, run, source, domain, by)
@@ -135,9 +135,9 @@ def trust(
     json: Json = False,
 ) -> None:
     """Follow who verified whom from a trusted set. By EigenTrust, with what it counts for in r."""
-    from anml.app.names import names_of
-    from anml.app.policies import read_policy
-    from anml.app.trust import trust_graph
+    from anml.app.ledger.policies import read_policy
+    from anml.app.people.names import names_of
+    from anml.app.people.trust import trust_graph
 
     with opened(ledger, keys) as book:
         found = trust_graph(book, trusted or (), read_policy(policy).trust)
@@ -161,8 +161,8 @@ def reviewer(
     json: Json = False,
 ) -> None:
     """Propose that somebody's reviews count. They are trusted beforehand then; somebody else confirms it."""
-    from anml.app.names import find_person, names_of
-    from anml.app.trust import name_reviewer
+    from anml.app.people.names import find_person, names_of
+    from anml.app.people.trust import name_reviewer
 
     with opened(ledger, keys, sign, by) as book:
         pid = find_person(book, who)

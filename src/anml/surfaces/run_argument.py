@@ -12,7 +12,7 @@ def newest(given: Path | None) -> Path | None:
     """The run written last in or below the current folder, where it is asked for by that word."""
     if given != Path(LATEST) or given.exists():
         return given
-    from anml.app.runs import latest_run
+    from anml.app.audit.runs import latest_run
 
     return latest_run(Path())
 

@@ -29,8 +29,8 @@ from anml.surfaces.ledger_common import (
 from anml.surfaces.run_argument import newest
 
 if TYPE_CHECKING:
-    from anml.app.ledgers import Ledger
-    from anml.app.settle import Terms
+    from anml.app.ledger.ledgers import Ledger
+    from anml.app.pay.settle import Terms
 
 
 # Options of `anml settle` alone.
@@ -93,8 +93,8 @@ def settle(
     dry_run: DryRun = False, json: Json = False,
 ) -> None:  # fmt: skip
     """Share a pool by a run's weights. Draft first, then --approve by a second person, then --release."""
-    from anml.app.names import exact
-    from anml.app.policies import read_policy
+    from anml.app.ledger.policies import read_policy
+    from anml.app.people.names import exact
 
     steps = [name for name in (run, approve, release, withdraw) if name is not None]
     if len(steps) > 1:
@@ -138,7 +138,7 @@ def _terms(
     supersedes: str | None,
 ) -> "Terms":  # fmt: skip
     """What is drafted, of a pool or a rate per label; one of the two is given."""
-    from anml.app.settle import Terms
+    from anml.app.pay.settle import Terms
     from anml.core.money import parse_amount
     from anml.core.settle import Rules, parts
 
@@ -159,8 +159,8 @@ def _terms(
 def _draft(
     book: "Ledger", run: Path, terms: "Terms", manifest: Path | None, dry_run: bool, json: bool
 ) -> None:
-    from anml.app.names import names_of
-    from anml.app.settle import draft
+    from anml.app.pay.settle import draft
+    from anml.app.people.names import names_of
     from anml.core.canonical import canonical
     from anml.core.money import show_money
     from anml.core.settle import UNIT
@@ -206,8 +206,8 @@ def _draft(
 def _approve(
     book: "Ledger", sid: str, by: str | None, because: str, yes: str | None, dry_run: bool, json: bool
 ) -> None:
-    from anml.app.review import approval
-    from anml.app.settle import approve, settlement
+    from anml.app.ledger.review import approval
+    from anml.app.pay.settle import approve, settlement
     from anml.core.money import show_money
 
     content = book.rehearse(lambda tx: approval(tx, book, sid, by))
@@ -231,8 +231,8 @@ def _release(
     dry_run: bool, json: bool,
 ) -> None:  # fmt: skip
     """Release what is held; what that decides against somebody is shown first."""
-    from anml.app.names import find_person, names_of
-    from anml.app.release import against, release
+    from anml.app.pay.release import against, release
+    from anml.app.people.names import find_person, names_of
     from anml.core.money import show_money
 
     by, domain, policy = how
@@ -261,7 +261,7 @@ def _release(
 
 
 def _withdraw(book: "Ledger", sid: str, by: str | None, dry_run: bool, json: bool) -> None:
-    from anml.app.settle import withdraw
+    from anml.app.pay.settle import withdraw
 
     withdraw(book, sid, by, dry_run=dry_run)
     done = "Would withdraw" if dry_run else "Withdrew"
@@ -269,7 +269,7 @@ def _withdraw(book: "Ledger", sid: str, by: str | None, dry_run: bool, json: boo
 
 
 def _list(book: "Ledger", json: bool) -> None:
-    from anml.app.settle import settlements
+    from anml.app.pay.settle import settlements
     from anml.core.money import show_money
 
     found = settlements(book)
@@ -287,6 +287,6 @@ def _multipliers(path: Path | None) -> dict[str, int] | None:
     """External values by contributor; below zero counts as zero, and only proportions matter."""
     if path is None:
         return None
-    from anml.app.multipliers import read_multipliers
+    from anml.app.value.multipliers import read_multipliers
 
     return read_multipliers(path)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from anml.app.result import Audited, Shaped
+from anml.app.audit.result import Audited, Shaped
 from anml.surfaces.names import shortened
 from anml.surfaces.tables import chance
 

@@ -36,7 +36,7 @@ def new(
     json: Json = False,
 ) -> None:
     """Make a key for yourself. Give the public part, which is printed, to somebody of the staff."""
-    from anml.app.steps import new_member
+    from anml.app.ledger.steps import new_member
 
     who, path, public = new_member(name, out, new_password() if password else "")
     lines = [
@@ -62,7 +62,7 @@ def add(
     json: Json = False,
 ) -> None:
     """Bring in a member of staff. From the third on, somebody else confirms it."""
-    from anml.app.steps import add_member
+    from anml.app.ledger.steps import add_member
 
     with opened(ledger, keys, sign, by) as book:
         made = add_member(book, name, public_key, role, by)
@@ -84,7 +84,7 @@ def remove(
     json: Json = False,
 ) -> None:
     """From now on somebody may act no more; what they did before stands."""
-    from anml.app.steps import remove_member
+    from anml.app.ledger.steps import remove_member
 
     with opened(ledger, keys, sign, by) as book:
         made = remove_member(book, name, by, compromised=compromised)
@@ -105,7 +105,7 @@ def renew(
     json: Json = False,
 ) -> None:
     """Give somebody whose key was lost another one. Somebody else confirms it, or the recovery key does."""
-    from anml.app.steps import renew_key
+    from anml.app.ledger.steps import renew_key
 
     with opened(ledger, keys, sign, by) as book:
         made = renew_key(book, name, public_key, recovery, by)
@@ -126,7 +126,7 @@ def new_password() -> str:
 @app.command("list")
 def list_(ledger: LedgerUrl = None, keys: Keys = None, json: Json = False) -> None:
     """List everybody who may act, or could."""
-    from anml.app.steps import members
+    from anml.app.ledger.steps import members
 
     with opened(ledger, keys) as book:
         found = members(book)
@@ -150,8 +150,8 @@ def list_(ledger: LedgerUrl = None, keys: Keys = None, json: Json = False) -> No
 
 def proposals(ledger: LedgerUrl = None, keys: Keys = None, json: Json = False) -> None:
     """List what waits for a second person."""
-    from anml.app.names import names_of
-    from anml.app.steps import waiting
+    from anml.app.ledger.steps import waiting
+    from anml.app.people.names import names_of
 
     with opened(ledger, keys) as book:
         found = waiting(book, names_of(book))
@@ -176,8 +176,8 @@ def confirm(
     json: Json = False,
 ) -> None:
     """Confirm, as the second person, what somebody proposed. It is shown to you first."""
-    from anml.app.review import proposals as to_sign
-    from anml.app.steps import confirm_all, drop_all, says
+    from anml.app.ledger.review import proposals as to_sign
+    from anml.app.ledger.steps import confirm_all, drop_all, says
     from anml.core.identifiers import staff_id
 
     who = None if by is None else staff_id(by)
@@ -207,7 +207,7 @@ def clock(
     by: By = None, sign: Sign = None, ledger: LedgerUrl = None, keys: Keys = None, json: Json = False
 ) -> None:
     """Propose to mend a clock that was ahead. Somebody else confirms it."""
-    from anml.app.steps import mend_clock
+    from anml.app.ledger.steps import mend_clock
 
     with opened(ledger, keys, sign, by) as book:
         made = mend_clock(book, by)

@@ -24,7 +24,7 @@ from anml.surfaces.ledger_common import (
 )  # fmt: skip
 
 if TYPE_CHECKING:
-    from anml.app.ledgers import Ledger
+    from anml.app.ledger.ledgers import Ledger
 
 
 def statement(
@@ -74,9 +74,9 @@ def _make(
     places: Places, json: bool,
 ) -> None:  # fmt: skip
     """Statements of a settlement, written where asked, and shown."""
-    from anml.app.names import find_person, find_settlement, names_of
-    from anml.app.policies import read_policy
-    from anml.app.statement import build
+    from anml.app.ledger.policies import read_policy
+    from anml.app.pay.statement import build
+    from anml.app.people.names import find_person, find_settlement, names_of
 
     settlement = find_settlement(book, wanted, "posted")
     chosen = None if contributor is None else [find_person(book, text) for text in contributor]
@@ -98,9 +98,9 @@ def _make(
 
 
 def _write(book: "Ledger", made: dict[str, dict[str, Any]], places: Places) -> None:
-    from anml.app.exports import statements_csv
-    from anml.app.keys import public_key
-    from anml.app.statement import sign
+    from anml.app.ledger.keys import public_key
+    from anml.app.pay.exports import statements_csv
+    from anml.app.pay.statement import sign
     from anml.surfaces.statement_html import statement_html, write_bundle
 
     signed = {pid: sign(book, item) for pid, item in made.items()} if any(places) else {}
@@ -132,8 +132,8 @@ def _table(made: dict[str, dict[str, Any]], names: dict[str, str]) -> list[str]:
 
 
 def _verify(path: Path, public_key: str | None, url: str | None, keys: Path | None, json: bool) -> None:
-    from anml.app.keys import public_key as own_key
-    from anml.app.statement_check import verify_file
+    from anml.app.ledger.keys import public_key as own_key
+    from anml.app.pay.statement_check import verify_file
     from anml.core.money import show_money
 
     if public_key is None:
@@ -197,8 +197,8 @@ def payout(
     json: Json = False,
 ) -> None:
     """Pay what was released. Make a batch, then record what was paid or came back."""
-    from anml.app.names import find_person, names_of
-    from anml.app.payout import create, read_bank_list, read_payer
+    from anml.app.pay.payout import create, read_bank_list, read_payer
+    from anml.app.people.names import find_person, names_of
     from anml.core.money import parse_amount
 
     if paid and failed:
@@ -242,9 +242,9 @@ def _close(
     dry_run: bool, json: bool,
 ) -> None:  # fmt: skip
     """Record that payments of a batch were made, or came back; what came back is shown first."""
-    from anml.app.names import exact, find_person, names_of
-    from anml.app.payout import close
-    from anml.app.review import came_back
+    from anml.app.ledger.review import came_back
+    from anml.app.pay.payout import close
+    from anml.app.people.names import exact, find_person, names_of
     from anml.core.money import show_minor
 
     batch, seen = exact(batch, "batch"), None
@@ -263,8 +263,8 @@ def _close(
 
 def _again(book: "Ledger", batch: str, payer: Any, out: Path, json: bool) -> None:
     """Write the files of an earlier batch again."""
-    from anml.app.names import find_batch, names_of
-    from anml.app.payout import load, write_files
+    from anml.app.pay.payout import load, write_files
+    from anml.app.people.names import find_batch, names_of
 
     found = load(book, find_batch(book, batch))
     files = list(map(str, write_files(book, found, payer, out)))
@@ -288,7 +288,7 @@ def _show_batch(
 
 
 def _list_batches(book: "Ledger", json: bool) -> None:
-    from anml.app.payout import batches
+    from anml.app.pay.payout import batches
     from anml.core.money import show_minor
 
     found = batches(book)

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from anml.app.result import Audited
+from anml.app.audit.result import Audited
 from anml.surfaces.accused import Said, who
 from anml.surfaces.names import shortened
 from anml.surfaces.todo import reason_for_doubt, todo

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from anml.app.result import Audited
+from anml.app.audit.result import Audited
 from anml.core.people.consensus import CLEAR
 from anml.core.people.verdicts import ACCUSED, UNSURE
 from anml.core.words import counted, listed

@@ -10,7 +10,7 @@ from anml.surfaces.audit_options import BY_NAME, with_options
 from anml.surfaces.run_argument import newest
 
 if TYPE_CHECKING:
-    from anml.app.value import Valued
+    from anml.app.value.value import Valued
 
 
 SHARED = (
@@ -47,9 +47,9 @@ def value(
     **chosen: Any,
 ) -> None:
     """Say what each contributor is worth to a model. `anml settle` takes it as a multiplier."""
-    from anml.app.output import as_json
-    from anml.app.value import ValueRequest, value_data
-    from anml.app.value_output import check_value_folder, write_value
+    from anml.app.audit.output import as_json
+    from anml.app.value.output import check_value_folder, write_value
+    from anml.app.value.value import ValueRequest, value_data
     from anml.surfaces.progress import progress_shown
 
     source, run = _source(data, table)
@@ -80,7 +80,7 @@ def _source(data: Path, table: Path | None) -> tuple[Any, Path | None]:
             raise InputError("--table goes with the folder of a run; here the table itself was given")
         return data, None
     if table is None:
-        from anml.app.runs import data_of
+        from anml.app.audit.runs import data_of
 
         table = data_of(data)
     if table is None:

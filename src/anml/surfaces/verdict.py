@@ -3,8 +3,8 @@
 import math
 from typing import NamedTuple
 
-from anml.app.compare import Compared, Comparison
-from anml.app.result import Audited
+from anml.app.audit.compare import Compared, Comparison
+from anml.app.audit.result import Audited
 from anml.core.words import listed
 from anml.surfaces.todo import reason_for_doubt, sampled
 

@@ -22,7 +22,7 @@ def verify(
     json: Json = False,
 ) -> None:
     """Replay every entry by the rules it was written by. An older checkpoint shows that it only grew."""
-    from anml.app.verify import verify_files
+    from anml.app.ledger.verify import verify_files
 
     if proof is not None:
         _verify_growth(proof, public_key, json)
@@ -51,7 +51,7 @@ def verify(
 
 
 def _verify_growth(proof: Path, public_key: str | None, json: bool) -> None:
-    from anml.app.verify import check_growth_file
+    from anml.app.ledger.verify import check_growth_file
 
     if public_key is None:
         raise InputError("a proof is checked with the ledger's --public-key")
@@ -69,7 +69,7 @@ def checkpoint(
     json: Json = False,
 ) -> None:
     """Sign the state of the log; keep the result somewhere else."""
-    from anml.app.verify import prove_growth, sign_checkpoint
+    from anml.app.ledger.verify import prove_growth, sign_checkpoint
 
     if (since is None) != (proof is None):
         raise InputError("a proof of growth needs both --since and --proof")
@@ -105,7 +105,7 @@ def watch(
     """Hold the log against the checkpoints in a folder. Adds one of now; exits with 1 where it differs."""
     import time
 
-    from anml.app.verify import watch as look
+    from anml.app.ledger.verify import watch as look
 
     while True:
         with opened(ledger, keys) as book:

@@ -1,6 +1,6 @@
 """What contributors' data are worth, in plain sentences."""
 
-from anml.app.result import Audited
+from anml.app.audit.result import Audited
 from anml.surfaces.names import shortened
 
 # Names in one sentence, and how long one may be.

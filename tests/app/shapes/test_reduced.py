@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import anml
-from anml.app.relabel_apply import apply_answers
+from anml.app.relabel.apply import apply_answers
 from anml.core.errors import UnsupportedError
 
 

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from anml.app.audit import audit_table
-from anml.app.output import RECORD, as_json, check_folder
-from anml.app.request import Request
-from anml.app.result import Audited, run_record
+from anml.app.audit.audit import audit_table
+from anml.app.audit.output import RECORD, as_json, check_folder
+from anml.app.audit.request import Request
+from anml.app.audit.result import Audited, run_record
 from anml.app.scale.contributors import contributors_of
 from anml.app.scale.engines import Engine
 from anml.app.scale.models import REFERENCES, train_models

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from anml.app.request import Request
-from anml.app.result import Audited
+from anml.app.audit.request import Request
+from anml.app.audit.result import Audited
 from anml.app.shapes.places import audit_places
 from anml.app.shapes.preferences import audit_preferences
 from anml.app.shapes.reduced import audit_grades, audit_tags

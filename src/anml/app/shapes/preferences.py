@@ -6,9 +6,9 @@ import numpy as np
 import polars as pl
 from scipy import special
 
-from anml.app.audit import audit_table
-from anml.app.request import Request
-from anml.app.result import Audited, Shaped
+from anml.app.audit.audit import audit_table
+from anml.app.audit.request import Request
+from anml.app.audit.result import Audited, Shaped
 from anml.assess.pairs import Compared, believe_pairs
 from anml.core.checks import Ints, as_codes
 from anml.core.people.belief import Belief

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from anml.app.audit import audit_table
-from anml.app.request import Request
-from anml.app.result import Audited, Shaped
+from anml.app.audit.audit import audit_table
+from anml.app.audit.request import Request
+from anml.app.audit.result import Audited, Shaped
 from anml.core.checks import Floats, Ints, as_codes
 from anml.core.people.consensus import join_posteriors
 from anml.core.progress import Progress

@@ -1,0 +1,314 @@
+"""The audit: from a table to weights, contributors, and what would change without them."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from anml.app.audit.compare import Comparison, compare
+from anml.app.audit.data_warnings import look_at_data, refuse_unnamed_items, with_copies, with_time_spent
+from anml.app.audit.gold import GoldCheck, check_gold
+from anml.app.audit.items import item_frame, suggestions
+from anml.app.audit.request import DEFAULT_HALF_LIFE, Request
+from anml.app.audit.result import Audited, run_record, versions
+from anml.app.relabel.queue import ANSWER
+from anml.app.value.contributor_value import contributor_values
+from anml.assess.assess import Assessment, Known, Policy, assess
+from anml.assess.contributors import contributor_frame
+from anml.core.checks import Bools
+from anml.core.domain import Gate, Weighting
+from anml.core.errors import InputError, UnsupportedError
+from anml.core.people.belief import Belief
+from anml.core.people.verdicts import CONCERN
+from anml.core.progress import Progress
+from anml.core.weigh import weigh_signals
+from anml.intake.columns import Columns, choose_columns, key_columns
+from anml.intake.labels import read_targets
+from anml.intake.prepare import Prepared, prepare
+from anml.intake.sets import one_order, spelled_as
+from anml.intake.tables import Table, read_table
+from anml.intake.times import as_moment
+from anml.intake.unread import refuse_parts
+
+__all__ = [
+    "DEFAULT_HALF_LIFE",
+    "Audited",
+    "Request",
+    "audit_table",
+    "run_record",
+    "testing_arrays",
+    "versions",
+]
+
+
+def audit_table(
+    data: Any, request: Request, *, test: Any = None, progress: Progress | None = None,
+    check_prepared: Callable[[Prepared], None] | None = None,
+    believe: Callable[[Prepared], Belief] | None = None,
+) -> tuple[Audited, Prepared, Assessment]:  # fmt: skip
+    """Audit a table given by path or as a frame; `check_prepared` may refuse it before the work.
+
+    `believe` takes the place of the model of classes, for judgements of another shape.
+    """
+    policy = request.policy()
+    table = data if isinstance(data, Table) else read_table(data)
+    columns, notes = choose_columns(
+        table.frame, label=request.label, contributor=request.contributor, item=request.item,
+        verification=request.verification, reputation=request.reputation, time=request.time,
+        derived_from=request.derived_from, gold=request.gold, known=request.known,
+        reviewed=request.reviewed, features=request.features if request.embeddings is None else (),
+        ignore=request.ignore, key=request.key,
+        needs_features=request.predictions is None and request.embeddings is None,
+    )  # fmt: skip
+    refuse_parts(table.frame, columns)
+    ordered, told = one_order(table.frame, columns.label, columns.known)
+    table, notes = replace(table, frame=ordered), [*notes, *told]
+    prepared = prepare(
+        table, columns, task=request.task, now=as_moment(request.now), seed=request.seed,
+        beside=request.beside,
+    )  # fmt: skip
+    refuse_unnamed_items(prepared)
+    if check_prepared is not None:
+        check_prepared(prepared)
+    notes += _about(prepared, request)
+    tested = None if test is None else testing_arrays(test, prepared, columns)
+    known = _known(prepared, request)
+    classes = max(len(prepared.classes), 1)
+    found = assess(
+        prepared.x, prepared.y, prepared.task, classes, known, policy, progress=progress,
+        believed=None if believe is None else believe(prepared),
+    )  # fmt: skip
+    comparing = request.compare and prepared.x.shape[1] > 0
+    comparison = _compared(prepared, found, request.seed, tested, progress) if comparing else None
+    result = _result(table, columns, prepared, found, comparison, request, policy, notes)
+    if request.value:
+        result = _with_value(result, prepared, tested, request.seed, progress)
+    return result, prepared, found
+
+
+def _with_value(
+    result: Audited, prepared: Prepared, test: tuple[Any, Any] | None, seed: int, progress: Progress | None
+) -> Audited:
+    if prepared.x.shape[1] == 0:
+        raise UnsupportedError("there are no feature columns to train a model on, so nothing can be valued")
+    kept = result.samples["kept"].to_numpy()
+    worth = contributor_values(prepared, kept, test=test, seed=seed, progress=progress)
+    joined = result.contributors.join(worth.contributors, on="contributor", how="left", maintain_order="left")
+    return replace(result, contributors=joined, notes=[*result.notes, worth.note])
+
+
+def _known(prepared: Prepared, request: Request) -> Known:
+    answers = prepared.known
+    return Known(
+        contributor=prepared.contributor,
+        item=prepared.item,
+        verification=prepared.verification,
+        reputation=prepared.reputation,
+        age=prepared.age if request.decay.delta > 0 else None,
+        parents=prepared.parents,
+        predictions=prepared.predictions,
+        truth=None if answers is None else answers.truth,
+        wrong=None if answers is None else answers.wrong,
+    )
+
+
+def _at_odds(prepared: Prepared) -> list[str]:
+    """Predictions that were given and agree with the labels no more than by chance."""
+    if prepared.predictions is None or prepared.task != "classification":
+        return []
+    said, n = prepared.predictions.argmax(axis=1), len(prepared.y)
+    agree, k = float((said == prepared.y).mean()), len(prepared.classes)
+    chance = float(np.bincount(said, minlength=k) @ np.bincount(prepared.y, minlength=k)) / n**2
+    if agree > chance + 2 * (chance * (1 - chance) / n) ** 0.5:
+        return []
+    return [
+        f"the predictions agree with {agree:.0%} of the labels, by chance it would be {chance:.0%}: are "
+        "their rows in another order, or their columns other classes?"
+    ]
+
+
+def _about(prepared: Prepared, request: Request) -> list[str]:
+    """What is said of the inputs before anything is judged."""
+    said = []
+    if prepared.age is not None and request.decay.delta == 0:
+        said.append("times are known but freshness does not count; name a half-life to weigh by it")
+    if request.embeddings is not None:
+        said.append(f"embeddings of {prepared.x.shape[1]} dimensions are used in place of feature columns")
+    if request.predictions is not None and prepared.task == "classification":
+        listed = ", ".join(prepared.classes[:12])
+        said.append(f"held-out predictions were given for {len(prepared.classes)} classes: {listed}")
+    if prepared.x.shape[1] == 0:
+        rest = "labels alone" if prepared.predictions is None else "labels and the predictions given"
+        said.append(f"there are no feature columns: {rest} are judged, and no model was compared")
+    return said
+
+
+def testing_arrays(test: Any, prepared: Prepared, columns: Columns) -> tuple[Any, Any]:
+    """Features and targets of a test table, prepared as the training table was."""
+    if not prepared.preparation.columns:
+        what = "it has no embeddings" if prepared.x.shape[1] else "there are no features to train one on"
+        raise UnsupportedError(f"a test table measures a model, but {what}; leave the test table out")
+    frame = read_table(test, name="test data").frame
+    if columns.label not in frame.columns:
+        raise InputError(f"the test data has no label column {columns.label!r}")
+    frame = frame.filter(pl.col(columns.label).is_not_null())
+    if frame.is_empty():
+        raise InputError("the test data has no row with a label")
+    x = prepared.preparation.transform(frame)
+    # A class that was never seen in training counts as an error, not as a reason to stop.
+    targets = frame[columns.label]
+    if targets.dtype == pl.String:
+        targets = targets.replace(spelled_as(targets.unique(), prepared.classes))
+    return x, read_targets(targets, prepared.task, prepared.classes)
+
+
+def _compared(
+    prepared: Prepared, found: Assessment, seed: int, test: tuple[Any, Any] | None, progress: Progress | None
+) -> Comparison:
+    chosen = found.weighting.recipe
+    only_q = replace(chosen, combine="multiplicative", use=("q",), level="sample")
+    everything = np.ones(len(prepared.y), dtype=bool)
+    ways = {
+        "uniform": Weighting(everything / len(everything), everything, Gate("uniform", "")),
+        "q only": weigh_signals(found.signals, only_q),
+        "chosen": found.weighting,
+    }
+    return compare(
+        prepared.x, prepared.y, prepared.task, len(prepared.classes), ways,
+        groups=prepared.item, test=test, seed=seed, progress=progress,
+    )  # fmt: skip
+
+
+def _result(
+    table: Table, columns: Columns, prepared: Prepared, found: Assessment, comparison: Comparison | None,
+    request: Request, policy: Policy, notes: list[str],
+) -> Audited:  # fmt: skip
+    keys = key_columns(table.frame, columns, request.key)
+    samples = _with_keys(_samples(prepared, found), table.frame, keys)
+    name = request.recipe if isinstance(request.recipe, str) else policy.recipe.combine
+    people, doubt = found.belief.contributors, _doubt(found)
+    looked = look_at_data(prepared, columns, table.frame[prepared.rows])
+    return Audited(
+        samples=samples,
+        contributors=with_time_spent(
+            with_copies(_contributors(samples, found), looked.copies), samples, table.frame
+        ),
+        confusion=_confusion(samples, prepared.task),
+        gate=found.weighting.gate,
+        comparison=comparison,
+        wrong=found.belief.wrong,
+        task=prepared.task,
+        classes=prepared.classes,
+        recipe_name=name,
+        policy=policy,
+        columns=columns,
+        data={"name": table.name, "sha256": table.sha256, "rows": table.frame.height, **prepared.beside},
+        signals_given=sorted(found.signals.given),
+        scoring_epochs=found.scores.epochs,
+        notes=notes + prepared.notes,
+        warnings=[
+            *([] if doubt is None else [f"the result is doubtful: {doubt}"]),
+            *prepared.warnings,
+            *_at_odds(prepared),
+            *looked.warnings,
+        ],
+        versions=versions(),
+        gold=_gold(prepared, found),
+        items=item_frame(prepared, found),
+        false_accusations=0.0 if people is None else people.false_accusations,
+        doubtful=doubt,
+        help=found.belief.help,
+    )
+
+
+def _doubt(found: Assessment) -> str | None:
+    """Why the result must not be relied on; None where it may."""
+    gate = found.weighting.gate
+    return gate.reason if gate.branch == "doubtful" else found.belief.doubtful
+
+
+def _gold(prepared: Prepared, found: Assessment) -> GoldCheck | None:
+    if prepared.gold is None:
+        return None
+    return check_gold(prepared.gold, found.belief.p_correct, found.weighting.kept)
+
+
+def _samples(prepared: Prepared, found: Assessment) -> pl.DataFrame:
+    signals, held_out, codes = found.signals, found.scores.held_out, prepared.y
+    frame: dict[str, Any] = {"row": prepared.rows}
+    frame["contributor"] = (
+        ["(all)"] * len(codes) if prepared.contributor is None else prepared.contributor.tolist()
+    )
+    if prepared.item is not None:
+        frame["item"] = prepared.item.tolist()
+    if prepared.task == "classification":
+        names = np.array(prepared.classes, dtype=object)
+        frame["label"] = names[codes].tolist()
+        frame["predicted"] = names[held_out.argmax(axis=1)].tolist()
+        frame["confidence"] = np.exp(held_out[np.arange(len(codes)), codes])
+    else:
+        frame["label"], frame["predicted"] = codes, held_out
+        frame["confidence"] = pl.Series([None] * len(codes), dtype=pl.Float64)
+    frame |= {"q": signals.q, "score": found.scores.raw, "v": signals.v, "r": signals.r, "t": signals.t}
+    if prepared.age is not None:
+        frame["age"] = prepared.age
+    frame |= {"weight": found.weighting.w, "kept": found.weighting.kept, "p_correct": found.belief.p_correct}
+    frame |= {"alone": found.belief.alone, **suggestions(prepared, found)}
+    if found.weighting.recipe.combine == "evidence":
+        for part in ("model", "credentials", "contributor"):
+            frame[f"from_{part}"] = getattr(found.belief, part)
+    if prepared.gold is not None:
+        known, right, _ = prepared.gold
+        frame["gold_right"] = _right(known, right)
+    if prepared.known is not None:
+        answers = prepared.known
+        frame["known_right"] = _right(answers.right | answers.wrong, answers.right)
+        frame[ANSWER] = _answers(prepared)
+    return pl.DataFrame(frame)
+
+
+def _answers(prepared: Prepared) -> pl.Series:
+    """The right label of each row, null where it is not known."""
+    assert prepared.known is not None
+    truth = prepared.known.truth
+    if prepared.task != "classification":
+        return pl.Series(truth).fill_nan(None)
+    return pl.Series([prepared.classes[code] if code >= 0 else None for code in truth], dtype=pl.String)
+
+
+def _with_keys(samples: pl.DataFrame, frame: pl.DataFrame, names: list[str]) -> pl.DataFrame:
+    """Samples with the columns that name their rows; one whose name is taken is called key_ and its name."""
+    if not names:
+        return samples
+    keys = frame.select(names)[samples["row"].to_numpy()]
+    keys = keys.rename({name: f"key_{name}" for name in names if name in samples.columns})
+    same = [name for name in keys.columns if name == "key_item" and keys[name].dtype == pl.String]
+    return samples.hstack(keys.drop(same))
+
+
+def _right(known: Bools, right: Bools) -> pl.Series:
+    return pl.Series([bool(r) if k else None for k, r in zip(known, right, strict=True)], dtype=pl.Boolean)
+
+
+def _contributors(samples: pl.DataFrame, found: Assessment) -> pl.DataFrame:
+    frame = contributor_frame(found)
+    if frame is None:
+        return pl.DataFrame(schema={"contributor": pl.String, "rows": pl.Int64, "kept": pl.Int64})
+    agreement = samples.group_by("contributor").agg(agreement=(pl.col("label") == pl.col("predicted")).mean())
+    return frame.join(agreement, on="contributor", how="left").sort(
+        pl.col("verdict").replace_strict(CONCERN), "quality", "contributor"
+    )
+
+
+def _confusion(samples: pl.DataFrame, task: str) -> pl.DataFrame:
+    if task == "regression":
+        return pl.DataFrame(
+            schema={"contributor": pl.String, "given": pl.String, "predicted": pl.String, "rows": pl.UInt32}
+        )
+    return (
+        samples.group_by("contributor", pl.col("label").alias("given"), "predicted")
+        .agg(rows=pl.len())
+        .sort("contributor", "given", "predicted")
+    )

@@ -1,0 +1,129 @@
+"""What changed between two runs: people beyond chance, rows that look otherwise now, and what was mended.
+
+Rows are the same where both runs were made of the same file; else where an item has a label of the same
+contributor in both. Runs of different weeks may have no row in common: then people alone are compared.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from anml.app.audit.runs import Run, check_unchanged, read_run
+from anml.app.files import read_bytes
+from anml.app.relabel.queue import ANSWER, of_run, where_to_look
+from anml.core.errors import InputError
+from anml.core.stats import differ
+
+# At most this share of those who are said to have changed are expected not to have.
+RATE = 0.05
+# What is compared of people, and what a row is known by, of each kind of match.
+PEOPLE = ("rows", "verdict", "quality", "quality_low", "quality_high")
+KEYS = {"row": ("row",), "item": ("item", "contributor")}
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Two runs beside each other.
+
+    `people` has one row per contributor: rows, verdict and quality before and after, the difference with its
+    interval, and whether it is more than chance. `rows` are those that look otherwise now, or were mended.
+    `figures` are shares and counts before and after.
+    """
+
+    people: pl.DataFrame
+    rows: pl.DataFrame
+    shared: int
+    mended: int
+    figures: dict[str, tuple[float, float]]
+
+
+def changes(before: Path, after: Path) -> Changes:
+    """Compare two finished runs."""
+    first, second = read_run(before), read_run(after)
+    if first.info.get("task") != second.info.get("task"):
+        raise InputError("one run is about classes and the other about numbers; they cannot be compared")
+    people = _people(_contributors(before, first), _contributors(after, second))
+    shared = _shared(first, second)
+    rows = _moved(shared)
+    was, now = _figures(before, first), _figures(after, second)
+    figures = {name: (was[name], now[name]) for name in was}
+    mended = int((rows["moved"] == MENDED).sum())
+    return Changes(people, rows, shared.height, mended, figures)
+
+
+def _figures(folder: Path, run: Run) -> dict[str, float]:
+    queue = where_to_look(of_run(folder))
+    return {
+        "labels": run.samples.height,
+        "contributors": run.samples["contributor"].n_unique(),
+        "labels that look wrong": float(run.info["wrong"]["mean"]),
+        "items to check": queue.candidates,
+        "wrong labels nobody has mended": queue.expected,
+    }
+
+
+def _contributors(folder: Path, run: Run) -> pl.DataFrame:
+    path = folder / "contributors.csv"
+    data = read_bytes(path, "table of contributors")
+    check_unchanged(path, data, run.info)
+    table = pl.read_csv(data, schema_overrides={"contributor": pl.String}, infer_schema_length=None)
+    missing = [name for name in ("contributor", *PEOPLE) if name not in table.columns]
+    if missing:
+        raise InputError(f"{path} has no column {missing[0]!r}; without contributors nobody can be compared")
+    return table.select("contributor", *PEOPLE)
+
+
+def _people(first: pl.DataFrame, second: pl.DataFrame) -> pl.DataFrame:
+    """People of both runs, those who changed most first; then who is gone and who is new."""
+    both = first.join(second, on="contributor", how="full", coalesce=True, suffix="_after")
+    here = both.drop_nulls(["quality", "quality_after"])
+    figures = ("quality", "quality_low", "quality_high")
+    was, now = (here.select(f"{name}{end}" for name in figures).to_numpy().T for end in ("", "_after"))
+    found = zip(("difference", "low", "high", "changed"), differ(was, now, RATE), strict=True)
+    judged = here.select("contributor", *(pl.Series(name, values) for name, values in found))
+    joined = both.join(judged, on="contributor", how="left")
+    joined = joined.rename({name: f"{name}_before" for name in PEOPLE})
+    order = pl.when(pl.col("changed")).then(pl.col("difference").abs()).otherwise(-1.0)
+    return joined.sort(order, "contributor", descending=[True, False], nulls_last=True)
+
+
+LOOKS_WRONG, LOOKS_RIGHT, MENDED = "looks wrong now", "looks right now", "mended"
+
+
+def _shared(first: Run, second: Run) -> pl.DataFrame:
+    """Rows of both runs, with what each says of them."""
+    origins = [run.info.get("data") or {} for run in (first, second)]
+    same_file = len({about.get("of", about.get("sha256")) for about in origins}) == 1
+    named = all("item" in run.samples.columns for run in (first, second))
+    keys = KEYS["row" if same_file else "item"]
+    one, two = (_side(run.samples).unique(keys, keep="first", maintain_order=True) for run in (first, second))
+    if not same_file and not named:
+        one = one.clear()
+    return one.join(two, on=keys, suffix="_after", maintain_order="left")
+
+
+def _side(samples: pl.DataFrame) -> pl.DataFrame:
+    """What is compared of rows, as text or numbers; null where a run does not have it."""
+    texts = [
+        (pl.col(name).cast(pl.String) if name in samples.columns else pl.lit(None, pl.String)).alias(name)
+        for name in ("item", "contributor", "label", "suggested", ANSWER)
+    ]
+    return samples.select("row", "p_correct", *texts)
+
+
+def _moved(shared: pl.DataFrame) -> pl.DataFrame:
+    """Rows whose label crossed even odds, or was set right; those that moved most first."""
+    wrong = pl.col("p_correct_after") < 0.5
+    told = pl.col(f"{ANSWER}_after").is_not_null() & pl.col(ANSWER).is_null()
+    mended = (pl.col("label") != pl.col("label_after")) | (told & wrong)
+    moved = (
+        pl.when(mended).then(pl.lit(MENDED))
+        .when(wrong & (pl.col("p_correct") >= 0.5)).then(pl.lit(LOOKS_WRONG))
+        .when(~wrong & (pl.col("p_correct") < 0.5)).then(pl.lit(LOOKS_RIGHT))
+    )  # fmt: skip
+    found = shared.with_columns(moved=moved).filter(pl.col("moved").is_not_null())
+    kept = ("row", "item", "contributor", "label", "label_after", "p_correct", "p_correct_after",
+            "suggested_after", f"{ANSWER}_after", "moved")  # fmt: skip
+    found = found.select(name for name in kept if name in found.columns)
+    return found.sort((pl.col("p_correct_after") - pl.col("p_correct")).abs(), descending=True)

@@ -1,0 +1,173 @@
+"""Pictures and texts for an audit: features in place of columns, and what to show of rows to look at."""
+
+import hashlib
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from anml.app.audit.audit import audit_table
+from anml.app.audit.request import Request
+from anml.app.audit.result import Audited
+from anml.core.checks import as_codes
+from anml.core.errors import InputError
+from anml.core.progress import Progress
+from anml.gradients.devices import device_of, on
+from anml.intake.columns import choose_columns
+from anml.intake.encode.kinds import kind_of
+from anml.intake.labels import read_labels
+from anml.intake.pictures import Pictures, picture_column
+from anml.intake.tables import Table
+from anml.predictors.embed import Embed, embedded, embedder
+from anml.predictors.pictures import SIDE, picture_predictions, random_features
+
+# Characters of a text that are shown.
+EXCERPT = 300
+
+
+@dataclass(frozen=True)
+class Media:
+    """What the user says of pictures and texts.
+
+    Parameters
+    ----------
+    image, text
+        Names of columns; a column of paths of pictures is recognised, and a text is where `embed` is given.
+    embed
+        A function from a list of pictures or texts to vectors, or `library:name` of a model.
+    cache
+        A folder that keeps what was embedded, by content.
+    folder
+        Where paths of pictures start.
+    """
+
+    image: str | None = None
+    text: str | None = None
+    embed: str | Embed | None = None
+    cache: Path | None = None
+    folder: Path = Path()
+    device: str = "auto"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What is shown of a row: a picture or a text, by column."""
+
+    pictures: Pictures | None = None
+    texts: pl.Series | None = None
+
+    def of(self, result: Audited, rows: list[int]) -> Audited:
+        """The result, with what there is to see of some rows."""
+        if self.pictures is not None:
+            return replace(result, pictures={row: self.pictures.thumbnail(row) for row in rows})
+        if self.texts is not None:
+            found = {row: self.texts[row] for row in rows}
+            shown = {row: _excerpt(text) for row, text in found.items() if text is not None}
+            return replace(result, excerpts=shown)
+        return result
+
+
+def audit_media(
+    table: Table, request: Request, media: Media, *, test: Any = None, progress: Progress | None = None
+) -> tuple[Audited, Shown]:
+    """Audit a table by its columns, pictures or texts, with networks on the device that `media` names."""
+    with on(media.device):
+        asked, shown = with_media(table, request, media, progress)
+        result, _, _ = audit_table(table, asked, test=test, progress=progress)
+    return result, shown
+
+
+def with_media(
+    table: Table, request: Request, media: Media, progress: Progress | None = None
+) -> tuple[Request, Shown]:
+    """The request with features of pictures or texts, and what can be shown of rows."""
+    frame = table.frame
+    image = picture_column(frame, media.image) if media.text is None else None
+    if image is not None:
+        pictures = Pictures(frame[image].cast(pl.String).to_list(), media.folder)
+        return _of_pictures(table, request, media, image, pictures, progress), Shown(pictures)
+    text = _text_column(frame, request, media)
+    if text is None:
+        return request, Shown()
+    texts = frame[text].cast(pl.String)
+    if media.embed is None:
+        return request, Shown(texts=texts)
+    contents = texts.fill_null("").to_list()
+    hashes = [hashlib.sha256(content.encode()).hexdigest() for content in contents]
+    named = embedder(media.embed, str(device_of(media.device)))
+    vectors = embedded(named, hashes, contents.__getitem__, media.cache, progress)
+    return _with_vectors(request, vectors, text), Shown(texts=texts)
+
+
+def _of_pictures(
+    table: Table, request: Request, media: Media, image: str, pictures: Pictures, progress: Progress | None
+) -> Request:
+    if request.embeddings is not None:
+        return replace(request, ignore=(*request.ignore, image))
+    if media.embed is not None:
+        named = embedder(media.embed, str(device_of(media.device)))
+        vectors = embedded(named, pictures.hashes(), pictures.image, media.cache, progress)
+        return _with_vectors(request, vectors, image)
+    pixels = pictures.small(SIDE)
+    request = _with_vectors(request, random_features(pixels, request.seed), image)
+    if request.predictions is not None:
+        return request
+    predictions = _own_predictions(table, request, pixels, progress)
+    return request if predictions is None else replace(request, predictions=predictions)
+
+
+def _with_vectors(request: Request, vectors: Any, column: str) -> Request:
+    if request.features:
+        raise InputError(f"features are those of column {column!r} here; leave the feature columns out")
+    return replace(request, embeddings=vectors, ignore=(*request.ignore, column))
+
+
+def _own_predictions(
+    table: Table, request: Request, pixels: Any, progress: Progress | None
+) -> pl.DataFrame | None:
+    """Held-out predictions of a small network trained on the spot; None where labels are numbers."""
+    columns, _ = choose_columns(
+        table.frame, label=request.label, contributor=request.contributor, item=request.item,
+        ignore=request.ignore, needs_features=False,
+    )  # fmt: skip
+    given = np.flatnonzero(table.frame[columns.label].is_not_null().to_numpy())
+    frame = table.frame[given]
+    labels = read_labels(frame[columns.label], request.task)
+    if labels.task != "classification":
+        return None
+    same = hashlib.sha256
+    groups = np.array([same(each.tobytes()).hexdigest() for each in pixels[given]])
+    if columns.item is not None:
+        groups = frame[columns.item].cast(pl.String).to_numpy()
+    codes = as_codes("item", groups, len(given))[0]
+    found = picture_predictions(
+        pixels[given], labels.y.astype(np.int64), len(labels.classes), codes, request.seed, progress
+    )
+    probabilities = np.full((table.frame.height, len(labels.classes)), 1 / len(labels.classes))
+    probabilities[given] = found
+    return pl.DataFrame(probabilities, schema=[str(name) for name in labels.classes])
+
+
+def _text_column(frame: pl.DataFrame, request: Request, media: Media) -> str | None:
+    if media.text is not None:
+        if media.text not in frame.columns:
+            raise InputError(
+                f"there is no column {media.text!r} of texts; columns: {', '.join(frame.columns[:12])}"
+            )
+        return media.text
+    taken = {request.label, request.contributor, request.item, *request.ignore}
+    names = request.features or [name for name in frame.columns if name not in taken]
+    found = next((name for name in names if name in frame.columns and _is_text(frame[name])), None)
+    if found is None and media.embed is not None:
+        raise InputError("embed was given, and there is no column of pictures or of texts; name one")
+    return found
+
+
+def _is_text(series: pl.Series) -> bool:
+    return series.dtype == pl.String and kind_of(series) == "text"
+
+
+def _excerpt(text: str) -> str:
+    return text if len(text) <= EXCERPT else f"{text[:EXCERPT].rstrip()} …"

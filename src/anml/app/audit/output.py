@@ -1,0 +1,142 @@
+"""The output folder of a run: all of its files appear, or none."""
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from anml.app.spreadsheets import check_text, safe_for_spreadsheets
+from anml.core.canonical import sha256
+from anml.core.errors import InputError
+
+if TYPE_CHECKING:
+    from anml.app.audit.result import Audited
+
+RECORD = "run.json"
+# What reputation and money rest on; the record holds the hash of each.
+HASHED = ("samples.parquet", "contributors.csv")
+
+
+def check_folder(folder: Path, record: str = RECORD) -> None:
+    """Say before the work begins that a folder cannot be written; runs replace runs, and nothing else."""
+    try:
+        first = next(path for path in (folder, *folder.resolve().parents) if path.exists())
+    except OSError as error:
+        raise InputError(f"the output folder {folder} cannot be made: {error.strerror or error}") from None
+    if not first.is_dir():
+        raise InputError(f"the output folder {folder} cannot be made: {first} is a file")
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / record).is_file():
+        raise InputError(f"the output folder {folder} holds other files and no earlier run; choose a new one")
+
+
+def write_run(folder: Path, result: "Audited", command: str, extra: Callable[[Path], None]) -> list[str]:
+    """Write a run's files beside `folder`, then put them in place in one step.
+
+    `extra` writes what is not the audit's own into the folder it is given: the report, a model.
+    """
+    check_folder(folder)
+    folder = folder.resolve()
+    try:
+        return _write_run(folder, result, command, extra)
+    except OSError as error:
+        raise InputError(f"the output folder {folder} cannot be written: {error.strerror or error}") from None
+
+
+def _write_run(folder: Path, result: "Audited", command: str, extra: Callable[[Path], None]) -> list[str]:
+    from anml.app.audit.result import (
+        run_record,  # with all that makes a result: who only looks at a folder waits
+    )
+
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    try:
+        result.samples.write_parquet(draft / "samples.parquet")
+        safe_for_spreadsheets(result.contributors).write_csv(draft / "contributors.csv")
+        if result.items is not None:
+            result.items.write_parquet(draft / "items.parquet")
+        for name, table in ({} if result.shape is None else result.shape.tables).items():
+            safe_for_spreadsheets(table).write_csv(draft / f"{name}.csv")
+        extra(draft)
+        files = {name: sha256((draft / name).read_bytes()) for name in HASHED}
+        seen = {"data": _seen_from(folder, result.data), "files": files}
+        record = as_json(run_record(result, command) | seen)
+        (draft / RECORD).write_text(record + "\n", encoding="utf-8")
+        draft.chmod(0o755)
+        _replace(draft, folder)
+    except BaseException:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+
+
+def _seen_from(folder: Path, data: dict[str, Any]) -> dict[str, Any]:
+    """What was run on, with its path as seen from the folder: both may be moved together."""
+    if "path" not in data:
+        return data
+    try:
+        place = Path(os.path.relpath(data["path"], folder)).as_posix()
+    except ValueError:  # another drive
+        return data
+    return {**data, "path": place}
+
+
+def _replace(draft: Path, folder: Path) -> None:
+    if not folder.exists():
+        draft.rename(folder)
+        return
+    # The folder itself stays, for someone may be standing in it: the old files step aside first.
+    aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-old-", dir=folder.parent))
+    try:
+        _move_all(folder, aside)
+        _move_all(draft, folder)
+    except BaseException:
+        _move_all(folder, draft)
+        _move_all(aside, folder)
+        raise
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+    draft.rmdir()
+
+
+def _move_all(source: Path, target: Path) -> None:
+    for path in list(source.iterdir()):
+        path.rename(target / path.name)
+
+
+@contextmanager
+def removed_on_error(*files: Path) -> Iterator[None]:
+    """Take the files away again when the work they were written for fails."""
+    try:
+        yield
+    except BaseException:
+        for file in files:
+            file.unlink(missing_ok=True)
+        raise
+
+
+def write_frame(frame: pl.DataFrame, file: Path) -> None:
+    """Write a table as .csv or .parquet, whole or not at all."""
+    check_text(file)
+    if not file.parent.is_dir():
+        raise InputError(f"the output {file} cannot be written: there is no folder {file.parent}")
+    draft = file.with_name(f".{file.name}-{os.getpid()}")
+    try:
+        with removed_on_error(draft):
+            if file.suffix == ".parquet":
+                frame.write_parquet(draft)
+            else:
+                safe_for_spreadsheets(frame).write_csv(draft)
+            draft.replace(file)
+    except OSError as error:
+        raise InputError(f"the output {file} cannot be written: {error.strerror or error}") from None
+
+
+def as_json(value: dict[str, Any]) -> str:
+    """One JSON object for programs."""
+    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)

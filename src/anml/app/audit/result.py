@@ -1,0 +1,156 @@
+"""What an audit found, and the record of it that is kept."""
+
+import platform
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from anml.app.audit.compare import Comparison
+from anml.app.audit.gold import GoldCheck
+from anml.assess.assess import Policy
+from anml.core.domain import Gate
+from anml.core.signals.temporal import Decay
+from anml.core.stats import Estimate
+from anml.intake.columns import Columns
+
+if TYPE_CHECKING:
+    from anml.app.ledger.vouched import Vouched
+
+
+@dataclass(frozen=True)
+class Shaped:
+    """Judgements of another shape than classes: its kind, what a row is called, and what was found.
+
+    `tables` are written beside the samples; `said` are sentences; `frames` hold what the report shows.
+    """
+
+    kind: str
+    unit: str
+    tables: dict[str, pl.DataFrame]
+    said: list[str]
+    frames: dict[str, pl.DataFrame]
+
+
+@dataclass(frozen=True)
+class Audited:
+    """All that an audit found, as frames and plain values.
+
+    Parameters
+    ----------
+    samples
+        One row per row used: row, contributor, item, label, q, score, v, r, t, age, weight, kept,
+        predicted, confidence, p_correct; with the evidence recipe also the log-odds of p_correct that came
+        from the model, the credentials and the contributor; alone (rests on its contributor alone); of
+        classes the likeliest label and its probability (suggested, p_suggested); with gold or with known
+        labels, whether the label is right (gold_right, known_right); last the columns that name the rows.
+    contributors
+        One row per contributor: the accused first, then those of whom nothing can be told, then the
+        trusted; in each group the worst quality first.
+    confusion
+        contributor, given, predicted, rows: labels against held-out predictions.
+    wrong
+        Share of labels that are wrong, as far as can be told without the truth.
+    items
+        One row per item where items have several labels: item, labels, consensus, p, agree; of numbers
+        deviation in place of the last two. None elsewhere.
+    false_accusations
+        How many of the accusations are expected to be false.
+    doubtful, help
+        Why the result must not be relied on, and what would help; None where it may.
+    vouched
+        What a ledger knows of the contributors and of each v, where one was asked.
+    gold
+        What rows with a known label say about p_correct; None where there are none.
+    shape
+        What the labels were made of where they are no classes of their own, with tables of its own.
+    pictures, excerpts
+        Small pictures (PNG), or the beginning of the text, of the rows to look at first.
+    """
+
+    samples: pl.DataFrame
+    contributors: pl.DataFrame
+    confusion: pl.DataFrame
+    gate: Gate
+    comparison: Comparison | None
+    wrong: Estimate
+    task: str
+    classes: list[str]
+    recipe_name: str
+    policy: Policy
+    columns: Columns
+    data: dict[str, Any]
+    signals_given: list[str]
+    scoring_epochs: int
+    notes: list[str]
+    warnings: list[str]
+    versions: dict[str, str]
+    vouched: "Vouched | None" = None
+    gold: GoldCheck | None = None
+    items: pl.DataFrame | None = None
+    false_accusations: float = 0.0
+    doubtful: str | None = None
+    help: str | None = None
+    shape: Shaped | None = None
+    pictures: dict[int, bytes] | None = None
+    excerpts: dict[int, str] | None = None
+
+    @property
+    def noise(self) -> float:
+        """Share of labels that look wrong."""
+        return self.wrong.mean
+
+    @property
+    def kept(self) -> int:
+        """How many rows are trained on."""
+        return int(self.samples["kept"].sum())
+
+
+def versions() -> dict[str, str]:
+    """Versions of what decides the numbers."""
+    names = {
+        "anml": "attribution-native-ml",
+        "numpy": "numpy",
+        "scikit-learn": "scikit-learn",
+        "torch": "torch",
+        "polars": "polars",
+    }
+    return {
+        "python": platform.python_version(),
+        **{name: version(package) for name, package in names.items()},
+    }
+
+
+def run_record(result: Audited, command: str) -> dict[str, Any]:
+    """What run.json holds: enough to repeat the run and to know what it was run on."""
+    return {
+        "anml": result.versions["anml"],
+        "command": command,
+        "recipe": {"name": result.recipe_name, **result.policy.recipe.to_dict()},
+        "profile": asdict(result.policy.profile),
+        "seed": result.policy.seed,
+        "decay_per_year": result.policy.decay.delta if isinstance(result.policy.decay, Decay) else None,
+        "cold_start": asdict(result.policy.cold_start),
+        "versions": result.versions,
+        "data": result.data,
+        "columns": result.columns.to_dict(),
+        "task": result.task,
+        "classes": result.classes,
+        "signals": result.signals_given,
+        "rows": result.samples.height,
+        "kept": result.kept,
+        "noise": result.noise,
+        "wrong": result.wrong.to_dict(),
+        "doubtful": result.doubtful,
+        "help": result.help,
+        "false_accusations": result.false_accusations,
+        "items": None if result.items is None else result.items.height,
+        "shape": None if result.shape is None else {"kind": result.shape.kind, "said": result.shape.said},
+        "gate": result.gate.to_dict(),
+        "gold": None if result.gold is None else result.gold.to_dict(),
+        "comparison": None if result.comparison is None else result.comparison.to_dict(),
+        "notes": result.notes,
+        "warnings": result.warnings,
+        "ledger": None if result.vouched is None else result.vouched.to_dict(),
+    }

@@ -1,0 +1,147 @@
+"""What `audit` and `train` read: the file as what it is, with v and r from a ledger where one is named."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from anml.core.checks import one_of
+from anml.core.errors import InputError
+
+if TYPE_CHECKING:
+    from anml.app.audit.request import Request
+    from anml.app.audit.result import Audited
+    from anml.app.ledger.vouched import Vouched
+    from anml.intake.source import Source
+
+
+class Place(NamedTuple):
+    """Where v and r come from: nowhere without a URL."""
+
+    url: str | None = None
+    keys: Path | None = None
+    accounts: str | None = None
+    domain: str = "default"
+    policy: Path | None = None
+
+
+class Read(NamedTuple):
+    """A file that was read, and what a ledger knows of it."""
+
+    source: "Source"
+    vouched: "Vouched | None"
+
+
+def read(data: Any, format: str, given: dict[str, str | None], place: Place) -> Read:
+    """Read a file or take a frame; what is wrong with it is said before anything heavy is loaded."""
+    from anml.intake.labels import TASKS
+    from anml.intake.shapes.read import holds_tags
+    from anml.intake.shapes.shape import SHAPES
+    from anml.intake.source import plain_source, read_source, shaped_source
+    from anml.intake.tables import read_table
+
+    one_of("task", given.get("task") or "auto", (*TASKS, *SHAPES))
+    is_file = isinstance(data, str | Path)
+    if not is_file and format not in ("auto", "table"):
+        raise InputError(f"a format is for files; a frame is read as it is, got format {format!r}")
+    if not place.url and (place.policy or place.accounts):
+        raise InputError("a policy or a source of accounts counts only with a ledger; name one")
+    if is_file:
+        source = read_source(Path(data).expanduser(), format, given)
+    else:
+        table = read_table(data)
+        if given.get("task") == "auto" and holds_tags(table.frame, given):
+            given = {**given, "task": "tags"}
+        shaped = given.get("task") in SHAPES
+        source = shaped_source(table, "table", given) if shaped else plain_source(table)
+    if not place.url:
+        return Read(source, None)
+    from anml.app.ledger.ledgers import opened
+    from anml.app.ledger.policies import read_policy
+    from anml.app.ledger.vouched import vouch
+    from anml.intake.columns import choose_columns
+
+    named = dict(source.roles) if _is_fixed(source) else {**source.roles, **_said(given)}
+    columns, _ = choose_columns(
+        source.table.frame, label=named.get("label"), contributor=named.get("contributor"),
+        item=named.get("item"), needs_features=False,
+    )  # fmt: skip
+    with opened(place.url, place.keys) as ledger:
+        found = vouch(
+            ledger, source, columns.contributor, columns.item, accounts=place.accounts,
+            domain=place.domain, policy=read_policy(place.policy),
+        )  # fmt: skip
+    return Read(*found)
+
+
+def fit(request: "Request", found: Read) -> "Request":
+    """The request, with the columns that the source and the ledger fix."""
+    source, vouched = found
+    roles: dict[str, Any] = dict(source.roles)
+    if source.shape is not None:
+        request = replace(request, task="classification", features=None, key=None, compare=False)
+    if not _is_fixed(source):
+        # What the user named goes before what was recognised, but v and r are the ledger's where it has them.
+        asked = {role: getattr(request, role) for role in roles}
+        kept = ("verification", "reputation") if vouched else ()
+        roles |= {role: name for role, name in _said(asked).items() if role not in kept}
+    elif request.time is not None:
+        columns = source.table.frame.columns
+        time = request.time if source.shape is not None and request.time in columns else "time"
+        if time not in columns:
+            raise InputError(f"{source.table.name} does not say when a label was given")
+        roles["time"] = time
+    roles = _known_apart(roles, request)
+    used = {*roles.values(), *(request.features or ()), request.gold}
+    used |= {request.verification, request.reputation} if source.shape is not None else set()
+    replaced = [request.verification, request.reputation] if vouched else []
+    beside = [name for name in (*source.beside, *replaced) if name is not None and name not in used]
+    request = replace(request, **roles, ignore=tuple(dict.fromkeys((*request.ignore, *beside))))
+    # The ledger has its own floor for newcomers, which asks for age and knows flags.
+    return request if vouched is None else replace(request, newcomer=0)
+
+
+def _known_apart(roles: dict[str, Any], request: "Request") -> dict[str, Any]:
+    """What an export knows enters as known, unless the user names something else, or has it check."""
+    if request.known is not None:
+        return {**{role: name for role, name in roles.items() if role != "reviewed"}, "known": request.known}
+    if request.gold is not None and request.gold in ("truth", roles.get("known")):
+        roles = {role: name for role, name in roles.items() if role != "known"}
+    if request.gold is not None and request.gold == roles.get("reviewed"):
+        roles = {role: name for role, name in roles.items() if role != "reviewed"}
+    return roles
+
+
+def finish(found: Read) -> "Callable[[Audited], Audited]":
+    """How a result is completed with what its source said."""
+
+    def complete(result: "Audited") -> "Audited":
+        source, vouched = found
+        samples = result.samples
+        if vouched is not None:
+            rows = vouched.rows[samples["row"].to_list()]
+            samples = samples.with_columns(rows["level"], rows["evidence"])
+        notes = [*source.notes, *([source.about_v] if source.about_v else []), *result.notes]
+        return replace(
+            result, samples=samples, notes=notes, warnings=[*source.warnings, *result.warnings],
+            vouched=vouched, data={**result.data, "format": source.format},
+        )  # fmt: skip
+
+    return complete
+
+
+def folder_of(data: Any) -> Path:
+    """Where paths in a table start: its folder; the current one for a frame."""
+    if not isinstance(data, str | Path):
+        return Path()
+    path = Path(data).expanduser()
+    return path if path.is_dir() else path.parent
+
+
+def _is_fixed(source: "Source") -> bool:
+    """Whether its columns are those of a reader, whatever the user's are called."""
+    return source.shape is not None or source.format not in ("table", "ledger rows")
+
+
+def _said(named: dict[str, str | None]) -> dict[str, str]:
+    return {role: name for role, name in named.items() if name is not None}

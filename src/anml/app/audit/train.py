@@ -1,0 +1,126 @@
+"""Train a model on the weighted rows of a table, keep it with all it needs, and predict with it."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
+from sklearn.linear_model import LogisticRegression, Ridge
+
+from anml.adapters.sklearn.fitting import fit_weighted, seeded
+from anml.adapters.sklearn.mlp import MLPClassifier, MLPRegressor
+from anml.adapters.sklearn.storage import load_model, missing_file, save_model
+from anml.app.audit.audit import audit_table, testing_arrays
+from anml.app.audit.request import Request
+from anml.app.audit.result import Audited
+from anml.core.checks import one_of
+from anml.core.errors import InputError, UnsupportedError
+from anml.core.progress import Progress
+from anml.core.stats import Estimate, mean_interval, wilson
+from anml.intake.predictions import read_vectors
+from anml.intake.prepare import Preparation, Prepared
+from anml.intake.tables import read_table
+
+# What can be trained from the command line, by task: models that are saved without pickle.
+MODELS: dict[str, dict[str, Callable[[], Any]]] = {
+    "classification": {"mlp": MLPClassifier, "logistic": lambda: LogisticRegression(max_iter=1000)},
+    "regression": {"mlp": MLPRegressor, "ridge": Ridge},
+}
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A model, the audit behind it, and its error on test data where there was some."""
+
+    audited: Audited
+    model: Any
+    prepared: Prepared
+    test_error: Estimate | None
+
+    def save(self, folder: Path) -> None:
+        """Write the model, and how to prepare a table for it, into `folder`."""
+        save_model(self.model, folder)
+        about, arrays = self.prepared.preparation.to_parts()
+        about = {
+            "label": self.audited.columns.label,
+            "task": self.audited.task,
+            "classes": self.audited.classes,
+            "preparation": about,
+            # The width of the embeddings that the model was trained on, where it was not on columns.
+            "embeddings": None if self.prepared.preparation.columns else int(self.prepared.x.shape[1]),
+        }
+        (folder / "preparation.json").write_text(
+            json.dumps(about, ensure_ascii=False) + "\n", encoding="utf-8"
+        )
+        save_file(arrays, folder / "preparation.safetensors")
+
+
+def train_table(
+    data: Any, request: Request, *, model: str = "mlp", test: Any = None, progress: Progress | None = None
+) -> Trained:
+    """Audit a table, then train a model on what the audit kept."""
+    one_of("model", model, sorted({name for models in MODELS.values() for name in models}))
+
+    def check(prepared: Prepared) -> None:
+        one_of(f"model for {prepared.task}", model, MODELS[prepared.task])
+        if prepared.x.shape[1] == 0:
+            raise UnsupportedError(
+                "there are no feature columns to train a model on; audit the table instead, or name features"
+            )
+
+    audited, prepared, found = audit_table(data, request, test=test, progress=progress, check_prepared=check)
+    learner = seeded(MODELS[prepared.task][model](), request.seed)
+    if progress is not None:
+        progress("final model", 0, 1)
+    fitted = fit_weighted(
+        learner, prepared.x, prepared.y, found.weighting, np.random.default_rng(request.seed)
+    )
+    if progress is not None:
+        progress("final model", 1, 1)
+    error = None
+    if test is not None:
+        x, y = testing_arrays(test, prepared, audited.columns)
+        error = _error(fitted.predict(x), y, prepared.task)
+    return Trained(audited, fitted, prepared, error)
+
+
+def _error(predicted: Any, y: Any, task: str) -> Estimate:
+    if task == "regression":
+        return mean_interval(np.abs(predicted - y))
+    wrong = float(np.mean(predicted != y))
+    low, high = wilson(wrong, len(y))
+    return Estimate(wrong, float(low), float(high))
+
+
+def predict_table(folder: Path, data: Any) -> pl.DataFrame:
+    """Predict every row of a table, or of embeddings where it was trained on those, with a saved model."""
+    folder = folder / "model" if (folder / "model").is_dir() else folder
+    model = load_model(folder)
+    try:
+        about = json.loads((folder / "preparation.json").read_text(encoding="utf-8"))
+        preparation = Preparation.from_parts(
+            about["preparation"], load_file(folder / "preparation.safetensors")
+        )
+    except FileNotFoundError as error:
+        raise InputError(f"no model in {folder}: {missing_file(error)} is missing") from None
+    except (ValueError, KeyError, TypeError, SafetensorError) as error:
+        raise InputError(f"the preparation in {folder} cannot be read: {error}") from None
+    width = about.get("embeddings")
+    x = preparation.transform(read_table(data).frame) if width is None else read_vectors(data, width)
+    if about["task"] == "regression":
+        return pl.DataFrame({"row": np.arange(len(x)), about["label"]: model.predict(x)})
+    probabilities = model.predict_proba(x)
+    names = np.array(about["classes"], dtype=object)[np.asarray(model.classes_, dtype=int)]
+    best = probabilities.argmax(axis=1)
+    return pl.DataFrame(
+        {
+            "row": np.arange(len(x)),
+            about["label"]: names[best].tolist(),
+            "probability": probabilities[np.arange(len(x)), best],
+        }
+    )

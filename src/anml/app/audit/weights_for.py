@@ -1,0 +1,129 @@
+"""The weights that an audit gave, for the rows of a dataset that is trained on.
+
+Rows are found by a key that both have, by the index of a pandas frame, or by their place; then every column
+of the same name must hold the same, or nothing is given.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import polars as pl
+
+from anml.app.audit.result import Audited
+from anml.core.checks import Array, Ints
+from anml.core.domain import Weighting
+from anml.core.errors import InputError
+from anml.intake.plain import as_text
+
+
+def weights_for(
+    result: Audited, table: pl.DataFrame, data: Any, key: str | None = None, index: Any = None
+) -> Weighting:
+    """Weights of the rows of `data`, in their order; 0 for rows of the table that were not judged.
+
+    Parameters
+    ----------
+    table
+        What was audited, with all of its rows.
+    data
+        A frame, a dataset of Hugging Face (also of preferences: prompt, chosen, rejected), a Dataset or
+        DataLoader of torch, or a list of examples.
+    key
+        A column of both that names each row once.
+    index
+        Of a pandas frame that was audited: rows of another are found by it.
+    """
+    inner = getattr(data, "dataset", None) if hasattr(data, "batch_size") else None
+    at = _places(table, data if inner is None else inner, key, index)
+    judged = np.full(table.height, -1)
+    judged[result.samples["row"].to_numpy()] = np.arange(result.samples.height)
+    rows = judged[at]
+    seen = rows >= 0
+    w = np.where(seen, result.samples["weight"].to_numpy()[rows], 0.0)
+    kept = seen & result.samples["kept"].to_numpy()[rows]
+    if not kept.any():
+        raise InputError("none of these rows was kept by the audit, so there is nothing to train on")
+    return Weighting(w, kept, result.gate, result.policy.recipe)
+
+
+def _places(table: pl.DataFrame, data: Any, key: str | None, index: Any) -> Ints:
+    """For each row of the data its place in the table."""
+    if hasattr(data, "indices") and hasattr(data, "dataset"):  # a Subset of torch
+        return np.asarray(_places(table, data.dataset, key, index)[np.asarray(data.indices)])
+    if key is not None:
+        return _by_key(_texts(table[key].to_list()) if key in table.columns else None, data, key)
+    if index is not None and nw.dependencies.is_pandas_dataframe(data):
+        if not index.is_unique:
+            raise InputError("the index of the audited frame names rows twice; name a column as key")
+        at = index.get_indexer(data.index)
+        if (at < 0).any():
+            raise InputError(f"the audited frame has no row {data.index[int(np.argmin(at))]!r}")
+    else:
+        if not hasattr(data, "__len__"):
+            raise InputError(f"a {type(data).__name__} has no length; name a column of both as key")
+        if len(data) != table.height:
+            raise InputError(
+                f"the data have {len(data)} rows and the audited table {table.height}; name a column that "
+                "both have as key"
+            )
+        at = np.arange(table.height)
+    _check_same(table, data, at)
+    return np.asarray(at)
+
+
+def _by_key(names: list[str] | None, data: Any, key: str) -> Ints:
+    theirs = _column(data, key)
+    if names is None or theirs is None:
+        which = "audited table" if names is None else "dataset"
+        raise InputError(f"the {which} has no column {key!r} to find rows by")
+    places = {name: at for at, name in enumerate(names)}
+    if len(places) != len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"key {key!r} must name each row of the audited table once, {twice!r} comes again")
+    wanted = _texts(theirs)
+    for name in wanted:
+        if name not in places:
+            raise InputError(f"the audited table has no row whose {key!r} is {name!r}")
+    return np.array([places[name] for name in wanted], dtype=np.int64)
+
+
+def _check_same(table: pl.DataFrame, data: Any, at: Array) -> None:
+    """Whether what both call by the same name is the same, row by row."""
+    for name in table.columns:
+        theirs = _column(data, name)
+        if theirs is None:
+            continue
+        ours, given = _texts(table[name].to_list()), _texts(theirs)
+        for row, place in enumerate(at):
+            if given[row] != ours[place]:
+                raise InputError(
+                    f"row {row} of the data has {given[row][:40]!r} as {name!r}, the audited table "
+                    f"{ours[place][:40]!r}: these are other rows, or another order; name a key"
+                )
+
+
+def _column(data: Any, name: str) -> list[Any] | None:
+    """A column of a frame, a dataset of Hugging Face, or of examples; None where it has none."""
+    columns = getattr(data, "column_names", None)
+    if columns is None:
+        columns = getattr(data, "columns", None)
+    if columns is not None:
+        return list(data[name]) if name in list(columns) else None
+    try:
+        first = data[0]
+    except Exception:
+        return None
+    if not isinstance(first, Mapping) or name not in first:
+        return None
+    return [data[at][name] for at in range(len(data))]
+
+
+def _texts(values: list[Any]) -> list[str]:
+    """Values as they are compared: 1, 1.0 and "1" name the same row, and a tensor its number."""
+    plain = [getattr(each, "as_py", getattr(each, "item", lambda each=each: each))() for each in values]
+    plain = [None if isinstance(each, float) and np.isnan(each) else each for each in plain]
+    if any(isinstance(each, list | dict | tuple) for each in plain):
+        return [str(each) for each in plain]
+    return as_text(pl.Series(plain, strict=False)).fill_null("").to_list()

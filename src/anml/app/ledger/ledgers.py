@@ -1,0 +1,77 @@
+"""A ledger for whoever acts in it: made with its keys, opened, and closed again."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from anml.app.ledger.keys import public_key
+from anml.core.errors import InputError
+from anml.core.identifiers import staff_id
+from anml.ledger.engine import ledger_url, refused, sqlite_path
+from anml.ledger.keys import Password, create_signer, from_environment
+from anml.ledger.store import Charter, Ledger, create, open_ledger, origin_of
+
+# A surface holds an open ledger and hands it on; what is in it, the functions here know.
+__all__ = ["Ledger", "Made", "make", "opened", "sqlite_file"]
+
+
+class Made(NamedTuple):
+    """A new ledger: its public key, and the first member of staff with the file of their key."""
+
+    origin: str
+    public_key: str
+    founder: str
+    founder_key: Path
+
+
+def make(
+    url: str,
+    keys: Path | None,
+    origin: str,
+    founder: str,
+    *,
+    single_person: bool = False,
+    payee_wait_days: int = 3,
+    appeals: str = "",
+    recovery: Path | None = None,
+    password: str = "",
+) -> Made:
+    """Make a ledger with its keys, and its founder as the first member of staff.
+
+    The founder's key lies in their own folder, under a `password` where there is one; `recovery` is where a
+    key goes that, with one of the staff, can renew the lost key of another.
+    """
+    renewing = "" if recovery is None else create_signer(recovery)
+    charter = Charter(founder, single_person, payee_wait_days, appeals, renewing)
+    ledger = create(url, keys, origin, charter=charter, password=password)
+    try:
+        who = staff_id(founder)
+        return Made(origin, public_key(ledger), who, ledger.signers.folders[0] / f"{who}.pem")
+    finally:
+        ledger.close()
+
+
+@contextmanager
+def opened(
+    url: str, keys: Path | None = None, sign: Path | None = None, by: str | None = None,
+    password: Password = from_environment,
+) -> Iterator[Ledger]:  # fmt: skip
+    """An open ledger, closed at the end; `by` acts in it, with the key `sign`, opened by `password`."""
+    ledger = open_ledger(url, keys, sign=sign)
+    ledger.signers.name, ledger.signers.password = by, password
+    try:
+        # A full disk, a lost connection: the transaction was taken back, and the reason is said.
+        with refused(ledger.engine.url):
+            yield ledger
+    finally:
+        ledger.close()
+
+
+def sqlite_file(url: str) -> tuple[Path, str]:
+    """The file of a ledger and the name it signs under, for programs that read SQLite."""
+    path = sqlite_path(ledger_url(url))
+    if path is None:
+        raise InputError("Datasette opens SQLite files; PostgreSQL has the same views for any SQL prompt")
+    with opened(url) as ledger:
+        return path, origin_of(ledger)

@@ -1,0 +1,154 @@
+"""What a second person is about to sign, whole: shown before, and named by its digest when it is signed."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from anml.app.pay.settle import overlaps
+from anml.app.people.names import shown_names
+from anml.core.canonical import digest
+from anml.core.errors import ConflictError
+from anml.core.manifest import amounts
+from anml.ledger import kinds, people, two_people
+from anml.ledger.log import Event
+from anml.ledger.money_parts import Disputes, Payouts, Settlement, Settlements, read_manifest
+from anml.ledger.parts import Payees, Proposals
+from anml.ledger.rules_staff import second_person
+from anml.ledger.store import Ledger
+from anml.ledger.times import seconds, shown_date
+from anml.ledger.writer import Writer
+
+# So many letters name a content.
+LETTERS = 16
+
+
+def named(content: dict[str, Any]) -> str:
+    """The digest of what was shown."""
+    return digest(content)[:LETTERS]
+
+
+def check_seen(content: dict[str, Any], seen: str | None) -> None:
+    """An error unless what is signed now is what was shown; None for programs that look at nothing."""
+    if seen is not None and seen != named(content):
+        raise ConflictError(
+            f"what would be signed now is {named(content)}, not {seen}: look at it again before you sign it"
+        )
+
+
+def _second(tx: Writer, kind: str, by: str | None, first: str, said: str) -> None:
+    """An error unless who acts may take this step, and somebody else took the one before."""
+    made = Event(0, kind, "", "", tx.now, {}, "", (), "", b"", tx.who(by))
+    tx.state.signer(made)
+    second_person(tx.state, first, made, said)
+
+
+def approval(tx: Writer, ledger: Ledger, sid: str, by: str | None = None) -> dict[str, Any]:
+    """A draft with every line of it, beside what the same people got in the settlement before."""
+    reading = tx.verified("approved in")
+    known = tx.state.part(Settlements)
+    found = known.expect(sid, "drafted")
+    _second(tx, kinds.APPROVED, by, found.by, "drafted this settlement; a second person must approve it")
+    made = read_manifest(reading.document, found)
+    before = _before(known, found)
+    got = (
+        {}
+        if before is None
+        else {pid: tx.state.credits.net(before, pid) for pid in tx.state.credits.of(before)}
+    )
+    names, given = shown_names(ledger, reading), amounts(made)
+    below, rows = tx.state.below(found), sum(line["rows"] for line in made["contributors"])
+    lines = [
+        {"contributor": line["pid"], "name": names.get(line["pid"], ""), "multiplier": line["multiplier"],
+         **{name: line[name] for name in ("rows", "kept", "counted", "newcomer")},
+         "verdicts": line.get("verdicts", {}), "judged": line.get("judged", []),
+         "amount": given[line["pid"]][0], "share": given[line["pid"]][1], "below": line["pid"] in below,
+         "by_rows": made["rate"] * line["rows"] or found.pool * line["rows"] // rows,
+         "before": got.get(line["pid"])}
+        for line in made["contributors"]
+    ]  # fmt: skip
+    return {
+        "step": kinds.APPROVED, "settlement": sid, "manifest": found.manifest,
+        "run": made["run"].get("record_sha256") or made["run"]["samples_sha256"],
+        "currency": found.currency, "pool": found.pool, "rate": made["rate"], "rules": made["rules"],
+        "project": found.project, "drafted_by": found.by, "window_days": found.window_days,
+        "accepted": found.accepted, "doubtful": made.get("doubtful"), "supersedes": found.supersedes,
+        "before": before, "gone": {names.get(pid, pid): amount for pid, amount in sorted(got.items())
+                                   if found.supersedes and pid not in given},
+        "overlaps": overlaps(known, found), "late": _late(tx, names),
+        "lines": sorted(lines, key=lambda line: -line["amount"]),
+    }  # fmt: skip
+
+
+def _late(tx: Writer, names: Mapping[str, str]) -> list[str]:
+    """Appeals that should have been answered by now."""
+    asked = [d for own in tx.state.part(Disputes).found.values() for each in own.values() for d in each]
+    return [
+        f"{names.get(d.pid, d.pid)} in {d.settlement}, due {shown_date(d.due)}"
+        for d in asked
+        if not d.answered and seconds(tx.now) > d.due
+    ]
+
+
+def _before(known: Settlements, found: Settlement) -> str | None:
+    """The settlement that a draft replaces, or the last that was posted."""
+    posted = [one for one in known.found.values() if one.state == "posted" and one.currency == found.currency]
+    return found.supersedes or (max(posted, key=lambda one: one.entries[1]).id if posted else None)
+
+
+def proposals(tx: Writer, ledger: Ledger, numbers: Sequence[int], by: str | None = None) -> dict[str, Any]:
+    """Proposals as they would be carried out, with bank details as they are and as they would be."""
+    mends = any(tx.state.part(Proposals).open(number).step == kinds.CLOCK for number in numbers)
+    reading = tx.verified("confirmed in", ahead=mends)
+    names, settled = shown_names(ledger, reading), tx.state.part(Settlements).found
+    shown = []
+    for number in numbers:
+        p = tx.state.part(Proposals).open(number)
+        _second(tx, p.step, by, p.by, "proposed this; a second person must confirm it")
+        values = people.attached_values(tx.connection, ledger.ring, p.subject, p.paper)
+        values.pop("salt", None)
+        old = {}
+        if p.step == kinds.PAYEE_SET:
+            old = two_people.payee_of(tx.connection, ledger, p.subject, tx.state.part(Payees))
+        shown.append(
+            {"proposal": number, "step": p.step, "subject": p.subject, "body": p.body,
+             "name": names.get(p.subject, p.subject), "into": names.get(str(p.body.get("into")), ""),
+             "details": values, "until_now": old,
+             "settlement": p.settlement, "by": p.by, "at": p.at,
+             "currency": settled[p.settlement].currency if p.settlement else ""}
+        )  # fmt: skip
+    return {"step": "confirm", "proposals": shown}
+
+
+def resolution(tx: Writer, ledger: Ledger, sid: str, pid: str, by: str | None = None) -> dict[str, Any]:
+    """A dispute with its answer, and the correction that would be posted."""
+    reading = tx.verified("corrected in")
+    found = tx.state.part(Settlements).get(sid)
+    asked = tx.state.part(Disputes).open(sid, pid)
+    if asked.answer is None:
+        raise ConflictError(f"the dispute of {pid} in {sid} has no answer yet; it is answered first")
+    for first, said in ((asked.answer.by, "answered"), (asked.by, "opened")):
+        _second(tx, kinds.RESOLVED, by, first, f"{said} this dispute; a second person must resolve it")
+    texts = {
+        side: people.attached_values(tx.connection, ledger.ring, pid, paper).get("text", "")
+        for side, paper in (("asked", asked.paper), ("answered", asked.answer_paper))
+    }
+    return {
+        "step": kinds.RESOLVED, "settlement": sid, "contributor": pid,
+        "name": shown_names(ledger, reading).get(pid, pid), "reason": asked.reason, "opened_by": asked.by,
+        "answer": asked.answer._asdict(), "words": texts, "currency": found.currency,
+        "held": tx.state.balances.get(f"held:{pid}", found.currency, sid),
+    }  # fmt: skip
+
+
+def came_back(
+    tx: Writer, ledger: Ledger, batch: str, pids: Sequence[str], by: str | None = None
+) -> dict[str, Any]:
+    """Payments of a batch that would be paid again."""
+    reading = tx.verified("closed in")
+    found, names = tx.state.part(Payouts).get(batch), shown_names(ledger, reading)
+    _second(tx, kinds.CLOSED, by, found.by, "made this batch; a second person must record what came back")
+    chosen = [item for item in found.payments if item.pid in pids]
+    return {
+        "step": kinds.FAILED, "batch": batch, "currency": found.currency, "made_by": found.by,
+        "payments": [{"contributor": item.pid, "name": names.get(item.pid, item.pid), "amount": item.amount,
+                      "state": item.state} for item in chosen],
+    }  # fmt: skip

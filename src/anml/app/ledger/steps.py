@@ -1,0 +1,175 @@
+"""Staff and what they do in twos: who there is, what waits for a second person, and that person's word."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from anml.app.ledger.keys import new_key
+from anml.app.ledger.review import check_seen, proposals
+from anml.core.identifiers import staff_id
+from anml.core.money import show_amount
+from anml.ledger import book, kinds, people, two_people
+from anml.ledger.keys import read_public
+from anml.ledger.log import Event
+from anml.ledger.money_parts import Settlements
+from anml.ledger.parts import Member, Proposal, Staff
+from anml.ledger.signing import from_file
+from anml.ledger.state import loaded
+from anml.ledger.store import Ledger, staff_folder
+from anml.ledger.writer import Writer
+
+
+class Waiting(NamedTuple):
+    """A proposal, with what it says in the words of who has to decide."""
+
+    proposal: Proposal
+    says: str
+    details: dict[str, Any]
+
+
+class Added(NamedTuple):
+    """Who was brought in, or proposed (the first two need no second person), and by which entry."""
+
+    name: str
+    roles: list[str]
+    entry: int
+    done: bool
+
+
+def members(ledger: Ledger) -> list[Member]:
+    """Everybody who acts, or did."""
+    with ledger.read() as connection:
+        return list(loaded(Staff, connection).members.values())
+
+
+def new_member(name: str, path: Path | None = None, password: str = "") -> tuple[str, Path, str]:
+    """A key for somebody who will be of the staff: their identifier, its file and the public part."""
+    who = staff_id(name)
+    place = path or staff_folder() / f"{who}.pem"
+    if path is None:
+        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return who, place, new_key(place, password)
+
+
+def renew_key(ledger: Ledger, name: str, public: str, recovery: Path | None, by: str | None = None) -> Event:
+    """Propose another key for a member of staff; with the recovery key it counts at once."""
+    raw = read_public(public)
+    if recovery is None:
+        return ledger.write(lambda tx: two_people.propose_renewal(tx, name, raw, by))
+    signer = from_file(recovery, ledger.signers.password)
+    return ledger.write(lambda tx: two_people.recover(tx, name, raw, signer, by))
+
+
+def mend_clock(ledger: Ledger, by: str | None = None) -> Event:
+    """Propose that from now on entries are dated by the clock of whoever confirms it."""
+    return ledger.write(lambda tx: two_people.propose(tx, kinds.CLOCK, "", {}, by))
+
+
+def add_member(
+    ledger: Ledger, name: str, public: str, roles: Sequence[str] | None = None, by: str | None = None
+) -> Added:
+    """Bring in a member of staff by their public key, text or file; all roles where none are named."""
+    raw, chosen = read_public(public), list(roles or kinds.ROLES)
+    made = ledger.write(lambda tx: two_people.propose_staff(tx, name, raw, chosen, by))
+    done = made.kind == kinds.STAFF_ADDED
+    return Added(made.subject, made.body["roles"] if done else chosen, made.seq, done)
+
+
+def remove_member(ledger: Ledger, name: str, by: str | None = None, *, compromised: bool = False) -> Event:
+    """From now on somebody may act no more; with `compromised`, because their key leaked."""
+    return ledger.write(lambda tx: two_people.remove_staff(tx, name, by, compromised=compromised))
+
+
+def is_single_person(ledger: Ledger) -> bool:
+    """Whether the ledger says that one person keeps it."""
+    with ledger.read() as connection:
+        return loaded(Staff, connection).single_person
+
+
+def waiting(ledger: Ledger, names: dict[str, str]) -> list[Waiting]:
+    """What waits for a second person, oldest first."""
+    with ledger.read() as connection:
+        found = two_people.open_proposals(connection)
+        papers = {
+            p.seq: people.attached_values(connection, ledger.keys, p.subject, p.paper) if ledger.keys else {}
+            for p in found
+        }
+        settled = loaded(Settlements, connection).found
+    return [
+        Waiting(p, says(
+            {"step": p.step, "subject": p.subject, "name": names.get(p.subject, p.subject), "body": p.body,
+             "into": names.get(str(p.body.get("into")), ""), "details": _plain(papers[p.seq]),
+             "currency": settled[p.settlement].currency if p.settlement else "", "until_now": {}}),
+            _plain(papers[p.seq]))
+        for p in found
+    ]  # fmt: skip
+
+
+def confirm_all(
+    ledger: Ledger, numbers: Sequence[int], by: str | None = None, *, seen: str | None = None
+) -> list[Event]:
+    """Carry out proposals as the second person, all or none; `seen` is the digest of what was shown."""
+
+    def work(tx: Writer) -> list[Event]:
+        if seen is not None:
+            check_seen(proposals(tx, ledger, numbers, by), seen)
+        return [two_people.confirm(tx, ledger, number, by) for number in numbers]
+
+    made = ledger.write(work)
+    if any(e.kind == kinds.ERASED for e in made):
+        people.scrubbed(ledger)
+    return made
+
+
+def drop_all(ledger: Ledger, numbers: Sequence[int], by: str | None = None) -> list[Event]:
+    """Take proposals off the list, all or none."""
+    return ledger.write(lambda tx: [two_people.drop(tx, number, by) for number in numbers])
+
+
+def reverse(ledger: Ledger, sid: str, pid: str, amount: int, reason: str, by: str | None, *,
+            dry_run: bool = False) -> Event:  # fmt: skip
+    """Propose to take back an amount."""
+    work = lambda tx: book.propose_reversal(tx, sid, pid, amount, reason, by)  # noqa: E731
+    return ledger.carry_out(work, dry_run=dry_run)
+
+
+def _plain(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if name != "salt"}
+
+
+def says(p: dict[str, Any]) -> str:
+    """A proposal in one line."""
+    who, body = p["name"], p["body"]
+    listed = ", ".join(f"{name} {value}" for name, value in p["details"].items())
+    old = ", ".join(f"{name} {value}" for name, value in p["until_now"].items())
+    said: dict[str, Callable[[], str]] = {
+        kinds.STAFF_ADDED: lambda: (
+            f"bring in {p['subject']} as {', '.join(_texts(body, 'roles'))}, with the key {body['public']}"
+        ),
+        kinds.STAFF_RENEWED: lambda: f"let {p['subject']} sign with the key {body['public']} from now on",
+        kinds.CLOCK: lambda: "mend the clock: from then on entries are dated by who confirms this",
+        kinds.ERASED: lambda: f"erase all that is personal of {who}, with money still open",
+        kinds.KEY_TRUSTED: lambda: (
+            f"trust key {p['subject']} of {body['owner']} for {', '.join(_texts(body, 'may'))}"
+        ),
+        kinds.NAMED: lambda: f"{'let reviews by' if body['on'] else 'no longer let reviews by'} {who} count",
+        kinds.PAYEE_SET: lambda: f"pay {who} under {listed}" + (f"; until now under {old}" if old else ""),
+        kinds.MAPPED: lambda: (
+            f"take account {p['details'].get('source')}:{p['details'].get('account')} for {who}"
+        ),
+        kinds.MERGED: lambda: f"take {who} and {p['into'] or body['into']} for one person",
+        kinds.REVERSED: lambda: (
+            f"take back {_exact(body['amount'])} {p['currency']} of {who} ({body['reason']})"
+        ),
+    }
+    return said[p["step"]]()
+
+
+def _exact(amount: object) -> str:
+    """An amount to the last micro-unit: who confirms it signs for that."""
+    return show_amount(amount) if isinstance(amount, int) else ""
+
+
+def _texts(body: dict[str, object], name: str) -> list[str]:
+    found = body[name]
+    return [str(item) for item in found] if isinstance(found, list) else []

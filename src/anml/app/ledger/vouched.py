@@ -1,0 +1,150 @@
+"""What a ledger knows of the rows of an audit: v and r of each, and the evidence behind them."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import polars as pl
+import sqlalchemy as sa
+
+from anml.app.ledger.imports import Imported
+from anml.app.ledger.signals import with_signals
+from anml.core.signals.policy import Policy
+from anml.core.signals.standing import Entry, Standing
+from anml.core.words import counted
+from anml.intake.plain import as_text
+from anml.intake.source import Source
+from anml.ledger import evidence, people
+from anml.ledger.kinds import REGISTERED
+from anml.ledger.log import events
+from anml.ledger.standing import standings
+from anml.ledger.store import Ledger
+from anml.ledger.times import stamp
+
+# Names the ledger's v and r have in the table of an audit.
+COLUMNS = ("verification", "reputation")
+
+
+@dataclass(frozen=True)
+class Vouched:
+    """What is on record at one moment.
+
+    Parameters
+    ----------
+    at
+        That moment.
+    rows
+        v, r, level and evidence (numbers of log entries, separated by ";"), in the order of the table.
+    people
+        Where each contributor stands, by the name the rows give them; who is not on record is missing.
+    entries
+        All evidence about these contributors, by number.
+    unknown
+        Names of contributors that are not on record.
+    names
+        What the table calls the contributors on record, by identifier; for the screen, never for files.
+    """
+
+    at: str
+    rows: pl.DataFrame
+    people: dict[str, Standing]
+    entries: dict[int, Entry]
+    unknown: tuple[str, ...]
+    names: dict[str, str] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What run.json keeps: when it was asked, who is new and who is not on record."""
+        new = [
+            {"contributor": name, "needs": list(standing.needs), "flagged": standing.flagged}
+            for name, standing in self.people.items()
+            if standing.newcomer
+        ]
+        return {"at": self.at, "entries": len(self.entries), "new": new, "unknown": len(self.unknown)}
+
+
+def vouch(
+    ledger: Ledger, source: Source, contributor: str | None, item: str | None, *,
+    accounts: str | None = None, domain: str = "default", policy: Policy | None = None,
+) -> tuple[Source, Vouched | None]:  # fmt: skip
+    """Take v and r of a table's rows from the ledger; None where it knows none of the contributors.
+
+    Contributors on record appear by their identifiers, so that what is written about them holds no
+    account names. The rows of a file that was imported are judged with the evidence about each item.
+    """
+    frame = source.table.frame
+    if contributor is None:
+        return _with_note(source, "no contributor column, so nothing was looked up in the ledger"), None
+    names = as_text(frame[contributor]).fill_null("")
+    with ledger.read() as connection:
+        known = identifiers(ledger, connection, accounts or source.accounts, names.unique().to_list())
+        if not known:
+            return _with_note(source, _NOBODY.format(accounts=accounts or source.accounts)), None
+        at = stamp(ledger.clock())
+        shown = names.replace(known)
+        rows = with_signals(connection, _keyed(frame, shown, item, source), at, domain, policy)
+        everybody = standings(connection, at, domain, policy)
+        entries = evidence.entries(ledger, connection, known.values())
+    unknown = tuple(sorted(set(names) - set(known)))
+    standing = {pid: everybody[pid] for pid in sorted(set(known.values()))}
+    called = {pid: name for name, pid in known.items() if name != pid}
+    found = Vouched(at, rows.drop("contributor", "item", "batch"), standing, entries, unknown, called)
+    return _joined(source, contributor, shown, rows, found), found
+
+
+def vouched_import(ledger: Ledger, found: Imported, domain: str, policy: Policy | None) -> Vouched:
+    """What is on record of the rows of an import, as it is now."""
+    at = stamp(ledger.clock())
+    with ledger.read() as connection:
+        people_now = standings(connection, at, domain, policy)
+        entries = evidence.entries(ledger, connection, found.contributors.values())
+    # People are named by their identifiers even where the rows keep account names.
+    rows = found.rows.with_columns(found.rows["contributor"].replace(found.contributors))
+    return Vouched(at, rows.rename({"verification": "v"}), people_now, entries, ())
+
+
+_NOBODY = (
+    "the ledger knows no contributor of this table (accounts of {accounts!r}), so v and r were not taken "
+    "from it; `anml ledger import` takes a file in, and --source names the place of the accounts"
+)
+
+
+def identifiers(ledger: Ledger, connection: sa.Connection, accounts: str, names: list[str]) -> dict[str, str]:
+    """The identifiers of names that are on record, as accounts of a place or as identifiers themselves."""
+    registered = {e.subject for e in events(connection, [REGISTERED])}
+    merged = people.merges(connection)
+    found = {name: people.resolve(name, merged) for name in names if name in registered}
+    rest = [name for name in names if name not in found]
+    return found | (people.lookup_all(connection, ledger.ring, accounts, rest) if rest else {})
+
+
+def _keyed(frame: pl.DataFrame, shown: pl.Series, item: str | None, source: Source) -> pl.DataFrame:
+    """Contributor, item and batch of each row: the names under which evidence was recorded."""
+    numbers = pl.Series([str(number) for number in range(frame.height)])
+    items = numbers if item is None else as_text(frame[item]).fill_null("")
+    batch = pl.lit(source.table.sha256) if source.accounts else as_text(frame["batch"]).fill_null("")
+    return pl.DataFrame({"contributor": shown, "item": items}).with_columns(batch.alias("batch"))
+
+
+def _joined(source: Source, contributor: str, shown: pl.Series, rows: pl.DataFrame, found: Vouched) -> Source:
+    frame = source.table.frame.with_columns(shown.alias(contributor), *(rows[name] for name in COLUMNS))
+    note = (
+        f"v and r come from the ledger as of {found.at[:19]}Z; files name contributors by identifiers in "
+        "it, and `anml ledger contributors` says who they are"
+    )
+    warnings = [*source.warnings]
+    if found.unknown:
+        warnings.append(
+            f"{counted(len(found.unknown), 'contributor is', 'contributors are')} not in the ledger, "
+            f"the first {found.unknown[0]!r}: "
+            "nobody vouches for them, and they start as new"
+        )
+    return source._replace(
+        table=replace(source.table, frame=frame),
+        roles=source.roles | {name: name for name in COLUMNS},
+        notes=[*source.notes, note],
+        warnings=warnings,
+        about_v="",
+    )
+
+
+def _with_note(source: Source, note: str) -> Source:
+    return source._replace(notes=[*source.notes, note])

@@ -1,0 +1,125 @@
+"""Disputes for the people who record and answer them."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from anml.app.files import read_text
+from anml.app.ledger.review import check_seen, resolution
+from anml.app.pay.reasons import disputes_shown
+from anml.core.canonical import sha256
+from anml.core.errors import InputError
+from anml.ledger import book, disputes, people
+from anml.ledger.disputes import Answer
+from anml.ledger.keys import parse_public
+from anml.ledger.log import Event
+from anml.ledger.store import Ledger
+from anml.ledger.writer import Writer
+
+
+class Resolved(NamedTuple):
+    """A correction that was posted, and the currency it is in."""
+
+    entry: Event
+    correction: int
+    currency: str
+
+
+def listed(ledger: Ledger, sid: str | None = None, *, open_only: bool = False) -> list[dict[str, Any]]:
+    """All disputes, oldest first, with what was written where the keys are at hand."""
+    with ledger.read() as connection:
+        found = [
+            d
+            for d in disputes.everything(connection)
+            if (sid is None or d.settlement == sid) and not (open_only and d.closed)
+        ]
+        words = {
+            name: people.attached_values(connection, ledger.keys, d.pid, name).get("text", "")
+            for d in found
+            for name in (d.paper, d.answer_paper)
+            if name and ledger.keys
+        }
+    return [
+        {"settlement": d.settlement, "contributor": d.pid, **shown}
+        for d, shown in zip(found, disputes_shown(found, words), strict=True)
+    ]
+
+
+def open_dispute(
+    ledger: Ledger, sid: str, pid: str, reason: str, *, text: str = "", key: str | None = None,
+    as_staff: bool = False, by: str | None = None, signed: Mapping[str, str] | None = None,
+    dry_run: bool = False,
+) -> tuple[str, Event]:  # fmt: skip
+    """Freeze what one contributor has held until somebody answers; returns the dispute's name and entry.
+
+    It is the contributor's own, written down by `by`, unless `as_staff`. The same `key` twice is one. An
+    appeal that is `signed` by the contributor says all of it.
+    """
+    if signed is not None:
+        reason, text = signed["reason"], signed["text"]
+    name = key or f"{sid}/{pid}/{reason}"
+
+    def work(tx: Writer) -> Event:
+        staff = tx.who(by) if as_staff else None
+        return disputes.open_dispute(
+            tx, sid, pid, reason, name, staff, text=text, ledger=ledger, recorded_by=by, own=signed
+        )
+
+    return name, ledger.carry_out(work, dry_run=dry_run)
+
+
+def read_appeal(path: Path, sid: str, pid: str) -> dict[str, str]:
+    """An appeal that a contributor signed, from a file; the ledger checks the signature when taking it in."""
+    try:
+        found = json.loads(read_text(path, "appeal"))
+        made = {name: found[name] for name in _APPEAL}
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise InputError(
+            f"{path} is no appeal: a JSON object with {', '.join(_APPEAL)} was expected"
+        ) from None
+    if not all(isinstance(value, str) for value in made.values()):
+        raise InputError(f"{path} is no appeal: all its values are text")
+    if (made["settlement"], made["contributor"]) != (sid, pid):
+        raise InputError(f"{path} is an appeal of {made['contributor']!r} in {made['settlement']!r}")
+    raw = parse_public(made["public"])
+    return made | {"key": sha256(raw)[:16], "signed": made["signature"]}
+
+
+_APPEAL = ("settlement", "contributor", "reason", "text", "salt", "public", "signature")
+
+
+def answer(
+    ledger: Ledger, sid: str, pid: str, outcome: str, reason: str, *, correction: int = 0, text: str = "",
+    key: str | None = None, by: str | None = None, dry_run: bool = False,
+) -> tuple[Answer, Event]:  # fmt: skip
+    """Answer a dispute; with a correction, a second person resolves it."""
+
+    def work(tx: Writer) -> tuple[Answer, Event]:
+        who = tx.who(by)
+        given = Answer(outcome, reason, who, correction, text)
+        name = key or f"{sid}/{pid}/{outcome}/{who}/{_times(tx, sid, pid)}"
+        return given, disputes.answer(tx, sid, pid, given, name, ledger=ledger)
+
+    return ledger.carry_out(work, dry_run=dry_run)
+
+
+def resolve(
+    ledger: Ledger, sid: str, pid: str, *, key: str | None = None, by: str | None = None,
+    seen: str | None = None, dry_run: bool = False,
+) -> Resolved:  # fmt: skip
+    """Post the correction of an answer, as a second person; `seen` is the digest of what was shown of it."""
+
+    def work(tx: Writer) -> Resolved:
+        if seen is not None:
+            check_seen(resolution(tx, ledger, sid, pid, by), seen)
+        # A contributor may dispute twice; each time is its own step.
+        name = key or f"{sid}/{pid}/{tx.who(by)}/{_times(tx, sid, pid)}"
+        made = disputes.resolve(tx, sid, pid, by, name)
+        return Resolved(made, made.body["correction"], book.settlement(tx.connection, sid).currency)
+
+    return ledger.carry_out(work, dry_run=dry_run)
+
+
+def _times(tx: Writer, sid: str, pid: str) -> int:
+    return len(disputes.disputes(tx.connection, sid).get(pid, []))

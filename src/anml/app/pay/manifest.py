@@ -1,0 +1,219 @@
+"""The frozen weight manifest: all that a settlement rests on, as whole numbers, in one hashed file.
+
+Whoever has the manifest can repeat every amount without our code, our database or our machine.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from anml.app.audit.runs import Run
+from anml.core.canonical import sha256
+from anml.core.domain import SIGNALS
+from anml.core.errors import InputError
+from anml.core.manifest import FORMAT, finish, row_hashes
+from anml.core.people.verdicts import LESS, RELIABLE, UNSURE, VERDICTS
+from anml.core.settle import ROW_WEIGHTS, UNIT, Rules, average_row, row_units
+
+# Upper ends of the bands shown on a statement.
+BANDS: dict[str, tuple[tuple[str, float], ...]] = {
+    "v": (
+        ("flagged", 0.15),
+        ("self-attested", 0.45),
+        ("institution", 0.675),
+        ("reviewed", 0.775),
+        ("peer-reviewed", 0.885),
+        ("reproduced", 1.0),
+    ),
+    "r": (("poor", 0.3), ("new", 0.5), ("rising", 0.7), ("established", 0.9), ("top", 1.0)),
+    "t": (("stale", 0.25), ("ageing", 0.75), ("fresh", 1.0)),
+}
+
+
+def default_weight(run: Run) -> str:
+    """p_correct where the run estimated it by the evidence recipe, else the product of the signals."""
+    known = "p_correct" in run.samples.columns and not run.samples["p_correct"].null_count()
+    return "p_correct" if run.combine == "evidence" and known else "product"
+
+
+def build(
+    run: Run,
+    rules: Rules,
+    pool: int,
+    currency: str,
+    pids: Mapping[str, str],
+    newcomers: set[str],
+    multipliers: Mapping[str, int] | None = None,
+    rate: int = 0,
+    judged: Mapping[str, dict[str, Any]] | None = None,
+) -> dict[str, Any]:
+    """The manifest of a settlement, with contributors under the identifiers in `pids`.
+
+    With a `rate`, in micro-units for each label that counts, the pool is what they come to. What the
+    run found of each contributor by name, `judged`, goes into their lines, account by account.
+
+    Where the run has verdicts on its contributors, the manifest has them too, and the weight of an average
+    row, which nobody of whom nothing can be told falls below.
+    """
+    average = _average(run, rules)
+    lines = _lines(run, rules, pids, average)
+    own: dict[str, list[dict[str, Any]]] = {}
+    for name, found in sorted((judged or {}).items()):
+        own.setdefault(pids[name], []).append(found)
+    for line in lines:
+        line["newcomer"] = line["pid"] in newcomers
+        line["multiplier"] = UNIT if multipliers is None else multipliers.get(line["pid"], 0)
+        line |= {"judged": own[line["pid"]]} if line["pid"] in own else {}
+    made = {
+        "format": FORMAT,
+        "run": {
+            "samples_sha256": run.sha256,
+            "record_sha256": run.record,
+            **rows_digest(run, pids),
+            "rows": run.samples.height,
+            "kept": sum(e["kept"] for e in lines),
+        },
+        "rules": rules.to_dict(),
+        "unit": UNIT,
+        "pool": rate * sum(line["counted"] for line in lines) if rate else pool,
+        "rate": rate,
+        "currency": currency,
+        "contributors": lines,
+    } | ({} if average is None else {"average_row": average})
+    return finish(made)
+
+
+def row_names(run: Run) -> pl.Series:
+    """What tells a row from others: its item, or its place where there is none, and its label."""
+    frame, text = run.samples, pl.String
+    place = next((name for name in ("item", "row") if name in frame.columns), None)
+    own = frame[place].cast(text).fill_null("") if place else pl.Series([""] * frame.height, dtype=text)
+    label = frame["label"].cast(text).fill_null("") if "label" in frame.columns else own
+    return (own + "\x00" + label).alias("name")
+
+
+def rows_digest(run: Run, pids: Mapping[str, str]) -> dict[str, Any]:
+    """Hashes for the rows of a run, whatever their order, their file or the figures beside them."""
+    who = run.samples["contributor"].cast(pl.String).replace_strict(pids, return_dtype=pl.String)
+    work = row_names(run)
+    rows = who + "\x00" + work
+    return row_hashes(rows.unique().sort().to_list(), work.unique().sort().to_list())
+
+
+def _average(run: Run, rules: Rules) -> int | None:
+    """Units of an average row, where pay goes by p_correct and the run has verdicts; None elsewhere."""
+    if run.verdicts is None or rules.weight != "p_correct" or "p_correct" not in run.samples.columns:
+        return None
+    p_correct = run.samples["p_correct"].cast(pl.Float64).fill_null(1.0).to_numpy()
+    return average_row(p_correct, _verdict(run).is_in([RELIABLE, LESS]).to_numpy())
+
+
+def _verdict(run: Run) -> pl.Series:
+    """What the run says of the contributor of each row."""
+    who = run.samples["contributor"].cast(pl.String)
+    return who.replace_strict(run.verdicts or {}, default="", return_dtype=pl.String).alias("verdict")
+
+
+def _lines(run: Run, rules: Rules, pids: Mapping[str, str], average: int | None) -> list[dict[str, Any]]:
+    """One line for each contributor, sorted, so that the order of rows leaves no trace."""
+    frame = _with_units(run, rules, pids, average)
+    bands = [
+        ((pl.col(name) > low) & (pl.col(name) <= high)).sum().alias(f"{name}/{label}")
+        for name in BANDS
+        for label, low, high in _edges(name)
+    ]
+    lines = (
+        frame.group_by("pid")
+        .agg(
+            pl.len().alias("rows"),
+            pl.col("kept").sum(),
+            pl.col("r").filter(pl.col("kept")).mean().fill_null(0.0).alias("r_mean"),
+            pl.col("paid").sum(),
+            *(
+                (pl.col("verdict") == verdict).sum().alias(f"verdict/{verdict}")
+                for verdict in (VERDICTS if run.verdicts else ())
+            ),
+            *bands,
+        )
+        .join(_counted(frame), on="pid")
+        .sort("pid")
+    )
+    return [_line(row) | _verdicts(row) for row in lines.iter_rows(named=True)]
+
+
+def _verdicts(row: dict[str, Any]) -> dict[str, Any]:
+    """Rows by verdict, and how many of them are paid for; nothing where the run has no verdicts."""
+    counts = {name: row.get(f"verdict/{name}") for name in VERDICTS}
+    found = {name: count for name, count in counts.items() if count}
+    return {"verdicts": found, "paid": row["paid"]} if found else {}
+
+
+def _line(row: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "pid": row["pid"],
+        "rows": row["rows"],
+        "kept": row["kept"],
+        "counted": row["counted"],
+        "units": row["high"] * 10**6 + row["low"],
+        "units_sha256": sha256(row["listed"].encode()),
+        "r": round(row["r_mean"] * UNIT),
+        "bands": {name: {label: row[f"{name}/{label}"] for label, *_ in _edges(name)} for name in BANDS},
+    }
+
+
+def _with_units(run: Run, rules: Rules, pids: Mapping[str, str], average: int | None) -> pl.DataFrame:
+    """The columns that matter, with signals that the run did not have counting as 1.
+
+    Rows of contributors of whom nothing can be told are paid for whether they were kept or not, where what
+    was kept, or the weight, goes by p_correct; by p_correct they weigh no less than an average row.
+    """
+    samples = run.samples
+    needed = {*ROW_WEIGHTS[rules.weight][0], *BANDS} - {"kept"}
+    missing = [name for name in needed - set(SIGNALS) if name not in samples.columns]
+    if missing or ("q" in needed and "q" not in samples.columns):
+        raise InputError(f"settling by {rules.weight} needs the column {(missing or ['q'])[0]!r} in the run")
+    for name in sorted(needed & set(samples.columns)):
+        if gaps := samples.filter("kept")[name].null_count():
+            raise InputError(f"{name} is missing in {gaps} kept rows of the run; nobody is paid on a guess")
+    signals = [
+        pl.col(name).cast(pl.Float64).fill_null(1.0) if name in samples.columns else pl.lit(1.0).alias(name)
+        for name in sorted(needed)
+    ]
+    item = pl.col("item").cast(pl.String) if "item" in samples.columns else pl.lit(None, pl.String)
+    who = pl.col("contributor").cast(pl.String).replace_strict(pids, return_dtype=pl.String)
+    frame = samples.select(who.alias("pid"), item.alias("item"), pl.col("kept").cast(pl.Boolean), *signals)
+    frame = frame.with_columns(_verdict(run))
+    spared = (pl.col("verdict") == UNSURE) & (rules.weight == "p_correct" or run.combine == "evidence")
+    frame = frame.with_columns(paid=pl.col("kept") | spared)
+    columns = {name: frame[name].to_numpy() for name in needed} | {"kept": frame["paid"].to_numpy()}
+    frame = frame.with_columns(pl.Series("units", row_units(rules.weight, columns)))
+    least = pl.when(pl.col("verdict") == UNSURE).then(average or 0).otherwise(0).cast(pl.Int64)
+    return frame.with_columns(pl.max_horizontal("units", least).alias("units"))
+
+
+def _counted(frame: pl.DataFrame) -> pl.DataFrame:
+    """Units by contributor, with several paid rows of one contributor about one item counting as one.
+
+    Sums run over millions and units separately: both stay far inside 64 bits, so they are exact.
+    """
+    paid = frame.filter(pl.col("paid")).select("pid", "item", "units")
+    alone = paid.filter(pl.col("item").is_null()).select("pid", "units")
+    shared = paid.filter(pl.col("item").is_not_null()).group_by("pid", "item")
+    together = shared.agg(pl.col("units").sum() // pl.len()).select("pid", pl.col("units").cast(pl.Int64))
+    rows = pl.concat([alone, together]).sort("pid", "units")
+    sums = rows.group_by("pid").agg(
+        pl.len().alias("counted"),
+        (pl.col("units") // 10**6).sum().alias("high"),
+        (pl.col("units") % 10**6).sum().alias("low"),
+        pl.col("units").cast(pl.String).str.join("\n").alias("listed"),
+    )
+    everyone = frame.select("pid").unique()
+    return everyone.join(sums, on="pid", how="left").with_columns(
+        pl.col("counted", "high", "low").fill_null(0), pl.col("listed").fill_null("")
+    )
+
+
+def _edges(name: str) -> list[tuple[str, float, float]]:
+    lows = (-1.0, *(high for _, high in BANDS[name][:-1]))
+    return [(label, low, high) for (label, high), low in zip(BANDS[name], lows, strict=True)]

@@ -1,0 +1,267 @@
+"""Pay what is released: a batch for the bank, then word of what was paid and what came back."""
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from anml.app.files import draft_file, put_in_place, read_text
+from anml.app.ledger.review import came_back, check_seen
+from anml.app.ledger.verify import verified
+from anml.app.pay import seen
+from anml.app.pay.exports import beancount, check_payer, pain001, payout_csv
+from anml.core.checks import one_of
+from anml.core.errors import ConflictError, InputError
+from anml.core.money import parse_amount
+from anml.core.payee import bank_name, check_bic, check_iban
+from anml.ledger import payouts, people, two_people
+from anml.ledger.log import Event, events
+from anml.ledger.money_parts import Batch
+from anml.ledger.money_parts import Payouts as Payments
+from anml.ledger.parts import Payees
+from anml.ledger.store import Ledger
+from anml.ledger.writer import Writer
+
+# What a payee must have given before a rail can pay them.
+RAILS: dict[str, tuple[str, ...]] = {"csv": ("name",), "pain001": ("name", "iban")}
+DETAILS = ("name", "iban", "bic")
+
+
+class Payouts(NamedTuple):
+    """A batch, who gets it, and who could not be put into it."""
+
+    batch: Batch
+    payees: dict[str, dict[str, Any]]
+    left_out: dict[str, str]
+    files: tuple[Path, ...] = ()
+
+
+def create(
+    ledger: Ledger,
+    batch: str,
+    currency: str,
+    by: str | None = None,
+    threshold: int = 0,
+    rail: str = "csv",
+    *,
+    payer: Mapping[str, str] | None = None,
+    out: Path | None = None,
+    checkpoint: Path | None = None,
+    listed: Mapping[str, int] | None = None,
+    dry_run: bool = False,
+) -> Payouts:
+    """Make a payout batch of everything that is due and can be paid this way.
+
+    The batch keeps the bank details that it was made with: they are those it is exported with, for ever. Its
+    files are written to `out` before it counts, and get their names once it does. The log must go on from
+    `checkpoint`, and from what this payer saw last, unless `listed` says what the bank paid since: that is
+    then recorded, to the cent, and nothing else.
+    """
+    needed = RAILS[one_of("payment rail", rail, RAILS)]
+
+    def work(tx: Writer) -> Payouts:
+        due = payouts.due(tx, currency)
+        if listed is None:
+            seen.check(ledger, tx.verified(), checkpoint)
+        agreed = tx.state.part(Payees)
+        if listed is not None:
+            papers = {pid: people.paper_of(tx.connection, pid, agreed.paper.get(pid, "")) for pid in listed}
+            payouts.create(tx, batch, currency, by, 0, papers, listed)
+            return Payouts(tx.state.part(Payments).get(batch), {}, {})
+        payees = {pid: payee(tx, ledger, pid, agreed) for pid in due}
+        reasons = {
+            pid: _missing(payees[pid], needed, due[pid] < threshold) or payouts.waits(tx, pid) for pid in due
+        }
+        able = [pid for pid, reason in reasons.items() if not reason]
+        if due and not able:
+            raise ConflictError(f"nothing can be paid in {currency}: {_first(reasons)}")
+        papers = {pid: people.paper_of(tx.connection, pid, agreed.paper.get(pid, "")) for pid in able}
+        payouts.create(tx, batch, currency, by, threshold, papers)
+        made = tx.state.part(Payments).get(batch)
+        left = {pid: reason for pid, reason in reasons.items() if reason}
+        found = Payouts(made, _payees(tx.connection, ledger, made), left)
+        if out is not None and not dry_run:
+            drafts.update(_drafted(found, payer, events(tx.connection), out))
+        return found
+
+    drafts: dict[Path, Path] = {}
+    try:
+        done = ledger.carry_out(work, dry_run=dry_run)
+        if not dry_run and ledger.memory.reading is not None:
+            seen.keep(ledger, ledger.memory.reading.hashes)
+        for path, draft in drafts.items():
+            put_in_place(draft, path)
+    finally:
+        for draft in drafts.values():
+            draft.unlink(missing_ok=True)
+    return done._replace(files=tuple(drafts))
+
+
+def _first(reasons: Mapping[str, str]) -> str:
+    pid, reason = next(iter(reasons.items()))
+    more = f", and {len(reasons) - 1} more" if len(reasons) > 1 else ""
+    return f"{pid}: {reason}{more}"
+
+
+def load(ledger: Ledger, batch: str) -> Payouts:
+    """A batch made earlier, with its payees as they were then; what is written from it goes to a bank."""
+    with ledger.read() as connection:
+        made = verified(connection, ledger, "paid from").state.part(Payments).get(batch)
+        return Payouts(made, _payees(connection, ledger, made), {})
+
+
+def batches(ledger: Ledger) -> list[Batch]:
+    """All batches, oldest first."""
+    with ledger.read() as connection:
+        return payouts.batches(connection)
+
+
+def write_files(ledger: Ledger, made: Payouts, payer: Mapping[str, str] | None, out: Path) -> list[Path]:
+    """Write a batch as a table, the books, and with a payer the file that a bank takes."""
+    with ledger.read() as connection:
+        drafts = _drafted(made, payer, events(connection), out)
+    for path, draft in drafts.items():
+        put_in_place(draft, path)
+    return list(drafts)
+
+
+def _drafted(
+    made: Payouts, payer: Mapping[str, str] | None, log: Iterable[Event], out: Path
+) -> dict[Path, Path]:
+    """The files of a batch, written beside their places; others than who pays need not read them."""
+    files = {f"{made.batch.id}.csv": payout_csv(made.batch, made.payees)}
+    if payer is not None:
+        files[f"{made.batch.id}.pain001.xml"] = pain001(made.batch, made.payees, payer)
+    files["books.beancount"] = beancount(log)
+    return {out / name: draft_file(out / name, text, private=True) for name, text in files.items()}
+
+
+def read_payer(path: Path | None) -> dict[str, str]:
+    """The account that pays, from a TOML file with name, iban and bic."""
+    if path is None:
+        raise InputError("a bank file needs --debtor, a TOML file with name and iban")
+    text = read_text(path, "payer's file")
+    try:
+        return check_payer(tomllib.loads(text))
+    except ValueError as error:
+        raise InputError(f"the payer's file {path} cannot be read: {error}") from None
+
+
+def _payees(connection: sa.Connection, ledger: Ledger, made: Batch) -> dict[str, dict[str, Any]]:
+    found = {}
+    for payment in made.payments:
+        values = people.attached_values(connection, ledger.ring, payment.pid, payment.paper)
+        found[payment.pid] = {name: values[name] for name in DETAILS if values.get(name)}
+    return found
+
+
+def close(
+    ledger: Ledger,
+    batch: str,
+    pids: list[str] | None,
+    *,
+    paid: bool,
+    by: str | None = None,
+    seen: str | None = None,
+    dry_run: bool = False,
+) -> Batch:
+    """Record that payments (all open ones where none are named) were paid, or came back.
+
+    `seen` is the digest of what was shown of those that came back.
+    """
+
+    def work(tx: Writer) -> Batch:
+        if seen is not None:
+            check_seen(came_back(tx, ledger, batch, pids or [], by), seen)
+        found = tx.verified("closed in").state.part(Payments).get(batch)
+        chosen = pids or [payment.pid for payment in found.payments if payment.state == "sent"]
+        payouts.close(tx, batch, chosen, by, paid=paid)
+        return tx.state.part(Payments).get(batch)
+
+    return ledger.carry_out(work, dry_run=dry_run)
+
+
+def payee(tx: Writer, ledger: Ledger, pid: str, agreed: Payees) -> dict[str, Any]:
+    """Whom to pay for this contributor: the details that two people agreed on."""
+    if pid in tx.state.people.erased:
+        return {"erased": True}
+    found = two_people.payee_of(tx.connection, ledger, pid, agreed)
+    return {name: found[name] for name in DETAILS if found.get(name)}
+
+
+def set_payee(ledger: Ledger, pid: str, changes: dict[str, str], by: str | None = None) -> int:
+    """Propose a contributor's name or bank details; returns the number that a second person confirms."""
+    return set_payees(ledger, {pid: changes}, by)[0]
+
+
+def set_payees(ledger: Ledger, changes: Mapping[str, dict[str, str]], by: str | None = None) -> list[int]:
+    """Propose names and bank details of several contributors, all or none."""
+    checks = {"iban": check_iban, "bic": check_bic, "name": _one_line}
+    values = {
+        pid: {name: checks[name](value) for name, value in given.items()} for pid, given in changes.items()
+    }
+
+    def work(tx: Writer) -> list[int]:
+        return [
+            two_people.propose_payee(tx, ledger, pid, given, by).seq for pid, given in sorted(values.items())
+        ]
+
+    return ledger.write(work)
+
+
+def set_email(ledger: Ledger, pid: str, email: str, by: str | None = None) -> None:
+    """Change where somebody is written to."""
+    ledger.write(lambda tx: people.change_email(tx, ledger, pid, _one_line(email), by))
+
+
+def read_bank_details(path: Path) -> dict[str, dict[str, str]]:
+    """Bank details from a table with contributor and name, iban or bic; by what the first column says."""
+    from anml.intake.contributions import read_typed  # slow to load, and only needed here
+
+    frame = read_typed(path, ("contributor", *DETAILS))
+    given = [name for name in DETAILS if name in frame.columns]
+    if "contributor" not in frame.columns or not given:
+        raise InputError(f"{path.name} needs a column contributor, and name, iban or bic")
+    found: dict[str, dict[str, str]] = {}
+    for row in frame.select("contributor", *given).iter_rows(named=True):
+        if row["contributor"] is None or row["contributor"] in found:
+            raise InputError(f"{path.name} names a contributor twice, or none, got {row['contributor']!r}")
+        values = {name: row[name] for name in given if row[name]}
+        if values:
+            found[row["contributor"]] = values
+    if not found:
+        raise InputError(f"{path.name} has no bank details in it")
+    return found
+
+
+def read_bank_list(path: Path) -> dict[str, int]:
+    """What a bank paid, from its own list with contributor and amount."""
+    from anml.intake.contributions import read_typed  # slow to load, and only needed here
+
+    frame = read_typed(path, ("contributor", "amount"))
+    if not {"contributor", "amount"} <= set(frame.columns) or frame.is_empty():
+        raise InputError(f"{path.name} needs the columns contributor and amount, and a row")
+    found = {str(row["contributor"]): parse_amount(str(row["amount"])) for row in frame.iter_rows(named=True)}
+    if len(found) != frame.height:
+        raise InputError(f"{path.name} names a contributor twice")
+    return found
+
+
+def _one_line(text: str) -> str:
+    found = text.strip()
+    if not found or len(found) > 200 or not found.isprintable():
+        raise InputError(f"a name or an address is one line of up to 200 letters, got {text!r}")
+    return found
+
+
+def _missing(known: dict[str, Any], needed: tuple[str, ...], small: bool) -> str:
+    if known.get("erased"):
+        return "erased: the amount stays on the books"
+    if small:
+        return "below the threshold: carried"
+    lacking = [name for name in needed if name not in known]
+    if lacking:
+        return f"no {lacking[0]} given"
+    return "no name in Latin letters given" if "name" in needed and not bank_name(known["name"]) else ""

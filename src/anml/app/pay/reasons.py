@@ -1,0 +1,227 @@
+"""What a statement says in words: how the amount came about, why, and how to disagree."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+
+from anml.core.money import show_amount, show_money
+from anml.core.people.verdicts import UNSURE
+from anml.core.settle import UNIT
+from anml.core.signals.policy import Evidence
+from anml.core.signals.standing import Standing
+from anml.ledger import people
+from anml.ledger.kinds import CONTRIBUTION
+from anml.ledger.log import Event, events
+from anml.ledger.money_parts import DAYS, Dispute
+from anml.ledger.parts import Staff
+from anml.ledger.rules_money import REASONS
+from anml.ledger.store import Ledger
+from anml.ledger.times import shown_date
+
+if TYPE_CHECKING:
+    from anml.app.pay.statement import Scene
+
+# How many tasks a sentence names.
+NAMED = 8
+_SAID = {
+    "review-accepted": "accepted in review",
+    "review-rejected": "rejected in review",
+    "reproduced": "reproduced by somebody else",
+    "agreement": "confirmed by two others",
+    "publication": "published after review by peers",
+    "retracted": "retracted",
+    "concern": "under an expression of concern",
+    "correction": "corrected",
+    "affiliation": "vouched for by an organisation",
+    "admin-flag": "flagged",
+    "flag-lifted": "cleared of a flag",
+    "reinstated": "reinstated",
+    "self": "attested by yourself",
+}
+
+
+_WEIGHED = {
+    "p_correct": "by the probability that each is right",
+    "product": "by quality, verification, reputation and freshness",
+    "blend": "by their weight in training",
+    "equal": "alike",
+}
+
+
+def how(made: Mapping[str, Any], line: Mapping[str, Any], share: int, gross: int) -> str:
+    """How the amount came about, in one line."""
+    currency, pool = made["currency"], show_money(made["pool"], made["currency"])
+    counted = f"{line['counted']} label" + ("s" if line["counted"] != 1 else "")
+    amount = f"{show_money(gross, currency)} {currency}"
+    if made["rate"]:
+        return f"{counted} at {_short(made['rate'])} {currency} each: {amount}."
+    by = _WEIGHED[made["rules"]["weight"]]
+    share_of = f"{share / UNIT:.4%} of all; that share of {pool} {currency} is {amount}."
+    return f"Your {counted}, weighed {by}, are {share_of}"
+
+
+def _short(micro: int) -> str:
+    text = show_amount(micro).rstrip("0")
+    return text + "00"[: max(0, 2 - len(text.partition(".")[2]))]
+
+
+def reasons(
+    scene: "Scene", line: Mapping[str, Any], standing: Standing, own: Sequence[Event], amounts: dict[str, int]
+) -> list[str]:
+    """Why the amount is what it is, one line for each kind of reason."""
+    made = scene.manifest
+    found = _about_labels(line) + _about_rows(line, made) + _decided(scene, line, amounts["gross"])
+    if own[0].body["share"] >= made["rules"]["max_share"] < UNIT:
+        found.append("The share is at the maximum for one contributor.")
+    if line["newcomer"]:
+        if made["rules"]["newcomer_cap"] < UNIT:
+            found.append(
+                "New contributors together get at most a set part of the pool while there are others."
+            )
+        if standing.newcomer and amounts["held"]:
+            found.append(f"Held because the account is new; it needs {' '.join(standing.needs)}.")
+    if amounts["returned"]:
+        found.append("Held as a newcomer, and released at the reputation reached since.")
+    if (last := scene.kept.get((scene.settlement.id, line["pid"]))) and amounts["held"]:
+        words = scene.words.get(last.paper, "")
+        found.append(
+            f"Held over a flag, as {last.by} decided on {last.at[:10]}{f': {words}' if words else ''}."
+        )
+    mine = scene.disputes.get(line["pid"], [])
+    if mine and not mine[-1].closed:
+        found.append("A dispute is open; the held amount waits.")
+    elif mine and mine[-1].answer:
+        found.append(f"A dispute was {mine[-1].answer.outcome}.")
+    if amounts["reversed"]:
+        found.append("An amount was reversed; a balance below zero is carried to later settlements.")
+    if scene.staff.single_person:
+        found.append("One person keeps this ledger: drafting and approving were not done by two.")
+    return found
+
+
+def _about_labels(line: Mapping[str, Any]) -> list[str]:
+    """What the run found of somebody's labels: how many are right, how sure that is, and what goes wrong."""
+    found = []
+    for one in line.get("judged", []):
+        said = []
+        if right := one.get("right"):
+            said.append(
+                "An estimated {:.0%} of your labels are right ({:.0%} to {:.0%})".format(*_parts(right))
+            )
+        if sure := one.get("reliability"):
+            scale = "where 1 is always right and 0 is guessing"
+            said.append("reliability {:.2f} ({:.2f} to {:.2f}), {}".format(*_parts(sure), scale))
+        if said:
+            found.append("; ".join(said) + ".")
+        if mostly := one.get("mostly"):
+            given, other, count = mostly
+            found.append(f"Mostly in doubt: {given!r} where {other!r} is likelier ({count} of your labels).")
+    return found
+
+
+def _parts(numbers: Sequence[int]) -> list[float]:
+    return [number / UNIT for number in numbers]
+
+
+def _decided(scene: "Scene", line: Mapping[str, Any], gross: int) -> list[str]:
+    """Who decided that somebody gets less than their rows alone would be paid, and why."""
+    made, found = scene.manifest, scene.settlement
+    by_rows = made["rate"] * line["rows"] or made["pool"] * line["rows"] // made["run"]["rows"]
+    if gross >= by_rows:
+        return []
+    money, currency = show_money(by_rows, made["currency"]), made["currency"]
+    why = f": {found.because}" if found.because else ""
+    return [
+        f"Your {line['rows']} rows at one rate for everybody's would be {money} {currency}. That you get "
+        f"less was decided by {found.approved_by} on {str(found.posted)[:10]}, who was shown your line{why}."
+    ]
+
+
+def about_evidence(records: Sequence[Evidence], tasks: Mapping[str, str]) -> list[str]:
+    """What others said of the work, one line for each kind, with the tasks by their names."""
+    groups: dict[tuple[str, bool], list[Evidence]] = {}
+    for e in records:
+        groups.setdefault((e.kind, e.vouched == "nobody"), []).append(e)
+    found = []
+    for (kind, nobody), each in sorted(groups.items()):
+        named = sorted({tasks[e.scope] for e in each if e.scope in tasks}, key=lambda name: (len(name), name))
+        shown = ", ".join(named[:NAMED]) + (f" and {len(named) - NAMED} more" if len(named) > NAMED else "")
+        words = _SAID.get(kind, kind)
+        about = (
+            f"{len(each)} of your labels" if any(e.scope.startswith("item:") for e in each) else "Your work"
+        )
+        verb = "were" if about.endswith("labels") and len(each) != 1 else "was"
+        doubt = ", by somebody whose word does not count here" if nobody else ""
+        found.append(f"{about} {verb} {words}{doubt}{f': task {shown}' if shown else ''}.")
+    return found
+
+
+def task_names(ledger: Ledger, connection: sa.Connection, pids: Sequence[str]) -> dict[str, str]:
+    """The names of a contributor's tasks that somebody judged, by scope."""
+    found: dict[str, str] = {}
+    for pid in pids:
+        for e in events(connection, [CONTRIBUTION], pid):
+            values = people.attached_values(connection, ledger.ring, pid, e.body["paper"])
+            found |= values.get("tasks", {})
+    return found
+
+
+def disputes_shown(own: Sequence[Dispute], words: Mapping[str, str]) -> list[dict[str, Any]]:
+    """What was asked, what was answered and by whom, and what it changed."""
+    return [
+        {
+            "opened": d.opened,
+            "reason": d.reason,
+            "text": words.get(d.paper, ""),
+            "opened_by": d.by,
+            "signed_by_contributor": bool(d.key),
+            "due": shown_date(d.due),
+            "answered": d.answered,
+            "outcome": d.answer and d.answer.outcome,
+            "answer": d.answer and d.answer.reason,
+            "answer_text": words.get(d.answer_paper, ""),
+            "answered_by": d.answer and d.answer.by,
+            "correction": d.answer.correction if d.answer else 0,
+            "resolved": d.resolved,
+            "resolved_by": d.resolved_by,
+            "state": d.state,
+        }
+        for d in own
+    ]
+
+
+def appeal(end: float, staff: Staff, now: float) -> str:
+    """How, to whom and until when to disagree; once that is over, that it is."""
+    until = shown_date(end)
+    if now >= end:
+        return f"The time to dispute this statement ended on {until}."
+    whom = f"Write to {staff.appeals}" if staff.appeals else "Write to whoever sent you this statement"
+    return (
+        f"{whom} before {until}, with the settlement and the contributor above, what you think is wrong in "
+        f"your own words, and the reason that fits best: {', '.join(REASONS)}. A person answers within "
+        f"{DAYS} days, in writing. Only your own held amount waits meanwhile, and your next statement shows "
+        "the answer."
+    )
+
+
+def _about_rows(line: Mapping[str, Any], made: Mapping[str, Any]) -> list[str]:
+    paid = line.get("paid", line["kept"])
+    head = f"{line['kept']} of {_counted(line['rows'], 'row')} kept for training"
+    unsure = line.get("verdicts", {}).get(UNSURE, 0)
+    if not unsure:
+        found = [f"{head}; rows not kept earn nothing."]
+    else:
+        found = [f"{head}.", f"It cannot be told whether {_counted(unsure, 'label')} right or wrong: "
+                             "all of them are paid for."]  # fmt: skip
+        if "average_row" in made:
+            found.append("Each of these counts at least as much as an average row of reliable contributors.")
+    if line["counted"] < paid:
+        found.append(f"{paid} paid rows are about {line['counted']} items; an item counts once.")
+    if flagged := line["bands"]["v"]["flagged"]:
+        found.append(f"{_counted(flagged, 'row')} flagged or retracted.")
+    return found
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun} was" if number == 1 else f"{number} {noun}s were"

@@ -1,0 +1,237 @@
+"""From a run to money: draft, approve by a second person, dispute, release."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from anml.app.audit.runs import Run, doubt, read_judged, read_run, read_verdicts
+from anml.app.pay import manifest
+from anml.core.canonical import canonical
+from anml.core.errors import InputError, IntegrityError
+from anml.core.identifiers import look_alike, place_id
+from anml.core.manifest import amounts, head_digest
+from anml.core.money import check_currency
+from anml.core.settle import UNIT, Rules
+from anml.core.signals.policy import Policy
+from anml.ledger import book, people
+from anml.ledger.audit import MANIFEST
+from anml.ledger.log import Event
+from anml.ledger.money_parts import Settlement, Settlements
+from anml.ledger.rules_money import one_line
+from anml.ledger.standing import standings
+from anml.ledger.store import Ledger
+from anml.ledger.writer import Writer
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a settlement is asked to do.
+
+    `weight` of None means p_correct where the run has it by the evidence recipe, else the product; it
+    replaces the one in `rules`. `accept` says why a run that is doubtful is settled all the same. `rate`
+    pays so many micro-units for each label that counts, in place of shares of a pool. `source` is the place
+    that the names are accounts of; None where all of them are identifiers. `digest` is the start of the
+    SHA-256 of `run.json`, as whoever made the run knows it.
+    """
+
+    pool: int
+    currency: str
+    by: str | None
+    weight: str | None = None
+    rules: Rules = field(default_factory=Rules)
+    window_days: int = 14
+    source: str | None = None
+    domain: str = "default"
+    supersedes: str | None = None
+    multipliers: Mapping[str, int] | None = None
+    policy: Policy | None = None
+    accept: str | None = None
+    project: str = ""
+    rate: int = 0
+    digest: str | None = None
+
+
+class Draft(NamedTuple):
+    """A proposed settlement, with what each contributor would get."""
+
+    id: str
+    manifest: dict[str, Any]
+    sha256: str
+    amounts: dict[str, tuple[int, int]]
+    warnings: tuple[str, ...] = ()
+
+
+def draft(ledger: Ledger, folder: Path, terms: Terms, *, dry_run: bool = False) -> Draft:
+    """Freeze a run's weights into a manifest and propose a settlement on it."""
+    check_currency(terms.currency)
+    run = read_run(folder)
+    if terms.digest is not None and not (len(terms.digest) >= 16 and run.record.startswith(terms.digest)):
+        raise IntegrityError(f"{folder} is not the run {terms.digest}: it was changed, or is another one")
+    run, judged = run._replace(verdicts=read_verdicts(folder, run)), read_judged(folder, run)
+    rules = _rules(run, terms)
+    project = terms.project.strip() or str((run.info.get("data") or {}).get("name", ""))[:100]
+    one_line("the name of a project", project)
+
+    def work(tx: Writer) -> Draft:
+        tx.verified("settled by")
+        who = tx.who(terms.by)
+        accepted = _accepted(run, rules, terms, who)
+        names = run.samples["contributor"].cast(pl.String).unique().to_list()
+        pids = resolve_names(tx, ledger, terms.source, names)
+        known = standings(tx.state, tx.now, terms.domain, terms.policy)
+        new = {pid for pid in pids.values() if known[pid].newcomer}
+        extra = None
+        if terms.multipliers is not None:
+            extra = {pids.get(name, name): value for name, value in terms.multipliers.items()}
+        made = (
+            manifest.build(run, rules, terms.pool, terms.currency, pids, new, extra, terms.rate, judged)
+            | accepted
+        )
+        data = canonical(made)
+        name = tx.keep(MANIFEST, data)
+        proposal = Settlement(
+            id=book.free_id(tx, name),
+            state="drafted",
+            manifest=name,
+            head=head_digest(made),
+            currency=terms.currency,
+            pool=made["pool"],
+            by=who,
+            posted=None,
+            run=run.sha256,
+            rows=made["run"]["rows_sha256"],
+            work=made["run"]["work_sha256"],
+            marks=made["run"]["marks"],
+            window_days=terms.window_days,
+            supersedes=terms.supersedes,
+            accepted=terms.accept and terms.accept.strip(),
+            project=project,
+        )
+        book.draft(tx, proposal)
+        said = _alike(tx, ledger, names) + overlaps(tx.state.part(Settlements), proposal)
+        return Draft(proposal.id, made, name, amounts(made), tuple(said))
+
+    return ledger.carry_out(work, dry_run=dry_run)
+
+
+def _alike(tx: Writer, ledger: Ledger, names: list[str]) -> list[str]:
+    """Contributors of a run who look like each other, or like an account on record."""
+    known = {
+        account.partition(":")[2]
+        for about in people.profiles(tx, ledger.ring).values()
+        for account in about.get("accounts", [])
+    }
+    return [
+        f"these contributors look alike and are not one: {', '.join(map(repr, group))}"
+        for group in look_alike({*names, *known})
+        if set(names).intersection(group)
+    ]
+
+
+def overlaps(known: Settlements, found: Settlement) -> list[str]:
+    """Which other settlements pay for rows of this one too, as far as a few of them tell."""
+    made = []
+    for other in known.found.values():
+        open_ = other.state in ("drafted", "posted") and other.id not in (found.id, found.supersedes)
+        share = other.overlap(found.marks) if open_ and found.id != other.supersedes else 0.0
+        if share:
+            made.append(
+                f"about {max(share, 0.01):.0%} of these rows are in settlement {other.id} too, which is "
+                f"{other.state}: they would be paid twice unless it is superseded"
+            )
+    return made
+
+
+def _rules(run: Run, terms: Terms) -> Rules:
+    """The rules of a draft; by a rate every label that counts is paid alike."""
+    if not terms.rate:
+        return replace(terms.rules, weight=terms.weight or manifest.default_weight(run))
+    plain = Rules()
+    shaped = (terms.rules.volume, terms.rules.min_share, terms.rules.max_share)
+    if terms.weight not in (None, "equal") or terms.multipliers or shaped != (
+        plain.volume, plain.min_share, plain.max_share
+    ):  # fmt: skip
+        raise InputError("pay by a rate per label takes no weight, multiplier, volume or bounds of shares")
+    return Rules(weight="equal", newcomer_cap=UNIT)
+
+
+def _accepted(run: Run, rules: Rules, terms: Terms, who: str) -> dict[str, Any]:
+    """What the manifest says of a doubtful run: why it is, who settles it all the same, and why."""
+    why = doubt(run, rules.weight)
+    if why is None:
+        if terms.accept is not None:
+            raise InputError("this run is not doubtful; there is nothing to accept")
+        return {}
+    reason = (terms.accept or "").strip()
+    if not reason:
+        raise InputError(
+            f"this run is doubtful: {why}; have it checked, or settle it all the same with "
+            '--accept-doubtful "why"'
+        )
+    one_line("the reason to accept a doubtful run", reason)
+    return {"doubtful": {"because": why, "accepted": reason, "by": who}}
+
+
+def resolve_names(tx: Writer, ledger: Ledger, source: str | None, names: list[str]) -> dict[str, str]:
+    """Identifiers for the contributors of a run: their own where they are known, new ones otherwise."""
+    known = tx.state.people
+    own = {name: known.resolve(name) for name in names if name in known.since}
+    erased = sorted(name for name in own if name in known.erased)
+    if erased:
+        raise InputError(f"contributor {erased[0]} was erased; run again without their rows")
+    rest = [name for name in names if name not in own]
+    if source is None and rest:
+        raise InputError(
+            f"say with --source which place {rest[0]!r} and the others are accounts of "
+            f"({_places(tx, ledger, rest)}): people of one name in two places are not one person"
+        )
+    return own | people.register(tx, ledger, place_id(source or ""), rest) if rest else own
+
+
+def _places(tx: Writer, ledger: Ledger, names: list[str]) -> str:
+    """The places that know some of these names."""
+    found = set()
+    for about in people.profiles(tx, ledger.ring).values():
+        for account in about.get("accounts", []):
+            place, _, name = account.partition(":")
+            found |= {place} if name in names else set()
+    return f"known in {', '.join(sorted(found))}" if found else "none of them is known yet"
+
+
+def approve(
+    ledger: Ledger, sid: str, by: str | None = None, *, because: str = "", seen: str | None = None,
+    dry_run: bool = False,
+) -> Event:  # fmt: skip
+    """Approve a draft: fund it and hold each amount, recomputed here from the manifest.
+
+    `seen` is the digest of what was shown to whoever approves it; anything else is refused. `because` is a
+    reason, for everybody, why some get less than their rows alone would be paid.
+    """
+    from anml.app.ledger.review import approval, check_seen
+
+    def work(tx: Writer) -> Event:
+        if seen is not None:
+            check_seen(approval(tx, ledger, sid, by), seen)
+        return book.approve(tx, sid, by, because)
+
+    return ledger.carry_out(work, dry_run=dry_run)
+
+
+def withdraw(ledger: Ledger, sid: str, by: str | None = None, *, dry_run: bool = False) -> Event:
+    """Take back a draft; it can never be approved again."""
+    return ledger.carry_out(lambda tx: book.withdraw(tx, sid, by), dry_run=dry_run)
+
+
+def settlement(ledger: Ledger, sid: str) -> Settlement:
+    """A settlement as its entries leave it."""
+    with ledger.read() as connection:
+        return book.settlement(connection, sid)
+
+
+def settlements(ledger: Ledger) -> list[Settlement]:
+    """All settlements, oldest first."""
+    with ledger.read() as connection:
+        return book.settlements(connection)

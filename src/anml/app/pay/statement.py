@@ -1,0 +1,298 @@
+"""Statements: what one contributor earned in one settlement, why, and the proof that it is on record.
+
+Made for everybody with a row in the run, however small the amount. A contributor sees bands and
+counts of their own work, never other people's, and never the figures that could be gamed.
+"""
+
+import base64
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from anml.app.ledger.verify import verified
+from anml.app.pay.reasons import about_evidence, appeal, disputes_shown, how, reasons, task_names
+from anml.core.canonical import canonical
+from anml.core.errors import InputError
+from anml.core.identifiers import staff_id
+from anml.core.manifest import head, line_tree
+from anml.core.merkle import Tree
+from anml.core.settle import UNIT
+from anml.core.signals.policy import Policy
+from anml.core.signals.standing import Standing
+from anml.ledger import book, checkpoint, dsse, evidence, kinds, people
+from anml.ledger.keys import parse_public
+from anml.ledger.log import Event, encode
+from anml.ledger.money_parts import Dispute, Disputes, Kept, Payouts, Settlements, read_manifest
+from anml.ledger.parts import Member, People, Staff
+from anml.ledger.reading import Reading
+from anml.ledger.records import Trail
+from anml.ledger.signing import from_key
+from anml.ledger.standing import standings
+from anml.ledger.store import Ledger
+from anml.ledger.times import seconds, shown_date, stamp
+
+FORMAT = "anml-statement/3"
+PAYLOAD = "application/vnd.anml.statement+json"
+OWN = (kinds.CREDITED, kinds.RELEASED, kinds.REVERSED, kinds.RESOLVED)
+
+
+class Scene(NamedTuple):
+    """What all statements of one settlement share, read once."""
+
+    settlement: book.Settlement
+    manifest: dict[str, Any]
+    own: dict[str, list[Event]]
+    known: dict[str, Standing]
+    vouched: Mapping[str, list[Any]]
+    payable: dict[str, int]
+    paid: dict[str, int]
+    transit: dict[str, int]
+    note: str
+    tree: Tree
+    lines: Tree
+    people: People
+    staff: Staff
+    disputes: dict[str, list[Dispute]]
+    kept: Mapping[tuple[str, str], Kept]
+    until: Callable[[str], float]
+    profiles: dict[str, dict[str, Any]]
+    shared: list[dict[str, Any]]
+    covers: dict[int, dict[str, Any]]
+    words: dict[str, str]
+    now: float
+    head: str
+    issuer: Member
+
+
+def build(
+    ledger: Ledger,
+    sid: str,
+    pids: Iterable[str] | None = None,
+    domain: str = "default",
+    policy: Policy | None = None,
+    by: str | None = None,
+) -> dict[str, dict[str, Any]]:
+    """Statements by contributor, each with its own proof under one checkpoint, in the name of `by`.
+
+    They rest on the ledger as it was read and verified for them, and count once `sign` signed them.
+    """
+    with ledger.read() as connection:
+        reading = verified(connection, ledger, "stated from")
+        scene = _scene(ledger, reading, sid, domain, policy, by)
+        places = {line["pid"]: place for place, line in enumerate(scene.manifest["contributors"])}
+        wanted = sorted(places) if pids is None else sorted(set(pids))
+        for pid in wanted:
+            if pid not in places:
+                raise InputError(f"contributor {pid!r} has no row in settlement {sid}")
+        tasks = {pid: task_names(ledger, connection, scene.people.same(pid)) for pid in wanted
+                 if scene.vouched.get(scene.people.resolve(pid))}  # fmt: skip
+    return {pid: _statement(scene, pid, places[pid], tasks.get(pid, {})) for pid in wanted}
+
+
+def sign(ledger: Ledger, statement: dict[str, Any]) -> bytes:
+    """A statement as an envelope that the log's key and whoever issues it signed."""
+    issuer = statement["issued_by"]
+    own = ledger.signers.find(issuer["name"], parse_public(issuer["key"]))
+    return canonical(dsse.wrap(PAYLOAD, canonical(statement), from_key(ledger.ring.log), own)) + b"\n"
+
+
+def _scene(
+    ledger: Ledger, reading: Reading, sid: str, domain: str, policy: Policy | None, by: str | None
+) -> Scene:
+    state, connection = reading.state, reading.connection
+    found = state.part(Settlements).get(sid)
+    if found.posted is None:
+        raise InputError(f"settlement {sid} is {found.state}; statements follow its approval")
+    trail, own = state.part(Trail), defaultdict[str, list[Event]](list)
+    for e in reading.entries(seq for (s, _), each in trail.own.items() if s == sid for seq in each):
+        own[e.subject].append(e)
+    now, tree = stamp(ledger.clock()), Tree(reading.hashes)
+    made = read_manifest(reading.document, found)
+    known = state.part(Disputes)
+    asked = known.found.get(sid, {})
+    issuer = state.staff.member(staff_id(by) if by is not None else ledger.signers.acting(state.staff))
+    covers = _covers(reading, [e for each in own.values() for e in each])
+    signed = {one["entry"].by for one in covers.values()} | {e.by for each in own.values() for e in each}
+    return Scene(
+        settlement=found,
+        manifest=made,
+        own=own,
+        known=standings(state, now, domain, policy, without=sid),
+        vouched=evidence.of(state, at=seconds(now), rule=(policy or Policy()).trust),
+        payable=state.balances.of_kind("payable:", found.currency),
+        paid=state.balances.of_kind("paid:", found.currency),
+        transit=_transit(state.part(Payouts), found.currency),
+        note=checkpoint.sign(ledger.ring, len(tree), tree.root),
+        tree=tree,
+        lines=line_tree(made),
+        people=state.people,
+        staff=state.staff,
+        disputes=asked,
+        kept=known.kept,
+        until=lambda pid: known.until(found, pid),
+        profiles=people.profiles(reading, ledger.ring),
+        shared=[proved(tree, e) for e in _shared(reading, found, signed | {issuer.name})],
+        covers=covers,
+        words=_words(ledger, connection, asked, {p: k for (s, p), k in known.kept.items() if s == sid}),
+        now=seconds(now),
+        head=canonical(head(made)).decode(),
+        issuer=issuer,
+    )
+
+
+def _transit(known: Payouts, currency: str) -> dict[str, int]:
+    """What is on its way to the bank, of this currency alone."""
+    found: dict[str, int] = defaultdict(int)
+    for batch, (used, *_) in known.heads.items():
+        for payment in known.payments.get(batch, {}).values() if used == currency else ():
+            found[payment.pid] += payment.amount if payment.state == "sent" else 0
+    return found
+
+
+def _covers(reading: Reading, own: list[Event]) -> dict[int, dict[str, Any]]:
+    """Who signed for each entry that has no signature, and who proposed those with two: entry and path."""
+    trail = reading.state.part(Trail)
+    numbers = {e.seq: e.body["proposal"] if e.by else trail.covers[e.seq] for e in own
+               if e.kind == kinds.REVERSED or e.kind == kinds.RELEASED}  # fmt: skip
+    entries = {e.seq: e for e in reading.entries(set(numbers.values()))}
+    trees = {e.seq: Tree(reading.hashes[e.first - 1 : e.seq - 1]) for e in entries.values() if e.root}
+    return {
+        seq: {
+            "entry": entries[number],
+            "path": [
+                base64.b64encode(node).decode()
+                for node in trees[number].inclusion(seq - entries[number].first)
+            ]
+            if number > seq and number in trees
+            else [],
+        }
+        for seq, number in numbers.items()
+    }
+
+
+def _shared(reading: Reading, found: book.Settlement, names: set[str]) -> list[Event]:
+    """The entries that every statement of a settlement rests on: who drafted, approved and corrected it.
+
+    With each of them come those who brought them in or renewed their keys, back to the founder.
+    """
+    staff = list(reading.entries(reading.state.part(Trail).staff))
+    asked = {e.seq: e for e in staff if e.kind == kinds.PROPOSED}
+    wanted: dict[int, Event] = {}
+    waiting, seen = {found.by, found.approved_by or "", *names}, set[str]()
+    while waiting:
+        name = waiting.pop()
+        seen.add(name)
+        for e in (e for e in staff if e.kind != kinds.PROPOSED and e.subject == name):
+            behind = [e, *filter(None, [asked.get(e.body["proposal"])])]
+            wanted.update((one.seq, one) for one in behind)
+            waiting |= {one.by for one in behind} - seen
+    wanted.update((e.seq, e) for e in reading.entries({1, *found.entries}))
+    return [wanted[seq] for seq in sorted(wanted)]
+
+
+def proved(tree: Tree, e: Event) -> dict[str, Any]:
+    """An entry with the path that shows it in the log."""
+    path = [base64.b64encode(node).decode() for node in tree.inclusion(e.seq - 1)]
+    return {"entry": encode(e).decode(), "index": e.seq - 1, "path": path}
+
+
+def _words(
+    ledger: Ledger, connection: sa.Connection, asked: dict[str, list[Dispute]], kept: Mapping[str, Kept]
+) -> dict[str, str]:
+    """What people wrote in disputes and decisions, by the hash of the paper."""
+    papers = {
+        (d.pid, name) for own in asked.values() for d in own for name in (d.paper, d.answer_paper) if name
+    } | {(pid, one.paper) for pid, one in kept.items() if one.paper}
+    return {
+        name: people.attached_values(connection, ledger.ring, pid, name).get("text", "")
+        for pid, name in sorted(papers)
+    }
+
+
+def _statement(scene: Scene, pid: str, place: int, tasks: dict[str, str]) -> dict[str, Any]:
+    line, found = scene.manifest["contributors"][place], scene.settlement
+    own, whole = scene.own[pid], scene.people.resolve(pid)
+    standing = scene.known[whole]
+    amounts = _amounts(scene, whole, own)
+    records = scene.vouched.get(whole, [])
+    about = scene.profiles.get(whole, {})
+    return {
+        "format": FORMAT,
+        "ledger": scene.staff.origin,
+        "single_person": scene.staff.single_person,
+        "contributor": pid,
+        "name": about.get("name") or ", ".join(a.partition(":")[2] for a in about.get("accounts", [])),
+        "settlement": found.id,
+        "project": found.project,
+        "pool": found.pool,
+        "posted": found.posted,
+        "drafted_by": found.by,
+        "approved_by": found.approved_by,
+        "state": found.state,
+        "currency": found.currency,
+        "manifest": found.manifest,
+        "rows": {"given": line["rows"], "kept": line["kept"], "counted": line["counted"]},
+        "bands": line["bands"],
+        **{name: line[name] for name in ("verdicts", "judged") if name in line},
+        "weight": scene.manifest["rules"]["weight"],
+        "rate": scene.manifest["rate"],
+        "because": found.because,
+        "share": own[0].body["share"],
+        "share_unit": UNIT,
+        "amounts": amounts,
+        "how": how(scene.manifest, line, own[0].body["share"], amounts["gross"]),
+        "reasons": reasons(scene, line, standing, own, amounts) + about_evidence(records, tasks),
+        "disputes": disputes_shown(scene.disputes.get(pid, []), scene.words),
+        "appeal": appeal(scene.until(pid), scene.staff, scene.now),
+        "appeal_until": shown_date(scene.until(pid)),
+        "appeal_to": scene.staff.appeals,
+        "issued_by": {"name": scene.issuer.name, "key": scene.issuer.public_key},
+        "proof": {
+            "checkpoint": scene.note,
+            "entries": [*(proved(scene.tree, e) for e in own), *scene.shared],
+            "covers": {
+                str(e.seq): {
+                    **proved(scene.tree, scene.covers[e.seq]["entry"]),
+                    "cover": scene.covers[e.seq]["path"],
+                }
+                for e in own
+                if e.seq in scene.covers
+            },
+            "head": scene.head,
+            "line": canonical(line).decode(),
+            "place": place,
+            "lines": len(scene.lines),
+            "line_path": [base64.b64encode(node).decode() for node in scene.lines.inclusion(place)],
+        },
+    }
+
+
+def _amounts(scene: Scene, whole: str, own: list[Event]) -> dict[str, int]:
+    """Micro-units: this settlement's gross, held, released and so on; and the account as a whole."""
+    return moved(own) | {
+        "payable": scene.payable.get(whole, 0),
+        "in_transit": scene.transit.get(whole, 0),
+        "paid": scene.paid.get(whole, 0),
+    }
+
+
+def moved(own: Iterable[Event]) -> dict[str, int]:
+    """What a contributor's entries in one settlement come to."""
+    sums = {"gross": 0, "held": 0, "released": 0, "returned": 0, "reversed": 0, "corrected": 0}
+    for e in own:
+        lines: dict[str, int] = defaultdict(int)
+        for item in e.postings:
+            lines[item.account.partition(":")[0]] += item.amount
+        sums["held"] += lines["held"]
+        if e.kind == kinds.CREDITED:
+            sums["gross"] += lines["held"]
+        elif e.kind == kinds.RELEASED:
+            sums["released"] += lines["payable"]
+            sums["returned"] += lines["source"]
+        elif e.kind == kinds.REVERSED:
+            sums["reversed"] += lines["source"]
+        elif e.kind == kinds.RESOLVED:
+            sums["corrected"] += lines["held"]
+    return sums

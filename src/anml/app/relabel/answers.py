@@ -1,0 +1,119 @@
+"""Answers that came back: a filled table, or the export of a labelling tool; by the row of their item."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from anml.app.relabel.files import NEW_LABEL
+from anml.app.relabel.rounds import LABEL, TRUTH, Answer
+from anml.core.errors import InputError
+from anml.intake.argilla import question_of, responses_to
+from anml.intake.contributions import OURS, label_text
+from anml.intake.file import File
+from anml.intake.label_studio import account, annotation_id, annotation_label
+from anml.intake.plain import as_text
+from anml.intake.source import Source
+from anml.intake.tables import read_table
+
+# Who an answer is by where the file does not say, and the columns of a list that do.
+NOBODY, BY, ASKED = "", "answered_by", "ask"
+
+
+def read_answers(
+    file: Path, source: Source, place: Path, samples: pl.DataFrame, kind: str = TRUTH
+) -> dict[int, Answer]:
+    """Answers by the row of the table that stands for their item."""
+    is_json = file.suffix.lower() in (".json", ".jsonl", ".ndjson")
+    if is_json and source.format not in _READERS:
+        raise InputError(f"{file.name} is JSON, and the data of this run are no export; fill in the CSV file")
+    if is_json:
+        found = _READERS[source.format](_records(file), _records(place), source.question)
+        rows = dict(samples.sort("p_correct", "row", descending=True).select("item", "row").iter_rows())
+        answers = {rows[item]: answer for item, answer in found.items() if item in rows}
+    else:
+        answers = _of_table(file, samples)
+    if not answers:
+        raise InputError(f"{file.name} has no answer to an item of this run")
+    if kind == LABEL and any(answer.by == NOBODY for answer in answers.values()):
+        raise InputError(f"{file.name} does not say who answered; second labels need a column {BY!r}")
+    return dict(sorted(answers.items()))
+
+
+def _of_table(file: Path, samples: pl.DataFrame) -> dict[int, Answer]:
+    frame = read_table(file, name="answers").frame
+    for name in ("row", NEW_LABEL):
+        if name not in frame.columns:
+            raise InputError(f"{file.name} has no column {name!r}: it is not a list of `anml relabel`")
+    labels = as_text(frame[NEW_LABEL])
+    who = next((as_text(frame[name]) for name in (BY, ASKED) if name in frame.columns), None)
+    names = [None] * frame.height if who is None else who.to_list()
+    known = set(samples["row"].to_list())
+    answers = {}
+    for row, label, by in zip(frame["row"], labels, names, strict=True):
+        if label is None or not label.strip():
+            continue
+        if row not in known:
+            raise InputError(f"{file.name} answers row {row}, which this run does not have")
+        answers[int(row)] = Answer(label.strip(), by or NOBODY)
+    return answers
+
+
+def _records(file: Path) -> list[dict[str, Any]]:
+    found = File(file).json
+    found = found.get("records", [found]) if isinstance(found, dict) else found
+    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+        raise InputError(f"{file.name} must be a list of tasks or records")
+    return found
+
+
+def _of_label_studio(
+    tasks: list[dict[str, Any]], before: list[dict[str, Any]], question: str | None
+) -> dict[str, Answer]:
+    """The last annotation of each task that is new: all of a task made by `anml relabel`, else by its id."""
+    old = {
+        annotation_id(str(task.get("id", number)), place, annotation)
+        for number, task in enumerate(before)
+        for place, annotation in enumerate(task.get("annotations") or [])
+    }
+    answers = {}
+    for number, task in enumerate(tasks):
+        data = task.get("data") if isinstance(task.get("data"), dict) else {}
+        ours = (data or {}).get(f"{OURS}task")
+        item = str(task.get("id", number) if ours is None else ours)
+        for place, annotation in enumerate(task.get("annotations") or []):
+            new = ours is not None or annotation_id(item, place, annotation) not in old
+            label = annotation_label(annotation, question)
+            if new and label is not None and not annotation.get("was_cancelled"):
+                answers[item] = Answer(label, account(annotation.get("completed_by")) or NOBODY)
+    return answers
+
+
+def _of_argilla(
+    entries: list[dict[str, Any]], before: list[dict[str, Any]], question: str | None
+) -> dict[str, Answer]:
+    """Responses that were not there before, by record."""
+
+    def named(found: list[dict[str, Any]]) -> list[tuple[str, dict[str, Any]]]:
+        return [(str(e.get("id") or e.get("_server_id") or at), e) for at, e in enumerate(found)]
+
+    name = question_of([*before, *entries], question)
+    old = {
+        (item, str(value), user)
+        for item, entry in named(before)
+        for value, user, _ in responses_to(entry, name)
+    }
+    answers = {}
+    for item, entry in named(entries):
+        for value, user, status in responses_to(entry, name):
+            label = label_text(value)
+            if label is not None and status in (None, "submitted") and (item, str(value), user) not in old:
+                answers[item] = Answer(label, user or NOBODY)
+    return answers
+
+
+_READERS: dict[str, Callable[[list[dict[str, Any]], list[dict[str, Any]], str | None], dict[str, Answer]]] = {
+    "label-studio": _of_label_studio,
+    "argilla": _of_argilla,
+}

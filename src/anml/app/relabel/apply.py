@@ -1,0 +1,207 @@
+"""What came back from relabelling, and what it changes: the same audit with the answers counted."""
+
+import difflib
+import math
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from anml.app.audit.audit import audit_table
+from anml.app.audit.request import Request
+from anml.app.audit.result import Audited
+from anml.app.audit.runs import Run, read_run
+from anml.app.relabel.answers import read_answers
+from anml.app.relabel.ask import Prices
+from anml.app.relabel.queue import ANSWER, Found, of_result, of_run, where_to_look
+from anml.app.relabel.rounds import (
+    ANSWERED,
+    KINDS,
+    TRUTH,
+    Answer,
+    Roles,
+    Round,
+    read_rounds,
+    rounds_file,
+    source_of,
+    with_answers,
+)
+from anml.app.shapes.audit import audit_shape
+from anml.core.canonical import sha256
+from anml.core.checks import one_of
+from anml.core.errors import InputError, UnsupportedError
+from anml.core.people.verdicts import ACCUSED
+from anml.core.progress import Progress
+from anml.intake.plain import as_text
+from anml.intake.sets import spelled_as
+from anml.intake.shapes.shape import PREFERENCE
+
+MOST_LISTED = 5
+
+
+@dataclass(frozen=True)
+class Applied:
+    """The run before and after, and the rounds so far, the last one now.
+
+    A round has `answers` (how many), `changed` (labels that they changed), `expected` (how many were
+    expected to be, where all were on the list), `before` and `left` (wrong labels that nobody has settled,
+    as expected), and `cost` where prices were given. `file` is the text of all answers.
+    """
+
+    before: dict[str, Any]
+    after: Audited
+    accused_before: list[str]
+    rounds: list[dict[str, Any]]
+    file: str
+
+
+def apply_answers(
+    folder: Path, file: Path, *, data: Path | None = None, test: Any = None, kind: str = TRUTH,
+    new_labels: bool = False, prices: Prices | None = None, progress: Progress | None = None,
+) -> Applied:  # fmt: skip
+    """Audit the data of a run again, with the answers of a relabelled file counted."""
+    one_of("as", kind, KINDS)
+    run, found = read_run(folder), of_run(folder)
+    source = source_of(found, folder, data)
+    place = data or Path(folder, str(found.data.get("path")))
+    if source.shape is not None and (source.shape.kind == PREFERENCE or file.suffix.lower() != ".csv"):
+        raise UnsupportedError(
+            f"answers to {source.shape.kind} come back as an export or table of their own: audit that"
+        )
+    asked = request_of_record(run)
+    answers = read_answers(file, source, place, found.samples, kind)
+    answers = _checked(answers, found, asked.task, new_labels)
+    table, roles = with_answers(source.table, _roles(asked), answers, kind)
+    named = {name: value for name, value in asdict(roles).items() if value is not None and name != "numbers"}
+    if source.shape is not None:
+        result = audit_shape(source._replace(table=table), replace(asked, **named), progress)
+    else:
+        result, _, _ = audit_table(table, replace(asked, **named), test=test, progress=progress)
+    earlier: list[Round] = read_rounds(folder, found.data["answers"]) if "answers" in found.data else []
+    text = rounds_file([*earlier, (kind, answers)])
+    this = _round(found, answers, kind, prices or Prices())
+    result = _located(_settled(result, table.frame), found, place, text, _roles(asked))
+    this["left"] = where_to_look(of_result(result)).expected
+    rounds = [*found.data.get("rounds", []), this]
+    result = replace(result, data={**result.data, "rounds": rounds})
+    people = [name for name, verdict in found.verdicts.items() if verdict in ACCUSED]
+    return Applied(run.info, result, sorted(people), rounds, text)
+
+
+def _roles(asked: Request) -> Roles:
+    assert asked.label is not None
+    return Roles(
+        asked.label, asked.contributor, asked.item, asked.known, asked.reviewed, asked.verification,
+        asked.reputation, asked.gold, asked.task == "regression",
+    )  # fmt: skip
+
+
+def _settled(result: Audited, frame: pl.DataFrame) -> Audited:
+    """The result with what was answered as the label to put in place, also where nobody gave it before."""
+    if result.task != "classification" or ANSWERED not in frame.columns:
+        return result
+    answer = frame[ANSWERED][result.samples["row"].to_numpy()]
+    samples = result.samples.with_columns(answer.alias("_told"))
+    told = pl.col("_told").is_not_null()
+    samples = samples.with_columns(
+        pl.coalesce("_told", ANSWER).alias(ANSWER),
+        suggested=pl.coalesce("_told", "suggested"),
+        p_suggested=pl.when(told).then(1.0).otherwise("p_suggested"),
+    )
+    return replace(result, samples=samples.drop("_told"))
+
+
+def _located(result: Audited, found: Found, place: Path, text: str, roles: Roles) -> Audited:
+    """The result with where its data lie and what was answered: the next round begins here."""
+    about = found.data
+    kept = {name: about[name] for name in ("named", "format") if name in about}
+    kept |= {"path": str(place.absolute()), "roles": about.get("roles") or asdict(roles)}
+    digests = {"of": about.get("of", about.get("sha256")), "answers": sha256(text.encode())}
+    return replace(result, data={**result.data, **kept, **digests})
+
+
+def _round(found: Found, answers: dict[int, Answer], kind: str, prices: Prices) -> dict[str, Any]:
+    """What is to be said of a round before its audit."""
+    queue = where_to_look(found)
+    listed = queue.rows.filter(pl.col("row").is_in(list(answers)))
+    given = dict(found.samples.select("row", as_text(found.samples["label"]).alias("label")).iter_rows())
+    now = {
+        row: label for row, label in queue.rows.select("row", "consensus").iter_rows() if label is not None
+    }
+    changed = sum(now.get(row, given[row]) != answer.label for row, answer in answers.items())
+    costs = [prices.of(answer.by) for answer in answers.values()]
+    return {
+        "as": kind,
+        "answers": len(answers),
+        "changed": changed,
+        "expected": float(listed["gain"].sum()) if listed.height == len(answers) else None,
+        "before": queue.expected,
+        "cost": None if None in costs else sum(cost or 0.0 for cost in costs),
+    }
+
+
+def _checked(answers: dict[int, Answer], found: Found, task: str, new_labels: bool) -> dict[int, Answer]:
+    """Answers that are labels of the table, tags in the order it has them; others are listed and refused."""
+    if task == "regression":
+        return {row: answer._replace(label=_number(answer.label)) for row, answer in answers.items()}
+    known = set(as_text(found.samples["label"]).unique())
+    if ANSWER in found.samples.columns:
+        known |= set(found.samples[ANSWER].drop_nulls().unique())
+    spelled = spelled_as({answer.label for answer in answers.values()}, known)
+    answers = {
+        row: answer._replace(label=spelled.get(answer.label, answer.label)) for row, answer in answers.items()
+    }
+    new = sorted({answer.label for answer in answers.values()} - known)
+    if not new or new_labels:
+        return answers
+    shown = ", ".join(_with_hint(label, known) for label in new[:MOST_LISTED])
+    more = f" and {len(new) - MOST_LISTED} more" if len(new) > MOST_LISTED else ""
+    raise InputError(
+        f"answers that are no label of this table: {shown}{more}; correct them, or allow new labels with "
+        "--new-labels"
+    )
+
+
+def _with_hint(label: str, known: set[str]) -> str:
+    close = difflib.get_close_matches(label.lower(), {name.lower(): name for name in known}, n=1)
+    names = {name.lower(): name for name in known}
+    return f"{label!r} (did you mean {names[close[0]]!r}?)" if close else repr(label)
+
+
+def _number(text: str) -> str:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise InputError(f"the answer {text!r} is no label of this table, whose labels are numbers")
+    return text
+
+
+def request_of_record(run: Run) -> Request:
+    """The request that a run answered, from its record."""
+    info = run.info
+    about = info.get("data") or {}
+    beside = {"predictions", "embeddings"} & about.keys() if info.get("shape") is None else set()
+    if info.get("ledger") or beside:
+        raise UnsupportedError(
+            "a run with a ledger, predictions, embeddings or pictures cannot be repeated from its record; "
+            "audit the new labels with the options of that run"
+        )
+    roles = dict(info.get("columns") or {})
+    features, decay = roles.pop("features", None), float(info.get("decay_per_year") or 0.0)
+    if not decay:
+        # A named column of times would ask for freshness, which did not count.
+        roles.pop("time", None)
+    cold = info.get("cold_start") or {}
+    recipe = {name: value for name, value in (info.get("recipe") or {}).items() if name != "name"}
+    try:
+        return Request(
+            **roles, features=features, task=info["task"], recipe=recipe, profile=info["profile"],
+            half_life=math.log(2) / decay if decay else None, seed=info["seed"],
+            r_min=cold.get("r_min", 0.4), newcomer=cold.get("contributions", 10),
+            compare=info.get("comparison") is not None,
+        )  # fmt: skip
+    except (KeyError, TypeError):
+        raise InputError("run.json does not say how the run was made; write the run again") from None

@@ -1,0 +1,197 @@
+"""The file to relabel from: tasks for Label Studio, records for Argilla, or a table to fill in."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from anml.app.relabel.places import WRITERS, places_file
+from anml.app.relabel.queue import Looking
+from anml.app.spreadsheets import safe_for_spreadsheets
+from anml.core.canonical import sha256
+from anml.core.checks import one_of
+from anml.core.errors import UnsupportedError
+from anml.intake.argilla import fields_of, question_of
+from anml.intake.contributions import ANNOTATION, OURS
+from anml.intake.file import File
+from anml.intake.label_studio import annotation_id
+from anml.intake.shapes.regions import REGIONS as MARKED
+from anml.intake.source import Source
+
+AGENT = "anml"
+NEW_LABEL = "new_label"
+
+
+def relabel_file(looking: Looking, source: Source, path: Path | None, format: str = "auto") -> str:
+    """Write the list in a format; `auto` is the one that the data came in."""
+    drawn = WRITERS if source.shape is not None and source.shape.kind in MARKED else {}
+    if format == "auto":
+        format = source.format if source.format in (drawn or FORMATS) else "csv"
+    one_of("format", format, ("auto", *FORMATS, *drawn))
+    if format != "csv" and format != source.format:
+        raise UnsupportedError(
+            f"{format} takes back only what came from it, and {source.table.name} was read as "
+            f"{source.format}; use --format csv"
+        )
+    if format in drawn:
+        return places_file(looking, source, path, format)
+    return FORMATS[format](with_data(looking, source), source, path)
+
+
+def with_data(looking: Looking, source: Source) -> pl.DataFrame:
+    """The list with what there is to see of each row; names that clash have data_ before them."""
+    frame, rows = source.table.frame, looking.rows
+    if ANNOTATION in frame.columns:
+        ids = frame[ANNOTATION].cast(pl.String)[rows["row"].to_numpy()]
+        rows = rows.with_columns(ids.alias(ANNOTATION))
+    # What judgements of another shape have beside their labels is what there is to see of them.
+    beside = source.beside if source.shape is None else (ANNOTATION,)
+    shown = [name for name in frame.columns if name not in (*source.roles.values(), *beside)]
+    data = frame.select(shown)[rows["row"].to_numpy()]
+    data = data.rename({name: f"data_{name}" for name in shown if name in (*rows.columns, NEW_LABEL)})
+    return rows.hstack(data)
+
+
+def _csv(rows: pl.DataFrame, source: Source, path: Path | None) -> str:
+    first = [name for name in ("row", "item", ANNOTATION, "contributor") if name in rows.columns]
+    said = ["given", "suggested", "probability", "consensus", "p_correct", "gain", "reason"]
+    said += [name for name in ("ask", "price") if name in rows.columns]
+    data = [name for name in rows.columns if name not in (*first, *said)]
+    figures = [pl.col(name).round(4) for name in ("probability", "p_correct", "gain")]
+    rows = rows.with_columns(figures)
+    cells = [_as_cell(rows[name]) for name in (*first, *data, *said)]
+    # Tables have no annotations, and not all have items: nobody wants to look at empty columns.
+    frame = pl.DataFrame([each for each in cells if each.null_count() < len(each) or each.name in data])
+    return safe_for_spreadsheets(frame.with_columns(pl.lit("").alias(NEW_LABEL))).write_csv()
+
+
+def _as_cell(series: pl.Series) -> pl.Series:
+    """Lists and records are no cells of a table: they become text."""
+    if not series.dtype.is_nested():
+        return series
+    return pl.Series(series.name, [str(value) for value in series.to_list()])
+
+
+def _about(row: dict[str, Any]) -> dict[str, Any]:
+    """What is said of an item, without what is not known; probabilities to four places."""
+    names = {"item": "task", ANNOTATION: "annotation", "contributor": "given_by"}
+    kept = ("row", "item", ANNOTATION, "contributor", "given", "suggested", "probability", "consensus",
+            "p_correct", "gain", "reason", "ask", "price")  # fmt: skip
+    about = {names.get(name, name): row[name] for name in kept if row.get(name) is not None}
+    return {name: round(value, 4) if isinstance(value, float) else value for name, value in about.items()}
+
+
+def _label_studio(rows: pl.DataFrame, source: Source, path: Path | None) -> str:
+    """Tasks as they came, with the suggestion as a prediction and what is said of them in the data."""
+    tasks = _raw(source, path)
+    places = {
+        annotation_id(str(task.get("id", number)), place, annotation): (task, annotation)
+        for number, task in enumerate(tasks)
+        for place, annotation in enumerate(task.get("annotations") or task.get("completions") or [])
+    }
+    made = []
+    for row in rows.iter_rows(named=True):
+        task, annotation = places[row[ANNOTATION]]
+        about = {f"{OURS}{name}": value for name, value in _about(row).items()}
+        result = _suggested(annotation, row, source.question)
+        prediction = {
+            "model_version": AGENT,
+            **({} if row["probability"] is None else {"score": round(row["probability"], 4)}),
+            "result": result,
+        }
+        made.append(
+            {
+                **({"id": task["id"]} if isinstance(task.get("id"), int) else {}),
+                "data": {**task.get("data", {}), **about},
+                "predictions": [prediction] if result else [],
+            }
+        )
+    return json.dumps(made, indent=1, ensure_ascii=False) + "\n"
+
+
+def _suggested(annotation: dict[str, Any], row: dict[str, Any], question: str | None) -> list[dict[str, Any]]:
+    """The result of an annotation with the suggested label in it; none where it cannot be put there."""
+    results = [each for each in annotation.get("result") or [] if isinstance(each.get("value"), dict)]
+    results = [each for each in results if question in (None, each.get("from_name"))]
+    if row["suggested"] is None or len(results) != 1:
+        return []
+    (result,) = results
+    value = result["value"]
+    name = result["type"] if result.get("type") in value else next(iter(value)) if len(value) == 1 else None
+    if name is None:
+        return []
+    own = ("id", "value", "origin", "meta", "score")
+    kept = {key: each for key, each in result.items() if key not in own}
+    label = _shaped(row["suggested"], value[name])
+    if result.get("type") == "pairwise":
+        label = {"first": "left", "second": "right"}.get(row["suggested"], label)
+    mark = sha256(f"{row['item']}/{row['suggested']}".encode())[:10]
+    return [{"id": mark, **kept, "value": {**value, name: label}}]
+
+
+def _shaped(label: Any, like: Any) -> Any:
+    """A label in the shape that an answer of the tool has: a list, a number, or text."""
+    if isinstance(like, list):
+        parsed = _parsed(label)
+        return parsed if isinstance(parsed, list) else [label]
+    if isinstance(like, dict) or (isinstance(like, int | float) and not isinstance(like, bool)):
+        return _parsed(label)
+    return label
+
+
+def _parsed(label: Any) -> Any:
+    try:
+        return json.loads(label) if isinstance(label, str) else label
+    except json.JSONDecodeError:
+        return label
+
+
+def _argilla(rows: pl.DataFrame, source: Source, path: Path | None) -> str:
+    """Records under their own ids, so that Argilla updates them, with the suggestion for the question."""
+    entries = _raw(source, path)
+    by_id = {
+        str(entry.get("id") or entry.get("_server_id") or number): entry
+        for number, entry in enumerate(entries)
+    }
+    question = question_of(entries, source.question)
+    made = []
+    for row in rows.iter_rows(named=True):
+        entry = by_id[row["item"]]
+        suggestion = {"value": _parsed_list(row["suggested"]), "agent": AGENT}
+        if row["probability"] is not None:
+            suggestion["score"] = round(row["probability"], 4)
+        server = {"_server_id": entry["_server_id"]} if entry.get("_server_id") else {}
+        made.append(
+            {
+                "id": row["item"],
+                **server,
+                "fields": fields_of(entry),
+                "metadata": entry.get("metadata") or {},
+                "suggestions": {} if row["suggested"] is None else {question: suggestion},
+                "responses": {},
+                # Argilla takes no unknown metadata: what is said of the record stands beside it.
+                AGENT: _about(row),
+            }
+        )
+    return json.dumps(made, indent=1, ensure_ascii=False) + "\n"
+
+
+def _parsed_list(label: Any) -> Any:
+    parsed = _parsed(label)
+    return parsed if isinstance(parsed, list) else label
+
+
+def _raw(source: Source, path: Path | None) -> list[dict[str, Any]]:
+    assert path is not None, "an export is a file"
+    found = File(path).json
+    found = found.get("records", [found]) if isinstance(found, dict) else found
+    return list(found)
+
+
+FORMATS: dict[str, Callable[[pl.DataFrame, Source, Path | None], str]] = {
+    "label-studio": _label_studio,
+    "argilla": _argilla,
+    "csv": _csv,
+}

@@ -1,0 +1,177 @@
+"""Rounds of relabelling: the data of a run, read again with all answers that were given so far.
+
+An answer is the truth, which settles its item, or a second label, which is one more row of the table by
+whoever gave it. `answers.json` in the folder of a run has the answers of all rounds; the labels of a file are
+never changed.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import polars as pl
+
+from anml.app.files import read_bytes
+from anml.app.relabel.queue import Found, of_result
+from anml.core.canonical import sha256
+from anml.core.errors import InputError, IntegrityError
+from anml.intake.contributions import KNOWN, REVIEWED
+from anml.intake.plain import as_text
+from anml.intake.roles import FLAGS
+from anml.intake.source import Source, plain_source, read_source
+from anml.intake.tables import Table
+
+if TYPE_CHECKING:
+    from anml.app.audit.result import Audited
+
+FILE = "answers.json"
+# What an answer counts as.
+TRUTH, LABEL = "truth", "label"
+KINDS = (TRUTH, LABEL)
+# Columns that are added: which rows are the same thing, where the table has none, and what is settled.
+ITEM, ANSWERED = "anml_item", "anml_answer"
+
+
+class Answer(NamedTuple):
+    """The label that an item has by now, and who gave it."""
+
+    label: str
+    by: str
+
+
+# What the answers of a round count as, and each by the row of the table that stands for its item.
+Round = tuple[str, dict[int, Answer]]
+
+
+@dataclass(frozen=True)
+class Roles:
+    """The columns of a table that answers are written to."""
+
+    label: str
+    contributor: str | None = None
+    item: str | None = None
+    known: str | None = None
+    reviewed: str | None = None
+    verification: str | None = None
+    reputation: str | None = None
+    gold: str | None = None
+    numbers: bool = False
+
+
+def source_of(found: Found, folder: Path | None, data: Path | None) -> Source:
+    """Read the data of a run again, from where they were or from where the user says, with its answers."""
+    about = found.data
+    if data is None and "path" not in about:
+        raise InputError(
+            "this run does not say where its data lie, as it was made of a frame; audit a file, or name it "
+            "with --data"
+        )
+    place = data or Path(folder or Path(), str(about["path"]))
+    if not place.exists():
+        raise InputError(f"the data of this run, {place}, are not there; name the file with --data")
+    format = str(about.get("format", "auto"))
+    format = "table" if format == "ledger rows" else format
+    source = read_source(place, format, {"label": None, "time": None, **(about.get("named") or {})})
+    if source.table.sha256 != about.get("of", about.get("sha256")):
+        raise IntegrityError(f"{place} is not the file that the run was made of, or was changed since")
+    if "answers" not in about or folder is None:
+        return source
+    table, roles = source.table, Roles(**about["roles"])
+    for kind, answers in read_rounds(folder, about["answers"]):
+        table, roles = with_answers(table, roles, answers, kind)
+    return source._replace(table=table, beside=(*source.beside, ITEM, ANSWERED, KNOWN, REVIEWED))
+
+
+def source_of_audit(result: "Audited", table: Table | None) -> Source:
+    """The data of an audit in memory: the file that it came from, else the table that was given."""
+    if table is not None and "path" not in result.data:
+        return plain_source(table)
+    return source_of(of_result(result), None, None)
+
+
+def with_answers(table: Table, roles: Roles, answers: Mapping[int, Answer], kind: str) -> tuple[Table, Roles]:
+    """The table with answers as known, or with a row for each; and the columns they are in.
+
+    A contributor's own labels stay as they were given: it is judged by them.
+    """
+    frame = table.frame
+    if roles.item is None:
+        roles = replace(roles, item=ITEM)
+        frame = frame.with_columns(pl.int_range(pl.len()).cast(pl.String).alias(ITEM))
+    texts = [name for name in (roles.item, roles.contributor) if name is not None]
+    frame = frame.with_columns(as_text(frame[name]).alias(name) for name in texts)
+    if kind == TRUTH:
+        frame, roles = _known(frame, roles, answers)
+    else:
+        frame = pl.concat([frame, _added(frame, roles, answers)], how="vertical_relaxed")
+    mark = json.dumps([table.sha256, kind, sorted((row, *answer) for row, answer in answers.items())])
+    return Table(frame, table.name, sha256(mark.encode())), roles
+
+
+def _known(frame: pl.DataFrame, roles: Roles, answers: Mapping[int, Answer]) -> tuple[pl.DataFrame, Roles]:
+    """Answers as right labels of their items; one that nobody gave before makes all that were given wrong."""
+    if roles.known is not None and _marks(frame[roles.known], frame[roles.label]):
+        # True and false stand beside right labels, not among them.
+        roles = replace(roles, reviewed=roles.known, known=None)
+    known, reviewed = roles.known or KNOWN, roles.reviewed or REVIEWED
+    assert roles.item is not None
+    names = frame[roles.item].to_list()
+    by_item = {names[row]: answer.label for row, answer in answers.items()}
+    told = pl.Series([by_item.get(name) for name in names], dtype=pl.String)
+    given = as_text(frame[roles.label]).unique()
+    usual = told.is_in(given.implode()) | roles.numbers
+    new = {
+        known: pl.select(pl.when(usual).then(told)).to_series(),
+        reviewed: pl.select(pl.when(~usual & told.is_not_null()).then(pl.lit("false"))).to_series(),
+        ANSWERED: told,
+    }
+    for name, said in new.items():
+        frame = frame if name in frame.columns else frame.with_columns(pl.lit(None, pl.String).alias(name))
+        frame = frame.with_columns(pl.coalesce(said, as_text(frame[name])).alias(name))
+    if frame[reviewed].null_count() == frame.height:
+        return frame.drop(reviewed), replace(roles, known=known)
+    return frame, replace(roles, known=known, reviewed=reviewed)
+
+
+def _marks(known: pl.Series, labels: pl.Series) -> bool:
+    """Whether a column marks labels with true and false, and does not hold right ones."""
+    said = set(as_text(known).drop_nulls())
+    flags = {text.lower() for text in said} <= FLAGS.keys()
+    return bool(said) and flags and not said <= set(as_text(labels).drop_nulls())
+
+
+def _added(frame: pl.DataFrame, roles: Roles, answers: Mapping[int, Answer]) -> pl.DataFrame:
+    """A row for each answer, by whoever gave it, of which nothing else is known."""
+    rows = frame[list(answers)]
+    given = [answer.label for answer in answers.values()]
+    label = pl.Series(given, dtype=pl.String).cast(frame.schema[roles.label], strict=False)
+    if label.null_count():
+        bad = next(text for text, read in zip(given, label, strict=True) if read is None)
+        raise InputError(f"the answer {bad!r} is no label of this table, whose labels are numbers")
+    rows = rows.with_columns(label.alias(roles.label))
+    if roles.contributor is not None:
+        rows = rows.with_columns(pl.Series(roles.contributor, [answer.by for answer in answers.values()]))
+    nothing = [name for name in (roles.verification, roles.reputation, roles.gold, roles.reviewed) if name]
+    return rows.with_columns(pl.lit(None, frame.schema[name]).alias(name) for name in nothing)
+
+
+def read_rounds(folder: Path, digest: str) -> list[Round]:
+    """What was answered in each round so far, from the folder of a run."""
+    data = read_bytes(folder / FILE, "list of answers")
+    if sha256(data) != digest:
+        raise IntegrityError(f"{folder / FILE} was changed after the run was written")
+    return [
+        (each["as"], {row: Answer(label, by) for row, label, by in each["answers"]})
+        for each in json.loads(data)
+    ]
+
+
+def rounds_file(rounds: list[Round]) -> str:
+    """Answers of all rounds as the text of a file."""
+    made = [
+        {"as": kind, "answers": [[row, *answer] for row, answer in answers.items()]}
+        for kind, answers in rounds
+    ]
+    return json.dumps(made, indent=1, ensure_ascii=False) + "\n"

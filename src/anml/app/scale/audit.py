@@ -1,0 +1,48 @@
+"""Audits slice by slice: which engine, and which files."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anml.core.errors import InputError, UnknownNameError
+from anml.core.progress import Progress
+
+if TYPE_CHECKING:
+    from anml.app.audit.request import Request
+    from anml.app.audit.result import Audited
+
+ENGINES = ("local", "ray")
+
+
+def holds_parquet(data: Any) -> bool:
+    """Whether data is a folder of Parquet files."""
+    return isinstance(data, str | Path) and Path(data).is_dir() and any(Path(data).rglob("*.parquet"))
+
+
+def audit_in_slices(
+    data: Any, request: "Request", engine: str, address: str | None, out: Path,
+    progress: Progress | None, write_report: Callable[["Audited", Path], None],
+) -> "Audited":  # fmt: skip
+    """Audit a Parquet file or a folder of them by an engine; `write_report` puts the report into a folder."""
+    if engine not in ENGINES:
+        raise UnknownNameError("engine", engine, ENGINES)
+    if address is not None and engine != "ray":
+        raise InputError(f"an address is for the engine ray, got engine {engine!r}")
+    from anml.app.scale.engines import Engine, Local
+    from anml.app.scale.run import audit_slices
+    from anml.app.scale.slices import parquet_files
+
+    if not isinstance(data, str | Path):
+        raise InputError(f"an engine reads Parquet files; give their path, got {type(data).__name__}")
+    files = parquet_files(Path(data).expanduser())
+    if not files:
+        raise InputError(f"an engine reads a Parquet file or a folder of them, got {Path(data).name!r}")
+    runs: Engine = Local()
+    if engine == "ray":
+        from anml.adapters.ray import RayEngine
+
+        runs = RayEngine(address)
+    try:
+        return audit_slices(files, request, out, runs, progress=progress, write_report=write_report)
+    finally:
+        runs.close()

@@ -1,0 +1,233 @@
+"""A federation in this process, and its report: contributors are clients, rows are their updates."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+import torch
+
+from anml.app.audit.compare import Compared, Comparison
+from anml.app.audit.result import Audited, versions
+from anml.assess.assess import Policy
+from anml.core import attacks
+from anml.core.attribute import attribute
+from anml.core.checks import Array, Bools, Floats, Ints, as_codes, whole
+from anml.core.domain import Signals, Weighting
+from anml.core.errors import InputError
+from anml.core.people.verdicts import CONTRADICTS, RELIABLE, UNSURE
+from anml.core.signals.reputation import ColdStart
+from anml.core.signals.temporal import Decay
+from anml.core.stats import Estimate, paired, wilson
+from anml.core.weigh import recipe_of
+from anml.federated.clients import Clients, predicted
+from anml.federated.rounds import Federation, Line, Reply
+from anml.gradients.mlp import Shape, initialise
+from anml.gradients.threads import threads
+from anml.intake.columns import Columns
+
+CLIENTS, MALICIOUS, ROUNDS, HIDDEN = 10, 4, 10, (64, 32)
+# Which client misses which rounds, and how probable it must be that one deviates before it is said.
+AWAY, ACCUSED = {2: (3, 6, 9)}, 0.05
+Progress = Callable[[str, int, int], None]
+
+
+class Case(NamedTuple):
+    """Rows of clients and of the test part, and who of the clients lies."""
+
+    x: Floats
+    y: Ints
+    who: Ints
+    x_test: Floats
+    y_test: Ints
+    names: list[str]
+    malicious: Bools
+
+
+@dataclass(frozen=True)
+class Federated:
+    """A finished federation: its record, its model's mistakes on the test part, and those of the others."""
+
+    case: Case
+    federation: Federation
+    wrong: dict[str, Array]
+    report: Audited
+
+
+def demo_case(seed: int = 0, clients: int = CLIENTS, malicious: int = MALICIOUS) -> Case:
+    """Digits at ten clients of equal size, four of whom tell the same lie: every digit is the next one."""
+    from sklearn.datasets import load_digits
+    from sklearn.model_selection import train_test_split
+
+    if not 0 <= whole("malicious", malicious) < clients:
+        raise InputError(f"malicious clients must be fewer than the {clients} clients, got {malicious}")
+    x, y = load_digits(return_X_y=True)
+    x, x_test, y, y_test = train_test_split(x / 16, y, test_size=0.3, stratify=y, random_state=seed)
+    rng = np.random.default_rng(seed)
+    who = rng.permutation(len(y)) % clients
+    bad = np.arange(clients) >= clients - malicious
+    y = attacks.collude_labels(y, bad[who], 10)
+    honest = [f"clinic-{place + 1}" for place in range(clients - malicious)]
+    return Case(x, y, who, x_test, y_test, [*honest, *(f"farm-{i + 1}" for i in range(malicious))], bad)
+
+
+def run_demo(
+    seed: int = 0, rounds: int = ROUNDS, recipe: Any = "evidence", progress: Progress | None = None
+) -> Federated:
+    """Train with a recipe, without any defence, and by q alone; all on the same clients and seeds."""
+    if whole("rounds", rounds) < 1:
+        raise InputError(f"a federation has at least one round, got {rounds}")
+    case = demo_case(seed)
+    ways = {"uniform": "uniform", "q only": "krum", "chosen": recipe}
+    wrong, last = {}, Federation(recipe)
+    with threads(1):
+        for place, (name, chosen) in enumerate(ways.items()):
+            last = Federation(chosen, seed=seed)
+            model, shape = train_rounds(case, last, rounds, seed)
+            wrong[name] = (predicted(shape, model, case.x_test) != case.y_test).astype(np.float64)
+            if progress is not None:
+                progress("federated training", place + 1, len(ways))
+    report = as_report(last, case.names, wrong, f"federation of {len(case.names)} clients on Digits", seed)
+    return Federated(case, last, wrong, report)
+
+
+def train_rounds(case: Case, federation: Federation, rounds: int, seed: int) -> tuple[torch.Tensor, Shape]:
+    """Federated training; a client that is away sends nothing."""
+    shape = Shape(case.x.shape[1], HIDDEN, int(case.y_test.max()) + 1)
+    clients = Clients.of(case.x, case.y, case.who, shape)
+    model = initialise(shape, [seed]).flat[0]
+    for number in range(1, rounds + 1):
+        updates = clients.updates(model, seeds_of(number, clients.count))
+        replies = [
+            Reply(name, None, why="it did not answer in time")
+            if number in AWAY.get(place, ())
+            else Reply(name, updates[place], int(clients.counts()[place]))
+            for place, name in enumerate(case.names)
+        ]
+        update = federation.aggregate(number, replies)
+        if update is not None:
+            model = model + torch.as_tensor(np.asarray(update, dtype=np.float32))
+    return model, shape
+
+
+def seeds_of(number: int, clients: int) -> list[int]:
+    """Seeds of the clients' training in a round."""
+    return [1_000 * number + client for client in range(clients)]
+
+
+def as_report(
+    federation: Federation, names: list[str], wrong: dict[str, Array], title: str, seed: int
+) -> Audited:
+    """The record of a federation in the shape of an audit: one row for each update that came in."""
+    lines = [(found.number, line) for found in federation.history for line in found.lines if line.q == line.q]
+    if not lines:
+        raise InputError("no round had two usable updates; there is nothing to report")
+    rows = len(lines)
+    signals = _signals([line for _, line in lines])
+    kept = np.array([line.kept for _, line in lines])
+    weight = np.array([line.weight for _, line in lines])
+    honest = np.array([line.honest for _, line in lines])
+    gate = federation.history[-1].gate
+    recipe = recipe_of(federation.recipe)
+    weighting = Weighting(weight / weight.sum(), kept, gate, recipe)
+    codes, known = as_codes("client", [line.client for _, line in lines], rows)
+    samples = pl.DataFrame(
+        {
+            "row": np.arange(rows), "contributor": [line.client for _, line in lines],
+            "item": [f"round {number}" for number, _ in lines], "label": ["update"] * rows,
+            "predicted": ["update"] * rows, "confidence": honest,
+            "q": signals.q, "score": 1 - signals.q, "v": signals.v, "r": signals.r, "t": signals.t,
+            "weight": weighting.w, "kept": kept, "p_correct": honest, "alone": np.zeros(rows, dtype=bool),
+            "suggested": ["update"] * rows, "p_suggested": honest,
+            "from_model": np.zeros(rows), "from_credentials": np.zeros(rows),
+            "from_contributor": np.zeros(rows),
+        }
+    )  # fmt: skip
+    people = pl.DataFrame(attribute(signals, weighting, codes, known)._asdict()).rename(
+        {"names": "contributor"}
+    )
+    people = people.with_columns(**_believed(federation, known, honest, codes)).sort("quality", "contributor")
+    found = np.clip(1 - honest.mean(), 0, 1)
+    return Audited(
+        samples=samples, contributors=people, confusion=_confusion(samples), gate=gate,
+        comparison=_comparison(wrong), wrong=Estimate(float(found), float((honest < 0.05).mean()),
+        float((honest < 0.95).mean())), task="classification", classes=["update"],
+        recipe_name=recipe.combine if not isinstance(federation.recipe, str) else federation.recipe,
+        policy=Policy(recipe, _profile(), Decay(0.0), ColdStart(0.4, 0), seed),
+        columns=Columns(label="update", contributor="client", item="round", features=("update",)),
+        data={"name": title, "sha256": "", "rows": rows, "clients": names}, signals_given=["q", "r"],
+        scoring_epochs=0, notes=_notes(federation), warnings=[], versions=versions(),
+        false_accusations=float(np.sum([_accused_p(people)])),
+    )  # fmt: skip
+
+
+def _signals(lines: list[Line]) -> Signals:
+    q, v, r, t = (np.array([getattr(line, name) for line in lines]) for name in "qvrt")
+    return Signals.of(q, v, r, t)
+
+
+def _profile() -> Any:
+    from anml.core.profile import PROFILES
+
+    return PROFILES["default"]
+
+
+def _believed(federation: Federation, known: list[str], honest: Array, codes: Ints) -> dict[str, Any]:
+    """Verdicts by all rounds together, and the reputation that the Beta rule made of them."""
+    from scipy import special
+
+    p = np.array([special.expit(federation._memory.get(name, 0.0)) for name in known])
+    good = np.bincount(codes, honest, len(known))
+    bad = np.bincount(codes, 1 - honest, len(known))
+    verdict = np.where(p < ACCUSED, CONTRADICTS, np.where(p > 0.5, RELIABLE, UNSURE))
+    r = np.array([federation.reputation_of(name) for name in known])
+    return {
+        "verdict": pl.Series(verdict.tolist(), dtype=pl.String),
+        # A client whose update is as likely another's as honest is worth nothing, as a guess is.
+        **dict.fromkeys(("reliability", "reliability_low", "reliability_high"), 2 * p - 1),
+        "others": np.full(len(p), float(np.median(p))),
+        "habits": pl.Series([""] * len(p), dtype=pl.String),
+        "settled_by": np.zeros(len(p), dtype=np.int64),
+        "r_learned": r, "r_learned_low": r, "r_learned_high": r,
+        "r_learned_good": good, "r_learned_bad": bad,
+        "agreement": good / np.maximum(good + bad, 1e-9),
+    }  # fmt: skip
+
+
+def _accused_p(people: pl.DataFrame) -> float:
+    accused = people.filter(pl.col("verdict") == CONTRADICTS)
+    return float(((accused["reliability"] + 1) / 2).sum())
+
+
+def _confusion(samples: pl.DataFrame) -> pl.DataFrame:
+    return (
+        samples.group_by("contributor", pl.col("label").alias("given"), "predicted")
+        .agg(rows=pl.len())
+        .sort("contributor", "given", "predicted")
+    )
+
+
+def _comparison(wrong: dict[str, Array]) -> Comparison:
+    measured: list[Compared] = []
+    for name, values in wrong.items():
+        low, high = wilson(values.mean(), len(values))
+        against = {way.name: paired(values, wrong[way.name]).difference for way in measured}
+        measured.append(Compared(name, Estimate(float(values.mean()), float(low), float(high)), against))
+    count = len(next(iter(wrong.values())))
+    return Comparison(measured, "test data", count, 0, "share of wrong predictions")
+
+
+def _notes(federation: Federation) -> list[str]:
+    """Who was left out of which rounds, and why, where it was not the recipe."""
+    said = [
+        "rows are updates: one for each client and round; labels are not seen, and p_correct is the "
+        "probability that the client was honest in that round, by its update alone"
+    ]
+    for found in federation.history:
+        said += [
+            f"round {found.number}: {line.client} is not in it: {line.why}"
+            for line in found.lines
+            if line.why and line.q != line.q
+        ]
+    return said

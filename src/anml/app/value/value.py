@@ -1,0 +1,282 @@
+"""What each contributor is worth to a model: Shapley or Banzhaf values of a table or of a finished run."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from anml.app.audit.audit import testing_arrays
+from anml.app.audit.runs import read_run
+from anml.app.value.store import CoalitionStore, Progress
+from anml.core.checks import Array, Bools, Floats, Ints, one_of, whole
+from anml.core.domain import Task
+from anml.core.errors import InputError, UnsupportedError
+from anml.gradients.crossfit import standardise
+from anml.intake.columns import Columns, choose_columns
+from anml.intake.prepare import Prepared, prepare
+from anml.intake.tables import Table, read_table
+from anml.predictors.duplicates import near_copies
+from anml.valuation.banzhaf import banzhaf
+from anml.valuation.beta_shapley import beta_shapley
+from anml.valuation.games import Utility, Values, evaluate
+from anml.valuation.models import METRICS, MODELS, estimator_utility, metric_of
+from anml.valuation.parts import Parts, counted, parts_of
+from anml.valuation.regression import shapley_by_regression
+
+METHODS: dict[str, Callable[..., Values]] = {
+    "banzhaf": banzhaf,
+    "shapley": shapley_by_regression,
+    "beta-shapley": beta_shapley,
+}
+BUDGET = 2_000
+# Without test data this share of the rows is held out, at most so many.
+HELD_OUT, MOST_HELD = 0.3, 2_000
+
+
+@dataclass(frozen=True)
+class ValueRequest:
+    """What the user asks: which rows, which model and metric, which value, and at what cost.
+
+    `model` is a name in `anml.valuation.models.MODELS` or an estimator with `fit` and `predict`; `metric` a
+    name, or with an estimator also a function of truth and prediction, the higher the better.
+    """
+
+    label: str | None = None
+    contributor: str | None = None
+    time: str | None = None
+    features: tuple[str, ...] | None = None
+    ignore: tuple[str, ...] = ()
+    task: str = "auto"
+    method: str = "banzhaf"
+    model: Any = "linear"
+    metric: Any = None
+    budget: int = BUDGET
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        one_of("method", self.method, METHODS)
+        if isinstance(self.model, str):
+            one_of("model", self.model, MODELS)
+        elif not (hasattr(self.model, "fit") and hasattr(self.model, "predict")):
+            raise InputError(
+                f"model must be one of {', '.join(MODELS)} or have fit and predict, got {self.model!r}"
+            )
+        if callable(self.metric) and isinstance(self.model, str):
+            raise InputError("a metric of your own goes with an estimator of your own; name one of ours")
+        if whole("budget", self.budget) < 16:
+            raise InputError(f"budget must be at least 16 coalitions, got {self.budget}")
+
+
+@dataclass(frozen=True)
+class Valued:
+    """Values of contributors, and what they rest on.
+
+    `contributors` has one row each, the most valuable first: contributor, value, low, high, rows, counted
+    (rows that count: copies do once), per_row and share (of all positive value).
+    """
+
+    contributors: pl.DataFrame
+    method: str
+    exact: bool
+    evaluations: int
+    worth_of_all: float
+    worth_of_nobody: float
+    record: dict[str, Any]
+    notes: list[str]
+
+    def multipliers(self) -> pl.DataFrame:
+        """Contributor and value per row that counts: what `anml settle --multiplier` takes."""
+        return self.contributors.select("contributor", value="per_row").sort("contributor")
+
+
+def value_data(
+    data: Any, request: ValueRequest, *, test: Any = None, run: Path | None = None,
+    folder: Path | None = None, progress: Progress | None = None,
+) -> Valued:  # fmt: skip
+    """Value the contributors of a table; with `run`, of the rows that a finished run of it keeps."""
+    table = data if isinstance(data, Table) else read_table(data)
+    columns, notes, kept = _columns(table, request, run)
+    prepared = prepare(table, columns, task=request.task, seed=request.seed)
+    if prepared.contributor is None:
+        raise InputError("a value needs contributors; name their column with contributor")
+    if prepared.x.shape[1] == 0:
+        raise UnsupportedError("there are no feature columns to train a model on, so nothing can be valued")
+    used = np.ones(len(prepared.y), dtype=bool) if kept is None else np.isin(prepared.rows, kept)
+    if not used.any():
+        raise InputError("the run keeps none of the rows of this table")
+    return _valued(table, columns, prepared, used, request, test, folder, notes, progress)
+
+
+def _columns(table: Table, request: ValueRequest, run: Path | None) -> tuple[Columns, list[str], Ints | None]:
+    if run is None:
+        columns, notes = choose_columns(
+            table.frame, label=request.label, contributor=request.contributor, time=request.time,
+            features=request.features, ignore=request.ignore,
+        )  # fmt: skip
+        return columns, notes, None
+    found = read_run(run)
+    about, of = found.info.get("columns") or {}, (found.info.get("data") or {}).get("sha256")
+    if of != table.sha256:
+        raise InputError(f"{table.name} is not the table that the run in {run} was made of")
+    columns, notes = choose_columns(
+        table.frame, label=about.get("label"), contributor=about.get("contributor"), time=about.get("time"),
+        item=about.get("item"), features=about.get("features") or None,
+    )  # fmt: skip
+    kept = found.samples.filter(pl.col("kept"))["row"].to_numpy()
+    return columns, [*notes, f"{len(kept)} rows that the run in {run.name} keeps are valued"], kept
+
+
+def _valued(
+    table: Table, columns: Columns, prepared: Prepared, used: Bools, request: ValueRequest, test: Any,
+    folder: Path | None, notes: list[str], progress: Progress | None,
+) -> Valued:  # fmt: skip
+    x = standardise(np.asarray(prepared.x, dtype=np.float64))
+    rng = np.random.default_rng(request.seed)
+    if test is None:
+        train, held = _held_out(prepared, used, rng)
+        x_test, y_test = x[held], prepared.y[held]
+        notes = [*notes, f"worth is measured on {len(held)} rows held out, against the labels as given"]
+    else:
+        raw, y_test = testing_arrays(test, prepared, columns)
+        train, x_test = np.flatnonzero(used), _scaled_like(prepared.x, raw)
+        notes = [*notes, f"worth is measured on {len(y_test)} rows of test data"]
+    assert prepared.contributor is not None
+    copies = _copies(x[train], prepared.y[train], rng)
+    first = None if prepared.age is None or columns.time is None else -prepared.age[train]
+    parts = parts_of(prepared.contributor[train], copies, first)
+    if len(parts.names) < 2:
+        raise InputError(f"a value needs at least two contributors, got {parts.names[0]!r} alone")
+    notes += _about_copies(len(train), parts, first)
+    utility = _utility(x[train], prepared.y[train], parts, x_test, y_test, prepared, request)
+    store = CoalitionStore(folder, _fingerprint(table, columns, request, test, used))
+    known = store.wrap(utility, request.budget, progress)
+    found = METHODS[request.method](
+        known, len(parts.names), budget=request.budget, rng=np.random.default_rng(request.seed)
+    )
+    ends = evaluate(known, np.array([np.zeros(len(parts.names), bool), np.ones(len(parts.names), bool)]))
+    store.keep()
+    rows = pl.Series(prepared.contributor[used]).value_counts().rows()
+    frame = _frame(parts, found, {str(name): int(count) for name, count in rows})
+    record = {
+        "method": request.method, "model": _named(request.model), "metric": _named(request.metric),
+        "budget": request.budget, "evaluations": found.evaluations, "exact": found.exact,
+        "seed": request.seed,
+        "data": {"name": table.name, "sha256": table.sha256}, "worth_of_all": float(ends[1]),
+        "worth_of_nobody": float(ends[0]), "notes": notes,
+    }  # fmt: skip
+    return Valued(
+        frame, request.method, found.exact, found.evaluations, float(ends[1]), float(ends[0]), record, notes
+    )
+
+
+def _held_out(prepared: Prepared, used: Bools, rng: np.random.Generator) -> tuple[Ints, Ints]:
+    """Rows to train on and rows held out; all labels of an item are on one side."""
+    rows = np.flatnonzero(used)
+    units = (
+        np.arange(len(prepared.y))
+        if prepared.item is None
+        else np.unique(prepared.item, return_inverse=True)[1]
+    )
+    names = rng.permutation(np.unique(units[rows]))
+    share = min(HELD_OUT, MOST_HELD / max(len(rows), 1))
+    out = np.isin(units[rows], names[: max(1, round(share * len(names)))])
+    if out.all():
+        raise InputError("there are too few rows to hold some out; give test data")
+    return rows[~out], rows[out]
+
+
+def _scaled_like(x: Array, raw: Array) -> Floats:
+    centre, spread = x.mean(axis=0, dtype=np.float64), x.std(axis=0, dtype=np.float64)
+    return np.asarray((raw - centre) / np.where(spread > 1e-12, spread, 1.0))
+
+
+def _copies(x: Floats, y: Array, rng: np.random.Generator) -> Ints:
+    """Rows that are near-copies of one another, with the same label."""
+    near = near_copies(x, rng)
+    both = np.column_stack([near, np.unique(y, return_inverse=True)[1]])
+    return np.asarray(np.unique(both, axis=0, return_inverse=True)[1]).ravel()
+
+
+def _about_copies(rows: int, parts: Parts, first: Array | None) -> list[str]:
+    twice = rows - len(parts.rows)
+    if not twice:
+        return []
+    whose = (
+        "belong to whoever had them first"
+        if first is not None
+        else "count in equal shares for all who hold them"
+    )
+    return [f"{twice} rows are near-copies of others and count once; those of several contributors {whose}"]
+
+
+def _utility(
+    x: Floats,
+    y: Array,
+    parts: Parts,
+    x_test: Floats,
+    y_test: Array,
+    prepared: Prepared,
+    request: ValueRequest,
+) -> Utility:
+    classes = max(len(prepared.classes), 1)
+    task: Task = prepared.task
+    if isinstance(request.model, str):
+        metric = metric_of(request.metric, task)
+        return MODELS[request.model](
+            x, y, parts, x_test, y_test, classes=classes, metric=metric, seed=request.seed
+        )
+    from sklearn.base import clone
+
+    return estimator_utility(
+        x, y, parts, x_test, y_test, classes=classes, make=lambda: clone(request.model),
+        score=_score(request.metric, task),
+    )  # fmt: skip
+
+
+def _score(metric: Any, task: Task) -> Callable[[Array, Array], float]:
+    """A function of truth and prediction."""
+    from sklearn import metrics
+
+    if callable(metric):
+        return metric  # type: ignore[no-any-return]
+    known: dict[str, Callable[[Array, Array], float]] = {
+        "accuracy": metrics.accuracy_score,
+        "balanced-accuracy": metrics.balanced_accuracy_score,
+        "r2": metrics.r2_score,
+        "minus-rmse": lambda truth, said: -float(metrics.root_mean_squared_error(truth, said)),
+    }
+    name = next(iter(METRICS[task])) if metric is None else one_of(f"metric of {task}", metric, METRICS[task])
+    return known[name]
+
+
+def _named(thing: Any) -> str | None:
+    return thing if thing is None or isinstance(thing, str) else repr(thing)
+
+
+def _fingerprint(table: Table, columns: Columns, request: ValueRequest, test: Any, used: Bools) -> str:
+    """Name of everything that decides what a coalition is worth."""
+    other = None if test is None else read_table(test, name="test data").sha256
+    about = [
+        table.sha256, columns.to_dict(), other, _named(request.model), _named(request.metric), request.seed,
+        request.task, hashlib.sha256(np.packbits(used).tobytes()).hexdigest(),
+    ]  # fmt: skip
+    return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
+
+
+def _frame(parts: Parts, found: Values, rows: dict[str, int]) -> pl.DataFrame:
+    count = counted(parts)
+    positive = np.maximum(found.value, 0.0)
+    share = positive / positive.sum() if positive.sum() > 0 else np.zeros(len(positive))
+    per_row = np.divide(found.value, count, out=np.zeros(len(count)), where=count > 0)
+    return pl.DataFrame(
+        {
+            "contributor": parts.names, "value": found.value, "low": found.low, "high": found.high,
+            "rows": [rows.get(name, 0) for name in parts.names], "counted": count, "per_row": per_row,
+            "share": share,
+        }
+    ).sort("value", "contributor", descending=[True, False])  # fmt: skip

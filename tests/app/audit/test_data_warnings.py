@@ -1,0 +1,198 @@
+"""Warnings about the data itself: counts by hand, what chance alone does not say, where they are shown."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import anml
+from anml.app.audit.audit import audit_table
+from anml.app.audit.data_warnings import (
+    Copies,
+    copied,
+    one_value_at_one_site,
+    one_voice,
+    supplied_by_one,
+    with_copies,
+    with_time_spent,
+)
+from anml.app.audit.request import Request
+from anml.core.errors import InputError
+
+WHO = np.array(["ann"] * 200 + ["bob"] * 200 + ["eve"] * 200)
+
+
+def features(seed=0, n=600):
+    return np.random.default_rng(seed).normal(size=(n, 5))
+
+
+class TestAClassThatOneSupplies:
+    def test_is_named_with_its_contributor(self):
+        y = np.where(WHO == "eve", np.arange(600) % 2, 0)
+        assert supplied_by_one(y, ["well", "ill"], WHO) == [
+            "all 100 labels “ill” are given by eve: a wrong one looks like any other"
+        ]
+
+    def test_a_few_labels_say_nothing(self):
+        y = np.zeros(600, dtype=np.int64)
+        y[:9] = 1
+        assert supplied_by_one(y, ["well", "ill"], WHO) == []
+
+    def test_many_are_counted(self):
+        who = np.array([f"rule {i}" for i in range(6)]).repeat(20)
+        said = supplied_by_one(np.arange(120) // 20, [str(i) for i in range(6)], who)
+        assert len(said) == 4
+        assert said[-1] == "3 more classes come from one contributor"
+
+
+class TestLabelsThatAreCopied:
+    """Eve and mallory share their wrong answers; the others are right by themselves."""
+
+    def crowd(self, copied):
+        rng = np.random.default_rng(0)
+        truth = rng.integers(0, 4, 150)
+        names = np.array(["ann", "bob", "cyd", "eve", "mallory"])
+        y = np.where(rng.uniform(size=(150, 5)) < 0.9, truth[:, None], rng.integers(0, 4, (150, 5)))
+        y[:, 3] = np.where(rng.uniform(size=150) < 0.6, (truth + 1) % 4, truth)
+        y[:, 4] = y[:, 3] if copied else np.where(rng.uniform(size=150) < 0.6, (truth + 2) % 4, truth)
+        return y.ravel(), np.repeat(np.arange(150), 5), np.tile(names, 150)
+
+    def test_are_named_with_what_follows(self):
+        assert one_voice(*self.crowd(copied=True)) == [
+            "eve and mallory give the same labels to the items they share, far more often than they are "
+            "right: on each of these items they count as one"
+        ]
+
+    def test_wrong_each_in_a_way_of_his_own_is_no_copy(self):
+        assert one_voice(*self.crowd(copied=False)) == []
+
+
+class TestAColumnThatIsConstantAtOneSite:
+    def test_is_named_and_so_is_one_that_is_empty_there(self):
+        rng = np.random.default_rng(0)
+        frame = pl.DataFrame(
+            {
+                "age": rng.normal(size=600),
+                "ward": np.where(WHO == "eve", 0, rng.integers(0, 3, 600)),
+                "chol": [None if name == "bob" else float(i) for i, name in enumerate(WHO)],
+            }
+        )
+        assert one_value_at_one_site(frame, WHO) == [
+            "column 'ward' is the same in all rows of eve, and varies elsewhere: a model may learn the "
+            "contributor instead",
+            "column 'chol' is empty in all rows of bob, and more often filled in elsewhere: a model may "
+            "learn the contributor instead",
+        ]
+
+    def test_a_few_values_are_as_good_as_none(self):
+        values = [float(i) if name != "bob" or i < 204 else None for i, name in enumerate(WHO)]
+        (said,) = one_value_at_one_site(pl.DataFrame({"chol": values}), WHO)
+        assert said.startswith("column 'chol' is empty in nearly all rows of bob, and more often filled in")
+
+    def test_what_is_rare_everywhere_is_no_news(self):
+        rng = np.random.default_rng(1)
+        rare = pl.DataFrame({f"c{i}": (rng.uniform(size=600) < 0.02).astype(int) for i in range(30)})
+        assert one_value_at_one_site(rare, WHO) == []
+
+    @pytest.mark.parametrize("seed", range(5))
+    def test_chance_alone_says_nothing(self, seed):
+        rng = np.random.default_rng(seed)
+        who = rng.choice([f"p{i}" for i in range(40)], 1_000)
+        frame = pl.DataFrame({f"c{i}": rng.integers(0, 2, 1_000) for i in range(20)})
+        assert one_value_at_one_site(frame, who) == []
+
+
+class TestCopies:
+    def test_a_pair_that_shares_most_rows_is_named_once(self):
+        x = features()
+        x[400:520] = x[:120] + 0.001
+        found, said = copied(x, WHO)
+        assert found == [Copies("ann", 200, 120, "eve"), Copies("eve", 200, 120, "ann")]
+        assert said == ["120 of 200 rows of ann nearly equal rows of eve"]
+
+    def test_a_few_are_counted_and_nobody_is_named(self):
+        x = features()
+        x[400:430] = x[:30]
+        found, said = copied(x, WHO)
+        assert (found, said) == ([], ["60 rows nearly equal a row of another contributor"])
+
+    def test_rows_of_ones_own_are_no_copies_of_others(self):
+        x = features()
+        x[:60] = x[60:120]
+        assert copied(x, WHO) == ([], [])
+
+    def test_labels_of_the_same_item_are_no_copies(self):
+        x = np.repeat(features(n=100), 3, axis=0)
+        who, item = np.tile(["ann", "bob", "eve"], 100), np.repeat(np.arange(100), 3).astype(str)
+        assert copied(x, who, item) == ([], [])
+
+    def test_a_table_of_few_kinds_of_rows_says_nothing(self):
+        kinds = np.random.default_rng(0).integers(0, 2, (600, 3)).astype(float)
+        assert copied(kinds, WHO) == ([], [])
+
+    def test_columns_are_added_only_where_somebody_copies(self):
+        people = pl.DataFrame({"contributor": ["eve", "ann"], "rows": [200, 200]})
+        assert with_copies(people, []).columns == ["contributor", "rows"]
+        added = with_copies(people, [Copies("ann", 200, 120, "eve")])
+        assert added.rows() == [("eve", 200, None, None), ("ann", 200, 120, "eve")]
+
+
+def test_time_spent_is_the_median_of_each_and_nothing_without_a_column():
+    people = pl.DataFrame({"contributor": ["eve", "ann"]})
+    samples = pl.DataFrame({"row": [0, 2, 3], "contributor": ["ann", "ann", "eve"]})
+    frame = pl.DataFrame({"Lead time": [4, 99, 8, None]})
+    assert with_time_spent(people, samples, frame)["seconds"].to_list() == [None, 6.0]
+    assert with_time_spent(people, samples, frame.rename({"Lead time": "n"})).columns == ["contributor"]
+
+
+def test_they_are_in_the_record_the_report_and_the_card(tmp_path):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(100, 3))
+    x[80:] = x[:20]
+    frame = pl.DataFrame(
+        {
+            **{f"x{i}": x[:, i] for i in range(3)},
+            "site": np.array(["north", "south", "west", "lake", "east"]).repeat(20),
+            "label": ["rare" if 20 <= i < 35 else "yes" if x[i, 0] > 0 else "no" for i in range(100)],
+            "day": [None if 20 <= i < 40 else "2026-01-01" for i in range(100)],
+        }
+    )
+    audit = anml.audit(frame, label="label", contributor="site", time="day", compare=False,
+                       profile={"epochs": 3}, progress=False)  # fmt: skip
+    wanted = [
+        "all 15 labels “rare” are given by south: a wrong one looks like any other",
+        "20 of the 20 rows without a time are south’s",
+        "20 of 20 rows of east nearly equal rows of north",
+    ]
+    for said in wanted:
+        assert said in audit.result.warnings
+        assert f"warning: {said}" in repr(audit)
+        assert said[1:] in audit.report(tmp_path / "report.html").read_text()
+    assert "hand in the same rows: 20 of 20 are nearly equal." in repr(audit)
+    assert dict(audit.contributors.select("contributor", "copies_of").rows())["south"] is None
+    assert "without a time" in audit._repr_html_()
+
+
+class TestUnnamedItems:
+    """Three people label the same 40 things, and no column says so."""
+
+    def table(self):
+        x = np.random.default_rng(0).normal(size=(40, 2)).repeat(3, axis=0)
+        return pl.DataFrame(
+            {"size": x[:, 0], "weight": x[:, 1], "who": ["ann", "bob", "eve"] * 40,
+             "number": range(120), "label": np.where(x[:, 0] > 0, "yes", "no")}
+        )  # fmt: skip
+
+    def audited(self, frame, **more):
+        return audit_table(frame, Request(label="label", contributor="who", compare=False, **more))[0]
+
+    def test_are_refused_until_it_is_said_what_an_item_is(self):
+        with pytest.raises(InputError, match="labels of the same items"):
+            self.audited(self.table().drop("number"))
+
+    def test_a_column_that_differs_in_every_row_says_that_they_are_different_things(self):
+        assert self.audited(self.table(), item="number").items is None
+
+    def test_few_kinds_of_rows_are_no_items(self):
+        kinds = np.random.default_rng(0).integers(0, 2, (120, 2))
+        frame = self.table().drop("number").with_columns(size=kinds[:, 0], weight=kinds[:, 1])
+        assert self.audited(frame).samples.height == 120

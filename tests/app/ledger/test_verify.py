@@ -1,0 +1,115 @@
+"""Verification, the watch over a ledger, and proofs that it only grew."""
+
+import json
+
+import pytest
+import sqlalchemy as sa
+
+from anml.app.ledger import verify as verify_module
+from anml.app.ledger.verify import check_growth, prove_growth, verify, watch
+from anml.core.errors import AnmlError, InputError, IntegrityError
+from anml.ledger import schema
+from anml.ledger.checkpoint import Checkpoint
+from anml.ledger.store import open_ledger
+
+
+def note(ledger) -> str:
+    with ledger.read() as connection:
+        return ledger.checkpoint(connection)[0]
+
+
+def test_a_sound_ledger_has_no_problems_with_and_without_its_keys(lived):
+    assert verify(lived.ledger).problems == []
+    public = lived.ledger.ring.public
+    bare = open_ledger(lived.world.url, lived.folder / "keys")
+    without = type(bare)(bare.engine, None)
+    assert verify(without, public=public).problems == []
+    assert verify(without).entries == verify(lived.ledger).entries
+    bare.close()
+
+
+def test_another_ledgers_key_and_checkpoint_are_told(lived):
+    said = verify(lived.ledger, (Checkpoint("other", 1, bytes(32)),), bytes(range(32))).problems
+    assert any("another public key" in one for one in said)
+    assert any("the checkpoint is of 'other'" in one for one in said)
+
+
+def test_a_watch_keeps_a_checkpoint_for_every_state_it_saw(world, tmp_path):
+    folder = tmp_path / "watch"
+    folder.mkdir()
+    first = watch(world.ledger, folder)
+    assert (first.compared, first.problems) == (0, [])
+    again = watch(world.ledger, folder)
+    assert (again.compared, len(list(folder.iterdir()))) == (1, 1)
+    world.register("test", ["x"])
+    third = watch(world.ledger, folder)
+    assert (third.compared, third.size) == (1, first.size + 2)
+    assert len(list(folder.glob("*.txt"))) == 2
+    assert (folder / sorted(path.name for path in folder.iterdir())[1]).read_text() == third.note
+
+
+def test_a_watch_that_finds_something_keeps_nothing(world, tmp_path):
+    folder = tmp_path / "watch"
+    folder.mkdir()
+    watch(world.ledger, folder)
+    (folder / "forged.txt").write_text("not a checkpoint")
+    found = watch(world.ledger, folder)
+    assert any(one.startswith("forged.txt: the checkpoint is not signed") for one in found.problems)
+    with world.ledger.engine.begin() as connection:
+        connection.execute(sa.update(schema.meta).where(schema.meta.c.name == "origin").values(value="x"))
+    before = sorted(path.name for path in folder.iterdir())
+    assert watch(world.ledger, folder).problems
+    assert sorted(path.name for path in folder.iterdir()) == before
+
+
+def test_growth_is_proved_to_who_has_the_public_key_alone(world):
+    older = note(world.ledger)
+    size = world.size()
+    world.register("test", ["x", "y"])
+    proof = prove_growth(world.ledger, older)
+    assert check_growth(proof, world.ledger.ring.public) == (size, size + 3)
+    with pytest.raises(IntegrityError, match="not signed by this ledger's key"):
+        check_growth(proof, bytes(range(32)))
+
+
+def test_a_rewritten_history_cannot_be_proved(world, tmp_path):
+    from ledger.ledger_world import World
+
+    older = note(world.ledger)
+    world.register("test", ["x"])
+    proof = json.loads(prove_growth(world.ledger, older))
+    for change in ({"path": proof["path"][:-1]}, {"path": [*proof["path"], proof["path"][0]]}):
+        with pytest.raises(IntegrityError, match="does not continue the older one"):
+            check_growth(json.dumps({**proof, **change}).encode(), world.ledger.ring.public)
+    other = World(str(tmp_path / "o.db"), tmp_path / "o", tmp_path, ("ann",))
+    with pytest.raises(IntegrityError, match="not signed by this ledger's key"):
+        prove_growth(other.ledger, older)
+    other.ledger.close()
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"[]", b"{}", b"\xff", b'{"path": [1], "older": "", "newer": ""}', b"[" * 10**5]
+)
+def test_what_is_no_proof_is_one_sentence(data):
+    with pytest.raises(InputError, match=r"^a proof of growth is JSON with older, newer and path$"):
+        check_growth(data, bytes(32))
+
+
+def test_an_older_checkpoint_from_the_future_is_refused(lived):
+    from anml.ledger import checkpoint
+
+    ahead = checkpoint.sign(lived.ledger.ring, 10**6, bytes(32))
+    with pytest.raises(AnmlError, match="does not start with what the older checkpoint saw"):
+        prove_growth(lived.ledger, ahead)
+
+
+@pytest.mark.parametrize(
+    "error", [TypeError("'<' not supported"), UnicodeDecodeError("utf-8", b"\xe7", 0, 1, "odd")]
+)
+def test_a_file_that_holds_what_no_ledger_writes_is_said(world, monkeypatch, error):
+    def damaged(*_):
+        raise error
+
+    monkeypatch.setattr(verify_module.audit, "verify", damaged)
+    with pytest.raises(InputError, match="the ledger's file is damaged: it holds what no ledger writes"):
+        verify_module.verify(world.ledger)

@@ -1,0 +1,90 @@
+"""Whom to ask: reliability by hand, nobody twice, nobody accused, prices."""
+
+import polars as pl
+import pytest
+
+from anml.app.relabel.ask import Prices, priced, read_prices, reliability, whom_to_ask
+from anml.app.relabel.queue import Looking
+from anml.core.errors import AnmlError
+from anml.core.people.verdicts import ACCUSED, TRUSTED
+
+# ann is good at x and poor at y, bob the other way round; eve is accused, zoe has given one label.
+SAMPLES = pl.concat(
+    pl.DataFrame(
+        {"contributor": [who] * n, "suggested": [label] * n, "p_correct": [p] * n,
+         "item": [f"{who}{label}{at}" for at in range(n)]}
+    )
+    for who, label, p, n in [
+        ("ann", "x", 0.95, 20), ("ann", "y", 0.55, 20), ("bob", "x", 0.60, 20), ("bob", "y", 0.90, 20),
+        ("eve", "x", 0.99, 20), ("zoe", "x", 0.99, 1),
+    ]
+)  # fmt: skip
+VERDICTS = {"ann": TRUSTED, "bob": TRUSTED, "eve": ACCUSED[0], "zoe": TRUSTED}
+
+
+def rows(*labels, item="zoex0"):
+    return pl.DataFrame({"item": [item] * len(labels), "given": labels, "suggested": labels})
+
+
+def test_reliability_on_a_class_leans_on_all_labels_of_a_person():
+    classes, found = reliability(SAMPLES, ["ann", "bob"])
+    assert classes == {"x": 0, "y": 1}
+    # ann: all labels 0.75, of x (20 x 0.95 + 5 x 0.75) / 25.
+    assert found[0].tolist() == pytest.approx([0.91, 0.59])
+    assert found[1].tolist() == pytest.approx([0.63, 0.87])
+
+
+def test_the_most_reliable_on_the_class_is_asked_and_work_is_shared():
+    assert whom_to_ask(rows("x", "y"), SAMPLES, VERDICTS, Prices()) == ["ann", "bob"]
+    # Six of x: nobody gets more than one and a half times an equal part, which is four and a half.
+    assert whom_to_ask(rows(*"xxxxxx"), SAMPLES, VERDICTS, Prices()) == ["ann"] * 5 + ["bob"]
+
+
+def test_nobody_labels_an_item_twice_and_nobody_else_is_asked_where_nobody_is_left():
+    assert whom_to_ask(rows("x", item="annx0"), SAMPLES, VERDICTS, Prices()) == ["bob"]
+    alone = {"ann": TRUSTED, "bob": ACCUSED[0]}
+    assert whom_to_ask(rows("x", item="annx0"), SAMPLES, alone, Prices()) == [None]
+    assert whom_to_ask(rows("x"), SAMPLES, {}, Prices()) == [None]
+
+
+def test_the_most_reliable_for_the_price_is_asked():
+    assert whom_to_ask(rows("x"), SAMPLES, VERDICTS, Prices(by={"ann": 0.30, "bob": 0.10})) == ["bob"]
+    assert whom_to_ask(rows("x"), SAMPLES, VERDICTS, Prices(by={"ann": 0.30})) == ["ann"]
+
+
+def test_numbers_have_no_classes():
+    plain = SAMPLES.drop("suggested")
+    row = pl.DataFrame({"item": ["zoex0"], "given": [1.0], "suggested": [2.0]})
+    assert whom_to_ask(row, plain, VERDICTS, Prices()) == ["ann"]
+
+
+def test_prices_are_a_number_or_a_table(tmp_path):
+    assert read_prices(None) == Prices()
+    assert read_prices("0.25").of("anybody") == 0.25
+    file = tmp_path / "prices.csv"
+    file.write_text("contributor,price\nann,0.3\n7,0.1\n")
+    found = read_prices(str(file))
+    assert (found.of("ann"), found.of("7"), found.of("bob")) == (0.3, 0.1, None)
+    looking = Looking(rows("x", "y").with_columns(ask=pl.Series(["ann", None])), 2, 1.0, 1.0, 2, None)
+    assert priced(looking, found).rows["price"].to_list() == [0.3, None]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("who,price\nann,1\n", "has no column 'contributor'"),
+        ("contributor,price\nann,free\n", "a price must be a number above 0, got 'free'"),
+        ("contributor,price\nann,-1\n", "a price must be a number above 0, got '-1'"),
+    ],
+)
+def test_prices_that_are_none_are_refused(tmp_path, text, said):
+    file = tmp_path / "prices.csv"
+    file.write_text(text)
+    with pytest.raises(AnmlError, match=said):
+        read_prices(str(file))
+
+
+@pytest.mark.parametrize("given", ["0", "-1", "nan", "inf"])
+def test_a_price_is_above_nothing(given):
+    with pytest.raises(AnmlError, match="a price must be above 0"):
+        read_prices(given)

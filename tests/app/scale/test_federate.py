@@ -1,0 +1,50 @@
+"""`anml federate demo`: in under a minute, with the same report as an audit."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from anml.app.scale.federate import demo_case, run_demo
+from anml.core.errors import InputError
+from anml.surfaces.report import render_report
+
+
+@pytest.fixture(scope="module")
+def done():
+    return run_demo(0, rounds=6)
+
+
+def test_liars_cost_little_and_averaging_much(done):
+    errors = {name: 100 * wrong.mean() for name, wrong in done.wrong.items()}
+    assert errors["uniform"] - errors["chosen"] > 3
+
+
+def test_the_report_has_clients_for_contributors(done):
+    people = done.report.contributors
+    assert sorted(people["contributor"]) == sorted(done.case.names)
+    accused = people.filter(pl.col("verdict") == "contradicts the others")["contributor"].to_list()
+    assert set(accused) <= set(np.array(done.case.names)[done.case.malicious])
+    page = render_report(done.report)
+    assert "farm-1" in page
+    assert "rows are updates: one for each client and round" in page
+    assert "round 3: clinic-3 is not in it: it did not answer in time" in page
+
+
+def test_the_command(run_anml, tmp_path):
+    found = run_anml("federate", "demo", "--out", tmp_path / "f", "--rounds", "3", "--json")
+    assert found.code == 0, found.err
+    said = json.loads(found.out)
+    assert set(said["errors"]) == {"uniform", "q only", "chosen"}
+    assert {path.name for path in (tmp_path / "f").iterdir()} >= {"report.html", "rounds.csv", "run.json"}
+    assert pl.read_csv(tmp_path / "f" / "rounds.csv").height == 30
+
+
+def test_bad_input():
+    with pytest.raises(InputError, match="at least one round, got 0"):
+        run_demo(0, rounds=0)
+    with pytest.raises(InputError, match="must be fewer than the 10 clients, got 10"):
+        demo_case(0, malicious=10)
+    with pytest.raises(ValueError, match="unknown recipe"):
+        run_demo(0, rounds=1, recipe="nothing")

@@ -1,0 +1,204 @@
+"""Audits in slices: any slicing and engine gives the same, and a run that was broken off goes on."""
+
+import os
+import signal
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import anml
+from anml.app.audit.request import Request
+from anml.app.scale import run as scale
+from anml.app.scale.engines import Local
+from anml.app.scale.slices import parquet_files, slices_of
+from anml.core.errors import InputError
+
+ROWS, PEOPLE = 2_400, 24
+
+
+@pytest.fixture(autouse=True, scope="module")
+def a_small_sample():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scale, "SAMPLE", 400)
+        yield
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """Three classes, contributors of whom three give wrong labels, as one file and as four."""
+    folder = tmp_path_factory.mktemp("data")
+    rng = np.random.default_rng(0)
+    z, who = rng.integers(0, 3, ROWS), rng.integers(0, PEOPLE, ROWS)
+    x = rng.normal(size=(ROWS, 4)) + 2 * np.eye(3, 4)[z]
+    wrong = (who < 3) & (rng.uniform(size=ROWS) < 0.95)
+    y = np.where(wrong, (z + 1) % 3, z)
+    frame = pl.DataFrame(
+        {
+            **{f"x{at}": x[:, at] for at in range(4)},
+            "label": [f"c{at}" for at in y],
+            "contributor": [f"p{at:02d}" for at in who],
+        }
+    )
+    (folder / "many").mkdir()
+    (folder / "one").mkdir()
+    frame.write_parquet(folder / "one" / "all.parquet")
+    for at, start in enumerate(range(0, ROWS, 700)):
+        frame.slice(start, 700).write_parquet(folder / "many" / f"{at}.parquet")
+    return folder, wrong
+
+
+@pytest.fixture(scope="module")
+def whole(data, tmp_path_factory):
+    """The folder of a run that nothing disturbed."""
+    out = tmp_path_factory.mktemp("whole") / "out"
+    audited(data[0] / "many", out)
+    return out
+
+
+def audited(source: Path, out: Path, engine=None, rows=None):
+    engine = engine or Local()
+    return scale.audit_slices(parquet_files(source), Request(), out, engine, rows=rows)
+
+
+def samples(out: Path) -> pl.DataFrame:
+    return pl.concat([pl.read_parquet(path) for path in sorted((out / "samples").glob("*.parquet"))])
+
+
+def contents(out: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(out).as_posix(): path.read_bytes()
+        for path in sorted(out.rglob("*"))
+        if path.is_file() and path.name != "run.json"
+    }
+
+
+def test_liars_are_found_and_any_slicing_is_the_same(data, whole, tmp_path):
+    folder, wrong = data
+    people = pl.read_csv(whole / "contributors.csv")
+    accused = people.filter(pl.col("verdict") != "reliable")["contributor"].to_list()
+    assert sorted(accused) == ["p00", "p01", "p02"]
+    many = samples(whole)
+    assert many.height == ROWS
+    assert many["p_correct"].to_numpy()[wrong].mean() < 0.1
+    assert many["weight"].sum() == pytest.approx(1)
+    audited(folder / "one", tmp_path / "one", rows=333)
+    one = samples(tmp_path / "one")
+    for name in ("p_correct", "q", "confidence"):
+        np.testing.assert_allclose(one[name].to_numpy(), many[name].to_numpy(), atol=1e-6)
+    assert not (tmp_path / "one" / ".work").exists()
+
+
+class Broken(Local):
+    """Stops in the middle of a pass, as a killed driver does."""
+
+    def __init__(self, after: int) -> None:
+        self.left = after
+
+    def map(self, work, slices, shared):
+        for result in super().map(work, slices, shared):
+            self.left -= 1
+            if self.left < 0:
+                raise KeyboardInterrupt
+            yield result
+
+
+@pytest.mark.parametrize("after", [6, 75])
+def test_a_run_that_was_broken_off_goes_on_to_the_same_bytes(data, whole, tmp_path, after):
+    folder, _ = data
+    out = tmp_path / "broken"
+    with pytest.raises(KeyboardInterrupt):
+        audited(folder / "many", out, Broken(after))
+    assert not (out / "run.json").exists()
+    done = []
+
+    class Counted(Local):
+        def map(self, work, slices, shared):
+            for result in super().map(work, slices, shared):
+                done.append(work.__name__)
+                yield result
+
+    audited(folder / "many", out, Counted())
+    assert contents(out) == contents(whole)
+    if after == 75:
+        assert done.count("believe_slice") < 4 * scale.PASSES - 40
+
+
+def test_an_unfinished_run_of_other_data_is_not_taken_for_this_one(data, tmp_path):
+    folder, _ = data
+    with pytest.raises(KeyboardInterrupt):
+        audited(folder / "many", tmp_path / "out", Broken(8))
+    with pytest.raises(InputError, match="unfinished run of other data"):
+        audited(folder / "one", tmp_path / "out")
+
+
+def test_ray_gives_the_same_bytes_with_a_worker_killed(data, whole, tmp_path):
+    pytest.importorskip("ray", reason="needs the extra ray")
+    from anml.adapters.ray import RayEngine
+
+    folder, _ = data
+    engine = RayEngine(workers=2)
+
+    class Killing:
+        """Kills a worker with -9 in the middle of some passes."""
+
+        passes = 0
+
+        def map(self, work, slices, shared):
+            self.passes += 1
+            for at, result in enumerate(engine.map(work, slices, shared)):
+                if at == 1 and self.passes in (4, 9):
+                    os.kill(engine.ray.get(engine.pool[0].pid.remote()), signal.SIGKILL)
+                yield result
+
+        def close(self):
+            pass
+
+    try:
+        killing = Killing()
+        audited(folder / "many", tmp_path / "ray", killing)
+        assert killing.passes > 9
+    finally:
+        engine.close()
+    assert contents(tmp_path / "ray") == contents(whole)
+
+
+def test_from_python_samples_are_lazy(data, tmp_path):
+    folder, _ = data
+    found = anml.audit(folder / "many", out=tmp_path / "out", progress=False)
+    assert isinstance(found.samples, pl.LazyFrame)
+    assert found.samples.select(pl.len()).collect().item() == ROWS
+    assert found.contributors.height == PEOPLE
+    assert (tmp_path / "out" / "report.html").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"item": "x0"}, "item cannot be used with an engine yet"),
+        ({"recipe": "krum"}, "an engine judges by the recipe evidence alone"),
+        ({"engine": "spark"}, "unknown engine 'spark'; allowed: local, ray"),
+        ({"address": "auto"}, "an address is for the engine ray"),
+        ({"out": None}, "the output needs a folder"),
+        ({"ignore": ["contributor"]}, "every row needs a contributor"),
+    ],
+    ids=str,
+)
+def test_what_an_engine_cannot_do_is_said(data, tmp_path, settings, said):
+    folder, _ = data
+    with pytest.raises(Exception, match=said):
+        anml.audit(folder / "many", **{"out": tmp_path / "out", "progress": False, **settings})
+
+
+def test_files_that_do_not_fit(tmp_path):
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / "a.parquet").write_bytes(b"PAR1nothing")
+    with pytest.raises(InputError, match=r"a\.parquet is no Parquet file"):
+        slices_of(parquet_files(tmp_path / "bad"))
+    pl.DataFrame({"x": [1]}).write_parquet(tmp_path / "bad" / "a.parquet")
+    pl.DataFrame({"z": [1]}).write_parquet(tmp_path / "bad" / "b.parquet")
+    with pytest.raises(InputError, match=r"b\.parquet has other columns than a\.parquet"):
+        slices_of(parquet_files(tmp_path / "bad"))
+    with pytest.raises(InputError, match="an engine reads a Parquet file"):
+        anml.audit(tmp_path / "no.csv", engine="local", out=tmp_path / "out")

@@ -1,0 +1,174 @@
+"""`anml value` and `anml.value`: end to end, resumed, in settlement, and bad input."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+import anml
+from anml.app.value.multipliers import read_multipliers
+from anml.app.value.value import ValueRequest, value_data
+from anml.core.errors import InputError
+from anml.core.settle import UNIT
+from anml.surfaces.value_cli import _source
+
+
+def table(rows=300, seed=0, liars=("eve",)):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, rows)
+    x = rng.normal(size=(rows, 4)) + 1.5 * y[:, None]
+    who = rng.choice(["ann", "bob", "cid", "dee", "eve"], rows)
+    label = np.where(np.isin(who, liars), 1 - y, y)
+    frame = pl.DataFrame({f"x{i}": x[:, i] for i in range(4)})
+    return frame.with_columns(label=pl.Series(label).cast(pl.String), worker=pl.Series(who))
+
+
+def run(*words, **how):
+    return subprocess.run(
+        [sys.executable, "-m", "anml.surfaces.cli", *map(str, words)], capture_output=True, text=True, **how
+    )
+
+
+@pytest.fixture
+def files(tmp_path):
+    table().write_csv(tmp_path / "labels.csv")
+    table(200, 1, liars=()).drop("worker").write_csv(tmp_path / "test.csv")
+    return tmp_path
+
+
+def test_the_command_values_resumes_and_feeds_settlement(files, run_anml):
+    words = ["value", files / "labels.csv", "--label", "label", "--contributor", "worker"]
+    words += ["--test", files / "test.csv", "--out", files / "value"]
+    done = run(*words)
+    assert done.returncode == 0, done.stderr
+    assert "banzhaf values, exact, from 32 coalitions" in done.stdout
+    found = pl.read_csv(files / "value" / "values.csv")
+    assert found["contributor"][-1] == "eve"
+    assert found.filter(pl.col("contributor") == "eve")["value"][0] < 0
+    assert found["share"].sum() == pytest.approx(1)
+    multipliers = read_multipliers(files / "value" / "multipliers.csv")
+    assert multipliers["eve"] == 0
+    assert max(multipliers.values()) == UNIT
+    again = run_anml(*words, "--json")
+    assert again.code == 0, again.err
+    said = json.loads(again.out)
+    assert [row["value"] for row in said["contributors"]] == found["value"].to_list()
+
+
+def test_a_stopped_run_goes_on(files):
+    asked = []
+
+    class Counting(LogisticRegression):
+        def fit(self, x, y):
+            asked.append(len(y))
+            return super().fit(x, y)
+
+    request = ValueRequest(label="label", contributor="worker", model=Counting(), budget=1000)
+    first = value_data(files / "labels.csv", request, folder=files / "cache")
+    count = len(asked)
+    second = value_data(files / "labels.csv", request, folder=files / "cache")
+    assert len(asked) == count
+    assert second.contributors.equals(first.contributors)
+    other = ValueRequest(label="label", contributor="worker", model=Counting(), budget=1000, seed=1)
+    value_data(files / "labels.csv", other, folder=files / "cache")
+    assert len(asked) > count
+
+
+def test_a_run_is_valued_by_the_rows_it_keeps(files):
+    anml.audit(files / "labels.csv", "label", "worker", compare=False, progress=False).save(files / "run")
+    found = anml.value(files / "labels.csv", run=files / "run", method="shapley")
+    assert any("that the run in run keeps are valued" in note for note in found.notes)
+    with pytest.raises(InputError, match="is not the table that the run in"):
+        anml.value(files / "test.csv", run=files / "run")
+    assert _source(files / "run", None)[0].resolve() == (files / "labels.csv").resolve()
+    with pytest.raises(InputError, match="say which it was"):
+        _source(files, None)
+    with pytest.raises(InputError, match="goes with the folder of a run"):
+        _source(files / "labels.csv", files / "labels.csv")
+    assert _source(files / "run", files / "labels.csv") == (files / "labels.csv", files / "run")
+
+
+@pytest.mark.parametrize("method", ["banzhaf", "shapley", "beta-shapley"])
+@pytest.mark.parametrize("model", ["linear", "mlp"])
+def test_python_ranks_a_liar_last(method, model):
+    found = anml.value(
+        table(), "label", "worker", test=table(200, 1, ()).drop("worker"), method=method, model=model
+    )
+    assert found.contributors["contributor"][-1] == "eve"
+    assert found.exact
+    assert "ann" in repr(found) or "values of 5 contributors" in repr(found)
+
+
+def test_a_metric_and_a_model_of_ones_own():
+    def minus_errors(truth, said):
+        return -float((truth != said).sum())
+
+    found = anml.value(table(), "label", "worker", model=LogisticRegression(), metric=minus_errors)
+    assert found.result.worth_of_all < 0
+    assert found.contributors["value"].to_numpy().shape == (5,)
+
+
+def test_many_contributors_are_sampled_with_intervals():
+    frame = table(400).with_columns(worker=pl.Series([f"w{i % 20:02d}" for i in range(400)]))
+    found = anml.value(frame, "label", "worker", budget=200)
+    assert not found.exact
+    rows = found.contributors
+    assert (rows["low"] <= rows["value"]).all()
+    assert (rows["high"] >= rows["value"]).all()
+
+
+def test_copies_are_said_and_belong_to_who_was_first():
+    frame = table(200).with_columns(at=pl.lit("2024-01-01"))
+    stolen = frame.filter(pl.col("worker") == "ann").with_columns(
+        worker=pl.lit("zed"), at=pl.lit("2025-01-01")
+    )
+    both = pl.concat([frame, stolen])
+    found = anml.value(both, "label", "worker", time="at", test=table(200, 1, ()).drop("worker"))
+    assert any("near-copies of others and count once" in note for note in found.notes)
+    zed = found.contributors.filter(pl.col("contributor") == "zed").row(0, named=True)
+    assert zed["value"] == pytest.approx(0, abs=1e-9)
+    assert zed["counted"] == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"method": "shapely"}, "unknown method 'shapely'"),
+        ({"model": "forest"}, "unknown model 'forest'"),
+        ({"model": 3}, "or have fit and predict, got 3"),
+        ({"metric": "r2"}, "unknown metric of classification 'r2'"),
+        ({"metric": max}, "goes with an estimator of your own"),
+        ({"budget": 3}, "budget must be at least 16"),
+        ({"contributor": "nobody"}, "nobody"),
+        ({"run": "nowhere"}, "is not a run folder"),
+    ],
+)
+def test_bad_requests_are_one_sentence(change, said):
+    with pytest.raises(ValueError, match=said):
+        anml.value(table(), **{"label": "label", "contributor": "worker", **change})
+
+
+def test_one_contributor_is_refused_and_a_failing_model_is_said():
+    with pytest.raises(InputError, match="at least two contributors, got 'ann' alone"):
+        anml.value(table().with_columns(worker=pl.lit("ann")), "label", "worker")
+
+    class Broken(LogisticRegression):
+        def fit(self, x, y):
+            raise RuntimeError("no licence")
+
+    with pytest.raises(InputError, match="the utility failed: RuntimeError: no licence"):
+        anml.value(table(), "label", "worker", model=Broken())
+
+
+def test_a_folder_with_other_files_is_left_alone(tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match="holds other files"):
+        anml.value(table(), "label", "worker", folder=tmp_path)
+    (tmp_path / "v").mkdir()
+    (tmp_path / "v" / "coalitions.parquet").write_text("no table")
+    with pytest.raises(InputError, match="is damaged; remove it"):
+        anml.value(table(), "label", "worker", folder=tmp_path / "v")

@@ -1,0 +1,43 @@
+"""The folder of values: files that settlement reads again, and nothing else in their way."""
+
+import json
+
+import polars as pl
+import pytest
+
+from anml.app.value.multipliers import read_multipliers
+from anml.app.value.output import check_value_folder, write_value
+from anml.app.value.store import CACHE
+from anml.core.errors import InputError
+from anml.core.settle import UNIT
+
+
+class Valued:
+    """What writing needs of a valuation."""
+
+    record = {"method": "shapley", "seed": 0}  # noqa: RUF012
+    contributors = pl.DataFrame({"contributor": ["ann", "=ben"], "value": [0.5, 0.25]})
+
+    def multipliers(self) -> pl.DataFrame:
+        return self.contributors.select("contributor", "value")
+
+
+def test_values_are_written_and_feed_settlement(tmp_path):
+    names = write_value(tmp_path / "v", Valued())
+    assert names == ["multipliers.csv", "value.json", "values.csv"]
+    assert json.loads((tmp_path / "v" / "value.json").read_text()) == Valued.record
+    # What a spreadsheet would run has a quote before it in the file.
+    assert read_multipliers(tmp_path / "v" / "multipliers.csv") == {"ann": UNIT, "'=ben": UNIT // 2}
+
+
+def test_values_replace_values_and_nothing_else(tmp_path):
+    check_value_folder(tmp_path / "new")
+    write_value(tmp_path / "v", Valued())
+    check_value_folder(tmp_path / "v")
+    (tmp_path / "half").mkdir()
+    (tmp_path / "half" / CACHE).write_bytes(b"")
+    check_value_folder(tmp_path / "half")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "notes.txt").write_text("keep me")
+    with pytest.raises(InputError, match="holds other files and no earlier run; choose a new one"):
+        check_value_folder(tmp_path / "other")
