@@ -2,13 +2,15 @@
 
 import json
 import math
+import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
 
-from anml.app.files import read_bytes, read_text
+from anml.app.files import read_bytes, read_text, write_file
 from anml.app.spreadsheets import safe_for_spreadsheets
 from anml.core.canonical import sha256
 from anml.core.domain import SIGNALS
@@ -81,6 +83,29 @@ def read_run(folder: Path) -> Run:
     return Run(samples, info, sha256(data), record=sha256(read_bytes(about, "run's record")))
 
 
+def _note(folder: Path) -> Path:
+    """Where it is noted, for this user alone, what run was last written to a folder."""
+    state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+    return state / "anml" / "runs" / f"{sha256(str(folder.resolve()).encode())[:32]}.txt"
+
+
+def remember(folder: Path, record: bytes) -> None:
+    """Note which run was written here: files and hashes can be changed together, not this note."""
+    with suppress(InputError, OSError, RuntimeError):
+        write_file(_note(folder), sha256(record), private=True)
+
+
+def check_remembered(folder: Path, run: Run) -> None:
+    """An error where another run lies here than the one that was written by this user."""
+    with suppress(OSError, RuntimeError):
+        known = _note(folder).read_text(encoding="ascii")
+        if known != run.record:
+            raise IntegrityError(
+                f"the run in {folder} is {run.record[:16]}, and {known[:16]} was written here: it was "
+                "changed, or put there from elsewhere; say its --digest as whoever made it told you"
+            )
+
+
 def check_unchanged(path: Path, data: bytes, info: Mapping[str, Any]) -> None:
     """Refuse a file that is not the one the run wrote, and one of which the run keeps no hash."""
     wanted = _hashes(info).get(path.name)
@@ -117,7 +142,7 @@ def _check_kinds(samples: pl.DataFrame) -> None:
 def _read_info(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(read_text(path, "run's record"))
-    except json.JSONDecodeError as error:
+    except ValueError as error:
         raise InputError(f"{path} is not JSON: {error}") from None
     except RecursionError:
         raise InputError(f"{path} is nested too deeply for the record of a run") from None

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from anml.app.audit.runs import Run, doubt, read_judged, read_run, read_verdicts
+from anml.app.audit.runs import Run, check_remembered, doubt, read_judged, read_run, read_verdicts
 from anml.app.pay import manifest
 from anml.core.canonical import canonical
 from anml.core.errors import InputError, IntegrityError
@@ -70,6 +70,8 @@ def draft(ledger: Ledger, folder: Path, terms: Terms, *, dry_run: bool = False) 
     run = read_run(folder)
     if terms.digest is not None and not (len(terms.digest) >= 16 and run.record.startswith(terms.digest)):
         raise IntegrityError(f"{folder} is not the run {terms.digest}: it was changed, or is another one")
+    if terms.digest is None:
+        check_remembered(folder, run)
     run, judged = run._replace(verdicts=read_verdicts(folder, run)), read_judged(folder, run)
     rules = _rules(run, terms)
     project = terms.project.strip() or str((run.info.get("data") or {}).get("name", ""))[:100]

@@ -18,6 +18,7 @@ from anml.app.audit.audit import audit_table
 from anml.app.audit.output import RECORD, as_json, check_folder
 from anml.app.audit.request import Request
 from anml.app.audit.result import Audited, run_record
+from anml.app.audit.runs import remember
 from anml.app.scale.contributors import contributors_of
 from anml.app.scale.engines import Engine
 from anml.app.scale.models import REFERENCES, train_models
@@ -313,6 +314,7 @@ def _finished(
     draft = plan.out / f".{RECORD}"
     draft.write_text(as_json(record) + "\n", encoding="utf-8")
     draft.replace(plan.out / RECORD)
+    remember(plan.out, (plan.out / RECORD).read_bytes())
     shutil.rmtree(plan.work, ignore_errors=True)
     return result
 
