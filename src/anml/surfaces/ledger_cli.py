@@ -250,7 +250,7 @@ def decisions(
     keys: Keys = None,
     json: Json = False,
 ) -> None:
-    """List what was judged of people, who decided, what was appealed, answered and changed."""
+    """List what was judged of people, and who decided."""
     from anml.app.pay.decisions import decisions as judged
     from anml.app.pay.decisions import decisions_csv
     from anml.app.people.names import find_settlement

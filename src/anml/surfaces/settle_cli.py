@@ -1,5 +1,6 @@
 """`anml settle`, `anml dispute`: from a run to held and released money."""
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -241,7 +242,8 @@ def _release(
     done = release(book, sid, domain, policy, by=by, **decided, dry_run=True)
     names, currency = names_of(book), done.currency
     seen = None
-    if (done.returned or done.kept) and not dry_run:
+    # Who types it at a terminal is asked; a script that does not say --yes is told afterwards.
+    if (done.returned or done.kept) and not dry_run and (yes is not None or sys.stdin.isatty()):
         lines = [f"{names.get(pid, pid)}  {show_money(amount, currency)} {currency} would go back to the pool"
                  for pid, amount in done.returned.items()]  # fmt: skip
         lines += [f"{names.get(pid, pid)}  would stay held over a flag" for pid in done.kept]
