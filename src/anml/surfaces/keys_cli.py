@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from anml.surfaces.ledger_common import By, Json, Keys, LedgerUrl, Sign, columns, opened, proposed, show
+from anml.surfaces.ledger_common import Json, On, columns, on_ledger, proposed, show
 
 app = typer.Typer(help="The keys that may vouch for contributions.", no_args_is_help=True)
 
@@ -23,56 +23,51 @@ def new(
 
 
 @app.command("trust")
+@on_ledger
 def trust(
+    on: On,
     public_key: Annotated[str, typer.Argument(help="The public key, as text or file.", show_default=False)],
     owner: Annotated[str, typer.Option(help="An organisation's address, a staff name or a contributor.")],
     may: Annotated[list[str] | None, typer.Option(help="What it may attest; default: no flags.")] = None,
     since: Annotated[str | None, typer.Option(help="First moment of validity; default: now.")] = None,
     until: Annotated[str | None, typer.Option(help="End of validity.")] = None,
-    by: By = None,
-    sign: Sign = None,
-    ledger: LedgerUrl = None,
-    keys: Keys = None,
-    json: Json = False,
 ) -> None:
     """Propose to trust a key; somebody else confirms it."""
     from anml.app.ledger.keys import trust_key
 
-    with opened(ledger, keys, sign, by) as book:
-        made = trust_key(book, public_key, owner, may, since, until, by)
-        lines, done = proposed(book, [made.seq], f"trust in key {made.subject} of {owner}")
+    book, by, json = on
+    made = trust_key(book, public_key, owner, may, since, until, by)
+    lines, done = proposed(book, [made.seq], f"trust in key {made.subject} of {owner}")
     body = made.body["body"]
     value = {"key": made.subject, "owner": owner, "may": body["may"], "proposal": made.seq, "trusted": done}
     show(json, value, lines)
 
 
 @app.command("revoke")
+@on_ledger
 def revoke(
+    on: On,
     key: Annotated[str, typer.Argument(help="The short name of the key.", show_default=False)],
     compromised: Annotated[
         bool, typer.Option("--compromised", help="It leaked: nothing it ever signed counts.")
     ] = False,
-    by: By = None,
-    sign: Sign = None,
-    ledger: LedgerUrl = None,
-    keys: Keys = None,
-    json: Json = False,
 ) -> None:
     """Stop trusting a key."""
     from anml.app.ledger.keys import revoke_key
 
-    with opened(ledger, keys, sign, by) as book:
-        revoke_key(book, key, by, compromised=compromised)
+    book, by, json = on
+    revoke_key(book, key, by, compromised=compromised)
     show(json, {"key": key, "revoked": True, "compromised": compromised}, [f"Key {key} is revoked."])
 
 
 @app.command("list")
-def list_(ledger: LedgerUrl = None, keys: Keys = None, json: Json = False) -> None:
+@on_ledger
+def list_(seen: On) -> None:
     """List all keys."""
     from anml.app.ledger.keys import known_keys
 
-    with opened(ledger, keys) as book:
-        known = known_keys(book)
+    book, _, json = seen
+    known = known_keys(book)
     rows = [
         (k["id"], k["owner"], "revoked" if k["revoked"] else "valid", k["since"][:10], ", ".join(k["may"]))
         for k in known

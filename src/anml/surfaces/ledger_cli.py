@@ -15,13 +15,14 @@ from anml.surfaces.ledger_common import (
     Json,
     Keys,
     LedgerUrl,
+    On,
     PolicyFile,
-    Sign,
+    on_ledger,
     opened,
     place,
     proposed,
     show,
-)  # fmt: skip
+)
 
 app = typer.Typer(help="The record of who contributed, vouched and earned what.", no_args_is_help=True)
 
@@ -84,7 +85,9 @@ def init(
 
 
 @app.command()
+@on_ledger
 def contributors(
+    on: On,
     who: Annotated[
         str | None, typer.Argument(help="Show one: an identifier, a name, or source:name.", metavar="WHO")
     ] = None,
@@ -96,13 +99,8 @@ def contributors(
         Path | None, typer.Option(help="CSV with contributor, name, iban and bic, for many at once.")
     ] = None,
     find: Annotated[str | None, typer.Option(help="Identifier of an account, as source:name.")] = None,
-    by: By = None,
-    sign: Sign = None,
     domain: Domain = "default",
     policy: PolicyFile = None,
-    ledger: LedgerUrl = None,
-    keys: Keys = None,
-    json: Json = False,
 ) -> None:
     """List contributors, or show and change what is known of one."""
     from anml.app.ledger.policies import read_policy
@@ -110,62 +108,59 @@ def contributors(
     from anml.app.people.names import find_account, find_person, names_of
     from anml.surfaces import contributor_view
 
+    book, by, json = on
     changes = {"name": name, "iban": iban, "bic": bic}
     given = {key: value for key, value in changes.items() if value is not None}
-    with opened(ledger, keys, sign, by) as book:
-        if find is not None:
-            found = find_account(book, find)
-            show(json, {"contributor": found}, [found])
-            return
-        if bank is not None:
-            details = {find_person(book, one): about for one, about in read_bank_details(bank).items()}
-            numbers = set_payees(book, details, by)
-            lines, done = proposed(book, numbers, f"bank details of {len(numbers)} contributors")
-            show(json, {"proposals": numbers, "set": done}, lines)
-            return
-        if (given or email) and who is None:
-            raise InputError("name the contributor whose details to set")
-        pid = None if who is None else find_person(book, who)
-        if pid is not None and email is not None:
-            set_email(book, pid, email, by)
-        if pid is not None and given:
-            number = set_payee(book, pid, given, by)
-            lines, done = proposed(book, [number], f"{', '.join(given)} of {names_of(book)[pid]}")
-            show(json, {"contributor": pid, "proposal": number, "set": done}, lines)
-        elif pid is None:
-            contributor_view.show_all(book, domain, read_policy(policy), json)
-        else:
-            contributor_view.show_one(book, pid, domain, read_policy(policy), json)
+    if find is not None:
+        found = find_account(book, find)
+        show(json, {"contributor": found}, [found])
+        return
+    if bank is not None:
+        details = {find_person(book, one): about for one, about in read_bank_details(bank).items()}
+        numbers = set_payees(book, details, by)
+        lines, done = proposed(book, numbers, f"bank details of {len(numbers)} contributors")
+        show(json, {"proposals": numbers, "set": done}, lines)
+        return
+    if (given or email) and who is None:
+        raise InputError("name the contributor whose details to set")
+    pid = None if who is None else find_person(book, who)
+    if pid is not None and email is not None:
+        set_email(book, pid, email, by)
+    if pid is not None and given:
+        number = set_payee(book, pid, given, by)
+        lines, done = proposed(book, [number], f"{', '.join(given)} of {names_of(book)[pid]}")
+        show(json, {"contributor": pid, "proposal": number, "set": done}, lines)
+    elif pid is None:
+        contributor_view.show_all(book, domain, read_policy(policy), json)
+    else:
+        contributor_view.show_one(book, pid, domain, read_policy(policy), json)
 
 
 @app.command("map")
+@on_ledger
 def map_(
+    on: On,
     accounts: Annotated[list[str], typer.Argument(help="Accounts as source:name, or one CSV file.")],
     to: Annotated[str | None, typer.Option(help="The contributor they belong to.")] = None,
-    by: By = None,
-    sign: Sign = None,
-    ledger: LedgerUrl = None,
-    keys: Keys = None,
-    json: Json = False,
 ) -> None:
     """Say which accounts are one person. Here, or in a CSV with source, account and contributor."""
     from anml.app.people.identity import map_accounts, read_identity_map
     from anml.app.people.names import find_person, names_of
 
+    book, by, json = on
     if to is None:
         if len(accounts) != 1 or not accounts[0].endswith(".csv"):
             raise InputError("give --to CONTRIBUTOR, or one .csv file with source, account and contributor")
         pairs = read_identity_map(Path(accounts[0]))
-    with opened(ledger, keys, sign, by) as book:
-        if to is not None:
-            owner = to if ":" in to else find_person(book, to)
-            pairs = [(account, owner) for account in accounts]
-        done, numbers = map_accounts(book, pairs, by)
-        names = names_of(book)
-        lines = [f"{account} is {names.get(pid, pid)} ({pid})" for account, pid in done.items()]
-        if numbers:
-            said, _ = proposed(book, numbers, f"{len(numbers)} accounts mapped")
-            lines += said
+    if to is not None:
+        owner = to if ":" in to else find_person(book, to)
+        pairs = [(account, owner) for account in accounts]
+    done, numbers = map_accounts(book, pairs, by)
+    names = names_of(book)
+    lines = [f"{account} is {names.get(pid, pid)} ({pid})" for account, pid in done.items()]
+    if numbers:
+        said, _ = proposed(book, numbers, f"{len(numbers)} accounts mapped")
+        lines += said
     show(json, {"mapped": done, "proposals": numbers}, lines)
 
 
@@ -207,27 +202,24 @@ def attest(
 
 
 @app.command()
+@on_ledger
 def erase(
+    on: On,
     who: Annotated[str, typer.Argument(help="The contributor to forget.", metavar="WHO")],
     anyway: Annotated[bool, typer.Option("--anyway", help="Even with money still open.")] = False,
-    by: By = None,
-    sign: Sign = None,
-    ledger: LedgerUrl = None,
-    keys: Keys = None,
     dry_run: DryRun = False,
-    json: Json = False,
 ) -> None:
     """Delete all that is personal about a contributor. The books stay, and still verify."""
     from anml.app.people.erase import erase as forget
     from anml.app.people.names import find_person
 
-    with opened(ledger, keys, sign, by) as book:
-        pid = find_person(book, who)
-        left = forget(book, pid, by=by, anyway=anyway, dry_run=dry_run)
-        if left.proposal is not None:
-            said, done = proposed(book, [left.proposal], f"erasing {pid}, with money still open")
-            show(json, {**left._asdict(), "erased": done}, said)
-            return
+    book, by, json = on
+    pid = find_person(book, who)
+    left = forget(book, pid, by=by, anyway=anyway, dry_run=dry_run)
+    if left.proposal is not None:
+        said, done = proposed(book, [left.proposal], f"erasing {pid}, with money still open")
+        show(json, {**left._asdict(), "erased": done}, said)
+        return
     lines = [f"{'Would erase' if dry_run else 'Erased'} the personal data of {pid}."]
     lines += [f"With it that of {', '.join(left.also)}: the same person."] * bool(left.also)
     lines += [f"NOT reached: {place}." for place in left.unreached]
@@ -242,22 +234,21 @@ def erase(
 
 
 @app.command()
+@on_ledger
 def decisions(
+    seen: On,
     settlement: Annotated[str | None, typer.Argument(help="Only of this one, or the latest.")] = None,
     out: Annotated[Path | None, typer.Option(help="Where to write it: a .csv table, or JSON.")] = None,
     with_names: Annotated[bool, typer.Option("--names", help="With names, which are personal data.")] = False,
-    ledger: LedgerUrl = None,
-    keys: Keys = None,
-    json: Json = False,
 ) -> None:
     """List what was judged of people, and who decided."""
     from anml.app.pay.decisions import decisions as judged
     from anml.app.pay.decisions import decisions_csv
     from anml.app.people.names import find_settlement
 
-    with opened(ledger, keys) as book:
-        sid = None if settlement is None else find_settlement(book, settlement, "posted")
-        made = judged(book, sid, names=with_names)
+    book, _, json = seen
+    sid = None if settlement is None else find_settlement(book, settlement, "posted")
+    made = judged(book, sid, names=with_names)
     if out is not None:
         text = decisions_csv(made) if out.suffix == ".csv" else dumps(made._asdict(), indent=1)
         write_file(out, text, private=with_names)

@@ -1,11 +1,13 @@
 """What the ledger's commands share: how a ledger is named, and how results are shown."""
 
+import functools
+import inspect
 import json as jsonlib
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -61,6 +63,40 @@ def opened(
 
     with open_(place(url), keys, sign, by, ask_password) as ledger:
         yield ledger
+
+
+class On(NamedTuple):
+    """What a command acts on: the open ledger, who acts, and whether it prints JSON."""
+
+    book: "Ledger"
+    by: str | None
+    json: bool
+
+
+def on_ledger(work: Callable[..., None]) -> Callable[..., None]:
+    """A command with the options that all on a ledger have; what they name is its first value.
+
+    One whose first value is called `seen` only looks: it has no options to say who acts.
+    """
+    first, *own = inspect.signature(work).parameters.values()
+    who = {"by": By, "sign": Sign} if first.name == "on" else {}
+    common = {**who, "ledger": LedgerUrl, "keys": Keys, "json": Json}
+
+    @functools.wraps(work)
+    def command(**given: Any) -> None:
+        options = {name: given.pop(name) for name in common}
+        by = options.get("by")
+        with opened(options["ledger"], options["keys"], options.get("sign"), by) as book:
+            work(On(book, by, options["json"]), **given)
+
+    asked = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None if name != "json" else False,
+                          annotation=kind)
+        for name, kind in common.items()
+    ]  # fmt: skip
+    command.__signature__ = inspect.Signature([*own, *asked])  # type: ignore[attr-defined]
+    command.__annotations__ = {one.name: one.annotation for one in (*own, *asked)}
+    return command
 
 
 def ask_password(path: Path) -> str:

@@ -12,21 +12,17 @@ from anml.core.errors import InputError
 from anml.core.words import counted
 from anml.surfaces.draft_view import doubt, draft_shown, marks
 from anml.surfaces.ledger_common import (
-    By,
     Domain,
     DryRun,
-    Json,
-    Keys,
-    LedgerUrl,
+    On,
     PolicyFile,
-    Sign,
     Yes,
     agreed,
     columns,
-    opened,
+    on_ledger,
     show,
     warn,
-)  # fmt: skip
+)
 from anml.surfaces.run_argument import newest
 
 if TYPE_CHECKING:
@@ -82,46 +78,48 @@ Because = Annotated[
 Manifest = Annotated[Path | None, typer.Option(help="Write the frozen manifest here.")]
 
 
+@on_ledger
 def settle(
+    on: On,
     run: Run = None, pool: Pool = None, per_label: PerLabel = None, currency: Currency = None,
-    project: Project = "", by: By = None, approve: Approve = None, release: Release = None,
+    project: Project = "", approve: Approve = None, release: Release = None,
     withdraw: Withdraw = None, hold: Hold = None, pay: Pay = None, because: Because = "",
-    supersedes: Supersedes = None, sign: Sign = None, weight: Weight = None,
+    supersedes: Supersedes = None, weight: Weight = None,
     volume: Volume = "1", min_share: MinShare = "0", max_share: MaxShare = "1", newcomers: Newcomers = "0.2",
     accept_doubtful: AcceptDoubtful = None, multiplier: Multiplier = None, window_days: WindowDays = 14,
     source: AccountsAt = None, digest: Digest = None, manifest: Manifest = None, domain: Domain = "default",
-    policy: PolicyFile = None, ledger: LedgerUrl = None, keys: Keys = None, yes: Yes = None,
-    dry_run: DryRun = False, json: Json = False,
+    policy: PolicyFile = None, yes: Yes = None,
+    dry_run: DryRun = False,
 ) -> None:  # fmt: skip
     """Share a pool by a run's weights. Draft first, then --approve by a second person, then --release."""
     from anml.app.ledger.policies import read_policy
     from anml.app.people.names import exact
 
+    book, by, json = on
     steps = [name for name in (run, approve, release, withdraw) if name is not None]
     if len(steps) > 1:
         raise InputError("one step at a time: a run, --approve, --release or --withdraw")
-    with opened(ledger, keys, sign, by) as book:
-        if release is not None:
-            decided = {"hold": hold or [], "pay": pay or [], "because": because}
-            how = (by, domain, read_policy(policy))
-            _release(book, exact(release), how, decided, yes, dry_run, json)
-        elif approve is not None:
-            _approve(book, exact(approve), by, because, yes, dry_run, json)
-        elif withdraw is not None:
-            _withdraw(book, exact(withdraw), by, dry_run, json)
-        elif run is None and pool is None and per_label is None:
-            _list(book, json)
-        elif run is None:
-            raise InputError("name the run whose rows are to be paid: a folder, or latest")
-        else:
-            shares = (volume, min_share, max_share, newcomers)
-            old = None if supersedes is None else exact(supersedes)
-            terms = _terms((pool, per_label), currency, by, weight, shares, window_days, source, domain, old)
-            terms = replace(
-                terms, multipliers=_multipliers(multiplier), policy=read_policy(policy),
-                accept=accept_doubtful, project=project, digest=digest,
-            )  # fmt: skip
-            _draft(book, run, terms, manifest, dry_run, json)
+    if release is not None:
+        decided = {"hold": hold or [], "pay": pay or [], "because": because}
+        how = (by, domain, read_policy(policy))
+        _release(book, exact(release), how, decided, yes, dry_run, json)
+    elif approve is not None:
+        _approve(book, exact(approve), by, because, yes, dry_run, json)
+    elif withdraw is not None:
+        _withdraw(book, exact(withdraw), by, dry_run, json)
+    elif run is None and pool is None and per_label is None:
+        _list(book, json)
+    elif run is None:
+        raise InputError("name the run whose rows are to be paid: a folder, or latest")
+    else:
+        shares = (volume, min_share, max_share, newcomers)
+        old = None if supersedes is None else exact(supersedes)
+        terms = _terms((pool, per_label), currency, by, weight, shares, window_days, source, domain, old)
+        terms = replace(
+            terms, multipliers=_multipliers(multiplier), policy=read_policy(policy),
+            accept=accept_doubtful, project=project, digest=digest,
+        )  # fmt: skip
+        _draft(book, run, terms, manifest, dry_run, json)
 
 
 def _rate(text: str | None) -> int:

@@ -6,19 +6,7 @@ from typing import Annotated
 import typer
 
 from anml.core.errors import InputError
-from anml.surfaces.ledger_common import (
-    By,
-    Json,
-    Keys,
-    LedgerUrl,
-    Sign,
-    Yes,
-    agreed,
-    columns,
-    opened,
-    proposed,
-    show,
-)  # fmt: skip
+from anml.surfaces.ledger_common import Json, On, Yes, agreed, columns, on_ledger, proposed, show
 
 app = typer.Typer(help="Who may act in the ledger, and with which key.", no_args_is_help=True)
 Name = Annotated[str, typer.Argument(help="A staff identifier.", show_default=False)]
@@ -48,70 +36,61 @@ def new(
 
 
 @app.command("add")
+@on_ledger
 def add(
+    on: On,
     name: Name,
     public_key: Annotated[str, typer.Option(help="Their public key, as text or file.")],
     role: Annotated[
         list[str] | None,
         typer.Option(help="drafter, approver, payer, reviewer or admin; all of them without."),
     ] = None,
-    by: By = None,
-    sign: Sign = None,
-    ledger: LedgerUrl = None,
-    keys: Keys = None,
-    json: Json = False,
 ) -> None:
     """Bring in a member of staff. From the third on, somebody else confirms it."""
     from anml.app.ledger.steps import add_member
 
-    with opened(ledger, keys, sign, by) as book:
-        made = add_member(book, name, public_key, role, by)
-        if made.done:
-            lines, done = [f"{made.name} is of the staff: {', '.join(made.roles)}."], True
-        else:
-            lines, done = proposed(book, [made.entry], f"{made.name} as a member of staff")
+    book, by, json = on
+    made = add_member(book, name, public_key, role, by)
+    if made.done:
+        lines, done = [f"{made.name} is of the staff: {', '.join(made.roles)}."], True
+    else:
+        lines, done = proposed(book, [made.entry], f"{made.name} as a member of staff")
     show(json, {"name": made.name, "entry": made.entry, "added": done}, lines)
 
 
 @app.command("remove")
+@on_ledger
 def remove(
+    on: On,
     name: Name,
     compromised: Annotated[bool, typer.Option("--compromised", help="Their key leaked.")] = False,
-    by: By = None,
-    sign: Sign = None,
-    ledger: LedgerUrl = None,
-    keys: Keys = None,
-    json: Json = False,
 ) -> None:
     """From now on somebody may act no more; what they did before stands."""
     from anml.app.ledger.steps import remove_member
 
-    with opened(ledger, keys, sign, by) as book:
-        made = remove_member(book, name, by, compromised=compromised)
+    book, by, json = on
+    made = remove_member(book, name, by, compromised=compromised)
     show(json, {"name": made.subject, "entry": made.seq}, [f"{made.subject} is no longer of the staff."])
 
 
 @app.command("renew")
+@on_ledger
 def renew(
+    on: On,
     name: Name,
     public_key: Annotated[str, typer.Option(help="Their new public key, as text or file.")],
     recovery: Annotated[
         Path | None, typer.Option(help="The recovery key, where no second person is left to confirm it.")
     ] = None,
-    by: By = None,
-    sign: Sign = None,
-    ledger: LedgerUrl = None,
-    keys: Keys = None,
-    json: Json = False,
 ) -> None:
     """Give somebody whose key was lost another one. Somebody else confirms it, or the recovery key does."""
     from anml.app.ledger.steps import renew_key
 
-    with opened(ledger, keys, sign, by) as book:
-        made = renew_key(book, name, public_key, recovery, by)
-        lines, done = [f"{made.subject} signs with the new key from now on, and not with the old one."], True
-        if recovery is None:
-            lines, done = proposed(book, [made.seq], f"another key for {made.subject}")
+    book, by, json = on
+    made = renew_key(book, name, public_key, recovery, by)
+    lines, done = [f"{made.subject} signs with the new key from now on, and not with the old one."], True
+    if recovery is None:
+        lines, done = proposed(book, [made.seq], f"another key for {made.subject}")
     show(json, {"name": made.subject, "entry": made.seq, "renewed": done}, lines)
 
 
@@ -124,12 +103,13 @@ def new_password() -> str:
 
 
 @app.command("list")
-def list_(ledger: LedgerUrl = None, keys: Keys = None, json: Json = False) -> None:
+@on_ledger
+def list_(seen: On) -> None:
     """List everybody who may act, or could."""
     from anml.app.ledger.steps import members
 
-    with opened(ledger, keys) as book:
-        found = members(book)
+    book, _, json = seen
+    found = members(book)
     rows = [
         (
             m.name,
@@ -148,13 +128,14 @@ def list_(ledger: LedgerUrl = None, keys: Keys = None, json: Json = False) -> No
     show(json, {"staff": value}, columns(("name", "state", "since", "roles", "public key"), rows))
 
 
-def proposals(ledger: LedgerUrl = None, keys: Keys = None, json: Json = False) -> None:
+@on_ledger
+def proposals(seen: On) -> None:
     """List what waits for a second person."""
     from anml.app.ledger.steps import waiting
     from anml.app.people.names import names_of
 
-    with opened(ledger, keys) as book:
-        found = waiting(book, names_of(book))
+    book, _, json = seen
+    found = waiting(book, names_of(book))
     value = [
         {"proposal": w.proposal.seq, "step": w.proposal.step, "by": w.proposal.by, "at": w.proposal.at,
          "subject": w.proposal.subject, "says": w.says, "details": w.details}
@@ -165,34 +146,31 @@ def proposals(ledger: LedgerUrl = None, keys: Keys = None, json: Json = False) -
     show(json, {"proposals": value}, lines)
 
 
+@on_ledger
 def confirm(
+    on: On,
     numbers: Annotated[list[str], typer.Argument(help="Numbers of proposals.", show_default=False)],
     drop: Annotated[bool, typer.Option("--drop", help="Take them off the list instead.")] = False,
-    by: By = None,
-    sign: Sign = None,
     yes: Yes = None,
-    ledger: LedgerUrl = None,
-    keys: Keys = None,
-    json: Json = False,
 ) -> None:
     """Confirm, as the second person, what somebody proposed. It is shown to you first."""
     from anml.app.ledger.review import proposals as to_sign
     from anml.app.ledger.steps import confirm_all, drop_all, says
     from anml.core.identifiers import staff_id
 
+    book, by, json = on
     who = None if by is None else staff_id(by)
     chosen = [_number(text) for text in numbers]
-    with opened(ledger, keys, sign, who) as book:
-        if drop:
-            drop_all(book, chosen, who)
-            show(json, {"confirmed": [], "dropped": chosen}, [f"Dropped {number}." for number in chosen])
-            return
-        content = book.rehearse(lambda tx: to_sign(tx, book, chosen, who))
-        said = {
-            p["proposal"]: f"{says(p)}, proposed by {p['by']} on {p['at'][:10]}" for p in content["proposals"]
-        }
-        lines = [f"{number}: {text}" for number, text in said.items()]
-        confirm_all(book, chosen, who, seen=agreed(content, lines, yes, json))
+    if drop:
+        drop_all(book, chosen, who)
+        show(json, {"confirmed": [], "dropped": chosen}, [f"Dropped {number}." for number in chosen])
+        return
+    content = book.rehearse(lambda tx: to_sign(tx, book, chosen, who))
+    said = {
+        p["proposal"]: f"{says(p)}, proposed by {p['by']} on {p['at'][:10]}" for p in content["proposals"]
+    }
+    lines = [f"{number}: {text}" for number, text in said.items()]
+    confirm_all(book, chosen, who, seen=agreed(content, lines, yes, json))
     done = [f"Confirmed {number}: {said[number]}." for number in chosen]
     show(json, {"confirmed": chosen, "dropped": []}, done)
 
@@ -203,13 +181,12 @@ def _number(text: str) -> int:
     return int(text)
 
 
-def clock(
-    by: By = None, sign: Sign = None, ledger: LedgerUrl = None, keys: Keys = None, json: Json = False
-) -> None:
+@on_ledger
+def clock(on: On) -> None:
     """Propose to mend a clock that was ahead. Somebody else confirms it."""
     from anml.app.ledger.steps import mend_clock
 
-    with opened(ledger, keys, sign, by) as book:
-        made = mend_clock(book, by)
-        lines, done = proposed(book, [made.seq], "the clock mended")
+    book, by, json = on
+    made = mend_clock(book, by)
+    lines, done = proposed(book, [made.seq], "the clock mended")
     show(json, {"proposal": made.seq, "mended": done}, lines)
