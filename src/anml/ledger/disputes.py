@@ -54,7 +54,7 @@ def open_dispute(
         body |= {"key": own["key"], "signed": own["signed"]}
     if repeated := tx.repeated(kinds.OPENED, f"dispute/{key}", pid, body, who, _without_paper):
         return repeated
-    paper = words(tx, ledger, pid, text, own and own["salt"])
+    paper = words(tx, ledger, pid, text, None if own is None else own["salt"])
     return tx.append(kinds.OPENED, f"dispute/{key}", pid, {**body, **paper._asdict()}, sid, who)
 
 

@@ -92,7 +92,7 @@ def _change(reading: Reading, e: Event) -> dict[str, Any] | None:
     if e.kind == kinds.RELEASED and not amount:
         return None
     covered = reading.state.part(Trail).covers.get(e.seq)
-    by = e.by or next(reading.entries([covered])).by if covered or e.by else ""
+    by = e.by if e.by or covered is None else next(reading.entries([covered])).by
     return {"entry": e.seq, "kind": e.kind, "at": e.at, "by": by, "amount": amount,
             "reason": e.body.get("reason", "")}  # fmt: skip
 
@@ -113,7 +113,7 @@ def decisions_csv(made: Decisions) -> str:
 
 
 def _cells(line: dict[str, Any]) -> list[Any]:
-    right = next((one["right"] for one in line["judged"] if "right" in one), [])
+    right: list[int] = next((one["right"] for one in line["judged"] if "right" in one), [])
     appeals = (f"{d['reason']}: {d['outcome'] or d['state']}" for d in line["appeals"])
     return [
         "; ".join(f"{name} {count}" for name, count in line["verdicts"].items()),

@@ -111,7 +111,7 @@ def _about_labels(line: Mapping[str, Any]) -> list[str]:
             )
         if sure := one.get("reliability"):
             scale = "where 1 is always right and 0 is guessing"
-            said.append("reliability {:.2f} ({:.2f} to {:.2f}), {}".format(*_parts(sure), scale))
+            said.append("reliability {:.2f} ({:.2f} to {:.2f}), ".format(*_parts(sure)) + scale)
         if said:
             found.append("; ".join(said) + ".")
         if mostly := one.get("mostly"):

@@ -66,6 +66,10 @@ def _entries(source: File) -> list[dict[str, Any]]:
     return entries
 
 
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
 def told_shape(source: File, format: str) -> str | None:
     """The shape of the judgements in a file, where its own words tell it; None where they are classes."""
     if format in SPAN_FORMATS:
@@ -75,12 +79,12 @@ def told_shape(source: File, format: str) -> str | None:
     kinds: set[str] = set()
     several = False
     for task in _entries(source)[:100]:
-        for annotation in task.get("annotations") or []:
+        for annotation in _listed(task.get("annotations")):
             results = annotation.get("result") if isinstance(annotation, dict) else None
-            results = [each for each in results or [] if isinstance(each, dict)]
+            results = [each for each in _listed(results) if isinstance(each, dict)]
             kinds |= {str(each.get("type")) for each in results}
             values = [each["value"] for each in results if isinstance(each.get("value"), dict)]
-            several |= any(len(value.get("choices") or []) > 1 for value in values)
+            several |= any(len(_listed(value.get("choices"))) > 1 for value in values)
     regions = [shape for shape, known in REGIONS.items() if kinds & set(known)]
     if regions:
         return regions[0] if len(regions) == 1 else None
