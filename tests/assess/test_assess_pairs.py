@@ -35,7 +35,7 @@ def test_who_does_not_look_is_believed_less():
     first, second, y, who, _ = made()
     belief, compared = believe_pairs(first, second, y, 3, who)
     people = belief.contributors
-    assert people.verdict[0] == "answers without looking"
+    assert people.verdict[0] == "no better than guessing"
     assert belief.p_correct[who == 0].mean() < 0.3 < 0.8 < belief.p_correct[who > 0].mean()
     assert people.quality[0] < people.quality[1:].min()
     assert compared.words[0] == "no better than guessing"

@@ -10,7 +10,7 @@ BANK = catalogue("beyond")["bank"]
 def part(condition, rows):
     """The same condition with some of its rows."""
     seen, truth = condition.seen, condition.truth
-    named = ("x", "label", "contributor", "item", "verification", "reputation")
+    named = ("x", "label", "contributor", "item", "verification", "reputation", "time")
     arrays = {name: value[rows] for name in named if (value := getattr(seen, name)) is not None}
     kept = None if truth.clean is None else (truth.clean[0][rows], truth.clean[1][rows])
     return replace(

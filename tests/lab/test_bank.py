@@ -8,7 +8,9 @@ from bank_small import BANK, small
 
 from anml.lab import cells, data
 from anml.lab.bank import peers
-from anml.lab.bank.conditions import CONDITIONS, Seen, Truth
+from anml.lab.bank.conditions import CONDITIONS
+from anml.lab.bank.parts import Seen, Truth
+from anml.lab.bank.people import PEOPLE
 from anml.lab.bank.run import run_block
 from anml.lab.report import write_report
 from anml.lab.runner import run
@@ -32,9 +34,16 @@ def test_the_conditions_said_to_be_clean_are_those_without_wrong_labels():
     [claim] = [claim for claim in BANK.claims if "right_dropped" in str(claim)]
     named = [name for name, entry in CONDITIONS.items() if "nothing wrong" in entry.about]
     assert claim["over"]["dataset"] == named
-    summed = BANK.derived["right_dropped_clean"]["ratio"]
-    assert summed[0]["plus"] == [f"evidence.right_dropped@dataset={name}" for name in named]
-    assert summed[1] == len(named)
+    assert BANK.derived["right_dropped_clean"]["over"]["dataset"] == named
+
+
+def test_regret_is_over_the_twenty_and_over_the_ten_but_for_units():
+    ten = [name for name in PEOPLE if name != "reg_units"]
+    twenty = [name for name in CONDITIONS if name not in PEOPLE]
+    assert (len(twenty), len(PEOPLE)) == (20, 10)
+    for model in ("lr", "rf"):
+        assert BANK.derived[f"mean_regret_twenty_{model}"]["over"]["dataset"] == twenty
+        assert BANK.derived[f"mean_regret_ten_{model}"]["over"]["dataset"] == ten
 
 
 def test_methods_are_not_told_what_is_true():
@@ -85,10 +94,10 @@ def check_page(text, rows):
         assert cells[place + 1] == f"{there[best]:.1f} {best}"
         assert cells[place + 2] == f"{means['evidence', model].mean():.1f}"
         assert cells[place + 3] == f"{means['oracle', model].mean():.1f}"
-    assert cells[9:11] == ["3 of 3", "0 of 12"]
+    assert cells[9:12] == ["3 of 3", "0 of 3", "0 of 12"]
     assert "- clean_xor: do two signs agree, nothing wrong" in text
-    assert "| mean regret lr " in text
-    assert "mean regret of a linear model is at most -3 points" in text
+    assert "| mean regret twenty lr " in text
+    assert "mean regret of a linear model over the twenty is at most -3.3 points" in text
 
 
 def test_a_bank_of_one_method_has_a_page_too(tmp_path):

@@ -7,7 +7,8 @@ import pytest
 from bank_small import part
 
 from anml.lab.bank import peers
-from anml.lab.bank.conditions import Condition, Seen, Truth, make_condition
+from anml.lab.bank.conditions import make_condition
+from anml.lab.bank.parts import Condition, Seen, Truth
 
 
 @pytest.fixture
@@ -23,12 +24,12 @@ def test_zdrop_by_hand(monkeypatch):
     monkeypatch.setattr(peers, "held_out", lambda seen, seed: np.tile([0.0, 1.0], (300, 1)))
     outcome = peers.zdrop(seen, 0)
     # In the order of names as texts: 10, 7, 8.
-    assert outcome.convicted.tolist() == [False, True, False]
+    assert outcome.verdict.tolist() == ["cannot tell", "contradicts the others", "cannot tell"]
     assert outcome.kept.tolist() == [False] * 100 + [True] * 200
     assert sorted(set(outcome.score)) == pytest.approx([0, 0.95, 1])
     numbers = replace(seen, label=np.where(agrees, 0.0, 1.0), numeric=True)
     monkeypatch.setattr(peers, "held_out", lambda seen, seed: np.zeros(300))
-    assert peers.zdrop(numbers, 0).convicted.tolist() == [False, True, False]
+    assert peers.zdrop(numbers, 0).verdict.tolist() == outcome.verdict.tolist()
 
 
 def test_nobody_is_dropped_where_all_agree_alike(monkeypatch):

@@ -7,8 +7,9 @@ import pytest
 from bank_small import BANK, part, small
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from anml.lab.bank.conditions import Truth, make_condition
+from anml.lab.bank.conditions import make_condition
 from anml.lab.bank.measures import MEASURES
+from anml.lab.bank.parts import Truth
 from anml.lab.bank.run import decided, run_block
 
 pytestmark = pytest.mark.usefixtures("small_forests")
@@ -41,7 +42,7 @@ def test_truth_changes_nothing_but_the_oracle(method, name):
         return
     for a, b in ((one.kept, two.kept), (one.score, two.score), (one.p_correct, two.p_correct)):
         np.testing.assert_array_equal(a, b)
-    np.testing.assert_array_equal(one.convicted, two.convicted)
+    np.testing.assert_array_equal(one.verdict, two.verdict)
     for a, b in zip(trained_on(one), trained_on(two), strict=True):
         np.testing.assert_array_equal(a, b)
 

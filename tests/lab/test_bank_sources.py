@@ -3,7 +3,18 @@
 import numpy as np
 import pytest
 
-from anml.lab.bank.sources import TEST_ROWS, clusters, coin_flips, cut, moons, waves, xor
+from anml.lab.bank.sources import (
+    TEST_ROWS,
+    blobs,
+    clusters,
+    coin_flips,
+    cut,
+    digits,
+    forests,
+    moons,
+    waves,
+    xor,
+)
 
 MADE = {"clusters": clusters, "moons": moons, "xor": xor, "coin_flips": coin_flips}
 
@@ -55,3 +66,21 @@ def test_waves_scatter_more_at_one_end_and_are_tested_without_noise():
     test_mean = 3 * np.sin(rows.x_test[:, 0]) + rows.x_test[:, 1] ** 2 + 2 * rows.x_test[:, 2]
     assert rows.y_test == pytest.approx(test_mean)
     assert (everything[:4_000] == rows.y).all()
+
+
+def test_blobs_and_digits_are_functions_of_their_seeds():
+    for source in (lambda seed: blobs(seed, 60, 4, 6), lambda seed: digits(seed, 1_100)):
+        one, two, other = source(3), source(3), source(4)
+        assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
+        assert not np.array_equal(one.x, other.x)
+    rows = digits(0, 1_100)
+    assert (rows.x.shape, rows.x_test.shape) == ((1_100, 36), (697, 36))
+    assert set(np.unique(blobs(0, 60, 4, 6).y_test)) == {0, 1, 2, 3}
+
+
+def test_some_cover_types_are_numbered_from_0(real_data):
+    all_, some = forests(0, 840), forests(0, 800, (1, 2, 4, 6))
+    assert np.bincount(some.y).tolist() == [200] * 4
+    assert np.bincount(all_.y).tolist() == [120] * 7
+    # Spruce is not among them; the highest cover type is one of both.
+    assert some.x[some.y == 3][:, 0].mean() == pytest.approx(all_.x[all_.y == 6][:, 0].mean(), rel=0.05)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from anml.core.weigh import RECIPES
 from anml.lab.bank import peers
-from anml.lab.bank.conditions import Condition, Seen, Trigger, Truth
 from anml.lab.bank.measures import LEARNERS, MEASURES, error_of, learner, measures
+from anml.lab.bank.parts import Condition, Seen, Trigger, Truth
 from anml.lab.bank.recipes import weighed
 
 
@@ -33,21 +33,30 @@ def four_labels(**parts):
     return replace(Condition(seen, truth, x_test, np.array([0, 1, 1, 0])), **parts)
 
 
-def test_measures_by_hand():
+@pytest.mark.parametrize(
+    ("verdict", "honest", "liars"),
+    [
+        (["no better than guessing", "contradicts the others", "cannot tell"], (1, 0), (1, 0)),
+        (["reliable", "less reliable", "reliable"], (0, 1), (1, 1)),
+        (["less reliable", "reliable", "no better than guessing"], (0, 0), (1, 1)),
+    ],
+)
+def test_measures_by_hand(verdict, honest, liars):
     trigger = Trigger(np.array([[1.0], [0.0]]), 1)
     found = measures(
         four_labels(trigger=trigger),
         outcome_of(
             kept=np.array([True, False, True, True]), score=np.array([0.9, 0.8, 0.1, 0.85]),
-            p_correct=np.array([0.9, 0.7, 0.1, 0.2]), convicted=np.array([True, True, False]),
+            p_correct=np.array([0.9, 0.7, 0.1, 0.2]), verdict=np.array(verdict),
         ),
         0,
     )  # fmt: skip
     assert tuple(found) == MEASURES
     assert (found["error_lr"], found["error_rf"]) == (25, 25)
     assert (found["right_dropped"], found["wrong_kept"]) == (50, 100)
-    assert (found["honest_convicted"], found["honest"]) == (1, 1)
-    assert (found["liars_found"], found["liars"]) == (1, 2)
+    assert (found["honest"], found["liars"]) == (1, 2)
+    assert (found["honest_convicted"], found["honest_reliable"]) == honest
+    assert (found["liars_found"], found["liars_reliable"]) == liars
     assert found["calibration"] == pytest.approx((0.1 + 0.3 + 0.1 + 0.2) / 4)
     assert found["ranking"] == 0.75
     assert (found["attack_lr"], found["attack_rf"]) == (50, 50)

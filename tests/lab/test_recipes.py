@@ -1,16 +1,18 @@
 """Recipes on rows of the bank: the one path that estimators share."""
 
-from types import SimpleNamespace
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from bank_small import part
 
 from anml import AnmlClassifier, AnmlRegressor
-from anml.core.people.verdicts import ACCUSED
+from anml.core.checks import as_codes
+from anml.core.people.verdicts import ACCUSED, LESS
 from anml.core.weigh import RECIPES
+from anml.lab.bank import recipes
 from anml.lab.bank.conditions import make_condition
-from anml.lab.bank.recipes import assessed, believed, weighed
+from anml.lab.bank.recipes import weighed
 
 
 @pytest.fixture
@@ -32,23 +34,30 @@ def test_recipes_are_weighed_as_by_the_estimators(recipe, flips):
         np.testing.assert_array_equal(weighed(seen, RECIPES[recipe], seed).kept, model.kept_)
 
 
-def test_what_is_read_of_an_assessment(flips):
-    verdict = np.array(["reliable", "less reliable", "cannot tell", *ACCUSED])
-    people = SimpleNamespace(verdict=verdict)
-    stated = SimpleNamespace(belief=SimpleNamespace(p_correct=np.array([0.9, 0.2]), contributors=people))
-    p_correct, convicted = believed(stated)
-    assert p_correct.tolist() == [0.9, 0.2]
-    assert convicted.tolist() == [False, False, False, True, True]
-    found = assessed(flips.seen, RECIPES["evidence"], 0)
-    p_correct, convicted = believed(found)
-    assert p_correct.shape == flips.seen.label.shape
-    assert [found.contributors.names[code] for code in np.flatnonzero(convicted)] == ["0", "1", "2"]
+def test_verdicts_are_in_the_order_of_names(flips):
+    found = weighed(flips.seen, RECIPES["evidence"], 0)
+    names = as_codes("contributor", flips.seen.contributor, 200)[1]
+    # 2 has nine rows, too few to be accused on.
+    worse = np.isin(found.verdict, (*ACCUSED, LESS))
+    assert [name for name, bad in zip(names, worse, strict=True) if bad] == ["0", "1", "2"]
+
+
+def test_times_are_told_and_make_no_label_out_of_date(monkeypatch, flips):
+    told = []
+    whole = recipes.assess
+    monkeypatch.setattr(recipes, "assess", lambda *a: told.append(a[4]) or whole(*a))
+    seen = replace(flips.seen, time=np.linspace(0, 1, 200))
+    found = recipes.assessed(seen, RECIPES["multiplicative"], 0)
+    assert (told[0].age[0], told[0].age[-1]) == (1, 0)
+    np.testing.assert_array_equal(found.signals.t, np.ones(200))
+    recipes.assessed(flips.seen, RECIPES["uniform"], 0)
+    assert told[1].age is None
 
 
 @pytest.mark.parametrize("recipe", ["uniform", "evidence"])
-def test_only_the_evidence_recipe_says_p_correct_and_convicts(recipe, flips):
+def test_only_the_evidence_recipe_says_p_correct_and_judges(recipe, flips):
     found = weighed(flips.seen, RECIPES[recipe], 0)
-    assert (found.p_correct is None) == (found.convicted is None) == (recipe != "evidence")
+    assert (found.p_correct is None) == (found.verdict is None) == (recipe != "evidence")
     assert (found.score is None) == (recipe == "uniform")
     assert found.kept.shape == flips.seen.label.shape
     if recipe == "uniform":

@@ -56,6 +56,16 @@ def test_every_form_along_an_axis_needs_one(form):
         said(derived={"d": {form: terms}})
     with pytest.raises(AnmlError, match="unknown axis in over 'worse'"):
         said(derived={"d": {form: terms, "over": "worse"}})
+    said(derived={"d": {form: terms, "over": {"bad": [0.3]}}})
+    for over, says in (
+        ({"bad": [0.5]}, "unknown value in over.bad '0.5'"),
+        ({"bad": []}, "over.bad is an empty list"),
+        ({"worse": "*"}, "unknown axis in over 'worse'"),
+        ({"bad": "*", "size": "*"}, "an operator goes along one axis, got bad, size"),
+        ({}, "an operator goes along one axis, got none"),
+    ):
+        with pytest.raises(AnmlError, match=says):
+            said(derived={"d": {form: terms, "over": over}})
 
 
 @pytest.mark.parametrize("form", CHECKS)

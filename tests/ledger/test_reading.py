@@ -237,10 +237,12 @@ def test_a_log_that_was_put_back_is_no_continuation_of_what_was_read(make_world)
 
 # --- ledgers of before all this
 @pytest.fixture(params=["sqlite", "postgresql"])
-def old(request, tmp_path):
+def old(request, tmp_path, monkeypatch):
     """A ledger written by the version before signatures named what they cover."""
     from anml.ledger.engine import connect, ledger_url
 
+    # Each engine has the same ledger: what was seen of one is not the other's.
+    monkeypatch.setenv("ANML_STAFF_KEYS", str(tmp_path / "mine"))
     held = json.loads(OLD.read_text())
     url = str(tmp_path / "old.db")
     if request.param == "postgresql":

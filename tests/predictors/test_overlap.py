@@ -12,8 +12,8 @@ from anml.predictors.overlap import NEAREST, own_region, usual_there
 SHORT = Training(max_epochs=20, folds=2)
 
 
-def made(x, y, groups=None):
-    return rows_of(np.asarray(x, dtype=float), np.asarray(y), int(np.max(y)) + 1, groups, SHORT, 0)
+def made(x, y):
+    return rows_of(np.asarray(x, dtype=float), np.asarray(y), int(np.max(y)) + 1, None, SHORT, 0)
 
 
 def people(n: int, count: int, apart: float, seed: int = 0):
@@ -31,22 +31,22 @@ class TestOwnRegion:
         rng = np.random.default_rng(0)
         who = np.repeat([0, 1], 40)
         x = rng.normal(size=(80, 2)) + 100 * who[:, None]
-        assert own_region(made(x, rng.integers(0, 2, 80)), who).tolist() == [1.0, 1.0]
+        assert own_region(x, who).tolist() == [1.0, 1.0]
 
     def test_dealt_at_random_it_is_about_zero(self):
         rows, who = people(600, 6, 0.0)
-        assert own_region(rows, who).max() < 0.1
+        assert own_region(rows.x, who).max() < 0.1
 
     @pytest.mark.parametrize(("apart", "low", "high"), [(0.3, 0.0, 0.2), (1.5, 0.2, 0.7), (20.0, 0.95, 1.0)])
     def test_it_grows_with_the_distance(self, apart, low, high):
         rows, who = people(600, 4, apart)
-        assert low <= own_region(rows, who).mean() <= high
+        assert low <= own_region(rows.x, who).mean() <= high
 
     def test_a_large_contributor_has_no_region_by_its_size(self):
         """Nine tenths of all rows are one's: so are nine tenths of the neighbours, and that is chance."""
         rng = np.random.default_rng(1)
         who = (rng.uniform(size=500) < 0.1).astype(int)
-        assert own_region(made(rng.normal(size=(500, 3)), rng.integers(0, 2, 500)), who).max() < 0.1
+        assert own_region(rng.normal(size=(500, 3)), who).max() < 0.1
 
     def test_copies_of_a_row_are_no_neighbours(self):
         """Each row stands eleven times, under one name: without its copies its neighbours are anybody's."""
@@ -54,17 +54,15 @@ class TestOwnRegion:
         x = np.repeat(rng.normal(size=(60, 3)), NEAREST + 1, axis=0)
         groups = np.repeat(np.arange(60), NEAREST + 1)
         who = groups % 5
-        y = rng.integers(0, 2, len(x))
-        assert own_region(made(x, y), who).min() > 0.9
-        assert own_region(made(x, y, groups), who).max() < 0.5
+        assert own_region(x, who).min() > 0.9
+        assert own_region(x, who, groups).max() < 0.5
 
     @settings(max_examples=15)
     @given(st.integers(2, 40), st.integers(1, 5), st.integers(0, 10**6))
     def test_it_lies_between_zero_and_one(self, n, count, seed):
         rng = np.random.default_rng(seed)
         who = rng.integers(0, count, n)
-        y = np.arange(n) % 2
-        found = own_region(made(rng.normal(size=(n, 2)), y), who)
+        found = own_region(rng.normal(size=(n, 2)), who)
         assert len(found) == who.max() + 1
         assert ((found >= 0) & (found <= 1)).all()
 

@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 
 from anml.app.audit.audit import Audited, versions
-from anml.app.audit.compare import Compared, Comparison
+from anml.app.audit.compare import Comparison, Way
 from anml.assess.assess import Policy
 from anml.assess.contributors import judged_columns
 from anml.core.attribute import attribute
@@ -24,9 +24,9 @@ def comparison(uniform=0.3, only_q=0.2, chosen=0.1, metric="share of wrong predi
         return Estimate(mean, mean - 0.02, mean + 0.02)
 
     ways = [
-        Compared("uniform", estimate(uniform), {}),
-        Compared("q only", estimate(only_q), {"uniform": estimate(only_q - uniform)}),
-        Compared(
+        Way("uniform", estimate(uniform), {}),
+        Way("q only", estimate(only_q), {"uniform": estimate(only_q - uniform)}),
+        Way(
             "chosen",
             estimate(chosen),
             {"uniform": estimate(chosen - uniform), "q only": estimate(chosen - only_q)},

@@ -40,7 +40,8 @@ def typed(anml, place, monkeypatch):
     def run(line):
         ran = anml(*line.split())
         assert ran.code == 0, ran.err
-        return ran.out
+        # Sentences are broken where the terminal ends.
+        return ran.out if "--json" in line else " ".join(ran.out.split())
 
     return run
 
@@ -68,6 +69,17 @@ def test_the_first_week_and_the_second(typed, place):
     people = pl.read_csv(place / "one" / "contributors.csv")
     worst = people.sort("quality")["contributor"].head(2).to_list()
     assert sorted(worst) == sorted(BAD)
+    # Labels alone have no model, and nobody says what one would say.
+    samples = pl.read_parquet(place / "one" / "samples.parquet")
+    assert samples["predicted"].null_count() == samples["confidence"].null_count() == samples.height
+    assert "a model that did not see it" not in typed("relabel one --top 5")
+
+    # A page to show to one person, on which nobody else is named.
+    said = typed(f"person one {BAD[0]} --out page.html")
+    assert "go through the examples together" in said
+    page = (place / "page.html").read_text()
+    assert BAD[0] in page
+    assert not any(f"{name}<" in page for name in people["contributor"] if name != BAD[0])
 
     # One number everywhere.
     shown = json.loads(typed("relabel one --json"))

@@ -548,8 +548,8 @@ class TestWhatToDo:
         found = replace(result, samples=samples, wrong=Estimate(0.45, 0.25, 0.5))
         # The first two are expected to hold 0.9 + 0.8 wrong labels of 1.75 among four rows.
         assert gain(found) == pytest.approx((2, 1.7, 1.75 / 4, 0.05 / 4))
-        said = "Check 2 rows: about 2 are expected to be wrong. That cuts the wrong labels from "
-        assert f"{said}about 44% to about 1% of all." in todo(people(found))
+        said = "Check 2 rows: about 2 are expected to be wrong. That cuts rows with a wrong label from "
+        assert f"{said}about 44% to about 1%." in todo(people(found))
 
     def test_of_slices_counts_are_of_all_rows(self, result):
         sliced = replace(people(result), data={**result.data, "rows": 60_000, "kept": 30_000})

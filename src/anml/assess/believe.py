@@ -15,7 +15,7 @@ from anml.core.checks import Bools, Floats, Ints
 from anml.core.people.belief import Belief, mixed
 from anml.core.people.fit import Fit, fit_classes
 from anml.core.people.judge import believe, changed_people, credentials_of
-from anml.core.people.model import HOTTEST, accusing, normalised
+from anml.core.people.model import HOTTEST, accusing, normalised, told_by_people
 from anml.core.people.periods import Changes
 from anml.core.people.rows import Rows as Labels
 from anml.core.people.rows import Side
@@ -72,9 +72,11 @@ def believe_labels(table: Table, progress: Progress | None = None) -> tuple[Beli
         if search.settled(turn):
             break
     alone, covered = search.alone()
-    people = table.side.codes is not None
+    people, spared = table.side.codes is not None, search.spared()
     changed, owner = search.split_by_time()
-    belief = believe(search.labels, search.fits, search.weights, search.shares, people, alone, covered, owner)
+    belief = believe(
+        search.labels, search.fits, search.weights, search.shares, people, alone, covered, owner, spared
+    )
     if changed is not None and belief.contributors is not None:
         belief = replace(belief, contributors=replace(belief.contributors, changed=changed))
     return belief, search.first
@@ -183,9 +185,6 @@ class _Search:
         share = np.bincount(who, alone) / np.maximum(np.bincount(who), 1)
         covered = share <= 0.5
         alone = alone & ~covered[who]
-        if self.log_bayes_factor is not None:
-            # Gaussians weigh labels but accuse nobody whom the pool does not: milder cases look alike.
-            covered = covered & ((self.ordinary < 0.5) | (self._ordinary() >= 0.5))
         if not self.labels.shared:
             apart = own_region(self.rows.x, who, self.rows.copies) > OWN_REGION
             if apart.any():
@@ -193,6 +192,12 @@ class _Search:
                 usual = usual_there(self.rows, who, apart) >= USUAL_THERE
                 alone, covered = alone | (apart[who] & usual & (self.p < 0.5)), covered & ~apart
         return alone, covered
+
+    def spared(self) -> Bools | None:
+        """Who is not accused: Gaussians weigh labels, but accuse nobody whom the pool finds ordinary."""
+        if self.log_bayes_factor is None:
+            return None
+        return (self.ordinary >= 0.5) & (self._ordinary() < 0.5)
 
     def _predictions(self, turn: int, progress: Progress | None) -> Predictions:
         table, rows = self.table, self.rows
@@ -240,6 +245,8 @@ class _Search:
             if (
                 gain > CLEARLY_MORE
                 and gain > self._gain(pooled.log_p, self.fits, self.weights) + CLEARLY_MORE
+                and self._gathered(found.labels, found.fits, found.weights)
+                >= self._gathered(self.labels, self.fits, self.weights)
             ):
                 self._take(found.labels, found.fits, found.weights, {"gaussians": 1.0})
                 self.log_bayes_factor = gain
@@ -310,6 +317,12 @@ class _Search:
         without = side._replace(credentials=None)
         _, alone, _ = fit_classes(log_p, table.y, without, fits, self.hottest)
         return gain + _evidence(fits) - _evidence(alone)
+
+    def _gathered(self, labels: Labels, fits: list[Fit], weights: Floats) -> float:
+        """How far wrong labels gather in some contributors; 0 where that does not speak for Gaussians."""
+        if not self.fair or self.table.side.credentials is not None:
+            return 0.0
+        return float(weights @ [told_by_people(fit.params, labels, fit.found) for fit in fits])
 
     def _simpler(self, gaussians: GaussianFit, pooled: Pooled) -> tuple[Labels, list[Fit], Floats] | None:
         """Fits to Gaussians, where they explain the labels as well as the pool does; else None.

@@ -18,6 +18,8 @@ from anml.predictors.overlap import OWN_REGION, own_region
 
 # How often predictors learn, and the mean change of beliefs at which they have learned enough.
 ROUNDS, SETTLED = 3, 0.004
+# Robust spreads beyond which hardly any distribution of honest numbers reaches.
+FAR_OUT = 10.0
 
 
 def believe_numbers(
@@ -32,18 +34,28 @@ def believe_numbers(
         groups = near_copies(x, np.random.default_rng(seed))
     apart = _apart(x, side, groups)
     for turn in range(ROUNDS if x.shape[1] else 1):
-        network = given
+        network, learned = given, _drawn_in(values) if turn == 0 else values
         if x.shape[1]:
-            own, last = _network(x, values, groups, p, training, seed, last, turn, progress)
+            own, last = _network(x, learned, groups, p, training, seed, last, turn, progress)
             first = first or last
             network = own if given is None else 0.5 * (own + given)
-        mean, spread = _predicted(x, values, groups, p, seed, network)
+        mean, spread = _predicted(x, learned, groups, p, seed, network)
         fit = _spared(fit_numbers(values, mean, spread, side), side, apart)
         change = np.inf if p is None else float(np.abs(fit.p_correct - p).mean())
         p = fit.p_correct
         if change < SETTLED or (turn == 0 and p.min() >= 0.5):
             break
     return _belief(fit, values, mean, spread, side, apart), first
+
+
+def _drawn_in(values: Floats) -> Floats:
+    """Numbers beyond `FAR_OUT` robust spreads from the median, drawn in to there.
+
+    Before anybody is doubted, one contributor in cents would be all that predictors of euros learn.
+    """
+    low, middle, high = np.quantile(values, [0.25, 0.5, 0.75])
+    width = FAR_OUT * (high - low) / 1.349
+    return values if width <= 0 else np.clip(values, middle - width, middle + width)
 
 
 def _apart(x: Floats, side: Side, groups: Ints | None) -> Bools | None:

@@ -136,7 +136,8 @@ def explicit(gradients: Tensor, loss: Tensor) -> Factors:
 
 
 def network_factors(networks: Networks, x: Tensor, y: Tensor, task: Task) -> Factors:
-    """Factors of one of our own networks; `networks` holds exactly one."""
+    """Factors of one of our own networks, on its device; `networks` holds exactly one."""
+    x, y = x.to(networks.flat.device), y.to(networks.flat.device)
     activations = forward(networks, x)
     last = output_delta(activations[-1], y.unsqueeze(0), task)
     pairs = zip(activations[:-1], deltas(networks, activations, last), strict=True)

@@ -35,8 +35,6 @@ from anml.gradients.sketch import FORMED, SIZE, CountSketch
 # Explicit gradients are kept only up to this many bytes.
 EXPLICIT_BYTES = 512 * 2**20
 
-Progress = Callable[[str, int, int], None]
-
 
 def exact_factors(
     module: nn.Module, batches: Iterable[Batch], reading: Reading, count: int | None,

@@ -81,7 +81,11 @@ class Results:
             return np.asarray(self.weights @ self.trials(expression, at))
         operator, arguments, over = _parts(expression)
         if over is not None:
-            places = [{**at, over: value} for value in self.axes[over]]
+            [(axis, values)] = over.items()
+            there = self.axes[axis] if values == "*" else [v for v in self.axes[axis] if v in values]
+            if not there:
+                raise NoRowsError(f"{self.experiment.name} has no rows for any of {values}")
+            places = [{**at, axis: value} for value in there]
             terms = arguments if isinstance(arguments, list) else [arguments]
             return ACROSS[operator](*[np.stack([self.value(t, p) for p in places]) for t in terms])
         if operator in TESTS:
@@ -163,10 +167,11 @@ FORMS: dict[str, Callable[..., Floats]] = {
     "way_gone": _way_gone,
 }
 
-# Of values along an axis (`over`).
+# Of values along an axis: `over = "bad"`, or of some of them, `over = { bad = [0.1, 0.3] }`.
 ACROSS: dict[str, Callable[..., Floats]] = {
     "lowest": lambda a: a.min(axis=0),
     "highest": lambda a: a.max(axis=0),
+    "sum": lambda a: a.sum(axis=0),
     "mean": lambda a: a.mean(axis=0),
     # ... of those values that are defined.
     "mean_defined": _mean_defined,
@@ -182,11 +187,13 @@ TESTS: dict[str, Callable[..., float]] = {
 }
 
 
-def _parts(expression: Mapping[str, Any]) -> tuple[str, Any, str | None]:
+def _parts(expression: Mapping[str, Any]) -> tuple[str, Any, dict[str, Any] | None]:
     table = {k: v for k, v in expression.items() if k not in ("methods", "once")}
     over = table.pop("over", None)
     if len(table) != 1:
         raise InputError(f"an expression has one operator, got {sorted(table)}")
     [(operator, arguments)] = table.items()
     one_of("operator", operator, ACROSS if over is not None else [*FORMS, *TESTS])
-    return operator, arguments, over
+    if isinstance(over, Mapping):
+        over = {axis: v if v == "*" else [label_of(each) for each in v] for axis, v in over.items()}
+    return operator, arguments, {over: "*"} if isinstance(over, str) else over

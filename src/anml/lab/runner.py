@@ -21,6 +21,7 @@ import polars as pl
 
 from anml.core.checks import one_of
 from anml.core.errors import InputError
+from anml.core.progress import Progress
 from anml.lab.bank.conditions import make_condition
 from anml.lab.cases import make_case, split, stream
 from anml.lab.cells import cells_of
@@ -44,8 +45,6 @@ from anml.lab.store import (
     read_record,
     write_record,
 )
-
-Progress = Callable[[str, int, int], None]
 
 # How a data set is loaded to see whether it is there, where it is none of `anml.lab.data`.
 LOAD: dict[str, Callable[[str], Any]] = {

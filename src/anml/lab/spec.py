@@ -20,6 +20,8 @@ FIRST_METRIC = {
     "calibration": ("calibration",),
     "bank": ("error_lr", "error_rf"),
     "approximations": ("ranks",),
+    "crowds": ("consensus",),
+    "relabel": ("answers",),
 }
 
 

@@ -104,7 +104,7 @@ def _expression(expression: Any, known: Known, *, own: bool) -> None:
     if len(operators) != 1:
         raise InputError(f"an expression has one operator, got {', '.join(operators) or 'none'}")
     if over is not None:
-        one_of("axis in over", text("over", over), known.axes)
+        _along(over, known)
     [operator] = operators
     forms: Mapping[str, Callable[..., Any]] = ACROSS if over is not None else {**FORMS, **TESTS}
     if over is None and operator in ACROSS:
@@ -120,6 +120,23 @@ def _expression(expression: Any, known: Known, *, own: bool) -> None:
         if operator in TESTS:
             _plain(operator, term, known)
         _expression(term, known, own=own)
+
+
+def _along(over: Any, known: Known) -> None:
+    """Check the axis of an operator, or some values of one: those of one axis."""
+    if not isinstance(over, Mapping):
+        one_of("axis in over", text("over", over), known.axes)
+        return
+    if len(over) != 1:
+        raise InputError(f"an operator goes along one axis, got {', '.join(over) or 'none'}")
+    _over(over, known)
+
+
+def _over(over: Mapping[str, Any], known: Known) -> None:
+    for axis, values in over.items():
+        _labels("over", axis, [] if values == "*" else values, known)
+        if values == []:
+            raise InputError(f"over.{axis} is an empty list; '*' takes every value")
 
 
 def _count(operator: str, form: Callable[..., Any], terms: tuple[Any, ...]) -> None:
@@ -195,10 +212,7 @@ def check_claim(claim: Mapping[str, Any], known: Known) -> None:
             _plain("less with p", term, known)
     for axis, value in claim.get("where", {}).items():
         _labels("where", axis, [value], known)
-    for axis, values in claim.get("over", {}).items():
-        _labels("over", axis, [] if values == "*" else values, known)
-        if values == []:
-            raise InputError(f"over.{axis} is an empty list; '*' takes every value")
+    _over(claim.get("over", {}), known)
 
 
 def _labels(where: str, axis: str, values: Any, known: Known) -> None:

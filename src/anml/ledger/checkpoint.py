@@ -32,11 +32,11 @@ def sign(ring: keys.KeyRing, size: int, root: bytes) -> str:
 
 def read(note: str, public: bytes, origin: str | None = None) -> Checkpoint:
     """Check the signature, then read; `origin` must match where it is given."""
-    text, gap, signatures = note.partition("\n\n")
+    # What was signed ends at the last empty line before signatures, whatever stands before it.
+    text, gap, signatures = note.rpartition("\n\n— ")
     text += "\n"
-    if not gap or not any(
-        _signed(line, text, public) for line in signatures.splitlines() if line.startswith("— ")
-    ):
+    lines = f"— {signatures}".splitlines()
+    if not gap or not any(_signed(line, text, public) for line in lines if line.startswith("— ")):
         raise IntegrityError("the checkpoint is not signed by this ledger's key")
     lines = text.split("\n")
     try:

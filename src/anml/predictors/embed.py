@@ -14,12 +14,12 @@ import torch
 
 from anml.core.checks import Floats
 from anml.core.errors import InputError, UnsupportedError
+from anml.core.progress import Progress
 
 BATCH = 32
 
 # From a list of pictures or of texts to vectors, one each.
 Embed = Callable[[list[Any]], Any]
-Progress = Callable[[str, int, int], None]
 
 
 class Named(NamedTuple):

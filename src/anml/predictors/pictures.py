@@ -14,6 +14,7 @@ from torch.nn import functional
 
 from anml.core.checks import Floats, Ints
 from anml.core.folds import assign_folds
+from anml.core.progress import Progress
 
 # Pictures are shrunk to this side.
 SIDE = 32
@@ -24,7 +25,6 @@ FOLDS, EPOCHS, BATCH, RATE = 3, 16, 32, 3e-3
 PATIENCE = 3
 
 Pixels = npt.NDArray[np.uint8]
-Progress = Callable[[str, int, int], None]
 
 
 def random_features(pixels: Pixels, seed: int) -> Floats:

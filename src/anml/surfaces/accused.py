@@ -20,12 +20,16 @@ from anml.surfaces.names import shortened
 
 # Of somebody who answers without looking: above this share of one label, it is always that one.
 ALWAYS = 0.9
+# Above the first share of what is wrong two labels are named, one taken for the other above the second.
+HALF, ONE_WAY = 0.5, 0.8
 # Names in one sentence, and sentences.
 MOST_NAMES, MOST_SAID = 5, 3
 NAME, LABEL = 40, 30
+# Judgements that are places: what is wrong is where they are.
+PLACED = ("spans", "boxes")
 
 
-class Said(NamedTuple):
+class Told(NamedTuple):
     """A sentence in two parts: whom it is about, and what is said of them."""
 
     names: str
@@ -49,30 +53,31 @@ UNCONFIRMED = Finding(
     "others cannot confirm it",
 )
 CONTRADICTS_OTHERS = Finding("contradicts the others", "contradict the others")
+ELSEWHERE = Finding("marks other places than the others", "mark other places than the others")
 TOO_LITTLE = Finding("gives too little to judge by", "give too little to judge by", "too little to judge by")
 
 
-def who(result: Audited) -> list[Said]:
+def who(result: Audited) -> list[Told]:
     """Whom to talk to, else that nobody is accused; and of whom nothing can be told."""
     if result.contributors.is_empty():
-        return [Said("", "No contributor column was given, so nobody can be named.")]
+        return [Told("", "No contributor column was given, so nobody can be named.")]
     said = [*accusations(result), *_copies(result)]
     if result.contributors.height == 1:
-        return said or [Said("", "There is one contributor, so there is nobody to compare with.")]
-    said = said or [Said("", "Nobody is accused.")]
+        return said or [Told("", "There is one contributor, so there is nobody to compare with.")]
+    said = said or [Told("", "Nobody is accused.")]
     return [*said, *less_reliable(result), *changed(result), *cannot_tell(result), *best(result)]
 
 
-def changed(result: Audited) -> list[Said]:
+def changed(result: Audited) -> list[Told]:
     """Who is right more or less often since some time, by name while they are few."""
     if "quality_since" not in result.contributors.columns:
         return []
     people = result.contributors.filter(pl.col("quality_since").is_not_null())
     if people.height > MOST_NAMES:
-        return [Said("", f"{people.height:,} contributors changed over time; contributors.csv says when.")]
+        return [Told("", f"{people.height:,} contributors changed over time; contributors.csv says when.")]
     columns = ("contributor", "quality_before", "quality_since", "changed_age")
     return [
-        Said(
+        Told(
             _named([name]),
             f"got {'worse' if since < before else 'better'}: {before:.0%} of the labels were right before, "
             f"{since:.0%} since ({_ago(age)} before the newest label).",
@@ -86,12 +91,12 @@ def _ago(years: float) -> str:
     return counted(round(days), "day") if days < 60 else f"{days / 30.44:.0f} months"
 
 
-def less_reliable(result: Audited) -> list[Said]:
+def less_reliable(result: Audited) -> list[Told]:
     """Who is clearly below the others, with the figures, by name while they are few."""
     less = result.contributors.filter(pl.col("verdict") == LESS)
     if less.height > MOST_NAMES:
         return [
-            Said("", f"{less.height:,} contributors are less reliable than the others on comparable rows.")
+            Told("", f"{less.height:,} contributors are less reliable than the others on comparable rows.")
         ]
     found = findings(result)
     said = []
@@ -100,11 +105,11 @@ def less_reliable(result: Audited) -> list[Said]:
         rest = (
             f"is less reliable: {quality:.0%} of the labels are right, where others get {others:.0%}{what}."
         )
-        said.append(Said(_named([name]), rest))
+        said.append(Told(_named([name]), rest))
     return said
 
 
-def best(result: Audited) -> list[Said]:
+def best(result: Audited) -> list[Told]:
     """Who is surely better than the others on comparable rows."""
     people = result.contributors.filter(
         (pl.col("verdict") == RELIABLE) & (pl.col("quality_low") > pl.col("others"))
@@ -114,10 +119,10 @@ def best(result: Audited) -> list[Said]:
     low = float(people["quality"].min())  # type: ignore[arg-type]
     rest = "is among your best" if people.height == 1 else "are among your best"
     share = f"{low:.0%}" if people.height == 1 else f"{low:.0%} or more"
-    return [Said(_named(people["contributor"].to_list()), f"{rest}: {share} of the labels are right.")]
+    return [Told(_named(people["contributor"].to_list()), f"{rest}: {share} of the labels are right.")]
 
 
-def accusations(result: Audited) -> list[Said]:
+def accusations(result: Audited) -> list[Told]:
     """Who is accused, and of what: one sentence for all who do the same, the worst first."""
     alike: dict[Finding, list[str]] = {}
     accused = set(_judged(result, ACCUSED))
@@ -125,25 +130,25 @@ def accusations(result: Audited) -> list[Said]:
         if name in accused:
             alike.setdefault(finding, []).append(name)
     said = [
-        Said(_named(names), f"{finding.one if len(names) == 1 else finding.many} ({_extent(result, names)}).")
+        Told(_named(names), f"{finding.one if len(names) == 1 else finding.many} ({_extent(result, names)}).")
         for finding, names in alike.items()
     ]
     if len(said) > MOST_SAID:
         left = sum(len(names) for names in list(alike.values())[MOST_SAID:])
         more = f"{counted(left, 'more is', 'more are')} accused; the table of contributors has them."
-        said = [*said[:MOST_SAID], Said("", more)]
+        said = [*said[:MOST_SAID], Told("", more)]
     return said
 
 
-def cannot_tell(result: Audited) -> list[Said]:
+def cannot_tell(result: Audited) -> list[Told]:
     """Of whom nothing can be told, by name while they are few."""
     unsure, people = _judged(result, (UNSURE,)), result.contributors.height
     if not unsure:
         return []
     if len(unsure) == people:
-        return [Said("", f"Cannot tell how reliable any of the {people:,} contributors is.")]
+        return [Told("", f"Cannot tell how reliable any of the {people:,} contributors is.")]
     told = f"Cannot tell how reliable {len(unsure):,} of {people:,} contributors are"
-    return [Said("", f"{told}: {_because(result)}." if len(unsure) <= MOST_NAMES else f"{told}.")]
+    return [Told("", f"{told}: {_because(result)}." if len(unsure) <= MOST_NAMES else f"{told}.")]
 
 
 def _because(result: Audited) -> str:
@@ -186,17 +191,19 @@ def findings(result: Audited) -> dict[str, Finding]:
     classes = result.task == "classification"
     usual = _most_common(theirs, "label") if classes else {}
     wrong = theirs.filter(pl.col("suggested") != pl.col("label")) if classes else theirs.clear()
-    confused = _most_common(wrong, "suggested", "label") if classes else {}
+    placed = result.shape is not None and result.shape.kind in PLACED
+    confused = _confused(wrong) if classes else {}
+    confused |= dict.fromkeys(accused["contributor"], ELSEWHERE) if placed else {}
     errs = _errs_on(theirs) if classes else {}
     found = {}
     for name, verdict in accused.select("contributor", "verdict").iter_rows():
         if verdict == GUESSING:
             found[name] = _without_looking(usual.get(name))
         elif verdict == LESS:
-            what = _confuses(confused.get(name)) or errs.get(name)
+            what = confused.get(name) or errs.get(name)
             found |= {} if what is None else {name: what}
         else:
-            found[name] = _confuses(confused.get(name)) or errs.get(name) or CONTRADICTS_OTHERS
+            found[name] = confused.get(name) or errs.get(name) or CONTRADICTS_OTHERS
     return found
 
 
@@ -217,6 +224,7 @@ def _without_looking(usual: tuple[float, list[str]] | None) -> Finding:
     return Finding(
         "is no better than guessing: the labels say nothing about the items",
         "are no better than guessing: their labels say nothing about the items",
+        "the labels say nothing about the items",
     )
 
 
@@ -234,12 +242,21 @@ def _errs_on(rows: pl.DataFrame) -> dict[str, Finding]:
     return {name: finding for name, (_, finding) in worst.items()}
 
 
-def _confuses(confused: tuple[float, list[str]] | None) -> Finding | None:
-    """Name the right label and the one given in its place, where that is most of what is wrong."""
-    if confused is None or confused[0] <= 0.5:
-        return None
-    right, given = (_quoted(label) for label in confused[1])
-    return Finding(f"takes {right} for {given}", f"take {right} for {given}")
+def _confused(wrong: pl.DataFrame) -> dict[str, Finding]:
+    """The two labels that are most of what is wrong: one taken for the other, or each for the other."""
+    both = wrong.with_columns(
+        one=pl.min_horizontal("suggested", "label"), other=pl.max_horizontal("suggested", "label")
+    )
+    ways, found = _most_common(wrong, "suggested", "label"), {}
+    for name, (share, labels) in _most_common(both, "one", "other").items():
+        way, (right, given) = ways[name]
+        if way > ONE_WAY * share and way > HALF:
+            right, given = _quoted(right), _quoted(given)
+            found[name] = Finding(f"takes {right} for {given}", f"take {right} for {given}")
+        elif share > HALF:
+            one, other = (_quoted(label) for label in labels)
+            found[name] = Finding(f"confuses {one} with {other}", f"confuse {one} with {other}")
+    return found
 
 
 def _extent(result: Audited, names: Sequence[str]) -> str:
@@ -251,19 +268,19 @@ def _extent(result: Audited, names: Sequence[str]) -> str:
     return f"{counted(rows, 'row')}, about {rows * float(1 - p_correct.mean()):,.0f} wrong"
 
 
-def _copies(result: Audited) -> list[Said]:
+def _copies(result: Audited) -> list[Told]:
     """Whose rows are mostly those of another; a pair is named once, for who copied is not known."""
     if "copies" not in result.contributors.columns:
         return []
-    said: dict[frozenset[str], Said] = {}
+    said: dict[frozenset[str], Told] = {}
     found = result.contributors.filter(pl.col("copies").is_not_null())
     for name, rows, copies, other in found.select("contributor", "rows", "copies", "copies_of").iter_rows():
         both = frozenset((name, other))
         rest = f"hand in the same rows: {copies:,} of {rows:,} are nearly equal."
-        said.setdefault(both, Said(_named([name, other]), rest))
+        said.setdefault(both, Told(_named([name, other]), rest))
     if len(said) > MOST_SAID:
         more = f"{len(said) - MOST_SAID:,} more pairs share their rows."
-        return [*list(said.values())[:MOST_SAID], Said("", more)]
+        return [*list(said.values())[:MOST_SAID], Told("", more)]
     return list(said.values())
 
 

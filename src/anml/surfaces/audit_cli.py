@@ -21,7 +21,7 @@ from anml.surfaces.audit_options import (
     with_options,
 )
 from anml.surfaces.auditing import READ_BY, SHAPED_BY, audit_data, in_slices, located, read_data
-from anml.surfaces.fail_if import Condition, condition_of, fail
+from anml.surfaces.fail_if import FailIf, condition_of, fail
 from anml.surfaces.run_argument import RunFolder
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def _demo_images(out: Path, data: Path, run: Path, seed: int, json: bool) -> Non
 
 def _train(
     data: Any, request: "Request", model: str, chosen: dict[str, Any], out: Path,
-    complete: "Callable[[Audited], Audited]" = lambda result: result, condition: Condition | None = None,
+    complete: "Callable[[Audited], Audited]" = lambda result: result, condition: FailIf | None = None,
 ) -> None:  # fmt: skip
     from anml.app.audit.output import check_folder, write_run
     from anml.app.audit.train import train_table

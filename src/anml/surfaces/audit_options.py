@@ -38,6 +38,7 @@ class Option(NamedTuple):
     flag: str = ""
     python: str = ""
     envvar: str | None = None
+    metavar: str | None = None
 
 
 _COLUMN = str | None
@@ -165,7 +166,7 @@ def with_options(*shared: Option) -> Callable[[Callable[..., None]], Callable[..
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         own = [p for p in inspect.signature(command).parameters.values() if p.kind is not p.VAR_KEYWORD]
         named = {parameter.name for parameter in own}
-        made = [_parameter(option) for option in shared if option.name not in named]
+        made = [parameter(option) for option in shared if option.name not in named]
 
         @wraps(command)
         def run(*arguments: Any, **given: Any) -> None:
@@ -184,12 +185,14 @@ def with_options(*shared: Option) -> Callable[[Callable[..., None]], Callable[..
     return decorate
 
 
-def _parameter(option: Option) -> inspect.Parameter:
+def parameter(option: Option) -> inspect.Parameter:
+    """The option as typer reads it from a signature."""
     kind = str | None if option.kind == Names | None else option.kind
     spelt = (option.flag or f"--{option.name.replace('_', '-')}",)
     about = typer.Option(
-        *spelt, help=option.help, envvar=option.envvar, show_default=option.default not in (None, (), False)
-    )
+        *spelt, help=option.help, envvar=option.envvar, metavar=option.metavar,
+        show_default=option.default not in (None, (), False),
+    )  # fmt: skip
     default = None if option.kind == Names | None else option.default
     return inspect.Parameter(
         option.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, about]

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from anml.app.audit.sources import Place, Read, finish, fit, folder_of, read
 from anml.app.scale.audit import audit_in_slices, holds_parquet
-from anml.core.domain import SHAPES
 from anml.core.errors import InputError, UnsupportedError
 from anml.surfaces.audit_options import request_of
 
@@ -88,6 +87,8 @@ def in_slices(data: Any, chosen: Mapping[str, Any]) -> bool:
 
 
 def _in_slices(data: Any, chosen: Mapping[str, Any], shown: Shown) -> "Audited":
+    from anml.core.domain import SHAPES
+
     if chosen["task"] in SHAPES:
         raise UnsupportedError(f"an engine judges classes and numbers, not {chosen['task']}; leave it out")
     if chosen["out"] is None:

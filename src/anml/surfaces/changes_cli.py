@@ -11,7 +11,7 @@ from anml.surfaces.names import printable, shortened
 from anml.surfaces.run_argument import newest
 
 if TYPE_CHECKING:
-    from anml.app.audit.changes import Changes
+    from anml.app.audit.changes import RunChanges
 
 # Rows of each table on the page and in the terminal; the files have all.
 MOST, NAME, MOST_NAMES = 50, 40, 5
@@ -27,7 +27,7 @@ def changes(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Compare two runs: who changed, which rows moved, what was mended."""
+    """Compare two runs: people, rows, and what was mended."""
     from anml.app.audit.changes import changes as compare
     from anml.app.audit.output import as_json, check_folder, write_frame
 
@@ -54,7 +54,7 @@ def changes(
         print(f"Report: {out / 'changes.html'}")
 
 
-def sentences(found: "Changes") -> list[str]:
+def sentences(found: "RunChanges") -> list[str]:
     """Who changed, which rows moved and what was mended, in sentences."""
     import polars as pl
 
@@ -90,7 +90,7 @@ def sentences(found: "Changes") -> list[str]:
     ]
 
 
-def figures_shown(found: "Changes") -> list[tuple[str, str, str]]:
+def figures_shown(found: "RunChanges") -> list[tuple[str, str, str]]:
     """Figures before and after, as text."""
 
     def shown(name: str, value: float) -> str:
@@ -99,7 +99,7 @@ def figures_shown(found: "Changes") -> list[tuple[str, str, str]]:
     return [(name, shown(name, was), shown(name, now)) for name, (was, now) in found.figures.items()]
 
 
-def render_changes(found: "Changes", before: Path, after: Path) -> str:
+def render_changes(found: "RunChanges", before: Path, after: Path) -> str:
     """One page with everything in it, that asks the network for nothing."""
     from anml.surfaces.report import environment
 

@@ -15,6 +15,7 @@ from anml.surfaces import (
     import_cli,
     keys_cli,
     ledger_cli,
+    person_cli,
     relabel_cli,
     reputation_cli,
     settle_cli,
@@ -55,6 +56,7 @@ for command in (audit_cli.audit, audit_cli.train, audit_cli.predict, audit_cli.d
     app.command()(command)
 app.command()(relabel_cli.relabel)
 app.command()(changes_cli.changes)
+app.command()(person_cli.person)
 app.command()(value_cli.value)
 app.add_typer(lab)
 app.add_typer(federate_cli.app, name="federate")

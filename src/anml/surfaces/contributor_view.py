@@ -3,9 +3,8 @@
 from typing import TYPE_CHECKING, Any
 
 from anml.app.people.contributors import get_contributor, list_contributors
-from anml.core.signals.policy import Policy
 from anml.core.signals.standing import Standing
-from anml.surfaces.ledger_common import columns, show
+from anml.surfaces.ledger_common import Desk, columns
 
 if TYPE_CHECKING:
     from anml.app.ledger.ledgers import Ledger
@@ -30,9 +29,9 @@ def plain(standing: Standing) -> dict[str, Any]:
     }
 
 
-def show_all(ledger: "Ledger", domain: str, policy: Policy, json: bool) -> None:
+def show_all(at: Desk, ledger: "Ledger") -> None:
     """Everybody, on one line each."""
-    found = list_contributors(ledger, domain, policy)
+    found = list_contributors(ledger, at.domain, at.read_policy())
     values = [plain(c.standing) | {"accounts": ", ".join(c.accounts), "name": c.name} for c in found]
     rows = [
         (
@@ -48,12 +47,12 @@ def show_all(ledger: "Ledger", domain: str, policy: Policy, json: bool) -> None:
         for c in found
     ]
     header = ("contributor", "accounts", "settled", "r", "90 %", "evidence", "", "identifier")
-    show(json, {"domain": domain, "contributors": values}, columns(header, sorted(rows)))
+    at.show({"domain": at.domain, "contributors": values}, columns(header, sorted(rows)))
 
 
-def show_one(ledger: "Ledger", pid: str, domain: str, policy: Policy, json: bool) -> None:
+def show_one(at: Desk, ledger: "Ledger", pid: str) -> None:
     """One contributor with their evidence and, with the keys, what is personal."""
-    found = get_contributor(ledger, pid, domain, policy)
+    found = get_contributor(ledger, pid, at.domain, at.read_policy())
     s = found.standing
     value = plain(s) | {"profile": found.profile, "records": [record._asdict() for record in found.records]}
     lines = [
@@ -67,7 +66,7 @@ def show_one(ledger: "Ledger", pid: str, domain: str, policy: Policy, json: bool
         ),
     ]
     lines += [f"new: needs {' '.join(s.needs)}"] if s.newcomer else []
-    show(json, value, lines)
+    at.show(value, lines)
 
 
 def _mark(standing: Standing) -> str:

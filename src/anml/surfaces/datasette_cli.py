@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from anml.app.files import write_file
-from anml.surfaces.ledger_common import Json, LedgerUrl, place, show
+from anml.surfaces.ledger_common import Desk, at_desk
 
 # What people look at, in words; the rest is encrypted, or is the program's own.
 TABLES: dict[str, dict[str, Any]] = {
@@ -85,21 +85,21 @@ def metadata(database: str, origin: str) -> dict[str, Any]:
     }
 
 
+@at_desk(every=("ledger", "json"))
 def datasette(
+    at: Desk,
     out: Annotated[Path | None, typer.Option(help="File for the metadata; printed without.")] = None,
-    ledger: LedgerUrl = None,
-    json: Json = False,
 ) -> None:
     """Describe a ledger for Datasette. Then: datasette FILE --metadata OUT."""
     import json as jsonlib
 
     from anml.app.ledger.ledgers import sqlite_file
 
-    path, origin = sqlite_file(place(ledger))
+    path, origin = sqlite_file(at.place())
     made = metadata(path.stem, origin)
     if out is None:
-        show(True, made, ())
+        print(jsonlib.dumps(made, indent=2, ensure_ascii=False))
         return
     write_file(out, jsonlib.dumps(made, indent=2) + "\n")
     command = f"datasette {path} --metadata {out}"
-    show(json, {"metadata": str(out), "command": command}, [f"Wrote {out}. Next: {command}"])
+    at.show({"metadata": str(out), "command": command}, [f"Wrote {out}. Next: {command}"])

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from anml.core.errors import InputError
-from anml.surfaces.ledger_common import DryRun, On, Yes, agreed, columns, on_ledger, proposed, show
+from anml.surfaces.ledger_common import Desk, at_desk, columns, proposed
 
 disputes = typer.Typer(help="Disputes about a settlement, and corrections.", no_args_is_help=True)
 Settlement = Annotated[str, typer.Argument(help="The settlement.", show_default=False)]
@@ -17,9 +17,9 @@ Text = Annotated[str, typer.Option(help="What they say, in their own words; kept
 
 
 @disputes.command("list")
-@on_ledger
+@at_desk()
 def list_(
-    seen: On,
+    at: Desk,
     settlement: Annotated[str | None, typer.Argument(help="Only of this one, or the latest.")] = None,
     open_only: Annotated[bool, typer.Option("--open", help="Only those that wait for somebody.")] = False,
 ) -> None:
@@ -27,23 +27,23 @@ def list_(
     from anml.app.pay.disputes import listed
     from anml.app.people.names import find_settlement, names_of
 
-    book, _, json = seen
-    sid = None if settlement is None else find_settlement(book, settlement, "posted")
-    found = listed(book, sid, open_only=open_only)
-    names = names_of(book)
+    with at.opened() as book:
+        sid = None if settlement is None else find_settlement(book, settlement, "posted")
+        found = listed(book, sid, open_only=open_only)
+        names = names_of(book)
     rows = [
         (d["settlement"], names.get(d["contributor"], d["contributor"]), d["opened"][:10], d["reason"],
          d["text"], d["state"], d["answer_text"] or d["answer"] or "")
         for d in found
     ]  # fmt: skip
     header = ("settlement", "contributor", "opened", "reason", "in their words", "state", "answer")
-    show(json, {"disputes": found}, columns(header, rows) if rows else ["There are no disputes."])
+    at.show({"disputes": found}, columns(header, rows) if rows else ["There are no disputes."])
 
 
 @disputes.command("open")
-@on_ledger
+@at_desk("by", "dry_run")
 def open_(
-    on: On,
+    at: Desk,
     settlement: Settlement,
     contributor: Contributor,
     reason: Annotated[
@@ -58,37 +58,28 @@ def open_(
         bool, typer.Option("--as-staff", help="You open it, not the contributor; somebody else answers.")
     ] = False,
     key: Annotated[str | None, typer.Option(help="Name of this dispute; the same one twice is one.")] = None,
-    dry_run: DryRun = False,
 ) -> None:
     """Open a dispute: the contributor's held amount waits. Only before the window ends."""
     from anml.app.pay.disputes import open_dispute, read_appeal
     from anml.app.people.names import exact, find_person
 
-    book, by, json = on
-    sid, pid = exact(settlement), find_person(book, contributor)
-    signed = None if appeal is None else read_appeal(appeal, sid, pid)
-    if (reason is None and signed is None) or (signed and (reason or text or own)):
-        raise InputError("give a --reason and --text, or an --appeal that has both")
-    name, made = open_dispute(
-        book,
-        sid,
-        pid,
-        reason or "",
-        text=text,
-        key=key,
-        as_staff=own,
-        by=by,
-        signed=signed,
-        dry_run=dry_run,
-    )
-    done = "Would open" if dry_run else "Opened"
-    show(json, {"dispute": name, "entry": made.seq, "dry_run": dry_run}, [f"{done} dispute {name}."])
+    with at.opened() as book:
+        sid, pid = exact(settlement), find_person(book, contributor)
+        signed = None if appeal is None else read_appeal(appeal, sid, pid)
+        if (reason is None and signed is None) or (signed and (reason or text or own)):
+            raise InputError("give a --reason and --text, or an --appeal that has both")
+        name, made = open_dispute(
+            book, sid, pid, reason or "", text=text, key=key, as_staff=own, by=at.by, signed=signed,
+            dry_run=at.dry_run,
+        )  # fmt: skip
+    done = "Would open" if at.dry_run else "Opened"
+    at.show({"dispute": name, "entry": made.seq, "dry_run": at.dry_run}, [f"{done} dispute {name}."])
 
 
 @disputes.command("answer")
-@on_ledger
+@at_desk("by", "dry_run")
 def answer(
-    on: On,
+    at: Desk,
     settlement: Settlement,
     contributor: Contributor,
     outcome: Annotated[str, typer.Option(help="upheld or rejected.")],
@@ -97,36 +88,42 @@ def answer(
     add: Annotated[str, typer.Option(help="Amount to add to what is held, from the pool.")] = "0",
     take: Annotated[str, typer.Option(help="Amount to take from what is held, to the pool.")] = "0",
     key: Annotated[str | None, typer.Option(help="Name of this answer; the same one twice is one.")] = None,
-    dry_run: DryRun = False,
 ) -> None:
     """Answer a dispute with a reason. Where that moves an amount, a second person resolves it."""
     from anml.app.pay.disputes import answer as answer_dispute
     from anml.app.people.names import exact, find_person, names_of
     from anml.core.money import parse_amount
 
-    book, by, json = on
     correction = parse_amount(add) - parse_amount(take)
-    sid, pid = exact(settlement), find_person(book, contributor)
-    given, made = answer_dispute(
-        book, sid, pid, outcome, reason, correction=correction, text=text, key=key, by=by, dry_run=dry_run
-    )
-    shown = names_of(book).get(pid, pid)
-    value = {"entry": made.seq, **given._asdict(), "dry_run": dry_run}
+    with at.opened() as book:
+        sid, pid = exact(settlement), find_person(book, contributor)
+        given, made = answer_dispute(
+            book,
+            sid,
+            pid,
+            outcome,
+            reason,
+            correction=correction,
+            text=text,
+            key=key,
+            by=at.by,
+            dry_run=at.dry_run,
+        )
+        shown = names_of(book).get(pid, pid)
+    value = {"entry": made.seq, **given._asdict(), "dry_run": at.dry_run}
     lines = [f"The dispute of {shown} is {outcome}: {reason}."]
     if given.correction:
         lines.append(f"Next, somebody else: anml dispute resolve {sid} {pid} --by THEM")
-    show(json, value, lines)
+    at.show(value, lines)
 
 
 @disputes.command("resolve")
-@on_ledger
+@at_desk("by", "yes", "dry_run")
 def resolve(
-    on: On,
+    at: Desk,
     settlement: Settlement,
     contributor: Contributor,
     key: Annotated[str | None, typer.Option(help="Name of this step; the same one twice is one.")] = None,
-    yes: Yes = None,
-    dry_run: DryRun = False,
 ) -> None:
     """Post the correction of an answer, as a second person."""
     from anml.app.ledger.review import resolution
@@ -134,16 +131,21 @@ def resolve(
     from anml.app.people.names import exact, find_person, names_of
     from anml.core.money import show_money
 
-    book, by, json = on
-    sid, pid = exact(settlement), find_person(book, contributor)
-    content = book.rehearse(lambda tx: resolution(tx, book, sid, pid, by))
-    seen = agreed(content, _resolution_shown(content), yes, json)
-    made = resolve_dispute(book, sid, pid, key=key, by=by, seen=seen, dry_run=dry_run)
-    shown = names_of(book).get(pid, pid)
-    done = "Would post" if dry_run else "Posted"
+    with at.opened() as book:
+        sid, pid = exact(settlement), find_person(book, contributor)
+        content = book.rehearse(lambda tx: resolution(tx, book, sid, pid, at.by))
+        seen = at.agreed(content, _resolution_shown(content))
+        made = resolve_dispute(book, sid, pid, key=key, by=at.by, seen=seen, dry_run=at.dry_run)
+        shown = names_of(book).get(pid, pid)
+    done = "Would post" if at.dry_run else "Posted"
     amount = f"{show_money(made.correction, made.currency)} {made.currency}"
-    value = {"entry": made.entry.seq, "correction": made.correction, "by": made.entry.by, "dry_run": dry_run}
-    show(json, value, [f"{done} a correction of {amount} for {shown}."])
+    value = {
+        "entry": made.entry.seq,
+        "correction": made.correction,
+        "by": made.entry.by,
+        "dry_run": at.dry_run,
+    }
+    at.show(value, [f"{done} a correction of {amount} for {shown}."])
 
 
 def _resolution_shown(content: dict[str, Any]) -> list[str]:
@@ -161,26 +163,25 @@ def _resolution_shown(content: dict[str, Any]) -> list[str]:
 
 
 @disputes.command("reverse")
-@on_ledger
+@at_desk("by", "dry_run")
 def reverse(
-    on: On,
+    at: Desk,
     settlement: Settlement,
     contributor: Contributor,
     amount: Annotated[str, typer.Option(help="What to take back.")],
     reason: Annotated[str, typer.Option(help="duplicate, fraud, wrong-count, … or other.")],
-    dry_run: DryRun = False,
 ) -> None:
     """Propose to take back an amount. Held money goes first, then payable, which may go below zero."""
     from anml.app.ledger.steps import reverse as propose
     from anml.app.people.names import exact, find_person, names_of
     from anml.core.money import parse_amount
 
-    book, by, json = on
     micro = parse_amount(amount)
-    sid, pid = exact(settlement), find_person(book, contributor)
-    made = propose(book, sid, pid, micro, reason, by, dry_run=dry_run)
-    lines, done = ["Would propose it."], False
-    if not dry_run:
-        lines, done = proposed(book, [made.seq], f"{amount} back from {names_of(book).get(pid, pid)}")
-    value = {"proposal": made.seq, "amount": micro, "reversed": done, "dry_run": dry_run}
-    show(json, value, lines)
+    with at.opened() as book:
+        sid, pid = exact(settlement), find_person(book, contributor)
+        made = propose(book, sid, pid, micro, reason, at.by, dry_run=at.dry_run)
+        lines, done = ["Would propose it."], False
+        if not at.dry_run:
+            lines, done = proposed(book, [made.seq], f"{amount} back from {names_of(book).get(pid, pid)}")
+    value = {"proposal": made.seq, "amount": micro, "reversed": done, "dry_run": at.dry_run}
+    at.show(value, lines)

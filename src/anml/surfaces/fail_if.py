@@ -29,7 +29,7 @@ SIGNS: dict[str, Callable[[float, float], bool]] = {
 MOST_NAMED = 5
 
 
-class Part(NamedTuple):
+class Check(NamedTuple):
     """One comparison; a fact has neither sign nor limit."""
 
     name: str
@@ -37,29 +37,29 @@ class Part(NamedTuple):
     limit: float = 0.0
 
 
-class Condition(NamedTuple):
+class FailIf(NamedTuple):
     """Comparisons of which one suffices."""
 
     text: str
-    parts: tuple[Part, ...]
+    parts: tuple[Check, ...]
 
 
-def condition_of(text: str | None) -> Condition | None:
+def condition_of(text: str | None) -> FailIf | None:
     """Read a condition such as `quality<0.6` or `wrong>0.1 or accused`.
 
     Examples
     --------
     >>> condition_of("quality < 0.6 or doubtful").parts
-    (Part(name='quality', sign='<', limit=0.6), Part(name='doubtful', sign='', limit=0.0))
+    (Check(name='quality', sign='<', limit=0.6), Check(name='doubtful', sign='', limit=0.0))
     """
     if text is None:
         return None
-    return Condition(text, tuple(_part(each.strip(), text) for each in re.split(r"\bor\b", text)))
+    return FailIf(text, tuple(_part(each.strip(), text) for each in re.split(r"\bor\b", text)))
 
 
-def _part(text: str, whole: str) -> Part:
+def _part(text: str, whole: str) -> Check:
     if text in FACTS:
-        return Part(text)
+        return Check(text)
     found = re.fullmatch(r"([a-z_]+)\s*(<=|>=|<|>)\s*([-+]?[\d.]+(?:[eE][-+]?\d+)?)(%?)", text)
     try:
         name, sign, limit, percent = found.groups() if found else ("", "", "", "")
@@ -71,15 +71,15 @@ def _part(text: str, whole: str) -> Part:
         ) from None
     if name not in (*OF_CONTRIBUTORS, *OF_RUN):
         raise UnknownNameError("figure in --fail-if", name, (*OF_CONTRIBUTORS, *OF_RUN, *FACTS))
-    return Part(name, sign, value)
+    return Check(name, sign, value)
 
 
-def failures(condition: Condition, result: "Audited") -> list[str]:
+def failures(condition: FailIf, result: "Audited") -> list[str]:
     """What fails, one sentence for each part of the condition that holds."""
     return [said for part in condition.parts if (said := _failure(part, result))]
 
 
-def _failure(part: Part, result: "Audited") -> str:
+def _failure(part: Check, result: "Audited") -> str:
     from anml.core.people.verdicts import ACCUSED
 
     if part.name == "doubtful":
@@ -110,7 +110,7 @@ def _listed(names: list[str]) -> str:
     return shown if len(names) <= MOST_NAMED else f"{shown} and {len(names) - MOST_NAMED:,} more"
 
 
-def fail(condition: Condition | None, result: "Audited") -> None:
+def fail(condition: FailIf | None, result: "Audited") -> None:
     """Stop with exit code 1 where the condition holds, saying of whom; what was found has been shown."""
     said = [] if condition is None else failures(condition, result)
     if condition is not None and said:

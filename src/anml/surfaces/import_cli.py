@@ -9,19 +9,7 @@ import typer
 from anml.app.files import check_place, write_file
 from anml.core.errors import InputError
 from anml.surfaces.audit_options import Format
-from anml.surfaces.ledger_common import (
-    By,
-    Domain,
-    DryRun,
-    Json,
-    Keys,
-    LedgerUrl,
-    PolicyFile,
-    Sign,
-    opened,
-    show,
-    warn,
-)  # fmt: skip
+from anml.surfaces.ledger_common import Desk, at_desk, warn
 
 if TYPE_CHECKING:
     import polars as pl
@@ -30,7 +18,9 @@ if TYPE_CHECKING:
     from anml.app.ledger.ledgers import Ledger
 
 
+@at_desk("by", "domain", "policy", "dry_run")
 def import_(
+    at: Desk,
     file: Annotated[Path, typer.Argument(help="The export to read.", show_default=False)],
     format: Format = "auto",
     out: Annotated[
@@ -53,34 +43,25 @@ def import_(
     names: Annotated[
         bool, typer.Option("--names", help="Leave account names in the rows; settle with --source then.")
     ] = False,
-    by: By = None,
-    sign: Sign = None,
-    domain: Domain = "default",
-    policy: PolicyFile = None,
-    ledger: LedgerUrl = None,
-    keys: Keys = None,
-    dry_run: DryRun = False,
-    json: Json = False,
 ) -> None:
     """Take an export in, and give its rows v and r. Contributors, reviews and gold answers go on record."""
     from anml.app.ledger.imports import Import, import_file
-    from anml.app.ledger.policies import read_policy
 
     _check_places(out, report)
     chosen = {"label": label, "contributor": contributor, "item": item, "time": time, "doi": doi}
     request = Import(
-        file, format, source, domain, chosen, retractions, agreement, read_policy(policy), names, by
+        file, format, source, at.domain, chosen, retractions, agreement, at.read_policy(), names, at.by
     )
-    with opened(ledger, keys, sign, by) as book:
-        found = import_file(book, request, dry_run=dry_run)
-        if dry_run:
+    with at.opened() as book:
+        found = import_file(book, request, dry_run=at.dry_run)
+        if at.dry_run:
             out = report = None
         if report is not None:
             _write_evidence(book, found, request, report)
     warn(found.warnings)
     if out is not None:
         _write_rows(found.rows, out)
-    _show(found, file.name, out, report, json)
+    _show(at, found, file.name, out, report)
 
 
 def _check_places(out: Path | None, report: Path | None) -> None:
@@ -111,7 +92,7 @@ def _write_rows(rows: "pl.DataFrame", out: Path) -> None:
     write_file(out, data.getvalue())
 
 
-def _show(found: "Imported", name: str, out: Path | None, report: Path | None, json: bool) -> None:
+def _show(at: Desk, found: "Imported", name: str, out: Path | None, report: Path | None) -> None:
     value = {
         "batch": found.batch, "format": found.format, "source": found.source, "rows": found.rows.height,
         "contributors": found.contributors, "new_evidence": found.evidence, "new_scores": found.scores,
@@ -123,4 +104,4 @@ def _show(found: "Imported", name: str, out: Path | None, report: Path | None, j
         f"{found.evidence} new pieces of evidence, {found.scores} new scores. Batch {found.batch}",
     ]
     lines += [f"Rows with v and r: {out}"] if out else []
-    show(json, value, lines + ([f"Evidence report: {report}"] if report else []))
+    at.show(value, lines + ([f"Evidence report: {report}"] if report else []))

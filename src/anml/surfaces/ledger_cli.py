@@ -8,29 +8,15 @@ import typer
 
 from anml.app.files import write_file
 from anml.core.errors import InputError
-from anml.surfaces.ledger_common import (
-    By,
-    Domain,
-    DryRun,
-    Json,
-    Keys,
-    LedgerUrl,
-    On,
-    PolicyFile,
-    on_ledger,
-    opened,
-    place,
-    proposed,
-    show,
-)
+from anml.surfaces.ledger_common import Desk, at_desk, proposed
 
 app = typer.Typer(help="The record of who contributed, vouched and earned what.", no_args_is_help=True)
 
 
 @app.command()
+@at_desk()
 def init(
-    ledger: LedgerUrl = None,
-    keys: Keys = None,
+    at: Desk,
     origin: Annotated[str, typer.Option(help="Name under which the ledger signs.")] = "anml-ledger",
     by: Annotated[
         str | None, typer.Option(help="Your staff identifier; your login name without.", envvar="ANML_BY")
@@ -49,7 +35,6 @@ def init(
     password: Annotated[
         bool, typer.Option("--password", help="Lock your key with a password, asked for now.")
     ] = False,
-    json: Json = False,
 ) -> None:
     """Make a new ledger, with you as its first member of staff. It gets its keys, and you one of your own."""
     import getpass
@@ -58,7 +43,7 @@ def init(
     from anml.surfaces.staff_cli import new_password
 
     made = make(
-        place(ledger), keys, origin, by or getpass.getuser(), single_person=single_person,
+        at.place(), at.keys, origin, by or getpass.getuser(), single_person=single_person,
         payee_wait_days=payee_wait_days, appeals=appeals, recovery=recovery,
         password=new_password() if password else "",
     )  # fmt: skip
@@ -81,13 +66,13 @@ def init(
             else "There is no recovery key (--recovery): of two people, neither may lose theirs."
         )
     value = {"origin": origin, "public_key": made.public_key, "founder": who, "single_person": single_person}
-    show(json, value, lines)
+    at.show(value, lines)
 
 
 @app.command()
-@on_ledger
+@at_desk("by", "domain", "policy")
 def contributors(
-    on: On,
+    at: Desk,
     who: Annotated[
         str | None, typer.Argument(help="Show one: an identifier, a name, or source:name.", metavar="WHO")
     ] = None,
@@ -99,47 +84,44 @@ def contributors(
         Path | None, typer.Option(help="CSV with contributor, name, iban and bic, for many at once.")
     ] = None,
     find: Annotated[str | None, typer.Option(help="Identifier of an account, as source:name.")] = None,
-    domain: Domain = "default",
-    policy: PolicyFile = None,
 ) -> None:
     """List contributors, or show and change what is known of one."""
-    from anml.app.ledger.policies import read_policy
     from anml.app.pay.payout import read_bank_details, set_email, set_payee, set_payees
     from anml.app.people.names import find_account, find_person, names_of
     from anml.surfaces import contributor_view
 
-    book, by, json = on
     changes = {"name": name, "iban": iban, "bic": bic}
     given = {key: value for key, value in changes.items() if value is not None}
-    if find is not None:
-        found = find_account(book, find)
-        show(json, {"contributor": found}, [found])
-        return
-    if bank is not None:
-        details = {find_person(book, one): about for one, about in read_bank_details(bank).items()}
-        numbers = set_payees(book, details, by)
-        lines, done = proposed(book, numbers, f"bank details of {len(numbers)} contributors")
-        show(json, {"proposals": numbers, "set": done}, lines)
-        return
-    if (given or email) and who is None:
-        raise InputError("name the contributor whose details to set")
-    pid = None if who is None else find_person(book, who)
-    if pid is not None and email is not None:
-        set_email(book, pid, email, by)
-    if pid is not None and given:
-        number = set_payee(book, pid, given, by)
-        lines, done = proposed(book, [number], f"{', '.join(given)} of {names_of(book)[pid]}")
-        show(json, {"contributor": pid, "proposal": number, "set": done}, lines)
-    elif pid is None:
-        contributor_view.show_all(book, domain, read_policy(policy), json)
-    else:
-        contributor_view.show_one(book, pid, domain, read_policy(policy), json)
+    with at.opened() as book:
+        if find is not None:
+            found = find_account(book, find)
+            at.show({"contributor": found}, [found])
+            return
+        if bank is not None:
+            details = {find_person(book, one): about for one, about in read_bank_details(bank).items()}
+            numbers = set_payees(book, details, at.by)
+            lines, done = proposed(book, numbers, f"bank details of {len(numbers)} contributors")
+            at.show({"proposals": numbers, "set": done}, lines)
+            return
+        if (given or email) and who is None:
+            raise InputError("name the contributor whose details to set")
+        pid = None if who is None else find_person(book, who)
+        if pid is not None and email is not None:
+            set_email(book, pid, email, at.by)
+        if pid is not None and given:
+            number = set_payee(book, pid, given, at.by)
+            lines, done = proposed(book, [number], f"{', '.join(given)} of {names_of(book)[pid]}")
+            at.show({"contributor": pid, "proposal": number, "set": done}, lines)
+        elif pid is None:
+            contributor_view.show_all(at, book)
+        else:
+            contributor_view.show_one(at, book, pid)
 
 
 @app.command("map")
-@on_ledger
+@at_desk("by")
 def map_(
-    on: On,
+    at: Desk,
     accounts: Annotated[list[str], typer.Argument(help="Accounts as source:name, or one CSV file.")],
     to: Annotated[str | None, typer.Option(help="The contributor they belong to.")] = None,
 ) -> None:
@@ -147,25 +129,27 @@ def map_(
     from anml.app.people.identity import map_accounts, read_identity_map
     from anml.app.people.names import find_person, names_of
 
-    book, by, json = on
     if to is None:
         if len(accounts) != 1 or not accounts[0].endswith(".csv"):
             raise InputError("give --to CONTRIBUTOR, or one .csv file with source, account and contributor")
         pairs = read_identity_map(Path(accounts[0]))
-    if to is not None:
-        owner = to if ":" in to else find_person(book, to)
-        pairs = [(account, owner) for account in accounts]
-    done, numbers = map_accounts(book, pairs, by)
-    names = names_of(book)
-    lines = [f"{account} is {names.get(pid, pid)} ({pid})" for account, pid in done.items()]
-    if numbers:
-        said, _ = proposed(book, numbers, f"{len(numbers)} accounts mapped")
-        lines += said
-    show(json, {"mapped": done, "proposals": numbers}, lines)
+    with at.opened() as book:
+        if to is not None:
+            owner = to if ":" in to else find_person(book, to)
+            pairs = [(account, owner) for account in accounts]
+        done, numbers = map_accounts(book, pairs, at.by)
+        names = names_of(book)
+        lines = [f"{account} is {names.get(pid, pid)} ({pid})" for account, pid in done.items()]
+        if numbers:
+            said, _ = proposed(book, numbers, f"{len(numbers)} accounts mapped")
+            lines += said
+    at.show({"mapped": done, "proposals": numbers}, lines)
 
 
 @app.command()
+@at_desk("by", "dry_run")
 def attest(
+    at: Desk,
     envelopes: Annotated[list[Path] | None, typer.Argument(help="Signed attestations to take in.")] = None,
     sign: Annotated[Path | None, typer.Option(help="Make one instead, with this private key.")] = None,
     verifier: Annotated[str | None, typer.Option(help="Who vouches, as registered with the key.")] = None,
@@ -175,11 +159,6 @@ def attest(
     about: Annotated[list[str] | None, typer.Option(help="A contributor, or a file by its contents.")] = None,
     out: Annotated[Path | None, typer.Option(help="Where the new attestation goes.")] = None,
     until: Annotated[str | None, typer.Option(help="Time until which to believe it.")] = None,
-    by: By = None,
-    ledger: LedgerUrl = None,
-    keys: Keys = None,
-    dry_run: DryRun = False,
-    json: Json = False,
 ) -> None:
     """Make a signed attestation, or verify and record some."""
     from anml.app.ledger.attest import sign_about, take_files
@@ -189,38 +168,37 @@ def attest(
         if not (verifier and property and about and out):
             raise InputError("to sign, give --verifier, --property, --about and --out")
         write_file(out, sign_about(sign, verifier, property, about))
-        show(json, {"out": str(out)}, [f"Signed {', '.join(property)} as {verifier}: {out}"])
+        at.show({"out": str(out)}, [f"Signed {', '.join(property)} as {verifier}: {out}"])
         return
     if not envelopes:
         raise InputError("give attestations to take in, or --sign KEY to make one")
-    with opened(ledger, keys, None, by) as book:
-        made = take_files(book, envelopes, until, by=by, dry_run=dry_run)
+    with at.opened() as book:
+        made = take_files(book, envelopes, until, by=at.by, dry_run=at.dry_run)
         names = names_of(book)
     taken = [{"entry": e.seq, "contributor": e.subject, "kind": e.body["kind"]} for e in made]
     lines = [f"entry {e['entry']}: {e['kind']} for {names.get(e['contributor'], '')}" for e in taken]
-    show(json, {"evidence": taken}, lines or ["Nothing new: it was recorded before."])
+    at.show({"evidence": taken}, lines or ["Nothing new: it was recorded before."])
 
 
 @app.command()
-@on_ledger
+@at_desk("by", "dry_run")
 def erase(
-    on: On,
+    at: Desk,
     who: Annotated[str, typer.Argument(help="The contributor to forget.", metavar="WHO")],
     anyway: Annotated[bool, typer.Option("--anyway", help="Even with money still open.")] = False,
-    dry_run: DryRun = False,
 ) -> None:
     """Delete all that is personal about a contributor. The books stay, and still verify."""
     from anml.app.people.erase import erase as forget
     from anml.app.people.names import find_person
 
-    book, by, json = on
-    pid = find_person(book, who)
-    left = forget(book, pid, by=by, anyway=anyway, dry_run=dry_run)
-    if left.proposal is not None:
-        said, done = proposed(book, [left.proposal], f"erasing {pid}, with money still open")
-        show(json, {**left._asdict(), "erased": done}, said)
-        return
-    lines = [f"{'Would erase' if dry_run else 'Erased'} the personal data of {pid}."]
+    with at.opened() as book:
+        pid = find_person(book, who)
+        left = forget(book, pid, by=at.by, anyway=anyway, dry_run=at.dry_run)
+        if left.proposal is not None:
+            said, done = proposed(book, [left.proposal], f"erasing {pid}, with money still open")
+            at.show({**left._asdict(), "erased": done}, said)
+            return
+    lines = [f"{'Would erase' if at.dry_run else 'Erased'} the personal data of {pid}."]
     lines += [f"With it that of {', '.join(left.also)}: the same person."] * bool(left.also)
     lines += [f"NOT reached: {place}." for place in left.unreached]
     lines += [
@@ -230,13 +208,13 @@ def erase(
     lines += [
         "Models trained on those runs are not changed; training again without the rows is up to you."
     ] * bool(left.runs)
-    show(json, left._asdict(), lines)
+    at.show(left._asdict(), lines)
 
 
 @app.command()
-@on_ledger
+@at_desk()
 def decisions(
-    seen: On,
+    at: Desk,
     settlement: Annotated[str | None, typer.Argument(help="Only of this one, or the latest.")] = None,
     out: Annotated[Path | None, typer.Option(help="Where to write it: a .csv table, or JSON.")] = None,
     with_names: Annotated[bool, typer.Option("--names", help="With names, which are personal data.")] = False,
@@ -246,9 +224,9 @@ def decisions(
     from anml.app.pay.decisions import decisions_csv
     from anml.app.people.names import find_settlement
 
-    book, _, json = seen
-    sid = None if settlement is None else find_settlement(book, settlement, "posted")
-    made = judged(book, sid, names=with_names)
+    with at.opened(acts=False) as book:
+        sid = None if settlement is None else find_settlement(book, settlement, "posted")
+        made = judged(book, sid, names=with_names)
     if out is not None:
         text = decisions_csv(made) if out.suffix == ".csv" else dumps(made._asdict(), indent=1)
         write_file(out, text, private=with_names)
@@ -262,4 +240,4 @@ def decisions(
         "changes": sum(len(line["changes"]) for line in found),
     }
     lines = [f"{name}: {count}" for name, count in counts.items()]
-    show(json, made._asdict(), [*lines, *([f"Wrote {out}"] if out else [])])
+    at.show(made._asdict(), [*lines, *([f"Wrote {out}"] if out else [])])

@@ -1,102 +1,124 @@
-"""What the ledger's commands share: how a ledger is named, and how results are shown."""
+"""What the ledger's commands share: which ledger, as whom, and how results are shown."""
 
-import functools
 import inspect
 import json as jsonlib
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from anml.core.errors import InputError
+from anml.surfaces.audit_options import Option, parameter
 from anml.surfaces.names import printable
 
 if TYPE_CHECKING:
     from anml.app.ledger.ledgers import Ledger
+    from anml.core.signals.policy import Policy
 
-LedgerUrl = Annotated[
-    str | None,
-    typer.Option(
-        "--ledger", envvar="ANML_LEDGER", help="A SQLite file, or a PostgreSQL URL.", show_default=False
-    ),
-]
-Keys = Annotated[
-    Path | None,
-    typer.Option("--keys", envvar="ANML_KEYS", help="Folder with the ledger's keys; beside a SQLite file."),
-]
-By = Annotated[
-    str | None,
-    typer.Option(envvar="ANML_BY", help="Who you are: a staff identifier; else whose key alone is at hand."),
-]
-Sign = Annotated[
-    Path | None,
-    typer.Option(help="Your private key; else it is found by your name, or in a running SSH agent."),
-]
-Yes = Annotated[
-    str | None,
-    typer.Option("--yes", metavar="DIGEST", help="Sign what was shown under this digest, and nothing else."),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would happen; write nothing.")]
-PolicyFile = Annotated[
-    Path | None, typer.Option("--policy", help="TOML file that changes how evidence becomes v.")
-]
-Domain = Annotated[str, typer.Option(help="Domain of the track record.")]
+# The options that commands of the ledger share; every one of them has the last three.
+OPTIONS = (
+    Option("by", str | None, None, "Who you are: a staff identifier; else whose key alone is at hand.",
+           envvar="ANML_BY"),
+    Option("sign", Path | None, None,
+           "Your private key; else it is found by your name, or in a running SSH agent."),
+    Option("yes", str | None, None, "Sign what was shown under this digest, and nothing else.",
+           metavar="DIGEST"),
+    Option("domain", str, "default", "Domain of the track record."),
+    Option("policy", Path | None, None, "TOML file that changes how evidence becomes v."),
+    Option("dry_run", bool, False, "Show what would happen; write nothing.", flag="--dry-run"),
+    Option("ledger", str | None, None, "A SQLite file, or a PostgreSQL URL.", envvar="ANML_LEDGER"),
+    Option("keys", Path | None, None, "Folder with the ledger's keys; beside a SQLite file.",
+           envvar="ANML_KEYS"),
+    Option("json", bool, False, "Print one JSON object and nothing else.", flag="--json"),
+)  # fmt: skip
+EVERY = ("ledger", "keys", "json")
 
 
-def place(url: str | None) -> str:
-    """Where the ledger is, or a sentence that says how to name one."""
-    if not url:
-        raise InputError("name a ledger with --ledger or ANML_LEDGER: a SQLite file or a PostgreSQL URL")
-    return url
+@dataclass(frozen=True)
+class Desk:
+    """Which ledger, as whom, and how to answer: what the shared options of a command say."""
+
+    by: str | None = None
+    sign: Path | None = None
+    yes: str | None = None
+    domain: str = "default"
+    policy: Path | None = None
+    dry_run: bool = False
+    ledger: str | None = None
+    keys: Path | None = None
+    json: bool = False
+
+    def place(self) -> str:
+        """Where the ledger is, or a sentence that says how to name one."""
+        if not self.ledger:
+            raise InputError("name a ledger with --ledger or ANML_LEDGER: a SQLite file or a PostgreSQL URL")
+        return self.ledger
+
+    def opened(self, *, acts: bool = True) -> AbstractContextManager["Ledger"]:
+        """The ledger, closed at the end; `by` acts in it, with the key `sign`, or nobody does."""
+        from anml.app.ledger.ledgers import opened
+
+        who = (self.sign, self.by) if acts else (None, None)
+        return opened(self.place(), self.keys, *who, ask_password)
+
+    def read_policy(self) -> "Policy":
+        """How evidence becomes v."""
+        from anml.app.ledger.policies import read_policy
+
+        return read_policy(self.policy)
+
+    def show(self, value: dict[str, Any], lines: Iterable[str]) -> None:
+        """One JSON object for programs, or lines for people."""
+        if self.json:
+            print(jsonlib.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+            return
+        for line in lines:
+            # Names come from outside: what would break the line, move the cursor or turn it round is out.
+            print(printable(line))
+
+    def agreed(self, content: dict[str, Any], lines: Iterable[str]) -> str:
+        """The digest of what somebody is about to sign, once they saw it and said so; else nothing is."""
+        from anml.app.ledger.review import named
+
+        if self.yes is not None:
+            return self.yes
+        digest = named(content)
+        asked = sys.stdin.isatty() and not self.json
+        last = f"Nothing is signed yet. To sign exactly this, say the same with --yes {digest}"
+        shown = {"to_sign": content, "digest": digest, "signed": False}
+        self.show(shown, [*lines, *([] if asked else [last])])
+        if asked and typer.confirm(f"Sign this ({digest})?"):
+            return digest
+        raise typer.Exit(3)
 
 
-@contextmanager
-def opened(
-    url: str | None, keys: Path | None, sign: Path | None = None, by: str | None = None
-) -> Iterator["Ledger"]:
-    """The ledger that the options name, closed at the end; `by` acts in it, with the key `sign`."""
-    from anml.app.ledger.ledgers import opened as open_
+def at_desk(
+    *names: str, every: tuple[str, ...] = EVERY
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command these of the shared options after its own, and it takes them as one desk."""
 
-    with open_(place(url), keys, sign, by, ask_password) as ledger:
-        yield ledger
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        own = list(inspect.signature(command).parameters.values())[1:]
+        # Who acts may also say with which key.
+        chosen = {*names, *every, *(("sign",) if "by" in names else ())} - {p.name for p in own}
+        made = [parameter(option) for option in OPTIONS if option.name in chosen]
 
+        @wraps(command)
+        def run(**given: Any) -> None:
+            at = Desk(**{name: given.pop(name) for name in chosen})
+            command(at, **given)
 
-class On(NamedTuple):
-    """What a command acts on: the open ledger, who acts, and whether it prints JSON."""
+        taken = [*(p.replace(kind=p.KEYWORD_ONLY) for p in own), *made]
+        run.__signature__ = inspect.Signature(taken)  # type: ignore[attr-defined]
+        run.__annotations__ = {p.name: p.annotation for p in taken}
+        return run
 
-    book: "Ledger"
-    by: str | None
-    json: bool
-
-
-def on_ledger(work: Callable[..., None]) -> Callable[..., None]:
-    """A command with the options that all on a ledger have; what they name is its first value.
-
-    One whose first value is called `seen` only looks: it has no options to say who acts.
-    """
-    first, *own = inspect.signature(work).parameters.values()
-    who = {"by": By, "sign": Sign} if first.name == "on" else {}
-    common = {**who, "ledger": LedgerUrl, "keys": Keys, "json": Json}
-
-    @functools.wraps(work)
-    def command(**given: Any) -> None:
-        options = {name: given.pop(name) for name in common}
-        by = options.get("by")
-        with opened(options["ledger"], options["keys"], options.get("sign"), by) as book:
-            work(On(book, by, options["json"]), **given)
-
-    asked = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None if name != "json" else False,
-                          annotation=kind)
-        for name, kind in common.items()
-    ]  # fmt: skip
-    command.__signature__ = inspect.Signature([*own, *asked])  # type: ignore[attr-defined]
-    command.__annotations__ = {one.name: one.annotation for one in (*own, *asked)}
-    return command
+    return decorate
 
 
 def ask_password(path: Path) -> str:
@@ -109,31 +131,6 @@ def ask_password(path: Path) -> str:
     if os.environ.get("ANML_KEY_PASSWORD") or not sys.stdin.isatty():
         return password_from_environment(path)
     return getpass.getpass(f"Password of {path}: ")
-
-
-def agreed(content: dict[str, Any], lines: Iterable[str], yes: str | None, json: bool) -> str:
-    """The digest of what somebody is about to sign, once they saw it and said so; else nothing is signed."""
-    from anml.app.ledger.review import named
-
-    if yes is not None:
-        return yes
-    digest = named(content)
-    asked = sys.stdin.isatty() and not json
-    last = f"Nothing is signed yet. To sign exactly this, say the same with --yes {digest}"
-    show(json, {"to_sign": content, "digest": digest, "signed": False}, [*lines, *([] if asked else [last])])
-    if asked and typer.confirm(f"Sign this ({digest})?"):
-        return digest
-    raise typer.Exit(3)
-
-
-def show(json: bool, value: dict[str, Any], lines: Iterable[str]) -> None:
-    """One JSON object for programs, or lines for people."""
-    if json:
-        print(jsonlib.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
-        return
-    for line in lines:
-        # Names come from outside: what would break the line, move the cursor or turn it round is taken out.
-        print(printable(line))
 
 
 def warn(warnings: Iterable[str]) -> None:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from anml.core.errors import InputError
-from anml.core.people.consensus import CLEAR
 from anml.surfaces.audit_options import Json
 from anml.surfaces.run_argument import RunFolder
 
@@ -157,6 +156,7 @@ def rounds_table(rounds: list[dict[str, Any]]) -> list[tuple[str, ...]]:
 def left_over(applied: "Applied", out: Path | None) -> str:
     """What is left in the queue, and when to stop."""
     from anml.app.relabel.queue import of_result, where_to_look
+    from anml.core.people.consensus import CLEAR
 
     left = where_to_look(of_result(applied.after)).candidates
     if not left:

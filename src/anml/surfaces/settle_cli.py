@@ -11,18 +11,7 @@ from anml.app.files import check_place, write_file
 from anml.core.errors import InputError
 from anml.core.words import counted
 from anml.surfaces.draft_view import doubt, draft_shown, marks
-from anml.surfaces.ledger_common import (
-    Domain,
-    DryRun,
-    On,
-    PolicyFile,
-    Yes,
-    agreed,
-    columns,
-    on_ledger,
-    show,
-    warn,
-)
+from anml.surfaces.ledger_common import Desk, at_desk, columns, warn
 from anml.surfaces.run_argument import newest
 
 if TYPE_CHECKING:
@@ -78,48 +67,43 @@ Because = Annotated[
 Manifest = Annotated[Path | None, typer.Option(help="Write the frozen manifest here.")]
 
 
-@on_ledger
+@at_desk("by", "yes", "domain", "policy", "dry_run")
 def settle(
-    on: On,
-    run: Run = None, pool: Pool = None, per_label: PerLabel = None, currency: Currency = None,
+    at: Desk, run: Run = None, pool: Pool = None, per_label: PerLabel = None, currency: Currency = None,
     project: Project = "", approve: Approve = None, release: Release = None,
     withdraw: Withdraw = None, hold: Hold = None, pay: Pay = None, because: Because = "",
     supersedes: Supersedes = None, weight: Weight = None,
     volume: Volume = "1", min_share: MinShare = "0", max_share: MaxShare = "1", newcomers: Newcomers = "0.2",
     accept_doubtful: AcceptDoubtful = None, multiplier: Multiplier = None, window_days: WindowDays = 14,
-    source: AccountsAt = None, digest: Digest = None, manifest: Manifest = None, domain: Domain = "default",
-    policy: PolicyFile = None, yes: Yes = None,
-    dry_run: DryRun = False,
+    source: AccountsAt = None, digest: Digest = None, manifest: Manifest = None,
 ) -> None:  # fmt: skip
     """Share a pool by a run's weights. Draft first, then --approve by a second person, then --release."""
-    from anml.app.ledger.policies import read_policy
     from anml.app.people.names import exact
 
-    book, by, json = on
     steps = [name for name in (run, approve, release, withdraw) if name is not None]
     if len(steps) > 1:
         raise InputError("one step at a time: a run, --approve, --release or --withdraw")
-    if release is not None:
-        decided = {"hold": hold or [], "pay": pay or [], "because": because}
-        how = (by, domain, read_policy(policy))
-        _release(book, exact(release), how, decided, yes, dry_run, json)
-    elif approve is not None:
-        _approve(book, exact(approve), by, because, yes, dry_run, json)
-    elif withdraw is not None:
-        _withdraw(book, exact(withdraw), by, dry_run, json)
-    elif run is None and pool is None and per_label is None:
-        _list(book, json)
-    elif run is None:
-        raise InputError("name the run whose rows are to be paid: a folder, or latest")
-    else:
-        shares = (volume, min_share, max_share, newcomers)
-        old = None if supersedes is None else exact(supersedes)
-        terms = _terms((pool, per_label), currency, by, weight, shares, window_days, source, domain, old)
-        terms = replace(
-            terms, multipliers=_multipliers(multiplier), policy=read_policy(policy),
-            accept=accept_doubtful, project=project, digest=digest,
-        )  # fmt: skip
-        _draft(book, run, terms, manifest, dry_run, json)
+    with at.opened() as book:
+        if release is not None:
+            decided = {"hold": hold or [], "pay": pay or [], "because": because}
+            _release(at, book, exact(release), decided)
+        elif approve is not None:
+            _approve(at, book, exact(approve), because)
+        elif withdraw is not None:
+            _withdraw(at, book, exact(withdraw))
+        elif run is None and pool is None and per_label is None:
+            _list(at, book)
+        elif run is None:
+            raise InputError("name the run whose rows are to be paid: a folder, or latest")
+        else:
+            shares = (volume, min_share, max_share, newcomers)
+            old = None if supersedes is None else exact(supersedes)
+            terms = _terms(at, (pool, per_label), currency, weight, shares, window_days, source, old)
+            terms = replace(
+                terms, multipliers=_multipliers(multiplier), policy=at.read_policy(),
+                accept=accept_doubtful, project=project, digest=digest,
+            )  # fmt: skip
+            _draft(at, book, run, terms, manifest)
 
 
 def _rate(text: str | None) -> int:
@@ -132,9 +116,8 @@ def _rate(text: str | None) -> int:
 
 
 def _terms(
-    paid: tuple[str | None, str | None], currency: str | None, by: str | None, weight: str | None,
-    shares: tuple[str, str, str, str], window_days: int, source: str | None, domain: str,
-    supersedes: str | None,
+    at: Desk, paid: tuple[str | None, str | None], currency: str | None, weight: str | None,
+    shares: tuple[str, str, str, str], window_days: int, source: str | None, supersedes: str | None,
 ) -> "Terms":  # fmt: skip
     """What is drafted, of a pool or a rate per label; one of the two is given."""
     from anml.app.pay.settle import Terms
@@ -150,14 +133,12 @@ def _terms(
     )
     rules = Rules(volume=volume, min_share=low, max_share=high, newcomer_cap=cap)
     terms = Terms(
-        parse_amount(pool or "0"), currency, by, weight, rules, window_days, source, domain, supersedes
+        parse_amount(pool or "0"), currency, at.by, weight, rules, window_days, source, at.domain, supersedes
     )
     return replace(terms, rate=_rate(per_label))
 
 
-def _draft(
-    book: "Ledger", run: Path, terms: "Terms", manifest: Path | None, dry_run: bool, json: bool
-) -> None:
+def _draft(at: Desk, book: "Ledger", run: Path, terms: "Terms", manifest: Path | None) -> None:
     from anml.app.pay.settle import draft
     from anml.app.people.names import names_of
     from anml.core.canonical import canonical
@@ -166,8 +147,8 @@ def _draft(
 
     if manifest is not None:
         check_place(manifest)
-    made = draft(book, run, terms, dry_run=dry_run)
-    if manifest is not None and not dry_run:
+    made = draft(book, run, terms, dry_run=at.dry_run)
+    if manifest is not None and not at.dry_run:
         write_file(manifest, canonical(made.manifest))
     warn(made.warnings)
     names = names_of(book)
@@ -186,7 +167,7 @@ def _draft(
     ]
     value = {
         "settlement": made.id,
-        "state": "rehearsed" if dry_run else "drafted",
+        "state": "rehearsed" if at.dry_run else "drafted",
         "manifest": made.sha256,
         "weight": made.manifest["rules"]["weight"],
         "pool": made.manifest["pool"],
@@ -196,58 +177,52 @@ def _draft(
     }
     pool = f"{show_money(made.manifest['pool'], terms.currency)} {terms.currency}"
     how = f"by {made.manifest['rules']['weight']}" if not terms.rate else "by a rate per label"
-    head = f"{'Would draft' if dry_run else 'Drafted'} {made.id}: {pool} {how}."
-    tail = [] if dry_run else [f"Next, somebody else: anml settle --approve {made.id} --by THEM"]
+    head = f"{'Would draft' if at.dry_run else 'Drafted'} {made.id}: {pool} {how}."
+    tail = [] if at.dry_run else [f"Next, somebody else: anml settle --approve {made.id} --by THEM"]
     header = ("contributor", "rows", "kept", "share", terms.currency, "")
-    show(json, value, [head, *doubt(made.manifest), *columns(header, rows), *tail])
+    at.show(value, [head, *doubt(made.manifest), *columns(header, rows), *tail])
 
 
-def _approve(
-    book: "Ledger", sid: str, by: str | None, because: str, yes: str | None, dry_run: bool, json: bool
-) -> None:
+def _approve(at: Desk, book: "Ledger", sid: str, because: str) -> None:
     from anml.app.ledger.review import approval
     from anml.app.pay.settle import approve, settlement
     from anml.core.money import show_money
 
-    content = book.rehearse(lambda tx: approval(tx, book, sid, by))
+    content = book.rehearse(lambda tx: approval(tx, book, sid, at.by))
     warn(content["overlaps"])
-    seen = agreed(content, draft_shown(content), yes, json)
-    made = approve(book, sid, by, because=because, seen=seen, dry_run=dry_run)
+    seen = at.agreed(content, draft_shown(content))
+    made = approve(book, sid, at.by, because=because, seen=seen, dry_run=at.dry_run)
     found = settlement(book, sid)
-    value = {"settlement": sid, "state": "posted", "entry": made.seq, "by": made.by, "dry_run": dry_run}
-    done = "Would post" if dry_run else "Posted"
+    value = {"settlement": sid, "state": "posted", "entry": made.seq, "by": made.by, "dry_run": at.dry_run}
+    done = "Would post" if at.dry_run else "Posted"
     pool = f"{show_money(found.pool, found.currency)} {found.currency}"
     window = f"for the dispute window of {counted(found.window_days, 'day')}"
     held = f"every amount is held {window}" if found.window_days else "there is no window for disputes"
     lines = [f"{done} {sid}, {pool}: {held}."]
     if found.accepted:
         lines.append(f"Its run is doubtful; {found.by} accepted that: {found.accepted}")
-    show(json, value, lines)
+    at.show(value, lines)
 
 
-def _release(
-    book: "Ledger", sid: str, how: tuple[str | None, str, Any], decided: dict[str, Any], yes: str | None,
-    dry_run: bool, json: bool,
-) -> None:  # fmt: skip
+def _release(at: Desk, book: "Ledger", sid: str, decided: dict[str, Any]) -> None:
     """Release what is held; what that decides against somebody is shown first."""
     from anml.app.pay.release import against, release
     from anml.app.people.names import find_person, names_of
     from anml.core.money import show_money
 
-    by, domain, policy = how
     for name in ("hold", "pay"):
         decided[name] = [find_person(book, text) for text in decided[name]]
-    done = release(book, sid, domain, policy, by=by, **decided, dry_run=True)
-    names, currency = names_of(book), done.currency
-    seen = None
+    how = {"domain": at.domain, "policy": at.read_policy(), "by": at.by, **decided}
+    done = release(book, sid, **how, dry_run=True)
+    names, currency, seen = names_of(book), done.currency, None
     # Who types it at a terminal is asked; a script that does not say --yes is told afterwards.
-    if (done.returned or done.kept) and not dry_run and (yes is not None or sys.stdin.isatty()):
-        lines = [f"{names.get(pid, pid)}  {show_money(amount, currency)} {currency} would go back to the pool"
+    if (done.returned or done.kept) and not at.dry_run and (at.yes is not None or sys.stdin.isatty()):
+        asked = [f"{names.get(pid, pid)}  {show_money(amount, currency)} {currency} would go back to the pool"
                  for pid, amount in done.returned.items()]  # fmt: skip
-        lines += [f"{names.get(pid, pid)}  would stay held over a flag" for pid in done.kept]
-        seen = agreed(against(sid, done), lines, yes, json)
-    if not dry_run:
-        done = release(book, sid, domain, policy, by=by, **decided, seen=seen)
+        asked += [f"{names.get(pid, pid)}  would stay held over a flag" for pid in done.kept]
+        seen = at.agreed(against(sid, done), asked)
+    if not at.dry_run:
+        done = release(book, sid, **how, seen=seen)
 
     def listed(amounts: dict[str, int], what: str) -> list[str]:
         shown = [(names.get(pid, pid), show_money(amount, currency)) for pid, amount in amounts.items()]
@@ -257,18 +232,18 @@ def _release(
     lines += [f"{names.get(pid, pid)}  waits: {reason}" for pid, reason in sorted(done.waiting.items())]
     value = {"released": done.released, "returned": done.returned, "waiting": done.waiting,
              "kept": list(done.kept)}  # fmt: skip
-    show(json, {"settlement": sid, "dry_run": dry_run, **value}, lines or ["Nothing is held."])
+    at.show({"settlement": sid, "dry_run": at.dry_run, **value}, lines or ["Nothing is held."])
 
 
-def _withdraw(book: "Ledger", sid: str, by: str | None, dry_run: bool, json: bool) -> None:
+def _withdraw(at: Desk, book: "Ledger", sid: str) -> None:
     from anml.app.pay.settle import withdraw
 
-    withdraw(book, sid, by, dry_run=dry_run)
-    done = "Would withdraw" if dry_run else "Withdrew"
-    show(json, {"settlement": sid, "state": "withdrawn", "dry_run": dry_run}, [f"{done} {sid}."])
+    withdraw(book, sid, at.by, dry_run=at.dry_run)
+    done = "Would withdraw" if at.dry_run else "Withdrew"
+    at.show({"settlement": sid, "state": "withdrawn", "dry_run": at.dry_run}, [f"{done} {sid}."])
 
 
-def _list(book: "Ledger", json: bool) -> None:
+def _list(at: Desk, book: "Ledger") -> None:
     from anml.app.pay.settle import settlements
     from anml.core.money import show_money
 
@@ -280,7 +255,7 @@ def _list(book: "Ledger", json: bool) -> None:
     ]  # fmt: skip
     header = ("settlement", "project", "state", "pool", "", "drafted by", "approved by", "posted")
     value = [{name: item for name, item in s._asdict().items() if name != "marks"} for s in found]
-    show(json, {"settlements": value}, columns(header, rows))
+    at.show({"settlements": value}, columns(header, rows))
 
 
 def _multipliers(path: Path | None) -> dict[str, int] | None:

@@ -1,19 +1,22 @@
 """`anml ledger staff` and what needs two people: who may act, proposals, and the second person's word."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from anml.core.errors import InputError
-from anml.surfaces.ledger_common import Json, On, Yes, agreed, columns, on_ledger, proposed, show
+from anml.surfaces.ledger_common import Desk, at_desk, columns, proposed
 
 app = typer.Typer(help="Who may act in the ledger, and with which key.", no_args_is_help=True)
 Name = Annotated[str, typer.Argument(help="A staff identifier.", show_default=False)]
 
 
 @app.command("new")
+@at_desk(every=("json",))
 def new(
+    at: Desk,
     name: Name,
     out: Annotated[
         Path | None, typer.Option(help="Where the private key goes; else your folder, where it is found.")
@@ -21,7 +24,6 @@ def new(
     password: Annotated[
         bool, typer.Option("--password", help="Lock it with a password, asked for now.")
     ] = False,
-    json: Json = False,
 ) -> None:
     """Make a key for yourself. Give the public part, which is printed, to somebody of the staff."""
     from anml.app.ledger.steps import new_member
@@ -32,13 +34,13 @@ def new(
         f"Your private key is {path}; nobody else needs to read it.",
         f"Next, somebody of the staff: anml ledger staff add {who} --public-key {public} --by THEM",
     ]
-    show(json, {"name": who, "private": str(path), "public_key": public}, lines)
+    at.show({"name": who, "private": str(path), "public_key": public}, lines)
 
 
 @app.command("add")
-@on_ledger
+@at_desk("by")
 def add(
-    on: On,
+    at: Desk,
     name: Name,
     public_key: Annotated[str, typer.Option(help="Their public key, as text or file.")],
     role: Annotated[
@@ -49,34 +51,34 @@ def add(
     """Bring in a member of staff. From the third on, somebody else confirms it."""
     from anml.app.ledger.steps import add_member
 
-    book, by, json = on
-    made = add_member(book, name, public_key, role, by)
-    if made.done:
-        lines, done = [f"{made.name} is of the staff: {', '.join(made.roles)}."], True
-    else:
-        lines, done = proposed(book, [made.entry], f"{made.name} as a member of staff")
-    show(json, {"name": made.name, "entry": made.entry, "added": done}, lines)
+    with at.opened() as book:
+        made = add_member(book, name, public_key, role, at.by)
+        if made.done:
+            lines, done = [f"{made.name} is of the staff: {', '.join(made.roles)}."], True
+        else:
+            lines, done = proposed(book, [made.entry], f"{made.name} as a member of staff")
+    at.show({"name": made.name, "entry": made.entry, "added": done}, lines)
 
 
 @app.command("remove")
-@on_ledger
+@at_desk("by")
 def remove(
-    on: On,
+    at: Desk,
     name: Name,
     compromised: Annotated[bool, typer.Option("--compromised", help="Their key leaked.")] = False,
 ) -> None:
     """From now on somebody may act no more; what they did before stands."""
     from anml.app.ledger.steps import remove_member
 
-    book, by, json = on
-    made = remove_member(book, name, by, compromised=compromised)
-    show(json, {"name": made.subject, "entry": made.seq}, [f"{made.subject} is no longer of the staff."])
+    with at.opened() as book:
+        made = remove_member(book, name, at.by, compromised=compromised)
+    at.show({"name": made.subject, "entry": made.seq}, [f"{made.subject} is no longer of the staff."])
 
 
 @app.command("renew")
-@on_ledger
+@at_desk("by")
 def renew(
-    on: On,
+    at: Desk,
     name: Name,
     public_key: Annotated[str, typer.Option(help="Their new public key, as text or file.")],
     recovery: Annotated[
@@ -86,12 +88,12 @@ def renew(
     """Give somebody whose key was lost another one. Somebody else confirms it, or the recovery key does."""
     from anml.app.ledger.steps import renew_key
 
-    book, by, json = on
-    made = renew_key(book, name, public_key, recovery, by)
-    lines, done = [f"{made.subject} signs with the new key from now on, and not with the old one."], True
-    if recovery is None:
-        lines, done = proposed(book, [made.seq], f"another key for {made.subject}")
-    show(json, {"name": made.subject, "entry": made.seq, "renewed": done}, lines)
+    with at.opened() as book:
+        made = renew_key(book, name, public_key, recovery, at.by)
+        lines, done = [f"{made.subject} signs with the new key from now on, and not with the old one."], True
+        if recovery is None:
+            lines, done = proposed(book, [made.seq], f"another key for {made.subject}")
+    at.show({"name": made.subject, "entry": made.seq, "renewed": done}, lines)
 
 
 def new_password() -> str:
@@ -103,13 +105,13 @@ def new_password() -> str:
 
 
 @app.command("list")
-@on_ledger
-def list_(seen: On) -> None:
+@at_desk()
+def list_(at: Desk) -> None:
     """List everybody who may act, or could."""
     from anml.app.ledger.steps import members
 
-    book, _, json = seen
-    found = members(book)
+    with at.opened() as book:
+        found = members(book)
     rows = [
         (
             m.name,
@@ -125,17 +127,17 @@ def list_(seen: On) -> None:
          "public_key": m.public_key}
         for m in found
     ]  # fmt: skip
-    show(json, {"staff": value}, columns(("name", "state", "since", "roles", "public key"), rows))
+    at.show({"staff": value}, columns(("name", "state", "since", "roles", "public key"), rows))
 
 
-@on_ledger
-def proposals(seen: On) -> None:
+@at_desk()
+def proposals(at: Desk) -> None:
     """List what waits for a second person."""
     from anml.app.ledger.steps import waiting
     from anml.app.people.names import names_of
 
-    book, _, json = seen
-    found = waiting(book, names_of(book))
+    with at.opened() as book:
+        found = waiting(book, names_of(book))
     value = [
         {"proposal": w.proposal.seq, "step": w.proposal.step, "by": w.proposal.by, "at": w.proposal.at,
          "subject": w.proposal.subject, "says": w.says, "details": w.details}
@@ -143,36 +145,35 @@ def proposals(seen: On) -> None:
     ]  # fmt: skip
     rows = [(w.proposal.seq, w.proposal.by, w.proposal.at[:10], w.says) for w in found]
     lines = columns(("proposal", "by", "on", "to"), rows) if rows else ["Nothing waits for a second person."]
-    show(json, {"proposals": value}, lines)
+    at.show({"proposals": value}, lines)
 
 
-@on_ledger
+@at_desk("by", "yes")
 def confirm(
-    on: On,
+    at: Desk,
     numbers: Annotated[list[str], typer.Argument(help="Numbers of proposals.", show_default=False)],
     drop: Annotated[bool, typer.Option("--drop", help="Take them off the list instead.")] = False,
-    yes: Yes = None,
 ) -> None:
     """Confirm, as the second person, what somebody proposed. It is shown to you first."""
     from anml.app.ledger.review import proposals as to_sign
     from anml.app.ledger.steps import confirm_all, drop_all, says
     from anml.core.identifiers import staff_id
 
-    book, by, json = on
-    who = None if by is None else staff_id(by)
+    who = None if at.by is None else staff_id(at.by)
     chosen = [_number(text) for text in numbers]
-    if drop:
-        drop_all(book, chosen, who)
-        show(json, {"confirmed": [], "dropped": chosen}, [f"Dropped {number}." for number in chosen])
-        return
-    content = book.rehearse(lambda tx: to_sign(tx, book, chosen, who))
-    said = {
-        p["proposal"]: f"{says(p)}, proposed by {p['by']} on {p['at'][:10]}" for p in content["proposals"]
-    }
-    lines = [f"{number}: {text}" for number, text in said.items()]
-    confirm_all(book, chosen, who, seen=agreed(content, lines, yes, json))
+    with replace(at, by=who).opened() as book:
+        if drop:
+            drop_all(book, chosen, who)
+            at.show({"confirmed": [], "dropped": chosen}, [f"Dropped {number}." for number in chosen])
+            return
+        content = book.rehearse(lambda tx: to_sign(tx, book, chosen, who))
+        said = {
+            p["proposal"]: f"{says(p)}, proposed by {p['by']} on {p['at'][:10]}" for p in content["proposals"]
+        }
+        lines = [f"{number}: {text}" for number, text in said.items()]
+        confirm_all(book, chosen, who, seen=at.agreed(content, lines))
     done = [f"Confirmed {number}: {said[number]}." for number in chosen]
-    show(json, {"confirmed": chosen, "dropped": []}, done)
+    at.show({"confirmed": chosen, "dropped": []}, done)
 
 
 def _number(text: str) -> int:
@@ -181,12 +182,12 @@ def _number(text: str) -> int:
     return int(text)
 
 
-@on_ledger
-def clock(on: On) -> None:
+@at_desk("by")
+def clock(at: Desk) -> None:
     """Propose to mend a clock that was ahead. Somebody else confirms it."""
     from anml.app.ledger.steps import mend_clock
 
-    book, by, json = on
-    made = mend_clock(book, by)
-    lines, done = proposed(book, [made.seq], "the clock mended")
-    show(json, {"proposal": made.seq, "mended": done}, lines)
+    with at.opened() as book:
+        made = mend_clock(book, at.by)
+        lines, done = proposed(book, [made.seq], "the clock mended")
+    at.show({"proposal": made.seq, "mended": done}, lines)

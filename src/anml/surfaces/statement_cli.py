@@ -7,27 +7,15 @@ import typer
 
 from anml.app.files import check_place, write_file
 from anml.core.errors import InputError
-from anml.surfaces.ledger_common import (
-    By,
-    Domain,
-    DryRun,
-    Json,
-    Keys,
-    LedgerUrl,
-    PolicyFile,
-    Sign,
-    Yes,
-    agreed,
-    columns,
-    opened,
-    show,
-)  # fmt: skip
+from anml.surfaces.ledger_common import Desk, at_desk, columns
 
 if TYPE_CHECKING:
     from anml.app.ledger.ledgers import Ledger
 
 
+@at_desk("by", "domain", "policy")
 def statement(
+    at: Desk,
     settlement: Annotated[
         str | None, typer.Argument(help="The settlement, or the latest.", show_default=False)
     ] = None,
@@ -41,25 +29,18 @@ def statement(
     ] = None,
     verify: Annotated[Path | None, typer.Option(help="Check this signed statement instead.")] = None,
     public_key: Annotated[str | None, typer.Option(help="The ledger's public key, to check with.")] = None,
-    by: By = None,
-    sign: Sign = None,
-    domain: Domain = "default",
-    policy: PolicyFile = None,
-    ledger: LedgerUrl = None,
-    keys: Keys = None,
-    json: Json = False,
 ) -> None:
     """Write everybody's statement of a settlement, or check one. They are signed in your name."""
     if verify is not None:
-        _verify(verify, public_key, ledger, keys, json)
+        _verify(at, verify, public_key)
         return
     if settlement is None:
         raise InputError("give the settlement, or a statement with --verify")
     for folder in (out, bundle):
         if folder is not None:
             check_place(folder / "statements.csv")
-    with opened(ledger, keys, sign, by) as book:
-        _make(book, settlement, contributor, domain, policy, Places(out, bundle), json)
+    with at.opened() as book:
+        _make(at, book, settlement, contributor, Places(out, bundle))
 
 
 class Places(NamedTuple):
@@ -69,18 +50,14 @@ class Places(NamedTuple):
     bundle: Path | None
 
 
-def _make(
-    book: "Ledger", wanted: str, contributor: list[str] | None, domain: str, policy: Path | None,
-    places: Places, json: bool,
-) -> None:  # fmt: skip
+def _make(at: Desk, book: "Ledger", wanted: str, contributor: list[str] | None, places: Places) -> None:
     """Statements of a settlement, written where asked, and shown."""
-    from anml.app.ledger.policies import read_policy
     from anml.app.pay.statement import build
     from anml.app.people.names import find_person, find_settlement, names_of
 
     settlement = find_settlement(book, wanted, "posted")
     chosen = None if contributor is None else [find_person(book, text) for text in contributor]
-    made = build(book, settlement, chosen, domain, read_policy(policy))
+    made = build(book, settlement, chosen, at.domain, at.read_policy())
     _write(book, made, places)
     value = {
         "settlement": settlement,
@@ -94,7 +71,7 @@ def _make(
         lines.append(
             f"Wrote {len(made)} bundles to {places.bundle}; in each: python verify.py --public-key KEY"
         )
-    show(json, value, lines)
+    at.show(value, lines)
 
 
 def _write(book: "Ledger", made: dict[str, dict[str, Any]], places: Places) -> None:
@@ -131,13 +108,13 @@ def _table(made: dict[str, dict[str, Any]], names: dict[str, str]) -> list[str]:
     return columns(head, sorted(rows))
 
 
-def _verify(path: Path, public_key: str | None, url: str | None, keys: Path | None, json: bool) -> None:
+def _verify(at: Desk, path: Path, public_key: str | None) -> None:
     from anml.app.ledger.keys import public_key as own_key
     from anml.app.pay.statement_check import verify_file
     from anml.core.money import show_money
 
     if public_key is None:
-        with opened(url, keys) as book:
+        with at.opened(acts=False) as book:
             public_key = own_key(book)
     found = verify_file(path, public_key)
     sums, currency = found["amounts"], found["currency"]
@@ -164,13 +141,13 @@ def _verify(path: Path, public_key: str | None, url: str | None, keys: Path | No
     ]
     changed = [f"Since then {', '.join(changes)}: {value['due']} {currency} in all."] if changes else []
     alone = ["One person keeps this ledger."] if found["single_person"] else []
-    show(json, value, [line, *changed, *alone, "Signatures, checkpoint and inclusion proofs hold."])
+    at.show(value, [line, *changed, *alone, "Signatures, checkpoint and inclusion proofs hold."])
 
 
+@at_desk("by", "yes", "dry_run")
 def payout(
+    at: Desk,
     currency: Annotated[str | None, typer.Option(help="Pay what is due in this currency.")] = None,
-    by: By = None,
-    sign: Sign = None,
     batch: Annotated[str | None, typer.Option(help="Name of the batch; the same one twice is one.")] = None,
     threshold: Annotated[str, typer.Option(help="Smallest amount to pay; the rest is carried.")] = "0",
     rail: Annotated[str, typer.Option(help="csv, or pain001 (needs bank details).")] = "csv",
@@ -190,30 +167,25 @@ def payout(
             help="After a restored backup: CSV with contributor and amount that the bank paid since."
         ),
     ] = None,
-    yes: Yes = None,
-    ledger: LedgerUrl = None,
-    keys: Keys = None,
-    dry_run: DryRun = False,
-    json: Json = False,
 ) -> None:
     """Pay what was released. Make a batch, then record what was paid or came back."""
     from anml.app.pay.payout import create, read_bank_list, read_payer
-    from anml.app.people.names import find_person, names_of
+    from anml.app.people.names import find_person
     from anml.core.money import parse_amount
 
     if paid and failed:
         raise InputError("one thing at a time: --paid or --failed")
     if failed and not contributor:
         raise InputError("say with --contributor whose payment came back")
-    with opened(ledger, keys, sign, by) as book:
+    with at.opened() as book:
         if paid or failed:
-            _close(book, str(paid or failed), contributor, bool(paid), by, yes, dry_run, json)
+            _close(at, book, str(paid or failed), contributor, bool(paid))
             return
         if batch and out is not None and not currency:
-            _again(book, batch, read_payer(debtor) if rail == "pain001" else None, out, json)
+            _again(at, book, batch, read_payer(debtor) if rail == "pain001" else None, out)
             return
         if not (currency or batch):
-            _list_batches(book, json)
+            _list_batches(at, book)
             return
         if not (currency and batch):
             raise InputError(
@@ -228,70 +200,64 @@ def payout(
             find_person(book, name): amount for name, amount in read_bank_list(bank_list).items()
         }  # fmt: skip
         made = create(
-            book, batch, currency, by, parse_amount(threshold), rail, payer=payer, out=out,
-            checkpoint=checkpoint, listed=listed, dry_run=dry_run,
+            book, batch, currency, at.by, parse_amount(threshold), rail, payer=payer, out=out,
+            checkpoint=checkpoint, listed=listed, dry_run=at.dry_run,
         )  # fmt: skip
-        files = list(map(str, made.files))
-        names = names_of(book)
-    value = made.batch._asdict() | {"total": made.batch.total, "left_out": made.left_out, "dry_run": dry_run}
-    _show_batch(value | {"files": files}, made.batch.payments, currency, names, json, made.left_out)
+        more = {"left_out": made.left_out, "dry_run": at.dry_run, "files": list(map(str, made.files))}
+        _show_batch(at, book, made.batch, more)
 
 
-def _close(
-    book: "Ledger", batch: str, contributor: list[str] | None, paid: bool, by: str | None, yes: str | None,
-    dry_run: bool, json: bool,
-) -> None:  # fmt: skip
+def _close(at: Desk, book: "Ledger", batch: str, contributor: list[str] | None, paid: bool) -> None:
     """Record that payments of a batch were made, or came back; what came back is shown first."""
     from anml.app.ledger.review import came_back
     from anml.app.pay.payout import close
-    from anml.app.people.names import exact, find_person, names_of
+    from anml.app.people.names import exact, find_person
     from anml.core.money import show_minor
 
     batch, seen = exact(batch, "batch"), None
     chosen = None if contributor is None else [find_person(book, text) for text in contributor]
     if not paid:
-        content = book.rehearse(lambda tx: came_back(tx, book, batch, chosen or [], by))
+        content = book.rehearse(lambda tx: came_back(tx, book, batch, chosen or [], at.by))
         lines = [
             f"{item['name']}  {show_minor(item['amount'], content['currency'])} {content['currency']} of "
             f"{batch} came back, and will be paid again"
             for item in content["payments"]
         ]
-        seen = agreed(content, lines, yes, json)
-    done = close(book, batch, chosen, paid=paid, by=by, seen=seen, dry_run=dry_run)
-    _show_batch(done._asdict() | {"total": done.total}, done.payments, done.currency, names_of(book), json)
+        seen = at.agreed(content, lines)
+    done = close(book, batch, chosen, paid=paid, by=at.by, seen=seen, dry_run=at.dry_run)
+    _show_batch(at, book, done, {})
 
 
-def _again(book: "Ledger", batch: str, payer: Any, out: Path, json: bool) -> None:
+def _again(at: Desk, book: "Ledger", batch: str, payer: Any, out: Path) -> None:
     """Write the files of an earlier batch again."""
     from anml.app.pay.payout import load, write_files
-    from anml.app.people.names import find_batch, names_of
+    from anml.app.people.names import find_batch
 
     found = load(book, find_batch(book, batch))
     files = list(map(str, write_files(book, found, payer, out)))
-    value = found.batch._asdict() | {"total": found.batch.total, "files": files}
-    _show_batch(value, found.batch.payments, found.batch.currency, names_of(book), json)
+    _show_batch(at, book, found.batch, {"files": files})
 
 
-def _show_batch(
-    value: dict[str, Any], payments: Any, currency: str, names: dict[str, str], json: bool,
-    left_out: dict[str, str] | None = None,
-) -> None:  # fmt: skip
+def _show_batch(at: Desk, book: "Ledger", batch: Any, more: dict[str, Any]) -> None:
+    from anml.app.people.names import names_of
     from anml.core.money import show_minor
 
+    names, paid = names_of(book), [item._asdict() for item in batch.payments]
     rows = [
-        (names.get(item.pid, item.pid), show_minor(item.amount, currency), item.state) for item in payments
+        (names.get(item.pid, item.pid), show_minor(item.amount, batch.currency), item.state)
+        for item in batch.payments
     ]
-    value = value | {"payments": [item._asdict() for item in payments]}
-    lines = columns(("contributor", currency, "state"), rows)
-    lines += [f"{names.get(pid, pid)}  not paid: {reason}" for pid, reason in (left_out or {}).items()]
-    show(json, value, [*lines, *(f"Wrote {name}" for name in value.get("files", []))])
+    lines = columns(("contributor", batch.currency, "state"), rows)
+    lines += [f"{names.get(pid, pid)}  not paid: {why}" for pid, why in more.get("left_out", {}).items()]
+    lines += [f"Wrote {name}" for name in more.get("files", [])]
+    at.show({**batch._asdict(), "total": batch.total, **more, "payments": paid}, lines)
 
 
-def _list_batches(book: "Ledger", json: bool) -> None:
+def _list_batches(at: Desk, book: "Ledger") -> None:
     from anml.app.pay.payout import batches
     from anml.core.money import show_minor
 
     found = batches(book)
     rows = [(b.id, b.at[:10], len(b.payments), show_minor(b.total, b.currency), b.currency) for b in found]
     value = [{"batch": b.id, "at": b.at, "total": b.total, "currency": b.currency} for b in found]
-    show(json, {"batches": value}, columns(("batch", "made", "payments", "total", ""), rows))
+    at.show({"batches": value}, columns(("batch", "made", "payments", "total", ""), rows))

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from anml.app.audit.result import Audited
 from anml.core.people.consensus import CLEAR
-from anml.core.people.verdicts import ACCUSED, UNSURE
+from anml.core.people.verdicts import ACCUSED, LESS, UNSURE
 from anml.core.words import counted, listed
 from anml.surfaces.accused import MOST_NAMES, NAME
 from anml.surfaces.names import shortened
@@ -62,15 +62,22 @@ def reason_for_doubt(result: Audited) -> str | None:
 
 
 def _talk(result: Audited) -> list[str]:
-    """What to do about people: talk to those who are accused before anything else is given to them."""
+    """What to do about people: talk to those who are accused, then train those who are less reliable."""
     people = result.contributors
     if people.is_empty():
         return []
-    names = people.filter(people["verdict"].is_in(list(ACCUSED)))["contributor"].to_list()
-    if not names:
-        return []
-    who = listed([shortened(name, NAME) for name in names], MOST_NAMES)
-    return [f"Talk to {who}, with examples from the rows to check; hold back new items until then."]
+
+    def named(*verdicts: str) -> str:
+        names = people.filter(people["verdict"].is_in(verdicts))["contributor"]
+        return listed([shortened(name, NAME) for name in names], MOST_NAMES) if len(names) else ""
+
+    accused, less = named(*ACCUSED), named(LESS)
+    said = (
+        [f"Talk to {accused}, with examples of their rows; hold back new items until then."]
+        if accused
+        else []
+    )
+    return [*said, *([f"Show {less} which of their labels look wrong."] if less else [])]
 
 
 def _checks(result: Audited) -> list[str]:
@@ -79,17 +86,20 @@ def _checks(result: Audited) -> list[str]:
     if not found.rows:
         return [f"No {what} needs a second look: every label is at least {CLEAR:.0%} sure, or settled."]
     about = "about " if sampled(result) else ""
-    labels = (
-        "its label is likely to be" if found.rows == 1 else f"about {found.wrong:,.0f} are expected to be"
-    )
-    return [f"Check {about}{counted(found.rows, what)}: {labels} wrong. {_mended(found)}"]
+    if found.rows == 1:
+        labels = "its label may be wrong" if found.wrong < 0.5 else "its label is likely to be wrong"
+    elif found.wrong < 1:
+        labels = "fewer than one is expected to be wrong"
+    else:
+        labels = f"about {found.wrong:,.0f} {'is' if round(found.wrong) == 1 else 'are'} expected to be wrong"
+    return [f"Check {about}{counted(found.rows, what)}: {labels}. {_mended(found, what)}"]
 
 
-def _mended(found: Gain) -> str:
+def _mended(found: Gain, what: str) -> str:
     before, after = _share(found.before), _share(found.after)
     if before == after:
-        return f"About {after} of all labels would still be wrong after that."
-    return f"That cuts the wrong labels from {before} to {after} of all."
+        return f"After that {after} of the {what}s would still have a wrong label."
+    return f"That cuts {what}s with a wrong label from {before} to {after}."
 
 
 def _share(share: float) -> str:

@@ -3,7 +3,7 @@
 import math
 from typing import NamedTuple
 
-from anml.app.audit.compare import Compared, Comparison
+from anml.app.audit.compare import Comparison, Way
 from anml.app.audit.result import Audited
 from anml.core.words import listed
 from anml.surfaces.todo import reason_for_doubt, sampled
@@ -65,6 +65,8 @@ def change_of(result: Audited) -> Change:
 def _why_not(result: Audited) -> str:
     if sampled(result):
         return "Models are not compared where rows are judged slice by slice."
+    if result.shape is not None:
+        return f"No model is trained on {result.shape.kind}: labels and people are judged."
     if not result.columns.features and "embeddings" not in result.data:
         rest = "labels and predictions" if "predictions" in result.data else "labels"
         return f"There are no features to train a model on, only {rest}."
@@ -106,7 +108,7 @@ def looks_wrong(result: Audited) -> str:
     return f"about {mean:.0%}{interval}"
 
 
-def against_uniform(uniform: Compared, chosen: Compared, branch: str) -> str:
+def against_uniform(uniform: Way, chosen: Way, branch: str) -> str:
     """Say what the chosen weights do to the error, against training on all rows alike."""
     if branch == "uniform":
         return "Nothing changes: all rows count alike"
@@ -132,22 +134,22 @@ def advice(comparison: Comparison, branch: str) -> str:
     return ""
 
 
-def q_alone_wins(only_q: Compared, chosen: Compared) -> bool:
+def q_alone_wins(only_q: Way, chosen: Way) -> bool:
     """Whether q alone is better beyond chance, on the same rows."""
     return chosen.against[only_q.name].low > 0
 
 
-def shown_error(way: Compared, comparison: Comparison) -> str:
+def shown_error(way: Way, comparison: Comparison) -> str:
     """Write an error with its interval: per cent for classes, plain for numbers."""
     interval = _interval(way, comparison)
     return f"{_error(way, comparison)} ({interval})" if interval else _error(way, comparison)
 
 
-def _error(way: Compared, comparison: Comparison) -> str:
+def _error(way: Way, comparison: Comparison) -> str:
     return _figure(way.error.mean, comparison)
 
 
-def _interval(way: Compared, comparison: Comparison) -> str:
+def _interval(way: Way, comparison: Comparison) -> str:
     """Low to high; empty for a mean of one value, whose interval is endless."""
     _, low, high = way.error
     return f"{_figure(low, comparison)}–{_figure(high, comparison)}" if math.isfinite(low) else ""

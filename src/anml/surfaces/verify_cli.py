@@ -8,26 +8,25 @@ import typer
 from anml.app.files import check_place, read_text, write_file
 from anml.core.errors import InputError
 from anml.core.words import counted
-from anml.surfaces.ledger_common import Json, Keys, LedgerUrl, opened, show
+from anml.surfaces.ledger_common import Desk, at_desk
 
 
+@at_desk()
 def verify(
+    at: Desk,
     checkpoint: Annotated[list[Path] | None, typer.Option(help="Older checkpoints kept elsewhere.")] = None,
     proof: Annotated[
         Path | None, typer.Option(help="Check a proof of growth instead; needs no ledger.")
     ] = None,
     public_key: Annotated[str | None, typer.Option(help="The ledger's public key, as text or file.")] = None,
-    ledger: LedgerUrl = None,
-    keys: Keys = None,
-    json: Json = False,
 ) -> None:
     """Replay every entry by the rules it was written by. An older checkpoint shows that it only grew."""
     from anml.app.ledger.verify import verify_files
 
     if proof is not None:
-        _verify_growth(proof, public_key, json)
+        _verify_growth(proof, public_key, at)
         return
-    with opened(ledger, keys) as book:
+    with at.opened() as book:
         found, by_itself = verify_files(book, checkpoint or (), public_key)
     value = {
         "entries": found.entries,
@@ -45,28 +44,27 @@ def verify(
         advice.append(
             "Checked with the key that the log itself names; give the one you know as --public-key."
         )
-    show(json, value, [f"PROBLEM: {problem}" for problem in found.problems] or [good, *advice])
+    at.show(value, [f"PROBLEM: {problem}" for problem in found.problems] or [good, *advice])
     if found.problems:
         raise typer.Exit(1)
 
 
-def _verify_growth(proof: Path, public_key: str | None, json: bool) -> None:
+def _verify_growth(proof: Path, public_key: str | None, at: Desk) -> None:
     from anml.app.ledger.verify import check_growth_file
 
     if public_key is None:
         raise InputError("a proof is checked with the ledger's --public-key")
     older, newer = check_growth_file(proof, public_key)
     line = f"Sound: the log grew from {older} to {newer} entries, and the first {older} are the same."
-    show(json, {"verified": True, "older": older, "newer": newer}, [line])
+    at.show({"verified": True, "older": older, "newer": newer}, [line])
 
 
+@at_desk()
 def checkpoint(
+    at: Desk,
     out: Annotated[Path | None, typer.Option(help="File for the checkpoint; printed without.")] = None,
     since: Annotated[Path | None, typer.Option(help="An older checkpoint, to prove growth from.")] = None,
     proof: Annotated[Path | None, typer.Option(help="File for the proof of growth.")] = None,
-    ledger: LedgerUrl = None,
-    keys: Keys = None,
-    json: Json = False,
 ) -> None:
     """Sign the state of the log; keep the result somewhere else."""
     from anml.app.ledger.verify import prove_growth, sign_checkpoint
@@ -76,7 +74,7 @@ def checkpoint(
     for path in (out, proof):
         if path is not None:
             check_place(path)
-    with opened(ledger, keys) as book:
+    with at.opened() as book:
         made = sign_checkpoint(book)
         if since is not None and proof is not None:
             write_file(proof, prove_growth(book, read_text(since, "checkpoint")))
@@ -90,17 +88,16 @@ def checkpoint(
         "out": None if out is None else str(out),
     }
     lines = made.note.rstrip("\n").split("\n") if out is None else [f"Signed {made.size} entries: {out}"]
-    show(json, value, lines + ([f"Proof of growth: {proof}"] if proof else []))
+    at.show(value, lines + ([f"Proof of growth: {proof}"] if proof else []))
 
 
+@at_desk()
 def watch(
+    at: Desk,
     to: Annotated[Path, typer.Option(help="Folder of checkpoints, best on another machine.")],
     every: Annotated[
         int | None, typer.Option(help="Do it again after so many seconds, until stopped; else once.")
     ] = None,
-    ledger: LedgerUrl = None,
-    keys: Keys = None,
-    json: Json = False,
 ) -> None:
     """Hold the log against the checkpoints in a folder. Adds one of now; exits with 1 where it differs."""
     import time
@@ -108,7 +105,7 @@ def watch(
     from anml.app.ledger.verify import watch as look
 
     while True:
-        with opened(ledger, keys) as book:
+        with at.opened() as book:
             found = look(book, to)
         value = {"size": found.size, "compared": found.compared, "sound": not found.problems,
                  "problems": found.problems}  # fmt: skip
@@ -116,7 +113,7 @@ def watch(
             f"{found.size} entries hold against {counted(found.compared, 'older checkpoint')} in {to}; "
             "one more is kept."
         )
-        show(json, value, [f"PROBLEM: {problem}" for problem in found.problems] or [good])
+        at.show(value, [f"PROBLEM: {problem}" for problem in found.problems] or [good])
         if found.problems:
             raise typer.Exit(1)
         if every is None:

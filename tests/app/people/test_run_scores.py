@@ -22,30 +22,30 @@ def run(world, first: float = 1.0, rows: int = 3):
 
 def test_a_run_scores_everybody_once(world):
     folder = run(world)
-    assert add_run(world.ledger, folder, "run") == 2
+    assert add_run(world.ledger, folder, "tool") == 2
     standing = show(world.ledger)
     r = sorted(one.track.r for one in standing.values())
     # A quarter of a batch, all right and all wrong: (0.25 + 1.6) / 4.25 and 1.6 / 4.25.
     assert r == pytest.approx([1.6 / 4.25, 1.85 / 4.25], abs=1e-3)
     size = world.size()
-    assert add_run(world.ledger, folder, "run") == 0
+    assert add_run(world.ledger, folder, "tool") == 0
     assert world.size() == size
 
 
 def test_the_same_rows_in_another_run_count_no_more(world):
-    assert add_run(world.ledger, run(world), "run") == 2
-    assert add_run(world.ledger, run(world, first=0.1), "run") == 0
+    assert add_run(world.ledger, run(world), "tool") == 2
+    assert add_run(world.ledger, run(world, first=0.1), "tool") == 0
 
 
 def test_rows_that_are_new_count_as_far_as_they_are_new(world):
-    add_run(world.ledger, run(world, rows=2), "run")
+    add_run(world.ledger, run(world, rows=2), "tool")
     # Of three rows of Ada's one is new; Bea's rows stand under other numbers, and two of hers are.
-    assert add_run(world.ledger, run(world, rows=3), "run") == 2
+    assert add_run(world.ledger, run(world, rows=3), "tool") == 2
 
 
 def test_a_run_that_says_nothing_of_what_it_had_not_seen(world):
     folder = world.run(simple_rows({"ada": 1}))
     size = world.size()
     with pytest.raises(InputError, match="the run has no held-out confidence"):
-        add_run(world.ledger, folder, "run")
+        add_run(world.ledger, folder, "tool")
     assert world.size() == size

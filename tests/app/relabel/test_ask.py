@@ -6,7 +6,7 @@ import pytest
 from anml.app.relabel.ask import Prices, priced, read_prices, reliability, whom_to_ask
 from anml.app.relabel.queue import Looking
 from anml.core.errors import AnmlError
-from anml.core.people.verdicts import ACCUSED, TRUSTED
+from anml.core.people.verdicts import ACCUSED, RELIABLE
 
 # ann is good at x and poor at y, bob the other way round; eve is accused, zoe has given one label.
 SAMPLES = pl.concat(
@@ -19,7 +19,7 @@ SAMPLES = pl.concat(
         ("eve", "x", 0.99, 20), ("zoe", "x", 0.99, 1),
     ]
 )  # fmt: skip
-VERDICTS = {"ann": TRUSTED, "bob": TRUSTED, "eve": ACCUSED[0], "zoe": TRUSTED}
+VERDICTS = {"ann": RELIABLE, "bob": RELIABLE, "eve": ACCUSED[0], "zoe": RELIABLE}
 
 
 def rows(*labels, item="zoex0"):
@@ -42,7 +42,7 @@ def test_the_most_reliable_on_the_class_is_asked_and_work_is_shared():
 
 def test_nobody_labels_an_item_twice_and_nobody_else_is_asked_where_nobody_is_left():
     assert whom_to_ask(rows("x", item="annx0"), SAMPLES, VERDICTS, Prices()) == ["bob"]
-    alone = {"ann": TRUSTED, "bob": ACCUSED[0]}
+    alone = {"ann": RELIABLE, "bob": ACCUSED[0]}
     assert whom_to_ask(rows("x", item="annx0"), SAMPLES, alone, Prices()) == [None]
     assert whom_to_ask(rows("x"), SAMPLES, {}, Prices()) == [None]
 

@@ -43,7 +43,7 @@ def test_the_ranking_is_in_order_with_intervals(found):
 
 def test_people_have_reliability_and_habits(found):
     people = {row["contributor"]: row for row in found.contributors.to_dicts()}
-    assert people["j00"]["verdict"] == "answers without looking"
+    assert people["j00"]["verdict"] == "no better than guessing"
     assert people["j00"]["reliability"] < 0.2
     assert people["j00"]["first_between_equals"] > 0.9
     assert "between equals takes the first" in people["j00"]["habits"]

@@ -192,7 +192,7 @@ class TestWorth:
         found = worth(tally)
         for part in (found.right, found.prior, found.alone):
             np.testing.assert_allclose(part.sum(axis=1), 1)
-        same = Tally(*(part[order] for part in tally[:4]), tally.share)
+        same = Tally(*(part[order] for part in tally[:4]), tally.share, tally.known[order])
         np.testing.assert_allclose(worth(same).right, found.right[order], atol=1e-9)
 
     @given(st.integers(0, 40), st.integers(0, 20), seeds)
@@ -209,7 +209,7 @@ class TestStanding:
     def found(self):
         right = np.zeros((1, 200))
         right[0, 179] = 1.0
-        return Worth(right, np.array([0.9]), np.array([0.5]), np.array([50.0]), right, right)
+        return Worth(right, np.array([0.9]), np.array([0.5]), np.array([50.0]), right, right, np.zeros(1))
 
     def test_a_crowd_that_is_never_wrong_together_changes_nothing(self):
         stands = standing(self.found(), Collective(1e-6, 1e6), 2)

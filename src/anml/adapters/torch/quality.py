@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from anml.adapters.torch.data import Samples, in_row_order, samples_of
 from anml.core.checks import Floats, one_of, whole
 from anml.core.errors import InputError
+from anml.core.progress import Progress
 from anml.core.signals.quality import quality
 from anml.gradients.batches import Batch, Reading, rows_of
 from anml.gradients.devices import device_of
@@ -27,7 +28,6 @@ from anml.gradients.neighbours import Search, scores
 from anml.gradients.record import Unreadable
 from anml.gradients.sketch import SIZE
 
-Progress = Callable[[str, int, int], None]
 PRECISIONS = {"float32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 

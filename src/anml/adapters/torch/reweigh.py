@@ -10,13 +10,14 @@ from torch import Tensor, nn
 
 from anml.adapters.torch.data import in_row_order, samples_of
 from anml.adapters.torch.held_out import LARGEST, rows_held_out, standing
-from anml.adapters.torch.quality import Progress, Scoring, raw_quality
+from anml.adapters.torch.quality import Scoring, raw_quality
 from anml.assess.assess import Known, Policy, assess
 from anml.core.attribute import shrunk_by_group
 from anml.core.checks import Array, Bools, Floats, Ints, as_codes, as_unit, in_range, whole
 from anml.core.domain import Gate, Recipe, Signals, Weighting
 from anml.core.errors import InputError
 from anml.core.profile import PROFILES
+from anml.core.progress import Progress
 from anml.core.signals.quality import quality
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.temporal import Decay

@@ -246,8 +246,11 @@ def _samples(prepared: Prepared, found: Assessment) -> pl.DataFrame:
     if prepared.task == "classification":
         names = np.array(prepared.classes, dtype=object)
         frame["label"] = names[codes].tolist()
-        frame["predicted"] = names[held_out.argmax(axis=1)].tolist()
-        frame["confidence"] = np.exp(held_out[np.arange(len(codes)), codes])
+        # Of labels alone no model says anything: what stands there is how often each class is given.
+        told = prepared.x.shape[1] > 0 or prepared.predictions is not None
+        predicted, confidence = names[held_out.argmax(axis=1)], np.exp(held_out[np.arange(len(codes)), codes])
+        frame["predicted"] = pl.Series(predicted if told else [None] * len(codes), dtype=pl.String)
+        frame["confidence"] = pl.Series(confidence if told else [None] * len(codes), dtype=pl.Float64)
     else:
         frame["label"], frame["predicted"] = codes, held_out
         frame["confidence"] = pl.Series([None] * len(codes), dtype=pl.Float64)
@@ -308,7 +311,8 @@ def _confusion(samples: pl.DataFrame, task: str) -> pl.DataFrame:
             schema={"contributor": pl.String, "given": pl.String, "predicted": pl.String, "rows": pl.UInt32}
         )
     return (
-        samples.group_by("contributor", pl.col("label").alias("given"), "predicted")
+        samples.drop_nulls("predicted")
+        .group_by("contributor", pl.col("label").alias("given"), "predicted")
         .agg(rows=pl.len())
         .sort("contributor", "given", "predicted")
     )

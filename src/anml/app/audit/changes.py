@@ -9,8 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
-from anml.app.audit.runs import Run, check_unchanged, read_run
-from anml.app.files import read_bytes
+from anml.app.audit.runs import Run, read_contributors, read_run
 from anml.app.relabel.queue import ANSWER, of_run, where_to_look
 from anml.core.errors import InputError
 from anml.core.stats import differ
@@ -23,7 +22,7 @@ KEYS = {"row": ("row",), "item": ("item", "contributor")}
 
 
 @dataclass(frozen=True)
-class Changes:
+class RunChanges:
     """Two runs beside each other.
 
     `people` has one row per contributor: rows, verdict and quality before and after, the difference with its
@@ -38,7 +37,7 @@ class Changes:
     figures: dict[str, tuple[float, float]]
 
 
-def changes(before: Path, after: Path) -> Changes:
+def changes(before: Path, after: Path) -> RunChanges:
     """Compare two finished runs."""
     first, second = read_run(before), read_run(after)
     if first.info.get("task") != second.info.get("task"):
@@ -49,7 +48,7 @@ def changes(before: Path, after: Path) -> Changes:
     was, now = _figures(before, first), _figures(after, second)
     figures = {name: (was[name], now[name]) for name in was}
     mended = int((rows["moved"] == MENDED).sum())
-    return Changes(people, rows, shared.height, mended, figures)
+    return RunChanges(people, rows, shared.height, mended, figures)
 
 
 def _figures(folder: Path, run: Run) -> dict[str, float]:
@@ -64,13 +63,10 @@ def _figures(folder: Path, run: Run) -> dict[str, float]:
 
 
 def _contributors(folder: Path, run: Run) -> pl.DataFrame:
-    path = folder / "contributors.csv"
-    data = read_bytes(path, "table of contributors")
-    check_unchanged(path, data, run.info)
-    table = pl.read_csv(data, schema_overrides={"contributor": pl.String}, infer_schema_length=None)
-    missing = [name for name in ("contributor", *PEOPLE) if name not in table.columns]
-    if missing:
-        raise InputError(f"{path} has no column {missing[0]!r}; without contributors nobody can be compared")
+    table = read_contributors(folder, run)
+    missing = [name for name in ("contributor", *PEOPLE) if table is None or name not in table.columns]
+    if table is None or missing:
+        raise InputError(f"{folder} has no {missing[0]} of contributors; without, nobody can be compared")
     return table.select("contributor", *PEOPLE)
 
 

@@ -21,7 +21,7 @@ EPOCHS = 200
 
 
 @dataclass(frozen=True)
-class Compared:
+class Way:
     """Error of one way of weighing, and its paired difference from each way before it.
 
     The error is the share of wrong predictions, or the mean absolute error.
@@ -41,7 +41,7 @@ class Compared:
 class Comparison:
     """Errors side by side, on which rows they were measured, and how long the networks trained."""
 
-    ways: list[Compared]
+    ways: list[Way]
     on: str
     rows: int
     epochs: int
@@ -80,11 +80,11 @@ def compare(
         inner = None if groups is None else groups[rows]
         wrong, epochs = _on_folds(x, y, task, classes, weights, inner, rng, seed, progress)
         on = "held-out rows, against the labels as given"
-    measured: list[Compared] = []
+    measured: list[Way] = []
     for name, values in zip(ways, wrong, strict=True):
         before = zip([way.name for way in measured], wrong, strict=False)
         against = {earlier: paired(values, others).difference for earlier, others in before}
-        measured.append(Compared(name, _interval(values, task), against))
+        measured.append(Way(name, _interval(values, task), against))
     metric = "share of wrong predictions" if task == "classification" else "mean absolute error"
     return Comparison(measured, on, wrong.shape[1], epochs, metric)
 

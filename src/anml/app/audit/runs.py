@@ -162,8 +162,7 @@ def doubt(run: Run, weight: str) -> str | None:
 
 def read_verdicts(folder: Path, run: Run) -> dict[str, str] | None:
     """What a run says of its contributors, from its `contributors.csv`; None where it says nothing."""
-    path = folder / "contributors.csv"
-    table = _contributors(path, run)
+    path, table = folder / "contributors.csv", read_contributors(folder, run)
     if table is None or not {"contributor", "verdict"} <= set(table.columns):
         return None
     names = _as_written(run.samples)
@@ -187,7 +186,7 @@ def read_judged(folder: Path, run: Run) -> dict[str, dict[str, Any]]:
     The share of right labels and the reliability, each with its interval, and which label they mostly gave
     where which other is likelier, with how often.
     """
-    table, samples = _contributors(folder / "contributors.csv", run), run.samples
+    table, samples = read_contributors(folder, run), run.samples
     found: dict[str, dict[str, Any]] = {}
     for name, wanted in (("right", "quality"), ("reliability", "reliability")):
         columns = (wanted, f"{wanted}_low", f"{wanted}_high")
@@ -210,8 +209,9 @@ def read_judged(folder: Path, run: Run) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _contributors(path: Path, run: Run) -> pl.DataFrame | None:
+def read_contributors(folder: Path, run: Run) -> pl.DataFrame | None:
     """The table of contributors of a run, as it was written; None where it has none."""
+    path = folder / "contributors.csv"
     if not path.is_file() and path.name not in _hashes(run.info):
         return None
     data = read_bytes(path, "table of contributors")
@@ -234,8 +234,7 @@ def read_learned(folder: Path, run: Run) -> pl.DataFrame | None:
 
     None where the run has none. Names are those of the samples: in the file some have a quote before them.
     """
-    path = folder / "contributors.csv"
-    table = _contributors(path, run)
+    path, table = folder / "contributors.csv", read_contributors(folder, run)
     if table is None or not {"contributor", *LEARNED} <= set(table.columns):
         return None
     known = _as_written(run.samples)

@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from anml.core.checks import one_of
 from anml.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -34,6 +33,7 @@ class Read(NamedTuple):
 
 def read(data: Any, format: str, given: dict[str, str | None], place: Place) -> Read:
     """Read a file or take a frame; what is wrong with it is said before anything heavy is loaded."""
+    from anml.core.checks import one_of
     from anml.intake.labels import TASKS
     from anml.intake.shapes.read import holds_tags
     from anml.intake.shapes.shape import SHAPES

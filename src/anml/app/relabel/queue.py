@@ -191,7 +191,7 @@ def _reason(row: dict[str, Any], verdicts: Mapping[str, str], votes: Mapping[str
         said.append("nothing but its contributor speaks for it")
     parts = {part: row[part] for part in _PARTS if row.get(part) is not None and row[part] < 0}
     worst = min(parts, key=parts.__getitem__) if parts else ""
-    if row["predicted"] != row["label"] and (worst == "from_model" or not said):
+    if row["predicted"] not in (None, row["label"]) and (worst == "from_model" or not said):
         said.append(f"a model that did not see it says {_value(row['predicted'])}")
     if worst == "from_credentials":
         said.append("its credentials speak against it")

@@ -1,6 +1,5 @@
 """A federation in this process, and its report: contributors are clients, rows are their updates."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -8,7 +7,7 @@ import numpy as np
 import polars as pl
 import torch
 
-from anml.app.audit.compare import Compared, Comparison
+from anml.app.audit.compare import Comparison, Way
 from anml.app.audit.result import Audited, versions
 from anml.assess.assess import Policy
 from anml.core import attacks
@@ -17,6 +16,7 @@ from anml.core.checks import Array, Bools, Floats, Ints, as_codes, whole
 from anml.core.domain import Signals, Weighting
 from anml.core.errors import InputError
 from anml.core.people.verdicts import CONTRADICTS, RELIABLE, UNSURE
+from anml.core.progress import Progress
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.temporal import Decay
 from anml.core.stats import Estimate, paired, wilson
@@ -30,7 +30,6 @@ from anml.intake.columns import Columns
 CLIENTS, MALICIOUS, ROUNDS, HIDDEN = 10, 4, 10, (64, 32)
 # Which client misses which rounds, and how probable it must be that one deviates before it is said.
 AWAY, ACCUSED = {2: (3, 6, 9)}, 0.05
-Progress = Callable[[str, int, int], None]
 
 
 class Case(NamedTuple):
@@ -209,11 +208,11 @@ def _confusion(samples: pl.DataFrame) -> pl.DataFrame:
 
 
 def _comparison(wrong: dict[str, Array]) -> Comparison:
-    measured: list[Compared] = []
+    measured: list[Way] = []
     for name, values in wrong.items():
         low, high = wilson(values.mean(), len(values))
         against = {way.name: paired(values, wrong[way.name]).difference for way in measured}
-        measured.append(Compared(name, Estimate(float(values.mean()), float(low), float(high)), against))
+        measured.append(Way(name, Estimate(float(values.mean()), float(low), float(high)), against))
     count = len(next(iter(wrong.values())))
     return Comparison(measured, "test data", count, 0, "share of wrong predictions")
 

@@ -48,6 +48,7 @@ from anml.core.people.fit import begin_all, fit_classes
 from anml.core.people.judge import judge_people, reason_for_doubt, what_would_help, wrong_to_of
 from anml.core.people.model import HYPOTHESES, Params, Statistics, m_step
 from anml.core.people.rows import Side
+from anml.core.progress import Progress
 from anml.core.stats import Estimate
 from anml.intake.columns import choose_columns
 from anml.intake.plain import codes_in
@@ -62,8 +63,6 @@ NOT_YET = (
     "item", "verification", "reputation", "time", "derived_from", "gold", "known", "predictions",
     "embeddings",
 )  # fmt: skip
-
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, eq=False)

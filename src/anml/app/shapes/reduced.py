@@ -36,7 +36,12 @@ def audit_tags(source: Source, request: Request, progress: Progress | None = Non
         "are less than 90% sure."
     ]
     shaped = Shaped(source.shape.kind, source.shape.unit, {"tags": table, "people_tags": people}, said, {})
-    return replace(result, shape=shaped)
+    # What went in as predictions is the rate of each tag, which no model has said.
+    data = {name: value for name, value in result.data.items() if name != "predictions"}
+    nothing = result.samples.with_columns(
+        predicted=pl.lit(None, pl.String), confidence=pl.lit(None, pl.Float64)
+    )
+    return replace(result, shape=shaped, data=data, samples=nothing, confusion=result.confusion.clear())
 
 
 def _sets(result: Audited, frame: pl.DataFrame, seen: pl.DataFrame) -> pl.DataFrame:

@@ -1,6 +1,5 @@
 """Worth of coalitions on disk, so that a run that was stopped goes on."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -8,12 +7,12 @@ import polars as pl
 
 from anml.core.checks import Bools, Floats
 from anml.core.errors import InputError
+from anml.core.progress import Progress
 from anml.valuation.games import Utility, evaluate
 
 CACHE = "coalitions.parquet"
 # Coalitions that are evaluated before they are written down.
 TOGETHER = 256
-Progress = Callable[[str, int, int], None]
 
 
 class CoalitionStore:

@@ -12,10 +12,11 @@ import polars as pl
 
 from anml.app.audit.audit import testing_arrays
 from anml.app.audit.runs import read_run
-from anml.app.value.store import CoalitionStore, Progress
+from anml.app.value.store import CoalitionStore
 from anml.core.checks import Array, Bools, Floats, Ints, one_of, whole
 from anml.core.domain import Task
 from anml.core.errors import InputError, UnsupportedError
+from anml.core.progress import Progress
 from anml.gradients.crossfit import standardise
 from anml.intake.columns import Columns, choose_columns
 from anml.intake.prepare import Prepared, prepare

@@ -13,7 +13,7 @@ from scipy import special
 from anml.core.checks import Floats
 
 # Of what single people get wrong, a crowd gets this share wrong together; known as if so many items had told.
-TOGETHER, ITEMS = 0.25, 10.0
+TOGETHER, ITEMS = 1 / 3, 10.0
 # What the crowd would say is clear above this probability.
 CLEAR = 0.9
 

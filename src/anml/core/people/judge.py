@@ -40,6 +40,8 @@ from anml.core.people.worth import (
 from anml.core.stats import Estimate
 from anml.core.words import counted
 
+# Shares of the posterior at which answers are imagined.
+DRAWS = (np.arange(20) + 0.5) / 20
 # A number further from where others expect it than two natural spreads, which hold 95% of what is usual,
 # is wrong.
 FAR = 2.0
@@ -48,6 +50,7 @@ FAR = 2.0
 def believe(
     rows: Rows, fits: list[Fit], weights: Floats, shares: dict[str, float], people: bool,
     alone: Bools | None = None, covered: Bools | None = None, owner: Ints | None = None,
+    spared: Bools | None = None,
 ) -> Belief:  # fmt: skip
     """Sum up the hypotheses.
 
@@ -59,6 +62,8 @@ def believe(
         Labels that rest on their contributor alone, and contributors whose rows others cover.
     owner
         Which contributor each of those in the fit is a part of; None where all are whole.
+    spared
+        Who is not to be accused; None: nobody.
     """
     said = mixed(weights, [fit.truth for fit in fits])
     seen = mixed(weights, [np.exp(fit.found.seen) for fit in fits])
@@ -70,15 +75,15 @@ def believe(
     judged, mirror, against = None, 0.0, np.zeros(0)
     if people:
         to = mixed(weights, [wrong_to_of(fit.params) for fit in fits])
-        sums = tally_rows(seen, said, rows.y, rows.who, rows.count, to)
+        sums = tally_rows(seen, said, rows.y, rows.who, rows.count, to, _known(rows))
         vouched = mixed(weights, [-(fit.params.means @ fit.params.strange_worth) for fit in fits])
         parts = None if owner is None else (sums, types, vouched)
         if owner is not None:
             sums, types, vouched = _by_owner(sums, types, vouched, owner)
-        judged, mirror, against = judge_people(sums, types, vouched, error, covered)
+        judged, mirror, against = judge_people(sums, types, vouched, error, covered, spared)
         if parts is not None and owner is not None:
-            whole = None if covered is None else covered[owner]
-            judged = _as_of_late(judged, judge_people(*parts, error, whole)[0], owner)
+            whole = [None if part is None else part[owner] for part in (covered, spared)]
+            judged = _as_of_late(judged, judge_people(*parts, error, *whole)[0], owner)
     p = np.clip(truth[at], 1e-9, 1 - 1e-9)
     if mirror >= 0.5:
         # Nobody's word counts for more than another's: labels are as right as they are usual for their item.
@@ -104,7 +109,12 @@ def believe(
 
 
 def judge_people(
-    sums: Tally, types: Floats, vouched: Floats, error: Collective, covered: Bools | None = None
+    sums: Tally,
+    types: Floats,
+    vouched: Floats,
+    error: Collective,
+    covered: Bools | None = None,
+    spared: Bools | None = None,
 ) -> tuple[Contributor, float, Floats]:
     """Verdicts, the probability that those who contradict the others are right, and who contradicts them."""
     found = worth_of(sums, types[:, 0], vouched)
@@ -113,7 +123,8 @@ def judge_people(
     against = (below * (1 - types[:, 1]) > 0.5).astype(np.float64)
     mirror = mirrored(against, found.rows)
     stands = standing(found, error, len(sums.share))
-    return _judged(found, stands, types[:, 1] > types[:, 2], covered, mirror), mirror, against
+    judged = _judged(found, stands, types[:, 1] > types[:, 2], covered, mirror, spared=spared)
+    return judged, mirror, against
 
 
 def _by_owner(sums: Tally, types: Floats, vouched: Floats, owner: Ints) -> tuple[Tally, Floats, Floats]:
@@ -127,16 +138,21 @@ def _by_owner(sums: Tally, types: Floats, vouched: Floats, owner: Ints) -> tuple
 
     rows = sums.rows.sum(axis=1)
     share = rows / np.maximum(added(rows)[owner], 1e-9)
-    whole = Tally(added(sums.logs), added(sums.rows), added(sums.right), added(sums.given), sums.share)
+    named = {name: added(getattr(sums, name)) for name in ("logs", "rows", "right", "given", "known")}
+    whole = sums._replace(**named)
     return whole, added(types * share[:, None]), added(vouched * share)
 
 
 def _as_of_late(judged: Contributor, parts: Contributor, owner: Ints) -> Contributor:
-    """Who changed is judged by what came after; shares of right labels stay those of all rows."""
-    words = list(judged.verdict)
-    for late in range(len(words), len(owner)):
-        words[owner[late]] = parts.verdict[late]
-    return replace(judged, verdict=words)
+    """Who changed is judged by what came after: verdict and reliability; quality stays that of all rows."""
+    words, late = list(judged.verdict), np.arange(len(judged.verdict), len(owner))
+    for part in late:
+        words[owner[part]] = parts.verdict[part]
+    names = ("reliability", "reliability_low", "reliability_high", "expected", "settled_by")
+    after = {name: getattr(judged, name).copy() for name in names}
+    for name, values in after.items():
+        values[owner[late]] = getattr(parts, name)[late]
+    return replace(judged, verdict=words, **after)
 
 
 def changed_people(rows: Rows, fits: list[Fit], weights: Floats, when: Floats) -> Changes:
@@ -179,7 +195,7 @@ def _known_items(rows: Rows, fits: list[Fit], weights: Floats) -> tuple[Floats, 
 
 def _judged(
     found: Worth, stands: Standing, blind: Bools, covered: Bools | None, mirror: float,
-    against: Floats | None = None,
+    against: Floats | None = None, spared: Bools | None = None,
 ) -> Contributor:  # fmt: skip
     guessed = found.guessed
     above = stands.expected - guessed[:, None]
@@ -191,13 +207,13 @@ def _judged(
         found.rows,
     )
     covered = np.ones(len(guessed), dtype=bool) if covered is None else covered
-    words, false = decide(chances, blind, covered, mirror)
+    words, false = decide(chances, blind, covered, mirror, spared)
     shares = stands.posterior()
     mean, (low, high) = shares @ GRID, interval(shares)
     kappa, kappa_low, kappa_high = ((share - guessed) / (1 - guessed) for share in (mean, low, high))
     good, bad = _resting_on(found)
     others = stands.expected.mean(axis=1)
-    settled_by = _settled_by(found, words, mean, others)
+    settled_by = _settled_by(found, words)
     return Contributor(
         words, mean, low, high, kappa, kappa_low, kappa_high, others, good, bad, settled_by, false
     )
@@ -212,30 +228,23 @@ def _resting_on(found: Worth) -> tuple[Floats, Floats]:
     return np.maximum(mean * size - 1, 0.0), np.maximum((1 - mean) * size - 1, 0.0)
 
 
-def _settled_by(found: Worth, words: list[str], quality: Floats, others: Floats) -> Ints:
-    """How many labels, if they were known, would settle an open verdict, were answers as is likeliest."""
+def _settled_by(found: Worth, words: list[str]) -> Ints:
+    """How many labels, if they were known, would settle an open verdict, for most shares that are likely."""
     out = np.zeros(len(words), dtype=np.int64)
+    running = np.cumsum(found.right, axis=1)
     for k in np.flatnonzero([word == UNSURE for word in words]):
-        above = max(float(others[k] - found.guessed[k]), 0.0)
+        above = max(float(found.expected[k] - found.guessed[k]), 0.0)
         less, no_less = (found.guessed[k] + part * above for part in (CLEARLY_LESS, NO_LESS))
-        # Between the two nothing is ever settled: the nearer side is asked for.
-        middle = (less + no_less) / 2
-        rate = (
-            min(float(quality[k]), no_less - 0.02)
-            if quality[k] < middle
-            else max(float(quality[k]), less + 0.02)
-        )
-        logs = min(rate, 1.0) * np.log(GRID) + (1 - min(rate, 1.0)) * np.log1p(-GRID)
+        rates = GRID[np.minimum((running[k] < DRAWS[:, None]).sum(axis=1), len(GRID) - 1)]
+        logs = rates[:, None] * np.log(GRID) + (1 - rates[:, None]) * np.log1p(-GRID)
         tried = np.unique(np.geomspace(1, max(10 * found.rows[k], 1000), 60).astype(np.int64))
         out[k] = tried[-1]
         for many in tried:
             # A known label takes the place of what the row said before.
             left = max(1 - many / found.rows[k], 0.0) * np.log(found.alone[k] + 1e-300)
-            after = special.softmax(many * logs + left + np.log(found.prior[k] + 1e-300))
-            if (
-                after[no_less > GRID].sum() <= (1 - PROBABLY) / 2
-                or after[less > GRID].sum() >= (1 + SURELY) / 2
-            ):
+            after = special.softmax(many * logs + left + np.log(found.prior[k] + 1e-300), axis=1)
+            good = after[:, no_less > GRID].sum(axis=1) <= 1 - PROBABLY
+            if np.mean(good | (after[:, less > GRID].sum(axis=1) >= SURELY)) >= SURELY:
                 out[k] = many
                 break
     return out
@@ -260,7 +269,7 @@ def judge_numbers(
     either = [beta_on_grid(right + 0.5, rows - right + 0.5) for right in (usual, near)]
     found = Worth(
         ordinary[:, None] * either[0] + (1 - ordinary)[:, None] * either[1], expected, guessed, rows,
-        beta_on_grid(SKILL * expected, SKILL * (1 - expected)), either[1],
+        beta_on_grid(SKILL * expected, SKILL * (1 - expected)), either[1], np.zeros(count),
     )  # fmt: skip
     blind, other = fit.types[:, 1] > fit.types[:, 2], fit.types[:, 2]
     against = (other > 0.5).astype(np.float64)

@@ -40,6 +40,8 @@ PSEUDO = 2.0
 # How alike people are beforehand, in labels: in how often they are right, and in what they confuse; and the
 # deviation of the logarithm of both.
 SKILL, ALIKE, VARIES = 10.0, 30.0, 1.5
+# In labels too: nobody differs.
+ALL_ALIKE = 1e6
 # Passes before contributors are judged, and rows that settings are chosen by.
 FIRST, CHOSEN_BY = 6, 20_000
 # Predictions may need to be so much flatter, or sharper, than they say.
@@ -463,6 +465,17 @@ def accusing(params: Params) -> float:
     if params.likelihood is None or not params.judging:
         return 0.0
     return _summed_out(params, params.likelihood) - float(params.likelihood[:, 0].sum())
+
+
+def told_by_people(params: Params, rows: Rows, found: Posterior) -> float:
+    """Log Bayes factor of wrong labels gathering in some contributors, against all being alike."""
+    if params.likelihood is None or len(params.size) < 2:
+        return 0.0
+    everybody = np.tile([1.0, 0.0, 0.0], (len(params.size), 1))
+    alike = replace(params, skill=ALL_ALIKE, alike=ALL_ALIKE, types=everybody)
+    return _summed_out(params, params.likelihood) - float(
+        e_step(alike, rows, found)[1].likelihood[:, 0].sum()
+    )
 
 
 def _laplace(weights: Floats, curve: Floats) -> float:

@@ -75,8 +75,13 @@ def _against(centre: Floats, own: Floats, usual: float) -> tuple[float, float, b
     """The line from where others expect numbers to where they are, and whether it is another unit's."""
     even, n = np.ones(len(own)), len(own)
     before = max(_size(own - centre, even), 1e-12)
-    through = _through(centre, own)
-    lines = [(through, 0.0, 1), (*_line(centre, own, even)[::-1], 2)]
+    # Numbers that all lie higher or lower, or about one middle whatever the item, are in no other units.
+    lines = [
+        (1.0, float(np.median(own - centre)), 1),
+        (0.0, float(np.median(own)), 1),
+        (_through(centre, own), 0.0, 1),
+        (*_line(centre, own, even)[::-1], 2),
+    ]
     gains = [
         n * np.log(before / max(_size(own - a - b * centre, even), 0.1 * usual * abs(b), 1e-12))
         - CLEARLY * cost
@@ -84,7 +89,7 @@ def _against(centre: Floats, own: Floats, usual: float) -> tuple[float, float, b
     ]
     best = int(np.argmax(gains))
     b, a, _ = lines[best]
-    another = b < 0 or abs(np.log(max(b, 1e-9))) > OTHER
+    another = b < 0 or (b > 0 and abs(np.log(b)) > OTHER)
     # A number that is off by less than the others' own scatter is in the same units.
     return b, a, bool(gains[best] > 0 and before > 2 * usual and another)
 
@@ -106,10 +111,10 @@ def _line(x: Floats, y: Floats, weight: Floats) -> tuple[float, float]:
     pull: Floats = weight
     fit = np.zeros(2)
     for _ in range(30):
-        fit = np.asarray(
-            np.linalg.solve((design.T * pull) @ design + 1e-9 * np.eye(2), (design.T * pull) @ y),
-            dtype=np.float64,
-        )
+        gram = (design.T * pull) @ design
+        # Numbers that are all equal have many lines: any of them will do.
+        ridge = np.diag(1e-12 * np.diag(gram) + 1e-9)
+        fit = np.asarray(np.linalg.solve(gram + ridge, (design.T * pull) @ y), dtype=np.float64)
         left = np.abs(y - design @ fit)
         pull = np.asarray(weight / np.maximum(left, 1e-3 * max(float(np.median(left)), 1e-12)))
     return float(fit[0]), float(fit[1])

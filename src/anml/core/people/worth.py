@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from anml.core.checks import Floats, Ints
+from anml.core.checks import Bools, Floats, Ints
 from anml.core.people.collective import Collective
 from anml.core.people.model import ALIKE, PSEUDO, SKILL, VARIES
 
@@ -42,6 +42,8 @@ class Tally(NamedTuple):
         Rows, and rights expected among them, by how clear the truth is (K, kinds).
     given, share
         How often each label was given (K, C), and how many rows are expected to be of each class (C,).
+    known
+        Rows whose truth is known (K,).
     """
 
     logs: Floats
@@ -49,6 +51,7 @@ class Tally(NamedTuple):
     right: Floats
     given: Floats
     share: Floats
+    known: Floats
 
     def plus(self, other: "Tally") -> "Tally":
         """Of both slices."""
@@ -66,8 +69,8 @@ class Worth(NamedTuple):
         What others get right on rows as clear as these (K,).
     guessed
         What the contributor's labels would get on items dealt at random (K,).
-    rows
-        How many there are (K,).
+    rows, known
+        How many there are (K,), and the share of them whose truth is known.
     prior, alone
         What is known of people before their rows, and what the rows say by themselves (K, grid).
     """
@@ -78,9 +81,12 @@ class Worth(NamedTuple):
     rows: Floats
     prior: Floats
     alone: Floats
+    known: Floats
 
 
-def tally_rows(seen: Floats, truth: Floats, y: Ints, who: Ints, count: int, to: Floats) -> Tally:
+def tally_rows(
+    seen: Floats, truth: Floats, y: Ints, who: Ints, count: int, to: Floats, known: Bools | None = None
+) -> Tally:
     """What some rows say of their contributors.
 
     Parameters
@@ -89,6 +95,8 @@ def tally_rows(seen: Floats, truth: Floats, y: Ints, who: Ints, count: int, to: 
         Probability of every class of each row by all but its label, and with it (n, C).
     to
         Where wrong labels go [truth, label].
+    known
+        Rows whose truth is known; None where that of none is.
     """
     n, classes = seen.shape
     at = np.arange(n), y
@@ -106,6 +114,7 @@ def tally_rows(seen: Floats, truth: Floats, y: Ints, who: Ints, count: int, to: 
         np.asarray(tables[1], dtype=np.float64),
         given.astype(np.float64),
         truth.sum(axis=0),
+        np.asarray(np.bincount(who, np.zeros(n) if known is None else known, count)),
     )
 
 
@@ -130,7 +139,7 @@ def worth_of(sums: Tally, ordinary: Floats, vouched: Floats) -> Worth:
         right = joint / joint.sum(axis=1, keepdims=True)
         better = (right * ((guessed + HARDLY * (1 - guessed))[:, None] < GRID)).sum(axis=1)
         ordinary = ordinary * better
-    return Worth(right, expected, guessed, rows, prior, alone)
+    return Worth(right, expected, guessed, rows, prior, alone, sums.known / np.maximum(rows, 1))
 
 
 def comparable(rows: Floats, right: Floats, ordinary: Floats) -> Floats:
@@ -184,7 +193,8 @@ class Standing(NamedTuple):
     Parameters
     ----------
     right
-        Shares of right labels on `GRID` at each rate (rates, grid).
+        Shares of right labels at each rate, for every share on `GRID` of what careful people would say
+        (K, rates, grid), or (1, rates, grid) where they are those of everybody.
     weight
         Their probabilities (K, rates, grid).
     expected
@@ -202,10 +212,11 @@ class Standing(NamedTuple):
 
     def posterior(self) -> Floats:
         """Probability of each share of right labels, whatever the rate (K, grid)."""
-        place = np.clip((self.right * len(GRID)).astype(np.int64), 0, len(GRID) - 1).ravel()
-        out = np.zeros((len(self.weight), len(GRID)))
-        np.add.at(out.T, place, self.weight.reshape(len(out), -1).T)
-        return out
+        cells = len(GRID)
+        place = np.clip((self.right * cells).astype(np.int64), 0, cells - 1)
+        place = place + cells * np.arange(len(self.weight))[:, None, None]
+        sums = np.bincount(place.ravel(), self.weight.ravel(), self.weight[:, 0].size)
+        return np.asarray(sums, dtype=np.float64).reshape(-1, cells)
 
 
 def interval(posterior: Floats, confidence: float = 0.95) -> tuple[Floats, Floats]:
@@ -223,9 +234,14 @@ def interval(posterior: Floats, confidence: float = 0.95) -> tuple[Floats, Float
 
 
 def standing(worth: Worth, collective: Collective, classes: int) -> Standing:
-    """Worth against the truth: what careful people of the crowd would say is wrong at an unknown rate."""
-    g, weight = collective.quadrature()
+    """Worth against the truth: what careful people of the crowd would say is wrong at an unknown rate.
+
+    Where the truth is known, nobody's opinion stands for it.
+    """
+    rates, weight = collective.quadrature()
+    told = worth.known if worth.known.any() else worth.known[:1]
+    g = np.asarray((1 - told)[:, None] * rates)
     hit = g / max(classes - 1, 1)
-    right = GRID * (1 - g)[:, None] + (1 - GRID) * hit[:, None]
+    right = GRID * (1 - g)[:, :, None] + (1 - GRID) * hit[:, :, None]
     expected = worth.expected[:, None] * (1 - g) + (1 - worth.expected[:, None]) * hit
     return Standing(right, worth.right[:, None, :] * weight[None, :, None], expected)

@@ -66,10 +66,6 @@ def _entries(source: File) -> list[dict[str, Any]]:
     return entries
 
 
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
 def told_shape(source: File, format: str) -> str | None:
     """The shape of the judgements in a file, where its own words tell it; None where they are classes."""
     if format in SPAN_FORMATS:
@@ -79,18 +75,23 @@ def told_shape(source: File, format: str) -> str | None:
     kinds: set[str] = set()
     several = False
     for task in _entries(source)[:100]:
-        for annotation in _listed(task.get("annotations")):
-            results = annotation.get("result") if isinstance(annotation, dict) else None
-            results = [each for each in _listed(results) if isinstance(each, dict)]
+        for annotation in _dicts(task.get("annotations")):
+            results = _dicts(annotation.get("result"))
             kinds |= {str(each.get("type")) for each in results}
-            values = [each["value"] for each in results if isinstance(each.get("value"), dict)]
-            several |= any(len(_listed(value.get("choices"))) > 1 for value in values)
+            values = _dicts([each.get("value") for each in results])
+            ticked = [value["choices"] for value in values if isinstance(value.get("choices"), list)]
+            several |= any(len(choices) > 1 for choices in ticked)
     regions = [shape for shape, known in REGIONS.items() if kinds & set(known)]
     if regions:
         return regions[0] if len(regions) == 1 else None
     if kinds == {"choices"} and several:
         return TAGS
     return PREFERENCE if kinds == {"pairwise"} else None
+
+
+def _dicts(found: Any) -> list[dict[str, Any]]:
+    """Those of a list that are objects; what is no list is refused by whoever reads the file."""
+    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
 
 
 def holds_tags(frame: pl.DataFrame, given: Given) -> bool:

@@ -1,17 +1,15 @@
-"""Twenty conditions that the evidence recipe was not developed on, each a function of a seed.
-
-What methods are told (`Seen`) is apart from what is true (`Truth`): that scores, and only the oracle sees it.
-"""
+"""Conditions that the evidence recipe was not developed on, each a function of a seed: twenty and ten."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
 from anml.core.checks import Array, Floats, Ints
 from anml.core.errors import UnknownNameError
+from anml.lab.bank.parts import Condition, Entry, Trigger, told
+from anml.lab.bank.people import PEOPLE
 from anml.lab.bank.sources import (
     TEST_ROWS,
     Rows,
@@ -21,76 +19,19 @@ from anml.lab.bank.sources import (
     forests,
     incomes,
     moons,
+    runner_up,
     waves,
     xor,
 )
-
-
-@dataclass(frozen=True)
-class Seen:
-    """What every method is told of each row; None where nothing is known.
-
-    Parameters
-    ----------
-    x, label
-        Features, and the label as it was given: a class, or a number where `numeric`.
-    contributor, item
-        Who gave the label, and which thing it is a label of where things have several.
-    verification, reputation
-        Credentials in [0, 1]; in every condition that has them they are drawn without regard to quality.
-    """
-
-    x: Floats
-    label: Array
-    contributor: Ints
-    item: Ints | None = None
-    verification: Floats | None = None
-    reputation: Floats | None = None
-    numeric: bool = False
-
-
-@dataclass(frozen=True)
-class Truth:
-    """What is true: right labels, who gives wrong ones, and the rows before an attack on them."""
-
-    label: Array
-    liars: Ints
-    clean: tuple[Floats, Array] | None = None
-
-
-class Trigger(NamedTuple):
-    """Test rows with the pattern of a backdoor, and the class it should make a model predict."""
-
-    x: Floats
-    target: int
-
-
-@dataclass(frozen=True)
-class Condition:
-    """What methods see, what is true, and the test part: right labels, or numbers without noise."""
-
-    seen: Seen
-    truth: Truth
-    x_test: Floats
-    y_test: Array
-    trigger: Trigger | None = None
 
 
 def _contributed(
     rng: np.random.Generator, rows: Rows, label: Array, contributor: Ints, liars: Iterable[int] = ()
 ) -> Condition:
     """One label of each row, and credentials that mean nothing: v of rows, r of contributors."""
-    known = replace(
-        Seen(rows.x, label, contributor),
-        verification=rng.uniform(0.2, 0.95, len(label)),
-        reputation=rng.uniform(0.2, 0.95, contributor.max() + 1)[contributor],
-    )
-    truth = Truth(rows.y, np.array(list(liars), dtype=np.int64))
-    return Condition(known, truth, rows.x_test, rows.y_test)
-
-
-def _without_credentials(condition: Condition) -> Condition:
-    return replace(condition, seen=replace(condition.seen, verification=None, reputation=None))
+    verification = rng.uniform(0.2, 0.95, len(label))
+    reputation = rng.uniform(0.2, 0.95, contributor.max() + 1)[contributor]
+    return told(rows, label, contributor, liars, verification=verification, reputation=reputation)
 
 
 def _clean(source: Callable[[int, int], Rows], n: int, seed: int) -> Condition:
@@ -110,23 +51,11 @@ def _near_the_boundary(seed: int) -> Condition:
     """Fifteen honest contributors, unequally careful, mistake 13% of the labels, near the boundary."""
     rng, rows = np.random.default_rng(seed), moons(seed, 800)
     who = rng.integers(0, 15, 800)
-    other, margin = _runner_up(rows, seed)
+    other, margin = runner_up(rows, seed)
     ease = np.argsort(np.argsort(margin)) / len(margin)
     rate = rng.uniform(0.2, 1.8, 15)[who] * np.exp(-4 * ease)
     rate = np.clip(rate * 0.13 / rate.mean(), 0, 0.9)
     return _contributed(rng, rows, np.where(rng.uniform(size=800) < rate, other, rows.y), who)
-
-
-def _runner_up(rows: Rows, seed: int) -> tuple[Ints, Floats]:
-    """The likeliest wrong class of each row, and by how much the right one is likelier, by a forest."""
-    from sklearn.ensemble import RandomForestClassifier
-
-    forest = RandomForestClassifier(60, min_samples_leaf=5, random_state=seed)
-    chances = forest.fit(rows.x_test, rows.y_test).predict_proba(rows.x)
-    at = np.arange(len(rows.y)), rows.y
-    right = chances[at]
-    chances[at] = -1
-    return chances.argmax(axis=1), right - chances.max(axis=1)
 
 
 def _rare_called_common(seed: int) -> Condition:
@@ -200,8 +129,7 @@ def _two_experts(seed: int) -> Condition:
     label = np.where((who >= 2) & (who < 8), who % 4, label)
     expert = (who < 2) & (rng.uniform(size=len(item)) < 0.95)
     all_rows = rows._replace(x=rows.x[item], y=rows.y[item])
-    found = _contributed(rng, all_rows, np.where(expert, all_rows.y, label), who, range(2, 22))
-    return _without_credentials(replace(found, seen=replace(found.seen, item=item)))
+    return told(all_rows, np.where(expert, all_rows.y, label), who, range(2, 22), item=item)
 
 
 def _near_copies(seed: int) -> Condition:
@@ -215,7 +143,7 @@ def _near_copies(seed: int) -> Condition:
         source = rng.choice(copied, len(own))
         x[own] = rows.x[source] + rng.normal(0, 0.03, (len(own), x.shape[1]))
         truth[own], label[own] = rows.y[source], 1 - rows.y[source]
-    found = _without_credentials(_contributed(rng, rows._replace(x=x, y=truth), label, who, range(5)))
+    found = told(rows._replace(x=x, y=truth), label, who, range(5))
     return replace(found, truth=replace(found.truth, clean=(rows.x, rows.y)))
 
 
@@ -225,15 +153,7 @@ def _numbers(shifted: int, seed: int) -> Condition:
     rows, all_numbers = waves(rng, 700)
     who = rng.integers(0, 15, 700)
     label = np.where(who < shifted, rows.y + all_numbers.std(), rows.y)
-    seen = Seen(rows.x, label, who, numeric=True)
-    return Condition(seen, Truth(rows.y, np.arange(shifted)), rows.x_test, rows.y_test)
-
-
-class Entry(NamedTuple):
-    """How a condition is made from a seed, and what it is, in words."""
-
-    make: Callable[[int], Condition]
-    about: str
+    return told(rows, label, who, range(shifted), numeric=True)
 
 
 CONDITIONS: dict[str, Entry] = {
@@ -266,6 +186,7 @@ CONDITIONS: dict[str, Entry] = {
     "sybil_dups": Entry(_near_copies, "5 of 20 send near copies of ten rows, turned round"),
     "backdoor_1contrib": Entry(_backdoor, "one of 20 plants a backdoor"),
     "num_hetero_bad": Entry(partial(_numbers, 3), "numbers with uneven noise, 3 of 15 shift theirs"),
+    **PEOPLE,
 }
 
 

@@ -6,7 +6,8 @@ import numpy as np
 
 from anml.core.calibration import ranking, reliability
 from anml.core.checks import Array, as_codes
-from anml.lab.bank.conditions import Condition
+from anml.core.people.verdicts import ACCUSED, LESS, RELIABLE, UNSURE
+from anml.lab.bank.parts import Condition
 from anml.lab.bank.peers import Outcome
 
 # Trees of the final forests.
@@ -14,7 +15,7 @@ TREES = 40
 LEARNERS = ("lr", "rf")
 MEASURES = (
     *("error_lr", "error_rf", "right_dropped", "wrong_kept"),
-    *("honest_convicted", "honest", "liars_found", "liars"),
+    *("honest_convicted", "honest", "honest_reliable", "liars_found", "liars", "liars_reliable"),
     *("calibration", "ranking", "attack_lr", "attack_rf"),
 )
 
@@ -85,13 +86,13 @@ def _labels(condition: Condition, outcome: Outcome) -> dict[str, float]:
 
 
 def _contributors(condition: Condition, outcome: Outcome) -> dict[str, float]:
-    """Who is convicted: of the honest, and of those who give wrong labels."""
+    """What is said of the honest, and of those who give wrong labels."""
     _, names = as_codes("contributor", condition.seen.contributor, len(condition.seen.label))
     liar = np.isin(names, condition.truth.liars.astype(str))
-    convicted = np.zeros(len(names), dtype=bool) if outcome.convicted is None else outcome.convicted
-    return {
-        "honest_convicted": float((convicted & ~liar).sum()),
-        "honest": float((~liar).sum()),
-        "liars_found": float((convicted & liar).sum()),
-        "liars": float(liar.sum()),
-    }
+    verdict = np.full(len(names), UNSURE) if outcome.verdict is None else outcome.verdict
+    accused, reliable = np.isin(verdict, ACCUSED), verdict == RELIABLE
+    counted = {
+        "honest": ~liar, "honest_convicted": accused & ~liar, "honest_reliable": reliable & ~liar,
+        "liars": liar, "liars_found": (accused | (verdict == LESS)) & liar, "liars_reliable": reliable & liar,
+    }  # fmt: skip
+    return {name: float(some.sum()) for name, some in counted.items()}

@@ -9,8 +9,16 @@ from anml.lab.tables import aligned
 OURS, BOUND = "evidence", "oracle"
 HOW = (
     "lines are conditions; means over trials, of a linear model (lr) and a forest (rf); the best other "
-    "method has the lowest mean; contributors are counted over all trials; off by: expected calibration error"
+    "method has the lowest mean; contributors are counted over all trials, and found is accused or less "
+    "reliable; off by: expected calibration error"
 )
+# What is said of contributors: who, of whom.
+SAID = {
+    "bad found": ("liars_found", "liars"),
+    "bad called reliable": ("liars_reliable", "liars"),
+    "honest accused": ("honest_convicted", "honest"),
+    "honest called reliable": ("honest_reliable", "honest"),
+}
 # Means by condition, method and metric.
 Means = dict[str, dict[tuple[str, str], float]]
 
@@ -25,7 +33,7 @@ def by_condition(entry: dict[str, Any]) -> list[str]:
             means.setdefault(name, {})[key["method"], row["metric"]] = row["ours"]
     columns = ("uniform", "best other", OURS, BOUND)
     errors = [f"{column}, {learner}" for learner in LEARNERS for column in columns]
-    header = ["condition", *errors, "liars found", "honest convicted", "right dropped", "off by"]
+    header = ["condition", *errors, *SAID, "right dropped", "off by"]
     body = [[name, *_errors(found), *_verdicts(found, entry["trials"])] for name, found in means.items()]
     about = [f"- {name}: {CONDITIONS[name].about}" for name in means if name in CONDITIONS]
     return [*aligned(header, body), "", *_overall(entry), *about]
@@ -45,28 +53,27 @@ def _errors(found: dict[tuple[str, str], float]) -> list[str]:
 
 
 def _verdicts(found: dict[tuple[str, str], float], trials: int) -> list[str]:
-    """Ours, over all trials: liars found, honest convicted; right labels dropped; calibration error."""
+    """Ours, over all trials: what is said of people; right labels dropped; calibration error."""
     return [
-        _counted(found, "liars_found", "liars", trials),
-        _counted(found, "honest_convicted", "honest", trials),
+        *(_counted(found, some, of, trials) for some, of in SAID.values()),
         _decimal(found.get((OURS, "right_dropped"))),
         _decimal(found.get((OURS, "calibration")), 3),
     ]
 
 
 def _counted(found: dict[tuple[str, str], float], some: str, of: str, trials: int) -> str:
-    total = found.get((OURS, of), 0.0)
-    return f"{trials * found[OURS, some]:.0f} of {trials * total:.0f}" if total else ""
+    count, total = found.get((OURS, some)), found.get((OURS, of), 0.0)
+    return "" if count is None or not total else f"{trials * count:.0f} of {trials * total:.0f}"
 
 
 def _overall(entry: dict[str, Any]) -> list[str]:
-    """Figures over all conditions, with their intervals."""
+    """Figures over conditions, with their intervals."""
     body = [
         [row["metric"].replace("_", " "), _decimal(row["ours"], 2), _between(row)]
         for row in entry["rows"]
         if not row["key"] and row["ours"] is not None
     ]
-    return [*aligned(["over all conditions", "value", "95% interval"], body), ""] if body else []
+    return [*aligned(["over conditions", "value", "95% interval"], body), ""] if body else []
 
 
 def _between(row: dict[str, Any]) -> str:

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from anml.core.checks import Array, Bools, Floats, as_codes
-from anml.lab.bank.conditions import Condition, Seen
+from anml.core.people.verdicts import CONTRADICTS, UNSURE
+from anml.lab.bank.parts import Condition, Seen
 from anml.lab.peers import FOLDS, needed
 
 # How many standard errors below all others together a contributor's agreement may lie.
@@ -27,15 +28,16 @@ class Outcome(NamedTuple):
         How far each label is believed, in [0, 1]: right ones should score above wrong ones.
     p_correct
         Probability that each label is right, as the method states it.
-    convicted
-        Whether each contributor is said to be bad, in the order of `anml.core.checks.as_codes`.
+    verdict
+        What is said of each contributor, in the words of `anml.core.people.verdicts` and the order of
+        `anml.core.checks.as_codes`.
     """
 
     train: Callable[[Any], Any]
     kept: Bools | None = None
     score: Floats | None = None
     p_correct: Floats | None = None
-    convicted: Bools | None = None
+    verdict: Array | None = None
 
 
 def cleanlab(seen: Seen, seed: int) -> Outcome | None:
@@ -61,7 +63,8 @@ def zdrop(seen: Seen, seed: int) -> Outcome:
     error = agrees.std() / np.sqrt(rows)
     dropped = mean < agrees.mean() - STANDARD_ERRORS * error
     kept = ~dropped[codes]
-    return Outcome(_on_rows(seen, kept), kept, score=_unit(mean)[codes], convicted=dropped)
+    verdict = np.where(dropped, CONTRADICTS, UNSURE)
+    return Outcome(_on_rows(seen, kept), kept, score=_unit(mean)[codes], verdict=verdict)
 
 
 def oracle(condition: Condition) -> Outcome:

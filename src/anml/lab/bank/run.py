@@ -5,8 +5,9 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from anml.gradients.threads import one_thread_for_tables, threads
-from anml.lab.bank.conditions import Condition, make_condition
+from anml.lab.bank.conditions import make_condition
 from anml.lab.bank.measures import measures
+from anml.lab.bank.parts import Condition
 from anml.lab.bank.peers import BLIND, TOLD, Outcome
 from anml.lab.bank.recipes import weighed
 from anml.lab.cells import methods_in

@@ -27,6 +27,18 @@ def cut(x: Floats, y: Array, n: int) -> Rows:
     return Rows(x[:n], y[:n], x[n:], y[n:])
 
 
+def runner_up(rows: Rows, seed: int) -> tuple[Ints, Floats]:
+    """The likeliest wrong class of each row, and by how much the right one is likelier, by a forest."""
+    from sklearn.ensemble import RandomForestClassifier
+
+    forest = RandomForestClassifier(60, min_samples_leaf=5, random_state=seed)
+    chances = forest.fit(rows.x_test, rows.y_test).predict_proba(rows.x)
+    at = np.arange(len(rows.y)), rows.y
+    right = chances[at]
+    chances[at] = -1
+    return chances.argmax(axis=1), right - chances.max(axis=1)
+
+
 def clusters(
     seed: int, n: int, classes: int = 2, apart: float = 1.0, informative: int = 8, common: float | None = None
 ) -> Rows:
@@ -39,6 +51,23 @@ def clusters(
         random_state=1_000 + seed,
     )  # fmt: skip
     return cut(x, y, n)
+
+
+def blobs(seed: int, n: int, classes: int, features: int) -> Rows:
+    """One round cluster per class, about a centre drawn at random."""
+    from sklearn.datasets import make_blobs
+
+    centers = np.random.default_rng(seed).normal(size=(classes, features))
+    x, y = make_blobs(n + TEST_ROWS, centers=centers, random_state=2_000 + seed)
+    return cut(x, y, n)
+
+
+def digits(seed: int, n: int) -> Rows:
+    """Handwritten digits by the 36 pixels that vary most; what is not trained on tests."""
+    data = load_dataset("digits")
+    pixels = np.sort(np.argsort(-data.x.var(axis=0), kind="stable")[:36])
+    drawn = np.random.default_rng(seed).permutation(len(data.y))
+    return cut(data.x[drawn][:, pixels], data.y[drawn], n)
 
 
 def moons(seed: int, n: int) -> Rows:
@@ -64,17 +93,18 @@ def coin_flips(seed: int, n: int) -> Rows:
     return cut(x, (rng.uniform(size=len(x)) < 1 / (1 + np.exp(-logit))).astype(np.int64), n)
 
 
-def forests(seed: int, n: int) -> Rows:
-    """Cover types, as many rows of each of the seven."""
+def forests(seed: int, n: int, types: tuple[int, ...] = tuple(range(7))) -> Rows:
+    """Cover types, as many rows of each of the seven, or of some, which are then numbered from 0."""
     data, drawn = load_dataset("covertype"), _forest_rows()
-    rng, classes = np.random.default_rng(seed), data.classes
+    rng = np.random.default_rng(seed)
     train, test = [], []
-    for code in range(classes):
+    for code in types:
         rows = rng.permutation(drawn[data.y[drawn] == code])
-        train.append(rows[: n // classes])
-        test.append(rows[n // classes :][:FOREST_TEST])
+        train.append(rows[: n // len(types)])
+        test.append(rows[n // len(types) :][:FOREST_TEST])
     chosen, held = rng.permutation(np.concatenate(train)), np.concatenate(test)
-    return Rows(data.x[chosen], data.y[chosen], data.x[held], data.y[held])
+    y, y_test = (np.searchsorted(types, data.y[part]) for part in (chosen, held))
+    return Rows(data.x[chosen], y, data.x[held], y_test)
 
 
 @cache

@@ -1,0 +1,118 @@
+"""`anml person`: what a run says of one contributor, to show to them. Heavy imports are inside."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from anml.surfaces.audit_options import Json
+from anml.surfaces.names import printable, shortened
+from anml.surfaces.run_argument import RunFolder
+
+if TYPE_CHECKING:
+    from anml.app.people.person import Portrait
+
+NAME, TEXT, MOST_CONFUSED = 40, 200, 5
+
+
+def person(
+    run: RunFolder,
+    who: Annotated[str, typer.Argument(help="The contributor.", show_default=False, metavar="WHO")],
+    out: Annotated[Path | None, typer.Option(help="Write one page to show to them (.html).")] = None,
+    json: Json = False,
+) -> None:
+    """Show what a run says of one contributor. Nobody else is named."""
+    from anml.app.audit.output import as_json
+    from anml.app.files import check_place, write_file
+    from anml.app.people.person import person_of
+    from anml.surfaces.relabel_cli import print_columns
+
+    if out is not None:
+        check_place(out)
+    found = person_of(run, who)
+    if out is not None:
+        write_file(out, render_person(found))
+    if json:
+        tables = {name: getattr(found, name).to_dicts() for name in found._fields if name != "about"}
+        print(as_json({**found.about, **tables, "out": out and str(out)}))
+        return
+    for sentence in sentences(found):
+        print(printable(sentence))
+    if not found.classes.is_empty():
+        print_columns([("label", "rows", "right", "others"), *(tuple(r.values()) for r in _classes(found))])
+    if out is not None:
+        print(f"Page: {out}")
+
+
+def sentences(found: "Portrait") -> list[str]:
+    """How good the labels are beside those of others, what is confused, and what to do next."""
+    from anml.core.people.verdicts import ACCUSED, LESS, RELIABLE
+    from anml.core.words import counted
+
+    about = found.about
+    said = [
+        f"About {about['quality']:.0%} ({about['quality_low']:.0%} to {about['quality_high']:.0%}) of "
+        f"{counted(about['rows'], 'label')} by {shortened(about['contributor'], NAME)} are right; others get "
+        f"{about['others']:.0%} on comparable rows."
+    ]
+    well = found.classes.filter(found.classes["right"] >= found.classes["others"])["label"]
+    if len(well) and about["verdict"] not in ACCUSED:
+        said.append(f"As good as the others, or better, on {_quoted(well.head(MOST_CONFUSED).to_list())}.")
+    top = found.confused.filter(found.confused["rows"] > 1).head(1)
+    for right, given, rows in top.iter_rows():
+        said.append(f"Most often “{given}” was given where “{right}” is likelier ({rows:,} times).")
+    if about["verdict"] == RELIABLE:
+        return [*said, "Nothing needs to change."]
+    if about["verdict"] in (*ACCUSED, LESS):
+        return [*said, "Next: go through the examples together, and say which of them are right after all."]
+    return [*said, "Next: more labels of items that others label too; so far they do not tell."]
+
+
+def _quoted(labels: list[str]) -> str:
+    from anml.core.words import listed
+
+    return listed([f"“{shortened(label, NAME)}”" for label in labels], MOST_CONFUSED)
+
+
+def render_person(found: "Portrait") -> str:
+    """One page with everything in it, that asks the network for nothing."""
+    from anml.surfaces.report import environment
+
+    page = environment().get_template("person.html.j2")
+    return page.render(
+        name=shortened(found.about["contributor"], NAME), verdict=found.about["verdict"],
+        said=sentences(found), classes=_classes(found), weeks=[_week(row) for row in found.weeks.to_dicts()],
+        confused=found.confused.head(MOST_CONFUSED).to_dicts(),
+        examples=[_example(row) for row in found.examples.to_dicts()],
+    ) + "\n"  # fmt: skip
+
+
+def _classes(found: "Portrait") -> list[dict[str, str]]:
+    return [
+        {
+            "label": shortened(row["label"], NAME),
+            "rows": f"{row['rows']:,}",
+            "right": f"{row['right']:.0%} ({row['low']:.0%} to {row['high']:.0%})",
+            "others": "–" if row["others"] is None else f"{row['others']:.0%}",
+        }
+        for row in found.classes.to_dicts()
+    ]
+
+
+def _week(row: dict[str, Any]) -> dict[str, str]:
+    ago = row["weeks_ago"]
+    when = "the newest week" if ago == 0 else "1 week before" if ago == 1 else f"{ago:,} weeks before"
+    share = f"{row['right']:.0%} ({row['low']:.0%} to {row['high']:.0%})"
+    return {"when": when, "rows": f"{row['rows']:,}", "right": share}
+
+
+def _example(row: dict[str, Any]) -> dict[str, str]:
+    from anml.surfaces.tables import chance
+
+    shown = row.get("text") or (f"row {row['row']}" if row.get("item") is None else row["item"])
+    return {
+        "what": shortened(str(shown), TEXT),
+        "given": shortened(row["label"], NAME),
+        "likelier": "–" if row["suggested"] in (None, row["label"]) else shortened(row["suggested"], NAME),
+        "p": chance(row["p_correct"]),
+    }
