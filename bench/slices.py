@@ -1,11 +1,14 @@
 """`python bench/slices.py ROWS CONTRIBUTORS [ENGINE]`: an audit slice by slice, of made-up Parquet files.
 
 20 measured columns, 5 classes, a tenth of the contributors give wrong labels nine times in ten, the others
-one in fifty. Prints seconds, seconds per million rows, peak memory of all processes together (proportional
-set size, so that what they share counts once), who was accused, and how well wrong labels are found.
+one in fifty. With `--items 3` three labels of each item, with `--credentials` a verification of each row,
+with `--to-the-end` also `relabel`, `settle` and `statement` of the run. Prints seconds, seconds per million
+rows, peak memory of all processes together (proportional set size, so that what they share counts once), who
+was accused, and how well wrong labels are found.
 """
 
 import argparse
+import json
 import os
 import signal
 import subprocess
@@ -21,20 +24,28 @@ import polars as pl
 PER_FILE = 250_000
 
 
-def make(folder: Path, rows: int, people: int) -> np.ndarray:
-    """Write the files; who is bad."""
+def make(folder: Path, rows: int, people: int, items: int, credentials: bool) -> np.ndarray:
+    """Write the files; who is bad. Labels of an item lie far apart."""
     rng = np.random.default_rng(0)
     centres = 0.9 * np.random.default_rng(1).normal(size=(5, 20))
     bad = np.zeros(people, dtype=bool)
     bad[rng.permutation(people)[: people // 10]] = True
     for at, start in enumerate(range(0, rows, PER_FILE)):
         n = min(PER_FILE, rows - start)
-        z, who = rng.integers(0, 5, n), rng.integers(0, people, n)
-        x = (centres[z] + rng.normal(size=(n, 20))).astype(np.float32)
+        item = (np.arange(start, start + n) * 7_919) % max(rows // items, 1)
+        z, who = (item * 2_654_435_761 >> 7) % 5, rng.integers(0, people, n)
+        noise = rng.normal(size=(n, 20))
+        if items > 1:
+            noise = np.stack([np.random.default_rng(int(one)).normal(size=20) for one in item])
+        x = (centres[z] + noise).astype(np.float32)
         y = np.where(rng.uniform(size=n) < 0.02, rng.integers(0, 5, n), z)
         y = np.where(bad[who] & (rng.uniform(size=n) < 0.9), (z + rng.integers(1, 5, n)) % 5, y)
         columns = {f"x{i:02d}": x[:, i] for i in range(20)}
         labels = {"label": [f"c{v}" for v in y], "contributor": [f"p{v:06d}" for v in who]}
+        if items > 1:
+            labels["item"] = [f"t{v}" for v in item]
+        if credentials:
+            columns["verification"] = np.clip(np.where(y == z, 0.7, 0.5) + rng.normal(0, 0.15, n), 0, 1)
         pl.DataFrame({**columns, **labels}).write_parquet(folder / f"data-{at:04d}.parquet")
         np.save(folder / f"right-{at:04d}.npy", y == z)
     return bad
@@ -97,18 +108,29 @@ def main() -> None:
     parser.add_argument("engine", nargs="?", default="ray")
     parser.add_argument("--folder", type=Path, help="keep the files and the result here")
     parser.add_argument("--kill-after", type=float, help="kill a worker with -9 after so many seconds")
+    parser.add_argument("--kill-driver", type=float, help="kill the driver after so many seconds, and go on")
+    parser.add_argument("--items", type=int, default=1, help="labels of each item")
+    parser.add_argument("--credentials", action="store_true")
+    parser.add_argument("--to-the-end", action="store_true", help="relabel, settle and state the run as well")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         folder = asked.folder or Path(scratch)
         data = folder / f"data-{asked.rows}"
         if not data.is_dir():
             data.mkdir(parents=True)
-            np.save(folder / f"bad-{asked.rows}.npy", make(data, asked.rows, asked.people))
+            bad = make(data, asked.rows, asked.people, asked.items, asked.credentials)
+            np.save(folder / f"bad-{asked.rows}.npy", bad)
         bad = np.load(folder / f"bad-{asked.rows}.npy")
         out = folder / f"out-{asked.rows}-{asked.engine}{'-killed' if asked.kill_after else ''}"
         command = [sys.executable, "-m", "anml.surfaces.cli", "audit", str(data), "--engine", asked.engine]
+        command += ["--out", str(out), "--json"]
         start, peak, stop = time.perf_counter(), [0.0], threading.Event()
-        done = subprocess.Popen([*command, "--out", str(out), "--json"], stdout=subprocess.DEVNULL)
+        if asked.kill_driver:
+            driver = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+            time.sleep(asked.kill_driver)
+            driver.kill()
+            print(f"killed the driver with -9 (it had ended: {driver.wait() == 0})", flush=True)
+        done = subprocess.Popen(command, stdout=subprocess.DEVNULL)
         watcher = threading.Thread(target=watch, args=(done.pid, peak, stop, asked.kill_after))
         watcher.start()
         code = done.wait()
@@ -118,14 +140,48 @@ def main() -> None:
         if code:
             raise SystemExit(code)
         report(asked.rows, seconds, peak[0], out, data, bad)
+        if asked.to_the_end:
+            to_the_end(folder, out)
+
+
+def to_the_end(folder: Path, run: Path) -> None:
+    """Relabel, settle and state a run, and say how long each takes."""
+    place = {"ANML_LEDGER": str(folder / "books.db"), "ANML_STAFF_KEYS": str(folder / "staff")}
+    terms = ["--pool", "1000", "--currency", "EUR", "--source", "table", "--window-days", "0", "--by", "ada"]
+
+    def anml(*words: str, code: int = 0) -> str:
+        start = time.perf_counter()
+        command = [sys.executable, "-m", "anml", *words]
+        done = subprocess.run(
+            command, env={**os.environ, **place}, capture_output=True, text=True, check=False
+        )
+        if done.returncode != code:
+            raise SystemExit(done.stderr)
+        print(f"anml {words[0]}: {time.perf_counter() - start:.1f} s", flush=True)
+        return done.stdout
+
+    anml("relabel", str(run), "--out", str(folder / "look.csv"))
+    anml(
+        "ledger", "init", "--origin", "books", "--by", "ada", "--appeals", "x@example.org", "--single-person"
+    )
+    sid = json.loads(anml("settle", str(run), *terms, "--json"))["settlement"]
+    seen = json.loads(anml("settle", "--approve", sid, "--by", "ada", "--json", code=3))["digest"]
+    anml("settle", "--approve", sid, "--by", "ada", "--yes", seen)
+    anml("statement", sid, "--out", str(folder / "statements"), "--by", "ada")
 
 
 def report(rows: int, seconds: float, peak: float, out: Path, data: Path, bad: np.ndarray) -> None:
     people = pl.read_csv(out / "contributors.csv")
-    accused = people.filter(pl.col("verdict").is_in(["answers without looking", "contradicts the others"]))
+    accused = people.filter(pl.col("verdict").is_in(["no better than guessing", "contradicts the others"]))
     liars = {f"p{at:06d}" for at in np.flatnonzero(bad)}
     found = set(accused["contributor"])
-    p = pl.scan_parquet(out / "samples").select("p_correct").collect().to_series().to_numpy()
+    p = (
+        pl.scan_parquet(out / "samples")
+        .select("row", "p_correct")
+        .collect()
+        .sort("row")["p_correct"]
+        .to_numpy()
+    )
     right = np.concatenate([np.load(path) for path in sorted(data.glob("right-*.npy"))])
     kept = p >= 0.5
     print(f"{rows:,} rows: {seconds:.0f} s, {seconds / rows * 1e6:.1f} s per million, {peak:.2f} GiB; "

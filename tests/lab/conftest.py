@@ -23,14 +23,14 @@ def small() -> Experiment:
             "methods": ["uniform", "krum", "softmax"],
             "derived": {"improvement": {"saving": ["*.error", "krum.error"], "methods": ["softmax"]}},
             "paper": [{"bad": 0.3, "method": "krum", "error": 12.4}],
-            "claims": [{"text": "errors are not negative", "at_least": ["krum.error", 0]}],
+            "claims": [{"text": "errors are not negative", "at_least": ["krum.error", 0], "limit": "before"}],
         },
     )
 
 
 @pytest.fixture
 def results():
-    """Three trials; krum 10, 12, 14; mine half of it at bad = 0.1, the same at bad = 0.3."""
+    """Twelve trials; krum 10, 12, 14 in turn; mine half of it at bad = 0.1, the same at bad = 0.3."""
     table = {
         "title": "x",
         "vary": {"bad": [0.1, 0.3]},
@@ -38,8 +38,8 @@ def results():
         "derived": {"gain": {"saving": ["*.error", "krum.error"]}},
     }
     rows = [
-        {"trial": trial, "bad": bad, "method": method, "error": (10.0 + 2 * trial) * factor}
-        for trial in (2, 0, 1)  # order of rows does not matter
+        {"trial": trial, "bad": bad, "method": method, "error": (10.0 + 2 * (trial % 3)) * factor}
+        for trial in (2, 0, 1, *range(11, 2, -1))  # order of rows does not matter
         for bad, method, factor in (
             ("0.1", "krum", 1.0), ("0.1", "mine", 0.5), ("0.3", "krum", 2.0), ("0.3", "mine", 2.0),
         )

@@ -6,12 +6,11 @@ import polars as pl
 import pytest
 from bank_small import BANK, small
 
-from anml.lab import cells, data
+from anml.lab import cells, data, runner
 from anml.lab.bank import peers
 from anml.lab.bank.conditions import CONDITIONS
 from anml.lab.bank.parts import Seen, Truth
 from anml.lab.bank.people import PEOPLE
-from anml.lab.bank.run import run_block
 from anml.lab.report import write_report
 from anml.lab.runner import run
 from anml.lab.spec import load
@@ -70,8 +69,8 @@ def test_a_small_bank_end_to_end(tmp_path, monkeypatch):
     # Nothing is run twice, and a new version of one method runs alone.
     monkeypatch.setitem(cells.VERSIONS["peer"], "oracle", 2)
     ran = []
-    whole = run_block
-    monkeypatch.setattr("anml.lab.bank.run.run_block", lambda *a, **k: ran.append(whole(*a, **k)) or ran[-1])
+    whole = runner.run_block
+    monkeypatch.setattr(runner, "run_block", lambda *a, **k: ran.append(whole(*a, **k)) or ran[-1])
     run([bank], tmp_path)
     assert {row["method"] for rows in ran for row in rows} == {"oracle"}
     again = load_results(bank, tmp_path).rows

@@ -5,10 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from anml.aggregate.updates import Aggregated
 from anml.federated.clients import Clients
 from anml.gradients.mlp import initialise
 from anml.lab.cited import federation
-from anml.lab.cited.federation import Answer, federate, sent, shape_of, training_of
+from anml.lab.cited.federation import federate, sent, shape_of, training_of
 from anml.lab.cited.trials import make_trial
 from anml.lab.spec import Setting
 
@@ -31,7 +32,7 @@ def test_the_model_is_the_sum_of_the_updates(seen, few_rounds):
 
     def rule(at):
         rounds.append(at.number)
-        return Answer(step, np.full(seen.clients, float(at.number)), np.ones(seen.clients))
+        return Aggregated(step, np.full(seen.clients, float(at.number)), np.ones(seen.clients))
 
     found = federate(seen, rule, keep=True)
     assert rounds == [0, 1, 2]

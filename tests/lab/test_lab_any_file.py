@@ -18,10 +18,9 @@ from anml.lab.tables import legend, tables
 
 FILE = {
     "title": "Mine",
-    "trials": 3,
+    "trials": 10,
     "notes": ["a note"],
     "metrics": ["error", "kept"],
-    "closeness": "error",
     "setting": {"dataset": "wine", "bad": 0.3, "contributors": 5, "labels": 2, "hidden": [8]},
     "vary": {
         "bad": [0.1, 0.5],
@@ -36,16 +35,27 @@ FILE = {
     },
     "paper": [{"bad": 0.1, "who": "all", "method": "krum", "error": 12.4}],
     "claims": [
-        {"text": "a", "less": ["mine.error", "krum.error"], "p": 0.05, "over": {"bad": "*"}, "why": "b"},
-        {"text": "c", "no_worse": [{"ratio": ["mine.error", 2]}, "krum.kept"], "where": {"who": "none"}},
-        {"text": "d", "between": [{"highest": "mine.twice", "over": "who"}, -1, 1.5], "ours": True},
+        {"text": "a", "better": ["mine.error", "krum.error"], "p": 0.05, "over": {"bad": "*"}, "why": "b"},
+        {
+            "text": "c",
+            "no_worse": [{"ratio": ["mine.error", 2]}, "krum.kept"],
+            "margin": 1,
+            "limit": "paper",
+            "where": {"who": "none"},
+        },
+        {
+            "text": "d",
+            "between": [{"highest": "mine.twice", "over": "who"}, -1, 1.5],
+            "limit": "paper",
+            "apart": "ours",
+        },
     ],
 }
 
 words = st.sampled_from(
     [
         *("krum", "krum.error", "*.error", "mine.twice", "mine.error@bad=0.5", "mine.error@who=1"),
-        *("bad", "who", "*", "", ".", "@", "all", "minus", "less", "method"),
+        *("bad", "who", "*", "", ".", "@", "all", "minus", "better", "method"),
         *("wine", "diabetes", "real", "regret", "evidence"),
     ]
 )

@@ -5,7 +5,7 @@ import pytest
 
 from anml.core.calibration import from_columns, ranking, reliability
 from anml.lab.belief import believed
-from anml.lab.calibration import run_block
+from anml.lab.block import run_block
 from anml.lab.cases import make_case
 from anml.lab.cells import cells_of
 from anml.lab.kinds import METRICS

@@ -11,7 +11,7 @@ from anml.surfaces.cli import main
 
 MINE = """
 title = "Mine"
-trials = 2
+trials = 10
 [setting]
 epochs = 2
 [methods]
@@ -20,6 +20,8 @@ uniform = { like = "uniform" }
 [[claims]]
 text = "Krum is no worse than uniform"
 no_worse = ["krum.error", "uniform.error"]
+margin = 2
+limit = "before"
 """
 
 
@@ -43,8 +45,14 @@ def test_run_a_file_of_my_own_and_report(tmp_path):
     assert done.returncode == 0, done.stderr
     summary = json.loads(done.stdout)
     [entry] = summary["experiments"]
-    assert (entry["name"], entry["trials"], summary["claims_total"]) == ("mine", 2, 1)
+    assert (entry["name"], entry["trials"], summary["claims_total"]) == ("mine", 10, 1)
     assert summary["left_out"] == {}
+    # Another seed is another draw, and its rows lie where the report looks for them.
+    other = ("run", "mine.toml", "--seed", "1", "--out", "out/seeds/1", "--jobs", "1", "--json")
+    again = json.loads(anml(*other, cwd=tmp_path).stdout)
+    assert again["experiments"][0]["rows"] != entry["rows"]
+    assert anml("report", "out", cwd=tmp_path).returncode == 0
+    assert " over 2 seeds)" in (tmp_path / "out" / "report.md").read_text()
 
 
 def anml_here(monkeypatch, *arguments):

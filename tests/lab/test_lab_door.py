@@ -128,7 +128,6 @@ def derived(expression):
         ({"peers": ["nobody"]}, "unknown peer 'nobody'"),
         ({"kind": "real", "peers": ["zdrop"]}, "unknown peer 'zdrop'"),
         ({"kind": "bank"}, "unknown data set 'wine'; allowed: clean_moons"),
-        ({"kind": "bank", "samples": True}, "the kind 'bank' has none"),
         ({"judge": "regrets"}, "unknown judge 'regrets' \\(did you mean 'regret'"),
         ({"judge": "regret"}, "the judge 'regret' needs a method called 'evidence'"),
         ({"metrics": "error"}, "metrics must be a list, got 'error'"),
@@ -136,7 +135,7 @@ def derived(expression):
         ({"metrics": ["eror"]}, "unknown metric 'eror' \\(did you mean 'error'"),
         ({"metrics": ["kept_expert"]}, "unknown metric 'kept_expert'"),
         ({"metrics": ["train_s"]}, "unknown metric 'train_s'"),
-        ({"closeness": "eror"}, "unknown closeness 'eror'"),
+        ({"closeness": "error"}, "unknown key 'closeness'"),
         # derived figures
         ({"derived": 3}, "derived must be a table, got 3"),
         (derived("krum.error"), "derived.d: it must be a table such as"),
@@ -166,27 +165,26 @@ def derived(expression):
         # claims
         ({"claims": 3}, "claims must be a list, got 3"),
         ({"claims": [3]}, r"claims\[0\] must be a table, got 3"),
-        ({"claims": [{"less": ["krum.error", 1]}]}, "claim 1: a claim has a text and one of less"),
-        (claim(), "a claim has a text and one of less"),
-        (claim(lses=["krum.error", 1]), "unknown key 'lses' \\(did you mean 'less'"),
-        (claim(less="krum.error"), "less must be a list, got 'krum.error'"),
-        (claim(less=["krum.error"]), "less has 2 or more terms"),
-        (claim(less=["krum.error", "softmax.error"]), "unknown method 'softmax'"),
-        (claim(less=["*.error", 1]), "name a method"),
-        (claim(same=["krum.error", 1, 2]), "same has 2 terms"),
-        (claim(between=["krum.error", 1]), "between has 3 terms"),
-        (claim(at_most=["krum.error", "uniform.error"]), r"at_most\[1\] must be a number, got 'unif"),
-        (claim(less=["krum.error", 1], p=2), r"p must lie in \(0, 1\], got 2"),
-        (claim(less=["krum.error", 1], p=0.1), "less with p takes metrics of methods"),
-        (claim(at_most=["krum.error", 1], p=0.1), "p goes with less alone"),
-        (claim(less=["krum.error", 1], ours="yes"), "ours must be true or false"),
-        (claim(less=["krum.error", 1], over="bad"), "over must be a table, got 'bad'"),
-        (claim(less=["krum.error", 1], over={"bed": "*"}), "unknown axis in over 'bed'"),
-        (claim(less=["krum.error", 1], over={"bad": 0.3}), "over.bad must be a list of values or"),
-        (claim(less=["krum.error", 1], over={"bad": []}), "over.bad is an empty list"),
-        (claim(less=["krum.error", 1], over={"bad": [0.5]}), "unknown value in over.bad '0.5'"),
-        (claim(less=["krum.error", 1], where={"bad": 0.5}), "unknown value in where.bad '0.5'"),
-        (claim(less=["krum.error", 1], where={"bad": {"x": 1}}), "unknown value in where.bad"),
+        ({"claims": [{"better": ["krum.error", 1]}]}, "claim 1: a claim has a text and one of better"),
+        (claim(), "a claim has a text and one of better"),
+        (claim(bettre=["krum.error", 1]), "unknown key 'bettre' \\(did you mean 'better'"),
+        (claim(better="krum.error"), "better must be a list, got 'krum.error'"),
+        (claim(better=["krum.error"]), "better has 2 or more terms"),
+        (claim(better=["krum.error", "softmax.error"]), "unknown method 'softmax'"),
+        (claim(better=["*.error", 1]), "name a method"),
+        (claim(equal=["krum.error", 1, 2], margin=1, limit="paper"), "equal has 2 terms"),
+        (claim(between=["krum.error", 1], limit="paper"), "between has 3 terms"),
+        (claim(at_most=["krum.error", "who"], limit="paper"), r"at_most\[1\] must be a number, got 'who'"),
+        (claim(better=["krum.error", 1], p=2), r"p must lie in \(0, 1\], got 2"),
+        (claim(no_worse=["krum.error", 1]), "no_worse needs a margin"),
+        (claim(at_most=["krum.error", 1]), "at_most has a limit; say where it comes from"),
+        (claim(better=["krum.error", 1], over="bad"), "over must be a table, got 'bad'"),
+        (claim(better=["krum.error", 1], over={"bed": "*"}), "unknown axis in over 'bed'"),
+        (claim(better=["krum.error", 1], over={"bad": 0.3}), "over.bad must be a list of values or"),
+        (claim(better=["krum.error", 1], over={"bad": []}), "over.bad is an empty list"),
+        (claim(better=["krum.error", 1], over={"bad": [0.5]}), "unknown value in over.bad '0.5'"),
+        (claim(better=["krum.error", 1], where={"bad": 0.5}), "unknown value in where.bad '0.5'"),
+        (claim(better=["krum.error", 1], where={"bad": {"x": 1}}), "unknown value in where.bad"),
         # the paper's numbers
         ({"paper": [{"method": "krumm", "error": 3}]}, "paper 1: unknown method 'krumm'"),
         ({"paper": [{"method": "krum", "eror": 3}]}, "paper 1: unknown key 'eror'"),
@@ -223,9 +221,9 @@ def test_what_is_wrong_is_one_sentence(table, says):
         derived({"pearson": ["krum.error", "uniform.error"], "over": "bad"}),
         derived({"p_value": ["*.error", "krum.error"]}),
         {**derived({"plus": ["*.e", 1, 2]}), "derived": {"d": {"plus": ["*.e"]}, "e": {"plus": [1]}}},
-        claim(less=["krum.error", "uniform.error"], p=0.05, over={"bad": "*"}, ours=True),
-        claim(between=[{"ratio": ["krum.error", 2]}, -1, 1.5], where={"bad": 0}, why="so"),
-        {**TWO, "paper": [{"method": "krum", "bad": 0.0, "error": 3, "implied": True}], "closeness": "error"},
+        claim(better=["krum.error", "uniform.error"], p=0.05, over={"bad": "*"}, apart="ours"),
+        claim(between=[{"ratio": ["krum.error", 2]}, -1, 1.5], where={"bad": 0}, why="so", limit="paper"),
+        {**TWO, "paper": [{"method": "krum", "bad": 0.0, "error": 3, "implied": True}]},
     ],
 )
 def test_what_is_right_is_taken(table):
@@ -402,7 +400,10 @@ def test_a_record_that_is_none(content, fresh, folder, monkeypatch, capsys):
 
 
 def test_a_wrong_file_leaves_nothing_behind(folder, monkeypatch, capsys):
-    (folder / "mine.toml").write_text(SMALL + '[[claims]]\ntext = "x"\nless = ["krum.error", "krm.error"]\n')
+    (folder / "mine.toml").write_text(
+        SMALL.replace("trials = 1", "trials = 10")
+        + '[[claims]]\ntext = "x"\nbetter = ["krum.error", "krm.error"]\n'
+    )
     told = said(monkeypatch, capsys, "run", "mine.toml", "--out", "out")
     assert "claim 1: 'krm.error': unknown method 'krm' (did you mean 'krum'?); allowed: krum" in told
     assert [path.name for path in folder.iterdir()] == ["mine.toml"]

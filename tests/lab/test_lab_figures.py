@@ -24,7 +24,7 @@ def test_colours_are_colours():
     assert all(len(colour) == 7 and int(colour[1:], 16) >= 0 for colour in COLOURS.values())
 
 
-@pytest.mark.parametrize("name", ["methods", "quality", "detectability"])
+@pytest.mark.parametrize("name", ["detectability"])
 def test_a_figure_is_drawn_from_rows_alone_and_twice_the_same(name, tmp_path):
     """Rows made up at random of the right shape: what is drawn is a function of them."""
     (needed,), _ = FIGURES[name]

@@ -16,12 +16,13 @@ def experiment():
     return parse(
         "x",
         {
-            "title": "A title", "about": "What it is about.", "trials": 2, "vary": {"bad": [0.1]},
+            "title": "A title", "about": "What it is about.", "trials": 10, "vary": {"bad": [0.1]},
             "methods": ["uniform", "krum"], "notes": ["A note."],
             "paper": [{"method": "krum", "error": 12.4, "implied": True}],
-            "claims": [{"text": "krum is low", "at_most": ["krum.error", 1], "why": "it is not"},
-                       {"text": "krum is high", "at_least": ["krum.error", 1]},
-                       {"text": "ours is", "at_least": ["krum.error", 1], "ours": True}],
+            "claims": [{"text": "krum is low", "at_most": ["krum.error", 1], "limit": "paper",
+                        "why": "it is not"},
+                       {"text": "krum is high", "at_least": ["krum.error", 1], "limit": "paper"},
+                       {"text": "ours is", "at_least": ["krum.error", 1], "limit": "paper", "apart": "ours"}],
         },
     )  # fmt: skip
 
@@ -29,13 +30,13 @@ def experiment():
 @pytest.fixture
 def folder(experiment, tmp_path):
     rows = [
-        {"trial": trial, **dict(key), "method": method, "error": 20.0 + trial}
-        for trial in (0, 1)
+        {"trial": trial, **dict(key), "method": method, "error": 20.0 + trial % 2}
+        for trial in range(10)
         for _, key, _, method in cells_of(experiment)
     ]
     keep_part(experiment, tmp_path, "a", rows, set())
     join_parts(experiment, tmp_path)
-    write_record(tmp_path, {"experiments": {"x": {"trials": 2}}, "runs": [RUN]})
+    write_record(tmp_path, {"experiments": {"x": {"trials": 10, "version": "anml 9.9"}}, "runs": [RUN]})
     return tmp_path
 
 
@@ -47,15 +48,17 @@ def test_every_room_has_a_page_that_says_how_it_was_run_and_what_holds(room, exp
     text = page.read_text()
     assert text.startswith("# ")
     assert "do not edit by hand" in text
+    assert "made by anml 9.9; do not edit" in text
     # One of the two claims that are not ours holds.
-    assert "1 of 2" in text
+    assert "Of 2 " in text
+    assert " 1 hold, 1 do not, and for 0 the rows cannot tell." in text
     how = "<code>anml lab run x</code>: 3 blocks of trials, --jobs 2, 4 m cores, device cpu: 1.5 minutes"
     assert how in text
-    assert "## x\nA title. 2 trials. What it is about." in text
+    assert "## x\nA title. 10 trials. What it is about." in text
     assert "Claims: 2 of 3 hold" in text
-    assert "<strong>fails</strong>: krum is low" in text
+    assert "<strong>does not hold</strong>: krum is low" in text
     assert "holds: krum is high" in text
-    assert "holds: ours, not the paper's: ours is" in text
+    assert "Counted apart: 1 are promises of ours, not the paper's." in text
     assert "<li>A note.</li>" in text
 
 
@@ -63,8 +66,12 @@ def test_the_papers_value_stands_beside_ours_and_a_tilde_marks_what_is_implied(e
     write_report(folder, folder / "paper.md", [experiment])
     lines = (folder / "paper.md").read_text().splitlines()
     (line,) = [line for line in lines if "· paper" in line and line.startswith("|")]
-    assert [cell.strip() for cell in line.strip("|").split("|")] == ["", "krum", "20.5 ± 6.4 · paper ~12.4"]
-    assert "- [x](#x): krum is low. Ours: 20.5 [20, 21]. *it is not*" in lines
+    assert [cell.strip() for cell in line.strip("|").split("|")] == [
+        "",
+        "krum",
+        "**20.5 ± .4** · paper ~12.4",
+    ]
+    assert any("[x](#x): krum is low (20.5 [20.12, 20.88]). *it is not*" in line for line in lines)
 
 
 def test_a_page_is_the_same_when_it_is_written_again(experiment, folder):

@@ -238,8 +238,8 @@ def test_a_data_set_that_is_not_there_is_left_out_and_named(tmp_path, monkeypatc
         "vary": {"dataset": ["wine", "adult"]},
         "methods": ["uniform"],
         "claims": [
-            {"text": "here", "at_least": ["uniform.error", 0]},
-            {"text": "not here", "at_least": ["uniform.error@dataset=adult", 0]},
+            {"text": "here", "at_least": ["uniform.error", 0], "limit": "before"},
+            {"text": "not here", "at_least": ["uniform.error@dataset=adult", 0], "limit": "before"},
         ],
     }
     two = parse("two", table)

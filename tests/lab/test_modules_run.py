@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from anml.lab.block import run_block
 from anml.lab.kinds import APPROXIMATIONS, METRICS, MODULE_CASES, PEERS
 from anml.lab.modules import approximate, cases, run
 from anml.lab.modules.cases import CASES
@@ -25,11 +26,11 @@ def test_rows_of_both(monkeypatch):
     few = {name: modules.methods[name] for name in ("uniform", "krum")}
     modules = replace(modules, methods=few, peers=("oracle",))
     approximations = replace(approximations, peers=("exact", "sketch", "last", "clients"))
-    rows = run.run_block(modules, [0], "pictures-flip")
+    rows = run_block(modules, [0], "pictures-flip")
     assert [row["method"] for row in rows] == modules.compared
     assert all(0 <= row["error"] <= 100 and np.isnan(row["attack"]) for row in rows)
     assert next(row for row in rows if row["method"] == "oracle")["precision"] == 100
-    rows = approximate.run_block(approximations, [0], "texts-flip")
+    rows = run_block(approximations, [0], "texts-flip")
     found = {row["method"]: row for row in rows}
     assert list(found) == ["exact", "sketch", "last", "clients"]
     assert found["exact"]["ranks"] == pytest.approx(1)

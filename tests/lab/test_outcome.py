@@ -9,7 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anml.lab.cited.names import MEASURES
-from anml.lab.cited.outcome import Outcome, final_models, measured, top_contributors, top_rows
+from anml.lab.cited.outcome import (
+    GRID,
+    Outcome,
+    Tuned,
+    final_models,
+    measured,
+    of_contributors,
+    of_rows,
+    tuned,
+)
 from anml.lab.cited.trials import make_trial
 from anml.lab.spec import Setting
 
@@ -21,13 +30,15 @@ def setting(attack, **more):
 def test_a_perfect_outcome():
     seen, truth = make_trial(setting("flip"), 0, 3)
     perfect = Outcome(kept=~truth.wrong, scores=(~truth.bad).astype(float))
-    found = measured(seen, truth, perfect, lambda x: truth.y_test)
+    found = measured(seen, truth, perfect, Tuned(lambda x: truth.y_test, 1e-3))
     assert found["error"] == 0
     assert found["precision"] == 100
     assert found["ranked"] == 1
     assert found["paid_bad"] == 0
-    kept = top_contributors(seen, (~truth.bad).astype(float))
-    assert (kept == ~truth.bad[seen.contributor]).all()
+    assert found["honest_lost"] == 0
+    chosen = of_contributors(seen, (~truth.bad).astype(float))
+    for kept in (chosen.kept, chosen.natural):
+        assert (kept == ~truth.bad[seen.contributor]).all()
 
 
 @cache
@@ -44,45 +55,66 @@ def by_hand():
 def test_measures_by_hand():
     seen, truth = by_hand()
     outcome = Outcome(kept=np.array([True, True, True, False]), scores=np.array([1.0, -1.0, 2.0, 3.0]))
-    found = measured(seen, truth, outcome, lambda x: 1 - (truth.y_test == 0))
+    found = measured(seen, truth, outcome, Tuned(lambda x: 1 - (truth.y_test == 0), 3e-3))
     assert tuple(found) == MEASURES
     # Two of three kept rows are right; of positive scores 1 of 6 goes to the bad.
     assert found["precision"] == pytest.approx(200 / 3)
     assert found["paid_bad"] == pytest.approx(100 / 6)
     # All pairs of a good and a bad one are in order.
     assert found["ranked"] == 1
-    assert np.isnan(found["backdoor"])
+    # Of the two rows of honest contributors one is lost.
+    assert found["honest_lost"] == 50
+    assert found["lr"] == 3e-3
+    assert np.isnan([found["backdoor"], found["error_natural"]]).all()
+    natural = Tuned(lambda x: truth.y_test, 1e-3)
+    assert measured(seen, truth, outcome, natural, natural)["error_natural"] == 0
 
 
 def test_what_a_system_does_not_say_is_not_measured():
     seen, truth = by_hand()
-    found = measured(seen, truth, Outcome(), lambda x: truth.y_test)
+    found = measured(seen, truth, Outcome(), right := Tuned(lambda x: truth.y_test, 1e-3))
     assert found["error"] == 0
     assert all(np.isnan(found[name]) for name in ("precision", "ranked", "paid_bad"))
     # Who gives everybody the same score ranks nobody.
-    assert measured(seen, truth, Outcome(scores=np.zeros(4)), lambda x: truth.y_test)["ranked"] == 0.5
+    assert measured(seen, truth, Outcome(scores=np.zeros(4)), right)["ranked"] == 0.5
 
 
 def test_the_worst_contributors_are_dropped_as_many_as_there_are_attackers():
     seen, _ = by_hand()
-    assert top_contributors(seen, np.array([0.3, 0.1, 0.2, 0.9])).tolist() == [True, False, False, True]
-    # Ties are broken by place, so that the same scores give the same rows.
-    assert top_contributors(seen, np.zeros(4)).tolist() == [False, False, True, True]
+    chosen = of_contributors(seen, np.array([0.3, 0.1, -0.2, 0.9]))
+    assert chosen.kept.tolist() == [True, False, False, True]
+    # By their own threshold, values of at most zero, only one is.
+    assert chosen.natural.tolist() == [True, True, False, True]
+    # Ties are broken by place, so the same scores give the same rows; with no value above zero all stay.
+    none = of_contributors(seen, np.zeros(4))
+    assert none.kept.tolist() == [False, False, True, True]
+    assert none.natural.all()
 
 
 @given(st.lists(st.floats(-5, 5), min_size=4, max_size=4))
 def test_half_of_the_rows_are_kept_where_half_of_all_are_attackers(scores):
     seen, _ = by_hand()
-    kept = top_rows(seen, np.array(scores))
-    assert kept.sum() == 2
-    assert min(np.array(scores)[kept]) >= max(np.array(scores)[~kept])
+    chosen, values = of_rows(seen, np.array(scores)), np.array(scores)
+    assert chosen.kept.sum() == 2
+    assert min(values[chosen.kept]) >= max(values[~chosen.kept])
+    assert (chosen.natural == (values > 0)).all() or (values <= 0).all()
 
 
 def test_models_of_several_choices_are_those_of_each_alone():
     seen, _ = make_trial(setting("flip"), 0, 3)
     short = Setting(epochs=3, hidden=(4,))
-    half = np.arange(len(seen.y)) % 2 == 0
-    both = final_models(seen, [np.ones(len(seen.y), dtype=bool), half], short)
-    alone = final_models(seen, [half], short)
-    assert (both[1](seen.x) == alone[0](seen.x)).all()
+    every, half = np.ones(len(seen.y), dtype=bool), np.arange(len(seen.y)) % 2 == 0
+    both = final_models(seen, [every, half, every.copy()], short)
+    (alone,) = final_models(seen, [half], short)
+    assert both[1].rate == alone.rate
+    assert (both[1].predict(seen.x) == alone.predict(seen.x)).all()
+    # The same rows are trained on once.
+    assert both[0] is both[2]
     assert final_models(seen, [], short) == []
+
+
+def test_the_rate_is_chosen_on_the_validation_part_by_the_labels_it_came_with():
+    seen, _ = make_trial(setting("flip"), 0, 3)
+    wrong = (seen.held_y + 1) % 3
+    assert tuned(seen, [lambda x: wrong, lambda x: seen.held_y, lambda x: seen.held_y]).rate == GRID[1]
+    assert tuned(seen, [lambda x: wrong] * 3).rate == GRID[0]

@@ -5,9 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from anml.lab.block import run_block
 from anml.lab.kinds import DATA, METRICS, PEERS
 from anml.lab.relabel import names
-from anml.lab.relabel.run import Crowd, activelab, believed, load, ranked, run_block, with_labels, with_truth
+from anml.lab.relabel.run import Crowd, activelab, believed, load, ranked, with_labels, with_truth
 from anml.lab.spec import catalogue
 
 RELABEL = catalogue("beyond")["relabel"]

@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from anml.lab.block import run_block
 from anml.lab.cells import cells_of
 from anml.lab.kinds import DATA, METRICS, PEERS
 from anml.lab.reuse import names
-from anml.lab.reuse.run import TRUE, run_block, simulate
+from anml.lab.reuse.run import TRUE, simulate
 from anml.lab.spec import catalogue
 
 REUSE = catalogue("beyond")["reuse"]

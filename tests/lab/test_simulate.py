@@ -14,7 +14,6 @@ def test_turncoats_are_found_by_who_looks_and_not_by_who_does_not():
     assert found["as given"]["found"] == 25
     assert found["Kang"]["found"] < found["as given"]["found"]
     assert found["ledger"]["harm"] < found["as given"]["harm"]
-    assert found["ledger"]["r_good_30"] > found["ledger"]["r_changed_30"]
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -77,5 +76,4 @@ def test_measures_by_hand():
     assert found["paid_bad"] == pytest.approx(100 / 3)
     # 1 of 1 and 0.5 of 0.2: off by 0 and by 0.3.
     assert found["off"] == pytest.approx(0.15)
-    assert (found["r_good_0"], found["r_changed_0"]) == (1, 0.5)
     assert np.isnan(found["start"])

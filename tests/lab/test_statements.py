@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from anml.core.errors import AnmlError
-from anml.lab.claims import CHECKS
+from anml.lab.claims import REGIONS
 from anml.lab.expressions import ACROSS, FORMS, TESTS
 from anml.lab.kinds import metrics_of
 from anml.lab.spec import catalogue, parse
@@ -68,43 +68,66 @@ def test_every_form_along_an_axis_needs_one(form):
             said(derived={"d": {form: terms, "over": over}})
 
 
-@pytest.mark.parametrize("form", CHECKS)
+@pytest.mark.parametrize("form", REGIONS)
 def test_every_form_of_claim_is_taken(form):
     terms = {"between": ["krum.error", 1, 2], "at_most": ["krum.error", 1], "at_least": ["krum.error", 1]}
-    check_claim({"text": "t", form: terms.get(form, ["krum.error", "mine.gain"])}, KNOWN)
+    margin = {"margin": 1} if form in ("equal", "no_worse") else {}
+    limit = {} if form == "better" else {"limit": "paper"}
+    claim = {"text": "t", form: terms.get(form, ["krum.error", "mine.gain"]), **margin, **limit}
+    check_claim(claim, KNOWN)
+    for key in (*margin, *limit):
+        with pytest.raises(AnmlError, match=f"{form} (needs a margin|has a limit)"):
+            check_claim({name: value for name, value in claim.items() if name != key}, KNOWN)
 
 
-@pytest.mark.parametrize("form", CHECKS)
+@pytest.mark.parametrize("form", REGIONS)
 @pytest.mark.parametrize("terms", [[], ["krum.error"], "krum.error", 7])
 def test_claims_with_too_few_terms(form, terms):
+    margin = {"margin": 1} if form in ("equal", "no_worse") else {}
+    limit = {} if form == "better" else {"limit": "paper"}
     with pytest.raises(AnmlError, match=f"{form} (has|must be)"):
-        check_claim({"text": "t", form: terms}, KNOWN)
+        check_claim({"text": "t", form: terms, **margin, **limit}, KNOWN)
 
 
 @pytest.mark.parametrize(
     ("claim", "says"),
     [
-        ({}, "a claim has a text and one of less, same, no_worse, between, at_most, at_least, got none"),
+        ({}, "a claim has a text and one of better, no_worse, equal, between, at_most, at_least, got none"),
         ({"text": "t"}, "a claim has a text and one of"),
-        ({"text": "", "less": ["krum.error", 1]}, "text must be a text"),
-        ({"text": "t", "less": ["krum.error", 1], "why": 7}, "why must be a text"),
-        ({"text": "t", "less": ["krum.error", 1], "ours": "yes"}, "ours must be true or false"),
-        ({"text": "t", "less": ["krum.error", 1], "more": 1}, "unknown key 'more'"),
-        ({"text": "t", "less": ["krum", 1]}, "a reference is written method.metric"),
-        ({"text": "t", "less": ["*.error", 1]}, "stands for a row's own method, and there is none here"),
-        ({"text": "t", "less": ["who.error", 1]}, "unknown method 'who'"),
-        ({"text": "t", "less": ["krum.speed", 1]}, "unknown metric 'speed'"),
-        ({"text": "t", "less": ["krum.error@bad=0.2", 1]}, "unknown value of bad '0.2'"),
-        ({"text": "t", "less": ["krum.error@good=1", 1]}, "unknown axis 'good'"),
-        ({"text": "t", "less": [None, 1]}, "a term that is no reference and no expression must be a number"),
-        ({"text": "t", "at_most": ["krum.error", "much"]}, r"at_most\[1\] must be a number"),
-        ({"text": "t", "same": ["krum.error", "mine.error"], "p": 0.1}, "p goes with less alone, got same"),
-        ({"text": "t", "less": ["krum.error", "mine.error"], "p": 0}, r"p must lie in \(0, 1\]"),
-        ({"text": "t", "less": ["krum.gain", "mine.gain"], "p": 0.1}, "less with p takes metrics of methods"),
-        ({"text": "t", "less": ["krum.error", 1], "over": {"bad": []}}, "over.bad is an empty list"),
-        ({"text": "t", "less": ["krum.error", 1], "over": {"bad": 0.1}}, "must be a list of values or '\\*'"),
-        ({"text": "t", "less": ["krum.error", 1], "over": {"bad": [0.2]}}, "unknown value in over.bad '0.2'"),
-        ({"text": "t", "less": ["krum.error", 1], "where": {"good": 1}}, "unknown axis in where 'good'"),
+        ({"text": "", "better": ["krum.error", 1]}, "text must be a text"),
+        ({"text": "t", "better": ["krum.error", 1], "why": 7}, "why must be a text"),
+        ({"text": "t", "better": ["krum.error", 1], "apart": "yes"}, "unknown apart 'yes'"),
+        ({"text": "t", "better": ["krum.error", 1], "more": 1}, "unknown key 'more'"),
+        ({"text": "t", "better": ["krum", 1]}, "a reference is written method.metric"),
+        ({"text": "t", "better": ["*.error", 1]}, "stands for a row's own method, and there is none here"),
+        ({"text": "t", "better": ["who.error", 1]}, "unknown method 'who'"),
+        ({"text": "t", "better": ["krum.speed", 1]}, "unknown metric 'speed'"),
+        ({"text": "t", "better": ["krum.error@bad=0.2", 1]}, "unknown value of bad '0.2'"),
+        ({"text": "t", "better": ["krum.error@good=1", 1]}, "unknown axis 'good'"),
+        (
+            {"text": "t", "better": [None, 1]},
+            "a term that is no reference and no expression must be a number",
+        ),
+        (
+            {"text": "t", "at_most": ["krum.error", "much"], "limit": "paper"},
+            r"at_most\[1\] must be a number",
+        ),
+        ({"text": "t", "equal": ["krum.error", 1], "margin": 0, "limit": "paper"}, "margin must lie in"),
+        ({"text": "t", "at_most": ["krum.error", 1], "limit": "ours"}, "unknown limit 'ours'"),
+        ({"text": "t", "at_most": ["krum.error", 1], "margin": 1, "limit": "paper"}, "a margin goes with"),
+        ({"text": "t", "better": ["krum.error", 1], "limit": "paper"}, "better has none"),
+        ({"text": "t", "better": ["krum.error", 1], "why": "{who.error}"}, "unknown method 'who'"),
+        ({"text": "t", "better": ["krum.error", "mine.error"], "p": 0}, r"p must lie in \(0, 1\]"),
+        ({"text": "t", "better": ["krum.error", 1], "over": {"bad": []}}, "over.bad is an empty list"),
+        (
+            {"text": "t", "better": ["krum.error", 1], "over": {"bad": 0.1}},
+            "must be a list of values or '\\*'",
+        ),
+        (
+            {"text": "t", "better": ["krum.error", 1], "over": {"bad": [0.2]}},
+            "unknown value in over.bad '0.2'",
+        ),
+        ({"text": "t", "better": ["krum.error", 1], "where": {"good": 1}}, "unknown axis in where 'good'"),
     ],
 )
 def test_claims_that_cannot_be_checked(claim, says):
@@ -124,13 +147,14 @@ def test_claims_that_cannot_be_checked(claim, says):
         ({"derived": {"d": {"minus": ["*.error", 1], "once": True}}}, "name a method"),
         ({"derived": {"d": {"minus": ["krum.error", 1], "methods": ["who"]}}}, "unknown method 'who'"),
         ({"derived": {"d": {"p_value": [{"plus": [1]}, "krum.error"]}}}, "p_value takes metrics of methods"),
-        ({"closeness": "speed"}, "unknown closeness 'speed'"),
+        ({"trials": 9, "claims": [{"text": "t", "better": ["krum.error", 1]}]}, "at least 10 trials, got 9"),
+        ({"notes": ["it makes {krum.speed} errors"]}, "note 1: 'krum.speed': unknown metric 'speed'"),
         ({"paper": [{"method": "who", "error": 1}]}, "paper 1: unknown method 'who'"),
         ({"paper": [{"method": "krum", "speed": 1}]}, "paper 1: unknown key 'speed'"),
         ({"paper": [{"method": "krum", "error": "low"}]}, "error must be a number"),
         ({"paper": [{"method": "krum", "bad": 0.2, "error": 1}]}, "unknown value in paper.bad '0.2'"),
         ({"paper": [{"method": "krum", "implied": 1, "error": 1}]}, "implied must be true or false"),
-        ({"claims": [{"text": "t", "less": ["krum.error", 1]}, {"text": "t"}]}, "claim 2: a claim has"),
+        ({"claims": [{"text": "t", "better": ["krum.error", 1]}, {"text": "t"}]}, "claim 2: a claim has"),
     ],
 )
 def test_what_is_said_and_is_not_sound(table, says):

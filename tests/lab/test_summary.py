@@ -10,11 +10,11 @@ from anml.lab.cells import cells_of
 from anml.lab.expressions import Results
 from anml.lab.spec import catalogue, parse
 from anml.lab.store import join_parts, keep_part
-from anml.lab.summary import CLOSE, describe, known_experiments, load_results, summarise, write_summary
+from anml.lab.summary import describe, known_experiments, load_results, summarise, write_summary
 
 TABLE = {
     "title": "X",
-    "trials": 3,
+    "trials": 12,
     "vary": {"bad": [0.1, 0.3]},
     "methods": ["uniform", "krum"],
     "derived": {
@@ -27,11 +27,12 @@ TABLE = {
         {"whole": 10.0},
     ],
     "claims": [
-        {"text": "a", "less": ["krum.error", "uniform.error"]},
-        {"text": "b", "at_most": ["krum.error", 1]},
-        {"text": "c", "at_most": ["krum.error", 1], "ours": True},
+        {"text": "a", "better": ["krum.error", "uniform.error"]},
+        {"text": "b", "at_most": ["krum.error", 1], "limit": "paper"},
+        {"text": "c", "at_most": ["krum.error", 1], "limit": "paper", "apart": "ours"},
+        {"text": "d", "equal": ["krum.error", 12], "margin": 0.5, "limit": "paper"},
     ],
-    "closeness": "error",
+    "notes": ["krum makes {krum.error@bad=0.3} errors", "and {krum.error@bad=0.9}"],
 }
 
 
@@ -39,8 +40,8 @@ def results(**changes) -> Results:
     """krum 10, 12, 14 at 0.1 and half as much again at 0.3; uniform twice that."""
     experiment = parse("x", {**TABLE, **changes})
     rows = [
-        {"trial": t, "bad": bad, "method": method, "error": (10.0 + 2 * t) * factor * times}
-        for t in range(3)
+        {"trial": t, "bad": bad, "method": method, "error": (10.0 + 2 * (t % 3)) * factor * times}
+        for t in range(12)
         for bad, factor in (("0.1", 1.0), ("0.3", 1.5))
         for method, times in (("uniform", 2.0), ("krum", 1.0))
     ]
@@ -53,10 +54,10 @@ def row(entry, metric, **key):
 
 
 def test_means_and_intervals_by_hand():
-    """12 with a spread of 2 over three trials: 12 ± 4.303 * 2 / sqrt(3) = 12 ± 4.968."""
+    """12 with a variance of 32 / 11 over twelve trials: 12 ± 2.201 * sqrt(32 / 11 / 12) = 12 ± 1.084."""
     found = row(describe(results()), "error", bad="0.1", method="krum")
     assert found["ours"] == 12
-    assert (found["low"], found["high"]) == pytest.approx((12 - 4.968, 12 + 4.968), abs=1e-3)
+    assert (found["low"], found["high"]) == pytest.approx((12 - 1.084, 12 + 1.084), abs=1e-3)
 
 
 def test_the_papers_value_stands_beside_the_place_it_is_of():
@@ -77,23 +78,26 @@ def test_derived_figures_are_of_the_methods_they_name_or_once_for_all():
     assert row(entry, "whole")["ours"] == pytest.approx(15)
 
 
-def test_closeness_counts_cells_of_the_paper_and_names_those_that_are_far():
-    """krum at 0.3 is 18 of 12.4: far; uniform at 0.1 is 24 of 30: far."""
-    near = describe(results())["closeness"]
-    assert (near["metric"], near["cells"], near["close"]) == ("error", 2, 0)
-    assert [cell["ours"] for cell in near["far"]] == [24, 18]
-    close = describe(results(paper=[{"bad": 0.3, "method": "krum", "error": 18 + CLOSE}]))["closeness"]
-    assert (close["cells"], close["close"], close["far"]) == (1, 1, [])
+def test_closeness_counts_cells_of_every_metric_that_the_paper_prints():
+    """krum at 0.3 is 18 of 12.4, uniform at 0.1 24 of 30: far; the mean of krum is 15 of 10, too."""
+    assert describe(results())["closeness"] == {
+        "error": {"cells": 2, "near": 0},
+        "whole": {"cells": 1, "near": 0},
+    }
+    near = describe(results(paper=[{"bad": 0.3, "method": "krum", "error": 21}]))["closeness"]
+    assert near == {"error": {"cells": 1, "near": 1}}
 
 
 def test_claims_are_checked_and_those_about_missing_rows_are_named():
     entry = describe(results())
-    assert [claim["holds"] for claim in entry["claims"]] == [True, False, False]
+    assert [claim["holds"] for claim in entry["claims"]] == [True, False, False, None]
     assert entry["unchecked"] == []
+    # A sentence about a place without rows is not said.
+    assert entry["notes"] == ["krum makes 18 errors"]
     some = results()
     fewer = Results(some.experiment, some.rows.filter(pl.col("method") == "uniform"))
     entry = describe(fewer)
-    assert entry["unchecked"] == ["a", "b", "c"]
+    assert entry["unchecked"] == ["a", "b", "c", "d"]
     assert {r["key"].get("method") for r in entry["rows"]} == {"uniform"}
 
 
@@ -108,8 +112,23 @@ def folder(tmp_path):
 
 def test_a_summary_counts_the_papers_claims_and_not_ours(folder):
     summary = write_summary(folder, [results().experiment], "own")
-    assert (summary["claims_total"], summary["claims_held"], summary["stale"]) == (2, 1, [])
+    assert (summary["claims_total"], summary["claims_held"], summary["stale"]) == (3, 1, [])
+    assert (summary["claims_untold"], summary["claims_apart"]) == (1, {"ours": 1})
+    # Of three claims that are just false each holds once in forty.
+    assert summary["claims_by_chance"] == 0.1
+    assert summary["experiments"][0]["seeds"] == {}
     assert json.loads((folder / "summary.json").read_text()) == summary
+
+
+def test_claims_are_counted_for_every_seed_that_has_rows(folder):
+    for seed, times in ((1, 1.0), (2, 0.1)):
+        other = parse("x", {**TABLE, "seed": seed})
+        rows = [{**r, "error": r["error"] * times} for r in results().rows.iter_rows(named=True)]
+        keep_part(other, folder / "seeds" / str(seed), "a", rows, set())
+        join_parts(other, folder / "seeds" / str(seed))
+    (entry,) = write_summary(folder, [results().experiment], "own")["experiments"]
+    # A tenth of the errors: also "krum is at most 1" cannot be told any more, and "krum is 12" is false.
+    assert entry["seeds"] == {"1": 1, "2": 1}
 
 
 def test_rows_of_other_settings_are_stale_and_no_rows_an_error(folder, tmp_path):

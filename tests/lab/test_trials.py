@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from anml.lab.cases import ATTACKS as ON_LABELS
-from anml.lab.cited.trials import ATTACKS, FREE_RIDERS, MARK, PATTERN, ROOT, make_trial
+from anml.lab.cited.trials import ATTACKS, FREE_RIDERS, HELD_OUT, MARK, PATTERN, ROOT, make_trial
 from anml.lab.door import ON_NUMBERS
 from anml.lab.spec import Setting
 
@@ -33,7 +33,7 @@ def test_trials_are_repeatable_and_truth_is_apart(attack):
 
 def test_free_riders_copy_or_make_up():
     seen, truth = make_trial(setting("copies"), 0, 3)
-    honest = {row.tobytes() for row in seen.x[~truth.bad[seen.contributor]]}
+    honest = {row.tobytes() for row in (*seen.x[~truth.bad[seen.contributor]], *seen.held_x)}
     assert all(row.tobytes() in honest for row in seen.x[truth.bad[seen.contributor]])
     assert not truth.wrong.any()
     seen, truth = make_trial(setting("made-up"), 0, 3)
@@ -66,6 +66,16 @@ def test_without_bad_contributors_nothing_is_wrong_and_there_is_nobody_to_find(a
     assert not truth.wrong.any()
     assert not truth.bad.any()
     assert seen.malicious == 0
+
+
+@pytest.mark.parametrize("sybils", [1, 3])
+def test_the_validation_part_is_of_contributed_rows_and_leaves_everybody_some(sybils):
+    seen, truth = make_trial(setting("flip", sybils=sybils), 0, 3)
+    whole = len(seen.y) + len(seen.held_y)
+    assert len(seen.held_y) == whole // HELD_OUT
+    assert np.bincount(seen.contributor).min() >= 1
+    assert len(truth.wrong) == len(seen.y) == len(seen.v)
+    assert len({row.tobytes() for row in (*seen.x, *seen.held_x)}) == whole
 
 
 def test_the_servers_set_is_small():

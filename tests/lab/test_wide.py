@@ -25,16 +25,16 @@ def row(key, metric, ours, half=None, paper=None, **more):
         (row({}, "ranks", 0.9731, 0.0012), "0.973 ± .001"),
         (row({}, "ranks", 0.9731, 0.0001), "0.973"),
         (row({}, "calibration", 0.0001, 0.0001), "< 0.001"),
-        (row({}, "cohens_d", -1.456, paper=-1.2), "-1.46 · paper -1.20"),
+        (row({}, "cohens_d", -1.256, paper=-1.2), "-1.26 · paper -1.20"),
     ],
 )
 def test_a_cell_is_ours_its_interval_and_the_papers(figure, said):
     assert cell(figure) == said
 
 
-def test_far_from_the_paper_is_bold_where_closeness_counts():
-    assert cell(row({}, "error", 18.3, 2.4, 26.1), "error") == "**18.3 ± 2.4** · paper 26.1"
-    assert cell(row({}, "error", 18.3, 2.4, 26.1), "precision") == "18.3 ± 2.4 · paper 26.1"
+def test_far_from_the_paper_is_bold_whatever_the_metric():
+    assert cell(row({}, "error", 18.3, 2.4, 26.1)) == "**18.3 ± 2.4** · paper 26.1"
+    assert cell(row({}, "improvement", 18.3, 2.4, 26.1)) == "18.3 ± 2.4 · paper 26.1"
 
 
 def test_methods_become_columns_and_what_repeats_is_said_once():
@@ -72,7 +72,7 @@ def test_a_table_is_no_wider_than_a_page_and_has_every_figure():
 
 def test_columns_and_causes_are_checked_before_anything_runs():
     mine = {"title": "mine", "methods": ["uniform", "krum"]}
-    claim = {"text": "so", "at_most": ["krum.error", 5]}
+    claim = {"text": "so", "at_most": ["krum.error", 5], "limit": "before"}
     check_experiment(parse("mine", {**mine, "columns": ["error", "krum.error"], "claims": [claim]}))
     with pytest.raises(AnmlError, match="unknown method 'krumm'"):
         check_experiment(parse("mine", {**mine, "columns": ["krumm.error"]}))
@@ -91,19 +91,26 @@ def test_every_cause_and_column_of_our_experiments_is_known(room):
 
 def test_failures_stand_under_their_cause(tmp_path):
     claims = [
-        {"text": "it is so", "holds": True, "detail": "1", "why": "", "ours": False, "cause": "small"},
-        {"text": "it is not", "holds": False, "detail": "2 < 3", "why": "So.", "ours": False, "cause": "few"},
-        {"text": "nor this", "holds": False, "detail": "4", "why": "", "ours": False, "cause": ""},
+        {"text": "it is so", "holds": True, "detail": "1", "why": "", "apart": "", "cause": "small"},
+        {"text": "it is not", "holds": False, "detail": "2 < 3", "why": "So.", "apart": "", "cause": "few"},
+        {"text": "nor this", "holds": False, "detail": "4", "why": "", "apart": "", "cause": ""},
+        {"text": "nor that", "holds": False, "detail": "5", "why": "", "apart": "implied", "cause": ""},
+        {"text": "perhaps", "holds": None, "detail": "6", "why": "", "apart": "", "cause": ""},
     ]  # fmt: skip
-    entry = {"name": "mine", "title": "Mine", "trials": 2, "rows": [], "claims": claims}
-    summary = {"experiments": [entry], "stale": [], "claims_held": 1, "claims_total": 3}
+    entry = {"name": "mine", "title": "Mine", "trials": 12, "rows": [], "claims": claims, "closeness": {},
+             "seeds": {"1": 0, "2": 2}, "notes": []}  # fmt: skip
+    summary = {"experiments": [entry], "stale": [], "claims_held": 1, "claims_total": 4, "claims_untold": 1,
+               "claims_by_chance": 0.1, "claims_apart": {"implied": 1}}  # fmt: skip
     page = page_of(tmp_path, tmp_path / "report.md", summary, set(), room="own")
-    under = page.split("## What fails, by cause")[1]
-    assert CAUSES["small"] not in under
+    assert "Of 4 claims 1 hold (0 to 2 of 4 over 3 seeds), 2 do not, and for 1 the rows cannot tell." in page
+    assert "Counted apart: 1 follow from another claim." in page
+    under = page.split("## What does not hold, and why")[1]
     few, unknown = under.index(CAUSES["few"]), under.index(CAUSES[""])
-    assert few < under.index("it is not. Ours: 2 < 3. *So.*") < unknown < under.index("nor this")
-    assert "Claims: 1 of 3 hold" in page
-    assert "2 &lt; 3" in page
+    assert few < under.index("it is not (2 < 3). *So.*") < unknown < under.index("nor this (4).")
+    assert "nor that (5)" not in under.split("<details>")[0]
+    assert CAUSES["small"] not in under
+    assert "Claims: 1 of 5 hold" in page
+    assert "made by a version that was not recorded" in page
 
 
 def test_a_single_figure_is_filled_from_the_rows(pytestconfig):

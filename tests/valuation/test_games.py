@@ -6,12 +6,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import binom
 
 from anml.core.errors import InputError
 from anml.core.stats import mean_interval
+from anml.valuation.banzhaf import banzhaf
+from anml.valuation.beta_shapley import beta_shapley, size_weights
 from anml.valuation.games import (
     MOST_EXACT,
     all_coalitions,
+    by_reuse,
     evaluate,
     exactly,
     of_samples,
@@ -19,6 +23,7 @@ from anml.valuation.games import (
     shapley_weights,
     table_of,
 )
+from anml.valuation.shapley import shapley
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])
@@ -96,3 +101,29 @@ def test_the_coalition_whose_worth_is_missing_is_named():
 
 def test_a_table_is_the_worth_of_every_coalition():
     assert table_of(lambda some: some.sum(axis=1), 2).tolist() == [0, 1, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("shares", "exact"),
+    [
+        (lambda n: np.full(n, 1 / n), shapley),
+        (lambda n: size_weights(n, 4.0, 1.0), beta_shapley),
+        (lambda n: binom.pmf(np.arange(n), n - 1, 0.5), banzhaf),
+    ],
+)
+def test_coalitions_that_serve_everybody_give_the_exact_value_on_average(shares, exact):
+    table = np.random.default_rng(0).normal(size=64)
+
+    def utility(some):
+        return table[some @ (1 << np.arange(6))]
+
+    found = by_reuse(utility, 6, shares(6), budget=60_000, rng=np.random.default_rng(1))
+    assert found == pytest.approx(exact(utility, 6).value, abs=0.05)
+
+
+def test_a_player_who_adds_the_same_everywhere_is_worth_that():
+    worth = np.arange(40.0)
+    found = by_reuse(
+        lambda some: some @ worth, 40, np.full(40, 1 / 40), budget=60_000, rng=np.random.default_rng(0)
+    )
+    assert np.corrcoef(found, worth)[0, 1] > 0.85

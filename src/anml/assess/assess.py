@@ -197,12 +197,12 @@ def _credentials(signals: Signals, known: Bools) -> Floats | None:
     """Credentials that were given and differ between rows.
 
     A row whose right label is known earns its v by that, which says nothing of rows that nobody looked at:
-    it counts as the usual one of those.
+    it counts as the mean of those.
     """
     if known.all():
         return None
     named = [getattr(signals, name) for name in ("v", "r", "t") if name in signals.given]
-    columns = [np.where(known, np.median(column[~known]), column) for column in named]
+    columns = [np.where(known, np.mean(column[~known]), column) for column in named]
     columns = [column for column in columns if np.ptp(column) > 1e-9]
     return np.column_stack(columns) if columns else None
 

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from anml.core.checks import Bools, Floats, Ints
+from anml.core.checks import Bools, Floats
 
 
 def wilson(mean: Any, n: Any, confidence: float = 0.95) -> tuple[Floats, Floats]:
@@ -90,18 +90,6 @@ def paired(a: Any, b: Any) -> Paired:
     from scipy import stats
 
     return Paired(estimate, float(stats.ttest_1samp(difference, 0.0).pvalue), float(estimate.mean / spread))
-
-
-def group_means(columns: Floats, groups: Ints) -> Floats:
-    """The mean of each row's group (n, columns).
-
-    Examples
-    --------
-    >>> group_means(np.array([[1.0], [3.0], [5.0]]), np.array([0, 0, 1])).ravel()
-    array([2., 2., 5.])
-    """
-    sums = np.stack([np.bincount(groups, column) for column in columns.T], axis=1)
-    return np.asarray((sums / np.maximum(np.bincount(groups), 1)[:, None])[groups])
 
 
 def differ(before: Floats, after: Floats, rate: float) -> tuple[Floats, Floats, Floats, Bools]:

@@ -1,5 +1,6 @@
 """What is to be learned: classes or a number."""
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -83,6 +84,11 @@ def guess_task(series: pl.Series) -> str:
     return "classification" if whole and few else "regression"
 
 
+def in_order(names: Iterable[str], dtype: pl.DataType) -> list[str]:
+    """Classes in the order that their codes have: numbered ones by their numbers, 2 before 10."""
+    return sorted(names, key=float) if dtype.is_numeric() else sorted(names)
+
+
 def _values(series: pl.Series) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     numbers = series.cast(pl.Float64, strict=False) if not series.dtype.is_temporal() else None
     if numbers is None or numbers.null_count():
@@ -105,8 +111,7 @@ def _values(series: pl.Series) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
 def _classes(series: pl.Series) -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], list[str]]:
     texts = as_text(series)
     names = [str(name) for name in texts.unique().to_list()]
-    # Numbered classes in the order of their numbers: 2 before 10.
-    classes = sorted(names, key=float) if series.dtype.is_numeric() else sorted(names)
+    classes = in_order(names, series.dtype)
     if len(classes) == 1:
         raise InputError(
             f"column {series.name!r} has one class only, {classes[0]!r}; at least two are needed to compare"

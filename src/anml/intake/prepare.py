@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,11 +19,11 @@ from anml.intake.encode.preparation import Preparation
 from anml.intake.evidence import read_ages, read_identifiers, read_parents, read_signal
 from anml.intake.gold import Gold, read_gold
 from anml.intake.known import read_known
-from anml.intake.labels import Labels, read_labels
+from anml.intake.labels import Labels, read_labels, read_targets
 from anml.intake.predictions import read_embeddings, read_predictions
 from anml.intake.tables import Table
 
-__all__ = ["Preparation", "Prepared", "prepare"]
+__all__ = ["Fixed", "Preparation", "Prepared", "prepare"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,9 +72,16 @@ class Prepared:
     rows: Ints
 
 
+class Fixed(NamedTuple):
+    """What the slices of a table share: its classes, and how columns become numbers."""
+
+    classes: list[str]
+    preparation: Preparation
+
+
 def prepare(
     table: Table, columns: Columns, *, task: str = "auto", now: datetime | None = None, seed: int = 0,
-    beside: Beside | None = None,
+    beside: Beside | None = None, fixed: Fixed | None = None,
 ) -> Prepared:  # fmt: skip
     """Turn a table into arrays.
 
@@ -90,12 +97,14 @@ def prepare(
         Starts the decomposition of text columns.
     beside
         Predictions and embeddings, given row by row.
+    fixed
+        What is decided already, where the table is a slice of another.
     """
     beside = beside or Beside()
     notes: list[str] = []
     warnings: list[str] = []
     frame, rows = _labelled(table, columns, warnings)
-    labels = read_labels(frame[columns.label], task)
+    labels = read_labels(frame[columns.label], task) if fixed is None else _labels(frame, columns, fixed)
     notes += labels.notes
     contributor = _identifiers(frame, columns.contributor, "contributor")
     item = _identifiers(frame, columns.item, "item")
@@ -108,8 +117,9 @@ def prepare(
     age = None if columns.time is None else read_ages(frame[columns.time], now, notes, warnings)
     gold = None if columns.gold is None else _gold(frame, columns, labels.task, known, notes, warnings)
     predictions, embeddings, about = _beside(beside, table, rows, labels)
-    preparation = Preparation.fit(frame, columns.features, seed)
-    _check_enough(table, frame, columns, preparation, predictions, embeddings)
+    preparation = Preparation.fit(frame, columns.features, seed) if fixed is None else fixed.preparation
+    if fixed is None:
+        _check_enough(table, frame, columns, preparation, predictions, embeddings)
     return Prepared(
         x=preparation.transform(frame) if embeddings is None else embeddings,
         y=labels.y,
@@ -130,6 +140,11 @@ def prepare(
         warnings=warnings,
         rows=rows,
     )
+
+
+def _labels(frame: pl.DataFrame, columns: Columns, fixed: Fixed) -> Labels:
+    codes = read_targets(frame[columns.label], "classification", fixed.classes)
+    return Labels(codes, "classification", fixed.classes, [])
 
 
 def _parents(frame: pl.DataFrame, columns: Columns) -> list[list[int]] | None:

@@ -14,7 +14,7 @@ from anml.intake.file import File
 from anml.intake.pictures import read_folder
 from anml.intake.shapes.read import SPAN_FORMATS, holds_tags, reduced, told_shape
 from anml.intake.shapes.shape import SHAPES, TAGS, Shape
-from anml.intake.tables import Table
+from anml.intake.tables import Table, parquet_files, read_parts
 
 # The columns by which rows written by `anml ledger import --out` are known.
 IMPORTED = ("item", "contributor", "label", "verification", "reputation", "level", "evidence", "batch")
@@ -47,7 +47,7 @@ def read_source(path: Path, format: str, given: Chosen) -> Source:
     """Read a file as what it is; `given` are the columns, or the question, that were named."""
     one_of("format", format, (AUTO, *FORMATS, *SPAN_FORMATS))
     if path.is_dir() and format in (AUTO, TABLE):
-        return plain_source(read_folder(path))
+        return plain_source(read_parts(path) if parquet_files(path) else read_folder(path))
     file = File(path)
     found = recognise(file) if format == AUTO else format
     asked = given.get("task")

@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ SEPARATORS = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
 PARQUET = (".parquet", ".pq")
 EXCEL = (".xlsx", ".xlsm")
 PARQUET_MAGIC = b"PAR1"
+# What polars raises on damaged files; on damaged pages it may panic, which is no Exception of Python's.
+DAMAGED = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
 # Kinds that polars carries but cannot compute with, such as a pandas period.
 OPAQUE = (pl.Object, getattr(pl, "BaseExtension", pl.Object))
 
@@ -63,6 +66,28 @@ def read_table(source: str | Path | Any, name: str = "data") -> Table:
     frame = plain(_from_native(source, name))
     _check_size(frame, f"the {name} frame")
     return Table(frame, "frame", fingerprint(frame))
+
+
+def parquet_files(source: Path) -> list[Path]:
+    """The Parquet files of a folder, in order, or the one file; empty where it is neither."""
+    if source.is_dir():
+        return sorted(p for p in source.rglob("*.parquet") if not p.name.startswith((".", "_")))
+    return [source] if source.suffix in PARQUET and source.is_file() else []
+
+
+def joint_hash(digests: Sequence[str]) -> str:
+    """One hash for the parts of a table, that of its file where there is one."""
+    return digests[0] if len(digests) == 1 else hashlib.sha256("\n".join(digests).encode()).hexdigest()
+
+
+def read_parts(folder: Path, name: str = "data") -> Table:
+    """A folder of Parquet files as one table, in the order of their names."""
+    parts = [_read_file(path, name) for path in parquet_files(folder)]
+    try:
+        frame = pl.concat([part.frame for part in parts], how="vertical_relaxed")
+    except pl.exceptions.PolarsError:
+        raise InputError(f"the Parquet files of {folder.name!r} have different columns") from None
+    return Table(frame, folder.name, joint_hash([part.sha256 for part in parts]))
 
 
 def _read_file(path: Path, name: str) -> Table:

@@ -8,6 +8,7 @@ import hashlib
 import json
 from collections.abc import Collection, Iterator
 from dataclasses import fields
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from anml.core.domain import Recipe
@@ -17,7 +18,7 @@ from anml.lab.spec import Experiment, Key, Setting
 VERSIONS: dict[str, dict[str, int]] = {
     "combine": {"evidence": 8},
     "profile": {"default": 1, "paper": 1},
-    "kind": {},
+    "kind": {"cited": 2},
     "peer": {},
 }
 
@@ -42,6 +43,28 @@ def cell_name(experiment: Experiment, setting: Setting, method: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
+def version_of(experiment: Experiment) -> str:
+    """The release that makes rows today, and the algorithms in it that have changed what they give.
+
+    Examples
+    --------
+    >>> version_of(Experiment("x", "X")).startswith("anml ")
+    True
+    """
+    found = {
+        f", {named} {number}"
+        for _, setting in experiment.conditions()
+        for method in experiment.compared
+        for kind, named in _named(experiment, setting, method).items()
+        if (number := VERSIONS[kind].get(named, 1)) != 1
+    }
+    try:
+        release = version("attribution-native-ml")
+    except PackageNotFoundError:
+        release = "from source"
+    return f"anml {release}{''.join(sorted(found))}"
+
+
 def cells_of(experiment: Experiment, dataset: str | None = None) -> Iterator[tuple[str, Key, Setting, str]]:
     """Every cell of an experiment, or of its conditions on one data set: name, labels, setting, method."""
     for key, setting in experiment.conditions():
@@ -61,20 +84,19 @@ def wanted(
     return found
 
 
-def methods_in(experiment: Experiment, dataset: str, cells: Collection[str] | None) -> list[tuple[Key, str]]:
-    """The like, one by one: a condition and a method each."""
-    found = wanted(experiment, dataset, cells).items()
-    return [(key, method) for key, (_, methods) in found for method in methods]
-
-
-def _versions(experiment: Experiment, setting: Setting, method: str) -> dict[str, int]:
+def _named(experiment: Experiment, setting: Setting, method: str) -> dict[str, str]:
+    """What has versions in a cell, by kind."""
     recipe = experiment.methods.get(method)
-    named = {
+    return {
         "combine": "" if recipe is None else recipe.combine,
         "profile": setting.profile,
         "kind": experiment.kind,
         "peer": method if recipe is None else "",
     }
+
+
+def _versions(experiment: Experiment, setting: Setting, method: str) -> dict[str, int]:
+    named = _named(experiment, setting, method)
     found = {kind: VERSIONS[kind].get(name, 1) for kind, name in named.items()}
     return {kind: version for kind, version in found.items() if version != 1}
 

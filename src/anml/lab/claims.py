@@ -1,60 +1,129 @@
-"""The paper's claims as checkable statements, written as data.
+"""Claims that can fail, written as data: each names a direction and a margin, and its interval decides.
 
-`less = [a, b, …]`       each mean below the next (with `p`, each paired t-test below it as well)
-`same = [a, b]`          within noise: the 95% interval of the difference holds 0, or they are equal
-`no_worse = [a, b]`      a is not above b beyond noise
-`at_most = [a, x]`, `at_least = [a, x]`, `between = [a, low, high]`
+`better = [a, b, …]`           each below the next: the whole interval of each difference lies below zero
+`no_worse = [a, b]`, `margin`  the upper end of the interval of a - b lies below the margin
+`equal = [a, b]`, `margin`     both ends lie within the margin
+`at_most = [a, x]`, `at_least = [a, x]`, `between = [a, low, high]`: the end or ends of a's interval
+Intervals are 95%, or 1 - `p`. `limit` says where a limit or margin comes from (`LIMITS`).
+`apart` says why a claim is not counted with the others (`APART`).
 `why` says what is known about a failure, and `cause` of which kind it is (`anml.lab.causes`).
-`ours = true` marks a promise that is not the paper's.
 `over = {axis = […]}` asks for every combination; `where = {axis = value}` puts an axis elsewhere.
 """
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from anml.core.checks import one_of
-from anml.core.errors import InputError
-from anml.core.stats import paired
+from anml.core.stats import Estimate
 from anml.lab.expressions import Place, Results, interval
 from anml.lab.spec import label_of
 
+# Fewer trials decide nothing. A claim on the edge of what it denies holds by chance this often.
+LEAST_TRIALS, LEVEL = 10, 0.05
+BY_CHANCE = LEVEL / 2
+LIMITS = {
+    "paper": "a figure that the paper prints",
+    "before": "set before the rows were made",
+    "after": "set after rows had been seen",
+}
+APART = {
+    "implied": "follow from another claim",
+    "premise": "rest on a premise that does not hold here",
+    "after": "have a limit that was set after rows had been seen",
+    "ours": "are promises of ours, not the paper's",
+}
+KEYS = ("text", "over", "where", "p", "margin", "limit", "apart", "why", "cause")
+
+# How near a mean must be to the paper's: in points for shares and for savings, else a share of the printed.
+NEAR_SHARE, NEAR_SAVING, NEAR_OTHER = 3.0, 10.0, 0.1
+SHARES = ("error", "precision", "kept", "uniform_branch", "krum_branch", "gain_pp")
+SAVINGS = ("improvement", "each_trial", "gain", "worst_", "best_", "from_20_percent", "over_uniform")
+
+
+def near(metric: str, ours: float, paper: float) -> bool:
+    """Whether a figure is close to the one that the paper prints.
+
+    Examples
+    --------
+    >>> near("error", 4.2, 4.6), near("improvement", 58.6, 39.0), near("ratio", 2.0, 2.1)
+    (True, False, True)
+    """
+    if metric.startswith(SHARES):
+        return abs(ours - paper) <= NEAR_SHARE
+    return abs(ours - paper) <= (NEAR_SAVING if metric.startswith(SAVINGS) else NEAR_OTHER * abs(paper))
+
 
 class Verdict(NamedTuple):
-    """A claim, whether it holds in our rows, the figures that decide it, and what is known of a failure."""
+    """A claim, whether it holds in our rows, and the figures that decide it.
+
+    `holds` is None where the rows cannot tell: part of an interval lies where the claim says, and part does
+    not, or there are too few trials. `apart` says why it is not counted with the others, `why` and `cause`
+    what is known of a failure.
+    """
 
     text: str
-    holds: bool
+    holds: bool | None
     detail: str
     why: str = ""
-    ours: bool = False
+    apart: str = ""
     cause: str = ""
 
 
 def check(claim: Mapping[str, Any], results: Results) -> Verdict:
-    """Check one claim."""
-    forms = [name for name in claim if name in CHECKS]
-    if "text" not in claim or len(forms) != 1:
-        raise InputError(f"a claim has a text and one of {', '.join(CHECKS)}, got {sorted(claim)}")
-    for name in claim:
-        one_of("key in a claim", name, ("text", "over", "where", "p", "why", "cause", "ours", *CHECKS))
-    form, held, details = forms[0], [], []
+    """Check one claim, which `anml.lab.statements` has found sound."""
+    [form] = [name for name in claim if name in REGIONS]
+    found: list[tuple[bool | None, str]] = []
     for place in _places(claim, results):
-        holds, detail = CHECKS[form](results, claim[form], place, claim.get("p"))
+        holds, detail = _at(form, claim, results, place)
         label = ", ".join(str(place[axis]) for axis in claim.get("over", {}))
-        held.append(holds)
-        details.append(f"{label}: {detail}" if label else detail)
+        found.append((holds, f"{label}: {detail}" if label else detail))
+    trials = results.rows["trial"].n_unique()
+    enough = trials >= LEAST_TRIALS
+    # What fails is said first, then what cannot be told.
+    said = "; ".join(
+        detail for _, detail in sorted(found, key=lambda pair: (False, None, True).index(pair[0]))
+    )
     return Verdict(
         claim["text"],
-        all(held),
-        # What fails is said first.
-        "; ".join(detail for _, detail in sorted(zip(held, details, strict=True), key=lambda pair: pair[0])),
-        claim.get("why", ""),
-        claim.get("ours", False),
+        _all(holds for holds, _ in found) if enough else None,
+        said if enough else f"{trials} trials are too few to say; {said}",
+        results.said(claim.get("why", "")),
+        claim.get("apart", "after" if claim.get("limit") == "after" else ""),
         claim.get("cause", ""),
     )
+
+
+def _all(verdicts: Iterable[bool | None]) -> bool | None:
+    """All hold, one is false, or it cannot be told."""
+    found = set(verdicts)
+    return False if False in found else None if None in found else True
+
+
+def _at(form: str, claim: Mapping[str, Any], results: Results, at: Place) -> tuple[bool | None, str]:
+    terms, (low, high) = claim[form], REGIONS[form](claim)
+    level = claim.get("p", LEVEL)
+    if form not in DIFFERENCES:
+        found = [interval(results.value(terms[0], at), level)]
+        return _all(_inside(each, low, high) for each in found), _shown(found[0])
+    values = [results.value(term, at) for term in terms]
+    found = [interval(a - b, level) for a, b in itertools.pairwise(values)]
+    means = [float(value[0]) for value in values]
+    # The sign between two figures is the true one, whatever the claim asks for.
+    said = f"{means[0]:.4g}" + "".join(
+        f" {'<' if a < b else '>' if a > b else '='} {b:.4g}" for a, b in itertools.pairwise(means)
+    )
+    ends = ", ".join(_shown(each) for each in found)
+    return _all(_inside(each, low, high) for each in found), f"{said}, difference {ends}"
+
+
+def _inside(found: Estimate, low: float, high: float) -> bool | None:
+    """Whether a whole interval lies in a region, or outside of it; None where neither."""
+    if low <= found.low and found.high <= high:
+        return True
+    return False if found.high < low or found.low > high else None
 
 
 def _places(claim: Mapping[str, Any], results: Results) -> list[Place]:
@@ -68,61 +137,20 @@ def _places(claim: Mapping[str, Any], results: Results) -> list[Place]:
     return [{**where, **dict(zip(over, c, strict=True))} for c in itertools.product(*over.values())]
 
 
-def _less(results: Results, terms: list[Any], at: Place, p: float | None) -> tuple[bool, str]:
-    values = [float(results.value(term, at)[0]) for term in terms]
-    holds = all(a < b for a, b in itertools.pairwise(values))
-    # The sign between two figures is the true one, whatever the claim asks for.
-    signs = ["<" if a < b else ">=" for a, b in itertools.pairwise(values)]
-    detail = f"{values[0]:.4g}" + "".join(
-        f" {sign} {value:.4g}" for sign, value in zip(signs, values[1:], strict=True)
-    )
-    if p is None:
-        return holds, detail
-    found = [paired(results.trials(a, at), results.trials(b, at)).p for a, b in itertools.pairwise(terms)]
-    return holds and max(found) < p, f"{detail}, p <= {max(found):.2g}"
-
-
-def _same(results: Results, terms: list[Any], at: Place, p: float | None) -> tuple[bool, str]:
-    a, b = (results.value(term, at) for term in terms)
-    point, low, high = interval(a - b)
-    holds = abs(point) < 1e-9 or bool(low <= 0 <= high)
-    return holds, f"{a[0]:.4g} and {b[0]:.4g}, difference {_shown(point, low, high)}"
-
-
-def _no_worse(results: Results, terms: list[Any], at: Place, p: float | None) -> tuple[bool, str]:
-    a, b = (results.value(term, at) for term in terms)
-    point, low, high = interval(a - b)
-    holds = point <= 1e-9 or bool(low <= 0)
-    return holds, f"{a[0]:.4g} against {b[0]:.4g}, difference {_shown(point, low, high)}"
-
-
-def _between(results: Results, terms: list[Any], at: Place, p: float | None) -> tuple[bool, str]:
-    point, low, high = interval(results.value(terms[0], at))
-    return bool(terms[1] <= point <= terms[2]), _shown(point, low, high)
-
-
-def _at_most(results: Results, terms: list[Any], at: Place, p: float | None) -> tuple[bool, str]:
-    point, low, high = interval(results.value(terms[0], at))
-    return bool(point <= terms[1]), _shown(point, low, high)
-
-
-def _at_least(results: Results, terms: list[Any], at: Place, p: float | None) -> tuple[bool, str]:
-    point, low, high = interval(results.value(terms[0], at))
-    return bool(point >= terms[1]), _shown(point, low, high)
-
-
-Check = Callable[[Results, list[Any], Place, float | None], tuple[bool, str]]
-CHECKS: dict[str, Check] = {
-    "less": _less,
-    "same": _same,
-    "no_worse": _no_worse,
-    "between": _between,
-    "at_most": _at_most,
-    "at_least": _at_least,
+# Where each form asks the interval to lie: of a figure, or of the difference of each two terms in a row.
+REGIONS: dict[str, Callable[[Mapping[str, Any]], tuple[float, float]]] = {
+    "better": lambda claim: (-np.inf, -1e-12),
+    "no_worse": lambda claim: (-np.inf, claim["margin"]),
+    "equal": lambda claim: (-claim["margin"], claim["margin"]),
+    "between": lambda claim: (claim["between"][1], claim["between"][2]),
+    "at_most": lambda claim: (-np.inf, claim["at_most"][1]),
+    "at_least": lambda claim: (claim["at_least"][1], np.inf),
 }
+DIFFERENCES = ("better", "no_worse", "equal")
 
 
-def _shown(point: float, low: float, high: float) -> str:
-    if not np.isfinite(low) or low == high:
-        return f"{point:.4g}"
-    return f"{point:.4g} [{low:.4g}, {high:.4g}]"
+def _shown(found: Estimate) -> str:
+    point, low, high = found
+    if np.isnan(low):
+        return f"{point:.4g}, interval unknown"
+    return f"{point:.4g}" if low == high else f"{point:.4g} [{low:.4g}, {high:.4g}]"

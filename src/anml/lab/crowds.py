@@ -4,10 +4,10 @@ With the truth in hand somebody is truly fine when kappa is above 0.30 with 90% 
 when it is below 0.15 with 95%, ten labels or more; truth only scores.
 """
 
-import time
 import warnings
-from collections.abc import Callable, Collection, Iterable
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -22,13 +22,11 @@ from anml.core.profile import PROFILES
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.temporal import Decay
 from anml.core.weigh import RECIPES
-from anml.gradients.threads import threads
+from anml.lab.block import At, Found, timed
 from anml.lab.cases import stream
-from anml.lab.cells import methods_in
 from anml.lab.contributed import load_contributed
 from anml.lab.data import FOLDER, DataMissingError, file_of
 from anml.lab.peers import needed
-from anml.lab.spec import Experiment
 
 CROWDS = ("dogs", "companies", "music_genre", "weather_sentiment")
 MEASURES = (
@@ -118,27 +116,13 @@ METHODS: dict[str, Callable[[Crowd, int], Said]] = {
 }
 
 
-def run_block(
-    experiment: Experiment,
-    trials: Iterable[int],
-    dataset: str,
-    device: str = "cpu",
-    *,
-    cells: Collection[str] | None = None,
-) -> list[dict[str, Any]]:
-    """Rows of some trials on one crowd: one per method, or some `cells` of them."""
-    rows, crowd = [], load_crowd(dataset)
-    for trial in trials:
-        seed = int(stream(experiment.seed, trial, "known", dataset).integers(2**31))
-        for key, method in methods_in(experiment, dataset, cells):
-            start = time.process_time()
-            with threads(1):
-                said = METHODS[method](crowd, seed)
-            seconds = time.process_time() - start
-            rows.append(
-                {"trial": trial, **dict(key), "method": method, **measures(crowd, said), "seconds": seconds}
-            )
-    return rows
+def run_trial(at: At, methods: list[str]) -> Found:
+    """Rows of the methods on one crowd."""
+    crowd = load_crowd(at.setting.dataset)
+    seed = int(stream(at.experiment.seed, at.trial, "known", at.setting.dataset).integers(2**31))
+    for method in methods:
+        said, seconds = timed(partial(METHODS[method], crowd, seed))
+        yield method, {**measures(crowd, said), "seconds": seconds}
 
 
 def measures(crowd: Crowd, said: Said) -> dict[str, float]:

@@ -43,8 +43,6 @@ def check_runnable(experiment: Experiment) -> None:
 def _kind(experiment: Experiment) -> None:
     one_of("kind", experiment.kind, KINDS)
     _peers(experiment)
-    if experiment.samples and experiment.kind in PEERS:
-        raise InputError(f"samples = true needs simulated data; the kind {experiment.kind!r} has none")
     if experiment.judge:
         for method in NEEDED[one_of("judge", experiment.judge, JUDGES)]:
             if method not in experiment.methods:

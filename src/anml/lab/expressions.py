@@ -2,10 +2,12 @@
 
 A reference is `method.metric`, with `@axis=value,…` where an axis does not stand where the row or claim
 puts it; `*` is the row's own method, and an axis named nowhere stands at its first value. Every expression
-is worked out on the means over all trials and over a thousand resamples of the trials (the same for all
-methods, which keeps pairs together), so that any figure comes with an interval.
+is worked out on the means over all trials and over all but one of them in turn (the same for all methods,
+which keeps pairs together): the jackknife. Of a mean or a difference of means that gives the t interval of
+paired trials itself, of any other figure one like it.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,11 +20,12 @@ from scipy import stats
 
 from anml.core.checks import Floats, one_of
 from anml.core.errors import InputError
-from anml.core.stats import paired
+from anml.core.stats import Estimate, paired
 from anml.lab.spec import Experiment, label_of
 
-RESAMPLES = 1_000
 Place = Mapping[str, str]
+# A figure within a sentence.
+FIGURE = re.compile(r"\{([^{}]+)\}")
 
 
 class NoRowsError(InputError):
@@ -50,10 +53,10 @@ class Results:
 
     @cached_property
     def weights(self) -> Floats:
-        """Weights of trials, (1 + resamples, trials): all alike first, then drawn with replacement."""
+        """Weights of trials: all alike first, then all but one, (1 + trials, trials)."""
         trials = self.rows["trial"].n_unique()
-        drawn = np.random.default_rng(0).multinomial(trials, np.full(trials, 1 / trials), RESAMPLES)
-        return np.vstack([np.ones(trials), drawn]) / trials
+        but_one = (1 - np.eye(trials)) / max(trials - 1, 1)
+        return np.vstack([np.full(trials, 1 / trials), but_one])
 
     def trials(self, reference: str, at: Place) -> Floats:
         """Per-trial values of a metric, in the order of trials."""
@@ -71,7 +74,7 @@ class Results:
         return (*(at[axis] for axis in self.axes), method) in self._vectors
 
     def value(self, expression: Any, at: Place) -> Floats:
-        """Value of an expression on all trials (first) and on each resample."""
+        """Value of an expression on all trials (first) and on all but each."""
         if isinstance(expression, int | float):
             return np.full(len(self.weights), float(expression))
         if isinstance(expression, str):
@@ -89,11 +92,15 @@ class Results:
             terms = arguments if isinstance(arguments, list) else [arguments]
             return ACROSS[operator](*[np.stack([self.value(t, p) for p in places]) for t in terms])
         if operator in TESTS:
-            found = TESTS[operator](*[self.trials(term, at) for term in arguments])
-            return np.full(len(self.weights), found)
+            each = [self.trials(term, at) for term in arguments]
+            return np.array([TESTS[operator](*(of[some] for of in each)) for some in self.weights > 0])
         values = self._there(arguments, at) if operator == "least" else [self.value(t, at) for t in arguments]
         with np.errstate(divide="ignore", invalid="ignore"):
             return FORMS[operator](*values)
+
+    def said(self, sentence: str) -> str:
+        """A sentence with its figures from the rows: `{krum.error@bad=0.5}` becomes the mean there."""
+        return FIGURE.sub(lambda found: f"{float(self.value(found[1], {})[0]):.3g}", sentence)
 
     def _there(self, terms: Sequence[Any], at: Place) -> list[Floats]:
         """Values of the terms that have rows: not every method applies everywhere."""
@@ -115,13 +122,15 @@ class Results:
         return (at["method"] if method == "*" else method), metric, place
 
 
-def interval(values: Floats) -> tuple[float, float, float]:
-    """Point and 95% interval of an expression's value."""
-    resampled = values[1:][np.isfinite(values[1:])]
-    if len(resampled) < 2:
-        return float(values[0]), float("nan"), float("nan")
-    low, high = np.quantile(resampled, [0.025, 0.975])
-    return float(values[0]), float(low), float(high)
+def interval(values: Floats, level: float = 0.05) -> Estimate:
+    """Point and 1 - level interval of an expression's value; NaN where some choice of trials has none."""
+    without = values[1:]
+    if len(without) < 2 or not np.isfinite(values).all():
+        return Estimate(float(values[0]), float("nan"), float("nan"))
+    n = len(without)
+    error = float(np.sqrt((n - 1) / n * np.square(without - without.mean()).sum()))
+    half = float(stats.t.ppf(1 - level / 2, n - 1)) * (error if error > 1e-12 else 0.0)
+    return Estimate(float(values[0]), float(values[0]) - half, float(values[0]) + half)
 
 
 def _each_saving(a: Floats, b: Floats) -> float:
@@ -147,8 +156,8 @@ def _shapiro(a: Floats) -> float:
 
 
 def _pearson(a: Floats, b: Floats) -> Floats:
-    """Correlation over the first axis, for each resample."""
-    # A ratio may be infinite in a resample; its correlation is then undefined, not an error.
+    """Correlation over the first axis, for each choice of trials."""
+    # A ratio may be infinite without some trial; its correlation is then undefined, not an error.
     with np.errstate(divide="ignore", invalid="ignore"):
         da, db = a - a.mean(axis=0), b - b.mean(axis=0)
         return np.asarray((da * db).sum(axis=0) / np.sqrt((da**2).sum(axis=0) * (db**2).sum(axis=0)))

@@ -16,7 +16,6 @@ from matplotlib.patches import Polygon
 from anml.core.calibration import from_columns, pooled
 from anml.lab.expressions import Results, interval
 from anml.lab.judges import cells, clearly_worse
-from anml.lab.longitudinal.figure import over_time
 from anml.lab.spec import Experiment
 from anml.lab.summary import known_experiments, load_results
 
@@ -31,7 +30,6 @@ COLOURS = {
     "contributor": "#2e8b57",
 }
 LINES = ("#2b5c8a", "#c0392b", "#2e8b57", "#7a4fa3", "#8c8c8c")
-NAMES = {"softmax": "ANML (softmax)", "krum": "Krum", "uniform": "Uniform"}
 
 
 def draw_all(folder: Path, more: Sequence[Experiment] = (), room: str = "paper") -> list[Path]:
@@ -78,87 +76,6 @@ def _line(
     ax.fill_between(x, found[:, 1], found[:, 2], color=colour, alpha=0.15, linewidth=0)
 
 
-def _bars(ax: Axes, results: Results, methods: Sequence[str], places: Sequence[dict[str, str]]) -> None:
-    """Groups of bars of errors, one group per place, with 95% intervals."""
-    width = 0.8 / len(methods)
-    for offset, method in enumerate(methods):
-        found = np.array([interval(results.value(f"{method}.error", place)) for place in places])
-        spread = np.abs(found[:, 1:] - found[:, :1]).T
-        where = np.arange(len(places)) + (offset - (len(methods) - 1) / 2) * width
-        label = NAMES.get(method, method)
-        ax.bar(where, found[:, 0], width, yerr=spread, color=COLOURS[method], label=label, capsize=2)
-    ax.set_ylabel("test error, %")
-
-
-def _legend_above(figure: Figure, ax: Axes) -> None:
-    """One legend for all panels, above them, where it covers nothing."""
-    handles, labels = ax.get_legend_handles_labels()
-    figure.legend(
-        handles, labels, loc="lower center", bbox_to_anchor=(0.5, 0.97), ncol=len(labels), frameon=False
-    )
-
-
-def _methods(results: list[Results], folder: Path) -> Figure:
-    figure, [ax] = _panels(1, 5.0)
-    labels = results[0].axes["correlation"]
-    for method in ("multiplicative", "adaptive", "softmax"):
-        _line(
-            ax, results[0], f"{method}.improvement", "correlation", [float(v) for v in labels], labels, method
-        )
-    ax.axhline(0, color="black", linewidth=0.8)
-    ax.set(xlabel="correlation of v r with quality", ylabel="errors saved against Krum, %")
-    ax.legend(frameon=False)
-    return figure
-
-
-def _efficiency(results: list[Results], folder: Path) -> Figure:
-    figure, [left, right] = _panels(2, 4.2)
-    shares = [label for label in results[0].axes["share"] if not label.startswith("random")]
-    for method in ("krum", "softmax"):
-        percent = [float(label.rstrip("%")) for label in shares]
-        _line(left, results[0], f"{method}.error", "share", percent, shares, NAMES[method])
-    left.set(
-        xlabel="best-weighted share of the selection, %", ylabel="test error, %", title="Learning curves"
-    )
-    bad = results[1].axes["bad"]
-    for method in ("uniform", "krum", "softmax"):
-        percent = [100 * float(label) for label in bad]
-        _line(right, results[1], f"{method}.error", "bad", percent, bad, NAMES[method])
-    right.set(xlabel="low-quality data, %", ylabel="test error, %", title="Attack resilience")
-    right.legend(frameon=False)
-    return figure
-
-
-def _scale(results: list[Results], folder: Path) -> Figure:
-    figure, [left, right] = _panels(2, 4.2)
-    methods = ("uniform", "krum", "softmax")
-    small, large = results[0].axes["dataset"], results[1].axes["data"]
-    _bars(left, results[0], methods, [{"dataset": name, "scenario": "moderate"} for name in small])
-    _bars(right, results[1], methods, [{"data": name} for name in large])
-    for ax, names, title in ((left, small, "Small data sets"), (right, large, "Large data sets")):
-        ax.set_xticks(range(len(names)), names)
-        ax.set_title(title)
-    _legend_above(figure, left)
-    return figure
-
-
-def _quality(results: list[Results], folder: Path) -> Figure:
-    figure, [first, second, third] = _panels(3)
-    groups = ("attacker", "novice", "intermediate", "expert")
-    for offset, method in enumerate(("krum", "softmax")):
-        rates = [results[0].value(f"{method}.kept_{group}", {})[0] for group in groups]
-        first.bar(np.arange(4) + (offset - 0.5) * 0.4, rates, 0.4, color=COLOURS[method], label=NAMES[method])
-    first.set_xticks(range(4), ["attackers", "novices", "interm.", "experts"], fontsize=7)
-    first.set(ylabel="selected, %", title="(A) Selection rates")
-    _legend_above(figure, first)
-    _bars(second, results[0], ("krum", "softmax"), [{}])
-    second.set(xticks=[], title="(B) Model error")
-    ratios = [results[0].value(f"{method}.expert_novice", {})[0] for method in ("krum", "softmax")]
-    third.bar(["Krum", "ANML"], ratios, color=[COLOURS["krum"], COLOURS["softmax"]])
-    third.set(ylabel="experts / novices selected", title="(C) Preference for experts")
-    return figure
-
-
 def _detectability(results: list[Results], folder: Path) -> Figure:
     figure, [first, second, third] = _panels(3)
     rows = results[0]
@@ -179,23 +96,6 @@ def _detectability(results: list[Results], folder: Path) -> Figure:
     third.set(
         xlabel="detectability rho_d", ylabel="contributor gain / sample gain", title=f"(C) r = {pearson:.2f}"
     )
-    return figure
-
-
-def _attack_scatter(results: list[Results], folder: Path) -> Figure:
-    figure, axes = _panels(2, 4.2)
-    samples = pl.read_parquet(folder / "rows" / "gradient-attack.samples.parquet")
-    samples = samples.filter(pl.col("profile") == "paper")
-    for ax, strategy, title in zip(axes, ("naive", "joint"), ("(A) Naive", "(B) Joint"), strict=True):
-        some = samples.filter(pl.col("strategy") == strategy)
-        for bad, name, colour in ((False, "honest", "#2b5c8a"), (True, "attackers", "#c0392b")):
-            group = some.filter(pl.col("bad") == bad)
-            ax.scatter(
-                group["q"].to_numpy(), group["s"].to_numpy(), s=10, color=colour, label=name, alpha=0.8
-            )
-        rho = np.corrcoef(some["q"].to_numpy(), some["s"].to_numpy())[0, 1]
-        ax.set(xlabel="q", ylabel="s = v r", title=f"{title} attack: rho_c = {rho:.2f}")
-    axes[0].legend(frameon=False)
     return figure
 
 
@@ -259,33 +159,18 @@ def _calibration(results: list[Results], folder: Path) -> Figure:
 
 Draw = Callable[[list[Results], Path], Figure]
 FIGURES: dict[str, tuple[tuple[str, ...], Draw]] = {
-    "methods": (("combination",), _methods),
-    "efficiency": (("efficiency", "attack"), _efficiency),
-    "scale": (("cross-dataset", "large"), _scale),
-    "quality": (("quality",), _quality),
     "detectability": (("detectability",), _detectability),
-    "attack-scatter": (("gradient-attack",), _attack_scatter),
     "regret": (("regret",), _regret),
     "calibration": (("calibration",), _calibration),
-    "reputation": (("longitudinal",), over_time),
 }
 
 # Below which table a figure stands, and what it shows.
 CAPTIONS: dict[str, tuple[str, str]] = {
-    "methods": ("combination", "Combination methods from noise to oracle."),
-    "efficiency": ("attack", "Left: learning curves. Right: attack resilience."),
-    "scale": ("large", "Across data set sizes, moderate reliability."),
-    "quality": ("quality", "Quality, not only fraud."),
     "detectability": ("detectability", "Contributor level against sample level."),
-    "attack-scatter": ("gradient-attack", "q and s of every sample of the first trial."),
     "regret": (
         "regret",
         "Regret in every cell: blue where evidence is ahead of the best other method, red where it is "
         "behind; a black corner where it is more than half a point behind beyond its 95% interval.",
-    ),
-    "reputation": (
-        "longitudinal",
-        "r over time: solid for the accounts a scenario is about, dotted for those honest all along.",
     ),
     "calibration": (
         "calibration",

@@ -17,6 +17,9 @@ from anml.lab.crowds import MEASURES as OF_CROWDS
 from anml.lab.data import DATASETS
 from anml.lab.longitudinal.names import MEASURES as OVER_TIME
 from anml.lab.longitudinal.names import RULES, SCENARIOS
+from anml.lab.pairs import MEASURES as OF_PAIRS
+from anml.lab.pairs import METHODS as OF_JUDGES
+from anml.lab.pairs import SESSIONS
 from anml.lab.peers import PEERS as REAL_PEERS
 from anml.lab.relabel.names import MEASURES as OF_RELABELLING
 from anml.lab.relabel.names import ORDERS
@@ -38,17 +41,18 @@ MODULE_CASES = (
 APPROXIMATIONS = (
     *("exact", "sketch", "last", "references", "approximate", "minibatch", "checkpoints", "clients"),
 )
-# A module with `run_block`, loaded when needed (torch is slow to load).
+# A module with `run_trial` (see `anml.lab.block`), loaded when needed: torch is slow to load.
 KINDS = {
     "simulated": "anml.lab.trial",
     "real": "anml.lab.real",
     "crowds": "anml.lab.crowds",
+    "pairs": "anml.lab.pairs",
     "calibration": "anml.lab.calibration",
     "bank": "anml.lab.bank.run",
     "modules": "anml.lab.modules.run",
     "approximations": "anml.lab.modules.approximate",
     "cited": "anml.lab.cited.run",
-    "longitudinal": "anml.lab.longitudinal.run",
+    "longitudinal": "anml.lab.longitudinal.simulate",
     "reuse": "anml.lab.reuse.run",
     "relabel": "anml.lab.relabel.run",
 }
@@ -57,6 +61,7 @@ DATA: dict[str, Collection[str]] = {
     "simulated": DATASETS,
     "real": CONTRIBUTED,
     "crowds": CROWDS,
+    "pairs": SESSIONS,
     "calibration": DATASETS,
     "bank": CONDITIONS,
     "modules": MODULE_CASES,
@@ -70,6 +75,7 @@ DATA: dict[str, Collection[str]] = {
 PEERS: dict[str, Collection[str]] = {
     "real": REAL_PEERS,
     "crowds": METHODS,
+    "pairs": OF_JUDGES,
     "bank": bank_peers.PEERS,
     "modules": ("reweigher", "oracle"),
     "approximations": APPROXIMATIONS,
@@ -90,6 +96,7 @@ METRICS: dict[str, tuple[str, ...]] = {
     ),
     "real": ("accuracy", "correlation", "ranks", *_BELIEF, "seconds", *_BINS),
     "crowds": OF_CROWDS,
+    "pairs": OF_PAIRS,
     "calibration": (*_BELIEF, *_BINS),
     "bank": (*MEASURES, "seconds"),
     "modules": (
@@ -131,8 +138,31 @@ MEANING = {
     "bad": "people who are truly bad",
     "bad_found": "of these, accused or less reliable",
     "bad_reliable": "of these, called reliable",
+    "loss": "mean log-loss of choices that were held out",
+    "honest_accused": "of the honest contributors, accused",
+    "few_accused": "accused on fewer than ten comparisons",
+    "established": "honest judges with twenty comparisons or more",
+    "established_known": "of these, called reliable or less reliable",
+    "informed": "judges who choose the worse, with ten decided choices that were reliable before",
+    "informed_found": "of these, accused",
+    "taste_guessing": "judges with a taste of their own who are called no better than guessing",
+    **{
+        name: text
+        for kind, does in {
+            "coin": "choose by a coin",
+            "first": "always choose the first",
+            "reversed": "choose the worse",
+            "rule": "choose by a rule that has nothing to do with the candidates",
+            "taste": "choose by a taste of their own",
+            "copies": "are copied by three accounts, or copy",
+        }.items()
+        for name, text in ((kind, f"judges who {does}"), (f"{kind}_found", f"judges accused who {does}"))
+    },
     "precision": "percent of the kept labels that are right",
     "backdoor": "percent of rows with the backdoor for which the model predicts its target",
+    "error_natural": "test error in percent when values of at most zero are dropped, not a told number",
+    "honest_lost": "percent of the rows of honest contributors that are not trained on",
+    "lr": "the rate of learning that the validation part chose",
     "harm": "percent of the weight that is on wrong labels (over time: after the turn)",
     "off": "mean distance of r from how often an account is right, of q from exact q, or of T from its truth",
     "found": "rounds until r of an account that is bad falls below that of somebody new",

@@ -1,7 +1,6 @@
 """Real contributors: every method sees features, labels and who gave them; truth is for scoring only."""
 
-import time
-from collections.abc import Collection, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,9 +9,8 @@ from scipy.stats import spearmanr
 from anml.core.calibration import in_columns, ranking, reliability
 from anml.core.combine import correlation
 from anml.core.domain import Recipe
-from anml.gradients.threads import threads
+from anml.lab.block import At, Found, timed
 from anml.lab.cases import stream
-from anml.lab.cells import wanted
 from anml.lab.contributed import Contributed, load_contributed
 from anml.lab.peers import PEERS, Answer, learner
 from anml.lab.spec import Experiment
@@ -22,32 +20,15 @@ ENOUGH = 20
 MEASURES = ("accuracy", "correlation", "ranks", "calibration", "gap", "ranking")
 
 
-def run_block(
-    experiment: Experiment,
-    trials: Iterable[int],
-    dataset: str,
-    device: str = "cpu",
-    *,
-    cells: Collection[str] | None = None,
-) -> list[dict[str, Any]]:
-    """Rows of some trials on one data set: one per method that applies to it, or some `cells` of them."""
-    rows = []
-    chosen = [
-        (key, method) for key, (_, some) in wanted(experiment, dataset, cells).items() for method in some
-    ]
-    for trial in trials:
-        data = load_contributed(dataset, stream(experiment.seed, trial, "labels", dataset))
-        seed = int(stream(experiment.seed, trial, "network", dataset).integers(2**31))
-        for key, method in chosen:
-            # The process's own time: what else runs on the machine does not count.
-            start = time.process_time()
-            with threads(1):
-                answer = _answer(experiment, method, data, seed)
-            if answer is not None:
-                seconds = time.process_time() - start
-                found = {**measures(data, answer), "seconds": seconds}
-                rows.append({"trial": trial, **dict(key), "method": method, **found})
-    return rows
+def run_trial(at: At, methods: list[str]) -> Found:
+    """Rows of the methods that apply to a set of contributions."""
+    dataset = at.setting.dataset
+    data = load_contributed(dataset, stream(at.experiment.seed, at.trial, "labels", dataset))
+    seed = int(stream(at.experiment.seed, at.trial, "network", dataset).integers(2**31))
+    for method in methods:
+        answer, seconds = timed(partial(_answer, at.experiment, method, data, seed))
+        if answer is not None:
+            yield method, {**measures(data, answer), "seconds": seconds}
 
 
 def _answer(experiment: Experiment, method: str, data: Contributed, seed: int) -> Answer | None:

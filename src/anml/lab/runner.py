@@ -6,7 +6,6 @@ networks are trained with can change their last bit, and with it now and then a 
 """
 
 import hashlib
-import importlib
 import multiprocessing
 import os
 import platform
@@ -17,20 +16,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from anml.core.checks import one_of
 from anml.core.errors import InputError
 from anml.core.progress import Progress
 from anml.lab.bank.conditions import make_condition
-from anml.lab.cases import make_case, split, stream
-from anml.lab.cells import cells_of
+from anml.lab.block import run_block
+from anml.lab.cases import split, stream
+from anml.lab.cells import cells_of, version_of
 from anml.lab.contributed import cifar10n, load_contributed, replayed
 from anml.lab.crowds import load_crowd
 from anml.lab.data import DataMissingError, load_dataset
 from anml.lab.door import check_runnable
 from anml.lab.fields import EXPERIMENT, within
-from anml.lab.kinds import KINDS, PEERS
+from anml.lab.kinds import PEERS
+from anml.lab.pairs import load_pairs
 from anml.lab.spec import Experiment
 from anml.lab.store import (
     Done,
@@ -50,6 +49,7 @@ from anml.lab.store import (
 LOAD: dict[str, Callable[[str], Any]] = {
     "real": lambda name: load_contributed(name, stream(0, 0, "labels", name)),
     "crowds": load_crowd,
+    "pairs": load_pairs,
     "bank": lambda name: make_condition(name, 0),
     "modules": lambda name: cifar10n() if name.startswith("cifar10n") else None,
     "approximations": lambda name: cifar10n() if name.startswith("cifar10n") else None,
@@ -158,11 +158,12 @@ def run(
     for position, block in enumerate(alone):
         _timed(block, out, device, spent)
         tick(block.experiment.name, len(blocks) - len(alone) + position + 1, len(blocks))
-    for experiment in experiments:
-        if has_parts(experiment, out):
-            _collect(experiment, out)
+    changed = [experiment for experiment in experiments if has_parts(experiment, out)]
+    for experiment in changed:
+        join_parts(experiment, out)
     how = {"command": command, "jobs": jobs, "device": device, "blocks": len(waiting)}
     _record(experiments, out, spent, missing, how, start)
+    keep_versions(changed, out)
     return {name: datasets for name, datasets in missing.items() if datasets}
 
 
@@ -227,7 +228,6 @@ def _timed(block: Block, out: Path, device: str, spent: dict[str, float]) -> Non
 
 def run_part(block: Block, out: Path, device: str) -> float:
     """Run one block and keep its rows; return the seconds it took."""
-    run_block = importlib.import_module(KINDS[block.experiment.kind]).run_block
     start = time.perf_counter()
     rows = run_block(
         block.experiment, range(block.start, block.stop), block.dataset, device, cells=block.cells
@@ -235,26 +235,6 @@ def run_part(block: Block, out: Path, device: str) -> float:
     asked = {(cell, trial) for cell in block.cells for trial in range(block.start, block.stop)}
     keep_part(block.experiment, out, block.name, rows, asked)
     return time.perf_counter() - start
-
-
-def _collect(experiment: Experiment, out: Path) -> None:
-    join_parts(experiment, out)
-    if experiment.samples:
-        sample_rows(experiment).write_parquet(
-            out / "rows" / f"{experiment.name}.samples.parquet", compression="zstd"
-        )
-
-
-def sample_rows(experiment: Experiment) -> pl.DataFrame:
-    """q, s and who is bad for every sample of the first trial, for figures of single samples."""
-    from anml.lab.trial import score_alone
-
-    frames = []
-    for key, setting in experiment.conditions():
-        case = make_case(setting, 0, experiment.seed)
-        columns = {"q": score_alone(setting, case).q, "s": case.v * case.r, "bad": case.bad}
-        frames.append(pl.DataFrame({**columns}).with_columns(**{name: pl.lit(v) for name, v in key}))
-    return pl.concat(frames)
 
 
 def _record(
@@ -278,4 +258,12 @@ def _record(
         seconds = round(time.perf_counter() - start, 1)
         machine = {"cores": cores(), "machine": platform.machine()}
         record["runs"].append({**how, **machine, "experiments": names, "wall_seconds": seconds})
+    write_record(out, record)
+
+
+def keep_versions(experiments: list[Experiment], out: Path) -> None:
+    """Write down which version the rows of experiments came from."""
+    record = read_record(out)
+    for experiment in experiments:
+        record["experiments"][experiment.name]["version"] = version_of(experiment)
     write_record(out, record)

@@ -17,11 +17,12 @@ Key = tuple[tuple[str, str], ...]
 # What is reported where a file names no metrics and its kind of experiment measures no error.
 FIRST_METRIC = {
     "real": ("accuracy",),
+    "crowds": ("consensus",),
     "calibration": ("calibration",),
     "bank": ("error_lr", "error_rf"),
-    "approximations": ("ranks",),
-    "crowds": ("consensus",),
     "relabel": ("answers",),
+    "pairs": ("loss",),
+    "approximations": ("ranks",),
 }
 
 
@@ -91,11 +92,11 @@ class Experiment:
 
     `vary` maps an axis to its values: plain values for an axis that is a field of `Setting`, tables with a
     `label` and several fields for any other. `derived` and `claims` are expressions as data (see
-    `anml.lab.expressions`). `closeness` names the metric that must lie within three points of the paper's,
-    `judge` a function in `anml.lab.judges` that makes claims of its own from the rows. `kind` names what
-    makes the rows, in `anml.lab.kinds.KINDS`, and `peers` are methods beside the recipes, in its `PEERS`.
-    `tabled` experiments print a table of each metric when they are run. `columns` names what the page
-    shows, `metric` or `method.metric`; the first metric and what the paper prints where it is empty.
+    `anml.lab.expressions`). `judge` names a function in `anml.lab.judges` that makes claims of its own from
+    the rows. `kind` names what makes the rows, in `anml.lab.kinds.KINDS`, and `peers` are methods beside the
+    recipes, in its `PEERS`. `tabled` experiments print a table of each metric when they are run. `columns`
+    names what the page shows, `metric` or `method.metric`; the first metric and what the paper prints where
+    it is empty. In `notes`, and in `why` of a claim, `{method.metric@axis=value}` is a figure from the rows.
     """
 
     name: str
@@ -105,7 +106,6 @@ class Experiment:
     chunk: int = 10
     seed: int = 0
     timed: bool = False
-    samples: bool = False
     setting: Setting = field(default_factory=Setting)
     vary: Mapping[str, list[Any]] = field(default_factory=dict)
     methods: Mapping[str, Recipe] = field(default_factory=dict)
@@ -114,7 +114,6 @@ class Experiment:
     paper: tuple[Mapping[str, Any], ...] = ()
     claims: tuple[Mapping[str, Any], ...] = ()
     notes: tuple[str, ...] = ()
-    closeness: str = ""
     judge: str = ""
     kind: str = "simulated"
     peers: tuple[str, ...] = ()

@@ -13,8 +13,8 @@ import numpy as np
 from anml.core.checks import one_of
 from anml.core.errors import InputError
 from anml.lab.causes import CAUSES
-from anml.lab.claims import CHECKS
-from anml.lab.expressions import ACROSS, FORMS, TESTS
+from anml.lab.claims import APART, KEYS, LEAST_TRIALS, LEVEL, LIMITS, REGIONS
+from anml.lab.expressions import ACROSS, FIGURE, FORMS, TESTS
 from anml.lab.fields import flag, listed, number, shown, table, text, within
 from anml.lab.spec import Experiment, label_of
 
@@ -47,14 +47,22 @@ def check_statements(experiment: Experiment, metrics: list[str]) -> None:
             _derived(name, expression, known)
     for name in experiment.derived:
         _no_circle(name, experiment.derived, ())
+    if experiment.claims and experiment.trials < LEAST_TRIALS:
+        raise InputError(f"claims need at least {LEAST_TRIALS} trials, got {experiment.trials}")
+    for place, note in enumerate(experiment.notes, start=1):
+        with within(f"note {place}"):
+            _sentence(note, known)
     for place, claim in enumerate(experiment.claims, start=1):
         with within(f"claim {place}"):
             check_claim(claim, known)
     for place, printed in enumerate(experiment.paper, start=1):
         with within(f"paper {place}"):
             _printed(printed, known)
-    if experiment.closeness:
-        one_of("closeness", experiment.closeness, [*experiment.metrics, *experiment.derived])
+
+
+def _sentence(sentence: str, known: Known) -> None:
+    for reference in FIGURE.findall(sentence):
+        _reference(reference, known, own=False)
 
 
 def _derived(name: str, expression: Any, known: Known) -> None:
@@ -175,24 +183,28 @@ def _reference(reference: str, known: Known, *, own: bool) -> None:
             one_of(f"value of {axis}", value, known.axes[one_of("axis", axis, known.axes)])
 
 
-# How many terms a claim has, and from which on they are plain numbers.
-_TERMS = {"same": (2, 2), "no_worse": (2, 2), "between": (3, 1), "at_most": (2, 1), "at_least": (2, 1)}
+# How many terms a claim has, and from which on they are plain numbers; `better` has two or more.
+_TERMS = {"equal": (2, 2), "no_worse": (2, 2), "between": (3, 1), "at_most": (2, 1), "at_least": (2, 1)}
 
 
 def check_claim(claim: Mapping[str, Any], known: Known) -> None:
-    """Check the shape of one claim and the names in it."""
+    """Check the shape of one claim, its margin and its limit, and the names in it."""
     for key in claim:
-        one_of("key", key, ("text", "over", "where", "p", "why", "cause", "ours", *CHECKS))
-    forms = [key for key in claim if key in CHECKS]
+        one_of("key", key, (*KEYS, *REGIONS))
+    forms = [key for key in claim if key in REGIONS]
     if "text" not in claim or len(forms) != 1:
         raise InputError(
-            f"a claim has a text and one of {', '.join(CHECKS)}, got {', '.join(claim) or 'none'}"
+            f"a claim has a text and one of {', '.join(REGIONS)}, got {', '.join(claim) or 'none'}"
         )
-    for key, check in (("text", text), ("why", text), ("ours", flag), ("over", table), ("where", table)):
+    for key, check in (("text", text), ("why", text), ("over", table), ("where", table)):
         if key in claim:
             check(key, claim[key])
+    _sentence(claim.get("why", ""), known)
     one_of("cause", claim.get("cause", ""), CAUSES)
+    one_of("apart", claim.get("apart", ""), ("", *APART))
+    number(0, 1, open_low=True)("p", claim.get("p", LEVEL))
     [form] = forms
+    _margin(form, claim)
     terms = listed(lambda _, term: term)(form, claim[form])
     many, first_number = _TERMS.get(form, (len(terms), len(terms)))
     if len(terms) != many or many < 2:
@@ -204,15 +216,28 @@ def check_claim(claim: Mapping[str, Any], known: Known) -> None:
             a_number(f"{form}[{place}]", term)
         else:
             _expression(term, known, own=False)
-    if "p" in claim:
-        number(0, 1, open_low=True)("p", claim["p"])
-        if form != "less":
-            raise InputError(f"p goes with less alone, got {form}")
-        for term in terms:
-            _plain("less with p", term, known)
     for axis, value in claim.get("where", {}).items():
         _labels("where", axis, [value], known)
     _over(claim.get("over", {}), known)
+
+
+def _margin(form: str, claim: Mapping[str, Any]) -> None:
+    """What could not fail without one has a margin, and whoever sets a limit says where it comes from."""
+    if form in ("equal", "no_worse"):
+        if "margin" not in claim:
+            raise InputError(f"{form} needs a margin: without one a claim holds because little was tried")
+        number(0, np.inf, open_low=True)("margin", claim["margin"])
+    elif "margin" in claim:
+        raise InputError(f"a margin goes with equal and no_worse, got {form}")
+    if form == "better":
+        if "limit" in claim:
+            raise InputError("limit goes with a limit or a margin; better has none")
+    elif "limit" not in claim:
+        raise InputError(
+            f"{form} has a limit; say where it comes from, with limit = one of {', '.join(LIMITS)}"
+        )
+    else:
+        one_of("limit", claim["limit"], LIMITS)
 
 
 def _labels(where: str, axis: str, values: Any, known: Known) -> None:

@@ -74,7 +74,7 @@ def check_folder(folder: Path, running: Sequence[Experiment], *, fresh: bool) ->
     read_record(folder)
     names = {experiment.name for experiment in running}
     for path in sorted((folder / "rows").glob("*.parquet")):
-        if not fresh or path.name.removesuffix(".parquet").removesuffix(".samples") not in names:
+        if not fresh or path.stem not in names:
             _read(path, pl.read_parquet_schema)
     own_experiments(folder, but=names)
 

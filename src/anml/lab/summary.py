@@ -2,21 +2,23 @@
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from anml.core.errors import InputError
 from anml.core.stats import mean_interval
-from anml.lab.claims import check
+from anml.lab.claims import BY_CHANCE, check, near
 from anml.lab.expressions import NoRowsError, Results, interval
 from anml.lab.judges import JUDGES, ROWS
 from anml.lab.spec import Experiment, catalogue, label_of
 from anml.lab.store import complete_rows, rows_file
 
-# How near a mean must be to the paper's to count as close, in points.
-CLOSE = 3.0
+# Where rows of other seeds lie, in a folder of results: each in a folder named by its seed.
+SEEDS = "seeds"
 
 
 def load_results(experiment: Experiment, folder: Path) -> Results | None:
@@ -37,13 +39,40 @@ def summarise(folder: Path, experiments: dict[str, Experiment] | None = None) ->
             stale.append(experiment.name)
     if not entries and not stale:
         raise InputError(f"there are no rows under {folder}; use `anml lab run`")
-    verdicts = [claim for entry in entries for claim in entry["claims"] if not claim["ours"]]
+    scores = {seed: _held(folder / SEEDS / seed, seed, known, entries) for seed in _seeds(folder)}
+    for entry in entries:
+        entry["seeds"] = {seed: held[entry["name"]] for seed, held in scores.items() if entry["name"] in held}
+    counted = [claim for entry in entries for claim in entry["claims"] if not claim["apart"]]
     return {
         "experiments": entries,
         "stale": stale,
-        "claims_total": len(verdicts),
-        "claims_held": sum(claim["holds"] for claim in verdicts),
+        "claims_total": len(counted),
+        "claims_held": held_of(counted),
+        "claims_untold": sum(claim["holds"] is None for claim in counted),
+        "claims_by_chance": round(BY_CHANCE * len(counted), 1),
+        "claims_apart": dict(Counter(c["apart"] for entry in entries for c in entry["claims"] if c["apart"])),
     }
+
+
+def _seeds(folder: Path) -> list[str]:
+    return sorted(path.name for path in (folder / SEEDS).glob("*") if path.name.isdigit())
+
+
+def _held(
+    folder: Path, seed: str, known: dict[str, Experiment], entries: list[dict[str, Any]]
+) -> dict[str, int]:
+    """How many of the claims that are counted hold with the rows of another seed."""
+    found = {}
+    for entry in entries:
+        results = load_results(replace(known[entry["name"]], seed=int(seed)), folder)
+        if results is not None:
+            found[entry["name"]] = held_of(describe(results)["claims"])
+    return found
+
+
+def held_of(claims: list[dict[str, Any]]) -> int:
+    """How many of those that are counted hold."""
+    return sum(claim["holds"] is True for claim in claims if not claim["apart"])
 
 
 def describe(results: Results) -> dict[str, Any]:
@@ -62,12 +91,19 @@ def describe(results: Results) -> dict[str, Any]:
         "rows": rows,
         "claims": claims,
         "unchecked": unchecked,
+        "notes": list(_notes(results)),
     }
     if results.experiment.judge:
         entry["claims"] += [verdict._asdict() for verdict in JUDGES[results.experiment.judge](results)]
-    if results.experiment.closeness:
-        entry["closeness"] = _closeness(rows, results.experiment.closeness)
+    entry["closeness"] = _closeness(rows)
     return entry
+
+
+def _notes(results: Results) -> Iterator[str]:
+    """Notes with their figures; what is about rows that are not there is not said."""
+    for note in results.experiment.notes:
+        with suppress(NoRowsError):
+            yield results.said(note)
 
 
 def known_experiments(room: str = "paper", more: Sequence[Experiment] = ()) -> dict[str, Experiment]:
@@ -133,16 +169,15 @@ def _matches(experiment: Experiment, printed: Any, key: dict[str, str]) -> bool:
     return {**wanted, "method": printed.get("method")} == key
 
 
-def _closeness(rows: list[dict[str, Any]], metric: str) -> dict[str, Any]:
-    """How many of the paper's cells are within three points, and which are not."""
-    cells = [row for row in rows if row["metric"] == metric and row["paper"] is not None]
-    far = [row for row in cells if abs(row["ours"] - row["paper"]) > CLOSE]
-    return {
-        "metric": metric,
-        "cells": len(cells),
-        "close": len(cells) - len(far),
-        "far": [{"key": row["key"], "ours": row["ours"], "paper": row["paper"]} for row in far],
-    }
+def _closeness(rows: list[dict[str, Any]]) -> dict[str, dict[str, int]]:
+    """Of every metric that the paper prints: how many cells, and how many are near."""
+    found: dict[str, dict[str, int]] = {}
+    for row in rows:
+        if row["paper"] is not None and row["ours"] is not None:
+            of = found.setdefault(row["metric"], {"cells": 0, "near": 0})
+            of["cells"] += 1
+            of["near"] += near(row["metric"], row["ours"], row["paper"])
+    return found
 
 
 def _finite(value: float) -> float | None:

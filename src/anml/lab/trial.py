@@ -163,11 +163,6 @@ def score_cases(cases: Sequence[tuple[Setting, Case]], device: str, clock: Clock
     return [known[name] for name in names]
 
 
-def score_alone(setting: Setting, case: Case) -> Scored:
-    """Q of one case."""
-    return score_cases([(setting, case)], "cpu", Clock())[0]
-
-
 def _krum(job: Job, network: Networks, profile: str, device: str) -> Scored:
     x, y = _tensors(job.case, device)
     factors = network_factors(network, x, y, job.case.task)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from itertools import chain, combinations
 from typing import Any
 
+from anml.lab.claims import near
 from anml.lab.spec import Experiment
 from anml.lab.tables import aligned
 
@@ -11,8 +12,6 @@ from anml.lab.tables import aligned
 WIDEST = 8
 # Figures that are proportions of something and read best in percent.
 PERCENT = {"error", "precision", "improvement", "each_trial", "gain", "kept", "degradation", "overhead"}
-# How far from the paper's a figure in percent stands out.
-FAR = 3.0
 # Axes whose values need words.
 WORDS = {("profile", "paper"): "paper's q", ("profile", "default"): "early-stopped q"}
 
@@ -22,11 +21,11 @@ Label = tuple[str, ...]
 
 def wide(experiment: Experiment | None, entry: dict[str, Any]) -> list[str]:
     """Lines of Markdown for an experiment's entry in a summary: a table, then what is one figure for all."""
-    closeness, asked = (experiment.closeness, bool(experiment.columns)) if experiment else ("", False)
+    asked = experiment is not None and bool(experiment.columns)
     rows = [row for row in _chosen(experiment, entry["rows"]) if row["key"] and row["ours"] is not None]
     single = _single(rows)
     varying = [row for row in rows if row["metric"] not in single]
-    lines = _table(varying, closeness, asked) if varying else []
+    lines = _table(varying, asked) if varying else []
     said = [f"{_of(row)} {cell(row)}" for rows in single.values() for row in rows]
     said += [
         f"{plain(row['metric'])} {cell(row)}"
@@ -76,15 +75,19 @@ def _chosen(experiment: Experiment | None, rows: list[Row]) -> list[Row]:
     ]
 
 
-def _table(rows: list[Row], closeness: str, asked: bool) -> list[str]:
+def _table(rows: list[Row], asked: bool) -> list[str]:
     axes = list(dict.fromkeys(chain.from_iterable(row["key"] for row in rows)))
     across = _across(rows, axes, asked)
     down = [axis for axis in axes if axis not in across]
+    if "profile" in down:
+        # Lines of another q would double the table: they are in the summary.
+        rows = [row for row in rows if row["key"]["profile"] == rows[0]["key"]["profile"]]
+        down.remove("profile")
     metrics = list(dict.fromkeys(row["metric"] for row in rows))
     columns = _sorted(rows, metrics, across)
     cells: dict[Label, dict[Label, str]] = {}
     for row in rows:
-        cells.setdefault(_label(row, down), {})[(row["metric"], *_label(row, across))] = cell(row, closeness)
+        cells.setdefault(_label(row, down), {})[(row["metric"], *_label(row, across))] = cell(row)
     named = [axis.replace("_", " ") for axis in down] or ["metric"]
     header = [*named, *(_heading(column, metrics) for column in columns)]
     if len(metrics) == 1 and across:
@@ -154,7 +157,7 @@ def plain(metric: str) -> str:
     return metric.replace("_", " ")
 
 
-def cell(row: Row, closeness: str = "") -> str:
+def cell(row: Row) -> str:
     """A figure, half its interval, and the paper's; bold where it is far from the paper's.
 
     Examples
@@ -168,7 +171,7 @@ def cell(row: Row, closeness: str = "") -> str:
         said += f" ± {half.removeprefix('0')}" if float(half) else ""
     if row["paper"] is None:
         return said
-    far = row["metric"] == closeness and abs(row["ours"] - row["paper"]) > FAR
+    far = not near(row["metric"], row["ours"], row["paper"])
     mark = "~" if row.get("implied") else ""
     return f"{f'**{said}**' if far else said} · paper {mark}{_number(row['metric'], row['paper'])}"
 

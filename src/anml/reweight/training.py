@@ -19,7 +19,7 @@ class Plan:
     hidden: tuple[int, ...] = (64, 32)
     epochs: int = 60
     batch: int = 100
-    lr: float = 5e-3
+    lr: float = 1e-3
     seed: int = 0
 
 

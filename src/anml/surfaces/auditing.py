@@ -93,8 +93,11 @@ def _in_slices(data: Any, chosen: Mapping[str, Any], shown: Shown) -> "Audited":
         raise UnsupportedError(f"an engine judges classes and numbers, not {chosen['task']}; leave it out")
     if chosen["out"] is None:
         raise InputError("with an engine, or a folder of Parquet files, the output needs a folder: --out DIR")
-    if chosen["value"]:
-        raise UnsupportedError("a value needs all rows in memory; leave out either value or the engine")
+    for name in ("value", "ledger", "test", "image", "text", "embed"):
+        if chosen[name]:
+            raise UnsupportedError(f"{name} needs all rows in memory; leave out either {name} or the engine")
+    if chosen["device"] not in ("auto", "cpu"):
+        raise UnsupportedError(f"an engine works on processors, got device {chosen['device']!r}")
     from anml.surfaces.report import write_report
 
     request, out = replace(request_of(chosen), compare=False), Path(chosen["out"])

@@ -48,6 +48,7 @@ def run_(
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Run every experiment.")] = False,
     trials: Annotated[int | None, typer.Option(help="Trials instead of the experiment's own number.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed instead of the experiment's own.")] = None,
     jobs: Annotated[int, typer.Option(help="Processes; 0 takes one per core, or a few on a GPU.")] = 0,
     device: Annotated[str, typer.Option(help="cpu, cuda, or auto: a GPU when there is one.")] = "auto",
     fresh: Annotated[bool, typer.Option("--fresh", help="Throw away earlier rows first.")] = False,
@@ -56,6 +57,7 @@ def run_(
 ) -> None:
     """Run experiments. Rows that are in the folder of results are not run again."""
     from anml.lab.door import check_experiment
+    from anml.lab.fields import EXPERIMENT
     from anml.lab.runner import available, processes, run
     from anml.lab.spec import catalogue, find
     from anml.lab.store import keep_files, own_experiments, rows_file
@@ -66,6 +68,9 @@ def run_(
     if jobs < 0:
         raise InputError(f"--jobs must be 0 (one per core) or more, got {jobs}")
     experiments = list(catalogue().values()) if everything else find(names or [])
+    if seed is not None:
+        EXPERIMENT["seed"]("--seed", seed)
+        experiments = [replace(experiment, seed=seed) for experiment in experiments]
     for experiment in experiments:
         check_experiment(experiment)
     place = available(device)
@@ -166,7 +171,8 @@ def _print_entries(summary: dict[str, Any], experiments: list["Experiment"]) -> 
         if spec.tabled:
             print("\n".join(["", *explained(spec), "", *laid_out(spec, entry), ""]))
         for claim in entry["claims"]:
-            print(f"  {'holds' if claim['holds'] else 'FAILS'}  {claim['text']}\n         {claim['detail']}")
+            word = {True: "holds", False: "FAILS", None: "unclear"}[claim["holds"]]
+            print(f"  {word:<8}{claim['text']}\n          {claim['detail']}")
 
 
 @contextmanager

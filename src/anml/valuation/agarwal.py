@@ -1,5 +1,6 @@
-"""Shares that copies do not raise: Agarwal, Dahleh and Sarkar, EC 2019."""
+"""Shares that copies do not raise, and prices that tell no lies: Agarwal, Dahleh and Sarkar, EC 2019."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -26,3 +27,78 @@ def robust_shares(values: Any, similarity: Any, strength: float | None = None) -
     fade = float(np.log(2)) if strength is None else in_range("strength", strength, 0, np.inf)
     others = like.sum(axis=1) - np.diag(like)
     return np.asarray(value * np.exp(-fade * others))
+
+
+def shared_rows(x: Any, y: Any, contributor: Any, near: float = 0.1) -> Floats:
+    """Share of each contributor's rows that another has as well, or nearly, (contributors, contributors).
+
+    Near is closer than a share of the usual distance between rows of one contributor, so that a copy
+    with a little noise on it is still a copy; `contributor` are codes from 0.
+
+    Examples
+    --------
+    >>> x = [[0.0], [5.0], [9.0], [0.01], [20.0], [30.0]]
+    >>> shared_rows(x, [0] * 6, [0, 0, 0, 1, 1, 1])[1].round(2)  # one row in three is the other's
+    array([0.33, 1.  ])
+    """
+    from scipy.spatial import cKDTree
+
+    rows, who = np.asarray(x, dtype=np.float64), np.asarray(contributor)
+    wide = np.column_stack([rows, 1e6 * np.asarray(y, dtype=np.float64)])
+    count = int(who.max()) + 1
+    mine = [wide[who == code] for code in range(count)]
+    trees = [cKDTree(part) for part in mine]
+    # Within one contributor, so that copies of others do not make copies look usual.
+    usual = np.concatenate([tree.query(own, k=2)[0][:, 1] for tree, own in zip(trees, mine, strict=True)])
+    usual = usual[np.isfinite(usual) & (usual > 0)]
+    reach = near * float(np.median(usual)) if len(usual) else 0.0
+    like = np.eye(count)
+    for a in range(count):
+        for b in range(count):
+            if a != b and len(mine[a]) and len(mine[b]):
+                like[a, b] = float((trees[b].query(mine[a])[0] <= max(reach, 1e-9)).mean())
+    return like
+
+
+def myerson_payment(bid: float, price: float, gain: Callable[[Floats], Any], steps: int = 1_001) -> float:
+    """What a buyer pays who bids `bid` a unit of gain in accuracy, where the market asks `price`.
+
+    Who bids less than the price gets data of a quality of bid / price. `gain` says how much accuracy each
+    quality in [0, 1] brings, and must not fall with it. The payment is bid times gain, less the integral of
+    the gain over all lower bids (Myerson): no bid serves a buyer better than what it is worth to it.
+
+    Examples
+    --------
+    >>> round(myerson_payment(1.0, 2.0, lambda quality: quality), 4)  # 1 * 0.5 - 0.25
+    0.25
+    """
+    in_range("bid", bid, 0, np.inf, open_high=True)
+    in_range("price", price, 0, np.inf, open_low=True, open_high=True)
+    lower = np.unique(np.append(np.linspace(0.0, bid, steps), min(bid, price)))
+    found = np.asarray(gain(np.minimum(lower / price, 1.0)), dtype=np.float64)
+    if found.shape != lower.shape or not np.isfinite(found).all() or (np.diff(found) < -1e-12).any():
+        raise InputError("gain must give one finite number for each quality, and must not fall with it")
+    return float(bid * found[-1] - np.trapezoid(found, lower))
+
+
+def learned_price(bids: Any, prices: Any, gain: Callable[[Floats], Any], rate: float = 0.1) -> Floats:
+    """The mean price that the market asks of each buyer in turn: multiplicative weights over some prices.
+
+    After each bid a price gains by what it would have earned, so the market comes to ask what earns most of
+    the buyers who come.
+
+    Examples
+    --------
+    >>> asked = learned_price(np.full(300, 2.0), [1.0, 2.0, 4.0], lambda quality: quality)
+    >>> float(asked[0].round(2)), float(asked[-1].round(1))
+    (2.33, 2.0)
+    """
+    offered = as_vector("prices", prices)
+    in_range("rate", rate, 0, 1, open_low=True)
+    weight, asked = np.ones(len(offered)), []
+    for bid in as_vector("bids", bids):
+        asked.append(float(weight @ offered / weight.sum()))
+        earned = np.array([myerson_payment(float(bid), float(price), gain, 101) for price in offered])
+        weight = weight * (1 + rate) ** (earned / max(float(bid), 1e-12))
+        weight = weight / weight.sum()
+    return np.array(asked)

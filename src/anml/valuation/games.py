@@ -114,6 +114,35 @@ def shapley_weights(count: int) -> Floats:
     )
 
 
+def by_reuse(
+    utility: Utility, count: int, shares: Floats, *, budget: int, rng: np.random.Generator
+) -> Floats:
+    """Semivalues of many players from few coalitions, each of which serves every player.
+
+    `shares` says how much coalitions of k others weigh together, k from 0 to n - 1, summing to one: all alike
+    is Shapley, the binomial Banzhaf. A coalition of k counts for who is in it as one of k - 1 others, and
+    against who is not as one of k; it comes with its complement, and worths are taken about their mean, which
+    changes nothing on average.
+    """
+    n = players(count)
+    sizes = np.arange(1, n)
+    draw = shares[sizes - 1] + shares[sizes]
+    draw = (draw + draw[::-1]) / (draw + draw[::-1]).sum()
+    chosen = rng.choice(sizes, budget // 2, p=draw)
+    half = np.argsort(np.argsort(rng.uniform(size=(len(chosen), n)), axis=1), axis=1) < chosen[:, None]
+    inside = np.concatenate([half, ~half])
+    k = inside.sum(axis=1)
+    worth = np.concatenate(
+        [evaluate(utility, inside[at : at + 1_024]) for at in range(0, len(inside), 1_024)]
+    )
+    ends = evaluate(utility, np.array([np.zeros(n, dtype=bool), np.ones(n, dtype=bool)]))
+    middle, often = worth.mean(), draw[k - 1]
+    with_it = (worth - middle) * shares[k - 1] * n / (k * often)
+    without = (worth - middle) * shares[k] * n / ((n - k) * often)
+    found = np.where(inside, with_it[:, None], -without[:, None]).mean(axis=0)
+    return np.asarray(found + shares[-1] * (ends[1] - middle) - shares[0] * (ends[0] - middle))
+
+
 def of_samples(sums: Floats, squares: Floats, counts: Any, evaluations: int) -> Values:
     """Means with t-intervals from sums and sums of squares of independent samples."""
     n = np.broadcast_to(np.asarray(counts, dtype=np.float64), sums.shape)

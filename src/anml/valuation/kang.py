@@ -66,3 +66,73 @@ def kang(
     fading = recent ** np.arange(len(right) - 1, -1, -1)
     found = opinion(fading @ right, punished * (fading @ wrong), uncertain)
     return np.asarray(found.belief + gamma * found.uncertainty)
+
+
+def recommended(own: Opinion, others: list[Opinion], weights: Any) -> Opinion:
+    """A publisher's own opinion joined with what other publishers say of the same workers.
+
+    Recommendations are averaged by `weights` (how familiar and how alike in their judgement each is), and
+    joined by consensus: whoever is less uncertain counts more.
+
+    Examples
+    --------
+    >>> known, unknown = Opinion(*np.array([[0.6], [0.2], [0.2]])), Opinion(*np.array([[0.0], [0.0], [1.0]]))
+    >>> [round(float(part[0]), 2) for part in recommended(unknown, [known], [1.0])]  # takes what it is told
+    [0.6, 0.2, 0.2]
+    """
+    share = as_vector("weights", weights, len(others))
+    if not len(share) or (share < 0).any() or share.sum() <= 0:
+        raise InputError("weights of recommendations must not be negative, and one must be above 0")
+    parts = [np.stack(part) for part in zip(*others, strict=True)]
+    belief, disbelief, doubt = (np.tensordot(share / share.sum(), part, 1) for part in parts)
+    both = own.uncertainty + doubt - own.uncertainty * doubt
+    # Two who are both certain count alike.
+    sure = both <= 1e-12
+    both = np.where(sure, 2.0, both)
+    mine, theirs = np.where(sure, 1.0, doubt), np.where(sure, 1.0, own.uncertainty)
+    return Opinion(
+        (own.belief * mine + belief * theirs) / both,
+        (own.disbelief * mine + disbelief * theirs) / both,
+        np.where(sure, 0.0, own.uncertainty * doubt / both),
+    )
+
+
+class Contract(NamedTuple):
+    """What workers of each type are asked to do, and their reward."""
+
+    effort: Floats
+    reward: Floats
+
+
+def contract(types: Any, shares: Any, worth: float, cost: float = 1.0) -> Contract:
+    """The menu that is best for a publisher who knows how frequent types of workers are, not who is which.
+
+    A worker of type t gains t reward - cost effort^2, a publisher worth effort - reward. The lowest type has
+    nothing, and every other just as much as by taking the item below its own: so nobody gains by taking
+    another's item, and reliable workers choose theirs by themselves. Efforts that would fall with the type
+    are pooled.
+
+    Examples
+    --------
+    >>> contract([1.0, 2.0], [0.5, 0.5], worth=4.0)
+    Contract(effort=array([1.33333333, 4.        ]), reward=array([1.77777778, 8.88888889]))
+    """
+    level, share = as_vector("types", types), as_vector("shares", shares)
+    if len(share) != len(level) or not len(level) or (np.diff(level) <= 0).any() or (level <= 0).any():
+        raise InputError("types must rise from above 0, with one share each")
+    if (share <= 0).any():
+        raise InputError("shares must be above 0")
+    in_range("worth", worth, 0, np.inf, open_low=True, open_high=True)
+    in_range("cost", cost, 0, np.inf, open_low=True, open_high=True)
+    share = share / share.sum()
+    from_here = np.append(share[::-1].cumsum()[::-1], 0.0) / np.append(level, np.inf)
+    burden = from_here[:-1] - from_here[1:]
+    blocks: list[tuple[float, float, int]] = []
+    for part in zip(share, burden, np.ones(len(level), dtype=int), strict=True):
+        blocks.append(part)
+        while len(blocks) > 1 and blocks[-2][0] * blocks[-1][1] > blocks[-1][0] * blocks[-2][1]:
+            last, before = blocks.pop(), blocks.pop()
+            blocks.append((before[0] + last[0], before[1] + last[1], before[2] + last[2]))
+    effort = np.concatenate([np.full(many, worth * p / (2 * cost * a)) for p, a, many in blocks])
+    steps = np.diff(cost * effort**2, prepend=0.0) / level
+    return Contract(effort, np.cumsum(steps))

@@ -1,9 +1,9 @@
 """The engine of one process: results in order, one slice at a time."""
 
 from anml.app.scale.engines import Local
-from anml.app.scale.slices import Slice
+from anml.app.scale.slices import Piece, Slice
 
-SLICES = [Slice(number, "x", 0, 1) for number in range(3)]
+SLICES = [Slice(number, (Piece("x", 0, 1),)) for number in range(3)]
 
 
 def test_results_come_in_order_with_what_is_shared():

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anml.app.scale.slices import MOST_ROWS, parquet_files, slices_of
+from anml.app.scale.slices import MOST_ROWS, named_by, slices_of
 from anml.core.errors import InputError
+from anml.intake.tables import parquet_files
 
 
 def written(folder, sizes) -> list:
@@ -26,7 +27,7 @@ def written(folder, sizes) -> list:
 def test_every_row_is_in_one_slice_in_order(tmp_path_factory, sizes, most):
     files = written(tmp_path_factory.mktemp("s"), sizes)
     found = slices_of(files, most)
-    rows = [row for each in found for row in each.read()["x"].to_list()]
+    rows = [row for each in found for row in each.read().frame["x"].to_list()]
     assert rows == list(range(sum(sizes)))
     assert all(1 <= each.rows <= most for each in found)
     assert [each.number for each in found] == list(range(len(found)))
@@ -35,7 +36,7 @@ def test_every_row_is_in_one_slice_in_order(tmp_path_factory, sizes, most):
 
 def test_some_columns_are_read_alone(tmp_path):
     (part,) = slices_of(written(tmp_path, [3]))
-    assert part.read(["y"]).columns == ["y"]
+    assert part.read(["y"]).frame.columns == ["y"]
     assert MOST_ROWS > 3
 
 
@@ -73,3 +74,39 @@ def test_files_are_found_in_order_and_hidden_ones_are_not(tmp_path):
     assert found == ["a.parquet", "b.parquet", "deep/c.parquet"]
     assert parquet_files(tmp_path / "a.parquet") == [tmp_path / "a.parquet"]
     assert parquet_files(tmp_path / "notes.txt") == parquet_files(tmp_path / "none.parquet") == []
+
+
+def test_a_part_of_another_type_is_named_with_the_column(tmp_path):
+    files = written(tmp_path, [2])
+    other = tmp_path / "other.parquet"
+    pl.DataFrame({"x": ["1"], "y": ["a"]}).write_parquet(other)
+    with pytest.raises(
+        InputError, match=r"other.parquet holds String in column 'x', where 00.parquet holds Int64"
+    ):
+        slices_of([*files, other])
+    # Narrower numbers, and a column without a single value, are no other type.
+    pl.DataFrame({"x": pl.Series([1], dtype=pl.Int8), "y": [None]}).write_parquet(other)
+    assert [each.read().frame["x"].to_list() for each in slices_of([*files, other])] == [[0, 1], [1]]
+
+
+def test_a_damaged_page_is_named(tmp_path):
+    """The end of the file, which says what is in it, is whole; what it speaks of is not."""
+    path = tmp_path / "a.parquet"
+    pl.DataFrame({"x": range(5_000), "y": [str(at) for at in range(5_000)]}).write_parquet(path)
+    data = bytearray(path.read_bytes())
+    data[4:400] = bytes(396)
+    path.write_bytes(data)
+    (part,) = slices_of([path])
+    with pytest.raises(InputError, match=r"a.parquet is damaged, or changed while it was read"):
+        part.read()
+
+
+def test_numbers_that_are_not_whole_name_nothing(tmp_path):
+    """They would be written in one way in this slice, and in another in the next."""
+    path = tmp_path / "a.parquet"
+    pl.DataFrame({"x": [1.0, 2.5], "y": [1.0, None]}).write_parquet(path)
+    (part,) = slices_of([path])
+    frame = part.read().frame
+    assert named_by(frame["y"], part).to_list() == ["1", None]
+    with pytest.raises(InputError, match=r"column 'x' of a.parquet holds numbers that are not whole"):
+        named_by(frame["x"], part)

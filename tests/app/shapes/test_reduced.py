@@ -7,6 +7,7 @@ import pytest
 import anml
 from anml.app.relabel.apply import apply_answers
 from anml.core.errors import UnsupportedError
+from anml.core.people.verdicts import ACCUSED
 
 
 def tagged(seed=0, items=80):
@@ -70,8 +71,22 @@ def test_grades_have_a_consensus_with_an_interval_and_people_lean(tmp_path):
     assert habits["harsh"].startswith("severe")
     assert "uses little of the scale" in habits["narrow"]
     assert all(habits[f"r{k}"] == "" for k in range(6))
+    verdicts = dict(found.contributors.select("contributor", "verdict").iter_rows())
+    assert not {verdicts[who] for who in ("kind", "harsh", "narrow")} & set(ACCUSED)
     assert "grades.csv" in found.save(tmp_path / "run")
     assert "Grades" in (tmp_path / "run" / "report.html").read_text()
+
+
+def test_raters_who_do_not_look_are_accused_and_those_who_lean_are_not():
+    frame, truth = graded(seed=1)
+    rng = np.random.default_rng(2)
+    more = [(f"i{k}", who, int(rng.integers(1, 6)) if who == "coin" else 3)
+            for who in ("coin", "middle") for k in range(len(truth))]  # fmt: skip
+    frame = pl.concat([frame, pl.DataFrame(more, schema=frame.schema, orient="row")])
+    people = anml.audit(frame, task="ordinal", label="stars", contributor="rater").contributors
+    accused = people.filter(pl.col("verdict").is_in(ACCUSED))["contributor"]
+    assert set(accused) == {"coin", "middle"}
+    assert people["contributor"][:2].sort().to_list() == ["coin", "middle"]
 
 
 def test_answers_to_tags_are_counted_as_known(tmp_path):

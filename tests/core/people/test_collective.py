@@ -5,37 +5,36 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anml.core.people.collective import ITEMS, TOGETHER, Collective, collective_error
+from anml.core.people.collective import ITEMS, TOGETHER, Collective, collective_error, known_errors
 
-NOTHING = np.zeros((0, 2)), np.zeros(0, dtype=np.int64)
+NOTHING = known_errors(np.zeros((0, 2)), np.zeros(0, dtype=np.int64))
 
 
 class TestRate:
     def test_with_nothing_known_it_is_a_share_of_what_single_people_get_wrong(self):
-        found = collective_error(0.3, *NOTHING)
+        found = collective_error(0.3, NOTHING)
         assert found.mean == pytest.approx(TOGETHER * 0.3)
         assert found.wrong + found.right == pytest.approx(ITEMS)
 
     def test_known_items_are_counted_where_the_crowd_is_clear(self):
         # Three clear, of which one is wrong; one unclear, which says nothing.
         said = np.array([[0.95, 0.05], [0.02, 0.98], [0.99, 0.01], [0.6, 0.4]])
-        found = collective_error(0.3, said, np.array([0, 1, 1, 1]))
+        found = collective_error(0.3, known_errors(said, np.array([0, 1, 1, 1])))
         assert found.wrong == pytest.approx(ITEMS * TOGETHER * 0.3 + 1)
         assert found.right == pytest.approx(ITEMS * (1 - TOGETHER * 0.3) + 2)
 
     def test_many_known_items_decide(self):
         said = np.tile([0.99, 0.01], (1000, 1))
         truth = (np.arange(1000) % 5 == 0).astype(np.int64)
-        assert collective_error(0.01, said, truth).mean == pytest.approx(0.2, abs=0.01)
+        assert collective_error(0.01, known_errors(said, truth)).mean == pytest.approx(0.2, abs=0.01)
 
     def test_known_items_that_are_all_unclear_say_nothing(self):
-        assert collective_error(0.2, np.full((9, 2), 0.5), np.ones(9, dtype=np.int64)) == collective_error(
-            0.2, *NOTHING
-        )
+        unclear = known_errors(np.full((9, 2), 0.5), np.ones(9, dtype=np.int64))
+        assert collective_error(0.2, unclear) == collective_error(0.2, NOTHING)
 
     @given(st.floats(0, 1))
     def test_is_never_nothing_and_never_most(self, single):
-        assert 0 < collective_error(single, *NOTHING).mean <= 0.5
+        assert 0 < collective_error(single, NOTHING).mean <= 0.5
 
 
 class TestTruth:

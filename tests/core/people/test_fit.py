@@ -1,7 +1,5 @@
 """Fits of the model to class labels: where they start and end, laws, then whole cases."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,7 +8,7 @@ from people_cases import crowd, flat, noisy_predictions, sharp
 from scipy import special
 
 from anml.core.people.belief import mixed
-from anml.core.people.fit import STARTS, begin, begin_all, climb, fit_classes
+from anml.core.people.fit import STARTS, OneSlice, begin, climb, fit_classes
 from anml.core.people.model import FIRST, HYPOTHESES, SURE
 from anml.core.people.rows import Side, rows_of
 
@@ -46,21 +44,13 @@ class TestBegin:
         rows = rows_of(flat(6, 2), np.arange(6) % 2, Side(np.arange(6) % people))
         np.testing.assert_array_equal(begin(rows, hypothesis, 1.0, 2.5).types, [[1.0, 0, 0]] * people)
 
-    def test_from_a_sample_who_is_not_in_it_is_unknown(self):
-        rows = rows_of(flat(4, 2), np.array([0, 1, 1, 1]), Side(np.array([0, 0, 1, 1])))
-        sampled = replace(begin(rows, "even", 1.0, 2.5), types=np.array([[0, 1.0, 0], [0, 0, 1.0]]), base=1.7)
-        params = begin_all(sampled, np.array([[5.0, 1], [2, 2], [0, 3]]), np.array([2, 0]))
-        np.testing.assert_allclose(params.types, [[0, 0, 1], [0.88, 0.06, 0.06], [0, 1, 0]])
-        np.testing.assert_allclose(params.share, [7 / 13, 6 / 13])
-        assert (params.base, params.steps, params.counts) == (1.7, 0, None)
-
 
 class TestClimb:
     def test_stops_where_beliefs_hardly_change(self):
         rng = np.random.default_rng(0)
         truth = rng.integers(0, 2, 200)
         rows = rows_of(sharp(truth, 2), truth, Side(rng.integers(0, 5, 200)))
-        fit = climb(begin(rows, "none", 1.0, 2.5), rows, 200)
+        fit = climb({"a": begin(rows, "none", 1.0, 2.5)}, OneSlice(rows), 200)["a"]
         assert FIRST < fit.params.steps < 200
 
     def test_starting_from_its_own_end_hardly_changes_anything(self):
@@ -130,8 +120,9 @@ class TestLabels:
         item, who = np.repeat(np.arange(100), 3), np.tile([0, 0, 1], 100)
         y = np.where(who == 0, 1 - truth, truth)
         rows = rows_of(flat(300, 2), y, Side(who, items=item))
-        fit = climb(begin(rows, "even", 1.0, 2.5), rows, 1)
-        assert (np.exp(fit.found.seen)[np.arange(300), y] < 0.5).all()
+        table = OneSlice(rows)
+        climb({"a": begin(rows, "even", 1.0, 2.5)}, table, 1)
+        assert (np.exp(table.found["a"].seen)[np.arange(300), y] < 0.5).all()
 
     def test_a_confusion_that_everybody_shares_convicts_nobody_and_is_seen(self):
         rng = np.random.default_rng(4)

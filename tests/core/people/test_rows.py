@@ -4,12 +4,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anml.core.people.rows import Side, design, newton
+from anml.core.people.rows import Rows, Side, design, newton, spread_of, vouching_of, with_products
 
 
 class TestDesign:
     def test_by_hand(self):
-        found = design(np.array([[0.0, 0.5], [1.0, 0.5]]), 2)
+        found = design(np.array([[0.0, 0.5], [1.0, 0.5]]))
         # v, r, v v, v r, r r: what is constant says nothing.
         np.testing.assert_allclose(found, [[-1, 0, -1, -1, 0], [1, 0, 1, 1, 0]])
 
@@ -20,19 +20,16 @@ class TestDesign:
         # Free of the label to begin with.
         for label in (0, 1):
             v[labels == label] -= v[labels == label].mean() - 0.5
-        tied = design(np.column_stack([v + 0.4 * labels, r]), 1_000, labels, who)
-        free = design(np.column_stack([v + 0.2, r]), 1_000, labels, who)
+        tied = design(np.column_stack([v + 0.4 * labels, r]), labels, who, 2)
+        free = design(np.column_stack([v + 0.2, r]), labels, who, 2)
         np.testing.assert_allclose(tied, free, atol=0.02)
         # Who has labels of one class only is not compared with others.
-        alone = design(r[:, None], 1_000, who % 2, who)
-        np.testing.assert_allclose(alone, design(r[:, None], 1_000))
-
-    def test_no_credentials_are_no_columns(self):
-        assert design(None, 3).shape == (3, 0)
+        alone = design(r[:, None], who % 2, who, 2)
+        np.testing.assert_allclose(alone, design(r[:, None]))
 
     @given(st.integers(2, 12), st.integers(1, 3), st.integers(0, 99))
     def test_columns_are_in_standard_units(self, n, count, seed):
-        found = design(np.random.default_rng(seed).uniform(size=(n, count)), n)
+        found = design(np.random.default_rng(seed).uniform(size=(n, count)))
         assert found.shape == (n, count + count * (count + 1) // 2)
         np.testing.assert_allclose(found.mean(axis=0), 0, atol=1e-9)
         np.testing.assert_allclose(found.std(axis=0), 1, atol=1e-9)
@@ -41,7 +38,11 @@ class TestDesign:
     def test_rows_may_come_in_any_order(self, seed):
         rng = np.random.default_rng(seed)
         credentials, order = rng.uniform(size=(9, 2)), rng.permutation(9)
-        np.testing.assert_allclose(design(credentials[order], 9), design(credentials, 9)[order])
+        labels, who = np.arange(9) % 2, np.arange(9) % 3
+        straight = design(credentials, labels, who, 2)
+        np.testing.assert_allclose(
+            design(credentials[order], labels[order], who[order], 2), straight[order], atol=1e-9
+        )
 
 
 class TestNewton:
@@ -55,3 +56,33 @@ class TestNewton:
 
 def test_nothing_is_known_unless_it_is_given():
     assert all(part is None for part in Side())
+
+
+class TestSlices:
+    @given(st.integers(0, 99), st.integers(0, 30))
+    def test_credentials_of_two_slices_are_those_of_one(self, seed, cut):
+        rng = np.random.default_rng(seed)
+        credentials, y, who = rng.uniform(size=(30, 2)), rng.integers(0, 2, 30), rng.integers(0, 4, 30)
+        parts = (slice(0, cut), slice(cut, 30))
+        first, second = (vouching_of(credentials[part], y[part], who[part], 4, 2) for part in parts)
+        columns = with_products(credentials - first.plus(second).tied()[y])
+        spread = spread_of(columns[parts[0]]).plus(spread_of(columns[parts[1]]))
+        np.testing.assert_allclose(spread.standard(columns), design(credentials, y, who, 2), atol=1e-9)
+
+    @given(st.integers(0, 99), st.integers(2, 50))
+    def test_the_same_items_are_few_of_a_table_and_of_its_slices(self, seed, most):
+        rng = np.random.default_rng(seed)
+        item, n = rng.integers(0, 20, 60), 60
+        whole = Rows(np.zeros((n, 2)), np.zeros(n, int), np.zeros(n, int), 1, item=item)
+        chosen = set(whole.thinned(most).tolist())
+        assert all(len({int(row) in chosen for row in np.flatnonzero(item == one)}) <= 1 for one in item)
+        for low, high in ((0, 10), (10, 20)):
+            mine = np.flatnonzero((item >= low) & (item < high))
+            if len(mine):
+                codes = np.unique(item[mine], return_inverse=True)[1]
+                part = Rows(
+                    np.zeros((len(mine), 2)), np.zeros(len(mine), int), np.zeros(len(mine), int), 1,
+                    item=codes, place=mine, total=n,
+                )  # fmt: skip
+                assert set(mine[part.thinned(most)].tolist()) == chosen & set(mine.tolist())
+        assert whole.thinned(60) is None

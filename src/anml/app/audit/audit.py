@@ -17,7 +17,7 @@ from anml.app.relabel.queue import ANSWER
 from anml.app.value.contributor_value import contributor_values
 from anml.assess.assess import Assessment, Known, Policy, assess
 from anml.assess.contributors import contributor_frame
-from anml.core.checks import Bools
+from anml.core.checks import Bools, Floats
 from anml.core.domain import Gate, Weighting
 from anml.core.errors import InputError, UnsupportedError
 from anml.core.people.belief import Belief
@@ -46,11 +46,12 @@ __all__ = [
 def audit_table(
     data: Any, request: Request, *, test: Any = None, progress: Progress | None = None,
     check_prepared: Callable[[Prepared], None] | None = None,
-    believe: Callable[[Prepared], Belief] | None = None,
+    believe: Callable[[Prepared], Belief] | None = None, prior: Floats | None = None,
 ) -> tuple[Audited, Prepared, Assessment]:  # fmt: skip
     """Audit a table given by path or as a frame; `check_prepared` may refuse it before the work.
 
-    `believe` takes the place of the model of classes, for judgements of another shape.
+    `believe` takes the place of the model of classes, for judgements of another shape; `prior` is what each
+    row's class is beforehand.
     """
     policy = request.policy()
     table = data if isinstance(data, Table) else read_table(data)
@@ -75,6 +76,7 @@ def audit_table(
     notes += _about(prepared, request)
     tested = None if test is None else testing_arrays(test, prepared, columns)
     known = _known(prepared, request)
+    known = known if prior is None else replace(known, predictions=prior[prepared.rows])
     classes = max(len(prepared.classes), 1)
     found = assess(
         prepared.x, prepared.y, prepared.task, classes, known, policy, progress=progress,
@@ -186,7 +188,7 @@ def _result(
     request: Request, policy: Policy, notes: list[str],
 ) -> Audited:  # fmt: skip
     keys = key_columns(table.frame, columns, request.key)
-    samples = _with_keys(_samples(prepared, found), table.frame, keys)
+    samples = with_keys(sample_frame(prepared, found), table.frame, keys)
     name = request.recipe if isinstance(request.recipe, str) else policy.recipe.combine
     people, doubt = found.belief.contributors, _doubt(found)
     looked = look_at_data(prepared, columns, table.frame[prepared.rows])
@@ -195,7 +197,7 @@ def _result(
         contributors=with_time_spent(
             with_copies(_contributors(samples, found), looked.copies), samples, table.frame
         ),
-        confusion=_confusion(samples, prepared.task),
+        confusion=confusion_of(samples, prepared.task),
         gate=found.weighting.gate,
         comparison=comparison,
         wrong=found.belief.wrong,
@@ -235,7 +237,8 @@ def _gold(prepared: Prepared, found: Assessment) -> GoldCheck | None:
     return check_gold(prepared.gold, found.belief.p_correct, found.weighting.kept)
 
 
-def _samples(prepared: Prepared, found: Assessment) -> pl.DataFrame:
+def sample_frame(prepared: Prepared, found: Assessment, told: bool = False) -> pl.DataFrame:
+    """One row per row used, with what was found out about it; `told`: by predictions made elsewhere."""
     signals, held_out, codes = found.signals, found.scores.held_out, prepared.y
     frame: dict[str, Any] = {"row": prepared.rows}
     frame["contributor"] = (
@@ -247,7 +250,7 @@ def _samples(prepared: Prepared, found: Assessment) -> pl.DataFrame:
         names = np.array(prepared.classes, dtype=object)
         frame["label"] = names[codes].tolist()
         # Of labels alone no model says anything: what stands there is how often each class is given.
-        told = prepared.x.shape[1] > 0 or prepared.predictions is not None
+        told = told or prepared.x.shape[1] > 0 or prepared.predictions is not None
         predicted, confidence = names[held_out.argmax(axis=1)], np.exp(held_out[np.arange(len(codes)), codes])
         frame["predicted"] = pl.Series(predicted if told else [None] * len(codes), dtype=pl.String)
         frame["confidence"] = pl.Series(confidence if told else [None] * len(codes), dtype=pl.Float64)
@@ -281,7 +284,7 @@ def _answers(prepared: Prepared) -> pl.Series:
     return pl.Series([prepared.classes[code] if code >= 0 else None for code in truth], dtype=pl.String)
 
 
-def _with_keys(samples: pl.DataFrame, frame: pl.DataFrame, names: list[str]) -> pl.DataFrame:
+def with_keys(samples: pl.DataFrame, frame: pl.DataFrame, names: list[str]) -> pl.DataFrame:
     """Samples with the columns that name their rows; one whose name is taken is called key_ and its name."""
     if not names:
         return samples
@@ -305,7 +308,8 @@ def _contributors(samples: pl.DataFrame, found: Assessment) -> pl.DataFrame:
     )
 
 
-def _confusion(samples: pl.DataFrame, task: str) -> pl.DataFrame:
+def confusion_of(samples: pl.DataFrame, task: str) -> pl.DataFrame:
+    """How often each contributor gave which label where a model that did not see it predicts which."""
     if task == "regression":
         return pl.DataFrame(
             schema={"contributor": pl.String, "given": pl.String, "predicted": pl.String, "rows": pl.UInt32}

@@ -11,13 +11,13 @@ from anml.core.people.consensus import equal_voices, given_right, join_numbers, 
 from anml.intake.prepare import Prepared
 
 
-def item_frame(prepared: Prepared, found: Assessment) -> pl.DataFrame | None:
-    """One row per item, the least clear first; None where no item has more than one label.
+def item_frame(prepared: Prepared, found: Assessment, shared: bool = False) -> pl.DataFrame | None:
+    """One row per item, the least clear first; None where no item has more than one label, unless `shared`.
 
     item, labels (how many), consensus, p (its probability) and agree (share of the labels that equal it);
     of numbers item, labels, consensus and deviation.
     """
-    codes, names = _items(prepared)
+    codes, names = _items(prepared, shared)
     if codes is None:
         return None
     labels = np.bincount(codes)
@@ -68,12 +68,12 @@ def suggestions(prepared: Prepared, found: Assessment) -> dict[str, pl.Series]:
     }
 
 
-def _items(prepared: Prepared) -> tuple[Ints | None, list[str]]:
-    """Which item each row is of, and their names; None where every item has one label."""
+def _items(prepared: Prepared, shared: bool = False) -> tuple[Ints | None, list[str]]:
+    """Which item each row is of, and their names; None where every item has one label, unless `shared`."""
     if prepared.item is None:
         return None, []
     names, codes = np.unique(prepared.item, return_inverse=True)
-    return (codes, names.tolist()) if len(names) < len(codes) else (None, [])
+    return (codes, names.tolist()) if shared or len(names) < len(codes) else (None, [])
 
 
 def _posterior(belief: Belief, prepared: Prepared, codes: Ints) -> Floats:

@@ -64,7 +64,7 @@ def _write_run(folder: Path, result: "Audited", command: str, extra: Callable[[P
             safe_for_spreadsheets(table).write_csv(draft / f"{name}.csv")
         extra(draft)
         files = {name: sha256((draft / name).read_bytes()) for name in HASHED}
-        seen = {"data": _seen_from(folder, result.data), "files": files}
+        seen = {"data": seen_from(folder, result.data), "files": files}
         record = as_json(run_record(result, command) | seen)
         (draft / RECORD).write_text(record + "\n", encoding="utf-8")
         draft.chmod(0o755)
@@ -76,7 +76,7 @@ def _write_run(folder: Path, result: "Audited", command: str, extra: Callable[[P
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
 
 
-def _seen_from(folder: Path, data: dict[str, Any]) -> dict[str, Any]:
+def seen_from(folder: Path, data: dict[str, Any]) -> dict[str, Any]:
     """What was run on, with its path as seen from the folder: both may be moved together."""
     if "path" not in data:
         return data

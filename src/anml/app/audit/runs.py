@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -17,8 +18,10 @@ from anml.core.domain import SIGNALS
 from anml.core.errors import InputError, IntegrityError
 from anml.core.people.verdicts import FORMER, VERDICTS
 from anml.core.settle import UNIT
+from anml.intake.tables import DAMAGED, joint_hash
 
-RECORD = "run.json"
+RECORD, SAMPLES = "run.json", "samples.parquet"
+PART = re.compile(r"samples/part-\d{6}\.parquet")
 LEARNED = ("r_learned_good", "r_learned_bad")
 
 
@@ -60,16 +63,18 @@ def data_of(folder: Path) -> Path | None:
 
 def read_run(folder: Path) -> Run:
     """Read the folder that `anml audit` or `anml train` wrote."""
-    file, about = folder / "samples.parquet", folder / RECORD
-    for path in (file, about):
+    about = folder / RECORD
+    whole = (folder / SAMPLES).is_file() or not (folder / "samples").is_dir()
+    for path in (*([folder / SAMPLES] if whole else []), about):
         if not path.is_file():
             raise InputError(f"{folder} is not a run folder: it has no {path.name}")
-    data = read_bytes(file, "run's table")
-    try:
-        samples = pl.read_parquet(data)
-    # On damaged pages polars may panic, which is no Exception of Python's.
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
-        raise InputError(f"{file} is damaged or truncated; write the run again") from None
+    info = _read_info(about)
+    # An engine writes the samples of each slice into a file of its own.
+    names = [SAMPLES] if whole else sorted(name for name in _hashes(info) if PART.fullmatch(name))
+    if not names:
+        raise InputError(f"{folder} is not a run folder: {RECORD} names no samples")
+    parts, digests = zip(*(_read_samples(folder, name, info) for name in names), strict=True)
+    samples = parts[0] if whole else pl.concat(parts).sort("row")
     for name in ("contributor", "kept"):
         if name not in samples.columns:
             raise InputError(f"samples.parquet has no column {name!r}")
@@ -78,9 +83,7 @@ def read_run(folder: Path) -> Run:
         raise InputError("samples.parquet has no rows; there is nothing to settle")
     if samples["contributor"].null_count():
         raise InputError(f"contributor is missing in {samples['contributor'].null_count()} rows of the run")
-    info = _read_info(about)
-    check_unchanged(file, data, info)
-    return Run(samples, info, sha256(data), record=sha256(read_bytes(about, "run's record")))
+    return Run(samples, info, joint_hash(digests), record=sha256(read_bytes(about, "run's record")))
 
 
 def _note(folder: Path) -> Path:
@@ -106,9 +109,20 @@ def check_remembered(folder: Path, run: Run) -> None:
             )
 
 
-def check_unchanged(path: Path, data: bytes, info: Mapping[str, Any]) -> None:
+def _read_samples(folder: Path, name: str, info: Mapping[str, Any]) -> tuple[pl.DataFrame, str]:
+    """Samples in one file of a run, and its hash."""
+    data = read_bytes(folder / name, "run's table")
+    try:
+        samples = pl.read_parquet(data)
+    except DAMAGED:
+        raise InputError(f"{folder / name} is damaged or truncated; write the run again") from None
+    check_unchanged(folder / name, data, info, name)
+    return samples, sha256(data)
+
+
+def check_unchanged(path: Path, data: bytes, info: Mapping[str, Any], name: str | None = None) -> None:
     """Refuse a file that is not the one the run wrote, and one of which the run keeps no hash."""
-    wanted = _hashes(info).get(path.name)
+    wanted = _hashes(info).get(name or path.name)
     if wanted is None:
         raise IntegrityError(
             f"run.json keeps no hash of {path}, so it may have been changed; write the run again"

@@ -79,7 +79,9 @@ def fit(request: "Request", found: Read) -> "Request":
     source, vouched = found
     roles: dict[str, Any] = dict(source.roles)
     if source.shape is not None:
-        request = replace(request, task="classification", features=None, key=None, compare=False)
+        # The name of a place or of a pair is no text that says what it is; an item that is graded may be one.
+        features = None if source.shape.kind == "ordinal" else ()
+        request = replace(request, task="classification", features=features, key=None, compare=False)
     if not _is_fixed(source):
         # What the user named goes before what was recognised, but v and r are the ledger's where it has them.
         asked = {role: getattr(request, role) for role in roles}

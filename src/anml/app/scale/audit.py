@@ -30,11 +30,12 @@ def audit_in_slices(
         raise InputError(f"an address is for the engine ray, got engine {engine!r}")
     from anml.app.scale.engines import Engine, Local
     from anml.app.scale.run import audit_slices
-    from anml.app.scale.slices import parquet_files
+    from anml.intake.tables import parquet_files
 
     if not isinstance(data, str | Path):
         raise InputError(f"an engine reads Parquet files; give their path, got {type(data).__name__}")
-    files = parquet_files(Path(data).expanduser())
+    place = Path(data).expanduser()
+    files = parquet_files(place)
     if not files:
         raise InputError(f"an engine reads a Parquet file or a folder of them, got {Path(data).name!r}")
     runs: Engine = Local()
@@ -43,6 +44,8 @@ def audit_in_slices(
 
         runs = RayEngine(address)
     try:
-        return audit_slices(files, request, out, runs, progress=progress, write_report=write_report)
+        return audit_slices(
+            files, request, out, runs, progress=progress, write_report=write_report, data=place
+        )
     finally:
         runs.close()

@@ -27,47 +27,49 @@ class Half(NamedTuple):
     forest: Any
     logistic: Any
 
-    def each(self, x: Array, classes: int) -> list[Floats]:
+    def each(self, x: Array, prior: Floats) -> list[Floats]:
         """Class probabilities (n, classes) by every predictor."""
-        inputs = torch.as_tensor(np.asarray(x, dtype=np.float32))
+        inputs = torch.as_tensor(x, dtype=torch.float32)
         found = [torch.softmax(predict(self.network, inputs)[0].double(), dim=1).numpy()]
         for model in (self.forest, self.logistic):
-            full = np.zeros((len(x), classes))
+            full = np.zeros((len(x), len(prior)))
             full[:, model.classes_] = model.predict_proba(x)
             found.append(full)
-        return found
+        return [(1 - UNSURE) * part + UNSURE * prior for part in found]
 
 
 @dataclass(frozen=True, eq=False)
 class Models:
-    """Both halves, how far each predictor counts, and references for q."""
+    """Both halves, how far each predictor counts, references for q, and what features are scaled by."""
 
     halves: tuple[Half, Half]
     share: Floats
     prior: Floats
     references: Factors
+    centre: Floats
+    spread: Floats
 
-    @property
-    def classes(self) -> int:
-        """How many there are."""
-        return len(self.prior)
+    def scaled(self, x: Array) -> Array:
+        """Features in standard units of the sample."""
+        return np.asarray((x - self.centre) / self.spread, dtype=np.float32)
 
-    def log_p(self, x: Array, half: Ints) -> Floats:
+    def log_p(self, x: Array, half: Ints, given: Floats | None = None) -> Floats:
         """Pooled log-probabilities; `half` is -1 for rows outside of the sample, else the row's own half."""
-        by_half = [self._pooled(models.each(x, self.classes)) for models in self.halves]
-        mean = (by_half[0] + by_half[1]) / 2
+        inputs = self.scaled(x)
+        beside = [] if given is None else [given]
+        by_half = [
+            sum(s * p for s, p in zip(self.share, [*models.each(inputs, self.prior), *beside], strict=True))
+            for models in self.halves
+        ]
+        mean = np.asarray((by_half[0] + by_half[1]) / 2)
         for own in (0, 1):
             rows = half == own
-            mean[rows] = by_half[1 - own][rows]
+            mean[rows] = np.asarray(by_half[1 - own])[rows]
         return np.asarray(np.log(mean + 1e-9))
-
-    def _pooled(self, each: list[Floats]) -> Floats:
-        mixed = sum(s * p for s, p in zip(self.share, each, strict=True))
-        return np.asarray((1 - UNSURE) * mixed + UNSURE * self.prior)
 
     def scores(self, x: Array, y: Ints, reference: Ints) -> Floats:
         """Krum scores against the references; `reference` is the place among them, -1 where it is none."""
-        inputs = torch.as_tensor(np.asarray(x, dtype=np.float32))
+        inputs = torch.as_tensor(self.scaled(x))
         factors = network_factors(self.halves[0].network, inputs, torch.as_tensor(y), "classification")
         found = np.empty(len(y))
         theirs = self.references.norms()
@@ -83,33 +85,45 @@ class Models:
         return found
 
 
-def train_models(
-    x: Array, y: Ints, classes: int, weight: Floats, half: Ints, training: Training, seed: int
-) -> Models:
+class Taught(NamedTuple):
+    """The sample: features, labels, how far each counts, halves, items, and predictions that were given."""
+
+    x: Array
+    y: Ints
+    weight: Floats
+    half: Ints
+    items: Ints | None
+    given: Floats | None
+
+
+def train_models(sample: Taught, prior: Floats, training: Training, seed: int) -> Models:
     """Train on a sample whose labels count as far as they are believed."""
-    prior = np.bincount(y, minlength=classes) / len(y)
-    rows = [np.flatnonzero(half == own) for own in (0, 1)]
-    halves = [_trained(x, y, classes, weight, some, training, seed) for some in rows]
+    spread = np.asarray(sample.x, dtype=np.float64).std(axis=0)
+    centre, spread = sample.x.mean(axis=0, dtype=np.float64), np.where(spread > 1e-12, spread, 1.0)
+    x, classes = np.asarray((sample.x - centre) / spread, dtype=np.float32), len(prior)
+    halves = [
+        _trained(sample, x, classes, np.flatnonzero(sample.half == own), training, seed) for own in (0, 1)
+    ]
     each: list[Floats] = []
-    for first, second in zip(*(models.each(x, classes) for models in halves), strict=True):
-        held_out = np.where((half == 0)[:, None], second, first)
-        each.append(np.log((1 - UNSURE) * held_out + UNSURE * prior + 1e-9))
-    share = pool(each, y, weight).share
-    some = np.arange(min(REFERENCES, len(y)))
-    inputs = torch.as_tensor(np.asarray(x[some], dtype=np.float32))
-    references = network_factors(halves[0].network, inputs, torch.as_tensor(y[some]), "classification")
-    return Models((halves[0], halves[1]), share, prior, references)
+    for first, second in zip(*(models.each(x, prior) for models in halves), strict=True):
+        each.append(np.log(np.where((sample.half == 0)[:, None], second, first) + 1e-9))
+    if sample.given is not None:
+        each.append(np.log(sample.given + 1e-9))
+    share = pool(each, sample.y, sample.weight).share
+    some = np.arange(min(REFERENCES, len(x)))
+    labels = torch.as_tensor(sample.y[some])
+    references = network_factors(halves[0].network, torch.as_tensor(x[some]), labels, "classification")
+    return Models((halves[0], halves[1]), share, prior, references, centre, spread)
 
 
-def _trained(
-    x: Array, y: Ints, classes: int, weight: Floats, rows: Ints, training: Training, seed: int
-) -> Half:
+def _trained(sample: Taught, x: Array, classes: int, rows: Ints, training: Training, seed: int) -> Half:
     from sklearn.ensemble import ExtraTreesClassifier
     from sklearn.linear_model import LogisticRegression
 
-    some, labels, counts = np.asarray(x[rows], dtype=np.float32), y[rows], np.maximum(weight[rows], 1e-3)
+    some, labels, counts = x[rows], sample.y[rows], np.maximum(sample.weight[rows], 1e-3)
+    groups = None if sample.items is None else np.unique(sample.items[rows], return_inverse=True)[1]
     fit = cross_fit(
-        torch.as_tensor(some), torch.as_tensor(labels), "classification", classes, None, training, seed,
+        torch.as_tensor(some), torch.as_tensor(labels), "classification", classes, groups, training, seed,
         weight=counts,
     )  # fmt: skip
     forest = ExtraTreesClassifier(TREES, min_samples_leaf=LEAF, random_state=seed)

@@ -5,226 +5,264 @@ on from the slices that are done.
 """
 
 import os
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import polars as pl
 
-from anml.app.scale.models import Models
+from anml.app.scale.read import Job, write_arrays
 from anml.app.scale.slices import Slice
 from anml.core.checks import Floats, Ints
-from anml.core.errors import InputError
-from anml.core.people.collective import Collective
-from anml.core.people.model import Params, Posterior, Statistics, e_step, posterior
-from anml.core.people.rows import Rows
-from anml.core.people.worth import Tally, tally_rows
-from anml.intake.encode.preparation import Preparation
-from anml.intake.plain import as_text, codes_in
+from anml.core.people.copies import Pairs, pairs_of
+from anml.core.people.fit import Climbed, Fit, fit_of
+from anml.core.people.judge import Told, tell, told_of_time
+from anml.core.people.model import Params, Posterior, Statistics, e_step
+from anml.core.people.periods import Changes
+from anml.core.people.rows import (
+    About,
+    Rows,
+    Spread,
+    Vouching,
+    by_label,
+    spread_of,
+    voices,
+    vouching_of,
+    with_products,
+)
+from anml.core.signals.verification import VERIFICATION
 
-
-@dataclass(frozen=True)
-class Roles:
-    """Columns of the label and of the contributor."""
-
-    label: str
-    contributor: str
-
-
-class Survey(NamedTuple):
-    """Who gave which label how often, and rows without a label."""
-
-    counts: pl.DataFrame
-    unlabelled: int
-
-
-def survey(part: Slice, roles: Roles) -> Survey:
-    """Count contributors and labels."""
-    frame = part.read([roles.label, roles.contributor])
-    named = frame.select(
-        label=as_text(frame[roles.label]),
-        contributor=as_text(frame[roles.contributor]).fill_null("(missing)"),
-    )
-    counts = named.drop_nulls("label").group_by("contributor", "label").agg(rows=pl.len())
-    return Survey(counts.sort("contributor", "label"), int(named["label"].null_count()))
-
-
-class Chosen(NamedTuple):
-    """Which rows of a slice to take."""
-
-    rows: dict[int, Ints]
-
-
-def take(part: Slice, chosen: Chosen) -> pl.DataFrame:
-    """The rows of a slice that are in the sample."""
-    frame: pl.DataFrame = part.read()[chosen.rows[part.number].tolist()]
-    return frame
+# Credentials, in the order of their columns.
+CREDENTIALS = ("v", "r", "t")
 
 
 @dataclass(frozen=True, eq=False)
-class Shared:
-    """What all slices need."""
+class Sides:
+    """What is known beside the labels of all slices, as far as it takes all of them to know.
 
-    work: Path
-    out: Path
-    roles: Roles
+    Parameters
+    ----------
+    newcomers
+        Places of the first contributions of everybody, where reputation counts.
+    used
+        Credentials that tell rows apart, with their means.
+    tied, spread
+        By how much they go with the label, and the units of what is left.
+    groups
+        Copy groups of contributors, where items are known.
+    changed
+        Who changed over time, and is two from then on.
+    """
+
+    newcomers: Ints | None = None
+    used: Mapping[str, float] = field(default_factory=dict)
+    tied: Floats | None = None
+    spread: Spread | None = None
+    groups: Ints | None = None
+    changed: Changes | None = None
+
+
+class Kept:
+    """The arrays of a slice, with what is known beside them."""
+
+    def __init__(self, part: Slice, job: Job, sides: Sides) -> None:
+        with np.load(job.work / f"{part.name}.npz") as kept:
+            self.arrays = {name: kept[name] for name in kept.files}
+        self.job, self.sides = job, sides
+        self.y, self.who, self.count = self.arrays["y"], self.arrays["who"], len(job.names)
+        self.when = -self.arrays["age"]
+        if sides.changed is not None:
+            self.who, owner = sides.changed.codes(self.who, self.when)
+            self.count = len(owner)
+
+    @property
+    def known(self) -> Any:
+        """Rows of which it is known whether their label is right."""
+        truth, wrong = (self.arrays.get(name) for name in ("truth", "wrong"))
+        return np.zeros(len(self.y), dtype=bool) if truth is None or wrong is None else (truth >= 0) | wrong
+
+    def signals(self) -> dict[str, Floats]:
+        """V, r and t where they are given, with the floor for newcomers."""
+        found = {name: self.arrays[name] for name in CREDENTIALS if name in self.arrays}
+        if "r" in found and self.sides.newcomers is not None:
+            flagged = None if "v" not in found else found["v"] <= VERIFICATION["flagged"].high
+            start = self.job.policy.cold_start
+            new = np.isin(self.arrays["place"], self.sides.newcomers)
+            found["r"] = start.apply(found["r"], np.where(new, 0, start.contributions), flagged)
+        return found
+
+    def credentials(self) -> Floats:
+        """Those that are used; a row whose label is known has the mean of the others."""
+        found, known = self.signals(), self.known
+        return np.column_stack([np.where(known, mean, found[name]) for name, mean in self.sides.used.items()])
+
+    def columns(self) -> Floats:
+        """Credentials freed of the label, with their products."""
+        assert self.sides.tied is not None
+        return with_products(self.credentials() - self.sides.tied[self.y])
+
+    def rows(self) -> Rows:
+        """As the model of contributors has them."""
+        features = None
+        if self.sides.spread is not None:
+            features = self.sides.spread.standard(self.columns())
+        item, voice = self.arrays.get("item"), None
+        if item is not None and self.sides.groups is not None:
+            voice = voices(item, self.who, self.sides.groups)
+        return Rows(
+            self.arrays["log_p"], self.y, self.who, self.count, features, item, voice,
+            self.arrays.get("truth"), self.arrays.get("wrong"), self.arrays["place"], self.job.total,
+        )  # fmt: skip
+
+
+class Given(NamedTuple):
+    """What a slice needs beside its own files."""
+
+    job: Job
+    sides: Sides
+
+
+class Vouched(NamedTuple):
+    """Credentials: names, sums over rows of which nothing is known, rows that are known, bounds and sum."""
+
     names: list[str]
-    classes: list[str]
-    preparation: Preparation
-    models: Models
-    sample: dict[int, tuple[Ints, Ints, Ints]] = field(default_factory=dict)
+    sums: Vouching
+    known: Floats
+    low: Floats
+    high: Floats
+    total: Floats
+
+    def plus(self, other: "Vouched") -> "Vouched":
+        """Of both slices."""
+        return Vouched(
+            self.names, self.sums.plus(other.sums), self.known + other.known, np.minimum(self.low, other.low),
+            np.maximum(self.high, other.high), self.total + other.total,
+        )  # fmt: skip
 
 
-def predict_slice(part: Slice, shared: Shared) -> Floats:
-    """Predictions, labels, contributors and raw scores of a slice into a file; mean probabilities back."""
-    path = shared.work / f"{part.name}.npz"
-    if not path.is_file():
-        frame = part.read()
-        y = codes_in(as_text(frame[shared.roles.label]), shared.classes)
-        labelled = np.flatnonzero(y >= 0)
-        frame, y = frame[labelled.tolist()] if len(labelled) < frame.height else frame, y[labelled]
-        named = as_text(frame[shared.roles.contributor]).fill_null("(missing)")
-        who = codes_in(named, shared.names)
-        half, reference = _of_sample(part, shared, labelled)
-        x = shared.preparation.transform(frame)
-        log_p = shared.models.log_p(x, half).astype(np.float32)
-        raw = shared.models.scores(x, y, reference)
-        write_arrays(path, log_p=log_p, y=y.astype(np.int32), who=who.astype(np.int32), row=labelled, raw=raw)
-    with np.load(path) as kept:
-        return np.asarray(np.exp(kept["log_p"].astype(np.float64)).sum(axis=0))
+def vouch_slice(part: Slice, given: Given) -> Vouched | None:
+    """Sums of the credentials of a slice; None where there are none."""
+    kept = Kept(part, *given)
+    found, known = kept.signals(), kept.known
+    used = [name for name in found if name in given.job.policy.recipe.use]
+    if not used:
+        return None
+    columns, classes = np.column_stack([found[name] for name in used]), len(given.job.classes)
+    sums = vouching_of(np.where(known[:, None], 0.0, columns), kept.y, kept.who, kept.count, classes)
+    low, high = columns[~known].min(axis=0, initial=np.inf), columns[~known].max(axis=0, initial=-np.inf)
+    counted = by_label(kept.y[known], kept.who[known], kept.count, classes)
+    return Vouched(used, sums, counted, low, high, columns[~known].sum(axis=0))
 
 
-def _of_sample(part: Slice, shared: Shared, labelled: Ints) -> tuple[Ints, Ints]:
-    """For each row of a slice its half of the sample and its place among the references; -1 for none."""
-    half, reference = np.full(part.rows, -1, dtype=np.int64), np.full(part.rows, -1, dtype=np.int64)
-    if part.number in shared.sample:
-        rows, halves, places = shared.sample[part.number]
-        half[rows], reference[rows] = halves, places
-    return half[labelled], reference[labelled]
+def spread_slice(part: Slice, given: Given) -> Spread:
+    """Means and deviations of the credentials of a slice."""
+    return spread_of(Kept(part, *given).columns())
+
+
+def pair_slice(part: Slice, given: Given) -> Pairs:
+    """How far each two contributors agree in a slice."""
+    kept = Kept(part, *given)
+    return pairs_of(kept.arrays["item"], kept.who, kept.y, kept.count, len(given.job.classes))
+
+
+def about_slice(part: Slice, given: Given) -> About:
+    """What fits start from."""
+    return Kept(part, *given).rows().about
+
+
+class Few(NamedTuple):
+    """Which of many rows to find a start by."""
+
+    given: Given
+    most: int
+
+
+def few_slice(part: Slice, few: Few) -> dict[str, Any]:
+    """About so many rows of the whole table, as far as they are in this slice."""
+    rows = Kept(part, *few.given).rows()
+    which = rows.thinned(few.most)
+    chosen = rows.some(which)
+    named = ("log_p", "y", "who", "features", "item", "voice", "truth", "wrong")
+    return {name: getattr(chosen, name) for name in named} | {"place": rows.place[which]}
 
 
 class Step(NamedTuple):
-    """One pass of the contributor model; where wrong labels go [truth, label], once that is known."""
+    """One pass of the model of contributors: parameters by name, and how many passes each had before."""
 
-    work: Path
-    params: Params
-    to: Floats | None = None
+    given: Given
+    label: str
+    params: Mapping[str, Params]
+    done: Mapping[str, int]
 
 
-def believe_slice(part: Slice, step: Step) -> Statistics:
-    """The posterior of the rows of a slice after one more pass into a file; its sums come back."""
-    done = step.params.steps
-    path = state_path(step.work, part, done + 1)
-    if not path.is_file():
-        before = None if done == 0 else _state(step.work, part, done)
-        found, sums = e_step(step.params, _rows(step.work, part, step.params), before)
+def believe_slice(part: Slice, step: Step) -> dict[str, Statistics]:
+    """The posterior of the rows of a slice after one more pass into files; its sums come back."""
+    work, rows, sums = step.given.job.work, None, {}
+    for name, params in step.params.items():
+        done = step.done[name]
+        path = state_path(work, part, step.label, name, done + 1)
+        if path.is_file():
+            with np.load(path) as kept:
+                sums[name] = Statistics(*(kept[f"sum_{each}"] for each in Statistics._fields))
+            continue
+        rows = Kept(part, *step.given).rows() if rows is None else rows
+        before = _state(work, part, step.label, name, done) if done else None
+        found, now = e_step(params, rows, before)
         write_arrays(
-            path, **found._asdict(), **{f"sum_{name}": value for name, value in sums._asdict().items()}
+            path, **found._asdict(), **{f"sum_{each}": value for each, value in now._asdict().items()}
         )
-        return sums
-    with np.load(path) as kept:
-        return Statistics(*(kept[f"sum_{name}"] for name in Statistics._fields))
+        sums[name] = now
+    return sums
 
 
-class Summed(NamedTuple):
-    """Of a slice: what its rows say of contributors; by contributor rows kept, agreement and raw scores."""
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """The fits to all slices: by name, how many passes each had, and the posterior of each."""
 
-    people: Tally
-    kept: Floats
-    agreed: Floats
-    scores: Floats
-    low: float
-    high: float
+    given: Given
+    label: str
+    fits: Mapping[str, Climbed]
+    done: Mapping[str, int]
+    weights: Floats
 
+    def at(self, part: Slice) -> tuple[Rows, list[Fit]]:
+        """The rows of a slice, and what each fit believes of them."""
+        rows, work = Kept(part, *self.given).rows(), self.given.job.work
+        return rows, [
+            fit_of(one, rows, _state(work, part, self.label, name, self.done[name]))
+            for name, one in self.fits.items()
+        ]
 
-def add_up(part: Slice, step: Step) -> Summed:
-    """What is believed of contributors in the end, from one slice."""
-    rows, found = _rows(step.work, part, step.params), _state(step.work, part, step.params.steps)
-    truth = posterior(step.params, rows, found)
-    assert step.to is not None
-    people = tally_rows(np.exp(found.seen), truth, rows.y, rows.who, rows.count, step.to)
-    with np.load(step.work / f"{part.name}.npz") as kept:
-        raw = kept["raw"]
-    p = truth[np.arange(rows.n), rows.y]
-    each = (p >= 0.5, rows.log_p.argmax(axis=1) == rows.y, raw)
-    kept, agreed, scores = (np.asarray(np.bincount(rows.who, w, rows.count), np.float64) for w in each)
-    return Summed(people, kept, agreed, scores, float(raw.min()), float(raw.max()))
-
-
-class Written(NamedTuple):
-    """How samples are written: names, sum of all weights, bounds of raw scores, whether all are kept."""
-
-    work: Path
-    out: Path
-    params: Params
-    error: Collective
-    names: list[str]
-    classes: list[str]
-    total: float
-    low: float
-    high: float
-    keep_all: bool
+    def plain(self) -> "Fitted":
+        """Without sums, which nobody needs any more."""
+        nothing = Statistics(*(np.zeros(0) for _ in Statistics._fields))
+        return replace(self, fits={name: replace(fit, sums=nothing) for name, fit in self.fits.items()})
 
 
-def write_slice(part: Slice, how: Written) -> int:
-    """The samples of a slice as a Parquet file; how many rows it has."""
-    path = how.out / f"{part.name}.parquet"
-    with np.load(how.work / f"{part.name}.npz") as kept:
-        row, raw = kept["row"], kept["raw"]
-    if path.is_file():
-        return len(row)
-    rows = _rows(how.work, part, how.params)
-    truth = how.error.truth(posterior(how.params, rows, _state(how.work, part, how.params.steps)))
-    log_p, y, who, at = rows.log_p, rows.y, rows.who, np.arange(rows.n)
-    p = truth[at, y]
-    classes, names = np.array(how.classes, dtype=object), np.array(how.names, dtype=object)
-    span = max(how.high - how.low, 1e-300)
-    frame = pl.DataFrame(
-        {
-            "file": [Path(part.path).name] * len(y),
-            "row": row + part.start,
-            "contributor": names[who].tolist(),
-            "label": classes[y].tolist(),
-            "predicted": classes[log_p.argmax(axis=1)].tolist(),
-            "confidence": np.exp(log_p[at, y]),
-            "q": np.clip(1 - (raw - how.low) / span, 0, 1),
-            "score": raw,
-            "weight": p / how.total,
-            "kept": (p >= 0.5) | how.keep_all,
-            "p_correct": p,
-            "suggested": classes[truth.argmax(axis=1)].tolist(),
-            "p_suggested": truth.max(axis=1),
-        }
-    )
-    draft = path.with_name(f".{path.name}-{os.getpid()}")
-    frame.write_parquet(draft)
-    draft.replace(path)
-    return len(y)
+def tell_slice(part: Slice, fitted: Fitted) -> Told:
+    """What the rows of a slice tell of people."""
+    return tell(*fitted.at(part), fitted.weights)
 
 
-def state_path(work: Path, part: Slice, step: int) -> Path:
-    """Where beliefs in the rows of a slice are after so many passes."""
-    return work / f"{part.name}.step-{step:03d}.npz"
-
-
-def _rows(work: Path, part: Slice, params: Params) -> Rows:
-    with np.load(work / f"{part.name}.npz") as kept:
-        y, who = kept["y"].astype(np.int64), kept["who"].astype(np.int64)
-        return Rows(kept["log_p"].astype(np.float64), y, who, len(params.size))
-
-
-def _state(work: Path, part: Slice, step: int) -> Posterior:
-    with np.load(state_path(work, part, step)) as kept:
-        return Posterior(*(kept[name] for name in Posterior._fields))
-
-
-def write_arrays(path: Path, **arrays: Any) -> None:
-    """One .npz file, which is whole or not there."""
-    draft = path.with_name(f".{path.stem}-{os.getpid()}.npz")
-    try:
-        np.savez(draft, **arrays)
+def time_slice(part: Slice, fitted: Fitted) -> Ints:
+    """Times of labels and how likely each is if right and if wrong, by contributor, into a file; how many."""
+    kept = Kept(part, *fitted.given)
+    path = fitted.given.job.work / f"{part.name}.times.npy"
+    order = np.argsort(kept.who, kind="stable")
+    if not path.is_file():
+        right, wrong = told_of_time(*fitted.at(part), fitted.weights)
+        draft = path.with_name(f".{path.stem}-{os.getpid()}.npy")
+        np.save(draft, np.stack([kept.when, right, wrong])[:, order])
         draft.replace(path)
-    except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise InputError(f"{path.name} cannot be written: {error.strerror or error}") from None
+    return np.bincount(kept.who, minlength=kept.count)
+
+
+def state_path(work: Path, part: Slice, label: str, name: str, done: int) -> Path:
+    """Where beliefs in the rows of a slice are after so many passes."""
+    return work / f"{part.name}.{label}{name.replace(' ', '-')}.{done:03d}.npz"
+
+
+def _state(work: Path, part: Slice, label: str, name: str, done: int) -> Posterior:
+    with np.load(state_path(work, part, label, name, done)) as kept:
+        return Posterior(*(kept[each] for each in Posterior._fields))

@@ -61,7 +61,7 @@ def audit_places(
     found = found._replace(result=_accused(found.result, people["contributor"].to_list(), guess))
     kept = found.result.contributors.drop(people.columns[1:], strict=False)
     people = kept.join(people, on="contributor", how="left", maintain_order="left")
-    consensus = _consensus(source, _without_accused(source, request, found, progress), nested)
+    consensus = _consensus(source, found, nested)
     said = _said(source, consensus)
     shaped = Shaped(source.shape.kind, source.shape.unit, {source.shape.kind: consensus}, said, frames)
     return replace(found.result, contributors=people, shape=shaped)
@@ -89,30 +89,6 @@ def _by_words(source: Source, found: _Pass) -> Array:
     )
     place = np.argsort(found.types)
     return np.asarray(words[source.table.frame["candidate"].to_numpy()][:, place])
-
-
-def _without_accused(source: Source, request: Request, found: _Pass, progress: Progress | None) -> _Pass:
-    """The like without candidates that only the accused marked: theirs would outvote those of the others."""
-    assert source.shape is not None
-    people, frame = found.result.contributors, source.table.frame
-    accused = people.filter(pl.col("verdict").is_in(ACCUSED))["contributor"].to_list()
-    if not accused:
-        return found
-    marks = source.shape.frames["marks"].filter(~pl.col("contributor").is_in(accused))
-    keep = frame["candidate"].is_in(marks["candidate"].unique().implode())
-    if keep.all() or frame.filter(keep)["label"].n_unique() < 2:
-        return found
-    table = replace(source.table, frame=frame.filter(keep))
-    words = request.predictions
-    again = request if words is None else replace(request, predictions=words[keep.to_numpy()])
-    less = _pass(source._replace(table=table), again, progress)
-    truth = np.zeros((len(found.truth), len(found.types)))
-    truth[:, 0] = 1.0
-    rows = np.sort(marks["candidate"].unique().to_numpy())
-    truth[rows] = 0.0
-    places = np.array([found.types.index(name) for name in less.types])
-    truth[rows[:, None], places] = less.truth
-    return _Pass(found.result, truth, found.types)
 
 
 def _consensus(source: Source, found: _Pass, nested: bool) -> pl.DataFrame:

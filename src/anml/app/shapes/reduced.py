@@ -10,6 +10,7 @@ from anml.app.audit.request import Request
 from anml.app.audit.result import Audited, Shaped
 from anml.core.checks import Floats, Ints, as_codes
 from anml.core.people.consensus import join_posteriors
+from anml.core.people.verdicts import ACCUSED, CONCERN, LESS
 from anml.core.progress import Progress
 from anml.core.words import counted
 from anml.intake.shapes.tags import NO, YES
@@ -19,6 +20,8 @@ from anml.intake.source import Source
 RATES = (0.02, 0.98)
 # A leaning is told where it surely is this many grades off, and a narrow use where the slope is below.
 OFF, NARROW, WIDE, ENOUGH = 0.4, 0.6, 1.96, 10
+# Grades that surely rise by this much with those of the others follow the truth, wherever they lie.
+FOLLOWS = 0.15
 
 
 def audit_tags(source: Source, request: Request, progress: Progress | None = None) -> Audited:
@@ -27,7 +30,7 @@ def audit_tags(source: Source, request: Request, progress: Progress | None = Non
     frame = source.table.frame
     rate = frame.select(((pl.col("label") == YES).mean().over("tag")).clip(*RATES)).to_series().to_numpy()
     prior = np.column_stack([1 - rate, rate])
-    result, _, _ = audit_table(source.table, replace(request, predictions=prior), progress=progress)
+    result, _, _ = audit_table(source.table, request, progress=progress, prior=prior)
     table = _sets(result, frame, source.shape.frames["seen"])
     people = _by_tag(result, frame)
     unsure = int((table["least_sure"] < 0.9).sum())
@@ -92,13 +95,19 @@ def audit_grades(source: Source, request: Request, progress: Progress | None = N
     people = _leanings(steps[prepared.y.astype(np.int64)], (posterior @ steps)[items], who, names, items)
     kept = result.contributors.drop(people.columns[1:], strict=False)
     people = kept.join(people, on="contributor", how="left", maintain_order="left")
+    # Who leans and yet follows the order is no guesser, however seldom the grade is the very same.
+    cleared = pl.col("verdict").is_in(ACCUSED) & (pl.col("follows") > FOLLOWS)
+    accused, less = people["verdict"].is_in(ACCUSED).sum(), people.select(cleared.sum()).item()
+    false = result.false_accusations * (1 - less / max(accused, 1))
+    people = people.with_columns(verdict=pl.when(cleared).then(pl.lit(LESS)).otherwise("verdict"))
+    people = people.sort(pl.col("verdict").replace_strict(CONCERN), maintain_order=True).drop("follows")
     wide = int((table["high"] != table["low"]).sum())
     said = [
         f"{counted(table.height, 'item')} have a grade each in grades.csv; {wide:,} of them are not "
         "certain to nine tenths."
     ]
     shaped = Shaped(source.shape.kind, source.shape.unit, {"grades": table}, said, {})
-    return replace(result, contributors=people, shape=shaped)
+    return replace(result, contributors=people, false_accusations=false, shape=shaped)
 
 
 def _graded(
@@ -129,13 +138,11 @@ def _leanings(given: Floats, truth: Floats, who: Ints, names: list[str], items: 
     spread = np.sqrt(np.maximum(np.bincount(who, gap**2, len(names)) / rows - off**2, 1e-9))
     error = WIDE * spread / np.sqrt(rows)
     shift = off - float(np.median(off))
-    centre = np.bincount(who, truth, len(names)) / rows
-    level = np.bincount(who, given, len(names)) / rows
-    varies = np.bincount(who, (truth - centre[who]) ** 2, len(names))
-    slope = np.bincount(who, (truth - centre[who]) * (given - level[who]), len(names)) / np.maximum(
-        varies, 1e-9
-    )
-    doubt = WIDE * spread / np.sqrt(np.maximum(varies, 1e-9))
+    along, level = (part - (np.bincount(who, part, len(names)) / rows)[who] for part in (truth, given))
+    varies = np.maximum(np.bincount(who, along**2, len(names)), 1e-9)
+    slope = np.bincount(who, along * level, len(names)) / varies
+    left = np.bincount(who, (level - slope[who] * along) ** 2, len(names)) / np.maximum(rows - 2, 1)
+    doubt = WIDE * np.sqrt(left / varies)
     said = []
     for k in range(len(names)):
         words = []
@@ -146,4 +153,7 @@ def _leanings(given: Floats, truth: Floats, who: Ints, names: list[str], items: 
         if rows[k] >= ENOUGH and slope[k] + doubt[k] < NARROW and slope[k] - doubt[k] > 0:
             words.append("uses little of the scale")
         said.append("; ".join(words))
-    return pl.DataFrame({"contributor": names, "shift": shift, "slope": slope, "habits": said})
+    follows = np.where(rows >= ENOUGH, slope - doubt, 0.0)
+    return pl.DataFrame(
+        {"contributor": names, "shift": shift, "slope": slope, "follows": follows, "habits": said}
+    )

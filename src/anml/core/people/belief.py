@@ -85,6 +85,8 @@ class Belief:
         None where contributors are not known.
     alone
         Labels that rest on their contributor alone: neither believed nor condemned.
+    covered
+        Contributors whose rows others cover; None where that was not asked.
     mirrored
         Probability that those who contradict the others are the ones who are right.
     doubtful
@@ -105,6 +107,7 @@ class Belief:
     mirrored: float = 0.0
     doubtful: str | None = None
     help: str | None = None
+    covered: Bools | None = None
 
     @property
     def evenly(self) -> bool:

@@ -41,19 +41,22 @@ class Collective(NamedTuple):
         return np.asarray(said * (1 - g) + (1 - said) * g / max(classes - 1, 1))
 
 
-def collective_error(single: float, said: Floats, truth: np.ndarray) -> Collective:
-    """The rate, from what single people get wrong, and from items whose truth is known.
+def known_errors(said: Floats, truth: np.ndarray) -> Floats:
+    """Known items of which the crowd is clear: how many it gets wrong, and how many there are.
 
     Parameters
     ----------
-    single
-        Share of labels that are not what careful people would say.
     said
         Probability of what careful people would say of known items, their truth left aside (items, C).
     truth
         The right class of these items.
     """
+    clear = said.max(axis=1, initial=0.0) > CLEAR
+    return np.array([(said[clear].argmax(axis=1) != truth[clear]).sum(), clear.sum()], dtype=np.float64)
+
+
+def collective_error(single: float, known: Floats) -> Collective:
+    """The rate, from the share of labels that are not what careful people would say, and `known_errors`."""
     mean = float(np.clip(TOGETHER * single, 1e-3, 0.5))
-    clear = said.max(axis=1) > CLEAR if len(said) else np.zeros(0, dtype=bool)
-    wrong = float((said[clear].argmax(axis=1) != truth[clear]).sum()) if clear.any() else 0.0
-    return Collective(ITEMS * mean + wrong, ITEMS * (1 - mean) + float(clear.sum()) - wrong)
+    wrong, clear = known
+    return Collective(ITEMS * mean + float(wrong), ITEMS * (1 - mean) + float(clear - wrong))

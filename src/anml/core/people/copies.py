@@ -6,6 +6,8 @@ beyond chance is the product of what both know. Only a pair that agrees far beyo
 the others know nothing themselves, nothing can be told.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
@@ -19,7 +21,7 @@ DOUBTS = 3.0
 
 
 def copy_groups(items: Ints, who: Ints, y: Ints) -> Ints:
-    """Number of each contributor's camp: those who copy each other share one.
+    """Copy groups of a table in memory.
 
     Examples
     --------
@@ -29,15 +31,40 @@ def copy_groups(items: Ints, who: Ints, y: Ints) -> Ints:
     >>> copy_groups(item, who, np.where(who == 1, (truth[item] + (item % 5 == 0)) % 3, y)).tolist()
     [0, 1, 2, 2]
     """
-    count, classes = int(who.max()) + 1, int(y.max()) + 1
-    common, agreed = _pairs(items, who, count), _pairs(items * classes + y, who, count)
-    first, second = sparse.triu(common, 1).nonzero()
-    n, a = _at(common, first, second), _at(agreed, first, second)
+    return copies_among(pairs_of(items, who, y, int(who.max()) + 1, int(y.max()) + 1))
+
+
+class Pairs(NamedTuple):
+    """How many items each two contributors have in common, and agree on, and how often each label was given.
+
+    They add up over slices that have all rows of their items.
+    """
+
+    common: sparse.csr_array
+    agreed: sparse.csr_array
+    labels: Floats
+
+    def plus(self, other: "Pairs") -> "Pairs":
+        """Of both slices."""
+        return Pairs(self.common + other.common, self.agreed + other.agreed, self.labels + other.labels)
+
+
+def pairs_of(items: Ints, who: Ints, y: Ints, count: int, classes: int) -> Pairs:
+    """What some rows say of each two contributors."""
+    labels = np.bincount(y, minlength=classes).astype(np.float64)
+    return Pairs(_pairs(items, who, count), _pairs(items * classes + y, who, count), labels)
+
+
+def copies_among(pairs: Pairs) -> Ints:
+    """Number of each contributor's copy group: those who copy each other share one."""
+    count = pairs.common.shape[0]
+    first, second = sparse.triu(pairs.common, 1).nonzero()
+    n, a = _at(pairs.common, first, second), _at(pairs.agreed, first, second)
     # Who gives an item two labels may agree with both of another's: once is enough.
     a = np.minimum(a, n)
     if not len(n):
         return np.arange(count)
-    share = np.bincount(y, minlength=classes) / len(y)
+    share = pairs.labels / pairs.labels.sum()
     usual = _by_themselves(first, second, n, a, count, float(np.square(share).sum()))
     odds = a * np.log(AGREE / usual) + (n - a) * np.log((1 - AGREE) / (1 - usual))
     linked = odds > np.log(len(n)) + CLEARLY
@@ -47,7 +74,7 @@ def copy_groups(items: Ints, who: Ints, y: Ints) -> Ints:
 
 def _pairs(codes: Ints, who: Ints, count: int) -> sparse.csr_array:
     """How many codes each two contributors have in common."""
-    has = sparse.csr_array((np.ones(len(who)), (who, codes)), shape=(count, int(codes.max()) + 1))
+    has = sparse.csr_array((np.ones(len(who)), (who, codes)), shape=(count, int(codes.max(initial=-1)) + 1))
     has.sum_duplicates()
     has.data[:] = 1.0
     return sparse.csr_array(has @ has.T)

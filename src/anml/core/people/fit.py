@@ -1,6 +1,8 @@
 """Expectation-maximisation of the model of contributors: starts, passes, and the choice among hypotheses."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 from scipy import special
@@ -19,7 +21,7 @@ from anml.core.people.model import (
     m_step,
     posterior,
 )
-from anml.core.people.rows import Rows, Side, by_label, rows_of
+from anml.core.people.rows import About, Rows, Side, rows_of
 
 # Sharp predictions with many wrong labels, and flat ones with few: temperature and log-odds to start from.
 STARTS = ((1.0, 2.5), (0.45, 1.2), (0.2, 0.8))
@@ -32,106 +34,165 @@ HOPELESS = 50.0
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
-    """One hypothesis, fitted: its parameters, what it believes of the rows, and the evidence for it."""
+class Climbed:
+    """A hypothesis after some passes: its parameters, the last sums, and the evidence for it."""
 
     params: Params
-    found: Posterior
-    truth: Floats
     sums: Statistics
     evidence: float
 
 
-def begin(rows: Rows, hypothesis: str, temperature: float, base: float, hottest: float = HOTTEST) -> Params:
+@dataclass(frozen=True, eq=False)
+class Fit(Climbed):
+    """One hypothesis, fitted, with what it believes of the rows of one slice."""
+
+    found: Posterior
+    truth: Floats
+
+
+class Table(Protocol):
+    """Rows in one slice or in many, which remember by name what was believed of them after the last pass."""
+
+    @property
+    def about(self) -> About:
+        """What fits start from."""
+
+    def few(self, most: int) -> "Table | None":
+        """About so many of the rows, in memory; None where there are no more than that."""
+
+    def sweep(self, params: Mapping[str, Params]) -> dict[str, Statistics]:
+        """One pass of each of these over all rows: their sums."""
+
+
+class OneSlice:
+    """A table in memory."""
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows, self.about = rows, rows.about
+        self.found: dict[str, Posterior] = {}
+
+    def few(self, most: int) -> "OneSlice | None":
+        """About so many of the rows."""
+        which = self.rows.thinned(most)
+        return None if which is None else OneSlice(self.rows.some(which))
+
+    def sweep(self, params: Mapping[str, Params]) -> dict[str, Statistics]:
+        """One pass."""
+        sums = {}
+        for name, each in params.items():
+            self.found[name], sums[name] = e_step(each, self.rows, self.found.get(name))
+        return sums
+
+
+def begin(
+    table: Table | Rows, hypothesis: str, temperature: float, base: float, hottest: float = HOTTEST
+) -> Params:
     """Parameters before the first pass."""
-    given = by_label(rows.y, rows.who, rows.count, rows.classes)
+    about = table.about
+    (count, classes), given = about.given.shape, about.given
     size = np.maximum(given.sum(axis=1), 1e-9)
-    share = (given.sum(axis=0) + 1e-3) / (rows.n + 1e-3 * rows.classes)
-    means = np.zeros((rows.count, 0))
-    if rows.count > 1 and rows.features.shape[1]:
-        means = rows.by @ rows.features / np.maximum(size, 1)[:, None]
+    share = (given.sum(axis=0) + 1e-3) / (given.sum() + 1e-3 * classes)
+    means = np.zeros((count, 0))
+    if count > 1 and about.features.shape[1]:
+        means = about.features / np.maximum(size, 1)[:, None]
         spread = means.std(axis=0)
         means = means / np.where(spread > 1e-6, spread, 1.0)
-    judging = hypothesis != "all ordinary" and rows.count > 1
-    predicted = bool(np.ptp(rows.log_p, axis=0).any())
+    judging = hypothesis != "all ordinary" and count > 1
+    predicted = _predicted(about)
     return Params(
         hypothesis, size, given, share, means, share,
-        types=np.tile([0.88, 0.06, 0.06] if judging else [1.0, 0.0, 0.0], (rows.count, 1)),
-        by_class=np.zeros(rows.classes), worth=np.zeros(rows.features.shape[1]),
+        types=np.tile([0.88, 0.06, 0.06] if judging else [1.0, 0.0, 0.0], (count, 1)),
+        by_class=np.zeros(classes), worth=np.zeros(about.features.shape[1]),
         strange_worth=np.zeros(means.shape[1]), base=SURE if hypothesis in ("none", "all ordinary") else base,
         # A class prior alone is no prediction, to be taken for sharper or flatter than it is.
         temperature=temperature if predicted else 1.0, hottest=hottest, predicted=predicted,
-        shared=rows.shared,
+        shared=about.shared,
     )  # fmt: skip
 
 
-def climb(params: Params, rows: Rows, passes: int, found: Posterior | None = None) -> Fit:
-    """Passes over the rows until beliefs hardly change."""
-    last: Floats | None = None
+def _predicted(about: About) -> bool:
+    return bool((about.high > about.low).any())
+
+
+def climb(starts: Mapping[str, Params], table: Table, passes: int) -> dict[str, Climbed]:
+    """Passes over the rows, of several at a time, until beliefs of each hardly change."""
+    left, found = dict(starts), {}
     for _ in range(passes):
-        found, sums = e_step(params, rows, found)
-        now = posterior(params, rows, found)
-        after = m_step(params, sums)
-        if last is not None and params.steps > FIRST + 4 and np.abs(now - last).mean() < STILL:
-            break
-        last, params = now, after
-    assert found is not None
-    params = replace(params, likelihood=after.likelihood)
-    return Fit(params, found, posterior(params, rows, found), sums, log_evidence(params, sums))
+        sums = table.sweep(left) if left else {}
+        for name, now in sums.items():
+            before, after = left[name], m_step(left[name], now)
+            still = float(now.moved) < STILL * before.given.sum() * before.classes
+            params = replace(before if still else after, likelihood=after.likelihood)
+            found[name] = Climbed(params, now, log_evidence(params, now))
+            left[name] = after
+            if still:
+                del left[name]
+    return found
 
 
 def fit_classes(
-    log_p: Floats, y: Ints, side: Side, before: list[Fit] | None = None, hottest: float = HOTTEST
+    log_p: Floats, y: Ints, side: Side, before: Sequence[Climbed] | None = None, hottest: float = HOTTEST
 ) -> tuple[Rows, list[Fit], Floats]:
-    """The best fit under every hypothesis, and the posterior of each.
+    """The best fit under every hypothesis to a table in memory, and the posterior of each.
 
     `before` are the fits to earlier predictions, whose parameters are started from. Predictions are taken for
     flatter than they say up to the `hottest` temperature.
     """
     rows = rows_of(log_p, y, side)
-    few = rows if rows.n <= ENOUGH or rows.shared else rows.some(slice(None, None, -(-rows.n // ENOUGH)))
-    first = []
-    for place, hypothesis in enumerate(HYPOTHESES if side.codes is not None else list(HYPOTHESES)[:-1]):
-        starts = STARTS if before is None and np.ptp(few.log_p, axis=0).any() else STARTS[:1]
-        tried = [begin(few, hypothesis, *start, hottest) for start in starts]
+    table = OneSlice(rows)
+    found, weights = fit_table(table, side.codes is not None, before, hottest)
+    return rows, [fit_of(one, rows, table.found[name]) for name, one in found.items()], weights
+
+
+def fit_of(one: Climbed, rows: Rows, found: Posterior) -> Fit:
+    """A fit, with what it believes of the rows of a slice."""
+    return Fit(one.params, one.sums, one.evidence, found, posterior(one.params, rows, found))
+
+
+def fit_table(
+    table: Table, people: bool, before: Sequence[Climbed] | None = None, hottest: float = HOTTEST
+) -> tuple[dict[str, Climbed], Floats]:
+    """The best fit under every hypothesis, by the name its beliefs are kept under, and the posterior of each.
+
+    Of many rows some are enough to find where to start from.
+    """
+    few = table.few(ENOUGH) or table
+    hypotheses = list(HYPOTHESES) if people else list(HYPOTHESES)[:-1]
+    starts: dict[str, Params] = {}
+    for place, hypothesis in enumerate(hypotheses):
+        several = STARTS if before is None and _predicted(few.about) else STARTS[:1]
+        for at, start in enumerate(several):
+            starts[f"{hypothesis} {at}"] = begin(few, hypothesis, *start, hottest)
         if before is not None:
-            tried.append(_again(tried[0], before[place].params))
-        first.append(max((climb(start, few, PASSES // 3) for start in tried), key=lambda fit: fit.evidence))
-    best = max(fit.evidence for fit in first)
-    fits = [
-        fit if fit.evidence < best - HOPELESS and few is rows else _finished(fit, rows, few, hottest)
-        for fit in first
-    ]
+            earlier = _again(starts[f"{hypothesis} 0"], before[place].params)
+            starts[f"{hypothesis} again"] = earlier
+    first = climb(starts, few, PASSES // 3)
+    found = {}
+    for hypothesis in hypotheses:
+        mine = [name for name in first if first[name].params.hypothesis == hypothesis]
+        best = max(mine, key=lambda name: first[name].evidence)
+        found[best] = first[best]
+    left = PASSES - PASSES // 3
+    if few is not table:
+        again = {
+            name: _again(begin(table, fit.params.hypothesis, *STARTS[0], hottest), fit.params)
+            for name, fit in found.items()
+        }
+        found, left = climb(again, table, PASSES // 3), left - PASSES // 3
+    best_yet = max(fit.evidence for fit in found.values())
+    hopeful = {name: fit.params for name, fit in found.items() if fit.evidence >= best_yet - HOPELESS}
+    found |= climb(hopeful, table, left)
+    return found, _weights(list(found.values()))
+
+
+def _weights(fits: list[Climbed]) -> Floats:
+    """Posterior of each hypothesis."""
     evidence = np.array([fit.evidence for fit in fits])
     # Most define what is usual: who is like nobody cannot be the majority while another account is at hand.
     most = np.array([_strangers(fit.params) > 0.5 for fit in fits])
     if not all(most[place] for place, fit in enumerate(fits) if fit.params.judging):
         evidence[most] = -np.inf
-    return rows, fits, special.softmax(evidence)
-
-
-def begin_all(sampled: Params, given: Floats, places: Ints) -> Params:
-    """Parameters for all contributors before the first pass, from a fit to a sample of their rows.
-
-    `given` are the labels of all (K, C), `places` those of the sample among them; who is not in it is
-    unknown.
-    """
-    count, classes = given.shape
-    types = np.tile([0.88, 0.06, 0.06], (count, 1))
-    types[places] = sampled.types
-    return replace(
-        sampled, size=np.maximum(given.sum(axis=1), 1e-9), given=given, share=given.sum(axis=0) / given.sum(),
-        means=np.zeros((count, 0)), usual=np.full(classes, 1 / classes), types=types, worth=np.zeros(0),
-        strange_worth=np.zeros(0), counts=None, expected=None, likelihood=None, steps=0,
-    )  # fmt: skip
-
-
-def _finished(fit: Fit, rows: Rows, few: Rows, hottest: float) -> Fit:
-    """The rest of the passes, over all rows."""
-    if few is rows:
-        return climb(fit.params, rows, PASSES - PASSES // 3, fit.found)
-    start = begin(rows, fit.params.hypothesis, 1.0, 2.5, hottest)
-    return climb(_again(start, fit.params), rows, PASSES - PASSES // 3)
+    return np.asarray(special.softmax(evidence))
 
 
 def _again(fresh: Params, before: Params) -> Params:

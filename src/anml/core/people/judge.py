@@ -1,15 +1,17 @@
 """From fits of the model to what is believed of labels and people: one posterior for both."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy import special
 
 from anml.core.checks import Bools, Floats, Ints
 from anml.core.people.belief import Belief, Contributor, log_odds, mixed
-from anml.core.people.collective import Collective, collective_error
+from anml.core.people.collective import Collective, collective_error, known_errors
 from anml.core.people.consensus import equal_voices
-from anml.core.people.fit import Fit
+from anml.core.people.fit import Climbed, Fit
 from anml.core.people.model import PSEUDO, SKILL, Params, e_step, posterior
 from anml.core.people.numbers import NumericFit
 from anml.core.people.periods import Changes, changes
@@ -45,10 +47,107 @@ DRAWS = (np.arange(20) + 0.5) / 20
 # A number further from where others expect it than two natural spreads, which hold 95% of what is usual,
 # is wrong.
 FAR = 2.0
+# A label that is less likely than this to be right is surely wrong.
+NEVER = 0.05
+
+
+class Told(NamedTuple):
+    """What rows tell before people are judged: sums, which add up over slices.
+
+    Parameters
+    ----------
+    people
+        What they say of contributors.
+    single
+        Wrong labels expected of ordinary contributors, and their labels.
+    known
+        Known items that the crowd gets wrong, of those where it is clear.
+    right
+        Rights expected among labels of which nothing is known, how many these are, and both of the others.
+    contradicted
+        Labels that are not what all else says is likeliest.
+    """
+
+    people: Tally
+    single: Floats
+    known: Floats
+    right: Floats
+    contradicted: int
+
+    def plus(self, other: "Told") -> "Told":
+        """Of both slices."""
+        return Told(
+            self.people.plus(other.people), self.single + other.single, self.known + other.known,
+            self.right + other.right, self.contradicted + other.contradicted,
+        )  # fmt: skip
+
+
+class Judged(NamedTuple):
+    """What is believed of people and of all rows together.
+
+    Parameters
+    ----------
+    people
+        None where contributors are not known.
+    error
+        How often the crowd errs together.
+    mirror, doubtful
+        Probability that those who contradict the others are right, and why nobody can be accused for it.
+    mean, contradicted
+        Share of right labels, and how many all else contradicts.
+    """
+
+    people: Contributor | None
+    error: Collective
+    mirror: float
+    doubtful: str | None
+    mean: float
+    contradicted: int
+
+
+def tell(rows: Rows, fits: Sequence[Fit], weights: Floats) -> Told:
+    """What the rows of a slice tell, by all hypotheses together."""
+    said = mixed(weights, [fit.truth for fit in fits])
+    seen = mixed(weights, [np.exp(fit.found.seen) for fit in fits])
+    to = mixed(weights, [wrong_to_of(fit.params) for fit in fits])
+    ordinary = mixed(weights, [fit.params.types[:, 0] for fit in fits])[rows.who] + 1e-9
+    right, known = said[np.arange(rows.n), rows.y], _known(rows)
+    return Told(
+        tally_rows(seen, said, rows.y, rows.who, rows.count, to, known),
+        np.array([ordinary @ (1 - right), ordinary.sum()]),
+        known_errors(*_known_items(rows, fits, weights)),
+        np.array([right[~known].sum(), (~known).sum(), right[known].sum(), known.sum()]),
+        int((seen.argmax(axis=1) != rows.y).sum()),
+    )
+
+
+def judge(
+    told: Told, fits: Sequence[Climbed], weights: Floats, people: bool = True, covered: Bools | None = None,
+    owner: Ints | None = None, spared: Bools | None = None,
+) -> Judged:  # fmt: skip
+    """Judge people by what all rows tell; see `believe` for the parameters."""
+    error = collective_error(float(told.single[0] / told.single[1]), told.known)
+    judged, mirror, doubtful = None, 0.0, None
+    if people:
+        sums, types = told.people, mixed(weights, [fit.params.types for fit in fits])
+        vouched = mixed(weights, [-(fit.params.means @ fit.params.strange_worth) for fit in fits])
+        parts = None if owner is None else (sums, types, vouched)
+        if owner is not None:
+            sums, types, vouched = _by_owner(sums, types, vouched, owner)
+        judged, mirror, against = judge_people(sums, types, vouched, error, covered, spared)
+        doubtful = reason_for_doubt(mirror, against, sums.rows.sum(axis=1))
+        if parts is not None and owner is not None:
+            whole = [None if part is None else part[owner] for part in (covered, spared)]
+            judged = _as_of_late(judged, judge_people(*parts, error, *whole)[0], owner)
+    unknown, labels, right, rest = told.right
+    classes = len(told.people.share)
+    mean = error.truth(np.array([[unknown / max(labels, 1), *[0.0] * (classes - 1)]]))[0, 0]
+    mean = float((mean * labels + right) / (labels + rest))
+    return Judged(judged, error, mirror, doubtful, mean, told.contradicted)
 
 
 def believe(
-    rows: Rows, fits: list[Fit], weights: Floats, shares: dict[str, float], people: bool,
+    rows: Rows, fits: Sequence[Fit], weights: Floats, shares: dict[str, float], people: bool,
     alone: Bools | None = None, covered: Bools | None = None, owner: Ints | None = None,
     spared: Bools | None = None,
 ) -> Belief:  # fmt: skip
@@ -65,46 +164,38 @@ def believe(
     spared
         Who is not to be accused; None: nobody.
     """
+    judged = judge(tell(rows, fits, weights), fits, weights, people, covered, owner, spared)
+    return replace(believe_rows(rows, fits, weights, judged, shares, alone, owner), covered=covered)
+
+
+def believe_rows(
+    rows: Rows, fits: Sequence[Fit], weights: Floats, judged: Judged, shares: dict[str, float],
+    alone: Bools | None = None, owner: Ints | None = None,
+) -> Belief:  # fmt: skip
+    """What is believed of the rows of a slice, given what all rows tell of people."""
     said = mixed(weights, [fit.truth for fit in fits])
-    seen = mixed(weights, [np.exp(fit.found.seen) for fit in fits])
-    types = mixed(weights, [fit.params.types for fit in fits])
-    at = np.arange(rows.n), rows.y
-    single = float(np.average(1 - said[at], weights=types[rows.who, 0] + 1e-9))
-    error = collective_error(single, *_known_items(rows, fits, weights))
-    truth = np.where(_known(rows)[:, None], said, error.truth(said))
-    judged, mirror, against = None, 0.0, np.zeros(0)
-    if people:
-        to = mixed(weights, [wrong_to_of(fit.params) for fit in fits])
-        sums = tally_rows(seen, said, rows.y, rows.who, rows.count, to, _known(rows))
-        vouched = mixed(weights, [-(fit.params.means @ fit.params.strange_worth) for fit in fits])
-        parts = None if owner is None else (sums, types, vouched)
-        if owner is not None:
-            sums, types, vouched = _by_owner(sums, types, vouched, owner)
-        judged, mirror, against = judge_people(sums, types, vouched, error, covered, spared)
-        if parts is not None and owner is not None:
-            whole = [None if part is None else part[owner] for part in (covered, spared)]
-            judged = _as_of_late(judged, judge_people(*parts, error, *whole)[0], owner)
+    at, people = (np.arange(rows.n), rows.y), judged.people
+    truth = np.where(_known(rows)[:, None], said, judged.error.truth(said))
     p = np.clip(truth[at], 1e-9, 1 - 1e-9)
-    if mirror >= 0.5:
+    if judged.mirror >= 0.5:
         # Nobody's word counts for more than another's: labels are as right as they are usual for their item.
-        p = np.full(rows.n, float(p.mean()))
+        p = np.full(rows.n, judged.mean)
         if rows.shared and rows.item is not None:
-            truth = equal_voices(rows.y, rows.item, rows.classes, float(p[0]))[rows.item]
+            truth = equal_voices(rows.y, rows.item, rows.classes, judged.mean)[rows.item]
             p = np.clip(truth[at], 1e-9, 1 - 1e-9)
     alone = np.zeros(rows.n, dtype=bool) if alone is None else alone
     # What rests on its contributor alone is as right as labels are on average: not condemned.
-    p = np.where(alone, np.maximum(p, p.mean()), p)
-    base = float(log_odds(np.array(p.mean())))
+    p = np.where(alone, np.maximum(p, judged.mean), p)
+    base = float(log_odds(np.array(judged.mean)))
     credentials = mixed(weights, [credentials_of(rows, fit) for fit in fits])
     who = rows.who if owner is None else owner[rows.who]
-    contributor = np.zeros(rows.n) if judged is None else (log_odds(judged.quality) - base)[who]
-    size = np.bincount(who).astype(np.float64)
+    contributor = np.zeros(rows.n) if people is None else (log_odds(people.quality) - base)[who]
     return Belief(
         p_correct=p, base=base, credentials=credentials, contributor=contributor,
         model=log_odds(p) - base - credentials - contributor, truth=truth, predicted=rows.log_p,
-        shares=shares, wrong=_wrong_share(p, seen, rows.y), contributors=judged, alone=alone, mirrored=mirror,
-        doubtful=reason_for_doubt(mirror, against, size) if people else None,
-        help=None if judged is None else what_would_help(judged),
+        shares=shares, wrong=wrong_share(p.sum(), (p < NEVER).sum(), judged.contradicted, rows.n),
+        contributors=people, alone=alone, mirrored=judged.mirror, doubtful=judged.doubtful,
+        help=None if people is None else what_would_help(people),
     )  # fmt: skip
 
 
@@ -155,12 +246,16 @@ def _as_of_late(judged: Contributor, parts: Contributor, owner: Ints) -> Contrib
     return replace(judged, verdict=words, **after)
 
 
-def changed_people(rows: Rows, fits: list[Fit], weights: Floats, when: Floats) -> Changes:
+def changed_people(rows: Rows, fits: Sequence[Fit], weights: Floats, when: Floats) -> Changes:
     """Who changed over time in how many labels are right."""
+    return changes(*told_of_time(rows, fits, weights), rows.who, when, rows.count)
+
+
+def told_of_time(rows: Rows, fits: Sequence[Fit], weights: Floats) -> tuple[Floats, Floats]:
+    """How likely each label is if it is right, and if it is wrong."""
     seen = mixed(weights, [np.exp(fit.found.seen) for fit in fits])
     to = mixed(weights, [wrong_to_of(fit.params) for fit in fits])
-    right, wrong = seen[np.arange(rows.n), rows.y], (seen * to[:, rows.y].T).sum(axis=1)
-    return changes(right, wrong, rows.who, when, rows.count)
+    return seen[np.arange(rows.n), rows.y], np.asarray((seen * to[:, rows.y].T).sum(axis=1))
 
 
 def wrong_to_of(params: Params) -> Floats:
@@ -181,7 +276,7 @@ def _known(rows: Rows) -> Bools:
     return known if rows.truth is None else known | (rows.truth >= 0)
 
 
-def _known_items(rows: Rows, fits: list[Fit], weights: Floats) -> tuple[Floats, Ints]:
+def _known_items(rows: Rows, fits: Sequence[Fit], weights: Floats) -> tuple[Floats, Ints]:
     """What the crowd says of items whose truth is known, that truth left aside; and the truth."""
     if rows.truth is None or not (rows.truth >= 0).any():
         return np.zeros((0, rows.classes)), np.zeros(0, dtype=np.int64)
@@ -304,8 +399,7 @@ def credentials_of(rows: Rows, fit: Fit) -> Floats:
     return np.asarray(rows.features @ params.worth - (params.means @ params.strange_worth)[rows.who])
 
 
-def _wrong_share(p: Floats, seen: Floats, y: Ints) -> Estimate:
-    """How many labels are wrong: at least those surely so, at most those that predictions contradict."""
-    mean = float(1 - p.mean())
-    low, high = float((p < 0.05).mean()), float((seen.argmax(axis=1) != y).mean())
-    return Estimate(mean, min(low, mean), max(high, mean))
+def wrong_share(right: float, surely: int, contradicted: int, rows: int) -> Estimate:
+    """How many labels are wrong: at least those surely so, at most those that all else contradicts."""
+    mean = 1 - float(right) / rows
+    return Estimate(mean, min(float(surely) / rows, mean), max(float(contradicted) / rows, mean))

@@ -70,6 +70,8 @@ class Params:
     counts, expected, likelihood
         Labels by truth [contributor, label, truth] for either type that looks (2, K, C, C), rights that the
         population would have on these rows (K,), log-likelihoods of the types (K, 3); None before a pass.
+    steps, former
+        How many passes there were, and `types` before the last of them.
     """
 
     hypothesis: str
@@ -97,6 +99,7 @@ class Params:
     predicted: bool = True
     shared: bool = False
     steps: int = 0
+    former: Floats | None = None
 
     @property
     def classes(self) -> int:
@@ -148,7 +151,7 @@ class Posterior(NamedTuple):
 
 
 class Statistics(NamedTuple):
-    """Sums over rows, which add up over slices."""
+    """Sums over rows, which add up over slices; `moved` is how far beliefs are from the pass before."""
 
     counts: Floats
     expected: Floats
@@ -158,6 +161,7 @@ class Statistics(NamedTuple):
     curve: Floats
     by_class: Floats
     tried: Floats
+    moved: Floats
 
     def plus(self, other: "Statistics") -> "Statistics":
         """Of both slices."""
@@ -281,7 +285,16 @@ def _statistics(
         curve=(rows.features * information.sum(axis=1)[:, None]).T @ rows.features,
         by_class=np.stack([left.sum(axis=0), information.sum(axis=0)]),
         tried=_tried_likelihoods(params, rows, before, likelihood),
+        moved=np.asarray(_change(params, rows, before, found)),
     )
+
+
+def _change(params: Params, rows: Rows, before: Posterior | None, found: Posterior) -> float:
+    """How far the posterior of all rows moved, summed; not asked before contributors have been judged."""
+    if before is None or params.former is None or params.steps <= FIRST + 4:
+        return np.inf
+    last = posterior(replace(params, types=params.former), rows, before)
+    return float(np.abs(posterior(params, rows, found) - last).sum())
 
 
 def _tried_likelihoods(params: Params, rows: Rows, before: Posterior | None, now: Floats) -> Floats:
@@ -290,8 +303,8 @@ def _tried_likelihoods(params: Params, rows: Rows, before: Posterior | None, now
     if not options:
         return np.zeros((0, *now.shape))
     some, then, found = rows, before, [now]
-    if rows.n > CHOSEN_BY and not rows.shared:
-        which = slice(None, None, rows.n // CHOSEN_BY)
+    which = rows.thinned(CHOSEN_BY)
+    if which is not None:
         some, then, found = rows.some(which), before and Posterior(*(part[which] for part in before)), []
     for option in options[len(found) :]:
         _, first, second = _joint(option, some, then)
@@ -340,8 +353,9 @@ def m_step(params: Params, sums: Statistics) -> Params:
         after = options[int(np.argmax(fits))]
     usual = sums.seen / sums.seen.sum() + 1e-6
     after = replace(
-        after, counts=sums.counts, expected=sums.expected, steps=params.steps + 1, usual=usual / usual.sum()
-    )
+        after, counts=sums.counts, expected=sums.expected, steps=params.steps + 1, usual=usual / usual.sum(),
+        former=params.types,
+    )  # fmt: skip
     after = replace(after, likelihood=sums.likelihood + learning_costs(after, sums.counts, sums.expected))
     if params.judging and params.steps >= FIRST:
         after = _judged(after)

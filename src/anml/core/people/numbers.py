@@ -260,7 +260,7 @@ def _judge(
     if side.credentials is not None and shares[0]:
         means = np.array([np.bincount(codes, x) for x in side.credentials.T]).T / np.maximum(size, 1)[:, None]
         odds = np.log(parts[0] / (parts[1] + parts[2]))
-        usual, gain = credited(design(means, len(size)), usual, odds, np.ones(len(size)))
+        usual, gain = credited(design(means), usual, odds, np.ones(len(size)))
     evidence = (
         top[some].sum() + special.logsumexp(total) + special.logsumexp(belief + gain) - np.log(len(shares))
     )
@@ -302,7 +302,7 @@ def _single(residual: Floats, trust: Floats, credentials: Floats | None) -> tupl
     odds = (_shapes()[1][:, best] - _shapes()[2][:, part])[place]
     usual = np.full((len(residual), 1), special.logit(1 - rates[rate]))
     if credentials is not None:
-        usual, more = credited(design(credentials, len(residual)), usual, odds[:, None], trust)
+        usual, more = credited(design(credentials), usual, odds[:, None], trust)
         gain += float(more[0])
     p_wrong = special.expit(gain) * special.expit(-usual[:, 0] - odds)
     return 1 - p_wrong, float(np.logaddexp(0, gain) - np.log(2))

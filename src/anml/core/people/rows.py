@@ -8,7 +8,6 @@ from scipy import sparse
 
 from anml.core.checks import Array, Bools, Floats, Ints
 from anml.core.people.copies import copy_groups
-from anml.core.stats import group_means
 
 # Log-probability, at most, of what is known not to be.
 NEVER = -36.0
@@ -41,13 +40,43 @@ class Side(NamedTuple):
     when: Floats | None = None
 
 
+class About(NamedTuple):
+    """What fits start from, which adds up over slices.
+
+    Parameters
+    ----------
+    given, features
+        How often each contributor gave each label (K, C), and its sums of features (K, p).
+    low, high
+        Smallest and largest log-probability of each class.
+    shared
+        Whether some item has several labels.
+    """
+
+    given: Floats
+    features: Floats
+    low: Floats
+    high: Floats
+    shared: bool
+
+    def plus(self, other: "About") -> "About":
+        """Of both slices."""
+        return About(
+            self.given + other.given, self.features + other.features, np.minimum(self.low, other.low),
+            np.maximum(self.high, other.high), self.shared or other.shared,
+        )  # fmt: skip
+
+
 class Rows:
-    """What does not change while the model is fitted: labels, who gave them, and sums over them."""
+    """What does not change while the model is fitted: labels, who gave them, and sums over them.
+
+    A slice has all rows of its items. `place` is where its rows are in the whole table, which has `total`.
+    """
 
     def __init__(
         self, log_p: Floats, y: Ints, who: Ints, count: int, features: Floats | None = None,
         item: Ints | None = None, voice: Ints | None = None, truth: Array | None = None, wrong: Bools |
-        None = None,
+        None = None, place: Ints | None = None, total: int | None = None,
     ) -> None:  # fmt: skip
         self.n, self.classes = log_p.shape
         # Sums over classes are what costs most, and are twice as fast with the rows of a class together.
@@ -57,8 +86,10 @@ class Rows:
         self.truth, self.wrong = truth, wrong
         self.by = _sums(who, count)
         self.by_both = _sums(who * self.classes + y, count * self.classes)
+        self.place = np.arange(self.n) if place is None else place
+        self.total = self.n if total is None else total
         self.item, self.voice = item, voice
-        self.shared = item is not None and bool(np.bincount(item).max() > 1)
+        self.shared = item is not None and self.n > 0 and bool(np.bincount(item).max() > 1)
         if self.shared and item is not None:
             voice = np.arange(self.n) if voice is None else voice
             self.voice = voice
@@ -70,12 +101,34 @@ class Rows:
         """What a label counts as among those of its item, where errors on an item go together so far."""
         return np.asarray(1 / (1 + (self.votes - 1) * together))
 
+    @property
+    def about(self) -> About:
+        """What fits start from."""
+        given = by_label(self.y, self.who, self.count, self.classes)
+        low, high = self.log_p.min(axis=0, initial=np.inf), self.log_p.max(axis=0, initial=-np.inf)
+        return About(given, np.asarray(self.by @ self.features), low, high, self.shared)
+
+    def thinned(self, most: int) -> Ints | None:
+        """Which rows are among about so many of the whole table, items whole; None where all are."""
+        if self.total <= most:
+            return None
+        first = self.place
+        if self.item is not None and self.n:
+            earliest = np.full(int(self.item.max()) + 1, self.total)
+            np.minimum.at(earliest, self.item, self.place)
+            first = earliest[self.item]
+        # Scattered: every so-manieth row may always be the same contributor's.
+        scattered = (first.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)
+        return np.flatnonzero(scattered % np.uint64(-(-self.total // most)) == 0)
+
     def some(self, which: Any) -> "Rows":
-        """Some of the rows, without their items."""
+        """Some of the rows: all or none of each item's."""
+        parts = (None if part is None else part[which] for part in (self.item, self.voice))
+        item, voice = (None if part is None else np.unique(part, return_inverse=True)[1] for part in parts)
         truth, wrong = (None if part is None else part[which] for part in (self.truth, self.wrong))
         return Rows(
-            self.log_p[which], self.y[which], self.who[which], self.count, self.features[which],
-            truth=truth, wrong=wrong,
+            self.log_p[which], self.y[which], self.who[which], self.count, self.features[which], item, voice,
+            truth, wrong,
         )  # fmt: skip
 
     def untold(self) -> "Rows":
@@ -100,17 +153,22 @@ class Rows:
 
 def rows_of(log_p: Floats, y: Ints, side: Side) -> Rows:
     """A table in memory as the one slice that it is."""
-    n = len(y)
+    n, classes = log_p.shape
     who = np.zeros(n, dtype=np.int64) if side.codes is None else side.codes
-    voice = None
+    count, voice, features = int(who.max()) + 1, None, np.zeros((n, 0))
     if side.items is not None and side.codes is not None:
-        # Nobody confirms himself: labels of one item by one contributor, or by copies, are one voice.
-        group = copy_groups(side.items, who, y)[who]
-        voice = np.unique(side.items * (int(who.max()) + 1) + group, return_inverse=True)[1]
-    return Rows(
-        log_p, y, who, int(who.max()) + 1, design(side.credentials, n, y, side.codes), side.items, voice,
-        side.truth, side.wrong,
-    )  # fmt: skip
+        voice = voices(side.items, who, copy_groups(side.items, who, y))
+    if side.credentials is not None:
+        features = design(side.credentials, y, side.codes, classes)
+    return Rows(log_p, y, who, count, features, side.items, voice, side.truth, side.wrong)
+
+
+def voices(items: Ints, who: Ints, group: Ints) -> Ints:
+    """Which voice each row is of: labels of one item by one contributor, or by copies, are one.
+
+    Nobody confirms himself.
+    """
+    return np.asarray(np.unique(items * (int(group.max()) + 1) + group[who], return_inverse=True)[1])
 
 
 def _sums(codes: Ints, groups: int) -> sparse.csr_array:
@@ -125,21 +183,79 @@ def by_label(y: Ints, who: Ints, count: int, classes: int) -> Floats:
     return np.asarray(given.reshape(count, classes), dtype=np.float64)
 
 
-def design(credentials: Floats | None, n: int, labels: Ints | None = None, who: Ints | None = None) -> Floats:
-    """Credentials, their squares and their products, in standard units: (n, 0) where there are none.
+class Vouching(NamedTuple):
+    """Credentials of rows, summed: by contributor (K, p) and by label (C, p); rows of both (K, C)."""
+
+    by_who: Floats
+    by_label: Floats
+    given: Floats
+
+    def plus(self, other: "Vouching") -> "Vouching":
+        """Of both slices."""
+        return Vouching(*(a + b for a, b in zip(self, other, strict=True)))
+
+    def tied(self) -> Floats:
+        """By how much credentials of a contributor differ between labels (C, p)."""
+        means = self.by_who / np.maximum(self.given.sum(axis=1), 1)[:, None]
+        return np.asarray(
+            (self.by_label - self.given.T @ means) / np.maximum(self.given.sum(axis=0), 1)[:, None]
+        )
+
+
+class Spread(NamedTuple):
+    """Rows, mean and summed squares of deviations of columns, which add up over slices."""
+
+    rows: float
+    mean: Floats
+    squares: Floats
+
+    def plus(self, other: "Spread") -> "Spread":
+        """Of both slices."""
+        rows = max(self.rows + other.rows, 1)
+        apart = other.mean - self.mean
+        squares = self.squares + other.squares + apart**2 * self.rows * other.rows / rows
+        return Spread(self.rows + other.rows, self.mean + apart * other.rows / rows, squares)
+
+    def standard(self, columns: Floats) -> Floats:
+        """Columns in standard units; what is constant says nothing."""
+        deviation = np.sqrt(self.squares / max(self.rows, 1))
+        return np.asarray((columns - self.mean) / np.where(deviation > 1e-9, deviation, 1.0))
+
+
+def vouching_of(credentials: Floats, y: Ints, who: Ints, count: int, classes: int) -> Vouching:
+    """Sums of the credentials of some rows."""
+    return Vouching(
+        np.asarray(_sums(who, count) @ credentials), np.asarray(_sums(y, classes) @ credentials),
+        by_label(y, who, count, classes),
+    )  # fmt: skip
+
+
+def with_products(credentials: Floats) -> Floats:
+    """Credentials, their squares and their products."""
+    count = credentials.shape[1]
+    products = [credentials[:, i] * credentials[:, j] for i in range(count) for j in range(i, count)]
+    return np.column_stack([credentials, *products])
+
+
+def spread_of(columns: Floats) -> Spread:
+    """Mean and deviations of the columns of some rows."""
+    if not len(columns):
+        return Spread(0.0, np.zeros(columns.shape[1]), np.zeros(columns.shape[1]))
+    mean = columns.mean(axis=0)
+    return Spread(float(len(columns)), mean, np.square(columns - mean).sum(axis=0))
+
+
+def design(credentials: Floats, y: Ints | None = None, who: Ints | None = None, classes: int = 0) -> Floats:
+    """Credentials, their squares and their products, in standard units.
 
     Credentials that go with the class tell nothing of which labels are wrong: by how much those of a
     contributor differ between labels is taken off. Without contributors that cannot be told apart.
     """
-    if credentials is None:
-        return np.zeros((n, 0))
-    if labels is not None and who is not None:
-        credentials = credentials - group_means(credentials - group_means(credentials, who), labels)
-    count = credentials.shape[1]
-    products = [credentials[:, i] * credentials[:, j] for i in range(count) for j in range(i, count)]
-    columns = np.column_stack([credentials, *products])
-    spread = columns.std(axis=0)
-    return np.asarray((columns - columns.mean(axis=0)) / np.where(spread > 1e-9, spread, 1.0))
+    if y is not None and who is not None:
+        tied = vouching_of(credentials, y, who, int(who.max()) + 1, classes).tied()
+        credentials = credentials - tied[y]
+    columns = with_products(credentials)
+    return spread_of(columns).standard(columns)
 
 
 def newton(slope: Floats, hessian: Floats) -> Floats:

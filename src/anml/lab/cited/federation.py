@@ -15,7 +15,6 @@ from anml.gradients.mlp import Shape, initialise
 from anml.lab.cited.trials import Seen
 
 ROUNDS, STEPS, BATCH, HIDDEN = 15, 10, 32, (64, 32)
-# Rounds that a client's score is the mean of: all, since a model that has converged tells little.
 
 
 class Round(NamedTuple):
@@ -27,14 +26,6 @@ class Round(NamedTuple):
     seen: Seen
     clients: Clients
     training: Training
-
-
-class Answer(NamedTuple):
-    """An update to apply, and how far each client is trusted."""
-
-    update: Array
-    scores: Floats
-    weights: Floats
 
 
 @dataclass
@@ -59,9 +50,11 @@ def training_of(seen: Seen) -> Training:
     return Training(max(1, round(STEPS / -(-largest // BATCH))), BATCH)
 
 
-def federate(seen: Seen, rule: Callable[[Round], Answer], *, keep: bool = False) -> Trained:
+def federate(
+    seen: Seen, rule: Callable[[Round], Any], *, keep: bool = False, training: Training | None = None
+) -> Trained:
     """Run all rounds; with `keep` the rounds are returned too."""
-    shape, training = shape_of(seen), training_of(seen)
+    shape, training = shape_of(seen), training or training_of(seen)
     clients = Clients.of(seen.x, seen.y, seen.contributor, shape)
     model = initialise(shape, [seen.seed]).flat[0]
     scores, weights, kept = [], [], []

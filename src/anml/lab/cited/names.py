@@ -4,11 +4,37 @@ AGGREGATION = (
     "FedAvg", "Krum", "Multi-Krum", "median", "trimmed mean", "Bulyan", "FLTrust", "FLTrust, own set",
     "RECESS", "ours, q v r T", "ours, believed",
 )  # fmt: skip
+# Values of rows, and of contributors by the mean of their rows or by a game of their own.
+BOTH = (
+    "Data Shapley",
+    "Beta Shapley",
+    "Data Banzhaf",
+    "KNN Shapley",
+    "influence",
+    "TRAK",
+    "spectral",
+    "clusters",
+)
 VALUE = (
-    "Data Shapley", "Beta Shapley", "Data Banzhaf", "influence", "TRAK", "GTG-Shapley", "EigenTrust",
-    "EigenTrust, no roots", "Kang", "Agarwal",
-)  # fmt: skip
-TRAINING = ("L2RW", "DivideMix", "GLISTER")
+    *BOTH,
+    *(f"{name}, rows" for name in BOTH),
+    *("clusters by ids", "GTG-Shapley", "EigenTrust", "EigenTrust, no roots", "Kang", "Agarwal"),
+)
+# Ways of training; and what becomes of the common network on contributors whose rows they weigh most.
+WAYS = ("L2RW", "DivideMix", "GLISTER")
+TRAINING = (*WAYS, *(f"{name}, contributors" for name in WAYS))
 BOUNDS = ("oracle", "federated oracle")
 PEERS = (*AGGREGATION, *VALUE, *TRAINING, *BOUNDS)
-MEASURES = ("error", "backdoor", "precision", "ranked", "paid_bad", "seconds")
+MEASURES = (
+    *(
+        "error",
+        "error_natural",
+        "backdoor",
+        "precision",
+        "honest_lost",
+        "ranked",
+        "paid_bad",
+        "lr",
+        "seconds",
+    ),
+)

@@ -1,8 +1,12 @@
-"""What a system makes of a trial, and how good that is."""
+"""What a system makes of a trial, and how good that is.
+
+Everybody is tuned alike: each network is trained at every rate of `GRID`, and the one is taken that predicts
+the validation part best, a seventh of the contributed rows with the labels they came with.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -14,61 +18,96 @@ from anml.lab.cited.names import MEASURES
 from anml.lab.cited.trials import Seen, Truth
 from anml.lab.spec import Setting
 
+# Rates of learning that are tried; of two that do equally well the first is taken.
+GRID = (1e-3, 3e-4, 3e-3)
+Predict = Callable[[Any], Array]
+
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """One of a model, or rows to train the common one on.
+    """Models of its own, or rows to train the common one on.
 
     Parameters
     ----------
-    predict
-        Predicts classes of rows, where a system trains its own model.
-    kept
-        Rows that the common model is trained on, where it does not.
+    predicts
+        Predicts classes of rows, for each rate of the grid, where a system trains its own model.
+    kept, natural
+        Rows that the common model is trained on, where it does not: as many as it is told to drop, and by
+        its own threshold where it has one.
     scores
         How far each contributor is trusted or what it is worth; None where a system says nothing of them.
     weights
         How far each row counts, for the precision, where rows are neither kept nor dropped.
     """
 
-    predict: Callable[[Any], Array] | None = None
+    predicts: Sequence[Predict] = ()
     kept: Bools | None = None
+    natural: Bools | None = None
     scores: Floats | None = None
     weights: Floats | None = None
 
 
-def top_contributors(seen: Seen, scores: Floats) -> Bools:
-    """Rows of all contributors but the worst, as many as there are attackers."""
+class Tuned(NamedTuple):
+    """The model with the rate that does best on the validation part, and that rate."""
+
+    predict: Predict
+    rate: float
+
+
+def tuned(seen: Seen, predicts: Sequence[Predict]) -> Tuned:
+    """Choose one of the models that were trained at the rates of the grid."""
+    wrong = [float((each(seen.held_x) != seen.held_y).mean()) for each in predicts]
+    best = int(np.argmin(wrong))
+    return Tuned(predicts[best], GRID[best])
+
+
+def of_contributors(seen: Seen, scores: Floats, threshold: float = 0.0) -> Outcome:
+    """Rows of all contributors but the worst, as many as there are attackers; or of all above a threshold."""
     dropped = np.argsort(scores, kind="stable")[: seen.malicious]
-    return np.asarray(~np.isin(seen.contributor, dropped))
+    above = np.flatnonzero(scores > threshold)
+    kept, natural = (
+        np.isin(seen.contributor, some) for some in (np.setdiff1d(seen.everybody, dropped), above)
+    )
+    return Outcome(kept=kept, natural=natural if natural.any() else np.ones_like(kept), scores=scores)
 
 
-def top_rows(seen: Seen, scores: Floats) -> Bools:
-    """The rows with the best scores, of every class at least one: all but the attackers' share."""
-    count = round(len(scores) * (1 - seen.malicious / seen.clients))
+def of_rows(seen: Seen, scores: Floats, threshold: float = 0.0) -> Outcome:
+    """The rows with the best scores, all but the attackers' share; or those above a threshold."""
     kept = np.zeros(len(scores), dtype=bool)
+    count = round(len(scores) * (1 - seen.malicious / seen.clients))
     kept[np.argsort(-scores, kind="stable")[:count]] = True
-    return kept
+    natural = scores > threshold
+    natural = natural if natural.any() else np.ones_like(kept)
+    return Outcome(kept=kept, natural=natural, scores=seen.by_client(scores))
 
 
-def final_models(seen: Seen, kept: Sequence[Bools], setting: Setting) -> list[Callable[[Any], Array]]:
-    """The common model trained on each choice of rows: all of them as one program."""
-    if not kept:
+def final_models(seen: Seen, kept: Sequence[Bools], setting: Setting) -> list[Tuned]:
+    """The common model trained on each choice of rows: different ones as one program for each rate."""
+    names = [choice.tobytes() for choice in kept]
+    different = dict(zip(names, kept, strict=True))
+    if not different:
         return []
     shape = Shape(seen.x.shape[1], setting.hidden, seen.classes)
-    networks = initialise(shape, [seen.seed] * len(kept))
-    weight = torch.as_tensor(np.stack(kept), dtype=torch.float32)
+    weight = torch.as_tensor(np.stack(list(different.values())), dtype=torch.float32)
     data = Data.shared(
-        torch.as_tensor(seen.x, dtype=torch.float32),
-        torch.as_tensor(seen.y, dtype=torch.long),
-        weight,
+        torch.as_tensor(seen.x, dtype=torch.float32), torch.as_tensor(seen.y, dtype=torch.long), weight
     )
-    seeds = [seen.seed] * len(kept)
-    train(networks, data, "classification", seeds, epochs=setting.epochs, batch=setting.batch)
-    return [_predictor(networks.pick([place])) for place in range(len(kept))]
+    seeds, trained = [seen.seed] * len(different), []
+    for rate in GRID:
+        networks = initialise(shape, seeds)
+        train(networks, data, "classification", seeds, epochs=setting.epochs, batch=setting.batch, lr=rate)
+        trained.append(networks)
+    place = {name: at for at, name in enumerate(different)}
+    found = {
+        name: tuned(seen, [predictor(networks.pick([at])) for networks in trained])
+        for name, at in place.items()
+    }
+    return [found[name] for name in names]
 
 
-def _predictor(network: Networks) -> Callable[[Any], Array]:
+def predictor(network: Networks) -> Predict:
+    """Classes that a network predicts."""
+
     def predicted(x: Any) -> Array:
         outputs = predict(network, torch.as_tensor(np.asarray(x), dtype=torch.float32))
         return np.asarray(outputs[0].argmax(dim=1).numpy())
@@ -77,16 +116,21 @@ def _predictor(network: Networks) -> Callable[[Any], Array]:
 
 
 def measured(
-    seen: Seen, truth: Truth, outcome: Outcome, predicts: Callable[[Any], Array]
+    seen: Seen, truth: Truth, outcome: Outcome, model: Tuned, natural: Tuned | None = None
 ) -> dict[str, float]:
     """Every measure of a system; NaN where it says nothing, or there is nothing to measure."""
     found = dict.fromkeys(MEASURES, float("nan"))
-    found["error"] = 100 * float((predicts(truth.x_test) != truth.y_test).mean())
+    found["error"] = 100 * float((model.predict(truth.x_test) != truth.y_test).mean())
+    found["lr"] = model.rate
+    if natural is not None:
+        found["error_natural"] = 100 * float((natural.predict(truth.x_test) != truth.y_test).mean())
     if truth.trigger is not None:
-        found["backdoor"] = 100 * float((predicts(truth.trigger) == truth.target).mean())
+        found["backdoor"] = 100 * float((model.predict(truth.trigger) == truth.target).mean())
     rows = outcome.kept if outcome.weights is None else outcome.weights
     if rows is not None and rows.sum() > 0:
         found["precision"] = 100 * float((rows * ~truth.wrong).sum() / rows.sum())
+    if outcome.kept is not None:
+        found["honest_lost"] = 100 * float((~outcome.kept)[~truth.bad[seen.contributor]].mean())
     if outcome.scores is not None:
         width = float(np.ptp(outcome.scores))
         unit = (outcome.scores - outcome.scores.min()) / width if width > 0 else np.full(seen.clients, 0.5)

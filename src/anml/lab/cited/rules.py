@@ -1,144 +1,109 @@
-"""The rules of aggregation on a trial: each trains the federated model."""
+"""The rules of aggregation on a trial: each trains the federated model, at every rate of the grid."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from anml.aggregate import (
-    believed as believed_rule,
-)
-from anml.aggregate import bulyan as bulyan_rule
-from anml.aggregate import fltrust as fltrust_rule
-from anml.aggregate import krum as krum_rule
-from anml.aggregate import mean as mean_rule
-from anml.aggregate import median as median_rule
-from anml.aggregate import multi_krum as multi_krum_rule
-from anml.aggregate import recess as recess_rule
-from anml.aggregate import trimmed_mean as trimmed_rule
-from anml.aggregate import weighted as weighted_rule
+from anml.aggregate.believed import believed, remembered
+from anml.aggregate.bulyan import bulyan
+from anml.aggregate.fltrust import fltrust
+from anml.aggregate.krum import krum
+from anml.aggregate.mean import mean
+from anml.aggregate.median import median
+from anml.aggregate.multi_krum import multi_krum
+from anml.aggregate.recess import recess
 from anml.aggregate.rules import STANDS
-from anml.aggregate.updates import Aggregated
-from anml.core.checks import Floats
+from anml.aggregate.trimmed_mean import trimmed_mean
+from anml.aggregate.weighted import weighted
+from anml.core.checks import Bools, Floats, Ints
 from anml.federated.clients import predicted
-from anml.lab.cited.federation import Answer, Round, Trained, federate, probed, server_update
-from anml.lab.cited.outcome import Outcome
-from anml.lab.cited.trials import Seen, Truth
+from anml.lab.cited.federation import Round, federate, probed, server_update, training_of
+from anml.lab.cited.outcome import GRID, Outcome, tuned
+from anml.lab.cited.trials import Seen
+
+Rule = Callable[[Round], Any]
 
 
-def _outcome(seen: Seen, trained: Trained, *, says: bool = True) -> Outcome:
-    weights = trained.weights[seen.contributor] / np.bincount(seen.contributor)[seen.contributor]
-    return Outcome(
-        partial(predicted, trained.shape, trained.model),
-        scores=trained.scores if says else None,
-        weights=np.asarray(weights),
-    )
-
-
-def _run(seen: Seen, rule: Callable[[Round], Any], *, says: bool = True) -> Outcome:
-    def answer(at: Round) -> Answer:
-        found = rule(at)
-        return Answer(found.update, found.scores, found.weights)
-
-    return _outcome(seen, federate(seen, answer), says=says)
-
-
-def _f(seen: Seen, name: str) -> int:
+def _told(seen: Seen, name: str) -> int:
     """The number of attackers that a rule is told: at most what it can stand."""
     return min(seen.malicious, int(STANDS[name](seen.clients)))
 
 
-def fedavg(seen: Seen) -> Outcome:
-    """The mean of all updates."""
-    return _run(seen, lambda at: mean_rule.mean(at.updates, at.clients.counts()), says=False)
+def _trusting(rows: Floats, labels: Ints) -> Rule:
+    """FLTrust with some rows as the server's own."""
+    return lambda at: fltrust(at.updates, server_update(at, rows, labels))
 
 
-def oracle(seen: Seen, truth: Truth) -> Outcome:
-    """The mean of honest clients' updates: the bound for rules."""
-
-    def honest(at: Round) -> Aggregated:
-        return mean_rule.mean(at.updates, at.clients.counts() * ~truth.bad)
-
-    return _run(seen, honest, says=False)
+def _own_set(seen: Seen) -> Rule:
+    """The server has no clean set, and takes rows at random of what was contributed."""
+    some = np.random.default_rng(seen.seed).permutation(len(seen.y))[: len(seen.root_y)]
+    return _trusting(seen.x[some], seen.y[some])
 
 
-def krum(seen: Seen) -> Outcome:
-    """Krum."""
-    return _run(seen, lambda at: krum_rule.krum(at.updates, _f(seen, "krum")))
-
-
-def multi_krum(seen: Seen) -> Outcome:
-    """Multi-Krum."""
-    return _run(seen, lambda at: multi_krum_rule.multi_krum(at.updates, _f(seen, "multi-krum")))
-
-
-def median(seen: Seen) -> Outcome:
-    """Coordinate-wise median."""
-    return _run(seen, lambda at: median_rule.median(at.updates))
-
-
-def trimmed_mean(seen: Seen) -> Outcome:
-    """Coordinate-wise trimmed mean."""
-    return _run(seen, lambda at: trimmed_rule.trimmed_mean(at.updates, _f(seen, "trimmed-mean")))
-
-
-def bulyan(seen: Seen) -> Outcome:
-    """Bulyan."""
-    return _run(seen, lambda at: bulyan_rule.bulyan(at.updates, _f(seen, "bulyan")))
-
-
-def fltrust(seen: Seen) -> Outcome:
-    """FLTrust with the server's clean set."""
-    return _run(
-        seen,
-        lambda at: fltrust_rule.fltrust(at.updates, server_update(at, seen.root_x, seen.root_y)),
-    )
-
-
-def fltrust_own(seen: Seen) -> Outcome:
-    """FLTrust whose server has no clean set, and takes rows of an attacker in good faith."""
-    mine = np.flatnonzero(seen.liars[seen.contributor])[: len(seen.root_y)]
-    return _run(
-        seen,
-        lambda at: fltrust_rule.fltrust(at.updates, server_update(at, seen.x[mine], seen.y[mine])),
-    )
-
-
-def recess(seen: Seen) -> Outcome:
-    """RECESS: a probe of every client in every round, trust carried on."""
+def _recess(seen: Seen) -> Rule:
+    """A probe of every client in every round, trust carried on."""
     trust: Floats = np.zeros(seen.clients)
 
-    def rule(at: Round) -> Aggregated:
+    def rule(at: Round) -> Any:
         nonlocal trust
-        found = recess_rule.recess(at.updates, probed(at), trust)
+        found = recess(at.updates, probed(at), trust)
         trust = found.scores
         return found
 
-    return _run(seen, rule)
+    return rule
 
 
-def weighted(seen: Seen) -> Outcome:
-    """Ours: q v r T, by the product."""
+def _rng(at: Round) -> np.random.Generator:
+    return np.random.default_rng([at.seen.seed, at.number])
+
+
+def _weighted(seen: Seen) -> Rule:
     v, r = seen.by_client(seen.v), seen.by_client(seen.r)
-
-    def rule(at: Round) -> weighted_rule.Weighed:
-        rng = np.random.default_rng([seen.seed, at.number])
-        return weighted_rule.weighted(at.updates, v, r, recipe="multiplicative", rng=rng)
-
-    return _run(seen, rule)
+    return lambda at: weighted(at.updates, v, r, recipe="multiplicative", rng=_rng(at))
 
 
-def believed(seen: Seen) -> Outcome:
-    """Ours: P(honest) from updates, credentials and the rounds before."""
+def _believed(seen: Seen) -> Rule:
+    """P(honest) from updates, credentials and the rounds before."""
     v, r = seen.by_client(seen.v), seen.by_client(seen.r)
     before: Floats = np.zeros(seen.clients)
 
-    def rule(at: Round) -> believed_rule.Believed:
+    def rule(at: Round) -> Any:
         nonlocal before
-        rng = np.random.default_rng([seen.seed, at.number])
-        found = believed_rule.believed(at.updates, v, r, before=before, rng=rng)
-        before = believed_rule.remembered(before, found.nats)
+        found = believed(at.updates, v, r, before=before, rng=_rng(at))
+        before = remembered(before, found.nats)
         return found
 
-    return _run(seen, rule)
+    return rule
+
+
+# Each makes a rule for a trial, which may remember rounds.
+RULES: dict[str, Callable[[Seen], Rule]] = {
+    "FedAvg": lambda seen: lambda at: mean(at.updates, at.clients.counts()),
+    "Krum": lambda seen: lambda at: krum(at.updates, _told(seen, "krum")),
+    "Multi-Krum": lambda seen: lambda at: multi_krum(at.updates, _told(seen, "multi-krum")),
+    "median": lambda seen: lambda at: median(at.updates),
+    "trimmed mean": lambda seen: lambda at: trimmed_mean(at.updates, _told(seen, "trimmed-mean")),
+    "Bulyan": lambda seen: lambda at: bulyan(at.updates, _told(seen, "bulyan")),
+    "FLTrust": lambda seen: _trusting(seen.root_x, seen.root_y),
+    "FLTrust, own set": _own_set,
+    "RECESS": _recess,
+    "ours, q v r T": _weighted,
+    "ours, believed": _believed,
+}
+
+
+def aggregated(seen: Seen, make: Callable[[Seen], Rule], *, says: bool = True) -> Outcome:
+    """Train by a rule at every rate; scores and weights of clients are those of the rate that is taken."""
+    found = [federate(seen, make(seen), training=replace(training_of(seen), lr=rate)) for rate in GRID]
+    predicts = [partial(predicted, each.shape, each.model) for each in found]
+    best = found[GRID.index(tuned(seen, predicts).rate)]
+    weights = best.weights[seen.contributor] / np.bincount(seen.contributor)[seen.contributor]
+    return Outcome(predicts, scores=best.scores if says else None, weights=np.asarray(weights))
+
+
+def honest_only(bad: Bools) -> Callable[[Seen], Rule]:
+    """The mean of honest clients' updates: the bound for rules."""
+    return lambda seen: lambda at: mean(at.updates, at.clients.counts() * ~bad)

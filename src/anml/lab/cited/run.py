@@ -1,8 +1,6 @@
 """Rows of the comparison: one per data set, attack, method and trial."""
 
-import time
-from collections.abc import Collection, Iterable
-from typing import Any
+from functools import partial
 
 import numpy as np
 
@@ -12,65 +10,33 @@ from anml.core.profile import PROFILES
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.temporal import Decay
 from anml.core.weigh import RECIPES, weigh_signals, with_every_class
-from anml.gradients.threads import one_thread_for_tables, threads
-from anml.lab.cells import wanted
-from anml.lab.cited.outcome import Outcome, final_models, measured
+from anml.lab.block import At, Found, timed
+from anml.lab.cited.outcome import Outcome, final_models, measured, tuned
 from anml.lab.cited.systems import decided
 from anml.lab.cited.trials import Seen, make_trial
-from anml.lab.spec import Experiment, Setting
 
 
-def run_block(
-    experiment: Experiment,
-    trials: Iterable[int],
-    dataset: str,
-    device: str = "cpu",
-    *,
-    cells: Collection[str] | None = None,
-) -> list[dict[str, Any]]:
-    """Rows of some trials on one data set: one per attack and method, or some `cells` of them."""
-    rows = []
-    for trial in trials:
-        for key, (setting, methods) in wanted(experiment, dataset, cells).items():
-            with threads(1), one_thread_for_tables():
-                found = run_trial(experiment, setting, trial, methods)
-            rows += [{"trial": trial, **dict(key), "method": name, **row} for name, row in found.items()]
-    return rows
-
-
-def run_trial(
-    experiment: Experiment, setting: Setting, trial: int, methods: list[str]
-) -> dict[str, dict[str, float]]:
+def run_trial(at: At, methods: list[str]) -> Found:
     """Measures of every method on one trial; the common model is trained for all of them at once."""
-    seen, truth = make_trial(setting, trial, experiment.seed)
+    experiment, setting = at.experiment, at.setting
+    seen, truth = make_trial(setting, at.trial, experiment.seed)
     outcomes: dict[str, Outcome] = {}
     seconds: dict[str, float] = {}
     recipes = {name: experiment.methods[name] for name in methods if name in experiment.methods}
     if recipes:
-        start = time.process_time()
-        judged = _judged(seen)
-        shared = time.process_time() - start
+        judged, shared = timed(partial(_judged, seen))
         for name, recipe in recipes.items():
             outcomes[name], seconds[name] = _weighed(seen, judged, recipe), shared
     for name in methods:
         if name not in recipes:
-            start = time.process_time()
-            outcomes[name] = decided(name, seen, truth)
-            seconds[name] = time.process_time() - start
-    common = [name for name, outcome in outcomes.items() if outcome.predict is None]
-    kept = [_rows(seen, outcomes[name]) for name in common]
-    models = dict(zip(common, final_models(seen, kept, setting), strict=True))
-    return {
-        name: {
-            **measured(seen, truth, outcome, outcome.predict or models[name]),
-            "seconds": seconds[name],
-        }
-        for name, outcome in outcomes.items()
-    }
-
-
-def _rows(seen: Seen, outcome: Outcome) -> Any:
-    return np.ones(len(seen.y), dtype=bool) if outcome.kept is None else outcome.kept
+            outcomes[name], seconds[name] = timed(partial(decided, name, seen, truth, setting))
+    rows = {name: outcome.kept for name, outcome in outcomes.items() if outcome.kept is not None}
+    own = {name: outcome.natural for name, outcome in outcomes.items() if outcome.natural is not None}
+    models = final_models(seen, [*rows.values(), *own.values()], setting)
+    common, natural = dict(zip(rows, models, strict=False)), dict(zip(own, models[len(rows) :], strict=True))
+    for name, outcome in outcomes.items():
+        model = common.get(name) or tuned(seen, outcome.predicts)
+        yield name, {**measured(seen, truth, outcome, model, natural.get(name)), "seconds": seconds[name]}
 
 
 def _judged(seen: Seen) -> Assessment:

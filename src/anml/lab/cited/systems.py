@@ -1,77 +1,95 @@
 """Every cited system on one trial, ours beside them: each says what it makes of rows and contributors.
 
-Systems that rank but do not decide keep all contributors but as many as there are attackers, which they are
-told, as Krum is told f; systems that rank samples keep that share of them.
+Systems that rank but do not decide keep all contributors (or rows) but the share of attackers, which they are
+told, as Krum is told f; and beside that those above their own threshold, where nobody tells them anything.
 """
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 
-from anml.lab.cited import rules, training, values
-from anml.lab.cited.outcome import Outcome
+from anml.lab.cited.names import AGGREGATION, TRAINING
+from anml.lab.cited.outcome import Outcome, of_contributors, of_rows
 from anml.lab.cited.trials import Seen, Truth
+from anml.lab.spec import Setting
 
 
 class System(NamedTuple):
-    """A system: what it does, what it needs beside updates or rows, and where it comes from."""
+    """What a system needs beside updates or rows, and where it comes from."""
 
-    run: Callable[[Seen], Outcome]
-    kind: str
     needs: str
     reference: str
 
 
-def _oracle(seen: Seen, truth: Truth) -> Outcome:
-    return Outcome(kept=~truth.wrong & ~truth.bad[seen.contributor], scores=(~truth.bad).astype(np.float64))
-
-
+_IDS_AND_ROOT = "ids, a clean set; f or none"
 SYSTEMS: dict[str, System] = {
-    "FedAvg": System(rules.fedavg, "aggregation", "nothing", "McMahan et al. 2017"),
-    "Krum": System(rules.krum, "aggregation", "f", "Blanchard et al. 2017"),
-    "Multi-Krum": System(rules.multi_krum, "aggregation", "f", "Blanchard et al. 2017"),
-    "median": System(rules.median, "aggregation", "nothing", "Yin et al. 2018"),
-    "trimmed mean": System(rules.trimmed_mean, "aggregation", "f", "Yin et al. 2018"),
-    "Bulyan": System(rules.bulyan, "aggregation", "f, at most (n - 3) / 4", "El Mhamdi et al. 2018"),
-    "FLTrust": System(rules.fltrust, "aggregation", "a clean server set", "Cao et al. 2021"),
-    "FLTrust, own set": System(rules.fltrust_own, "aggregation", "nothing", "FLTrust without a clean set"),
-    "RECESS": System(rules.recess, "aggregation", "clients that answer probes", "Yan et al. 2023"),
-    "ours, q v r T": System(rules.weighted, "aggregation", "credentials where there are any", "ours"),
-    "ours, believed": System(rules.believed, "aggregation", "nothing", "ours"),
-    "Data Shapley": System(values.shapley, "value", "ids, a clean server set, f", "Ghorbani and Zou 2019"),
-    "Beta Shapley": System(values.beta_shapley, "value", "ids, a clean server set, f", "Kwon and Zou 2022"),
-    "Data Banzhaf": System(values.banzhaf, "value", "ids, a clean server set, f", "Wang and Jia 2023"),
-    "influence": System(values.influence, "value", "a clean server set, f", "Koh and Liang 2017"),
-    "TRAK": System(values.trak, "value", "a clean server set, f", "Park et al. 2023"),
-    "GTG-Shapley": System(values.gtg_shapley, "value", "ids, a clean server set, f", "Liu et al. 2022"),
-    "EigenTrust": System(
-        values.eigentrust, "value", "ids, votes, trusted contributors, f", "Kamvar et al. 2003"
-    ),
-    "EigenTrust, no roots": System(
-        values.eigentrust_alone, "value", "ids, votes, f", "EigenTrust, all trusted"
-    ),
-    "Kang": System(values.kang, "value", "ids, a clean server set, f", "Kang et al. 2019"),
-    "Agarwal": System(values.agarwal, "value", "ids, a clean server set, f", "Agarwal et al. 2019"),
-    "L2RW": System(training.l2rw, "training", "a clean server set", "Ren et al. 2018"),
-    "DivideMix": System(training.dividemix, "training", "nothing", "Li et al. 2020"),
-    "GLISTER": System(training.glister, "training", "a clean server set, f", "Killamsetty et al. 2021"),
+    "FedAvg": System("ids", "McMahan et al. 2017"),
+    "Krum": System("ids, f", "Blanchard et al. 2017"),
+    "Multi-Krum": System("ids, f", "Blanchard et al. 2017"),
+    "median": System("ids", "Yin et al. 2018"),
+    "trimmed mean": System("ids, f", "Yin et al. 2018"),
+    "Bulyan": System("ids, f of at most (n - 3) / 4", "El Mhamdi et al. 2018"),
+    "FLTrust": System("ids, a clean set", "Cao et al. 2021"),
+    "FLTrust, own set": System("ids, rows at random", "FLTrust without a clean set"),
+    "RECESS": System("ids, clients that answer probes", "Yan et al. 2023"),
+    "ours, q v r T": System("ids, v, r", "ours"),
+    "ours, believed": System("ids, v, r", "ours"),
+    "Data Shapley": System(_IDS_AND_ROOT, "Ghorbani and Zou 2019"),
+    "Beta Shapley": System(_IDS_AND_ROOT, "Kwon and Zou 2022"),
+    "Data Banzhaf": System(_IDS_AND_ROOT, "Wang and Jia 2023"),
+    "KNN Shapley": System(_IDS_AND_ROOT, "Jia et al. 2019"),
+    "influence": System(_IDS_AND_ROOT, "Koh and Liang 2017"),
+    "TRAK": System(_IDS_AND_ROOT, "Park et al. 2023"),
+    "spectral": System("ids, f or none", "Tran et al. 2018"),
+    "clusters": System("ids, f or none", "Chen et al. 2019"),
+    "clusters by ids": System("ids, f or none", "ours, on activation clusters"),
+    "GTG-Shapley": System(_IDS_AND_ROOT, "Liu et al. 2022"),
+    "EigenTrust": System("ids, votes, trusted contributors; f or none", "Kamvar et al. 2003"),
+    "EigenTrust, no roots": System("ids, votes; f or none", "EigenTrust, all trusted"),
+    "Kang": System(_IDS_AND_ROOT, "Kang et al. 2019"),
+    "Agarwal": System(_IDS_AND_ROOT, "Agarwal et al. 2019"),
+    "L2RW": System("a clean set", "Ren et al. 2018"),
+    "DivideMix": System("nothing", "Li et al. 2020"),
+    "GLISTER": System("a clean set, f", "Killamsetty et al. 2021"),
 }
-# Bounds that are told who is bad.
-BOUNDS: dict[str, Callable[[Seen, Truth], Outcome]] = {
-    "oracle": _oracle,
-    "federated oracle": rules.oracle,
-}
-PEERS = (*SYSTEMS, *BOUNDS)
-
-
-def decided(name: str, seen: Seen, truth: Truth) -> Outcome:
-    """What a system makes of a trial."""
-    return SYSTEMS[name].run(seen) if name in SYSTEMS else BOUNDS[name](seen, truth)
+# Recipes of ours: `q` alone keeps a share that it is told.
+RECIPES = {
+    "uniform": "nothing", "krum": "a share to keep", "multiplicative": "v, r, a share to keep",
+    "softmax": "v, r, a share to keep", "adaptive": "v, r, a share to keep", "guarded": "v, r",
+    "evidence": "ids, v, r", "oracle": "the truth", "federated oracle": "the truth",
+}  # fmt: skip
 
 
 def needs(name: str) -> str:
     """What a method must be given."""
-    if name in SYSTEMS:
-        return SYSTEMS[name].needs
-    return "the truth" if name in BOUNDS else "ids and credentials where there are any"
+    base, _, level = name.rpartition(", ")
+    if level == "rows":
+        return SYSTEMS[base].needs.removeprefix("ids, ")
+    if level == "contributors":
+        return ", ".join(
+            dict.fromkeys(["ids", *SYSTEMS[base].needs.replace("nothing", "f").split(", "), "f"])
+        )
+    return SYSTEMS[name].needs if name in SYSTEMS else RECIPES.get(name, "ids, v, r")
+
+
+def decided(name: str, seen: Seen, truth: Truth, setting: Setting) -> Outcome:
+    """What a system makes of a trial, of which only the bounds see the truth."""
+    from anml.lab.cited import rules, training, values
+
+    if name == "oracle":
+        honest = ~truth.bad
+        return Outcome(kept=~truth.wrong & honest[seen.contributor], scores=honest.astype(np.float64))
+    if name == "federated oracle":
+        return rules.aggregated(seen, rules.honest_only(truth.bad), says=False)
+    if name in AGGREGATION:
+        return rules.aggregated(seen, rules.RULES[name], says=name != "FedAvg")
+    base, _, level = name.rpartition(", ")
+    if name in TRAINING:
+        return training.trained(seen, base or name, setting, contributors=level == "contributors")
+    if level == "rows":
+        return of_rows(seen, values.ROWS[base](seen, setting))
+    thresholds: Mapping[str, float] = {
+        "Kang": 0.5, "EigenTrust": 0.5 / seen.clients, "EigenTrust, no roots": 0.5 / seen.clients,
+    }  # fmt: skip
+    return of_contributors(seen, values.CONTRIBUTORS[name](seen, setting), thresholds.get(name, 0.0))

@@ -14,6 +14,8 @@ from anml.lab.spec import Setting
 
 # Rows of the server's clean set, at most, and which part of the test rows that may be.
 ROOT, OF_TEST = 100, 3
+# Which part of the contributed rows is held out to choose rates by; whoever has few rows keeps so many.
+HELD_OUT, LEFT = 7, 2
 # Backdoor: this share of an attacker's rows carries the pattern, in so many features.
 PLANTED, PATTERN, MARK = 0.5, 3, 4.0
 # Attacks beside those on labels.
@@ -33,6 +35,8 @@ class Seen:
         How many attackers there are, told to every system that asks: people, not identities.
     root_x, root_y
         The server's own small clean set.
+    held_x, held_y
+        The validation part: contributed rows with the labels they came with, that nobody trains on.
     trusted
         Contributors known to be honest beforehand.
     noise_updates
@@ -50,6 +54,8 @@ class Seen:
     malicious: int
     root_x: Floats
     root_y: Ints
+    held_x: Floats
+    held_y: Ints
     trusted: Ints
     noise_updates: Bools
     liars: Bools
@@ -59,6 +65,11 @@ class Seen:
     def clients(self) -> int:
         """How many contributors there are."""
         return int(self.contributor.max()) + 1
+
+    @property
+    def everybody(self) -> Ints:
+        """Codes of all contributors."""
+        return np.arange(self.clients)
 
     def by_client(self, values: Floats) -> Floats:
         """Mean of the rows of each contributor."""
@@ -103,12 +114,14 @@ def make_trial(setting: Setting, trial: int, seed: int) -> tuple[Seen, Truth]:
     count = int(who.max()) + 1
     bad = np.array([case.bad[who == client].any() for client in range(count)])
     root, test = _server_set(case, rng)
+    held = _held_out(who, rng)
     seen = Seen(
-        x, y, case.classes, who, case.v, case.r, round(setting.bad * setting.contributors),
-        case.x_test[root], case.y_test[root], rng.permutation(np.flatnonzero(~bad))[:2],
+        x[~held], y[~held], case.classes, who[~held], case.v[~held], case.r[~held],
+        round(setting.bad * setting.contributors), case.x_test[root], case.y_test[root], x[held], y[held],
+        rng.permutation(np.flatnonzero(~bad))[:2],
         bad if setting.attack == "made-up" else np.zeros(count, dtype=bool), bad, case.seed,
     )  # fmt: skip
-    return seen, Truth(wrong, bad, case.x_test[test], case.y_test[test], trigger, target)
+    return seen, Truth(wrong[~held], bad, case.x_test[test], case.y_test[test], trigger, target)
 
 
 def _server_set(case: Case, rng: np.random.Generator) -> tuple[Ints, Ints]:
@@ -118,6 +131,18 @@ def _server_set(case: Case, rng: np.random.Generator) -> tuple[Ints, Ints]:
     rest = [int(row) for row in order if row not in set(first)]
     root = np.array((first + rest)[: max(len(first), min(ROOT, len(order) // OF_TEST))])
     return root, np.setdiff1d(order, root)
+
+
+def _held_out(who: Ints, rng: np.random.Generator) -> Bools:
+    """Rows at random, of contributors who keep some."""
+    held, left = np.zeros(len(who), dtype=bool), np.bincount(who)
+    for row in rng.permutation(len(who)):
+        if held.sum() >= len(who) // HELD_OUT:
+            break
+        if left[who[row]] > LEFT:
+            held[row] = True
+            left[who[row]] -= 1
+    return held
 
 
 def _copied(x: Floats, y: Ints, bad: Bools, rng: np.random.Generator) -> tuple[Floats, Ints]:

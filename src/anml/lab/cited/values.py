@@ -1,98 +1,92 @@
-"""Values of contributors and samples on a trial: the best are kept, and the common model trains on them."""
+"""Values of contributors and of rows on a trial: the best are kept, and the common model trains on them."""
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import torch
+from scipy.stats import binom
 
 from anml.core.checks import Array, Bools, Floats, Ints
-from anml.core.signals.eigentrust import eigentrust as eigentrust_of
+from anml.core.signals.eigentrust import eigentrust
 from anml.federated.clients import Clients, Training, mean_loss, predicted
 from anml.gradients.factors import network_factors
-from anml.gradients.mlp import Data, Networks, initialise, predict, train
-from anml.lab.cited import federation
-from anml.lab.cited.federation import Answer, Round, federate, shape_of
-from anml.lab.cited.outcome import Outcome, top_contributors, top_rows
+from anml.gradients.mlp import Data, Networks, forward, initialise, predict, train
+from anml.lab.cited.federation import BATCH, Round, federate, shape_of
+from anml.lab.cited.gradients import explicit_gradients
+from anml.lab.cited.rules import RULES
 from anml.lab.cited.trials import Seen
-from anml.valuation import agarwal as agarwal_of
-from anml.valuation import banzhaf as banzhaf_of
-from anml.valuation import beta_shapley as beta_of
-from anml.valuation import gtg_shapley as gtg_of
-from anml.valuation import influence as influence_of
-from anml.valuation import kang as kang_of
-from anml.valuation import shapley as shapley_of
-from anml.valuation import trak as trak_of
-from anml.valuation.games import Utility
+from anml.lab.spec import Setting
+from anml.valuation.agarwal import robust_shares, shared_rows
+from anml.valuation.backdoors import activation_clusters, spectral_signatures
+from anml.valuation.banzhaf import banzhaf
+from anml.valuation.beta_shapley import beta_shapley, size_weights
+from anml.valuation.games import Utility, Values, by_reuse
+from anml.valuation.gtg_shapley import gtg_shapley as gtg_of
+from anml.valuation.influence import influence as influence_of
+from anml.valuation.kang import kang as kang_of
+from anml.valuation.knn_shapley import knn_shapley
 from anml.valuation.models import accuracy, linear_utility
 from anml.valuation.parts import Parts
+from anml.valuation.shapley import shapley
+from anml.valuation.trak import trak as trak_of
 
+Value = Callable[[Seen, Setting], Floats]
 # Coalitions that a value may evaluate: for 20 contributors values are sampled.
 BUDGET = 1_000
 # Orders of clients a round of GTG-Shapley, and its rounds that are looked at.
 ORDERS, LOOKED_AT = 20, 5
-# TRAK: models, the share of rows each is trained on, epochs, and numbers that gradients are projected to.
-MODELS, HALF, EPOCHS, PROJECTED = 3, 0.5, 60, 256
+# TRAK: models, the share of rows each is trained on, and numbers that gradients are projected to.
+MODELS, HALF, PROJECTED = 10, 0.5, 256
 DAMPING = 0.1
 
 
-def _utility(seen: Seen) -> Utility:
-    """Accuracy on the server's set of a linear model trained on a coalition's rows."""
-    parts = Parts(
-        np.arange(len(seen.y)), seen.contributor, np.eye(seen.clients, dtype=bool),
-        [str(client) for client in range(seen.clients)],
-    )  # fmt: skip
+def _utility(seen: Seen, who: Ints) -> Utility:
+    """Accuracy on the server's set of a linear model trained on a coalition's rows; `who` holds which."""
+    count = int(who.max()) + 1
+    parts = Parts(np.arange(len(who)), who, np.eye(count, dtype=bool), [str(code) for code in range(count)])
     return linear_utility(
-        seen.x,
-        seen.y,
-        parts,
-        seen.root_x,
-        seen.root_y,
-        classes=seen.classes,
-        metric=accuracy,
+        seen.x, seen.y, parts, seen.root_x, seen.root_y, classes=seen.classes, metric=accuracy
     )
 
 
-def _ranked(seen: Seen, scores: Floats) -> Outcome:
-    return Outcome(kept=top_contributors(seen, scores), scores=scores)
+def _game(value: Callable[..., Values], **more: Any) -> Value:
+    """A value of contributors, by its own sampling."""
+
+    def scores(seen: Seen, setting: Setting) -> Floats:
+        rng = np.random.default_rng(seen.seed)
+        return value(_utility(seen, seen.contributor), seen.clients, budget=BUDGET, rng=rng, **more).value
+
+    return scores
 
 
-def shapley(seen: Seen) -> Outcome:
-    """Data Shapley of contributors, truncated Monte Carlo."""
-    rng = np.random.default_rng(seen.seed)
-    return _ranked(seen, _shapley(seen, rng))
+def _by_reuse(shares: Callable[[int], Floats]) -> Value:
+    """A value of rows: every coalition serves all of them."""
+
+    def scores(seen: Seen, setting: Setting) -> Floats:
+        n, rng = len(seen.y), np.random.default_rng(seen.seed)
+        return by_reuse(_utility(seen, np.arange(n)), n, shares(n), budget=BUDGET, rng=rng)
+
+    return scores
 
 
-def _shapley(seen: Seen, rng: np.random.Generator) -> Floats:
-    return shapley_of.shapley(_utility(seen), seen.clients, budget=BUDGET, tolerance=0.005, rng=rng).value
+def _of_rows(value: Value) -> Value:
+    """A value of contributors: the mean of their rows'."""
+    return lambda seen, setting: seen.by_client(value(seen, setting))
 
 
-def beta_shapley(seen: Seen) -> Outcome:
-    """Beta(4, 1) Shapley of contributors."""
-    rng = np.random.default_rng(seen.seed)
-    return _ranked(seen, beta_of.beta_shapley(_utility(seen), seen.clients, budget=BUDGET, rng=rng).value)
+def _knn(seen: Seen, setting: Setting) -> Floats:
+    return knn_shapley(seen.x, seen.y, seen.root_x, seen.root_y)
 
 
-def banzhaf(seen: Seen) -> Outcome:
-    """Data Banzhaf of contributors."""
-    rng = np.random.default_rng(seen.seed)
-    return _ranked(seen, banzhaf_of.banzhaf(_utility(seen), seen.clients, budget=BUDGET, rng=rng).value)
+def agarwal(seen: Seen, setting: Setting) -> Floats:
+    """Agarwal et al.: Shapley, less for those whose rows others have too, or nearly."""
+    value = np.maximum(_game(shapley, tolerance=0.005)(seen, setting), 0.0)
+    return robust_shares(value, shared_rows(seen.x, seen.y, seen.contributor))
 
 
-def agarwal(seen: Seen) -> Outcome:
-    """Agarwal et al.: Shapley, less for those whose rows others have too."""
-    value = np.maximum(_shapley(seen, np.random.default_rng(seen.seed)), 0.0)
-    return _ranked(seen, agarwal_of.robust_shares(value, _shared_rows(seen)))
-
-
-def _shared_rows(seen: Seen) -> Floats:
-    """Share of each contributor's rows that another has as well."""
-    _, row = np.unique(np.column_stack([seen.x, seen.y]).round(9), axis=0, return_inverse=True)
-    has = np.zeros((seen.clients, int(row.max()) + 1))
-    np.add.at(has, (seen.contributor, row.ravel()), 1.0)
-    held = has > 0
-    like = (has @ held.T.astype(np.float64)) / np.maximum(has.sum(axis=1, keepdims=True), 1)
-    return np.asarray(np.clip(like, 0.0, 1.0))
-
-
-def influence(seen: Seen) -> Outcome:
+def influence(seen: Seen, setting: Setting) -> Floats:
     """Influence of samples on the server's set, for multinomial logistic regression."""
     from sklearn.linear_model import LogisticRegression
 
@@ -115,8 +109,7 @@ def influence(seen: Seen) -> Outcome:
             hessian[b * width : (b + 1) * width, a * width : (a + 1) * width] = block.T
     held = np.column_stack([seen.root_x, np.ones(len(seen.root_y))])
     target = _gradients(held, _softmax(held @ weights.T), seen.root_y, seen.classes).mean(axis=0)
-    scores = influence_of.influence(gradients, hessian, target, DAMPING)
-    return Outcome(kept=top_rows(seen, scores), scores=seen.by_client(scores))
+    return influence_of(gradients, hessian, target, DAMPING)
 
 
 def _softmax(outputs: Floats) -> Floats:
@@ -129,7 +122,8 @@ def _gradients(wide: Floats, p: Floats, y: Ints, classes: int) -> Floats:
     return np.asarray((off[:, :, None] * wide[:, None, :]).reshape(len(wide), -1))
 
 
-def trak(seen: Seen) -> Outcome:
+@lru_cache(maxsize=1)
+def trak(seen: Seen, setting: Setting) -> Floats:
     """TRAK: mean score of samples for the server's set, over networks trained on half of the rows each."""
     rng = np.random.default_rng(seen.seed)
     shape = shape_of(seen)
@@ -139,7 +133,14 @@ def trak(seen: Seen) -> Outcome:
     seeds = [seen.seed + 31 * place for place in range(MODELS)]
     networks = initialise(shape, seeds)
     weight = torch.as_tensor(rng.uniform(size=(MODELS, len(y))) < HALF, dtype=torch.float32)
-    train(networks, Data.shared(x, y, weight), "classification", seeds, epochs=EPOCHS, lr=5e-3)
+    train(
+        networks,
+        Data.shared(x, y, weight),
+        "classification",
+        seeds,
+        epochs=setting.epochs,
+        batch=setting.batch,
+    )
     projection = torch.as_tensor(
         rng.normal(size=(shape.parameters, PROJECTED)) / np.sqrt(PROJECTED), dtype=torch.float32
     )
@@ -150,48 +151,62 @@ def trak(seen: Seen) -> Outcome:
         features.append(phi)
         doubts.append(doubt)
         aims.append(_margins(one, aim_x, aim_y, projection)[0])
-    found = trak_of.trak(np.stack(features), np.stack(doubts), np.stack(aims), ridge=1e-3 * len(y))
-    scores = found.mean(axis=0)
-    return Outcome(kept=top_rows(seen, scores), scores=seen.by_client(scores))
+    found = trak_of(np.stack(features), np.stack(doubts), np.stack(aims), ridge=1e-3 * len(y))
+    return np.asarray(found.mean(axis=0))
 
 
 def _margins(
     network: Networks, x: torch.Tensor, y: torch.Tensor, projection: torch.Tensor
 ) -> tuple[Floats, Floats]:
     """Projected gradients of the log-odds of each label, and one minus its probability."""
-    from anml.lab.cited.gradients import explicit_gradients
-
     factors = network_factors(network, x, y, "classification")
     p = torch.exp(-factors.loss).double().clamp(1e-6, 1 - 1e-6)
     loss = explicit_gradients(network, x, y) @ projection
     return (-loss.double() / (1 - p).unsqueeze(1)).numpy(), (1 - p).numpy()
 
 
+@lru_cache(maxsize=1)
+def _activations(seen: Seen, setting: Setting) -> Floats:
+    """What the last hidden layer of the common network makes of each row it was trained on."""
+    x, y = torch.as_tensor(seen.x, dtype=torch.float32), torch.as_tensor(seen.y, dtype=torch.long)
+    network = initialise(shape_of(seen), [seen.seed])
+    every = Data.shared(x, y, torch.ones(1, len(y)))
+    train(network, every, "classification", [seen.seed], epochs=setting.epochs, batch=setting.batch)
+    return np.asarray(forward(network, x)[-2][0].double().numpy())
+
+
+def _spectral(seen: Seen, setting: Setting) -> Floats:
+    return spectral_signatures(_activations(seen, setting), seen.y)
+
+
+def _clusters(seen: Seen, setting: Setting) -> Floats:
+    return activation_clusters(_activations(seen, setting), seen.y, seed=seen.seed % 2**31)
+
+
+def _clusters_by_ids(seen: Seen, setting: Setting) -> Floats:
+    found = activation_clusters(_activations(seen, setting), seen.y, seen.contributor, seen.seed % 2**31)
+    # Honest rows that look odd are few for each; whoever has more than a fifth of such rows is above that.
+    return seen.by_client(found) - 0.6
+
+
+@lru_cache(maxsize=1)
 def _rounds(seen: Seen) -> list[Round]:
     """Plain federated averaging, round by round."""
-
-    def rule(at: Round) -> Answer:
-        counts = at.clients.counts()
-        shares = counts / counts.sum()
-        return Answer(shares.astype(np.float32) @ at.updates, np.ones(len(shares)), shares)
-
-    return federate(seen, rule, keep=True).rounds
+    return federate(seen, RULES["FedAvg"](seen), keep=True).rounds
 
 
-def gtg_shapley(seen: Seen) -> Outcome:
+def gtg_shapley(seen: Seen, setting: Setting) -> Floats:
     """GTG-Shapley: Shapley values of clients, summed over rounds."""
-    rounds = _rounds(seen)
     total = np.zeros(seen.clients)
-    for at in rounds[:LOOKED_AT]:
+    for at in _rounds(seen)[:LOOKED_AT]:
 
         def worth(updates: Floats, at: Round = at) -> Floats:
             models = at.model + torch.as_tensor(np.asarray(updates), dtype=torch.float32)
             return _accuracies(at, models, seen)
 
         rng = np.random.default_rng([seen.seed, at.number])
-        found = gtg_of.gtg_shapley(at.updates, worth, at.clients.counts(), most=ORDERS, rng=rng)
-        total += found.value
-    return _ranked(seen, total)
+        total += gtg_of(at.updates, worth, at.clients.counts(), most=ORDERS, rng=rng).value
+    return total
 
 
 def _accuracies(at: Round, models: torch.Tensor, seen: Seen) -> Floats:
@@ -200,7 +215,7 @@ def _accuracies(at: Round, models: torch.Tensor, seen: Seen) -> Floats:
     return np.asarray(right.mean(axis=1), dtype=np.float64)
 
 
-def kang(seen: Seen) -> Outcome:
+def kang(seen: Seen, setting: Setting) -> Floats:
     """Kang et al.: an update that lowers the loss on the server's set is a good event."""
     good = []
     for at in _rounds(seen):
@@ -208,20 +223,11 @@ def kang(seen: Seen) -> Outcome:
         alone = at.model + torch.as_tensor(at.updates)
         good.append(mean_loss(at.clients.shape, alone, seen.root_x, seen.root_y) < before)
     events = np.array(good, dtype=np.float64)
-    return _ranked(seen, kang_of.kang(events, 1 - events))
-
-
-def eigentrust(seen: Seen) -> Outcome:
-    """EigenTrust from how well contributors' models predict each other's labels; two are trusted before."""
-    return _ranked(seen, _trust(seen, seen.trusted))
-
-
-def eigentrust_alone(seen: Seen) -> Outcome:
-    """EigenTrust in which nobody is trusted beforehand more than another."""
-    return _ranked(seen, _trust(seen, np.arange(seen.clients)))
+    return kang_of(events, 1 - events)
 
 
 def _trust(seen: Seen, roots: Array) -> Floats:
+    """EigenTrust from how well contributors' models predict each other's labels."""
     votes = _votes(seen)
     pairs = {
         (f"{a:04d}", f"{b:04d}"): float(votes[a, b])
@@ -229,7 +235,7 @@ def _trust(seen: Seen, roots: Array) -> Floats:
         for b in range(seen.clients)
         if a != b and votes[a, b] > 0
     }
-    found = eigentrust_of(pairs, [f"{int(root):04d}" for root in roots])
+    found = eigentrust(pairs, [f"{int(root):04d}" for root in roots])
     return np.array([found.get(f"{client:04d}", 0.0) for client in range(seen.clients)])
 
 
@@ -242,7 +248,7 @@ def _votes(seen: Seen) -> Floats:
     clients = Clients.of(seen.x, seen.y, seen.contributor, shape)
     begin = initialise(shape, [seen.seed]).flat[0]
     seeds = [seen.seed + client for client in range(seen.clients)]
-    models = begin + torch.as_tensor(clients.updates(begin, seeds, Training(30, federation.BATCH)))
+    models = begin + torch.as_tensor(clients.updates(begin, seeds, Training(30, BATCH)))
     votes = np.zeros((seen.clients, seen.clients))
     chance = float(np.bincount(seen.y).max() / len(seen.y))
     for a in range(seen.clients):
@@ -251,3 +257,28 @@ def _votes(seen: Seen) -> Floats:
     liars: Bools = seen.liars
     votes[liars] = liars.astype(np.float64)
     return votes
+
+
+# Values of rows; of contributors, where a method has no game of theirs, they are the means of their rows'.
+ROWS: dict[str, Value] = {
+    "Data Shapley": _by_reuse(lambda n: np.full(n, 1 / n)),
+    "Beta Shapley": _by_reuse(lambda n: size_weights(n, 4.0, 1.0)),
+    "Data Banzhaf": _by_reuse(lambda n: np.asarray(binom.pmf(np.arange(n), n - 1, 0.5))),
+    "KNN Shapley": _knn,
+    "influence": influence,
+    "TRAK": trak,
+    "spectral": _spectral,
+    "clusters": _clusters,
+}
+CONTRIBUTORS: dict[str, Value] = {
+    "Data Shapley": _game(shapley, tolerance=0.005),
+    "Beta Shapley": _game(beta_shapley),
+    "Data Banzhaf": _game(banzhaf),
+    **{name: _of_rows(ROWS[name]) for name in ("KNN Shapley", "influence", "TRAK", "spectral", "clusters")},
+    "clusters by ids": _clusters_by_ids,
+    "GTG-Shapley": gtg_shapley,
+    "EigenTrust": lambda seen, setting: _trust(seen, seen.trusted),
+    "EigenTrust, no roots": lambda seen, setting: _trust(seen, seen.everybody),
+    "Kang": kang,
+    "Agarwal": agarwal,
+}

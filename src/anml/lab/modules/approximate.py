@@ -1,7 +1,7 @@
 """Rows that set approximations of q against exact q: error, what is kept, time and memory."""
 
-import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,11 +17,9 @@ from anml.core.selection import keep_top
 from anml.core.signals.quality import quality
 from anml.gradients.factors import Factors, explicit
 from anml.gradients.krum import krum_scores
-from anml.gradients.threads import one_thread_for_tables, threads
-from anml.lab.cells import methods_in
+from anml.lab.block import At, Found, timed
 from anml.lab.modules.cases import Case, make_case
 from anml.lab.modules.training import SCORED, fresh, train
-from anml.lab.spec import Experiment
 
 KEEP = 0.7
 MEASURES = ("ranks", "off", "precision", "seconds", "mebibytes")
@@ -77,24 +75,13 @@ WAYS: dict[str, Callable[[Trained], Floats]] = {
 PEERS = tuple(WAYS)
 
 
-def run_block(
-    experiment: Experiment, trials: Iterable[int], dataset: str, device: str = "cpu", *,
-    cells: Collection[str] | None = None,
-) -> list[dict[str, Any]]:  # fmt: skip
-    """Rows of some trials on one case: one per way, or some `cells` of them."""
-    rows = []
-    chosen = [(key, way) for key, way in methods_in(experiment, dataset, cells) if way in WAYS]
-    for trial in trials:
-        with threads(1), one_thread_for_tables():
-            trained = Trained(make_case(dataset, experiment.seed + trial), experiment.seed + trial)
-            exact = WAYS["exact"](trained)
-            for key, way in chosen:
-                start = time.process_time()
-                q = WAYS[way](trained)
-                seconds = time.process_time() - start
-                found = {**_compared(trained, q, exact), "seconds": seconds, "mebibytes": _room(trained, way)}
-                rows.append({"trial": trial, **dict(key), "method": way, **found})
-    return rows
+def run_trial(at: At, methods: list[str]) -> Found:
+    """Rows of the ways on one case."""
+    trained = Trained(make_case(at.setting.dataset, at.seed), at.seed)
+    exact = WAYS["exact"](trained)
+    for way in (method for method in methods if method in WAYS):
+        q, seconds = timed(partial(WAYS[way], trained))
+        yield way, {**_compared(trained, q, exact), "seconds": seconds, "mebibytes": _room(trained, way)}
 
 
 def _compared(trained: Trained, q: Floats, exact: Floats) -> dict[str, float]:

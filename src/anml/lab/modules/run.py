@@ -1,7 +1,6 @@
 """Rows of experiments on a convolutional network and a transformer: one per case, method and seed."""
 
-import time
-from collections.abc import Collection, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,8 +14,7 @@ from anml.core.profile import PROFILES
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.temporal import Decay
 from anml.core.weigh import weigh
-from anml.gradients.threads import one_thread_for_tables, threads
-from anml.lab.cells import methods_in
+from anml.lab.block import At, Found, timed
 from anml.lab.modules.cases import TARGET, Case, make_case
 from anml.lab.modules.training import EPOCHS, SCORED, fresh, held_out, predicted, train
 from anml.lab.spec import Experiment
@@ -28,23 +26,12 @@ LOOKS = (1, 2, 4, 8, EPOCHS)
 MEASURES = ("error", "precision", "kept", "attack", "seconds", *(f"loss_{epoch}" for epoch in LOOKS))
 
 
-def run_block(
-    experiment: Experiment, trials: Iterable[int], dataset: str, device: str = "cpu", *,
-    cells: Collection[str] | None = None,
-) -> list[dict[str, Any]]:  # fmt: skip
-    """Rows of some trials on one case: one per method, or some `cells` of them."""
-    rows = []
-    chosen = methods_in(experiment, dataset, cells)
-    for trial in trials:
-        seed = experiment.seed + trial
-        case = make_case(dataset, seed)
-        for key, method in chosen:
-            with threads(1), one_thread_for_tables():
-                start = time.process_time()
-                found = _measured(experiment, method, case, seed)
-                seconds = time.process_time() - start
-            rows.append({"trial": trial, **dict(key), "method": method, **found, "seconds": seconds})
-    return rows
+def run_trial(at: At, methods: list[str]) -> Found:
+    """Rows of the methods on one case."""
+    case = make_case(at.setting.dataset, at.seed)
+    for method in methods:
+        found, seconds = timed(partial(_measured, at.experiment, method, case, at.seed))
+        yield method, {**found, "seconds": seconds}
 
 
 def _measured(experiment: Experiment, method: str, case: Case, seed: int) -> dict[str, float]:

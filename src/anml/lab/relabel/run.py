@@ -6,9 +6,7 @@ and another of them is shown on being asked. The label of an item is that of `an
 only orders are compared.
 """
 
-from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -19,12 +17,10 @@ from anml.core.queue import order
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.temporal import Decay
 from anml.core.weigh import RECIPES
-from anml.gradients.threads import threads
+from anml.lab.block import At, Found
 from anml.lab.cases import stream
-from anml.lab.cells import wanted
 from anml.lab.contributed import replayed
 from anml.lab.peers import learner, needed
-from anml.lab.spec import Experiment
 
 # Answers between two audits, and in all where they are labels, as shares of the items; and the goal.
 BATCH, MOST, GOAL = 0.1, 1.5, 0.99
@@ -46,22 +42,13 @@ class Crowd:
         return replace(self, x=self.x[rows], label=self.label[rows], who=self.who[rows], item=self.item[rows])
 
 
-def run_block(
-    experiment: Experiment, trials: Iterable[int], dataset: str, device: str = "cpu", *,
-    cells: Collection[str] | None = None,
-) -> list[dict[str, Any]]:  # fmt: skip
-    """Rows of some trials in one replay, or some `cells` of them."""
-    rows = []
-    for trial in trials:
-        for key, (setting, ways) in wanted(experiment, dataset, cells).items():
-            name, answer = setting.dataset.split("-")
-            crowd = load(name)
-            for way in ways:
-                rng = stream(experiment.seed, trial, "relabel", setting.dataset)
-                with threads(1):
-                    found = (with_truth if answer == "truth" else with_labels)(crowd, way, rng)
-                rows.append({"trial": trial, **dict(key), "method": way, **found})
-    return rows
+def run_trial(at: At, methods: list[str]) -> Found:
+    """Rows of all orders in one replay."""
+    name, answer = at.setting.dataset.split("-")
+    crowd = load(name)
+    for way in methods:
+        rng = stream(at.experiment.seed, at.trial, "relabel", at.setting.dataset)
+        yield way, (with_truth if answer == "truth" else with_labels)(crowd, way, rng)
 
 
 def load(name: str) -> Crowd:

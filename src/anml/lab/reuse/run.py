@@ -5,7 +5,7 @@ right with probability T, a mixture of the clocks of both domains and of their r
 is told. How often works of other ages were reused is on record, and shows the same clock.
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -13,12 +13,10 @@ from sklearn.linear_model import LogisticRegression
 
 from anml.core.checks import Floats
 from anml.core.signals.temporal import ContextDecay, Decay
-from anml.gradients.threads import one_thread_for_tables
+from anml.lab.block import At, Found
 from anml.lab.cases import stream
-from anml.lab.cells import wanted
 from anml.lab.data import load_dataset
 from anml.lab.reuse.names import WORKS
-from anml.lab.spec import Experiment
 
 # Weights of source, destination and relation, by whose clock rules.
 TRUE = {
@@ -32,18 +30,9 @@ KIND = "cross-domain-synthesis"
 OLDEST, TRAIN, REUSES = 15.0, 900, 2.0
 
 
-def run_block(
-    experiment: Experiment, trials: Iterable[int], dataset: str, device: str = "cpu", *,
-    cells: Collection[str] | None = None,
-) -> list[dict[str, Any]]:  # fmt: skip
-    """Rows of some trials in one scenario, or some `cells` of them."""
-    rows = []
-    for trial in trials:
-        for key, (setting, ways) in wanted(experiment, dataset, cells).items():
-            with one_thread_for_tables():
-                found = simulate(setting.dataset, list(ways), experiment.seed, trial)
-            rows += [{"trial": trial, **dict(key), "method": way, **found[way]} for way in ways]
-    return rows
+def run_trial(at: At, methods: list[str]) -> Found:
+    """Rows of all ways to set T in one scenario."""
+    return simulate(at.setting.dataset, methods, at.experiment.seed, at.trial).items()
 
 
 def simulate(scenario: str, ways: Iterable[str], seed: int, trial: int) -> dict[str, dict[str, float]]:

@@ -1,0 +1,134 @@
+"""What an audit in slices learns first: who and what there is, and predictors from a sample."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from anml.app.audit.audit import audit_table
+from anml.app.audit.request import Request
+from anml.app.audit.result import Audited
+from anml.app.scale.deal import scattered
+from anml.app.scale.models import REFERENCES, Models, Taught, train_models
+from anml.app.scale.read import Chosen, Job, Predicting, Sampled, Survey, survey, take
+from anml.app.scale.slices import Part
+from anml.app.scale.table import Passes
+from anml.core.checks import Bools, Floats
+from anml.core.errors import InputError
+from anml.core.people.belief import Belief
+from anml.intake.columns import Columns
+from anml.intake.labels import in_order
+from anml.intake.plain import codes_in
+from anml.intake.prepare import Prepared
+from anml.intake.sets import same_sets
+from anml.intake.times import as_moment
+
+# Rows that predictors learn from.
+SAMPLE = 20_000
+# Roles that columns have, beside features.
+ROLES = ("label", "contributor", "item", "verification", "reputation", "time", "gold", "known", "reviewed")
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A run: what it is made of, how it is asked for, and where it goes."""
+
+    files: Sequence[Path]
+    digests: list[str]
+    request: Request
+    columns: Columns
+    out: Path
+    passes: Passes
+
+
+def surveyed(plan: Plan) -> Job:
+    """Contributors, classes, and which rows have no label."""
+    parts: list[Survey] = list(plan.passes.each("counting contributors", survey, plan.columns))
+    total = (
+        pl.concat([part.counts for part in parts]).group_by("contributor", "label").agg(pl.col("rows").sum())
+    )
+    given = total["label"].unique().to_list()
+    spelled = same_sets(given)
+    dtype = plan.passes.slices[0].read([plan.columns.label]).frame.schema[plan.columns.label]
+    classes = in_order({spelled.get(name, name) for name in given}, dtype)
+    if len(classes) < 2 or len(classes) > 100:
+        raise InputError(f"labels must be of 2 to 100 classes with an engine, got {len(classes)}")
+    times = [part.newest for part in parts if part.newest is not None]
+    policy = plan.request.policy()
+    now = as_moment(plan.request.now) or max(times, default=None)
+    unlabelled = np.sort(np.concatenate([part.unlabelled for part in parts]))
+    label = total["label"].replace(spelled) if spelled else total["label"]
+    counts = np.ones(len(classes))
+    np.add.at(counts, codes_in(label, classes), total["rows"].to_numpy())
+    return Job(
+        plan.passes.work, plan.columns, policy, now, total["contributor"].unique().sort().to_list(), classes,
+        spelled, int(total["rows"].sum()), unlabelled, counts / counts.sum(),
+    )  # fmt: skip
+
+
+def sampled(plan: Plan, job: Job) -> Part:
+    """Rows drawn from all slices; the same seed draws the same. Items are drawn whole."""
+    total = sum(each.rows for each in plan.passes.slices)
+    rng = np.random.default_rng(plan.request.seed)
+    places = np.sort(rng.choice(total, size=min(SAMPLE, total), replace=False))
+    chosen = Chosen(places, plan.columns.item, min(SAMPLE / total, 1.0))
+    parts: list[Part] = list(plan.passes.each("drawing a sample", take, chosen))
+    row = np.concatenate([part.row for part in parts])
+    order = np.argsort(row, kind="stable")
+    frame = pl.concat([part.frame for part in parts])[order.tolist()]
+    beside: dict[str, Any] = {}
+    for what in parts[0].beside:
+        each = [part.beside[what] for part in parts]
+        joint = np.concatenate(each) if isinstance(each[0], np.ndarray) else pl.concat(each)
+        beside[what] = joint[order.tolist()]
+    return Part(frame, row[order], beside)
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """The audit of the sample, and what was learned from it."""
+
+    audited: Audited
+    how: Predicting
+    covered: Bools
+
+
+def learn(plan: Plan, job: Job, sample: Part) -> Learned:
+    """Audit the sample as any table, and train predictors on what is believed of it."""
+    # A named column of times asks for freshness; one that was guessed does not.
+    roles = {role: getattr(plan.columns, role) for role in ROLES} | {"time": plan.request.time}
+    features = None if plan.request.embeddings is not None else plan.columns.features
+    request = replace(
+        plan.request, **roles, features=features, compare=False, task="classification", now=job.now,
+        predictions=sample.beside.get("predictions"), embeddings=sample.beside.get("embeddings"),
+    )  # fmt: skip
+    audited, prepared, found = audit_table(sample.frame, request, progress=plan.passes.progress)
+    y = codes_in(pl.Series(np.array(prepared.classes, dtype=object)[prepared.y].tolist()), job.classes)
+    row = sample.row[prepared.rows]
+    rng = np.random.default_rng([plan.request.seed, 1])
+    half, items = rng.integers(0, 2, len(y)), None
+    if prepared.item is not None:
+        half = (scattered(pl.Series(prepared.item)) >> 16) & 1
+        items = np.unique(prepared.item, return_inverse=True)[1]
+    models, counts = None, np.bincount(y, minlength=len(job.classes)).astype(np.float64)
+    if prepared.x.shape[1]:
+        taught = Taught(prepared.x, y, found.belief.p_correct, half, items, prepared.predictions)
+        models = _trained(taught, counts / counts.sum(), audited, plan.request.seed)
+    how = Predicting(job, prepared.preparation, models, Sampled(row, half), min(REFERENCES, len(y)))
+    return Learned(audited, how, _covered(job, prepared, found.belief))
+
+
+def _trained(taught: Taught, prior: Floats, audited: Audited, seed: int) -> Models:
+    return train_models(taught, prior, audited.policy.profile.training(), seed)
+
+
+def _covered(job: Job, prepared: Prepared, belief: Belief) -> Bools:
+    """Contributors whose rows others cover, as far as the sample tells."""
+    covered = np.ones(len(job.names), dtype=bool)
+    if belief.covered is not None and prepared.contributor is not None:
+        names = np.unique(prepared.contributor)[~belief.covered].tolist()
+        covered[codes_in(pl.Series(names, dtype=pl.String), job.names)] = False
+    return covered

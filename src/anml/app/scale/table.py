@@ -1,0 +1,185 @@
+"""A table in slices as the model of contributors sees it: the sums of its slices, one pass at a time."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from anml.app.scale.engines import Engine
+from anml.app.scale.read import Job, first_of, write_arrays
+from anml.app.scale.slices import Slice
+from anml.app.scale.work import (
+    Few,
+    Fitted,
+    Given,
+    Sides,
+    Step,
+    Vouched,
+    about_slice,
+    believe_slice,
+    few_slice,
+    pair_slice,
+    spread_slice,
+    state_path,
+    time_slice,
+    vouch_slice,
+)
+from anml.core.checks import Ints
+from anml.core.people.copies import copies_among
+from anml.core.people.fit import OneSlice, fit_table
+from anml.core.people.model import Params, Statistics
+from anml.core.people.periods import Changes, changes
+from anml.core.people.rows import Rows, Vouching
+from anml.core.progress import Progress
+
+# Rows of whole contributors that are looked at together for changes over time.
+TOGETHER = 2_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Passes:
+    """Who does the work: slices, engine, and whom to tell how far it is."""
+
+    slices: Sequence[Slice]
+    engine: Engine
+    progress: Progress | None
+    work: Path
+
+    def each(self, what: str, work: Any, shared: Any) -> Iterator[Any]:
+        """Results of one pass, in order, with progress."""
+        for at, result in enumerate(self.engine.map(work, self.slices, shared)):
+            if self.progress is not None:
+                self.progress(what, at + 1, len(self.slices))
+            yield result
+
+    def sum(self, what: str, work: Any, shared: Any) -> Any:
+        """The sum of one pass."""
+        return reduce(lambda a, b: a.plus(b), self.each(what, work, shared))
+
+
+def sides_of(
+    passes: Passes, job: Job, first: Sequence[pl.DataFrame], changed: Changes | None = None
+) -> Sides:
+    """What it takes all slices to know of credentials and items."""
+    sides = Sides(changed=changed)
+    if job.columns.reputation is not None:
+        newest = first_of(pl.concat(first), job.policy.cold_start.contributions)
+        sides = replace(sides, newcomers=np.sort(newest["place"].to_numpy()))
+    if job.columns.item is not None:
+        pairs = passes.sum("comparing contributors", pair_slice, Given(job, sides))
+        sides = replace(sides, groups=copies_among(pairs))
+    parts = list(passes.each("reading credentials", vouch_slice, Given(job, sides)))
+    if parts[0] is None:
+        return sides
+    found: Vouched = reduce(lambda a, b: a.plus(b), parts)
+    given = found.names
+    unknown = found.sums.given.sum() - found.known.sum()
+    used = [at for at in range(len(given)) if unknown and found.high[at] - found.low[at] > 1e-9]
+    if not used:
+        return sides
+    mean = (found.total / unknown)[used]
+    filled = Vouching(
+        found.sums.by_who[:, used] + found.known.sum(axis=1)[:, None] * mean,
+        found.sums.by_label[:, used] + found.known.sum(axis=0)[:, None] * mean,
+        found.sums.given,
+    )
+    named = {given[at]: float(value) for at, value in zip(used, mean, strict=True)}
+    sides = replace(sides, used=named, tied=filled.tied())
+    return replace(sides, spread=passes.sum("scaling credentials", spread_slice, Given(job, sides)))
+
+
+class Sliced:
+    """A table in slices; sums of passes that are done are kept, so that a run that was broken off goes on."""
+
+    def __init__(self, passes: Passes, given: Given, label: str) -> None:
+        self.passes, self.given, self.label = passes, given, label
+        self.about = passes.sum("counting", about_slice, given)
+        self.sweeps = 0
+        self.done: dict[str, int] = {}
+
+    def few(self, most: int) -> OneSlice | None:
+        """About so many of the rows, in memory."""
+        if self.given.job.total <= most:
+            return None
+        parts = list(self.passes.each("choosing rows", few_slice, Few(self.given, most)))
+        order = np.argsort(np.concatenate([part.pop("place") for part in parts]), kind="stable")
+        named: dict[str, Any] = {}
+        for name in parts[0]:
+            each = [part[name] for part in parts]
+            if name in ("item", "voice") and each[0] is not None:
+                starts = np.cumsum([0, *(int(one.max(initial=-1)) + 1 for one in each)])
+                each = [one + start for one, start in zip(each, starts, strict=False)]
+            named[name] = None if each[0] is None else np.concatenate(each)[order]
+        count = len(self.about.given)
+        return OneSlice(Rows(named.pop("log_p"), named.pop("y"), named.pop("who"), count, **named))
+
+    def sweep(self, params: Mapping[str, Params]) -> dict[str, Statistics]:
+        """One pass of each of these over all slices."""
+        self.sweeps += 1
+        done = {name: self.done.get(name, 0) for name in params}
+        path = self.passes.work / f"{self.label}pass-{self.sweeps:03d}.npz"
+        if not path.is_file():
+            sums: dict[str, Statistics] = {}
+            step = Step(self.given, self.label, params, done)
+            for part in self.passes.each(f"pass {self.sweeps}", believe_slice, step):
+                sums = {name: sums[name].plus(now) if name in sums else now for name, now in part.items()}
+            write_arrays(path, **{
+                f"{name}|{one}": value for name, now in sums.items() for one, value in now._asdict().items()
+            })  # fmt: skip
+        for part in self.passes.slices:
+            for name, before in done.items():
+                state_path(self.passes.work, part, self.label, name, before).unlink(missing_ok=True)
+        self.done |= {name: before + 1 for name, before in done.items()}
+        with np.load(path) as kept:
+            return {name: Statistics(*(kept[f"{name}|{f}"] for f in Statistics._fields)) for name in params}
+
+
+def fit_slices(
+    passes: Passes, job: Job, first: Sequence[pl.DataFrame]
+) -> tuple[Fitted, Ints | None, Changes | None]:
+    """The model of contributors, fitted to all slices; and who each is a part of, where somebody changed."""
+    given = Given(job, sides_of(passes, job, first))
+    fitted = _fitted(passes, given, "")
+    if not job.fresh:
+        return fitted, None, None
+    changed = _changes(passes, fitted)
+    if not changed.any:
+        return fitted, None, None
+    late = np.flatnonzero(np.isfinite(changed.when))
+    given = Given(job, sides_of(passes, job, first, changed))
+    owner = np.concatenate([np.arange(len(changed.when)), late])
+    return _fitted(passes, given, "late-"), owner, changed
+
+
+def _fitted(passes: Passes, given: Given, label: str) -> Fitted:
+    table = Sliced(passes, given, label)
+    fits, weights = fit_table(table, people=True)
+    return Fitted(given, label, fits, {name: table.done[name] for name in fits}, weights).plain()
+
+
+def _changes(passes: Passes, fitted: Fitted) -> Changes:
+    """Who changed over time, some contributors at a time: each slice has its rows by contributor."""
+    counts = np.stack(list(passes.each("looking at times", time_slice, fitted)))
+    ends = np.cumsum(counts, axis=1)
+    files = [np.load(passes.work / f"{part.name}.times.npy", mmap_mode="r") for part in passes.slices]
+    group = np.cumsum(counts.sum(axis=0)) // TOGETHER
+    found = []
+    for low, high in _runs(group):
+        starts = ends[:, low] - counts[:, low]
+        mine = [file[:, start:end] for file, start, end in zip(files, starts, ends[:, high], strict=True)]
+        when, right, wrong = np.concatenate(mine, axis=1)
+        who = np.concatenate([np.repeat(np.arange(high - low + 1), each[low : high + 1]) for each in counts])
+        found.append(changes(right, wrong, who, when, high - low + 1))
+    return Changes(*(np.concatenate(each) for each in zip(*found, strict=True)))
+
+
+def _runs(group: Ints) -> list[tuple[int, int]]:
+    """First and last of each run of equal numbers."""
+    cuts = np.flatnonzero(np.diff(group)) + 1
+    return [
+        (int(low), int(high) - 1) for low, high in zip(np.r_[0, cuts], np.r_[cuts, len(group)], strict=True)
+    ]

@@ -1,0 +1,197 @@
+"""Samples, items and contributors of a run in slices, in the frames of any audit."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from anml.app.audit.audit import sample_frame, with_keys
+from anml.app.audit.gold import check_gold
+from anml.app.audit.items import item_frame
+from anml.app.scale.slices import Slice
+from anml.app.scale.work import Fitted, Kept
+from anml.assess.assess import Assessment
+from anml.assess.contributors import judged_columns
+from anml.core.checks import Bools, Floats, Ints
+from anml.core.domain import Gate, Signals, Weighting
+from anml.core.people.belief import Belief, Contributor
+from anml.core.people.judge import NEVER, Judged, believe_rows
+from anml.core.people.verdicts import CONCERN
+from anml.core.stats import wilson
+from anml.gradients.scoring import Scores
+from anml.intake.gold import Gold
+from anml.intake.prepare import Preparation
+
+
+@dataclass(frozen=True, eq=False)
+class Believing:
+    """All that is believed of people, with which the rows of each slice are believed."""
+
+    fitted: Fitted
+    judged: Judged
+    owner: Ints | None
+    scored: bool
+
+    def belief(self, part: Slice) -> Belief:
+        """What is believed of the rows of a slice."""
+        rows, fits = self.fitted.at(part)
+        return believe_rows(rows, fits, self.fitted.weights, self.judged, {}, owner=self.owner)
+
+    def raw(self, kept: Kept, belief: Belief) -> Floats:
+        """Scores that q is made of: by networks, or by the belief alone where there are none."""
+        return np.asarray(kept.arrays["raw"] if self.scored else 1 - belief.p_correct)
+
+
+class Totals(NamedTuple):
+    """Of all rows: how many, p_correct, those surely wrong, bounds of raw scores, best p_correct by class."""
+
+    rows: int
+    right: float
+    wrong: int
+    low: float
+    high: float
+    best: Floats
+
+    def plus(self, other: "Totals") -> "Totals":
+        """Of both slices."""
+        return Totals(
+            self.rows + other.rows, self.right + other.right, self.wrong + other.wrong,
+            min(self.low, other.low), max(self.high, other.high), np.maximum(self.best, other.best),
+        )  # fmt: skip
+
+
+def total_slice(part: Slice, how: Believing) -> Totals:
+    """What it takes all slices to know before samples are written."""
+    kept = Kept(part, *how.fitted.given)
+    belief = how.belief(part)
+    raw, p, n = how.raw(kept, belief), belief.p_correct, len(kept.y)
+    best = np.zeros(len(how.fitted.given.job.classes))
+    np.maximum.at(best, kept.y, p)
+    return Totals(n, float(p.sum()), int((p < NEVER).sum()), float(raw.min()), float(raw.max()), best)
+
+
+class Writing(NamedTuple):
+    """How samples are written: where, what is believed, totals, names of keys, and where files begin."""
+
+    out: Path
+    how: Believing
+    totals: Totals
+    keys: list[str]
+    files: list[tuple[str, int]]
+    shared: bool
+
+
+class Wrote(NamedTuple):
+    """Of a slice: labels kept, items with several labels, and gold with p_correct and what was kept of it."""
+
+    kept: int
+    items: pl.DataFrame | None
+    gold: tuple[Gold, Floats, Bools] | None
+
+
+def write_slice(part: Slice, asked: Writing) -> Wrote:
+    """The samples of a slice as a Parquet file."""
+    how, totals = asked.how, asked.totals
+    job = how.fitted.given.job
+    kept, belief = Kept(part, *how.fitted.given), how.belief(part)
+    prepared, row, frame = job.prepared(part, Preparation(()))
+    raw = how.raw(kept, belief)
+    found = _assessed(kept, belief, raw, totals, job.policy.recipe.use, prepared.contributor)
+    samples = with_keys(sample_frame(prepared, found, how.scored), frame, asked.keys)
+    starts = np.array([first for _, first in asked.files])
+    at = np.searchsorted(starts, row, side="right") - 1
+    names = np.array([name for name, _ in asked.files], dtype=object)
+    samples = samples.with_columns(
+        pl.Series("row", row), file=pl.Series(names[at].tolist()), file_row=pl.Series(row - starts[at])
+    )
+    path = asked.out / f"{part.name}.parquet"
+    if not path.is_file():
+        draft = path.with_name(f".{path.name}-{os.getpid()}")
+        samples.write_parquet(draft)
+        draft.replace(path)
+    gold = None
+    if prepared.gold is not None:
+        gold = (prepared.gold, belief.p_correct, found.weighting.kept)
+    items = item_frame(prepared, found, asked.shared) if asked.shared else None
+    return Wrote(int(samples["kept"].sum()), items, gold)
+
+
+def _assessed(
+    kept: Kept, belief: Belief, raw: Floats, totals: Totals, use: Any, contributor: Any
+) -> Assessment:
+    """What was found out about the rows of a slice, weighed among all."""
+    given, p = kept.signals(), belief.p_correct
+    half = totals.high / 2 - totals.low / 2
+    q = np.ones(len(raw)) if half <= 0 else np.clip(1 - (raw / 2 - totals.low / 2) / half, 0.0, 1.0)
+    signals = Signals.of(q, given.get("v"), given.get("r"), given.get("t"), contributor)
+    weights = np.full(len(p), 1 / totals.rows) if belief.evenly else p / totals.right
+    limit = min(0.5, float(totals.best.max()))
+    # The likeliest label of a class that would have none left: no class is dropped.
+    keep = belief.evenly | (p >= limit) | ((totals.best < limit)[kept.y] & (p >= totals.best[kept.y]))
+    recipe = kept.job.policy.recipe
+    weighting = Weighting(weights * (signals.t if "t" in use else 1.0), keep, gate_of(belief), recipe)
+    return Assessment(Scores(raw, q, belief.predicted, 0), belief, signals, weighting, None)
+
+
+def gate_of(belief: Belief | Judged) -> Gate:
+    """Why rows are weighed as they are."""
+    if belief.doubtful is not None:
+        return Gate("doubtful", belief.doubtful)
+    return Gate("evidence", "each label is weighed by the probability that it is right")
+
+
+def gold_of(parts: list[Wrote]) -> Any:
+    """What rows with a known label say about p_correct; None where there are none."""
+    found = [part.gold for part in parts if part.gold is not None]
+    if not found:
+        return None
+    golds, p, kept = zip(*found, strict=True)
+    joint = Gold(
+        np.concatenate([gold.known for gold in golds]), np.concatenate([gold.right for gold in golds]),
+        golds[0].kind,
+    )  # fmt: skip
+    return check_gold(joint, np.concatenate(p), np.concatenate(kept))
+
+
+def contributors_of(samples: Path, names: list[str], judged: Contributor) -> pl.DataFrame:
+    """One row per contributor: the accused first, then those who cannot be judged, then the reliable."""
+    means = [pl.col(name).mean() for name in ("q", "v", "r", "t")]
+    sums = (
+        pl.scan_parquet(samples / "*.parquet")
+        .group_by("contributor")
+        .agg(
+            pl.col("kept").sum().cast(pl.Int64),
+            *means,
+            rows=pl.len().cast(pl.Int64),
+            weight_share=pl.col("weight").filter(pl.col("kept")).sum(),
+            agreement=(pl.col("label") == pl.col("predicted")).mean(),
+        )
+        .collect(engine="streaming")
+    )
+    quality = {"quality": judged.quality, "quality_low": judged.low, "quality_high": judged.high}
+    frame = pl.DataFrame({"contributor": names, **quality}).with_columns(**judged_columns(judged))
+    frame = frame.join(sums, on="contributor", how="left", maintain_order="left")
+    low, high = wilson(frame["q"].to_numpy(), frame["rows"].to_numpy())
+    total = pl.col("weight_share").sum()
+    frame = frame.with_columns(
+        q_low=low, q_high=high, row_share=pl.col("rows") / pl.col("rows").sum(),
+        weight_share=pl.when(total > 0).then(pl.col("weight_share") / total).otherwise(1 / pl.len()),
+    )  # fmt: skip
+    first = [
+        "contributor",
+        "rows",
+        "kept",
+        "q",
+        "q_low",
+        "q_high",
+        "v",
+        "r",
+        "t",
+        "row_share",
+        "weight_share",
+    ]
+    frame = frame.select(*first, pl.exclude(*first, "agreement"), "agreement")
+    return frame.sort(pl.col("verdict").replace_strict(CONCERN), "quality", "contributor")

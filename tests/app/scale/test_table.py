@@ -1,0 +1,68 @@
+"""A table in slices and the same table in memory: the same verdicts, and p_correct to a millionth."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from anml.app.audit.audit import audit_table
+from anml.app.audit.request import Request
+from anml.app.scale.engines import Local
+from anml.app.scale.run import audit_slices
+from anml.core.people import fit, model
+from anml.intake.tables import parquet_files
+from engine_tables import crowd, written
+
+CREDENTIALS = {"verification": "verification", "reputation": "reputation", "time": "when"}
+BESIDE = ("task", *CREDENTIALS.values(), "truth")
+
+
+def asked(with_predictions: bool, predictions, **roles) -> Request:
+    ignore = [name for name in BESIDE if name not in roles.values()]
+    given = predictions if with_predictions else None
+    return Request(**roles, predictions=given, features=[], ignore=ignore, compare=False)
+
+
+@pytest.mark.parametrize(
+    ("with_predictions", "roles"),
+    [
+        (True, {}),
+        (False, {"item": "task"}),
+        (True, {"item": "task", "known": "truth", **CREDENTIALS}),
+        (True, {"gold": "truth", **CREDENTIALS}),
+    ],
+    ids=["predictions", "items", "all", "credentials"],
+)
+@pytest.mark.parametrize("many", [False, True], ids=["few", "many"])
+def test_slices_say_what_memory_says(tmp_path, monkeypatch, with_predictions, roles, many):
+    if many:
+        # As if these were more rows than a start is sought by.
+        monkeypatch.setattr(fit, "ENOUGH", 200)
+        monkeypatch.setattr(model, "CHOSEN_BY", 300)
+    frame, predictions = crowd()
+    request = asked(with_predictions, predictions, **roles)
+    memory, _, _ = audit_table(frame, request)
+    files = parquet_files(written(frame, tmp_path / "data", 450))
+    sliced = audit_slices(files, request, tmp_path / "out", Local(), rows=400)
+    ours, theirs = (each.contributors.sort("contributor") for each in (sliced, memory))
+    assert ours.columns == theirs.columns
+    assert ours["verdict"].to_list() == theirs["verdict"].to_list()
+    assert "reliable" in set(ours["verdict"])
+    assert len(set(ours["verdict"])) > 1
+    samples = pl.read_parquet(tmp_path / "out" / "samples" / "*.parquet").sort("row")
+    assert samples.height == memory.samples.height < frame.height
+    for found, wanted in ((ours, theirs), (samples, memory.samples)):
+        for name in wanted.columns:
+            if wanted.schema[name] == pl.Float64:
+                one, two = (each[name].fill_null(-1).to_numpy() for each in (found, wanted))
+                np.testing.assert_allclose(one, two, atol=1e-6, err_msg=name)
+            else:
+                assert found[name].to_list() == wanted[name].to_list(), name
+    assert (sliced.wrong.mean, sliced.wrong.high) == pytest.approx((memory.wrong.mean, memory.wrong.high))
+    # Somebody guesses from the middle of the year on.
+    assert "changed_age" in theirs.columns or not {"item", "time"} <= roles.keys()
+    if memory.items is not None:
+        one, two = (each.items.sort("item") for each in (sliced, memory))
+        assert one.drop("p", "agree").equals(two.drop("p", "agree"))
+    if memory.gold is not None:
+        figures = [(each.gold.right, each.gold.wrong, each.gold.ranking) for each in (sliced, memory)]
+        assert figures[0] == pytest.approx(figures[1])

@@ -1,0 +1,79 @@
+"""A run that an engine made, to the end: relabelled, compared, read for reputation, settled, stated."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import polars as pl
+import pytest
+
+from engine_tables import crowd, written
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder with data in parts, and a run of it by an engine."""
+    folder = tmp_path_factory.mktemp("engine")
+    written(crowd()[0].drop("verification", "reputation", "when"), folder / "data", 450)
+    anml(folder, "audit", "data", "--item", "task", "--known", "truth", "--engine", "local", "--out", "run")
+    return folder
+
+
+def anml(folder, *arguments, code=0) -> str:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("ANML_")}
+    environment |= {"ANML_STAFF_KEYS": "staff", "COLUMNS": "200", "NO_COLOR": "1", "OMP_NUM_THREADS": "1"}
+    if arguments[0] in ("ledger", "reputation", "settle", "statement"):
+        environment["ANML_LEDGER"] = "books.db"
+    command = [sys.executable, "-m", "anml", *map(str, arguments)]
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def test_the_run_has_what_any_run_has(place):
+    record = json.loads((place / "run" / "run.json").read_text())
+    assert record["data"]["path"] == "../data"
+    assert record["items"] == pl.read_parquet(place / "run" / "items.parquet").height == 200
+    people = pl.read_csv(place / "run" / "contributors.csv")
+    assert people.filter(pl.col("contributor") == "p00")["verdict"].item() == "contradicts the others"
+    assert (place / "run" / "report.html").stat().st_size > 10_000
+
+
+def test_it_is_relabelled_and_compared(place):
+    said = anml(place, "relabel", "run", "--out", "look.csv")
+    assert re.search(r"\d+ items? to look at", said)
+    listed = pl.read_csv(place / "look.csv")
+    data = pl.concat([pl.read_parquet(path) for path in sorted((place / "data").glob("*.parquet"))])
+    # Rows are counted through all parts.
+    assert data["task"][listed["row"].to_numpy()].to_list() == listed["item"].to_list()
+    listed.head(5).with_columns(new_label=pl.col("suggested")).write_csv(place / "back.csv")
+    anml(place, "relabel", "run", "--apply", "back.csv", "--out", "next")
+    assert "labels that both runs have" in anml(place, "changes", "run", "next")
+
+
+def test_it_is_settled_and_stated(place):
+    anml(place, "ledger", "init", "--origin", "books", "--by", "ada", "--appeals", "x@example.org",
+         "--single-person")  # fmt: skip
+    anml(place, "reputation", "add", "run", "--source", "table", "--by", "ada")
+    assert "p05" in anml(place, "reputation", "show")
+    terms = ("--pool", "100", "--currency", "EUR", "--source", "table", "--window-days", "0", "--by", "ada")
+    sid = json.loads(anml(place, "settle", "run", *terms, "--json"))["settlement"]
+    shown = json.loads(anml(place, "settle", "--approve", sid, "--by", "ada", "--json", code=3))
+    anml(place, "settle", "--approve", sid, "--by", "ada", "--yes", shown["digest"])
+    said = anml(place, "statement", sid, "--out", "statements", "--by", "ada")
+    assert "Wrote 12 statements" in said
+
+
+def test_samples_that_were_changed_or_taken_away_are_found(place, tmp_path):
+    shutil.copytree(place / "run", tmp_path / "run")
+    part = sorted((tmp_path / "run" / "samples").glob("*.parquet"))[0]
+    frame = pl.read_parquet(part)
+    frame.with_columns(p_correct=pl.lit(1.0)).write_parquet(part)
+    assert "was changed after the run was written" in anml(tmp_path, "relabel", "run", code=2)
+    part.unlink()
+    assert "part-000000.parquet" in anml(tmp_path, "relabel", "run", code=2)
