@@ -14,7 +14,7 @@ endif
 # Small networks are fastest with one thread per process; the commands raise it where it pays.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test quick docs bench fuzz lint format clean
+.PHONY: demo test quick docs bench fuzz kills lint format clean
 
 demo: $(or $(wildcard $(STAMP)),$(ALONE))
 	$(BIN)/anml demo --out anml-demo
@@ -49,7 +49,11 @@ bench: $(STAMP)
 
 # Spoilt inputs from a seed: no traceback, nothing half-written. CI runs 500 of them.
 fuzz: $(STAMP)
-	$(BIN)/python tests/fuzz.py --count 5000
+	$(BIN)/python tests/fuzz.py --count 10000
+
+# Writers that are killed 1,000 times, 500 on each engine, two of them at once.
+kills: $(STAMP)
+	ANML_KILLS=500 $(BIN)/python -m pytest -q -s tests/ledger/test_crashes.py
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .

@@ -23,6 +23,7 @@ from anml.surfaces import cli
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Keys of people lie in a folder of the tests, never in the home of whoever runs them.
 os.environ["ANML_STAFF_KEYS"] = tempfile.mkdtemp(prefix="anml-staff-")
+os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="anml-state-")
 # Tests start hundreds of processes, and each would compile the package again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False

@@ -1,6 +1,6 @@
 """Mutated inputs for every command that reads files: one sentence or success, nothing half-written.
 
-    python tests/fuzz.py [--count 5000] [--seed 0]
+    python tests/fuzz.py [--count 10000] [--seed 0]
 
 Import, attest, audit, settle and verify each get files that a seed spoils: bytes flipped, cut, doubled or
 put elsewhere, values replaced by odd ones, whole files swapped. What counts as a fault: a traceback, an exit
@@ -27,6 +27,7 @@ DATA = Path(__file__).parent / "data"
 ODD = (
     "", "null", "NaN", "-1", "1e400", "9" * 40, "=cmd", "\\ud800", "\u202e", "\x00", "{}", "[]", "[[[[]]]]",
     '{"a": {}}', "true", "0.5", "2026-13-99", "é" * 50, "'; DROP TABLE event; --", "a\nb", "\t", '"',
+    "9" * 5000,
 )  # fmt: skip
 ODD_VALUES = (None, {}, [], [[]], -1, 2**70, 1.5, True, "", "\x1b[31m", {"a": {"b": []}}, "x" * 5000, "NaN")
 
@@ -255,7 +256,7 @@ def fuzz(count: int, seed: int, folder: Path, *, show: bool = False) -> tuple[Co
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=5_000)
+    parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     start = time.perf_counter()

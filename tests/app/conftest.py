@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from anml.app.pay import settle
+from anml.app.pay.release import release
 from anml.ledger import disputes
 from ledger.ledger_world import World, simple_rows
 
@@ -27,7 +27,7 @@ def lived(tmp_path_factory) -> Iterator[SimpleNamespace]:
     said = {"text": "I did four rows", "ledger": world.ledger, "recorded_by": "cat"}
     world.ledger.write(lambda tx: disputes.open_dispute(tx, sid, pids["bea"], "wrong-count", "d", **said))
     world.clock.pass_days(15)
-    settle.release(world.ledger, sid, by="cat")
+    release(world.ledger, sid, by="cat")
     yield SimpleNamespace(world=world, ledger=world.ledger, pids=pids, sid=sid, run=run, folder=folder)
     world.ledger.close()
 
@@ -46,5 +46,5 @@ def paid(world) -> SimpleNamespace:
     pids = world.establish("ada", "bea")
     sid = world.post(world.run(simple_rows({"ada": 3, "bea": 1})), "10")
     world.clock.pass_days(15)
-    settle.release(world.ledger, sid)
+    release(world.ledger, sid)
     return SimpleNamespace(world=world, ledger=world.ledger, pids=pids, sid=sid)

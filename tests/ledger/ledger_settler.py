@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 from anml.app.pay import settle
+from anml.app.pay.release import release
 from anml.core.money import parse_amount
 from anml.ledger.store import open_ledger
 
@@ -14,7 +15,7 @@ def main(url: str, keys: str, folders: list[str]) -> None:
         terms = settle.Terms(parse_amount("7"), "EUR", "ann", window_days=0, source="run")
         made = settle.draft(ledger, Path(folder), terms)
         settle.approve(ledger, made.id, "bob")
-        settle.release(ledger, made.id, by="cat")
+        release(ledger, made.id, by="cat")
         print(made.id, flush=True)
     ledger.close()
 

@@ -15,7 +15,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from anml.app.ledger.verify import verify
-from anml.app.pay import payout, settle
+from anml.app.pay import payout
+from anml.app.pay.release import release
 from anml.core.merkle import leaf_hash
 from anml.ledger import audit, book, disputes, kinds, people, schema
 from anml.ledger.log import Event, decode, encode
@@ -45,7 +46,7 @@ def lived(world: World) -> World:
     given = disputes.Answer("upheld", "count-corrected", "cat", 1_000_000)
     world.ledger.write(lambda tx: disputes.answer(tx, sid, pids["ann"], given, "d"))
     world.clock.pass_days(15)
-    settle.release(world.ledger, sid)
+    release(world.ledger, sid)
     payout.create(world.ledger, "p1", "EUR", "cat")
     world.draft(world.run(simple_rows({"ann": 1})), "5")
     payout.set_payee(world.ledger, pids["ann"], {"name": "Ann"}, "cat")

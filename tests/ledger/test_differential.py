@@ -7,8 +7,9 @@ import shutil
 import pytest
 
 from anml.app.ledger import imports
-from anml.app.pay import payout, settle, statement
+from anml.app.pay import payout, statement
 from anml.app.pay.exports import beancount, statements_csv
+from anml.app.pay.release import release
 from anml.core.errors import AnmlError
 from anml.ledger import book, disputes
 from anml.ledger.log import events, leaves
@@ -36,7 +37,7 @@ def live(world: World, seed: int) -> list[str]:
             elif step == "wait":
                 world.clock.pass_days(days)
             elif step == "release":
-                settle.release(world.ledger, sid)
+                release(world.ledger, sid)
             elif step == "dispute":
                 world.ledger.write(
                     lambda tx, a=(sid, pid, number): disputes.open_dispute(tx, a[0], a[1], "other", str(a[2]))

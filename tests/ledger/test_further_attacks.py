@@ -16,7 +16,9 @@ from anml.app.ledger import attest, review
 from anml.app.ledger.imports import Import, import_file
 from anml.app.ledger.verify import verify, watch
 from anml.app.pay import payout, settle, statement
+from anml.app.pay.release import release
 from anml.app.pay.statement_check import verify as check_statement
+from anml.app.people.erase import erase
 from anml.core.canonical import canonical, sha256
 from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError
 from anml.core.merkle import Tree, leaf_hash
@@ -25,6 +27,7 @@ from anml.ledger import checkpoint, disputes, dsse, evidence, keys, kinds, peopl
 from anml.ledger.log import Event, Posting, decode, encode, events, leaves, newest, signed_bytes
 from anml.ledger.parts import Payees, Proposals
 from anml.ledger.signing import from_key
+from anml.ledger.strangers import strangers
 from anml.ledger.times import stamp
 from ledger.ledger_hand import Hand, at, line, manifest, pid, public
 from ledger.ledger_world import World, simple_rows, write_run
@@ -36,7 +39,7 @@ def released(world: World) -> tuple[str, dict[str, str]]:
     sid, pids = posted(world)
     world.pay_to(pids["ben"], {"name": "Ben", "iban": IBANS[0]})
     world.clock.pass_days(15)
-    settle.release(world.ledger, sid)
+    release(world.ledger, sid)
     return sid, pids
 
 
@@ -308,7 +311,7 @@ def test_a_clock_set_ahead_is_seen_and_pays_nothing(world):
     sid, _ = posted(world)
     right = world.clock.now
     world.clock.pass_days(30)
-    settle.release(world.ledger, sid, by="cat")
+    release(world.ledger, sid, by="cat")
     number = world.size()
     world.clock.now = right + timedelta(minutes=5)
     found = problems(world)
@@ -739,7 +742,7 @@ LIES = {
 def test_a_statement_that_only_the_logs_key_signed_is_refused(world, lie):
     sid, pids = posted(world)
     world.clock.pass_days(15)
-    settle.release(world.ledger, sid)
+    release(world.ledger, sid)
     made = statement.build(world.ledger, sid, [pids["ben"]])[pids["ben"]]
     assert check_statement(statement.sign(world.ledger, made), world.ledger.ring.public)["name"]
     LIES[lie](made)
@@ -752,7 +755,7 @@ def test_nobody_who_may_not_release_signs_for_nine_tenths_that_went_back(world):
     """A log with an honest end under a forged release: who issues a statement cannot make it hold."""
     sid, pids = posted(world)
     world.clock.pass_days(15)
-    settle.release(world.ledger, sid)
+    release(world.ledger, sid)
     made = statement.build(world.ledger, sid, [pids["ben"]])[pids["ben"]]
     part = next(p for p in made["proof"]["entries"] if '"credit.released"' in p["entry"])
     entry = json.loads(part["entry"])
@@ -791,3 +794,43 @@ def test_attestations_with_more_than_they_should_hold(world, tmp_path):
         with pytest.raises(AnmlError):
             attest.take(world.ledger, spoilt)
     assert last(world) == before
+
+
+# --- what erasures and servers could hide
+def test_one_admin_erases_nobody_whose_payment_is_on_its_way(world):
+    sid, pids = posted(world)
+    world.clock.pass_days(15)
+    release(world.ledger, sid)
+    payout.create(world.ledger, "b1", "EUR", "dan")
+    with pytest.raises(ConflictError, match=r"still has 5000000 micro-units of EUR open"):
+        erase(world.ledger, pids["ben"], by="eve")
+    # A changed client that does not ask first is refused by the rules themselves.
+    body = {"reason": "request", "also": []}
+    with pytest.raises(ConflictError, match="this step needs two people"):
+        world.ledger.write(
+            lambda tx: tx.append(kinds.ERASED, "e", pids["ben"], {**body, "proposal": 0}, by="eve")
+        )
+
+
+def test_nobody_is_credited_who_was_erased_since_the_draft(world):
+    pids = world.establish("ann", "ben")
+    made = world.draft(world.run(simple_rows({"ann": 1, "ben": 1})), "10")
+    world.erase(pids["ben"])
+    with pytest.raises(ConflictError, match="was erased since it was drafted"):
+        settle.approve(world.ledger, made.id, "bob")
+
+
+def test_an_operator_of_somebody_else_does_not_answer_for_the_servers_own(make_world):
+    """With other schemas before the server's own, "<>" could say that nothing stands beside the tables."""
+    world = make_world("postgresql")
+    posted(world)
+    with world.ledger.engine.connect() as connection, connection.begin():
+        connection.exec_driver_sql(
+            "CREATE FUNCTION never(name, name) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT false'"
+        )
+        connection.exec_driver_sql("CREATE OPERATOR <> (FUNCTION = never, LEFTARG = name, RIGHTARG = name)")
+        name = connection.scalar(sa.text("SELECT current_schema()"))
+        connection.exec_driver_sql(f"SET search_path = {name}, pg_catalog")
+        assert any("puts other schemas before the server's own" in said for said in strangers(connection))
+        connection.exec_driver_sql(f"SET search_path = {name}")
+        assert not list(strangers(connection))

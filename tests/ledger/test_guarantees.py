@@ -16,6 +16,7 @@ import sqlalchemy as sa
 
 from anml.app.ledger.verify import verify
 from anml.app.pay import payout, settle, statement, statement_check
+from anml.app.pay.release import release
 from anml.app.people import erase
 from anml.core.canonical import canonical
 from anml.core.errors import ConflictError, InputError, IntegrityError
@@ -46,11 +47,11 @@ def full_history(world: World) -> str:
     sid = world.post(world.run(simple_rows({"ann": 6, "ben": 3, "new": 2})), "1000.01")
     world.ledger.write(lambda tx: disputes.open_dispute(tx, sid, pids["ben"], "wrong-count", "d1"))
     world.clock.pass_days(15)
-    settle.release(world.ledger, sid)
+    release(world.ledger, sid)
     upheld = disputes.Answer("upheld", "count-corrected", "cat", 5_000_000)
     world.ledger.write(lambda tx: disputes.answer(tx, sid, pids["ben"], upheld, "d1"))
     world.ledger.write(lambda tx: disputes.resolve(tx, sid, pids["ben"], "dan", "d1"))
-    settle.release(world.ledger, sid)
+    release(world.ledger, sid)
     payout.create(world.ledger, "p1", "EUR", "cat")
     payout.close(world.ledger, "p1", [pids["ann"]], paid=True)
     payout.close(world.ledger, "p1", [pids["ben"]], paid=False)
@@ -100,7 +101,7 @@ def test_g3_nobody_goes_below_zero_but_by_a_recorded_reversal(world):
     pids = world.establish("ann", "ben")
     sid = world.post(world.run(simple_rows({"ann": 1, "ben": 1})), "10")
     world.clock.pass_days(15)
-    settle.release(world.ledger, sid)
+    release(world.ledger, sid)
     payout.create(world.ledger, "p1", "EUR", "cat")
     with pytest.raises(ConflictError, match="nothing can be paid"):
         payout.create(world.ledger, "p2", "EUR", "cat")
@@ -113,7 +114,7 @@ def test_g3_nobody_goes_below_zero_but_by_a_recorded_reversal(world):
     # The carry is taken from what comes next before anything is paid.
     next_sid = world.post(world.run(simple_rows({"ann": 3, "ben": 1})), "8")
     world.clock.pass_days(15)
-    settle.release(world.ledger, next_sid)
+    release(world.ledger, next_sid)
     made = payout.create(world.ledger, "p3", "EUR", "cat").batch
     assert {p.pid: p.amount for p in made.payments} == {pids["ann"]: 1_000_000, pids["ben"]: 2_000_000}
     # Released twice, an amount would overdraw what is held; the rule itself refuses it.
@@ -140,8 +141,8 @@ def test_g4_the_same_key_twice_is_one_effect_and_another_body_a_conflict(world):
     with pytest.raises(ConflictError, match="used before for another request"):
         settle.approve(world.ledger, first.id, "eve")
     world.clock.pass_days(15)
-    settle.release(world.ledger, first.id)
-    assert settle.release(world.ledger, first.id).released == {}
+    release(world.ledger, first.id)
+    assert release(world.ledger, first.id).released == {}
     one = payout.create(world.ledger, "p1", "EUR", "cat").batch
     assert payout.create(world.ledger, "p1", "EUR", "cat").batch == one
     with pytest.raises(ConflictError, match="another request"):
@@ -371,7 +372,7 @@ def test_g9_nothing_is_paid_from_an_unapproved_or_superseded_run(world):
     with world.ledger.read() as connection:
         assert book.balances(connection, "held:", "EUR", first.id) == {}
     with pytest.raises(ConflictError, match="drafted; this step needs it to be posted"):
-        settle.release(world.ledger, first.id)
+        release(world.ledger, first.id)
     with pytest.raises(ConflictError, match="a second person must approve"):
         settle.approve(world.ledger, first.id, "ann")
     with pytest.raises(ConflictError, match="supersede that one"):
@@ -385,8 +386,8 @@ def test_g9_nothing_is_paid_from_an_unapproved_or_superseded_run(world):
     settle.approve(world.ledger, third.id, "bob")
     world.clock.pass_days(15)
     with pytest.raises(ConflictError, match="is reversed"):
-        settle.release(world.ledger, second.id)
-    settle.release(world.ledger, third.id)
+        release(world.ledger, second.id)
+    release(world.ledger, third.id)
     paid = payout.create(world.ledger, "p1", "EUR", "cat").batch
     assert {p.pid: p.amount for p in paid.payments} == {pids["ann"]: 2_000_000, pids["ben"]: 2_000_000}
     assert findings(world) == []

@@ -17,6 +17,7 @@ from anml.app.ledger import attest
 from anml.app.ledger.imports import Import, import_file
 from anml.app.ledger.verify import verify, watch
 from anml.app.pay import payout, settle, statement
+from anml.app.pay.release import release
 from anml.app.people import erase, reputation, run_scores
 from anml.core.canonical import sha256
 from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError
@@ -173,7 +174,7 @@ def test_03_bank_details_take_two_people_a_wait_and_an_entry(make_world, request
         sid, pids = posted(world)
         world.pay_to(pids["ben"], {"name": "Ben", "iban": IBANS[0]})
         world.clock.pass_days(15)
-        settle.release(world.ledger, sid)
+        release(world.ledger, sid)
         number = payout.set_payee(world.ledger, pids["ben"], {"iban": IBANS[1]}, "cat")
         with pytest.raises(ConflictError, match="a second person must confirm it"):
             world.confirm(number, by="Cat ")
@@ -194,7 +195,7 @@ def test_03_a_batch_keeps_the_account_that_it_was_made_with(world):
     sid, pids = posted(world)
     world.pay_to(pids["ben"], {"name": "Ben", "iban": IBANS[0]})
     world.clock.pass_days(15)
-    settle.release(world.ledger, sid)
+    release(world.ledger, sid)
     payout.create(world.ledger, "p1", "EUR", "cat", rail="pain001")
     world.pay_to(pids["ben"], {"iban": IBANS[1]})
     assert payout.load(world.ledger, "p1").payees[pids["ben"]]["iban"] == IBANS[0]
@@ -205,7 +206,7 @@ def test_03_a_changed_profile_changes_no_account(world):
     sid, pids = posted(world)
     world.pay_to(pids["ben"], {"name": "Ben", "iban": IBANS[0]})
     world.clock.pass_days(15)
-    settle.release(world.ledger, sid)
+    release(world.ledger, sid)
 
     def alone(tx):
         about = people.profile(tx.connection, world.ledger.ring, pids["ben"])
@@ -413,7 +414,7 @@ def test_10_statements_never_mix_currencies(world):
     other = world.post(world.run(simple_rows({"ann": 1, "ben": 1})), "3000", currency="JPY")
     world.clock.pass_days(15)
     for each in (sid, other):
-        settle.release(world.ledger, each)
+        release(world.ledger, each)
     payout.create(world.ledger, "euros", "EUR", "cat")
     payout.create(world.ledger, "yen", "JPY", "cat")
     euros = statement.build(world.ledger, sid)[pids["ann"]]["amounts"]
@@ -480,20 +481,20 @@ def test_12_a_newcomers_hold_ends_only_by_somebody_with_standing(world, issuer):
         new = people.lookup(connection, world.ledger.ring, "run", "new")
     world.record(evidence.Record("review-accepted", new, sock if issuer == "SOCK" else issuer, "", "item:1"))
     world.clock.pass_days(15)
-    assert new in settle.release(world.ledger, sid).waiting
+    assert new in release(world.ledger, sid).waiting
     # Not even a review by somebody whose word counts ends it: it stands in a file that anybody can edit.
     if issuer == "SOCK":
         world.name_reviewer(sock)
-        assert new in settle.release(world.ledger, sid).waiting
+        assert new in release(world.ledger, sid).waiting
     # A signature does.
     world.vouch(new)
-    assert new in settle.release(world.ledger, sid).released
+    assert new in release(world.ledger, sid).released
 
 
 def test_13_debts_follow_people_when_identities_are_merged(world):
     sid, pids = posted(world, "20")
     world.clock.pass_days(15)
-    settle.release(world.ledger, sid)
+    release(world.ledger, sid)
     payout.create(world.ledger, "p1", "EUR", "cat")
     payout.close(world.ledger, "p1", None, paid=True)
     made = world.ledger.write(
@@ -503,7 +504,7 @@ def test_13_debts_follow_people_when_identities_are_merged(world):
     merged(world, pids["ann"], pids["ben"])
     later = world.post(world.run(simple_rows({"ben": 1, "x": 1})), "20", rules=settle.Rules(newcomer_cap=0))
     world.clock.pass_days(15)
-    settle.release(world.ledger, later)
+    release(world.ledger, later)
     with world.ledger.read() as connection:
         assert book.balance(connection, f"payable:{pids['ann']}", "EUR") == 0
         # Twenty earned, nine owed.
@@ -759,7 +760,7 @@ def test_g12_nothing_is_paid_from_a_ledger_that_does_not_verify(world):
     """Sums are read from a table beside the log; whoever adds a line to it gets nothing out of that."""
     sid, pids = posted(world)
     world.clock.pass_days(15)
-    settle.release(world.ledger, sid)
+    release(world.ledger, sid)
     more = {"line": 7, "account": f"payable:{pids['ben']}", "currency": "EUR", "amount": 9 * 10**12}
     unlock(world, sa.insert(schema.posting).values(seq=world.size(), settlement="", **more))
     with pytest.raises(IntegrityError, match="nothing is paid from a ledger that does not verify: "):

@@ -2,7 +2,8 @@
 
 import pytest
 
-from anml.app.pay import settle, statement, statement_check
+from anml.app.pay import statement, statement_check
+from anml.app.pay.release import release
 from anml.core.errors import AnmlError, ConflictError, InputError
 from anml.ledger import book
 from anml.ledger.disputes import Answer, answer, disputes, open_dispute, resolve
@@ -35,18 +36,18 @@ def test_a_dispute_freezes_only_its_own_amount_and_rejected_it_is_released_after
     world, sid, pids = posted
     opened(world, sid, pids["ann"])
     world.clock.pass_days(15)
-    done = settle.release(world.ledger, sid)
+    done = release(world.ledger, sid)
     assert done.released == {pids["ben"]: 5_000_000}
     assert done.waiting == {pids["ann"]: "a dispute is open"}
     answered(world, sid, pids["ann"], NO)
-    assert settle.release(world.ledger, sid).released == {pids["ann"]: 5_000_000}
+    assert release(world.ledger, sid).released == {pids["ann"]: 5_000_000}
 
 
 def test_rejected_inside_the_window_it_still_waits_for_its_end(posted):
     world, sid, pids = posted
     opened(world, sid, pids["ann"])
     answered(world, sid, pids["ann"], NO)
-    assert settle.release(world.ledger, sid).waiting[pids["ann"]] == "the dispute window is open"
+    assert release(world.ledger, sid).waiting[pids["ann"]] == "the dispute window is open"
 
 
 def test_upheld_with_money_it_waits_for_a_second_person(posted):
@@ -54,11 +55,11 @@ def test_upheld_with_money_it_waits_for_a_second_person(posted):
     opened(world, sid, pids["ann"])
     answered(world, sid, pids["ann"], MORE)
     world.clock.pass_days(15)
-    assert settle.release(world.ledger, sid).waiting == {pids["ann"]: "a dispute is open"}
+    assert release(world.ledger, sid).waiting == {pids["ann"]: "a dispute is open"}
     with pytest.raises(ConflictError, match="answered this dispute; a second person must resolve it"):
         resolved(world, sid, pids["ann"], "cat")
     resolved(world, sid, pids["ann"])
-    assert settle.release(world.ledger, sid).released == {pids["ann"]: 7_000_000}
+    assert release(world.ledger, sid).released == {pids["ann"]: 7_000_000}
     with world.ledger.read() as connection:
         assert book.balance(connection, book.POOL, "EUR") == -12_000_000 - 1
         assert book.totals(connection) == {"EUR": 0}

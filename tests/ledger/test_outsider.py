@@ -7,10 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from anml.app.ledger.keys import public_key
 from anml.app.pay import payout, settle, statement, statement_check
+from anml.app.pay.disputes import open_dispute, read_appeal
+from anml.app.pay.release import release
 from anml.core.settle import UNIT, Rules
 from anml.ledger import disputes, keys
 from anml.surfaces.statement_html import write_bundle
@@ -107,7 +110,7 @@ def test_after_disputes_releases_and_reversals_the_sum_is_todays(world, bare, tm
     world.ledger.write(lambda tx: disputes.answer(tx, sid, pids["ben"], given, "d"))
     world.ledger.write(lambda tx: disputes.resolve(tx, sid, pids["ben"], "dan", "d"))
     world.clock.pass_days(15)
-    settle.release(world.ledger, sid)
+    release(world.ledger, sid)
     payout.create(world.ledger, "p1", "EUR", "cat")
     code, said = answer(bare, bundles(world, sid, tmp_path)[pids["ben"]])
     assert (code, "earned 7 EUR" in said) == (0, True), said
@@ -313,3 +316,43 @@ def test_two_checkpoints_are_compared_without_the_program(make_world, verifier, 
     (tmp_path / "proof").write_text(json.dumps(spoilt))
     code, said = compared(old, new, "--proof", str(tmp_path / "proof"))
     assert (code, "history was rewritten" in said) == (1, True)
+
+
+def test_a_contributor_appeals_with_the_bundle_and_a_key_of_their_own(make_world, ask, tmp_path):
+    world = make_world("sqlite")
+    pids = world.establish("ann", "ben")
+    own = tmp_path / "ben.pem"
+    world.trust(keys.read_public(keys.create_signer(own)), pids["ben"])
+    sid = world.post(world.run(simple_rows({"ann": 1, "ben": 1})), "10")
+    folder = bundles(world, sid, tmp_path)[pids["ben"]]
+    key = ("--public-key", public_key(world.ledger))
+    out = tmp_path / "appeal.json"
+    words = ("--appeal", str(out), "--reason", "wrong-count", "--text", "zwölf, not one", "--sign", str(own))
+    assert ask(folder, *words[:4], *key)[0] == 1
+    code, said = ask(folder, *words, *key)
+    assert (code, "is your signed appeal (wrong-count); Write to" in said) == (0, True)
+    signed = read_appeal(out, sid, pids["ben"])
+    open_dispute(world.ledger, sid, pids["ben"], "", signed=signed, by="eve")
+    (asked,) = statement.build(world.ledger, sid)[pids["ben"]]["disputes"]
+    assert (asked["text"], asked["signed_by_contributor"]) == ("zwölf, not one", True)
+    # A second appeal does not take the place of the first file.
+    assert ask(folder, *words, *key)[0] == 1
+
+
+def test_who_gets_less_by_nobodys_decision_is_told_no(make_world, verifier, tmp_path):
+    world = make_world("sqlite")
+    world.establish("ann", "ben")
+    rows = simple_rows({"ann": 1, "ben": 1}).with_columns(q=pl.Series([1.0, 0.5]))
+    sid = world.post(world.run(rows), "10")
+    made = statement.build(world.ledger, sid)
+    lower = next(s for s in made.values() if s["amounts"]["gross"] < 5_000_000)
+    entries = [json.loads(part["entry"]) for part in lower["proof"]["entries"]]
+    head, line = json.loads(lower["proof"]["head"]), json.loads(lower["proof"]["line"])
+    verifier.check_decided(head, line, entries, lower)
+    for entry in entries:
+        if entry["kind"] == "settlement.approved":
+            entry["body"]["below"] = ""
+    with pytest.raises(verifier.No, match="nobody decided that you get less"):
+        verifier.check_decided(head, line, entries, lower)
+    with pytest.raises(verifier.No, match="other things of your labels"):
+        verifier.check_decided(head, line, entries, {**lower, "weight": "equal"})

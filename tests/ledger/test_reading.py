@@ -13,6 +13,7 @@ import sqlalchemy as sa
 
 from anml.app.ledger.verify import verify
 from anml.app.pay import payout, settle, statement
+from anml.app.pay.release import release
 from anml.app.pay.statement_check import verify as check_statement
 from anml.core.errors import AnmlError, ConflictError, IntegrityError
 from anml.core.merkle import Tree
@@ -70,7 +71,7 @@ def test_an_index_that_hides_a_dispute_releases_nothing(make_world):
     world.clock.pass_days(15)
     swap_index(world, "event_kind", "event", "kind", "CASE kind WHEN 'dispute.opened' THEN 'x' ELSE kind END")
     with pytest.raises(IntegrityError, match="integrity check"):
-        settle.release(world.ledger, sid)
+        release(world.ledger, sid)
 
 
 def test_a_view_that_knows_what_is_asked_pays_nobody_more(make_world):
@@ -142,13 +143,13 @@ def test_nobody_writes_on_top_of_an_end_that_only_the_logs_key_made(world, kind)
     world.clock.pass_days(15)
     if kind == kinds.FAILED:
         world.pay_to(pids["ben"], {"name": "Ben", "iban": IBANS[0]})
-        settle.release(world.ledger, sid)
+        release(world.ledger, sid)
         payout.create(world.ledger, "p1", "EUR", "cat")
     made = forged(world, kind, sid, pids["ben"])
     world.reopen()
     for step in (
         lambda: world.register("test", ["new"]),
-        lambda: settle.release(world.ledger, sid),
+        lambda: release(world.ledger, sid),
         lambda: payout.create(world.ledger, "p2", "EUR", "cat"),
         lambda: world.draft(world.run(simple_rows({"ann": 1})), "1"),
         lambda: world.ledger.write(
@@ -178,7 +179,7 @@ def test_a_forged_signature_on_top_of_forged_entries_is_no_end_either(world):
 def test_a_signature_names_the_first_entry_it_covers_and_what_they_are(world):
     sid, _ = posted(world)
     world.clock.pass_days(15)
-    settle.release(world.ledger, sid)
+    release(world.ledger, sid)
     with world.ledger.read() as connection:
         own = [e for e in events(connection, [kinds.RELEASED]) if e.settlement == sid]
         signed = [e for e in events(connection, [kinds.RELEASED_ALL]) if e.subject == sid][-1]
@@ -261,7 +262,7 @@ def old(request, tmp_path, monkeypatch):
     from anml.ledger.times import moment
 
     clock = HandClock(moment(held["now"]))
-    ledger = open_ledger(url, tmp_path / "keys", clock)
+    ledger = open_ledger(url, tmp_path / "keys", clock, staff=tmp_path / "own")
     ledger.signers.name = "ann"
     yield ledger, held, clock
     ledger.close()
@@ -286,7 +287,7 @@ def test_a_ledger_of_the_version_before_opens_verifies_and_settles(old):
     settle.approve(ledger, drafted.id, "bob")
     confirm_all(ledger, [waiting.seq], "bob")
     clock.now += timedelta(days=15)
-    settle.release(ledger, drafted.id)
+    release(ledger, drafted.id)
     made = payout.create(ledger, "p2", "EUR", "cat")
     # What came back of the first batch, less the euro that was taken back.
     assert {item.pid: item.amount for item in made.batch.payments}[ben] == held["payable"][
@@ -391,7 +392,7 @@ def test_a_clock_that_was_thirty_years_ahead_is_mended_by_two(world):
     world.clock.pass_days(30 * 365)
     world.pay_to(pids["ben"], {"iban": IBANS[0]})
     world.clock.now = now + timedelta(days=15)
-    for step in (lambda: world.register("test", ["x"]), lambda: settle.release(world.ledger, sid)):
+    for step in (lambda: world.register("test", ["x"]), lambda: release(world.ledger, sid)):
         with pytest.raises(AnmlError, match="`anml ledger clock`"):
             step()
     assert "is dated later than it is here" in problems(world)
@@ -400,7 +401,7 @@ def test_a_clock_that_was_thirty_years_ahead_is_mended_by_two(world):
         world.confirm(number, by="ann")
     world.confirm(number, by="bob")
     assert problems(world) == ""
-    settle.release(world.ledger, sid)
+    release(world.ledger, sid)
     made = payout.create(world.ledger, "p1", "EUR", "cat", rail="pain001")
     assert [item.pid for item in made.batch.payments] == [pids["ben"]]
     # Where nothing is ahead there is nothing to mend: windows would begin anew.

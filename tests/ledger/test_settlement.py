@@ -11,6 +11,7 @@ import pytest
 from anml.app.ledger import attest
 from anml.app.pay import payout, settle, statement, statement_check
 from anml.app.pay.exports import beancount, pain001, payout_csv, statements_csv
+from anml.app.pay.release import release
 from anml.app.spreadsheets import safe_cell
 from anml.app.value import multipliers
 from anml.core.errors import ConflictError, InputError, IntegrityError
@@ -309,7 +310,7 @@ def test_splitting_one_id_into_many_never_raises_what_can_be_released(make_world
         rows = pl.concat([honest, simple_rows({name: 20 // len(ids) for name in ids}, q=0.9, r=r)])
         sid = world.post(world.run(rows), "100")
         world.clock.pass_days(15)
-        done = settle.release(world.ledger, sid)
+        done = release(world.ledger, sid)
         with world.ledger.read() as connection:
             pids = {people.lookup(connection, world.ledger.ring, "run", name) for name in ids}
         released[story] = sum(amount for pid, amount in done.released.items() if pid in pids)
@@ -327,13 +328,13 @@ def test_a_newcomers_amount_waits_and_is_priced_again(world):
     # Newcomers together: a fifth of the pool.
     assert held[good] + held[bad] == 20_000_000
     world.clock.pass_days(15)
-    first = settle.release(world.ledger, sid)
+    first = release(world.ledger, sid)
     assert set(first.waiting) == {good, bad}
     assert "10 more contributions" in first.waiting[good]
     score(world, good, 1.0, 12)
     score(world, bad, 0.0, 12)
     later = world.post(world.run(simple_rows({"good": 12, "bad": 12}, q=0.99, r=0.40)), "1")
-    done = settle.release(world.ledger, sid)
+    done = release(world.ledger, sid)
     assert done.released[good] == held[good]
     # r fell from 0.40 to 0.10: a quarter is released, the rest goes back.
     assert done.released[bad] == pytest.approx(held[bad] / 4, abs=1)
@@ -348,7 +349,7 @@ def test_one_verification_frees_a_newcomer(world):
         new = people.lookup(connection, world.ledger.ring, "run", "new")
     world.vouch(new)
     world.clock.pass_days(15)
-    done = settle.release(world.ledger, sid)
+    done = release(world.ledger, sid)
     assert (new in done.released, done.waiting) == (True, {})
 
 
@@ -369,11 +370,14 @@ def test_an_open_flag_or_a_withdrawn_verification_stops_a_release(world, tmp_pat
     sid = world.post(world.run(simple_rows({"ann": 1, "new": 1})), "10")
     say("ANML_FLAG", ann)
     world.clock.pass_days(15)
-    assert settle.release(world.ledger, sid, dry_run=True).waiting == {ann: "a flag is open"}
+    with pytest.raises(
+        ConflictError, match=r"ann is flagged .admin-flag by lab on 2026-01-31., and a person"
+    ):
+        release(world.ledger, sid, dry_run=True)
     say("ANML_FLAG_LIFTED", ann)
-    assert settle.release(world.ledger, sid, dry_run=True).waiting == {}
+    assert release(world.ledger, sid, dry_run=True).waiting == {}
     world.ledger.write(lambda tx: two_people.revoke_key(tx, key, "ann", compromised=True))
-    waiting = settle.release(world.ledger, sid, dry_run=True).waiting
+    waiting = release(world.ledger, sid, dry_run=True).waiting
     assert (set(waiting), "new contributor" in waiting[new]) == ({new}, True)
 
 
@@ -426,7 +430,7 @@ def paid_world(world: World) -> tuple[str, dict[str, str]]:
         world.pay_to(pid, {"name": name, "iban": iban})
     sid = world.post(world.run(simple_rows({"ann": 2, "ben": 1})), "100.00")
     world.clock.pass_days(15)
-    settle.release(world.ledger, sid)
+    release(world.ledger, sid)
     return sid, pids
 
 
@@ -449,7 +453,10 @@ def test_statements_say_everything_even_below_the_threshold(world):
     }
     assert ann["bands"]["v"]["institution"] == 2
     assert ann["reasons"] == ["2 of 2 rows were kept for training; rows not kept earn nothing."]
-    assert ann["how"] == "Your 2 labels weigh 66.6667% of all; that share of 100.00 EUR is 66.66 EUR."
+    assert ann["how"] == (
+        "Your 2 labels, weighed by quality, verification, reputation and freshness, are 66.6667% of all; "
+        "that share of 100.00 EUR is 66.66 EUR."
+    )
     assert (ann["name"], ann["approved_by"]) == ("Ann & Co <x>", "bob")
     assert ann["appeal"].startswith("The time to dispute this statement ended on ")
     payout.create(world.ledger, "p1", "EUR", "cat")
@@ -535,7 +542,7 @@ def test_whoever_cannot_be_paid_is_left_out_and_told_why(world):
     world.pay_to(pids["ann"], {"name": "Ann", "iban": IBANS[0]})
     sid = world.post(world.run(simple_rows({"ann": 1, "ben": 1})), "10")
     world.clock.pass_days(15)
-    settle.release(world.ledger, sid)
+    release(world.ledger, sid)
     made = payout.create(world.ledger, "p1", "EUR", "cat", rail="pain001")
     assert [payment.pid for payment in made.batch.payments] == [pids["ann"]]
     assert made.left_out == {pids["ben"]: "no iban given"}

@@ -19,6 +19,7 @@ from hypothesis.stateful import (
 )
 
 from anml.app.pay import payout, settle, statement, statement_check
+from anml.app.pay.release import release
 from anml.core.errors import AnmlError, ConflictError
 from anml.ledger import audit, book, checkpoint, disputes
 from anml.ledger.money_parts import Disputes
@@ -46,6 +47,7 @@ class Books(RuleBasedStateMachine):
         self.ledger = self.world.ledger
         self.pids = self.world.register("run", PEOPLE)
         self.world.vouch(*self.pids.values())
+        self.world.name_payees(self.pids)
         self.drafts: dict[str, dict] = {}
         self.held: dict[tuple[str, str], int] = {}
         self.net: dict[tuple[str, str], int] = {}
@@ -94,6 +96,9 @@ class Books(RuleBasedStateMachine):
     def approve(self, which):
         sid = sorted(self.drafts)[which % len(self.drafts)]
         self._refused(lambda: settle.approve(self.ledger, sid, "ann"))
+        if any(line["pid"] in self.erased for line in self.drafts[sid]["contributors"]):
+            self._refused(lambda: settle.approve(self.ledger, sid, "bob"))
+            return
         settle.approve(self.ledger, sid, "bob")
         settle.approve(self.ledger, sid, "bob")  # retry
         pool = self.drafts[sid]["pool"]
@@ -107,6 +112,8 @@ class Books(RuleBasedStateMachine):
     @rule(which=index)
     def crash_while_approving(self, which):
         sid = sorted(self.drafts)[which % len(self.drafts)]
+        if any(line["pid"] in self.erased for line in self.drafts[sid]["contributors"]):
+            return
 
         def work(tx):
             found = book.settlement(tx.connection, sid)
@@ -127,7 +134,7 @@ class Books(RuleBasedStateMachine):
     @rule(which=index)
     def release(self, which):
         sid = sorted(self.posted_on)[which % len(self.posted_on)]
-        done = settle.release(self.ledger, sid)
+        done = release(self.ledger, sid)
         expected = {}
         if self.day - self.posted_on[sid] >= 14:
             for (s, pid), amount in self.held.items():

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from anml.app.pay.release import release
+
 
 @pytest.fixture(autouse=True)
 def plain_terminal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -34,7 +36,6 @@ def anml(run_anml: Callable) -> Callable:
 @pytest.fixture(scope="session")
 def first_books(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
     """A ledger with a history, closed: ten euros posted for three people, one dispute, one draft to come."""
-    from anml.app.pay import settle
     from anml.ledger import disputes
     from ledger.ledger_world import World, simple_rows
 
@@ -46,7 +47,7 @@ def first_books(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
     said = {"text": "I did four rows", "ledger": world.ledger, "recorded_by": "cat"}
     world.ledger.write(lambda tx: disputes.open_dispute(tx, sid, pids["bea"], "wrong-count", "d", **said))
     world.clock.pass_days(15)
-    settle.release(world.ledger, sid, by="cat")
+    release(world.ledger, sid, by="cat")
     world.run(simple_rows({"ada": 2, "bea": 2}))
     size = world.size()
     world.ledger.close()

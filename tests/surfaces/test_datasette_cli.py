@@ -6,6 +6,7 @@ import warnings
 
 import pytest
 
+from anml.app.pay.release import release
 from anml.surfaces.datasette_cli import QUERIES, TABLES
 
 with warnings.catch_warnings():
@@ -16,7 +17,6 @@ with warnings.catch_warnings():
 @pytest.fixture(scope="module")
 def books(tmp_path_factory):
     """A ledger with money, evidence and a person whose name must not be seen."""
-    from anml.app.pay import settle
     from anml.ledger import evidence
     from ledger.ledger_world import World, simple_rows
 
@@ -27,7 +27,7 @@ def books(tmp_path_factory):
     world.record(evidence.Record("affiliation", pids["ann"], "lab", ""))
     sid = world.post(world.run(simple_rows({"ann": 2, "ben": 1})), "30")
     world.clock.pass_days(15)
-    settle.release(world.ledger, sid)
+    release(world.ledger, sid)
     world.ledger.close()
     return folder / "books.db", pids
 

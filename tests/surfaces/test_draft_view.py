@@ -4,24 +4,26 @@ from anml.core.settle import UNIT
 from anml.surfaces.draft_view import draft_shown
 
 
-def line(name: str, amount: int, by_labels: int, **more) -> dict:
+def line(name: str, amount: int, by_rows: int, **more) -> dict:
     return {"contributor": name, "name": name, "rows": 2, "kept": 1, "share": UNIT // 2, "multiplier": UNIT,
-            "amount": amount, "by_labels": by_labels, "before": None, "newcomer": False, "verdicts": {},
+            "amount": amount, "by_rows": by_rows, "below": amount < by_rows,
+            "judged": [], "before": None, "newcomer": False, "verdicts": {},
             **more}  # fmt: skip
 
 
 def content(*lines: dict, **more) -> dict:
     return {"settlement": "s1", "currency": "EUR", "pool": 10**7, "rate": 0, "rules": {"weight": "equal"},
             "project": "", "drafted_by": "ann", "run": "r" * 64, "manifest": "m" * 64, "supersedes": None,
-            "doubtful": None, "before": None, "gone": {}, "lines": list(lines), **more}  # fmt: skip
+            "doubtful": None, "before": None, "gone": {}, "late": [],
+            "lines": list(lines), **more}  # fmt: skip
 
 
-def test_who_gets_more_or_less_than_their_labels_say_is_marked():
+def test_who_gets_more_or_less_than_their_rows_say_is_marked():
     shown = draft_shown(content(line("ada", 8_000_000, 5_000_000), line("bea", 2_000_000, 5_000_000)))
     (ada,) = [text for text in shown if text.startswith("ada")]
     (bea,) = [text for text in shown if text.startswith("bea")]
-    assert ada.endswith("more than by labels")
-    assert bea.endswith("less than by labels")
+    assert ada.endswith("more than by rows")
+    assert bea.endswith("less than by rows")
 
 
 def test_what_it_replaces_the_difference_and_who_is_left_out_are_said():

@@ -17,7 +17,7 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\x00")
 
 
 def safe_for_spreadsheets(frame: "pl.DataFrame") -> "pl.DataFrame":
-    """Put a quote before text that a spreadsheet would run as a formula.
+    """Put a quote before text, and names of columns, that a spreadsheet would run as a formula.
 
     Examples
     --------
@@ -29,7 +29,8 @@ def safe_for_spreadsheets(frame: "pl.DataFrame") -> "pl.DataFrame":
 
     risky = pl.selectors.string().str.contains(f"^[{re.escape(''.join(FORMULA))}]")
     text = pl.selectors.string()
-    return frame.with_columns(pl.when(risky).then(pl.lit("'") + text).otherwise(text).name.keep())
+    safe = frame.with_columns(pl.when(risky).then(pl.lit("'") + text).otherwise(text).name.keep())
+    return safe.rename({name: safe_cell(name) for name in safe.columns if name.startswith(FORMULA)})
 
 
 def check_text(path: Path) -> None:

@@ -105,6 +105,19 @@ def amounts(manifest: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
     return {pid: (given[pid], share.numerator * UNIT // share.denominator) for pid, share in exact.items()}
 
 
+def below(credits: Mapping[str, tuple[int, Mapping[str, Any]]], pool: int, rate: int) -> dict[str, list[int]]:
+    """Who gets less than their rows alone would be paid, each at the rate or alike: amount, and by rows.
+
+    Examples
+    --------
+    >>> below({"a": (2, {"rows": 1}), "b": (1, {"rows": 2})}, 3, 0)
+    {'b': [1, 2]}
+    """
+    rows = sum(facts["rows"] for _, facts in credits.values()) or 1
+    equal = {pid: rate * f["rows"] if rate else pool * f["rows"] // rows for pid, (_, f) in credits.items()}
+    return {pid: [amount, equal[pid]] for pid, (amount, _) in credits.items() if amount < equal[pid]}
+
+
 _FACTS = ("rows", "kept", "counted", "units", "units_sha256", "newcomer", "r")
 
 

@@ -118,10 +118,28 @@ def check_names(names: list[str], shown: str) -> None:
 
 
 def _decompressed(data: bytes, shown: str) -> bytes:
+    most = most_unpacked(len(data))
     try:
-        return gzip.decompress(data)
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+            found = file.read(most + 1)
     except (OSError, EOFError, zlib.error):
         raise InputError(f"{shown} is a damaged or truncated gzip file; compress or copy it again") from None
+    if len(found) > most:
+        raise InputError(
+            f"{shown} unpacks to more than {most // 2**20:,} MiB; unpack it yourself, or split it"
+        )
+    return found
+
+
+def most_unpacked(packed: int) -> int:
+    """How much a packed file of this size may unpack to: no table shrinks to less than a two-hundredth.
+
+    Examples
+    --------
+    >>> most_unpacked(1_000) // 2**20, most_unpacked(2**40) // 2**30
+    (64, 2)
+    """
+    return min(max(200 * packed, 64 * 2**20), 2 * 2**30)
 
 
 def _check_text(data: bytes, shown: str) -> None:

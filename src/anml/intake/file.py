@@ -78,6 +78,8 @@ def _parsed(content: bytes, name: str) -> Any:
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}: {error.msg}"
         raise InputError(f"{name} is neither JSON nor lines of JSON ({where})") from None
+    except ValueError:
+        raise InputError(f"{name} holds a number of thousands of digits, which no export has") from None
     except RecursionError:
         raise InputError(f"{name} is nested too deeply for an export") from None
 

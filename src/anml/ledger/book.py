@@ -5,6 +5,7 @@ one transaction. Corrections are new entries; nothing is changed.
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -13,7 +14,7 @@ from anml.core.errors import ConflictError
 from anml.ledger import kinds, two_people
 from anml.ledger.log import Event, events
 from anml.ledger.money_parts import Disputes, Settlement, Settlements
-from anml.ledger.rules_money import REASONS
+from anml.ledger.rules_money import REASONS, below_digest
 from anml.ledger.schema import posting
 from anml.ledger.state import POOL, loaded
 from anml.ledger.sums import balance, balances
@@ -70,15 +71,17 @@ def withdraw(tx: Writer, sid: str, by: str | None, superseded_by: str | None = N
     return tx.append(kinds.WITHDRAWN, f"settlement/{sid}/withdrawn", sid, body, by=tx.who(by))
 
 
-def approve(tx: Writer, sid: str, by: str | None) -> Event:
+def approve(tx: Writer, sid: str, by: str | None, because: str = "") -> Event:
     """Second person: fund the settlement and hold each contributor's amount, in one transaction.
 
-    The amounts are computed here, from the manifest. What the shares do not use goes back to the pool.
+    The amounts are computed here, from the manifest. What the shares do not use goes back to the pool. It is
+    also the decision, `because` of a reason where there is one, over who gets less than their rows say.
     """
     tx.verified("approved in")
     who = tx.who(by)
     found = tx.state.part(Settlements).get(sid)
-    body = {"manifest": found.manifest, "head": found.head}
+    body = {"manifest": found.manifest, "head": found.head, "because": because.strip(),
+            "below": below_digest(tx.state.below(found))}  # fmt: skip
     key = f"settlement/{sid}/approved"
     if repeated := tx.repeated(kinds.APPROVED, key, sid, body, who):
         return repeated
@@ -97,11 +100,14 @@ def approve(tx: Writer, sid: str, by: str | None) -> Event:
     return made
 
 
-def release(tx: Writer, sid: str, reputations: Mapping[str, int], by: str | None) -> list[Event]:
+def release(
+    tx: Writer, sid: str, reputations: Mapping[str, int], by: str | None,
+    kept: Mapping[str, dict[str, Any]] | None = None,
+) -> list[Event]:  # fmt: skip
     """Make what is held payable, less what goes back to the pool; who has nothing held is passed over.
 
     `reputations` gives, for each contributor to release, the r that a newcomer's amount is priced at.
-    Whose dispute is open stays held.
+    Whose dispute is open stays held, and so does what is `kept` by decision of who releases the rest.
     """
     tx.verified("released from")
     who = tx.who(by)
@@ -114,7 +120,9 @@ def release(tx: Writer, sid: str, reputations: Mapping[str, int], by: str | None
             # Nothing held means nothing to do, so a repeat has no effect; the key only has to be new.
             key = f"release/{sid}/{pid}/{tx.next_seq}"
             made.append(tx.append(kinds.RELEASED, key, pid, {"r": r}, sid))
-    if made:
+    for pid, body in sorted((kept or {}).items()):
+        tx.append(kinds.KEPT, f"keep/{sid}/{pid}/{tx.next_seq}", pid, body, sid)
+    if made or kept:
         tx.append(kinds.RELEASED_ALL, f"release/{sid}/{tx.next_seq}", sid, {}, sid, who)
     return made
 

@@ -7,10 +7,12 @@ While a dispute is open only that contributor's held amount waits. Every step is
 changed. What people write lies where it can be erased, and the log holds its salted hash.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import sqlalchemy as sa
 
+from anml.core.canonical import canonical
 from anml.core.errors import ConflictError, InputError
 from anml.ledger import kinds, people
 from anml.ledger.log import Event
@@ -39,16 +41,20 @@ def everything(connection: sa.Connection) -> list[Dispute]:
 def open_dispute(
     tx: Writer, sid: str, pid: str, reason: str, key: str, by: str | None = None,
     *, text: str = "", ledger: Ledger | None = None, recorded_by: str | None = None,
+    own: Mapping[str, str] | None = None,
 ) -> Event:  # fmt: skip
     """Open a dispute: freezes this contributor's held amount, nobody else's.
 
-    Without `by` it is the contributor's own, and `recorded_by` of the staff writes it down.
+    Without `by` it is the contributor's own, and `recorded_by` of the staff writes it down; `own` is their
+    signature, with the key's name and the salt of their words.
     """
     who = tx.who(by if by is not None else recorded_by)
     body: dict[str, Any] = {"reason": reason, "opener": "contributor" if by is None else "staff"}
+    if own is not None:
+        body |= {"key": own["key"], "signed": own["signed"]}
     if repeated := tx.repeated(kinds.OPENED, f"dispute/{key}", pid, body, who, _without_paper):
         return repeated
-    paper = _words(tx, ledger, pid, text)
+    paper = words(tx, ledger, pid, text, None if own is None else own["salt"])
     return tx.append(kinds.OPENED, f"dispute/{key}", pid, {**body, **paper._asdict()}, sid, who)
 
 
@@ -58,7 +64,7 @@ def answer(tx: Writer, sid: str, pid: str, given: Answer, key: str, *, ledger: L
     body = {"outcome": given.outcome, "reason": given.reason, "correction": given.correction}
     if repeated := tx.repeated(kinds.ANSWERED, f"dispute/{key}/answered", pid, body, who, _without_paper):
         return repeated
-    paper = _words(tx, ledger, pid, given.text)
+    paper = words(tx, ledger, pid, given.text)
     return tx.append(kinds.ANSWERED, f"dispute/{key}/answered", pid, {**body, **paper._asdict()}, sid, who)
 
 
@@ -80,11 +86,14 @@ def _without_paper(body: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in body.items() if name not in ("paper", "sealed")}
 
 
-def _words(tx: Writer, ledger: Ledger | None, pid: str, text: str) -> people.Paper:
+def words(tx: Writer, ledger: Ledger | None, pid: str, text: str, salt: str | None = None) -> people.Paper:
+    """What somebody wrote about a contributor, kept where it can be erased; with their own salt if given."""
     if not text.strip() or ledger is None:
         return people.Paper()
     if len(text) > LONGEST_TEXT:
         raise InputError(f"what is written in a dispute has up to {LONGEST_TEXT} letters, got {len(text)}")
     if pid not in tx.state.people.since:
         raise ConflictError(f"there is no contributor {pid!r} in this ledger")
+    if salt is not None:
+        return people.attach(tx, ledger, pid, canonical({"text": text, "salt": salt}))
     return people.attach_values(tx, ledger, pid, {"text": text.strip()})

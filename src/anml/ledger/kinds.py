@@ -25,6 +25,7 @@ DRAFTED, WITHDRAWN = "settlement.drafted", "settlement.withdrawn"
 APPROVED, UNALLOCATED = "settlement.approved", "settlement.unallocated"
 REVERSED_ALL, RELEASED_ALL = "settlement.reversed", "settlement.released"
 CREDITED, RELEASED, REVERSED = "credit.held", "credit.released", "credit.reversed"
+KEPT = "credit.kept"
 OPENED, ANSWERED, RESOLVED = "dispute.opened", "dispute.answered", "dispute.resolved"
 SENT, BATCHED = "payout.sent", "payout.created"
 PAID, FAILED, CLOSED = "payout.paid", "payout.failed", "payout.closed"
@@ -54,7 +55,7 @@ KINDS: dict[str, Kind] = {
         ANYBODY,
         {"origin": str, "public": str, "founder": str, "founder_key": str, "single_person": bool,
          "payee_wait_days": int, "appeals": str},
-        later={"recovery": str},
+        later={"recovery": str, "decisions": bool},
     ),
     STAFF_ADDED: Kind((ADMIN,), {"public": str, "roles": list, "proposal": int}),
     STAFF_REMOVED: Kind((ADMIN,), {"compromised": bool}),
@@ -96,14 +97,19 @@ KINDS: dict[str, Kind] = {
         (REGISTERED,),
     ),
     WITHDRAWN: Kind((DRAFTER, APPROVER), {"superseded_by": object}),
-    APPROVED: Kind((APPROVER,), {"manifest": str, "head": str}, (REVERSED, REVERSED_ALL)),
+    # `below` is the digest of who gets less than their rows alone would be paid, and what.
+    APPROVED: Kind((APPROVER,), {"manifest": str, "head": str}, (REVERSED, REVERSED_ALL),
+                   {"below": str, "because": str}),
     CREDITED: Kind(None, _CREDIT),
     UNALLOCATED: Kind(None, {}),
     REVERSED_ALL: Kind(None, {"superseded_by": str}),
     RELEASED: Kind(None, {"r": int}),
-    RELEASED_ALL: Kind((APPROVER, PAYER), {}, (RELEASED,)),
+    # Somebody decided that an amount stays held: which evidence was shown to them, and why in their words.
+    KEPT: Kind(None, {"evidence": list, **_PAPER}),
+    RELEASED_ALL: Kind((APPROVER, PAYER), {}, (RELEASED, KEPT)),
     REVERSED: Kind((APPROVER,), {"reason": str, "amount": int, "proposal": int}),
-    OPENED: Kind(ANYBODY, {"reason": str, "opener": str, **_PAPER}),
+    # With `signed` the contributor's own key stands behind it, beside who of the staff wrote it down.
+    OPENED: Kind(ANYBODY, {"reason": str, "opener": str, **_PAPER}, later={"key": str, "signed": str}),
     ANSWERED: Kind((REVIEWER, APPROVER), {"outcome": str, "reason": str, "correction": int, **_PAPER}),
     RESOLVED: Kind((APPROVER,), {"correction": int}),
     SENT: Kind(None, {"batch": str, "amount": int, **_PAPER}),
@@ -129,7 +135,7 @@ TWO_PEOPLE: dict[str, tuple[str, ...]] = {
 # Decide over money, people or keys: only on top of a log that was read and verified as a whole.
 VERIFIED = frozenset((
     STAFF_ADDED, STAFF_RENEWED, CLOCK, KEY_TRUSTED, NAMED, MAPPED, PAYEE_SET, MERGED, ERASED, DRAFTED,
-    APPROVED, RELEASED, RELEASED_ALL, REVERSED, RESOLVED, SENT, BATCHED, PAID, FAILED, CLOSED,
+    APPROVED, RELEASED, KEPT, RELEASED_ALL, REVERSED, RESOLVED, SENT, BATCHED, PAID, FAILED, CLOSED,
 ))  # fmt: skip
 # Follows from what an approval signed, so it needs no signature after it.
 OWED = (CREDITED, UNALLOCATED)

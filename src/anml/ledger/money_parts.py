@@ -39,6 +39,7 @@ class Settlement(NamedTuple):
     marks: Sequence[str] = ()
     project: str = ""
     approved_by: str | None = None
+    because: str = ""
     entries: tuple[int, int] = (0, 0)
 
     def overlap(self, marks: Sequence[str]) -> float:
@@ -77,7 +78,10 @@ class Settlements:
             return
         old = self.found[e.subject]
         if e.kind == kinds.APPROVED:
-            old = old._replace(posted=e.at, approved_by=e.by, entries=(old.entries[0], e.seq))
+            because = e.body.get("because", "")
+            old = old._replace(
+                posted=e.at, approved_by=e.by, because=because, entries=(old.entries[0], e.seq)
+            )
         self.found[e.subject] = old._replace(state=_STATE[e.kind])
 
     def get(self, sid: str) -> Settlement:
@@ -127,8 +131,24 @@ class Answer(NamedTuple):
     text: str = ""
 
 
+class Kept(NamedTuple):
+    """A decision that an amount stays held: when, by whom, over which evidence, and their words for it."""
+
+    at: str
+    by: str
+    evidence: tuple[int, ...]
+    paper: str
+
+
+# So many days somebody has for an answer, and for an appeal against what was decided after the window.
+DAYS = 14
+
+
 class Dispute(NamedTuple):
-    """A dispute as its entries leave it; `by` is the contributor, or who of the staff opened it."""
+    """A dispute as its entries leave it; `by` is the contributor, or who of the staff opened it.
+
+    `key` is the contributor's own, which signed it; empty where it was only written down.
+    """
 
     pid: str
     opened: str
@@ -141,6 +161,12 @@ class Dispute(NamedTuple):
     resolved: str | None = None
     resolved_by: str | None = None
     settlement: str = ""
+    key: str = ""
+
+    @property
+    def due(self) -> float:
+        """When somebody is to have answered."""
+        return seconds(self.opened) + DAYS * DAY
 
     @property
     def closed(self) -> bool:
@@ -156,22 +182,51 @@ class Dispute(NamedTuple):
 
 
 class Disputes:
-    """All disputes by settlement and contributor, oldest first, and what corrections added up to."""
+    """All disputes by settlement and contributor, oldest first, what corrections added up to, and decisions.
 
-    KINDS = (kinds.OPENED, kinds.ANSWERED, kinds.RESOLVED)
+    `kept` are the last decisions that an amount stays held, `decided` when something was last decided against
+    somebody: that it is kept, taken back, or given back to the pool.
+    """
+
+    KINDS = (
+        kinds.OPENED, kinds.ANSWERED, kinds.RESOLVED, kinds.KEPT, kinds.RELEASED, kinds.RELEASED_ALL,
+        kinds.REVERSED, kinds.CLOCK,
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.found: dict[str, dict[str, list[Dispute]]] = {}
         self.added: dict[str, int] = {}
+        self.kept: dict[tuple[str, str], Kept] = {}
+        self.decided: dict[tuple[str, str], str] = {}
 
     def fold(self, e: Event) -> None:
         """Take in one entry."""
+        if e.kind in (kinds.OPENED, kinds.ANSWERED, kinds.RESOLVED):
+            self._follow(e)
+        elif e.kind == kinds.CLOCK:
+            self.decided = {place: min(at, e.at) for place, at in self.decided.items()}
+        elif e.kind == kinds.RELEASED_ALL:
+            for place, last in self.kept.items():
+                self.kept[place] = last if last.by else last._replace(by=e.by)
+        elif e.kind != kinds.RELEASED or any(p.account.startswith("source:") for p in e.postings):
+            place = (e.settlement, e.subject)
+            self.decided[place] = e.at
+            if e.kind == kinds.KEPT:
+                self.kept[place] = Kept(e.at, "", tuple(e.body["evidence"]), e.body["paper"])
+
+    def until(self, found: Settlement, pid: str) -> float:
+        """Until when somebody may appeal: while the window is open, and for a while after a decision."""
+        last = self.decided.get((found.id, pid))
+        return max(found.window_end, seconds(last) + DAYS * DAY if last else 0.0)
+
+    def _follow(self, e: Event) -> None:
         own, body = self.found.setdefault(e.settlement, {}).setdefault(e.subject, []), e.body
         if e.kind == kinds.OPENED:
             opener = e.subject if body["opener"] == "contributor" else e.by
             own.append(
-                Dispute(e.subject, e.at, body["reason"], opener, body["paper"], settlement=e.settlement)
-            )
+                Dispute(e.subject, e.at, body["reason"], opener, body["paper"], settlement=e.settlement,
+                        key=body.get("key", ""))
+            )  # fmt: skip
         elif e.kind == kinds.ANSWERED:
             said = Answer(body["outcome"], body["reason"], e.by, body["correction"])
             own[-1] = own[-1]._replace(answered=e.at, answer=said, answer_paper=body["paper"])

@@ -44,7 +44,7 @@ class Staff:
 
     def __init__(self) -> None:
         self.origin, self.public, self.recovery, self.appeals = "", b"", b"", ""
-        self.single_person = False
+        self.single_person = self.decisions = False
         self.payee_wait_days = 0
         self.members: dict[str, Member] = {}
         # Keys that people had before they were renewed: nobody gets them again.
@@ -55,7 +55,7 @@ class Staff:
         if e.kind == kinds.CREATED:
             self.origin, self.single_person = e.body["origin"], e.body["single_person"]
             self.public, self.appeals = keys.parse_public(e.body["public"]), e.body["appeals"]
-            self.payee_wait_days = e.body["payee_wait_days"]
+            self.payee_wait_days, self.decisions = e.body["payee_wait_days"], e.body.get("decisions", False)
             self.recovery = keys.parse_public(e.body["recovery"]) if e.body.get("recovery") else b""
             founder = keys.parse_public(e.body["founder_key"])
             self.members[e.body["founder"]] = Member(e.body["founder"], founder, frozenset(kinds.ROLES), e.at)

@@ -1,12 +1,15 @@
 """Rules of disputes: who may open, answer and resolve them, until when, and what they may add."""
 
+import base64
 from typing import TYPE_CHECKING
 
+from anml.core.canonical import canonical
 from anml.core.checks import one_of
 from anml.core.errors import ConflictError, InputError, IntegrityError
-from anml.ledger import kinds
+from anml.ledger import keys, kinds
 from anml.ledger.log import Event, Posting
 from anml.ledger.money_parts import Disputes, Settlement, Settlements
+from anml.ledger.parts import Keys
 from anml.ledger.rules_money import REASONS, move
 from anml.ledger.rules_staff import second_person
 from anml.ledger.state import POOL
@@ -30,15 +33,40 @@ def _opened(state: "State", e: Event) -> list[Posting]:
     if state.credits.facts(sid, pid) is None:
         raise InputError(f"contributor {pid} has no credit in settlement {sid}")
     state.people.require(pid)
-    if seconds(e.at) >= found.window_end:
-        ended = shown_date(found.window_end)
+    until = state.part(Disputes).until(found, pid)
+    if seconds(e.at) >= until:
+        ended = shown_date(until)
         raise ConflictError(
             f"the dispute window of settlement {sid} ended on {ended}; what is wrong can still be "
             "corrected by a reversal or by a settlement that supersedes it"
         )
     if pid in state.part(Disputes).waiting(sid):
         raise ConflictError(f"contributor {pid} has an open dispute in {sid} already")
+    if e.body.get("key") or e.body.get("signed"):
+        _check_own_word(state, e)
     return []
+
+
+def appeal_bytes(origin: str, sid: str, pid: str, reason: str, paper: str) -> bytes:
+    """What a contributor signs to appeal; `paper` is the hash of their words."""
+    said = {"ledger": origin, "settlement": sid, "contributor": pid, "reason": reason, "paper": paper}
+    return b"anml-appeal/1\n" + canonical(said)
+
+
+def _check_own_word(state: "State", e: Event) -> None:
+    """An appeal with a signature is that of a key that two people know to be the contributor's own."""
+    body, known = e.body, state.part(Keys).known.get(e.body["key"])
+    if known is None or state.people.resolve(known.owner) != state.people.resolve(e.subject):
+        raise IntegrityError(f"the key {body['key']!r} is not one of contributor {e.subject}")
+    if not known.stands(e.at, e.at) or body["opener"] != "contributor":
+        raise IntegrityError(f"the key {known.id} does not count for this appeal at {e.at}")
+    message = appeal_bytes(state.staff.origin, e.settlement, e.subject, body["reason"], body["paper"])
+    try:
+        raw = base64.b64decode(body["signed"], validate=True)
+    except ValueError:
+        raw = b""
+    if not keys.verify(known.public, raw, message):
+        raise IntegrityError("the contributor did not sign this appeal")
 
 
 def _answered(state: "State", e: Event) -> list[Posting]:

@@ -7,12 +7,14 @@ source:pool -> funding:<settlement> -> held:<contributor> -> payable:<contributo
 import re
 from typing import TYPE_CHECKING, Any
 
+from anml.core.canonical import canonical, sha256
 from anml.core.checks import one_of
 from anml.core.errors import ConflictError, InputError, IntegrityError
 from anml.core.money import LARGEST, check_currency
 from anml.ledger import kinds
 from anml.ledger.log import Event, Posting
 from anml.ledger.money_parts import Disputes, Settlement, Settlements, read_manifest
+from anml.ledger.records import EvidenceLog
 from anml.ledger.rules_staff import confirmed, second_person
 from anml.ledger.state import POOL
 from anml.ledger.times import seconds, shown_date
@@ -91,9 +93,27 @@ def _approved(state: "State", e: Event) -> list[Posting]:
     if any(one.settlement != found.supersedes for one in state.open):
         raise IntegrityError(f"it reverses something other than settlement {found.supersedes}")
     credits = state.credits_of(found)
+    said = e.body.get("below")
+    if said is not None and (erased := sorted(state.people.erased.intersection(credits))):
+        raise ConflictError(f"contributor {erased[0]} was erased since it was drafted; draft it without")
+    if (said is not None or state.staff.decisions) and said != below_digest(state.below(found)):
+        raise IntegrityError("it does not decide over those who get less than their rows would be paid")
+    one_line("a reason", e.body.get("because", ""))
     if sum(amount for amount, _ in credits.values()) > found.pool:
         raise IntegrityError(f"credits do not fit a pool of {found.pool}")
     return move(POOL, f"funding:{sid}", found.currency, found.pool)
+
+
+def below_digest(below: dict[str, list[int]]) -> str:
+    """What an approval says of those who get less than their rows alone would be paid; empty for nobody."""
+    return sha256(canonical(below)) if below else ""
+
+
+def one_line(what: str, text: str) -> str:
+    """A text that anybody may read for good: one line, and no address."""
+    if len(text) > LONGEST_REASON or (text and not text.isprintable()) or "@" in text:
+        raise InputError(f"{what} is one line of up to {LONGEST_REASON} letters, without an address")
+    return text
 
 
 def _credited(state: "State", e: Event) -> list[Posting]:
@@ -152,6 +172,18 @@ def returned(facts: dict[str, Any], now: int, amount: int) -> int:
     return amount - amount * max(now, 0) // then
 
 
+def _kept(state: "State", e: Event) -> list[Posting]:
+    """An amount stays held: over evidence about this person, that whoever decides it was shown."""
+    sid, pid = e.settlement, e.subject
+    found = state.part(Settlements).expect(sid, "posted")
+    if state.balances.get(f"held:{pid}", found.currency, sid) <= 0:
+        raise IntegrityError(f"nothing is held for {pid} in {sid}")
+    known = {one.seq for one in state.part(EvidenceLog).found if one.pid in state.people.same(pid)}
+    if not e.body["evidence"] or not known.issuperset(e.body["evidence"]):
+        raise IntegrityError("an amount is kept back over evidence about this contributor, and no other")
+    return []
+
+
 def _released_all(state: "State", e: Event) -> list[Posting]:
     if e.subject != e.settlement or any(one.settlement != e.subject for one in state.open):
         raise IntegrityError("it releases what another settlement holds")
@@ -192,6 +224,7 @@ MONEY_RULES = {
     kinds.UNALLOCATED: _unallocated,
     kinds.REVERSED_ALL: _reversed_all,
     kinds.RELEASED: _released,
+    kinds.KEPT: _kept,
     kinds.RELEASED_ALL: _released_all,
     kinds.REVERSED: _reversed,
 }

@@ -13,6 +13,7 @@ from anml.core.signals.policy import VOUCHED
 from anml.core.signals.track_record import SOURCES
 from anml.ledger import kinds
 from anml.ledger.log import Event, Posting
+from anml.ledger.money_parts import Payouts
 from anml.ledger.parts import Keys
 from anml.ledger.rules_staff import confirmed
 from anml.ledger.times import moment
@@ -69,14 +70,20 @@ def _erased(state: "State", e: Event) -> list[Posting]:
     whole = people.same(e.subject)
     if people.resolve(e.subject) != e.subject or e.body["also"] != [p for p in whole if p != e.subject]:
         raise IntegrityError("an erasure is of a whole person, with all that was merged into them")
-    if e.body.get("proposal") or (state.strict and open_money(state, e.subject)):
+    if e.body.get("proposal") or (state.strict and open_money(state, e.subject, sent=state.staff.decisions)):
         confirmed(state, e)
     return []
 
 
-def open_money(state: "State", pid: str) -> dict[str, int]:
-    """Micro-units, held or payable, that a person would lose by an erasure; not what no bank can move."""
+def open_money(state: "State", pid: str, *, sent: bool = True) -> dict[str, int]:
+    """Micro-units, held, payable or on their way, that an erasure would leave; not what no bank can move."""
     found: dict[str, int] = {}
+    known = state.part(Payouts)
+    for batch, payments in known.payments.items() if sent else ():
+        for one in state.people.same(pid):
+            if one in payments and payments[one].state == "sent":
+                currency = known.heads[batch][0]
+                found[currency] = found.get(currency, 0) + payments[one].amount
     for one in state.people.same(pid):
         for account, currency, sid in state.balances.accounts(f"held:{one}", f"payable:{one}"):
             found[currency] = found.get(currency, 0) + state.balances.get(account, currency, sid)

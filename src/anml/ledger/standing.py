@@ -116,8 +116,8 @@ def _prior(where: Where, people: People, without: str) -> dict[str, int]:
     return prior
 
 
-def _verdict(policy: Policy, found: list[Evidence], at: float) -> tuple[Verdict, bool, bool]:
-    """The verdict over all evidence, whether anything is flagged, and whether anybody else vouched.
+def _verdict(policy: Policy, found: list[Evidence], at: float) -> tuple[Verdict, tuple[int, ...], bool]:
+    """The verdict over all evidence, the open flags, and whether anybody else vouched.
 
     A rejected item is judged with that item and does not make its contributor a suspect; a flag on the
     contributor or a batch, or a retraction of anything, does, and voids the newcomer's floor.
@@ -128,10 +128,13 @@ def _verdict(policy: Policy, found: list[Evidence], at: float) -> tuple[Verdict,
     verdicts = {scope: policy.judge(records, at) for scope, records in by_scope.items()}
     whole = policy.judge(by_scope.get(evidence.EVERYTHING, []), at)
     kinds = {record.id: record.kind for record in found}
-    flagged = any(
-        verdict.level == "flagged"
-        and (not scope.startswith("item:") or any(kinds[i] != "review-rejected" for i in verdict.evidence))
-        for scope, verdict in verdicts.items()
+    flags = tuple(
+        sorted(
+            number
+            for scope, verdict in verdicts.items()
+            for number in (verdict.evidence if verdict.level == "flagged" else ())
+            if not scope.startswith("item:") or kinds[number] != "review-rejected"
+        )
     )
     weak = ("flagged", "self-attested", "concern")
     # A line of a file that anybody can edit ends nobody's hold: a signature does.
@@ -139,7 +142,7 @@ def _verdict(policy: Policy, found: list[Evidence], at: float) -> tuple[Verdict,
     verified = (
         any(policy.judge([record], at).level not in weak for record in signed) and whole.level != "flagged"
     )
-    return whole, flagged, verified
+    return whole, flags, verified
 
 
 def _standing(
@@ -147,11 +150,11 @@ def _standing(
     since: str,
     prior: int,
     track: Track,
-    judged: tuple[Verdict, bool, bool],
+    judged: tuple[Verdict, tuple[int, ...], bool],
     age_days: float,
     rule: TrackRule,
 ) -> Standing:
-    verdict, flagged, verified = judged
+    verdict, flags, verified = judged
     limit = rule.floor.contributions
     newcomer = (prior < limit or age_days < rule.floor_age_days) and not verified
     needs: list[str] = []
@@ -161,5 +164,5 @@ def _standing(
         if age_days < rule.floor_age_days:
             needs.append(f"an account {rule.floor_age_days:g} days old (now {age_days:.1f})")
         needs = [" and ".join(needs), "or one verification by somebody else"]
-    r = with_floor(track.r, prior, age_days, flagged=flagged, rule=rule)
-    return Standing(pid, since, prior, track, r, verdict, flagged, verified, newcomer, tuple(needs))
+    r = with_floor(track.r, prior, age_days, flagged=bool(flags), rule=rule)
+    return Standing(pid, since, prior, track, r, verdict, flags, verified, newcomer, tuple(needs))

@@ -68,7 +68,11 @@ class State:
         # Whether signatures name what they cover, as all do from the first that does.
         self.strict = False
         # Working credits out takes long; the hash of a manifest says all of it, so they are kept by that.
-        self._worked_out: tuple[str, dict[str, tuple[int, dict[str, Any]]]] = ("", {})
+        self._worked_out: tuple[str, dict[str, tuple[int, dict[str, Any]]], dict[str, list[int]]] = (
+            "",
+            {},
+            {},
+        )
         self._follow(self.credits)
         self._follow(self.judged)
         if connect is None:
@@ -110,8 +114,15 @@ class State:
         """What the manifest of a settlement credits."""
         if self._worked_out[0] != found.manifest:
             made = read_manifest(self.documents, found)
-            self._worked_out = (found.manifest, manifest.credits(made))
+            given = manifest.credits(made)
+            below = manifest.below(given, made["pool"], made["rate"])
+            self._worked_out = (found.manifest, given, below)
         return self._worked_out[1]
+
+    def below(self, found: Settlement) -> dict[str, list[int]]:
+        """Who gets less in a settlement than their rows alone would be paid: amount, and by rows."""
+        self.credits_of(found)
+        return self._worked_out[2]
 
     def judged_before(self, pid: str) -> set[tuple[str, str]]:
         """Source and item of all that was counted for a person, under whichever of their identifiers."""

@@ -195,6 +195,7 @@ def _initialise(
             "origin": origin,
             "public": public_text(ring.public),
             "founder_key": public_text(from_file(own, signers.password).public),
+            "decisions": True,
             **{name: value for name, value in asdict(charter).items() if value or name != "recovery"},
         }
         writer = Writer(connection, stamp(clock()), ring, signers)

@@ -68,6 +68,11 @@ UNION ALL SELECT t.name, 'index', c.relname::text FROM own t JOIN pg_catalog.pg_
 
 
 def _strange_postgres(connection: sa.Connection) -> Iterator[str]:
+    # Where other schemas come before the server's own, even "=" may be somebody else's.
+    path = list(connection.scalar(sa.text("SELECT pg_catalog.current_schemas(true)")) or [])
+    if [name for name in path if not name.startswith("pg_temp")][:1] != ["pg_catalog"]:
+        yield f"the search path {', '.join(path)} puts other schemas before the server's own"
+        return
     tables = metadata.sorted_tables
     indexes = [f"{table.name}_pkey" for table in tables] + ["event_key_key"]
     indexes += [str(index.name) for table in tables for index in table.indexes]

@@ -1,9 +1,11 @@
 """`anml dispute`: opened in the window, answered by somebody else, paid for by a second person's word."""
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from anml.core.errors import InputError
 from anml.surfaces.ledger_common import Desk, at_desk, columns, proposed
 
 disputes = typer.Typer(help="Disputes about a settlement, and corrections.", no_args_is_help=True)
@@ -44,22 +46,32 @@ def open_(
     at: Desk,
     settlement: Settlement,
     contributor: Contributor,
-    reason: Annotated[str, typer.Option(help="wrong-count, wrong-weight, wrong-evidence, … or other.")],
+    reason: Annotated[
+        str | None, typer.Option(help="wrong-count, wrong-weight, wrong-evidence, … or other.")
+    ] = None,
     text: Text = "",
+    appeal: Annotated[
+        Path | None,
+        typer.Option(help="What the contributor signed with a key of their own (verify.py --appeal)."),
+    ] = None,
     own: Annotated[
         bool, typer.Option("--as-staff", help="You open it, not the contributor; somebody else answers.")
     ] = False,
     key: Annotated[str | None, typer.Option(help="Name of this dispute; the same one twice is one.")] = None,
 ) -> None:
     """Open a dispute: the contributor's held amount waits. Only before the window ends."""
-    from anml.app.pay.disputes import open_dispute
+    from anml.app.pay.disputes import open_dispute, read_appeal
     from anml.app.people.names import exact, find_person
 
     with at.opened() as book:
         sid, pid = exact(settlement), find_person(book, contributor)
+        signed = None if appeal is None else read_appeal(appeal, sid, pid)
+        if (reason is None and signed is None) or (signed and (reason or text or own)):
+            raise InputError("give a --reason and --text, or an --appeal that has both")
         name, made = open_dispute(
-            book, sid, pid, reason, text=text, key=key, as_staff=own, by=at.by, dry_run=at.dry_run
-        )
+            book, sid, pid, reason or "", text=text, key=key, as_staff=own, by=at.by, signed=signed,
+            dry_run=at.dry_run,
+        )  # fmt: skip
     done = "Would open" if at.dry_run else "Opened"
     at.show({"dispute": name, "entry": made.seq, "dry_run": at.dry_run}, [f"{done} dispute {name}."])
 

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from anml.core.settle import UNIT
+from anml.core.words import counted
 from anml.surfaces.ledger_common import columns
 
 
@@ -24,7 +26,6 @@ def doubt(manifest: dict[str, Any]) -> list[str]:
 def draft_shown(content: dict[str, Any]) -> list[str]:
     """All that an approval signs: who gets what, and what is unusual about it."""
     from anml.core.money import show_amount, show_money
-    from anml.core.settle import UNIT
 
     currency, before = content["currency"], content["before"]
     how = (
@@ -41,6 +42,12 @@ def draft_shown(content: dict[str, Any]) -> list[str]:
     if content["supersedes"]:
         lines.append(f"It replaces settlement {content['supersedes']}, which is reversed.")
     lines += doubt(content) if content["doubtful"] else []
+    lines += [f"An appeal waits for an answer for too long: {late}." for late in content["late"]]
+    if below := sum(line["below"] for line in content["lines"]):
+        lines.append(
+            f"{counted(below, 'person gets', 'people get')} less than their rows alone would be paid: by "
+            "signing you decide so, and their statements name you."
+        )
     rows = [
         (line["name"] or line["contributor"], line["rows"], line["kept"], f"{line['share'] / UNIT:.4%}",
          f"{line['multiplier'] / UNIT:g}", show_money(line["amount"], currency),
@@ -54,12 +61,12 @@ def draft_shown(content: dict[str, Any]) -> list[str]:
                     content["gone"].items()]  # fmt: skip
 
 
-# From here on a line is far from what its labels alone would be paid.
+# From here on a line is far above what its rows alone would be paid.
 _FAR = 1.25
 
 
 def _unusual(line: dict[str, Any]) -> str:
-    by_labels = line["by_labels"]
-    more = ["more than by labels"] * (line["amount"] > by_labels * _FAR + 1)
-    less = ["less than by labels"] * (line["amount"] * _FAR + 1 < by_labels)
-    return ", ".join(filter(None, [marks(line), *more, *less]))
+    more = ["more than by rows"] * (line["amount"] > line["by_rows"] * _FAR + 1)
+    less = ["less than by rows"] * line["below"]
+    right = [f"{one['right'][0] / UNIT:.0%} right" for one in line["judged"] if "right" in one]
+    return ", ".join(filter(None, [marks(line), *right, *more, *less]))

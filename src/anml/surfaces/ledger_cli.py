@@ -1,5 +1,6 @@
 """`anml ledger`: make one, take things in, look, verify, forget."""
 
+from json import dumps
 from pathlib import Path
 from typing import Annotated
 
@@ -208,3 +209,35 @@ def erase(
         "Models trained on those runs are not changed; training again without the rows is up to you."
     ] * bool(left.runs)
     at.show(left._asdict(), lines)
+
+
+@app.command()
+@at_desk()
+def decisions(
+    at: Desk,
+    settlement: Annotated[str | None, typer.Argument(help="Only of this one, or the latest.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Where to write it: a .csv table, or JSON.")] = None,
+    with_names: Annotated[bool, typer.Option("--names", help="With names, which are personal data.")] = False,
+) -> None:
+    """List what was judged of people, and who decided."""
+    from anml.app.pay.decisions import decisions as judged
+    from anml.app.pay.decisions import decisions_csv
+    from anml.app.people.names import find_settlement
+
+    with at.opened(acts=False) as book:
+        sid = None if settlement is None else find_settlement(book, settlement, "posted")
+        made = judged(book, sid, names=with_names)
+    if out is not None:
+        text = decisions_csv(made) if out.suffix == ".csv" else dumps(made._asdict(), indent=1)
+        write_file(out, text, private=with_names)
+    found = made.judgements
+    counts = {
+        "judgements": len(found),
+        "below their rows": sum(line["below_rows"] for line in found),
+        "held by decision": sum(line["held_by"] is not None for line in found),
+        "appeals": sum(len(line["appeals"]) for line in found),
+        "overdue": sum(line["unanswered_since"] is not None for line in found),
+        "changes": sum(len(line["changes"]) for line in found),
+    }
+    lines = [f"{name}: {count}" for name, count in counts.items()]
+    at.show(made._asdict(), [*lines, *([f"Wrote {out}"] if out else [])])

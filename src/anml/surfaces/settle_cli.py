@@ -1,8 +1,9 @@
 """`anml settle`, `anml dispute`: from a run to held and released money."""
 
+import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -54,6 +55,15 @@ Digest = Annotated[
     str | None,
     typer.Option(help="SHA-256 of run.json as you were told it; another run is refused."),
 ]
+Hold = Annotated[
+    list[str] | None, typer.Option(help="With --release: this contributor's amount stays held over a flag.")
+]
+Pay = Annotated[
+    list[str] | None, typer.Option(help="With --release: this contributor is paid in spite of a flag.")
+]
+Because = Annotated[
+    str, typer.Option(help="Why, for those who get less than their rows, or whose amount stays held.")
+]
 Manifest = Annotated[Path | None, typer.Option(help="Write the frozen manifest here.")]
 
 
@@ -61,7 +71,8 @@ Manifest = Annotated[Path | None, typer.Option(help="Write the frozen manifest h
 def settle(
     at: Desk, run: Run = None, pool: Pool = None, per_label: PerLabel = None, currency: Currency = None,
     project: Project = "", approve: Approve = None, release: Release = None,
-    withdraw: Withdraw = None, supersedes: Supersedes = None, weight: Weight = None,
+    withdraw: Withdraw = None, hold: Hold = None, pay: Pay = None, because: Because = "",
+    supersedes: Supersedes = None, weight: Weight = None,
     volume: Volume = "1", min_share: MinShare = "0", max_share: MaxShare = "1", newcomers: Newcomers = "0.2",
     accept_doubtful: AcceptDoubtful = None, multiplier: Multiplier = None, window_days: WindowDays = 14,
     source: AccountsAt = None, digest: Digest = None, manifest: Manifest = None,
@@ -74,9 +85,10 @@ def settle(
         raise InputError("one step at a time: a run, --approve, --release or --withdraw")
     with at.opened() as book:
         if release is not None:
-            _release(at, book, exact(release))
+            decided = {"hold": hold or [], "pay": pay or [], "because": because}
+            _release(at, book, exact(release), decided)
         elif approve is not None:
-            _approve(at, book, exact(approve))
+            _approve(at, book, exact(approve), because)
         elif withdraw is not None:
             _withdraw(at, book, exact(withdraw))
         elif run is None and pool is None and per_label is None:
@@ -171,7 +183,7 @@ def _draft(at: Desk, book: "Ledger", run: Path, terms: "Terms", manifest: Path |
     at.show(value, [head, *doubt(made.manifest), *columns(header, rows), *tail])
 
 
-def _approve(at: Desk, book: "Ledger", sid: str) -> None:
+def _approve(at: Desk, book: "Ledger", sid: str, because: str) -> None:
     from anml.app.ledger.review import approval
     from anml.app.pay.settle import approve, settlement
     from anml.core.money import show_money
@@ -179,7 +191,7 @@ def _approve(at: Desk, book: "Ledger", sid: str) -> None:
     content = book.rehearse(lambda tx: approval(tx, book, sid, at.by))
     warn(content["overlaps"])
     seen = at.agreed(content, draft_shown(content))
-    made = approve(book, sid, at.by, seen=seen, dry_run=at.dry_run)
+    made = approve(book, sid, at.by, because=because, seen=seen, dry_run=at.dry_run)
     found = settlement(book, sid)
     value = {"settlement": sid, "state": "posted", "entry": made.seq, "by": made.by, "dry_run": at.dry_run}
     done = "Would post" if at.dry_run else "Posted"
@@ -192,13 +204,25 @@ def _approve(at: Desk, book: "Ledger", sid: str) -> None:
     at.show(value, lines)
 
 
-def _release(at: Desk, book: "Ledger", sid: str) -> None:
-    from anml.app.pay.settle import release
-    from anml.app.people.names import names_of
+def _release(at: Desk, book: "Ledger", sid: str, decided: dict[str, Any]) -> None:
+    """Release what is held; what that decides against somebody is shown first."""
+    from anml.app.pay.release import against, release
+    from anml.app.people.names import find_person, names_of
     from anml.core.money import show_money
 
-    done = release(book, sid, at.domain, at.read_policy(), by=at.by, dry_run=at.dry_run)
-    names, currency = names_of(book), done.currency
+    for name in ("hold", "pay"):
+        decided[name] = [find_person(book, text) for text in decided[name]]
+    how = {"domain": at.domain, "policy": at.read_policy(), "by": at.by, **decided}
+    done = release(book, sid, **how, dry_run=True)
+    names, currency, seen = names_of(book), done.currency, None
+    # Who types it at a terminal is asked; a script that does not say --yes is told afterwards.
+    if (done.returned or done.kept) and not at.dry_run and (at.yes is not None or sys.stdin.isatty()):
+        asked = [f"{names.get(pid, pid)}  {show_money(amount, currency)} {currency} would go back to the pool"
+                 for pid, amount in done.returned.items()]  # fmt: skip
+        asked += [f"{names.get(pid, pid)}  would stay held over a flag" for pid in done.kept]
+        seen = at.agreed(against(sid, done), asked)
+    if not at.dry_run:
+        done = release(book, sid, **how, seen=seen)
 
     def listed(amounts: dict[str, int], what: str) -> list[str]:
         shown = [(names.get(pid, pid), show_money(amount, currency)) for pid, amount in amounts.items()]
@@ -206,7 +230,8 @@ def _release(at: Desk, book: "Ledger", sid: str) -> None:
 
     lines = listed(done.released, "released") + listed(done.returned, "back to the pool")
     lines += [f"{names.get(pid, pid)}  waits: {reason}" for pid, reason in sorted(done.waiting.items())]
-    value = {"released": done.released, "returned": done.returned, "waiting": done.waiting}
+    value = {"released": done.released, "returned": done.returned, "waiting": done.waiting,
+             "kept": list(done.kept)}  # fmt: skip
     at.show({"settlement": sid, "dry_run": at.dry_run, **value}, lines or ["Nothing is held."])
 
 

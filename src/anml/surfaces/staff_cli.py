@@ -177,8 +177,8 @@ def confirm(
 
 
 def _number(text: str) -> int:
-    if not text.isascii() or not text.isdigit():
-        raise InputError(f"a proposal is named by its number, got {text!r}")
+    if not text.isascii() or not text.isdigit() or len(text) > 18:
+        raise InputError(f"a proposal is named by its number, got {text[:60]!r}")
     return int(text)
 
 

@@ -6,6 +6,7 @@ from anml.app.ledger import review
 from anml.app.ledger.steps import confirm_all
 from anml.app.pay import disputes as disputing
 from anml.app.pay import payout, settle
+from anml.app.pay.release import release
 from anml.core.errors import ConflictError
 from anml.ledger import disputes
 from ledger.ledger_world import simple_rows
@@ -31,8 +32,8 @@ def test_a_draft_is_shown_with_every_line_and_what_it_changes(world):
         None,
     )
     lines = {line["contributor"]: line for line in found["lines"]}
-    # Ada got 5 before and gets all 20; by their labels they would get 15 and 5.
-    assert (lines[pids["ada"]]["amount"], lines[pids["ada"]]["before"], lines[pids["ada"]]["by_labels"]) == (
+    # Ada got 5 before and gets all 20; by their rows they would get 15 and 5.
+    assert (lines[pids["ada"]]["amount"], lines[pids["ada"]]["before"], lines[pids["ada"]]["by_rows"]) == (
         20_000_000, 5_000_000, 15_000_000,
     )  # fmt: skip
     assert (lines[pids["bea"]]["amount"], lines[pids["bea"]]["multiplier"]) == (0, 0)
@@ -95,7 +96,7 @@ def test_what_came_back_is_shown_to_a_second_person(world):
     pids = world.establish("ada")
     sid = world.post(world.run(simple_rows({"ada": 1})), "10")
     world.clock.pass_days(15)
-    settle.release(world.ledger, sid)
+    release(world.ledger, sid)
     payout.create(world.ledger, "p1", "EUR", "cat")
     asked = (world.ledger, "p1", [pids["ada"]])
     with pytest.raises(ConflictError, match="'cat' made this batch"):

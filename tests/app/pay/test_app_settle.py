@@ -4,6 +4,7 @@ import pytest
 
 from anml.app.ledger.review import approval
 from anml.app.pay import settle
+from anml.app.pay.release import release
 from anml.app.pay.settle import Terms
 from anml.core.canonical import sha256
 from anml.core.errors import ConflictError, InputError, IntegrityError
@@ -61,13 +62,13 @@ def test_a_doubtful_run_needs_a_reason_in_one_line(world, reason):
 def test_a_project_is_one_line_and_nobodys_address(world):
     folder = world.run(simple_rows({"ada": 1}))
     for project in ("a\nb", "ann@example.org"):
-        with pytest.raises(InputError, match="a project is named by one line without an address"):
+        with pytest.raises(InputError, match=r"the name of a project is one line .* without an address"):
             settle.draft(world.ledger, folder, terms(project=project))
 
 
 def test_a_release_says_who_got_what_and_who_waits_for_what(lived):
     """After the dispute window: Ada's was released, Bea disputes, Cem is new."""
-    found = settle.release(lived.ledger, lived.sid, by="cat", dry_run=True)
+    found = release(lived.ledger, lived.sid, by="cat", dry_run=True)
     assert found.released == {}
     assert found.waiting[lived.pids["bea"]] == "a dispute is open"
     assert found.waiting[lived.pids["cem"]].startswith("new contributor: needs 10 more contributions")

@@ -3,7 +3,8 @@
 import pytest
 import sqlalchemy as sa
 
-from anml.app.pay import payout, settle
+from anml.app.pay import payout
+from anml.app.pay.release import release
 from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError
 from anml.ledger import schema
 from ledger.ledger_world import simple_rows
@@ -156,7 +157,7 @@ def test_whom_two_people_know_no_details_of_is_not_sent_to(world):
     world.vouch(world.register("run", ["new"])["new"])
     sid = world.post(world.run(simple_rows({"ada": 1, "new": 1})), "10")
     world.clock.pass_days(15)
-    settle.release(world.ledger, sid)
+    release(world.ledger, sid)
     made = payout.create(world.ledger, "p1", "EUR", "cat")
     assert [item.pid for item in made.batch.payments] == [pids["ada"]]
     assert list(made.left_out.values()) == ["no name given"]

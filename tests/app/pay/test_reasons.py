@@ -15,14 +15,17 @@ from ledger.ledger_hand import at
 
 
 def made(**changes) -> dict:
-    return {"currency": "EUR", "pool": 10_000_000, "rate": 0, "rules": {}, **changes}
+    return {"currency": "EUR", "pool": 10_000_000, "rate": 0, "rules": {"weight": "p_correct"}, **changes}
 
 
 # --- how the amount came about
 def test_a_share_of_a_pool_by_hand():
     said = how(made(), {"counted": 3}, UNIT // 4, 2_500_000)
-    assert said == "Your 3 labels weigh 25.0000% of all; that share of 10.00 EUR is 2.50 EUR."
-    assert how(made(), {"counted": 1}, UNIT, 1).startswith("Your 1 label weigh")
+    assert said == (
+        "Your 3 labels, weighed by the probability that each is right, are 25.0000% of all; that share of "
+        "10.00 EUR is 2.50 EUR."
+    )
+    assert how(made(), {"counted": 1}, UNIT, 1).startswith("Your 1 label, weighed by")
 
 
 @pytest.mark.parametrize(
@@ -107,11 +110,11 @@ def settlement() -> Settlement:
 
 def test_an_appeal_says_to_whom_until_when_and_with_which_reasons():
     staff = Staff()
-    said = appeal(settlement(), staff, seconds(at(13)))
+    said = appeal(settlement().window_end, staff, seconds(at(13)))
     assert said.startswith("Write to whoever sent you this statement before 2026-01-15 00:00 UTC")
     assert all(reason in said for reason in REASONS)
     staff.appeals = "the board"
-    assert appeal(settlement(), staff, seconds(at(13))).startswith("Write to the board before")
-    assert appeal(settlement(), staff, seconds(at(14))) == (
+    assert appeal(settlement().window_end, staff, seconds(at(13))).startswith("Write to the board before")
+    assert appeal(settlement().window_end, staff, seconds(at(14))) == (
         "The time to dispute this statement ended on 2026-01-15 00:00 UTC."
     )

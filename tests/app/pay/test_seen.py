@@ -5,7 +5,8 @@ import shutil
 import pytest
 
 from anml.app.ledger.verify import sign_checkpoint, verify
-from anml.app.pay import payout, settle
+from anml.app.pay import payout
+from anml.app.pay.release import release
 from anml.core.errors import IntegrityError
 from ledger.ledger_world import simple_rows
 
@@ -15,7 +16,7 @@ def restored(world):
     pids = world.establish("ada")
     sid = world.post(world.run(simple_rows({"ada": 1})), "10")
     world.clock.pass_days(15)
-    settle.release(world.ledger, sid)
+    release(world.ledger, sid)
     world.ledger.close()
     shutil.copy(world.url, f"{world.url}.backup")
     world.reopen()

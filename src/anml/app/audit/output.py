@@ -49,9 +49,9 @@ def write_run(folder: Path, result: "Audited", command: str, extra: Callable[[Pa
 
 
 def _write_run(folder: Path, result: "Audited", command: str, extra: Callable[[Path], None]) -> list[str]:
-    from anml.app.audit.result import (
-        run_record,  # with all that makes a result: who only looks at a folder waits
-    )
+    # With all that makes a result: who only looks at a folder need not wait for it.
+    from anml.app.audit.result import run_record
+    from anml.app.audit.runs import remember
 
     folder.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
@@ -69,6 +69,7 @@ def _write_run(folder: Path, result: "Audited", command: str, extra: Callable[[P
         (draft / RECORD).write_text(record + "\n", encoding="utf-8")
         draft.chmod(0o755)
         _replace(draft, folder)
+        remember(folder, (folder / RECORD).read_bytes())
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
         raise

@@ -1,19 +1,23 @@
 """A finished run read back from its folder, with what was changed in it since found out."""
 
 import json
+import math
+import os
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
 
-from anml.app.files import read_bytes, read_text
+from anml.app.files import read_bytes, read_text, write_file
 from anml.app.spreadsheets import safe_for_spreadsheets
 from anml.core.canonical import sha256
 from anml.core.domain import SIGNALS
 from anml.core.errors import InputError, IntegrityError
 from anml.core.people.verdicts import FORMER, VERDICTS
+from anml.core.settle import UNIT
 from anml.intake.tables import DAMAGED, joint_hash
 
 RECORD, SAMPLES = "run.json", "samples.parquet"
@@ -82,6 +86,29 @@ def read_run(folder: Path) -> Run:
     return Run(samples, info, joint_hash(digests), record=sha256(read_bytes(about, "run's record")))
 
 
+def _note(folder: Path) -> Path:
+    """Where it is noted, for this user alone, what run was last written to a folder."""
+    state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+    return state / "anml" / "runs" / f"{sha256(str(folder.resolve()).encode())[:32]}.txt"
+
+
+def remember(folder: Path, record: bytes) -> None:
+    """Note which run was written here: files and hashes can be changed together, not this note."""
+    with suppress(InputError, OSError, RuntimeError):
+        write_file(_note(folder), sha256(record), private=True)
+
+
+def check_remembered(folder: Path, run: Run) -> None:
+    """An error where another run lies here than the one that was written by this user."""
+    with suppress(OSError, RuntimeError):
+        known = _note(folder).read_text(encoding="ascii")
+        if known != run.record:
+            raise IntegrityError(
+                f"the run in {folder} is {run.record[:16]}, and {known[:16]} was written here: it was "
+                "changed, or put there from elsewhere; say its --digest as whoever made it told you"
+            )
+
+
 def _read_samples(folder: Path, name: str, info: Mapping[str, Any]) -> tuple[pl.DataFrame, str]:
     """Samples in one file of a run, and its hash."""
     data = read_bytes(folder / name, "run's table")
@@ -129,7 +156,7 @@ def _check_kinds(samples: pl.DataFrame) -> None:
 def _read_info(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(read_text(path, "run's record"))
-    except json.JSONDecodeError as error:
+    except ValueError as error:
         raise InputError(f"{path} is not JSON: {error}") from None
     except RecursionError:
         raise InputError(f"{path} is nested too deeply for the record of a run") from None
@@ -165,6 +192,35 @@ def read_verdicts(folder: Path, run: Run) -> dict[str, str] | None:
             f"{path} has no single verdict, one of {', '.join(VERDICTS)}, on contributor {who!r}"
         )
     return dict(found.select("contributor", "verdict").iter_rows())
+
+
+def read_judged(folder: Path, run: Run) -> dict[str, dict[str, Any]]:
+    """What a run found of each contributor, as whole parts of `UNIT`; nothing where it says nothing.
+
+    The share of right labels and the reliability, each with its interval, and which label they mostly gave
+    where which other is likelier, with how often.
+    """
+    table, samples = read_contributors(folder, run), run.samples
+    found: dict[str, dict[str, Any]] = {}
+    for name, wanted in (("right", "quality"), ("reliability", "reliability")):
+        columns = (wanted, f"{wanted}_low", f"{wanted}_high")
+        if table is None or not {"contributor", *columns} <= set(table.columns):
+            continue
+        numbers = [pl.col(one).cast(pl.Float64, strict=False).alias(one) for one in columns]
+        known = _as_written(samples).join(table.select(*numbers, written="contributor"), on="written")
+        for own, *each in known.drop_nulls().select("contributor", *columns).iter_rows():
+            if all(math.isfinite(one) and abs(one) <= 1 for one in each):
+                found.setdefault(own, {})[name] = [round(one * UNIT) for one in each]
+    if {"label", "suggested"} <= set(samples.columns) and run.info.get("task") != "regression":
+        who, *labels = (pl.col(name).cast(pl.String) for name in ("contributor", "label", "suggested"))
+        pairs = samples.select(who, *(label.str.slice(0, 60) for label in labels)).drop_nulls()
+        pairs = pairs.filter(pl.col("label") != pl.col("suggested"))
+        counts = (
+            pairs.group_by(pl.all()).len().sort("len", "label", "suggested", descending=[True, False, False])
+        )
+        for name, *mostly in counts.group_by("contributor", maintain_order=True).first().iter_rows():
+            found.setdefault(name, {})["mostly"] = mostly
+    return found
 
 
 def read_contributors(folder: Path, run: Run) -> pl.DataFrame | None:

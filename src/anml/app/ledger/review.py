@@ -1,6 +1,6 @@
 """What a second person is about to sign, whole: shown before, and named by its digest when it is signed."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from anml.app.pay.settle import overlaps
@@ -14,6 +14,7 @@ from anml.ledger.money_parts import Disputes, Payouts, Settlement, Settlements, 
 from anml.ledger.parts import Payees, Proposals
 from anml.ledger.rules_staff import second_person
 from anml.ledger.store import Ledger
+from anml.ledger.times import seconds, shown_date
 from anml.ledger.writer import Writer
 
 # So many letters name a content.
@@ -54,13 +55,14 @@ def approval(tx: Writer, ledger: Ledger, sid: str, by: str | None = None) -> dic
         else {pid: tx.state.credits.net(before, pid) for pid in tx.state.credits.of(before)}
     )
     names, given = shown_names(ledger, reading), amounts(made)
-    labels = sum(line["counted"] for line in made["contributors"]) or 1
+    below, rows = tx.state.below(found), sum(line["rows"] for line in made["contributors"])
     lines = [
         {"contributor": line["pid"], "name": names.get(line["pid"], ""), "multiplier": line["multiplier"],
          **{name: line[name] for name in ("rows", "kept", "counted", "newcomer")},
-         "verdicts": line.get("verdicts", {}),
-         "amount": given[line["pid"]][0], "share": given[line["pid"]][1],
-         "by_labels": found.pool * line["counted"] // labels, "before": got.get(line["pid"])}
+         "verdicts": line.get("verdicts", {}), "judged": line.get("judged", []),
+         "amount": given[line["pid"]][0], "share": given[line["pid"]][1], "below": line["pid"] in below,
+         "by_rows": made["rate"] * line["rows"] or found.pool * line["rows"] // rows,
+         "before": got.get(line["pid"])}
         for line in made["contributors"]
     ]  # fmt: skip
     return {
@@ -71,8 +73,19 @@ def approval(tx: Writer, ledger: Ledger, sid: str, by: str | None = None) -> dic
         "accepted": found.accepted, "doubtful": made.get("doubtful"), "supersedes": found.supersedes,
         "before": before, "gone": {names.get(pid, pid): amount for pid, amount in sorted(got.items())
                                    if found.supersedes and pid not in given},
-        "overlaps": overlaps(known, found), "lines": sorted(lines, key=lambda line: -line["amount"]),
+        "overlaps": overlaps(known, found), "late": _late(tx, names),
+        "lines": sorted(lines, key=lambda line: -line["amount"]),
     }  # fmt: skip
+
+
+def _late(tx: Writer, names: Mapping[str, str]) -> list[str]:
+    """Appeals that should have been answered by now."""
+    asked = [d for own in tx.state.part(Disputes).found.values() for each in own.values() for d in each]
+    return [
+        f"{names.get(d.pid, d.pid)} in {d.settlement}, due {shown_date(d.due)}"
+        for d in asked
+        if not d.answered and seconds(tx.now) > d.due
+    ]
 
 
 def _before(known: Settlements, found: Settlement) -> str | None:

@@ -1,11 +1,18 @@
 """Disputes for the people who record and answer them."""
 
+import json
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from anml.app.files import read_text
 from anml.app.ledger.review import check_seen, resolution
 from anml.app.pay.reasons import disputes_shown
+from anml.core.canonical import sha256
+from anml.core.errors import InputError
 from anml.ledger import book, disputes, people
 from anml.ledger.disputes import Answer
+from anml.ledger.keys import parse_public
 from anml.ledger.log import Event
 from anml.ledger.store import Ledger
 from anml.ledger.writer import Writer
@@ -41,21 +48,45 @@ def listed(ledger: Ledger, sid: str | None = None, *, open_only: bool = False) -
 
 def open_dispute(
     ledger: Ledger, sid: str, pid: str, reason: str, *, text: str = "", key: str | None = None,
-    as_staff: bool = False, by: str | None = None, dry_run: bool = False,
+    as_staff: bool = False, by: str | None = None, signed: Mapping[str, str] | None = None,
+    dry_run: bool = False,
 ) -> tuple[str, Event]:  # fmt: skip
     """Freeze what one contributor has held until somebody answers; returns the dispute's name and entry.
 
-    It is the contributor's own, written down by `by`, unless `as_staff`. The same `key` twice is one.
+    It is the contributor's own, written down by `by`, unless `as_staff`. The same `key` twice is one. An
+    appeal that is `signed` by the contributor says all of it.
     """
+    if signed is not None:
+        reason, text = signed["reason"], signed["text"]
     name = key or f"{sid}/{pid}/{reason}"
 
     def work(tx: Writer) -> Event:
         staff = tx.who(by) if as_staff else None
         return disputes.open_dispute(
-            tx, sid, pid, reason, name, staff, text=text, ledger=ledger, recorded_by=by
+            tx, sid, pid, reason, name, staff, text=text, ledger=ledger, recorded_by=by, own=signed
         )
 
     return name, ledger.carry_out(work, dry_run=dry_run)
+
+
+def read_appeal(path: Path, sid: str, pid: str) -> dict[str, str]:
+    """An appeal that a contributor signed, from a file; the ledger checks the signature when taking it in."""
+    try:
+        found = json.loads(read_text(path, "appeal"))
+        made = {name: found[name] for name in _APPEAL}
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise InputError(
+            f"{path} is no appeal: a JSON object with {', '.join(_APPEAL)} was expected"
+        ) from None
+    if not all(isinstance(value, str) for value in made.values()):
+        raise InputError(f"{path} is no appeal: all its values are text")
+    if (made["settlement"], made["contributor"]) != (sid, pid):
+        raise InputError(f"{path} is an appeal of {made['contributor']!r} in {made['settlement']!r}")
+    raw = parse_public(made["public"])
+    return made | {"key": sha256(raw)[:16], "signed": made["signature"]}
+
+
+_APPEAL = ("settlement", "contributor", "reason", "text", "salt", "public", "signature")
 
 
 def answer(

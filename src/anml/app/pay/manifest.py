@@ -16,7 +16,7 @@ from anml.core.manifest import FORMAT, finish, row_hashes
 from anml.core.people.verdicts import LESS, RELIABLE, UNSURE, VERDICTS
 from anml.core.settle import ROW_WEIGHTS, UNIT, Rules, average_row, row_units
 
-# Upper ends of the bands shown on a statement; contributors see bands, never the figures themselves.
+# Upper ends of the bands shown on a statement.
 BANDS: dict[str, tuple[tuple[str, float], ...]] = {
     "v": (
         ("flagged", 0.15),
@@ -46,19 +46,25 @@ def build(
     newcomers: set[str],
     multipliers: Mapping[str, int] | None = None,
     rate: int = 0,
+    judged: Mapping[str, dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
     """The manifest of a settlement, with contributors under the identifiers in `pids`.
 
-    With a `rate`, in micro-units for each label that counts, the pool is what they come to.
+    With a `rate`, in micro-units for each label that counts, the pool is what they come to. What the
+    run found of each contributor by name, `judged`, goes into their lines, account by account.
 
     Where the run has verdicts on its contributors, the manifest has them too, and the weight of an average
     row, which nobody of whom nothing can be told falls below.
     """
     average = _average(run, rules)
     lines = _lines(run, rules, pids, average)
+    own: dict[str, list[dict[str, Any]]] = {}
+    for name, found in sorted((judged or {}).items()):
+        own.setdefault(pids[name], []).append(found)
     for line in lines:
         line["newcomer"] = line["pid"] in newcomers
         line["multiplier"] = UNIT if multipliers is None else multipliers.get(line["pid"], 0)
+        line |= {"judged": own[line["pid"]]} if line["pid"] in own else {}
     made = {
         "format": FORMAT,
         "run": {

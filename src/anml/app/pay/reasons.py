@@ -13,7 +13,7 @@ from anml.core.signals.standing import Standing
 from anml.ledger import people
 from anml.ledger.kinds import CONTRIBUTION
 from anml.ledger.log import Event, events
-from anml.ledger.money_parts import Dispute, Settlement
+from anml.ledger.money_parts import DAYS, Dispute
 from anml.ledger.parts import Staff
 from anml.ledger.rules_money import REASONS
 from anml.ledger.store import Ledger
@@ -41,6 +41,14 @@ _SAID = {
 }
 
 
+_WEIGHED = {
+    "p_correct": "by the probability that each is right",
+    "product": "by quality, verification, reputation and freshness",
+    "blend": "by their weight in training",
+    "equal": "alike",
+}
+
+
 def how(made: Mapping[str, Any], line: Mapping[str, Any], share: int, gross: int) -> str:
     """How the amount came about, in one line."""
     currency, pool = made["currency"], show_money(made["pool"], made["currency"])
@@ -48,7 +56,9 @@ def how(made: Mapping[str, Any], line: Mapping[str, Any], share: int, gross: int
     amount = f"{show_money(gross, currency)} {currency}"
     if made["rate"]:
         return f"{counted} at {_short(made['rate'])} {currency} each: {amount}."
-    return f"Your {counted} weigh {share / UNIT:.4%} of all; that share of {pool} {currency} is {amount}."
+    by = _WEIGHED[made["rules"]["weight"]]
+    share_of = f"{share / UNIT:.4%} of all; that share of {pool} {currency} is {amount}."
+    return f"Your {counted}, weighed {by}, are {share_of}"
 
 
 def _short(micro: int) -> str:
@@ -61,7 +71,7 @@ def reasons(
 ) -> list[str]:
     """Why the amount is what it is, one line for each kind of reason."""
     made = scene.manifest
-    found = _about_rows(line, made)
+    found = _about_labels(line) + _about_rows(line, made) + _decided(scene, line, amounts["gross"])
     if own[0].body["share"] >= made["rules"]["max_share"] < UNIT:
         found.append("The share is at the maximum for one contributor.")
     if line["newcomer"]:
@@ -73,6 +83,11 @@ def reasons(
             found.append(f"Held because the account is new; it needs {' '.join(standing.needs)}.")
     if amounts["returned"]:
         found.append("Held as a newcomer, and released at the reputation reached since.")
+    if (last := scene.kept.get((scene.settlement.id, line["pid"]))) and amounts["held"]:
+        words = scene.words.get(last.paper, "")
+        found.append(
+            f"Held over a flag, as {last.by} decided on {last.at[:10]}{f': {words}' if words else ''}."
+        )
     mine = scene.disputes.get(line["pid"], [])
     if mine and not mine[-1].closed:
         found.append("A dispute is open; the held amount waits.")
@@ -83,6 +98,44 @@ def reasons(
     if scene.staff.single_person:
         found.append("One person keeps this ledger: drafting and approving were not done by two.")
     return found
+
+
+def _about_labels(line: Mapping[str, Any]) -> list[str]:
+    """What the run found of somebody's labels: how many are right, how sure that is, and what goes wrong."""
+    found = []
+    for one in line.get("judged", []):
+        said = []
+        if right := one.get("right"):
+            said.append(
+                "An estimated {:.0%} of your labels are right ({:.0%} to {:.0%})".format(*_parts(right))
+            )
+        if sure := one.get("reliability"):
+            scale = "where 1 is always right and 0 is guessing"
+            said.append("reliability {:.2f} ({:.2f} to {:.2f}), ".format(*_parts(sure)) + scale)
+        if said:
+            found.append("; ".join(said) + ".")
+        if mostly := one.get("mostly"):
+            given, other, count = mostly
+            found.append(f"Mostly in doubt: {given!r} where {other!r} is likelier ({count} of your labels).")
+    return found
+
+
+def _parts(numbers: Sequence[int]) -> list[float]:
+    return [number / UNIT for number in numbers]
+
+
+def _decided(scene: "Scene", line: Mapping[str, Any], gross: int) -> list[str]:
+    """Who decided that somebody gets less than their rows alone would be paid, and why."""
+    made, found = scene.manifest, scene.settlement
+    by_rows = made["rate"] * line["rows"] or made["pool"] * line["rows"] // made["run"]["rows"]
+    if gross >= by_rows:
+        return []
+    money, currency = show_money(by_rows, made["currency"]), made["currency"]
+    why = f": {found.because}" if found.because else ""
+    return [
+        f"Your {line['rows']} rows at one rate for everybody's would be {money} {currency}. That you get "
+        f"less was decided by {found.approved_by} on {str(found.posted)[:10]}, who was shown your line{why}."
+    ]
 
 
 def about_evidence(records: Sequence[Evidence], tasks: Mapping[str, str]) -> list[str]:
@@ -122,6 +175,8 @@ def disputes_shown(own: Sequence[Dispute], words: Mapping[str, str]) -> list[dic
             "reason": d.reason,
             "text": words.get(d.paper, ""),
             "opened_by": d.by,
+            "signed_by_contributor": bool(d.key),
+            "due": shown_date(d.due),
             "answered": d.answered,
             "outcome": d.answer and d.answer.outcome,
             "answer": d.answer and d.answer.reason,
@@ -136,16 +191,17 @@ def disputes_shown(own: Sequence[Dispute], words: Mapping[str, str]) -> list[dic
     ]
 
 
-def appeal(found: Settlement, staff: Staff, now: float) -> str:
+def appeal(end: float, staff: Staff, now: float) -> str:
     """How, to whom and until when to disagree; once that is over, that it is."""
-    until = shown_date(found.window_end)
-    if now >= found.window_end:
+    until = shown_date(end)
+    if now >= end:
         return f"The time to dispute this statement ended on {until}."
     whom = f"Write to {staff.appeals}" if staff.appeals else "Write to whoever sent you this statement"
     return (
         f"{whom} before {until}, with the settlement and the contributor above, what you think is wrong in "
-        f"your own words, and the reason that fits best: {', '.join(REASONS)}. Somebody else answers. Only "
-        "your own held amount waits meanwhile, and your next statement shows the answer."
+        f"your own words, and the reason that fits best: {', '.join(REASONS)}. A person answers within "
+        f"{DAYS} days, in writing. Only your own held amount waits meanwhile, and your next statement shows "
+        "the answer."
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from anml.app.audit.runs import Run, doubt, read_run, read_verdicts
+from anml.app.audit.runs import Run, check_remembered, doubt, read_judged, read_run, read_verdicts
 from anml.app.pay import manifest
 from anml.core.canonical import canonical
 from anml.core.errors import InputError, IntegrityError
@@ -16,15 +16,13 @@ from anml.core.manifest import amounts, head_digest
 from anml.core.money import check_currency
 from anml.core.settle import UNIT, Rules
 from anml.core.signals.policy import Policy
-from anml.core.signals.standing import Standing
 from anml.ledger import book, people
 from anml.ledger.audit import MANIFEST
 from anml.ledger.log import Event
-from anml.ledger.money_parts import Disputes, Settlement, Settlements
-from anml.ledger.rules_money import LONGEST_REASON, returned
+from anml.ledger.money_parts import Settlement, Settlements
+from anml.ledger.rules_money import one_line
 from anml.ledger.standing import standings
 from anml.ledger.store import Ledger
-from anml.ledger.times import seconds
 from anml.ledger.writer import Writer
 
 
@@ -72,11 +70,12 @@ def draft(ledger: Ledger, folder: Path, terms: Terms, *, dry_run: bool = False) 
     run = read_run(folder)
     if terms.digest is not None and not (len(terms.digest) >= 16 and run.record.startswith(terms.digest)):
         raise IntegrityError(f"{folder} is not the run {terms.digest}: it was changed, or is another one")
-    run = run._replace(verdicts=read_verdicts(folder, run))
+    if terms.digest is None:
+        check_remembered(folder, run)
+    run, judged = run._replace(verdicts=read_verdicts(folder, run)), read_judged(folder, run)
     rules = _rules(run, terms)
     project = terms.project.strip() or str((run.info.get("data") or {}).get("name", ""))[:100]
-    if not project.isprintable() or "@" in project:
-        raise InputError(f"a project is named by one line without an address, got {project!r}")
+    one_line("the name of a project", project)
 
     def work(tx: Writer) -> Draft:
         tx.verified("settled by")
@@ -89,7 +88,10 @@ def draft(ledger: Ledger, folder: Path, terms: Terms, *, dry_run: bool = False) 
         extra = None
         if terms.multipliers is not None:
             extra = {pids.get(name, name): value for name, value in terms.multipliers.items()}
-        made = manifest.build(run, rules, terms.pool, terms.currency, pids, new, extra, terms.rate) | accepted
+        made = (
+            manifest.build(run, rules, terms.pool, terms.currency, pids, new, extra, terms.rate, judged)
+            | accepted
+        )
         data = canonical(made)
         name = tx.keep(MANIFEST, data)
         proposal = Settlement(
@@ -171,8 +173,7 @@ def _accepted(run: Run, rules: Rules, terms: Terms, who: str) -> dict[str, Any]:
             f"this run is doubtful: {why}; have it checked, or settle it all the same with "
             '--accept-doubtful "why"'
         )
-    if len(reason) > LONGEST_REASON or not reason.isprintable():
-        raise InputError(f"the reason to accept a doubtful run is one line of up to {LONGEST_REASON} letters")
+    one_line("the reason to accept a doubtful run", reason)
     return {"doubtful": {"because": why, "accepted": reason, "by": who}}
 
 
@@ -203,18 +204,20 @@ def _places(tx: Writer, ledger: Ledger, names: list[str]) -> str:
 
 
 def approve(
-    ledger: Ledger, sid: str, by: str | None = None, *, seen: str | None = None, dry_run: bool = False
-) -> Event:
+    ledger: Ledger, sid: str, by: str | None = None, *, because: str = "", seen: str | None = None,
+    dry_run: bool = False,
+) -> Event:  # fmt: skip
     """Approve a draft: fund it and hold each amount, recomputed here from the manifest.
 
-    `seen` is the digest of what was shown to whoever approves it; anything else is refused.
+    `seen` is the digest of what was shown to whoever approves it; anything else is refused. `because` is a
+    reason, for everybody, why some get less than their rows alone would be paid.
     """
     from anml.app.ledger.review import approval, check_seen
 
     def work(tx: Writer) -> Event:
         if seen is not None:
             check_seen(approval(tx, ledger, sid, by), seen)
-        return book.approve(tx, sid, by)
+        return book.approve(tx, sid, by, because)
 
     return ledger.carry_out(work, dry_run=dry_run)
 
@@ -234,72 +237,3 @@ def settlements(ledger: Ledger) -> list[Settlement]:
     """All settlements, oldest first."""
     with ledger.read() as connection:
         return book.settlements(connection)
-
-
-class Releases(NamedTuple):
-    """What a release did: amounts now payable, what went back to the pool, and who waits for what."""
-
-    released: dict[str, int]
-    returned: dict[str, int]
-    waiting: dict[str, str]
-    currency: str
-
-
-def release(
-    ledger: Ledger,
-    sid: str,
-    domain: str = "default",
-    policy: Policy | None = None,
-    *,
-    by: str | None = None,
-    dry_run: bool = False,
-) -> Releases:
-    """Release what is held once the dispute window is over.
-
-    A newcomer's amount waits until they have contributed elsewhere or somebody with standing vouched for
-    them. It is then priced again at the reputation they have by that time: a fresh account is worth no
-    more than the record it grows, so that splitting one bad account into many new ones gains nothing.
-    """
-
-    def work(tx: Writer) -> Releases:
-        tx.verified("released from")
-        found = tx.state.part(Settlements).get(sid)
-        credits = tx.state.credits.of(sid)
-        held = tx.state.balances.of_kind("held:", found.currency, sid)
-        frozen = tx.state.part(Disputes).waiting(sid)
-        known = standings(tx.state, tx.now, domain, policy, without=sid)
-        early = found.posted is not None and seconds(tx.now) < found.window_end
-        reputations: dict[str, int] = {}
-        waiting: dict[str, str] = {}
-        for pid in credits:
-            if not held.get(pid, 0):
-                continue
-            standing = known[tx.state.people.resolve(pid)]
-            reason = _waits(pid, standing, frozen, early)
-            if reason:
-                waiting[pid] = reason
-            else:
-                reputations[pid] = round(standing.track.r * UNIT)
-        made = book.release(tx, sid, reputations, by)
-        back = {e.subject: returned(credits[e.subject], e.body["r"], held[e.subject]) for e in made}
-        return Releases(
-            {e.subject: held[e.subject] - back[e.subject] for e in made},
-            {pid: amount for pid, amount in back.items() if amount},
-            waiting,
-            found.currency,
-        )
-
-    return ledger.carry_out(work, dry_run=dry_run)
-
-
-def _waits(pid: str, standing: Standing, frozen: set[str], early: bool) -> str:
-    if pid in frozen:
-        return "a dispute is open"
-    if early:
-        return "the dispute window is open"
-    if standing.flagged:
-        return "a flag is open"
-    # Judged anew: a verification that was withdrawn since no longer frees anybody.
-    if standing.newcomer:
-        return f"new contributor: needs {' '.join(standing.needs)}"
-    return ""

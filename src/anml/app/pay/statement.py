@@ -6,7 +6,7 @@ counts of their own work, never other people's, and never the figures that could
 
 import base64
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -24,14 +24,14 @@ from anml.core.signals.standing import Standing
 from anml.ledger import book, checkpoint, dsse, evidence, kinds, people
 from anml.ledger.keys import parse_public
 from anml.ledger.log import Event, encode
-from anml.ledger.money_parts import Dispute, Disputes, Payouts, Settlements, read_manifest
+from anml.ledger.money_parts import Dispute, Disputes, Kept, Payouts, Settlements, read_manifest
 from anml.ledger.parts import Member, People, Staff
 from anml.ledger.reading import Reading
 from anml.ledger.records import Trail
 from anml.ledger.signing import from_key
 from anml.ledger.standing import standings
 from anml.ledger.store import Ledger
-from anml.ledger.times import seconds, stamp
+from anml.ledger.times import seconds, shown_date, stamp
 
 FORMAT = "anml-statement/3"
 PAYLOAD = "application/vnd.anml.statement+json"
@@ -55,6 +55,8 @@ class Scene(NamedTuple):
     people: People
     staff: Staff
     disputes: dict[str, list[Dispute]]
+    kept: Mapping[tuple[str, str], Kept]
+    until: Callable[[str], float]
     profiles: dict[str, dict[str, Any]]
     shared: list[dict[str, Any]]
     covers: dict[int, dict[str, Any]]
@@ -108,7 +110,8 @@ def _scene(
         own[e.subject].append(e)
     now, tree = stamp(ledger.clock()), Tree(reading.hashes)
     made = read_manifest(reading.document, found)
-    asked = state.part(Disputes).found.get(sid, {})
+    known = state.part(Disputes)
+    asked = known.found.get(sid, {})
     issuer = state.staff.member(staff_id(by) if by is not None else ledger.signers.acting(state.staff))
     covers = _covers(reading, [e for each in own.values() for e in each])
     signed = {one["entry"].by for one in covers.values()} | {e.by for each in own.values() for e in each}
@@ -127,10 +130,12 @@ def _scene(
         people=state.people,
         staff=state.staff,
         disputes=asked,
+        kept=known.kept,
+        until=lambda pid: known.until(found, pid),
         profiles=people.profiles(reading, ledger.ring),
         shared=[proved(tree, e) for e in _shared(reading, found, signed | {issuer.name})],
         covers=covers,
-        words=_words(ledger, connection, asked),
+        words=_words(ledger, connection, asked, {p: k for (s, p), k in known.kept.items() if s == sid}),
         now=seconds(now),
         head=canonical(head(made)).decode(),
         issuer=issuer,
@@ -193,11 +198,13 @@ def proved(tree: Tree, e: Event) -> dict[str, Any]:
     return {"entry": encode(e).decode(), "index": e.seq - 1, "path": path}
 
 
-def _words(ledger: Ledger, connection: sa.Connection, asked: dict[str, list[Dispute]]) -> dict[str, str]:
-    """What people wrote in disputes, by the hash of the paper."""
+def _words(
+    ledger: Ledger, connection: sa.Connection, asked: dict[str, list[Dispute]], kept: Mapping[str, Kept]
+) -> dict[str, str]:
+    """What people wrote in disputes and decisions, by the hash of the paper."""
     papers = {
         (d.pid, name) for own in asked.values() for d in own for name in (d.paper, d.answer_paper) if name
-    }
+    } | {(pid, one.paper) for pid, one in kept.items() if one.paper}
     return {
         name: people.attached_values(connection, ledger.ring, pid, name).get("text", "")
         for pid, name in sorted(papers)
@@ -228,14 +235,19 @@ def _statement(scene: Scene, pid: str, place: int, tasks: dict[str, str]) -> dic
         "manifest": found.manifest,
         "rows": {"given": line["rows"], "kept": line["kept"], "counted": line["counted"]},
         "bands": line["bands"],
-        **({"verdicts": line["verdicts"]} if "verdicts" in line else {}),
+        **{name: line[name] for name in ("verdicts", "judged") if name in line},
+        "weight": scene.manifest["rules"]["weight"],
+        "rate": scene.manifest["rate"],
+        "because": found.because,
         "share": own[0].body["share"],
         "share_unit": UNIT,
         "amounts": amounts,
         "how": how(scene.manifest, line, own[0].body["share"], amounts["gross"]),
         "reasons": reasons(scene, line, standing, own, amounts) + about_evidence(records, tasks),
         "disputes": disputes_shown(scene.disputes.get(pid, []), scene.words),
-        "appeal": appeal(found, scene.staff, scene.now),
+        "appeal": appeal(scene.until(pid), scene.staff, scene.now),
+        "appeal_until": shown_date(scene.until(pid)),
+        "appeal_to": scene.staff.appeals,
         "issued_by": {"name": scene.issuer.name, "key": scene.issuer.public_key},
         "proof": {
             "checkpoint": scene.note,

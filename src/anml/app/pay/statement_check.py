@@ -58,6 +58,7 @@ def _check(found: dict[str, Any], public: bytes) -> bytes:
     same = place == {(found["contributor"], found["settlement"])} and len({e.seq for e in own}) == len(own)
     if not same or len(credit) != 1 or sums != stated or credit[0].body["share"] != found["share"]:
         raise IntegrityError("the statement says something other than its entries in the log")
+    _check_line(found, proof)
     (created,) = (e for e in entries if e.kind == kinds.CREATED)
     staff = _Staff(entries, created, public)
     _check_acts(found, entries, created, staff)
@@ -71,6 +72,22 @@ def _check(found: dict[str, Any], public: bytes) -> bytes:
             f"{issuer['name']!r}, who issued this statement, is not of the staff with this key"
         )
     return keys.parse_public(key)
+
+
+def _check_line(found: dict[str, Any], proof: dict[str, Any]) -> None:
+    """What the statement says of rows and labels is the contributor's own line of the manifest."""
+    head, line, place = json.loads(proof["head"]), json.loads(proof["line"]), proof["place"]
+    path = [base64.b64decode(node) for node in proof["line_path"]]
+    leaf, root = leaf_hash(proof["line"].encode()), bytes.fromhex(head["lines_root"])
+    if line["pid"] != found["contributor"] or not verify_inclusion(leaf, place, proof["lines"], path, root):
+        raise IntegrityError("the line of this statement is not in its manifest")
+    rows = {"given": line["rows"], "kept": line["kept"], "counted": line["counted"]}
+    facts = (rows, line.get("judged"), line.get("verdicts"), head["rules"]["weight"], head["rate"])
+    names = ("rows", "judged", "verdicts", "weight", "rate")
+    # Statements of before these were in them say nothing of them.
+    said = [found.get(name, fact) for name, fact in zip(names, facts, strict=True)]
+    if said != list(facts):
+        raise IntegrityError("the statement says other things of the labels than its manifest")
 
 
 def _entry(part: dict[str, Any], seen: checkpoint.Checkpoint) -> Event:
@@ -96,6 +113,8 @@ def _check_acts(found: dict[str, Any], entries: list[Event], created: Event, sta
         raise IntegrityError(
             "the statement names others than those who drafted and approved it, or another day"
         )
+    if found.get("because", "") != approved.body.get("because", ""):
+        raise IntegrityError("the statement gives another reason than whoever approved it did")
     digest = sha256(found["proof"]["head"].encode())
     if {drafted.body["head"], approved.body["head"]} != {digest}:
         raise IntegrityError("the manifest of this statement is not the one that was approved")

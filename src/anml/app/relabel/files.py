@@ -144,7 +144,7 @@ def _shaped(label: Any, like: Any) -> Any:
 def _parsed(label: Any) -> Any:
     try:
         return json.loads(label) if isinstance(label, str) else label
-    except json.JSONDecodeError:
+    except ValueError:
         return label
 
 

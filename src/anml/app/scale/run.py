@@ -20,6 +20,7 @@ from anml.app.audit.audit import confusion_of
 from anml.app.audit.output import RECORD, as_json, check_folder, seen_from
 from anml.app.audit.request import Request
 from anml.app.audit.result import Audited, run_record
+from anml.app.audit.runs import remember
 from anml.app.scale.deal import Dealing, deal, dealt, numbers_of
 from anml.app.scale.engines import Engine
 from anml.app.scale.learn import ROLES, Learned, Plan, learn, sampled, surveyed
@@ -241,5 +242,6 @@ def _recorded(
     draft = out / f".{RECORD}"
     draft.write_text(as_json(record) + "\n", encoding="utf-8")
     draft.replace(out / RECORD)
+    remember(out, (out / RECORD).read_bytes())
     shutil.rmtree(out / WORK, ignore_errors=True)
     return result

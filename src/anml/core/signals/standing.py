@@ -7,7 +7,7 @@ from anml.core.signals.track_record import Track
 
 
 class Standing(NamedTuple):
-    """A contributor at one moment, in one domain."""
+    """A contributor at one moment, in one domain; `flags` are the numbers of the open flags."""
 
     pid: str
     since: str
@@ -15,10 +15,15 @@ class Standing(NamedTuple):
     track: Track
     r: float
     verdict: Verdict
-    flagged: bool
+    flags: tuple[int, ...]
     verified: bool
     newcomer: bool
     needs: tuple[str, ...]
+
+    @property
+    def flagged(self) -> bool:
+        """Whether a flag is open on more than single items."""
+        return bool(self.flags)
 
 
 class Entry(NamedTuple):

@@ -81,7 +81,7 @@ def _parser(texts: list[str]) -> Callable[[str], list[str]]:
 def _from_json(text: str) -> list[str]:
     try:
         found = json.loads(text)
-    except json.JSONDecodeError:
+    except ValueError:
         raise InputError(f"{text[:60]!r} begins like a list of tags and is none") from None
     if not isinstance(found, list) or not all(isinstance(tag, str | int | float) for tag in found):
         raise InputError(f"{text[:60]!r} is no list of tags")

@@ -3,6 +3,7 @@
 
     python verify.py [FOLDER] --public-key KEY
     python verify.py --compare ONE OTHER [--proof FILE] --public-key KEY
+    python verify.py [FOLDER] --appeal FILE --reason REASON --text TEXT --sign OWN.pem --public-key KEY
 
 FOLDER (this file's own without it) holds statement.json, manifest-part.json, checkpoint.txt and log.pub.
 Needs Python 3.9 or newer and the package cryptography; nothing is sent anywhere. KEY is the ledger's public
@@ -11,18 +12,21 @@ website, a contract. It prints YES or NO and why, and exits with 0 or 1; without
 could not check whose key it is, and exits with 2 at best. So that an honest copy of this program answers,
 take it from somewhere else as well.
 
---compare says whether two checkpoints that somebody kept are of one log, which only grew.
+--compare says whether two checkpoints that somebody kept are of one log, which only grew. --appeal writes an
+appeal against the statement, signed with a key of your own that they know; send them the file, keep a copy.
 
 It checks that the ledger's key and a member of staff signed the statement; that every entry behind it is in
 the log that the checkpoint stands for; that two people with two keys of their own signed the draft and its
 approval, those who may every release and reversal, and others of the staff, back to the founder, for these
-keys; that your line is in the manifest that they signed; and that share and amount follow from it. Entries
-that were left out cannot be seen from here: compare checkpoints with others.
+keys; that your line is in the manifest that they signed, with what was found of your labels; that share and
+amount follow from it; and that whoever approved it decided where that is less than your rows alone would be
+paid. Entries that were left out cannot be seen from here: compare checkpoints with others.
 """
 
 import base64
 import hashlib
 import json
+import secrets
 import sys
 from decimal import Context, Decimal
 from fractions import Fraction
@@ -30,6 +34,7 @@ from pathlib import Path
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 
 STATEMENT = "application/vnd.anml.statement+json"
 FORMAT = "anml-statement/3"
@@ -373,6 +378,40 @@ def check_share(head, line, credit, statement):
     return "share %.4f%% recomputed" % (float(share) * 100)
 
 
+def check_decided(head, line, entries, statement):
+    """What was found of the labels is as approved; who gets less than their rows does so by decision."""
+    said = (statement.get("judged"), statement["weight"], statement["rate"])
+    found = (line.get("judged"), head["rules"]["weight"], head["rate"])
+    need(said == found, "it says other things of your labels than the manifest")
+    one = {e["kind"]: e["body"] for e in entries if e["subject"] == statement["settlement"]}
+    (created,) = (e["body"] for e in entries if e["kind"] == "ledger.created")
+    approved = one["settlement.approved"]
+    by_rows = head["rate"] * line["rows"] or head["pool"] * line["rows"] // head["run"]["rows"]
+    lower = statement["amounts"]["gross"] < by_rows
+    need(
+        not (lower and created.get("decisions")) or approved.get("below"), "nobody decided that you get less"
+    )
+    need(statement["because"] == approved.get("because", ""), "another reason was given than is stated")
+
+
+def write_appeal(folder, public, reason, text, own, out):
+    """An appeal against a statement that holds, signed by the contributor."""
+    check_bundle(folder, public)
+    statement = open_envelope(read_file(folder / "statement.json"), public)
+    key = load_pem_private_key(read_file(Path(own)), None)
+    salt = secrets.token_hex(16)
+    place = {name: statement[name] for name in ("ledger", "settlement", "contributor")}
+    paper = hashlib.sha256(canonical({"text": text, "salt": salt})).hexdigest()
+    signature = key.sign(b"anml-appeal/1\n" + canonical({**place, "reason": reason, "paper": paper}))
+    shown = key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
+    made = {**place, "reason": reason, "text": text, "salt": salt,
+            "public": "ed25519:" + base64.b64encode(shown).decode(),
+            "signature": base64.b64encode(signature).decode()}  # fmt: skip
+    with Path(out).open("x", encoding="utf-8") as file:
+        json.dump(made, file, indent=1, ensure_ascii=False)
+    return "%s is your signed appeal (%s); %s" % (out, reason, statement["appeal"])
+
+
 def check_bundle(folder, public):
     """Everything in a bundle; returns the answer in words."""
     data = read_file(folder / "statement.json")
@@ -386,7 +425,9 @@ def check_bundle(folder, public):
     open_envelope(data, issuer, "who issued it")
     credit = check_sums(entries, statement)
     part = json.loads(read_file(folder / "manifest-part.json"))
-    why = check_share(*check_line(part, statement, digest), credit, statement)
+    head, line = check_line(part, statement, digest)
+    why = check_share(head, line, credit, statement)
+    check_decided(head, line, entries, statement)
     sums = statement["amounts"]
     due = sums["gross"] + sums["corrected"] - sums["returned"] - sums["reversed"]
     alone = "one person, who keeps this ledger alone"
@@ -472,9 +513,17 @@ def main(arguments):
     try:
         (given,) = option(arguments, "--public-key") or [None]
         pair, proof = option(arguments, "--compare", 2), (option(arguments, "--proof") or [None])[0]
+        (out,) = option(arguments, "--appeal") or [None]
+        words = [(option(arguments, name) or [None])[0] for name in ("--reason", "--text", "--sign")]
         folder = Path(arguments[0]) if arguments else Path(__file__).resolve().parent
         public = known_key(folder, given)
-        answer = compare(pair[0], pair[1], proof, public) if pair else check_bundle(folder, public)
+        need(not out or all(words), "an appeal needs --reason, --text and --sign")
+        if pair:
+            answer = compare(pair[0], pair[1], proof, public)
+        elif out:
+            answer = write_appeal(folder, public, *words, out)
+        else:
+            answer = check_bundle(folder, public)
     except No as no:
         print("NO: %s" % no)
         return 1

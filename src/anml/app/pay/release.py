@@ -1,0 +1,131 @@
+"""Release what a settlement holds: who waits and why is decided by whoever releases it, in their name."""
+
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
+
+from anml.app.ledger.review import check_seen
+from anml.app.people.names import shown_names
+from anml.core.errors import ConflictError, InputError
+from anml.core.settle import UNIT
+from anml.core.signals.policy import Policy
+from anml.core.signals.standing import Standing
+from anml.ledger import book, kinds
+from anml.ledger.disputes import words
+from anml.ledger.money_parts import Disputes, Settlements
+from anml.ledger.records import EvidenceLog
+from anml.ledger.rules_money import returned
+from anml.ledger.standing import standings
+from anml.ledger.store import Ledger
+from anml.ledger.times import seconds
+from anml.ledger.writer import Writer
+
+
+class Releases(NamedTuple):
+    """What a release did: amounts now payable, what went back to the pool, and who waits for what."""
+
+    released: dict[str, int]
+    returned: dict[str, int]
+    waiting: dict[str, str]
+    currency: str
+    kept: tuple[str, ...] = ()
+
+
+def release(
+    ledger: Ledger, sid: str, domain: str = "default", policy: Policy | None = None, *, by: str | None = None,
+    hold: Collection[str] = (), pay: Collection[str] = (), because: str = "", seen: str | None = None,
+    dry_run: bool = False,
+) -> Releases:  # fmt: skip
+    """Release what is held once the dispute window is over.
+
+    Nobody's amount stays held over a flag unless who releases the rest decides so: those to `hold`, with a
+    reason in words, and those to `pay` all the same. `seen` is the digest of what was shown of amounts that
+    go back to the pool.
+
+    A newcomer's amount waits until they have contributed elsewhere or somebody with standing vouched for
+    them. It is then priced again at the reputation they have by that time: a fresh account is worth no
+    more than the record it grows, so that splitting one bad account into many new ones gains nothing.
+    """
+
+    def work(tx: Writer) -> Releases:
+        tx.verified("released from")
+        found = tx.state.part(Settlements).get(sid)
+        credits = tx.state.credits.of(sid)
+        held = tx.state.balances.of_kind("held:", found.currency, sid)
+        frozen = tx.state.part(Disputes).waiting(sid)
+        known = standings(tx.state, tx.now, domain, policy, without=sid)
+        early = found.posted is not None and seconds(tx.now) < found.window_end
+        reputations: dict[str, int] = {}
+        waiting: dict[str, str] = {}
+        flagged: dict[str, tuple[int, ...]] = {}
+        for pid in credits:
+            if not held.get(pid, 0):
+                continue
+            standing = known[tx.state.people.resolve(pid)]
+            reason = _waits(pid, standing, frozen, early)
+            if not reason and standing.flags and pid not in pay:
+                flagged[pid] = standing.flags
+            elif reason:
+                waiting[pid] = reason
+            else:
+                reputations[pid] = round(standing.track.r * UNIT)
+        kept = _kept(tx, ledger, sid, flagged, hold, because, waiting)
+        made = book.release(tx, sid, reputations, by, kept)
+        back = {e.subject: returned(credits[e.subject], e.body["r"], held[e.subject]) for e in made}
+        done = Releases(
+            {e.subject: held[e.subject] - back[e.subject] for e in made},
+            {pid: amount for pid, amount in back.items() if amount},
+            waiting,
+            found.currency,
+            tuple(kept),
+        )
+        check_seen(against(sid, done), seen)
+        return done
+
+    return ledger.carry_out(work, dry_run=dry_run)
+
+
+def against(sid: str, done: Releases) -> dict[str, Any]:
+    """What a release decides against people: amounts that go back to the pool, or stay held."""
+    return {"step": kinds.RELEASED_ALL, "settlement": sid, "returned": done.returned, "kept": list(done.kept)}
+
+
+def _kept(
+    tx: Writer, ledger: Ledger, sid: str, flagged: Mapping[str, tuple[int, ...]], hold: Collection[str],
+    because: str, waiting: dict[str, str],
+) -> dict[str, dict[str, Any]]:  # fmt: skip
+    """Decisions of who releases the rest that some amounts stay held; an error where one is left open."""
+    known, made, names = tx.state.part(Disputes).kept, {}, shown_names(ledger, tx.verified())
+    for pid, flags in flagged.items():
+        last = known.get((sid, pid))
+        if pid not in hold and last is not None and set(flags) <= set(last.evidence):
+            waiting[pid] = f"a flag is open; {last.by} decided on {last.at[:10]} that it stays held"
+            continue
+        if pid not in hold:
+            said = "; ".join(
+                f"{one.kind} by {one.issuer} on {one.at[:10] or one.received[:10]}"
+                for one in tx.state.part(EvidenceLog).found
+                if one.seq in flags
+            )
+            who = names.get(pid, pid)
+            raise ConflictError(
+                f"{who} is flagged ({said}), and a person decides what that means: --pay {who}, or --hold "
+                f"{who} --because WHY; nothing is released before"
+            )
+        if not because.strip():
+            raise InputError("say --because, for the contributor, why an amount stays held")
+        made[pid] = {"evidence": list(flags), **words(tx, ledger, pid, because)._asdict()}
+        waiting[pid] = "a flag is open: held by your decision"
+    if strangers := set(hold) - set(flagged):
+        raise InputError(f"{names.get(min(strangers), min(strangers))} is not flagged, or has nothing held")
+    return made
+
+
+def _waits(pid: str, standing: Standing, frozen: set[str], early: bool) -> str:
+    if pid in frozen:
+        return "a dispute is open"
+    if early:
+        return "the dispute window is open"
+    # Judged anew: a verification that was withdrawn since no longer frees anybody.
+    if standing.newcomer:
+        return f"new contributor: needs {' '.join(standing.needs)}"
+    return ""
