@@ -21,7 +21,7 @@ from anml.ledger.log import events
 from anml.ledger.standing import Score
 from anml.ledger.times import stamp
 from anml.surfaces.statement_html import statement_html
-from ledger.ledger_world import World, judged_rows, simple_rows, write_run
+from ledger.ledger_world import World, hash_run, judged_rows, simple_rows, write_run
 from ledger.recompute_statement import amounts_of, verdict_faults
 
 IBANS = ("DE89370400440532013000", "GB29NWBK60161331926819")
@@ -228,6 +228,7 @@ def test_what_a_run_must_have(place, tmp_path):
         write_run(folder, rows if "kept" in rows.columns else rows.with_columns(kept=True))
         if "kept" not in rows.columns:
             rows.write_parquet(folder / "samples.parquet")
+            hash_run(folder, {"recipe": {}})
         with pytest.raises(InputError, match=message):
             place.draft(folder)
     with pytest.raises(InputError, match="three capital letters"):

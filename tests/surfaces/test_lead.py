@@ -102,7 +102,8 @@ def test_the_first_week_and_the_second(typed, place):
         said = typed("relabel two --apply list.csv --prices 0.2 --out three")
         rounds = json.loads((place / "three" / "run.json").read_text())["data"]["rounds"]
         assert len(rounds) == 2
-        assert rounds[1]["left"] <= rounds[0]["left"] <= rounds[0]["before"]
+        # Answers also teach how often everybody errs together, so that a round may add to what is expected.
+        assert max(rounds[0]["left"], rounds[1]["left"]) <= rounds[0]["before"]
         samples = pl.read_parquet(place / "three" / "samples.parquet")
         told = samples.filter(pl.col("answer").is_not_null()).unique("item")
         assert told.height == rounds[0]["answers"] + rounds[1]["answers"]

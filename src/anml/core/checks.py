@@ -115,7 +115,7 @@ def whole(name: str, value: Any) -> int:
 
 def one_of(kind: str, name: str, allowed: Collection[str]) -> str:
     """Return `name` if it is one of `allowed`."""
-    if name not in allowed:
+    if not isinstance(name, str) or name not in allowed:
         raise UnknownNameError(kind, name, allowed)
     return name
 

@@ -64,9 +64,7 @@ class Verdicts(NamedTuple):
     false_accusations: float
 
 
-def decide(
-    chances: Chances, blind: Bools, covered: Bools, mirrored: float = 0.0, spared: Bools | None = None
-) -> Verdicts:
+def decide(chances: Chances, blind: Bools, covered: Bools, mirrored: float = 0.0) -> Verdicts:
     """A verdict on every contributor.
 
     Parameters
@@ -77,8 +75,6 @@ def decide(
         Whose rows others cover, so that there is something to compare with.
     mirrored
         Probability that those who contradict the others are right.
-    spared
-        Who is not accused, though perhaps less reliable; None: nobody.
 
     Examples
     --------
@@ -89,8 +85,7 @@ def decide(
     ['reliable', 'contradicts the others', 'less reliable', 'cannot tell']
     """
     surely = chances.guessing * (1 - mirrored)
-    may_be = (chances.rows >= ENOUGH_ROWS) & covered & (True if spared is None else ~spared)
-    accused = discovered(surely * may_be)
+    accused = discovered(surely * ((chances.rows >= ENOUGH_ROWS) & covered))
     against = (chances.against > 0.5) & ~blind
     words = np.full(len(surely), UNSURE, dtype=object)
     words[(chances.no_more <= 1 - PROBABLY) & (chances.guessing <= 1 - PROBABLY)] = RELIABLE
