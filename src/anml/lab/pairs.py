@@ -119,7 +119,8 @@ def of_anml(session: Session) -> Said:
     p = np.zeros((len(session.who), 3))
     for fold in range(FOLDS):
         train, test = _parts(session, fold)
-        fit = fit_pairs(*(part[train] for part in session[:4]))
+        first, second, choice, who = (part[train] for part in session[:4])
+        fit = fit_pairs(first, second, choice, who)
         known = session.who[test] < fit.people
         p[test] = predict(
             fit, session.first[test], session.second[test], np.where(known, session.who[test], -1)
