@@ -9,7 +9,6 @@ long. The other rules are told how many clients attack; ours is told nothing.
 """
 
 import argparse
-import csv
 import itertools
 import json
 import os
@@ -152,11 +151,13 @@ def main():
 def keep(found, folder, settings):
     """Write what is there so far."""
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "rows.csv").open("w", newline="") as file:
-        written = csv.DictWriter(file, (*CELL, "accuracy", "left_out_honest", "left_out_bad"))
-        written.writeheader()
-        written.writerows(found)
+    write_rows(found, folder / "rows.json")
     (folder / "run.json").write_text(json.dumps({**settings, "share": SHARE}, indent=2) + "\n")
+
+
+def write_rows(rows, path):
+    """One row a line."""
+    path.write_text("[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
 
 
 def line(rows):

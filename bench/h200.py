@@ -9,7 +9,6 @@ the longest first; what could not start in time is said.
 """
 
 import argparse
-import csv
 import os
 import time
 import traceback
@@ -205,10 +204,7 @@ def collected(running, out):
     if out is not None:
         federations.keep(rows["federations"], out / "federated", {"rounds": 20, "rows": 5_000, "seeds": 3})
         (out / "training").mkdir(exist_ok=True)
-        with (out / "training" / "rows.csv").open("w", newline="") as file:
-            written = csv.DictWriter(file, list(rows["training"][0]) if rows["training"] else ["task"])
-            written.writeheader()
-            written.writerows(rows["training"])
+        federations.write_rows(rows["training"], out / "training" / "rows.json")
 
 
 def main():
