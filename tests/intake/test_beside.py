@@ -142,7 +142,6 @@ BAD = {
     "nan": (np.full((6, 2), np.nan), "10 values are missing or infinite, the first in row 0"),
     "sum": (BOTH.with_columns(b=pl.lit(0.9)), "must sum to 1, got 1.8 in row 0 (4 rows are off"),
     "logits": (np.ones((6, 2)) * [3.0, 1.0], "must sum to 1, got 4 in row 0"),
-    "too few columns": (np.array(P_A), "need one column for each of the 2 classes ('a', 'b'), got 1"),
     "too many": (np.ones((6, 3)) / 3, "need one column for each of the 2 classes ('a', 'b'), got 3"),
     "three dimensions": (np.ones((6, 2, 2)), "must be an array (rows, columns), got one of shape (6, 2, 2)"),
     "words": (np.array(["x"] * 6), "must be an array of numbers, a frame or the path of a file, got ndarray"),

@@ -72,9 +72,11 @@ def believe_labels(table: Table, progress: Progress | None = None) -> tuple[Beli
         if search.settled(turn):
             break
     alone, covered = search.alone()
-    people = table.side.codes is not None
+    people, spared = table.side.codes is not None, search.spared()
     changed, owner = search.split_by_time()
-    belief = believe(search.labels, search.fits, search.weights, search.shares, people, alone, covered, owner)
+    belief = believe(
+        search.labels, search.fits, search.weights, search.shares, people, alone, covered, owner, spared
+    )
     if changed is not None and belief.contributors is not None:
         belief = replace(belief, contributors=replace(belief.contributors, changed=changed))
     return belief, search.first
@@ -183,9 +185,6 @@ class _Search:
         share = np.bincount(who, alone) / np.maximum(np.bincount(who), 1)
         covered = share <= 0.5
         alone = alone & ~covered[who]
-        if self.log_bayes_factor is not None:
-            # Gaussians weigh labels, but judge nobody whom the pool finds ordinary: milder cases look alike.
-            covered = covered & ((self.ordinary < 0.5) | (self._ordinary() >= 0.5))
         if not self.labels.shared:
             apart = own_region(self.rows.x, who, self.rows.copies) > OWN_REGION
             if apart.any():
@@ -193,6 +192,12 @@ class _Search:
                 usual = usual_there(self.rows, who, apart) >= USUAL_THERE
                 alone, covered = alone | (apart[who] & usual & (self.p < 0.5)), covered & ~apart
         return alone, covered
+
+    def spared(self) -> Bools | None:
+        """Who is not accused: Gaussians weigh labels, but accuse nobody whom the pool finds ordinary."""
+        if self.log_bayes_factor is None or self.table.side.codes is None:
+            return None
+        return (self.ordinary >= 0.5) & (self._ordinary() < 0.5)
 
     def _predictions(self, turn: int, progress: Progress | None) -> Predictions:
         table, rows = self.table, self.rows

@@ -123,7 +123,7 @@ def tell(rows: Rows, fits: Sequence[Fit], weights: Floats) -> Told:
 
 def judge(
     told: Told, fits: Sequence[Climbed], weights: Floats, people: bool = True, covered: Bools | None = None,
-    owner: Ints | None = None,
+    owner: Ints | None = None, spared: Bools | None = None,
 ) -> Judged:  # fmt: skip
     """Judge people by what all rows tell; see `believe` for the parameters."""
     error = collective_error(float(told.single[0] / told.single[1]), told.known)
@@ -134,11 +134,11 @@ def judge(
         parts = None if owner is None else (sums, types, vouched)
         if owner is not None:
             sums, types, vouched = _by_owner(sums, types, vouched, owner)
-        judged, mirror, against = judge_people(sums, types, vouched, error, covered)
+        judged, mirror, against = judge_people(sums, types, vouched, error, covered, spared)
         doubtful = reason_for_doubt(mirror, against, sums.rows.sum(axis=1))
         if parts is not None and owner is not None:
-            whole = None if covered is None else covered[owner]
-            judged = _as_of_late(judged, judge_people(*parts, error, whole)[0], owner)
+            whole = [None if part is None else part[owner] for part in (covered, spared)]
+            judged = _as_of_late(judged, judge_people(*parts, error, *whole)[0], owner)
     unknown, labels, right, rest = told.right
     classes = len(told.people.share)
     mean = error.truth(np.array([[unknown / max(labels, 1), *[0.0] * (classes - 1)]]))[0, 0]
@@ -149,6 +149,7 @@ def judge(
 def believe(
     rows: Rows, fits: Sequence[Fit], weights: Floats, shares: dict[str, float], people: bool,
     alone: Bools | None = None, covered: Bools | None = None, owner: Ints | None = None,
+    spared: Bools | None = None,
 ) -> Belief:  # fmt: skip
     """Sum up the hypotheses.
 
@@ -160,8 +161,10 @@ def believe(
         Labels that rest on their contributor alone, and contributors whose rows others cover.
     owner
         Which contributor each of those in the fit is a part of; None where all are whole.
+    spared
+        Who is not to be accused, see `decide`; None: nobody.
     """
-    judged = judge(tell(rows, fits, weights), fits, weights, people, covered, owner)
+    judged = judge(tell(rows, fits, weights), fits, weights, people, covered, owner, spared)
     return replace(believe_rows(rows, fits, weights, judged, shares, alone, owner), covered=covered)
 
 
@@ -202,6 +205,7 @@ def judge_people(
     vouched: Floats,
     error: Collective,
     covered: Bools | None = None,
+    spared: Bools | None = None,
 ) -> tuple[Contributor, float, Floats]:
     """Verdicts, the probability that those who contradict the others are right, and who contradicts them."""
     found = worth_of(sums, types[:, 0], vouched)
@@ -210,7 +214,7 @@ def judge_people(
     against = (below * (1 - types[:, 1]) > 0.5).astype(np.float64)
     mirror = mirrored(against, found.rows)
     stands = standing(found, error, len(sums.share))
-    judged = _judged(found, stands, types[:, 1] > types[:, 2], covered, mirror)
+    judged = _judged(found, stands, types[:, 1] > types[:, 2], covered, mirror, spared=spared)
     return judged, mirror, against
 
 
@@ -286,7 +290,7 @@ def _known_items(rows: Rows, fits: Sequence[Fit], weights: Floats) -> tuple[Floa
 
 def _judged(
     found: Worth, stands: Standing, blind: Bools, covered: Bools | None, mirror: float,
-    against: Floats | None = None,
+    against: Floats | None = None, spared: Bools | None = None,
 ) -> Contributor:  # fmt: skip
     guessed = found.guessed
     above = stands.expected - guessed[:, None]
@@ -298,7 +302,7 @@ def _judged(
         found.rows,
     )
     covered = np.ones(len(guessed), dtype=bool) if covered is None else covered
-    words, false = decide(chances, blind, covered, mirror)
+    words, false = decide(chances, blind, covered, mirror, spared)
     shares = stands.posterior()
     mean, (low, high) = shares @ GRID, interval(shares)
     kappa, kappa_low, kappa_high = ((share - guessed) / (1 - guessed) for share in (mean, low, high))

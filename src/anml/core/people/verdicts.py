@@ -64,7 +64,9 @@ class Verdicts(NamedTuple):
     false_accusations: float
 
 
-def decide(chances: Chances, blind: Bools, covered: Bools, mirrored: float = 0.0) -> Verdicts:
+def decide(
+    chances: Chances, blind: Bools, covered: Bools, mirrored: float = 0.0, spared: Bools | None = None
+) -> Verdicts:
     """A verdict on every contributor.
 
     Parameters
@@ -75,6 +77,8 @@ def decide(chances: Chances, blind: Bools, covered: Bools, mirrored: float = 0.0
         Whose rows others cover, so that there is something to compare with.
     mirrored
         Probability that those who contradict the others are right.
+    spared
+        Whom two accounts of the labels judge differently: at worst less reliable; None: nobody.
 
     Examples
     --------
@@ -85,12 +89,13 @@ def decide(chances: Chances, blind: Bools, covered: Bools, mirrored: float = 0.0
     ['reliable', 'contradicts the others', 'less reliable', 'cannot tell']
     """
     surely = chances.guessing * (1 - mirrored)
-    accused = discovered(surely * ((chances.rows >= ENOUGH_ROWS) & covered))
+    doubted = np.zeros(len(surely), dtype=bool) if spared is None else spared
+    accused = discovered(surely * ((chances.rows >= ENOUGH_ROWS) & covered & ~doubted))
     against = (chances.against > 0.5) & ~blind
     words = np.full(len(surely), UNSURE, dtype=object)
     words[(chances.no_more <= 1 - PROBABLY) & (chances.guessing <= 1 - PROBABLY)] = RELIABLE
     words[chances.less >= SURELY] = LESS
-    words[~covered] = UNSURE
+    words[~covered | (doubted & (surely < SURELY))] = UNSURE
     if mirrored > FALSE_DISCOVERIES:
         words[:] = UNSURE
     words[accused & against], words[accused & ~against] = CONTRADICTS, GUESSING
