@@ -65,7 +65,7 @@ def _about_items(result: Audited) -> str:
 # Columns of the contributor table, and which of them go first where not all fit; those at 0 stay.
 _COLUMNS: dict[str, tuple[int, Callable[[dict[str, Any]], str]]] = {
     "verdict": (0, lambda row: row["verdict"]),
-    "reliability": (1, lambda row: f"{row['reliability']:.2f}"),
+    "reliability": (1, lambda row: f"{row['reliability']:z.2f}"),
     "rows": (0, lambda row: f"{row['rows']:,}"),
     "kept": (1, lambda row: f"{row['kept'] / row['rows']:.0%}"),
     "quality": (0, lambda row: f"{row['quality']:.2f} [{row['quality_low']:.2f}-{row['quality_high']:.2f}]"),

@@ -69,10 +69,10 @@ def _contributor(row: dict[str, Any], result: Audited, errors: dict[str, float],
         "kind": KINDS[row["verdict"]],
         "does": "" if said.startswith(row["verdict"]) else said,
         "others": f"{row['others']:.2f}",
-        "reliability": "–" if doubtful else f"{row['reliability']:.2f}",
+        "reliability": "–" if doubtful else f"{row['reliability']:z.2f}",
         "reliability_interval": ""
         if doubtful
-        else f"{row['reliability_low']:.2f}–{row['reliability_high']:.2f}",
+        else f"{row['reliability_low']:z.2f}–{row['reliability_high']:z.2f}",
         "few": "few rows" if row["rows"] <= few_rows(result) else "",
         "rows": f"{row['rows']:,}",
         "kept": f"{row['kept'] / row['rows']:.0%}",

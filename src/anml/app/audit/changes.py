@@ -18,6 +18,8 @@ from anml.core.stats import differ
 RATE = 0.05
 # What is compared of people, and what a row is known by, of each kind of match.
 PEOPLE = ("rows", "verdict", "quality", "quality_low", "quality_high")
+# What rows say by themselves: an error that a crowd makes together widens quality, and is the same in both.
+ALONE = ("r_learned", "r_learned_low", "r_learned_high")
 KEYS = {"row": ("row",), "item": ("item", "contributor")}
 
 
@@ -67,18 +69,19 @@ def _contributors(folder: Path, run: Run) -> pl.DataFrame:
     missing = [name for name in ("contributor", *PEOPLE) if table is None or name not in table.columns]
     if table is None or missing:
         raise InputError(f"{folder} has no {missing[0]} of contributors; without, nobody can be compared")
-    return table.select("contributor", *PEOPLE)
+    return table.select("contributor", *PEOPLE, *(name for name in ALONE if name in table.columns))
 
 
 def _people(first: pl.DataFrame, second: pl.DataFrame) -> pl.DataFrame:
     """People of both runs, those who changed most first; then who is gone and who is new."""
     both = first.join(second, on="contributor", how="full", coalesce=True, suffix="_after")
     here = both.drop_nulls(["quality", "quality_after"])
-    figures = ("quality", "quality_low", "quality_high")
+    figures = ALONE if {*ALONE} <= {*first.columns} & {*second.columns} else PEOPLE[2:]
     was, now = (here.select(f"{name}{end}" for name in figures).to_numpy().T for end in ("", "_after"))
     found = zip(("difference", "low", "high", "changed"), differ(was, now, RATE), strict=True)
     judged = here.select("contributor", *(pl.Series(name, values) for name, values in found))
     joined = both.join(judged, on="contributor", how="left")
+    joined = joined.drop([f"{name}{end}" for name in ALONE for end in ("", "_after")], strict=False)
     joined = joined.rename({name: f"{name}_before" for name in PEOPLE})
     order = pl.when(pl.col("changed")).then(pl.col("difference").abs()).otherwise(-1.0)
     return joined.sort(order, "contributor", descending=[True, False], nulls_last=True)
