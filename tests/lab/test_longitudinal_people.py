@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
-from anml.lab.longitudinal.names import ROUNDS, SCENARIOS
 from anml.lab.longitudinal.people import (
     BAD,
     CARELESS,
     HONEST,
     OTHERS,
+    ROUNDS,
     SCENARIO,
+    SCENARIOS,
     TURN,
     Person,
     population,

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from anml.lab.bank.recipes import weighed
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,7 +12,6 @@ from anml.core.weigh import RECIPES
 from anml.lab.bank import peers
 from anml.lab.bank.measures import LEARNERS, MEASURES, error_of, learner, measures
 from anml.lab.bank.parts import Condition, Seen, Trigger, Truth
-from anml.lab.bank.recipes import weighed
 
 
 class Sure:

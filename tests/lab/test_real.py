@@ -10,9 +10,9 @@ import pytest
 
 from anml.core.errors import AnmlError
 from anml.lab import cells, peers
-from anml.lab.block import run_block
 from anml.lab.contributed import CONTRIBUTED, load_contributed
 from anml.lab.data import DataMissingError
+from anml.lab.kinds import run_block
 from anml.lab.real import measures
 from anml.lab.runner import blocks_of, run
 from anml.lab.spec import catalogue

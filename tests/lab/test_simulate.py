@@ -4,9 +4,18 @@ import numpy as np
 import pytest
 
 from anml.core.signals.track_record import DAY, Scored
-from anml.lab.longitudinal.names import MEASURES, ROUNDS, RULES
-from anml.lab.longitudinal.people import TURN, Person
-from anml.lab.longitudinal.simulate import FOUND, WEEK, Account, _measures, _until_found, reputation, simulate
+from anml.lab.longitudinal.people import ROUNDS, TURN, Person
+from anml.lab.longitudinal.simulate import (
+    FOUND,
+    MEASURES,
+    RULES,
+    WEEK,
+    Account,
+    _measures,
+    _until_found,
+    reputation,
+    simulate,
+)
 
 
 def test_turncoats_are_found_by_who_looks_and_not_by_who_does_not():

@@ -1,6 +1,5 @@
 """Every rule by name, with what it needs besides the updates."""
 
-from anml.aggregate.believed import believed
 from anml.aggregate.bulyan import bulyan
 from anml.aggregate.fltrust import fltrust
 from anml.aggregate.krum import krum
@@ -22,7 +21,6 @@ RULES: dict[str, Rule] = {
     "fltrust": fltrust,
     "recess": recess,
     "weighted": weighted,
-    "believed": believed,
 }
 # How many malicious clients a rule can stand among n, where it must be told their number.
 STANDS = {

@@ -10,7 +10,7 @@ from anml.aggregate.agreement import agreement, clipped_to, compared, counted
 from anml.aggregate.believed import honest
 from anml.aggregate.krum import krum_scores
 from anml.aggregate.updates import as_updates, combine, squared_distances
-from anml.core.checks import Array, Bools, Floats, as_vector
+from anml.core.checks import Array, Bools, Floats, as_unit, as_vector
 from anml.core.domain import Gate, Recipe, Signals
 from anml.core.signals.quality import quality
 from anml.core.weigh import recipe_of, weigh_signals
@@ -80,7 +80,7 @@ def weighted(
     chosen = recipe_of(recipe)
     p = None
     if chosen.combine == "evidence":
-        credentials = [np.asarray(x, dtype=np.float64) for x in (v, r) if x is not None]
+        credentials = [as_unit(name, x, n) for name, x in (("v", v), ("r", r)) if x is not None]
         earlier = as_vector("before", before, n)
         p, _ = judge(agrees, np.column_stack(credentials) if credentials else None, earlier)
     signals = Signals.of(q, v, r, t, noise=float(np.mean(alone < 0.5)), p_correct=p)

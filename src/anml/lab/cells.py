@@ -19,7 +19,7 @@ VERSIONS: dict[str, dict[str, int]] = {
     "combine": {"evidence": 8},
     "profile": {"default": 1, "paper": 1},
     "kind": {"cited": 2},
-    "peer": {},
+    "peer": {"ours, believed": 2},
 }
 
 

@@ -127,15 +127,10 @@ def load_contributed(name: str, rng: np.random.Generator) -> Contributed:
     return CONTRIBUTED[name](rng)
 
 
-def replayed(name: str) -> tuple[pl.DataFrame, Floats]:
-    """Labels of a crowd (item, contributor, label, truth) and their features, of items with a right label."""
-    if name == "music":
-        items, labels = _tables("music_genre")
-        rows = labels.join(items.filter(pl.col("split") == "train"), on="item", maintain_order="left")
-        return rows.select("item", "contributor", "label", "truth"), rows[:, 5:].to_numpy()
+def crowd_of(name: str) -> pl.DataFrame:
+    """Labels of a crowd without features: item, contributor, label, truth."""
     labels, truth = (pl.read_csv(_needed(f"crowd_{name}_{part}.csv.gz")) for part in ("labels", "truth"))
-    rows = labels.join(truth, on="item", maintain_order="left")
-    return rows, np.zeros((rows.height, 0))
+    return labels.join(truth, on="item", maintain_order="left")
 
 
 def _tables(name: str) -> tuple[pl.DataFrame, pl.DataFrame]:

@@ -35,6 +35,7 @@ from anml.lab.spec import Experiment, Key, Setting
 
 Row = dict[str, Any]
 
+MEASURES = (*("error", "precision", "kept", "rho_c", "rho_d", "uniform_branch", "doubtful", "krum_branch"),)
 # Networks trained together: enough to keep the device busy, few enough to stay in a processor's cache.
 PROGRAM = {"cpu": 48, "cuda": 1024}
 

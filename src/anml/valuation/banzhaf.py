@@ -10,15 +10,12 @@ from anml.valuation.games import (
     Utility,
     Values,
     check_budget,
-    evaluate,
+    evaluated,
     exactly,
     players,
     semivalue,
     table_of,
 )
-
-# Coalitions that are evaluated together.
-TOGETHER = 1_024
 
 
 def banzhaf(
@@ -46,9 +43,7 @@ def banzhaf(
     # A coalition and the rest in turn: everybody is in as many as not.
     half = rng.uniform(size=(budget // 2, n)) < 0.5
     inside = np.stack([half, ~half], axis=1).reshape(-1, n)
-    worth = np.concatenate(
-        [evaluate(utility, inside[start : start + TOGETHER]) for start in range(0, len(inside), TOGETHER)]
-    )
+    worth = evaluated(utility, inside)
     # Both of a pair differ in every player, so their difference is a sample of every player's value.
     signs = np.where(half, 1.0, -1.0)
     samples = signs * (worth[::2] - worth[1::2])[:, None]

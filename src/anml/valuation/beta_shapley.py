@@ -7,6 +7,7 @@ from scipy import special
 
 from anml.core.checks import Floats, in_range
 from anml.valuation.games import (
+    TOGETHER,
     Utility,
     Values,
     check_budget,
@@ -17,9 +18,6 @@ from anml.valuation.games import (
     semivalue,
     table_of,
 )
-
-# Coalitions that are evaluated together.
-TOGETHER = 1_024
 
 
 def beta_shapley(

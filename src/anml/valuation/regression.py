@@ -10,12 +10,20 @@ import numpy as np
 from scipy import special, stats
 
 from anml.core.checks import Bools, Floats
-from anml.valuation.games import Utility, Values, check_budget, evaluate, exactly, players, table_of
+from anml.valuation.games import (
+    Utility,
+    Values,
+    check_budget,
+    evaluated,
+    exactly,
+    players,
+    table_of,
+    worth_of_ends,
+)
 from anml.valuation.shapley import exact_shapley
 
 # Values are worked out once without each of so many parts of the coalitions; their spread is the interval.
 FOLDS = 20
-TOGETHER = 1_024
 
 
 def shapley_by_regression(
@@ -36,12 +44,10 @@ def shapley_by_regression(
         return exactly(exact_shapley(table_of(utility, n)), 2**n)
     check_budget(budget, n, 4 * n + 2)
     rng = np.random.default_rng(0) if rng is None else rng
-    ends = evaluate(utility, np.array([np.zeros(n, dtype=bool), np.ones(n, dtype=bool)]))
+    ends = worth_of_ends(utility, n)
     some, weights, whole = drawn(n, (budget - 2) // 2, rng)
     both = np.stack([some, ~some], axis=1).reshape(-1, n)
-    worth = np.concatenate(
-        [evaluate(utility, both[at : at + TOGETHER]) for at in range(0, len(both), TOGETHER)]
-    )
+    worth = evaluated(utility, both)
     gain = (worth[::2] - worth[1::2]) / 2
     value = _solved(some, gain, weights, ends)
     # Sizes that were taken whole are no matter of chance, and stay in every part.

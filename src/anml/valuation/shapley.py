@@ -4,18 +4,19 @@ from typing import Any
 
 import numpy as np
 
-from anml.core.checks import Bools, Floats
+from anml.core.checks import Floats
 from anml.valuation.games import (
     Utility,
     Values,
     check_budget,
-    evaluate,
     exactly,
     of_samples,
     players,
     semivalue,
     shapley_weights,
     table_of,
+    walked,
+    worth_of_ends,
 )
 
 # Permutations that are walked along together.
@@ -44,14 +45,15 @@ def shapley(
         return exactly(exact_shapley(table_of(utility, n)), 2**n)
     check_budget(budget, n, 2 * n + 2)
     rng = np.random.default_rng(0) if rng is None else rng
-    ends = evaluate(utility, np.array([np.zeros(n, dtype=bool), np.ones(n, dtype=bool)]))
+    ends = worth_of_ends(utility, n)
     sums, squares, pairs, spent = np.zeros(n), np.zeros(n), 0, 2
     # The ends of an order are known, so it takes n - 1 coalitions.
     cost = 2 * max(n - 1, 1)
     while spent + cost <= budget:
         some = min(TOGETHER, (budget - spent) // cost)
         orders = np.array([rng.permutation(n) for _ in range(some)])
-        gains, used = _walk(utility, np.concatenate([orders, orders[:, ::-1]]), ends, tolerance)
+        both_ways = np.concatenate([orders, orders[:, ::-1]])
+        gains, used = walked(utility, both_ways, ends, lambda left: (left > tolerance) | (tolerance <= 0))
         both = (gains[:some] + gains[some:]) / 2
         sums, squares = sums + both.sum(axis=0), squares + np.square(both).sum(axis=0)
         pairs, spent = pairs + some, spent + used
@@ -64,26 +66,3 @@ def exact_shapley(table: Any) -> Floats:
     """Shapley values from the worth of every coalition (see `anml.valuation.games.all_coalitions`)."""
     worth = np.asarray(table, dtype=np.float64)
     return semivalue(worth, shapley_weights(len(worth).bit_length() - 1))
-
-
-def _walk(utility: Utility, orders: Any, ends: Floats, tolerance: float) -> tuple[Floats, int]:
-    """Marginal worth of each player in each order; all orders take a step at a time, as one batch."""
-    some, n = orders.shape
-    gains = np.zeros((some, n))
-    inside: Bools = np.zeros((some, n), dtype=bool)
-    worth, going, spent = np.full(some, ends[0]), np.ones(some, dtype=bool), 0
-    for step in range(n):
-        going &= np.abs(ends[1] - worth) > tolerance if tolerance > 0 else True
-        walking = np.flatnonzero(going)
-        joins = orders[walking, step]
-        inside[walking, joins] = True
-        if step == n - 1:
-            after = np.full(len(walking), ends[1])
-        elif len(walking):
-            after = evaluate(utility, inside[walking])
-            spent += len(walking)
-        else:
-            break
-        gains[walking, joins] = after - worth[walking]
-        worth[walking] = after
-    return gains, spent

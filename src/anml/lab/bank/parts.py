@@ -13,7 +13,7 @@ from anml.core.checks import Array, Floats, Ints
 from anml.lab.bank.sources import Rows
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Seen:
     """What every method is told of each row; None where nothing is known.
 

@@ -14,30 +14,24 @@ import torch
 from anml.core.calibration import ranking
 from anml.core.checks import Array, Bools, Floats
 from anml.gradients.mlp import Data, Networks, Shape, initialise, predict, train
-from anml.lab.cited.names import MEASURES
 from anml.lab.cited.trials import Seen, Truth
 from anml.lab.spec import Setting
 
 # Rates of learning that are tried; of two that do equally well the first is taken.
 GRID = (1e-3, 3e-4, 3e-3)
 Predict = Callable[[Any], Array]
+MEASURES = (
+    *("error", "error_natural", "backdoor", "precision", "honest_lost", "ranked", "paid_bad", "lr"),
+    "seconds",
+)
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """Models of its own, or rows to train the common one on.
+    """Models of its own (`predicts`, for each rate of the grid), or rows to train the common one on.
 
-    Parameters
-    ----------
-    predicts
-        Predicts classes of rows, for each rate of the grid, where a system trains its own model.
-    kept, natural
-        Rows that the common model is trained on, where it does not: as many as it is told to drop, and by
-        its own threshold where it has one.
-    scores
-        How far each contributor is trusted or what it is worth; None where a system says nothing of them.
-    weights
-        How far each row counts, for the precision, where rows are neither kept nor dropped.
+    These are `kept` when told how many to drop, `natural` by a threshold of its own. `scores` say how far
+    each contributor is trusted, `weights` how far each row counts where rows are neither kept nor dropped.
     """
 
     predicts: Sequence[Predict] = ()

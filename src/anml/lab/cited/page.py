@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from anml.lab.cited.names import AGGREGATION, BOUNDS, TRAINING, VALUE
-from anml.lab.cited.systems import needs
+from anml.lab.cited.rules import RULES
+from anml.lab.cited.systems import BOUNDS, TRAINING, VALUE, needs
 from anml.lab.tables import aligned
 
 HOW = (
@@ -45,8 +45,8 @@ def _winners(cells: Cells) -> list[str]:
             continue
         least = min(open_.values())
         near = sum(value <= least + CLOSE for value in open_.values()) - 1
-        recipes = tuple(m for m in open_ if m not in (*AGGREGATION, *VALUE, *TRAINING, "uniform"))
-        kinds = [_best(open_, some) for some in (tuple(open_), AGGREGATION, VALUE, TRAINING, recipes)]
+        recipes = tuple(m for m in open_ if m not in (*RULES, *VALUE, *TRAINING, "uniform"))
+        kinds = [_best(open_, some) for some in (tuple(open_), tuple(RULES), VALUE, TRAINING, recipes)]
         bounds = [f"{errors[name]:.1f}" if name in errors else "" for name in ("uniform", "oracle")]
         body.append([", ".join(place), kinds[0], str(near), *kinds[1:], *bounds])
     return aligned(header, body)
@@ -81,7 +81,7 @@ def _systems(cells: Cells) -> list[str]:
 
 def _gap(cells: Cells, method: str, metric: str, attack: str) -> float | None:
     """Mean over data sets, under one attack or all."""
-    bound = "federated oracle" if method in AGGREGATION else "oracle"
+    bound = "federated oracle" if method in RULES else "oracle"
     gaps = [
         found[method, metric] - found[bound, "error"]
         for place, found in cells.items()

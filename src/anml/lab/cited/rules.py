@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from anml.aggregate.believed import believed, remembered
+from anml.aggregate.believed import remembered
 from anml.aggregate.bulyan import bulyan
 from anml.aggregate.fltrust import fltrust
 from anml.aggregate.krum import krum
@@ -72,7 +72,7 @@ def _believed(seen: Seen) -> Rule:
 
     def rule(at: Round) -> Any:
         nonlocal before
-        found = believed(at.updates, v, r, before=before, rng=_rng(at))
+        found = weighted(at.updates, v, r, recipe="evidence", before=before, rng=_rng(at))
         before = remembered(before, found.nats)
         return found
 

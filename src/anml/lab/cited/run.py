@@ -4,12 +4,10 @@ from functools import partial
 
 import numpy as np
 
-from anml.assess.assess import Assessment, Known, Policy, assess
+from anml.assess.assess import Assessment, Known
 from anml.core.domain import Recipe
-from anml.core.profile import PROFILES
-from anml.core.signals.reputation import ColdStart
-from anml.core.signals.temporal import Decay
-from anml.core.weigh import RECIPES, weigh_signals, with_every_class
+from anml.core.weigh import weigh_signals, with_every_class
+from anml.lab.belief import assessed
 from anml.lab.block import At, Found, timed
 from anml.lab.cited.outcome import Outcome, final_models, measured, tuned
 from anml.lab.cited.systems import decided
@@ -41,9 +39,8 @@ def run_trial(at: At, methods: list[str]) -> Found:
 
 def _judged(seen: Seen) -> Assessment:
     """One assessment for all recipes: q, credentials, and what the contributor model believes."""
-    policy = Policy(RECIPES["guarded"], PROFILES["default"], Decay(0.0), ColdStart(0.4, 0), seen.seed % 2**31)
     known = Known(seen.contributor, None, seen.v, seen.r)
-    return assess(seen.x, seen.y, "classification", seen.classes, known, policy)
+    return assessed(seen.x, seen.y, seen.classes, known, seen.seed, recipe="guarded")
 
 
 def _weighed(seen: Seen, judged: Assessment, recipe: Recipe) -> Outcome:

@@ -9,10 +9,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from anml.lab.cited.names import AGGREGATION, TRAINING
 from anml.lab.cited.outcome import Outcome, of_contributors, of_rows
+from anml.lab.cited.rules import RULES, aggregated, honest_only
+from anml.lab.cited.training import WAYS, trained
 from anml.lab.cited.trials import Seen, Truth
+from anml.lab.cited.values import CONTRIBUTORS, ROWS
 from anml.lab.spec import Setting
+
+# Values of rows, and of contributors by the mean of their rows or by a game of their own.
+VALUE = (*CONTRIBUTORS, *(f"{name}, rows" for name in ROWS))
+# Ways of training; and what becomes of the common network on contributors whose rows they weigh most.
+TRAINING = (*WAYS, *(f"{name}, contributors" for name in WAYS))
+BOUNDS = ("oracle", "federated oracle")
+PEERS = (*RULES, *VALUE, *TRAINING, *BOUNDS)
 
 
 class System(NamedTuple):
@@ -75,21 +84,19 @@ def needs(name: str) -> str:
 
 def decided(name: str, seen: Seen, truth: Truth, setting: Setting) -> Outcome:
     """What a system makes of a trial, of which only the bounds see the truth."""
-    from anml.lab.cited import rules, training, values
-
     if name == "oracle":
         honest = ~truth.bad
         return Outcome(kept=~truth.wrong & honest[seen.contributor], scores=honest.astype(np.float64))
     if name == "federated oracle":
-        return rules.aggregated(seen, rules.honest_only(truth.bad), says=False)
-    if name in AGGREGATION:
-        return rules.aggregated(seen, rules.RULES[name], says=name != "FedAvg")
+        return aggregated(seen, honest_only(truth.bad), says=False)
+    if name in RULES:
+        return aggregated(seen, RULES[name], says=name != "FedAvg")
     base, _, level = name.rpartition(", ")
     if name in TRAINING:
-        return training.trained(seen, base or name, setting, contributors=level == "contributors")
+        return trained(seen, base or name, setting, contributors=level == "contributors")
     if level == "rows":
-        return of_rows(seen, values.ROWS[base](seen, setting))
+        return of_rows(seen, ROWS[base](seen, setting))
     thresholds: Mapping[str, float] = {
         "Kang": 0.5, "EigenTrust": 0.5 / seen.clients, "EigenTrust, no roots": 0.5 / seen.clients,
     }  # fmt: skip
-    return of_contributors(seen, values.CONTRIBUTORS[name](seen, setting), thresholds.get(name, 0.0))
+    return of_contributors(seen, CONTRIBUTORS[name](seen, setting), thresholds.get(name, 0.0))

@@ -5,9 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from anml.lab.longitudinal.names import ROUNDS
-
-HONEST, OTHERS = 16, 6
+ROUNDS, HONEST, OTHERS = 40, 16, 6
 # When things change, how often honest ones err at most, and how often the bad are right.
 TURN, CARELESS, BAD = 15, 0.1, 0.25
 
@@ -81,6 +79,7 @@ SCENARIO: dict[str, Callable[[int, np.random.Generator], Person]] = {
     "sybils": _sybil,
     "drift": _drifting,
 }
+SCENARIOS = tuple(SCENARIO)
 
 
 def reborn(person: Person, number: int) -> Person:

@@ -16,10 +16,13 @@ from anml.core.signals.reputation import ColdStart
 from anml.core.signals.track_record import DAY, Scored, TrackRule, replay, with_floor
 from anml.lab.block import At, Found
 from anml.lab.data import load_dataset
-from anml.lab.longitudinal.names import MEASURES, ROUNDS
-from anml.lab.longitudinal.people import TURN, Person, population, reborn
+from anml.lab.longitudinal.people import ROUNDS, TURN, Person, population, reborn
 from anml.valuation.kang import kang
 
+RULES = (
+    "uniform", "as given", "internal", "external", "ledger", "ledger, no floor", "ledger, faster", "Kang",
+)  # fmt: skip
+MEASURES = ("error", "harm", "off", "found", "honest_low", "start", "paid_bad")
 # Images that each account labels in a round, the share of labels that is checked, and days between rounds.
 LABELS, CHECKED, WEEK = 10, 0.1, 7
 RIDGE, TEST = 5.0, 500

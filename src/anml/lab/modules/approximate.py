@@ -72,7 +72,6 @@ WAYS: dict[str, Callable[[Trained], Floats]] = {
     "checkpoints": _checkpoints,
     "clients": _clients,
 }
-PEERS = tuple(WAYS)
 
 
 def run_trial(at: At, methods: list[str]) -> Found:

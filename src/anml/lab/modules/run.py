@@ -7,13 +7,11 @@ import numpy as np
 import torch
 
 from anml.adapters.torch import Reweigher, module_quality
-from anml.assess.assess import Known, Policy, assess
+from anml.assess.assess import Known
 from anml.core.checks import Bools, Floats
 from anml.core.domain import Recipe
-from anml.core.profile import PROFILES
-from anml.core.signals.reputation import ColdStart
-from anml.core.signals.temporal import Decay
 from anml.core.weigh import weigh
+from anml.lab.belief import assessed
 from anml.lab.block import At, Found, timed
 from anml.lab.modules.cases import TARGET, Case, make_case
 from anml.lab.modules.training import EPOCHS, SCORED, fresh, held_out, predicted, train
@@ -72,10 +70,9 @@ def _weighed(recipe: Recipe, case: Case, seed: int) -> tuple[Floats, Bools]:
             contributor=case.who, verification=case.v, reputation=case.r,
             predictions=held_out(case.make, case.x, case.y, seed),
         )  # fmt: skip
-        policy = Policy(recipe, PROFILES["default"], Decay(0.0), ColdStart(0.0, 0), seed)
-        classes = int(case.truth.max()) + 1
-        found = assess(np.zeros((len(case.y), 0)), case.y, "classification", classes, known, policy)
-        return found.weighting.sample_weight(), found.weighting.kept
+        nothing, classes = np.zeros((len(case.y), 0)), int(case.truth.max()) + 1
+        weighting = assessed(nothing, case.y, classes, known, seed, recipe=recipe).weighting
+        return weighting.sample_weight(), weighting.kept
     scorer = train(fresh(case.make, seed), case.x, case.y, np.ones(len(case.y)), seed, SCORED)
     q = module_quality(scorer, case.x, case.y, device="cpu")
     weighting = weigh(q, case.v, case.r, recipe=recipe)

@@ -16,8 +16,11 @@ from anml.core.signals.temporal import ContextDecay, Decay
 from anml.lab.block import At, Found
 from anml.lab.cases import stream
 from anml.lab.data import load_dataset
-from anml.lab.reuse.names import WORKS
 
+# How many works have a record of reuse.
+WORKS = {"many": 2_000, "some": 200, "few": 20}
+WAYS = ("none", "of the source", "of the destination", "by type", "learned", "true")
+MEASURES = ("error", "harm", "off")
 # Weights of source, destination and relation, by whose clock rules.
 TRUE = {
     "source": (0.8, 0.1, 0.1),
@@ -25,6 +28,7 @@ TRUE = {
     "both": (0.3, 0.3, 0.4),
     "same": (0.3, 0.3, 0.4),
 }
+SCENARIOS = tuple(f"{clock}-{works}" for clock in TRUE for works in WORKS)
 SCIENCE, LEARNING, NEWS = (Decay.domain(name) for name in ("science", "machine-learning", "news"))
 KIND = "cross-domain-synthesis"
 OLDEST, TRAIN, REUSES = 15.0, 900, 2.0
