@@ -10,11 +10,10 @@ import pytest
 from anml.core.errors import AnmlError, InputError
 from anml.lab.data import DATASETS, DataMissingError, load_dataset
 from anml.lab.door import NUMERIC, check_experiment
-from anml.lab.fields import EXPERIMENT, SETTING
 from anml.lab.judges import JUDGES, NEEDED
 from anml.lab.kinds import MEANING, metrics_of
 from anml.lab.runner import run, run_part
-from anml.lab.spec import Experiment, Setting, catalogue, load, parse
+from anml.lab.spec import EXPERIMENT, SETTING, Experiment, Setting, catalogue, load, parse
 from anml.surfaces.cli import main
 
 TWO = {"methods": ["uniform", "krum"], "vary": {"bad": [0.0, 0.3]}}

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from anml.core.errors import InputError
 from anml.lab.spec import catalogue
-from anml.lab.tables import MARKED, aligned, fill_page, filled, legend, tables
+from anml.lab.tables import aligned, fill_page, filled, legend, tables
 
 ROOT = Path(__file__).parents[2]
 EVERY = {**catalogue(), **catalogue("beyond"), **catalogue("field")}
@@ -31,17 +31,11 @@ def test_a_page_without_place_or_rows_is_said(tmp_path):
     with pytest.raises(InputError, match="there is no page"):
         fill_page(page, tmp_path)
     page.write_text("# Nothing\n")
-    with pytest.raises(InputError, match="has no place for tables"):
+    with pytest.raises(InputError, match="has no place for figures"):
         fill_page(page, tmp_path)
-    page.write_text("<!-- rows: real accuracy -->\n<!-- end -->\n")
+    page.write_text("<!-- figure: real evidence.accuracy music_genre -->1<!-- end -->\n")
     with pytest.raises(InputError, match="no rows of 'real'"):
         fill_page(page, tmp_path)
-
-
-def test_a_metric_that_is_not_there_is_said():
-    entry = {"name": "real", "rows": [{"key": {"method": "krum"}, "metric": "error", "ours": 1.0}]}
-    with pytest.raises(InputError, match="has no metric 'errors'; it has error"):
-        tables(entry, ["errors"])
 
 
 def row(
@@ -85,7 +79,6 @@ def test_what_is_undefined_has_no_cell_and_a_metric_without_any_no_table():
     entry = {"name": "x", "rows": [row("krum", None), row("krum", 1.0, metric="kept")]}
     assert tables(entry)[0].startswith("| kept")
     assert len(tables(entry)) == 3
-    assert tables(entry, ["error"]) == []
 
 
 @given(st.lists(st.lists(st.text("ab|c", max_size=5), min_size=2, max_size=2), max_size=4))
@@ -101,11 +94,6 @@ def test_every_experiment_says_how_it_is_read(name):
     assert "columns are methods" in how
     assert all(axis in how for axis in EVERY[name].axes)
     assert [line.partition(":")[0] for line in metrics] == list(EVERY[name].metrics)
-
-
-def test_a_place_on_a_page_names_an_experiment_and_metrics():
-    found = MARKED.search("<!-- rows: real accuracy ranks -->\nold\n<!-- end -->")
-    assert (found["name"], found["metrics"].split()) == ("real", ["accuracy", "ranks"])
 
 
 def test_a_page_without_places_stays_as_it_is(tmp_path):

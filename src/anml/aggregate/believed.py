@@ -26,13 +26,7 @@ MOST, FOR, FADING = 3.0, 5.0, 0.8
 
 
 def remembered(before: Floats, nats: Floats) -> Floats:
-    """What is known of clients after a round: earlier rounds fade by a fifth, so that a turncoat is seen.
-
-    Examples
-    --------
-    >>> remembered(np.array([5.0]), np.array([-3.0]))
-    array([1.])
-    """
+    """What is known of clients after a round: earlier rounds fade by a fifth, so that a turncoat is seen."""
     return np.asarray(FADING * before + nats)
 
 
@@ -43,13 +37,6 @@ def honest(
 
     Honest ones scatter round a middle, the others round a place of their own below it. Nobody deviates by
     agreeing more, so that the upper half of the clients tells how widely honest ones scatter.
-
-    Examples
-    --------
-    >>> near = np.zeros(6)
-    >>> cosine = np.array([0.6, 0.65, 0.55, 0.62, 0.58, -0.4])
-    >>> honest(np.column_stack([cosine, near, near]))[0].round(2)
-    array([1., 1., 1., 1., 1., 0.])
     """
     signs = _standard(credentials, len(agrees))
     earlier = np.broadcast_to(np.asarray(before, dtype=np.float64), len(agrees))

@@ -19,11 +19,6 @@ def krum(updates: Any, malicious: int, neighbours: int | None = None) -> Aggrega
 
     Its weakness: a liar who stays close to the others is as good a winner as an honest client, and all but
     one client's work is lost.
-
-    Examples
-    --------
-    >>> krum([[0.0], [1.0], [2.0], [3.0], [90.0]], malicious=1).update
-    array([1.])
     """
     given = as_updates(updates)
     scores = krum_scores(squared_distances(given), malicious, neighbours)

@@ -13,11 +13,6 @@ def median(updates: Any) -> Aggregated:
     A client's score is minus its distance to the result, its weight the share of parameters in which it is
     the median (or one of the two in the middle). Its weakness: what most clients leave at zero is zero in the
     result, so clients whose data differ lose what only they know.
-
-    Examples
-    --------
-    >>> median([[1.0, 5.0], [2.0, 6.0], [99.0, -99.0]]).update
-    array([2., 5.])
     """
     given = as_updates(updates)
     n, parameters = given.shape

@@ -16,11 +16,6 @@ def multi_krum(
 
     Its weakness: it must be told how many clients are malicious, and a wrong number either lets a liar in or
     throws honest work away.
-
-    Examples
-    --------
-    >>> multi_krum([[0.0], [1.0], [2.0], [3.0], [90.0]], malicious=1).update
-    array([1.5])
     """
     given = as_updates(updates)
     scores = krum_scores(squared_distances(given), malicious, neighbours)

@@ -12,11 +12,6 @@ def trimmed_mean(updates: Any, malicious: int) -> Aggregated:
 
     A client's score is the share of parameters in which it is not dropped. Its weakness: who lies by a little
     in every parameter is dropped in few of them.
-
-    Examples
-    --------
-    >>> trimmed_mean([[1.0], [2.0], [3.0], [90.0], [-90.0]], malicious=1).update
-    array([2.])
     """
     given = as_updates(updates)
     n, parameters = given.shape

@@ -44,13 +44,7 @@ SAVINGS = ("improvement", "each_trial", "gain", "worst_", "best_", "from_20_perc
 
 
 def near(metric: str, ours: float, paper: float) -> bool:
-    """Whether a figure is close to the one that the paper prints.
-
-    Examples
-    --------
-    >>> near("error", 4.2, 4.6), near("improvement", 58.6, 39.0), near("ratio", 2.0, 2.1)
-    (True, False, True)
-    """
+    """Whether a figure is close to the one that the paper prints."""
     if metric.startswith(SHARES):
         return abs(ours - paper) <= NEAR_SHARE
     return abs(ours - paper) <= (NEAR_SAVING if metric.startswith(SAVINGS) else NEAR_OTHER * abs(paper))

@@ -25,16 +25,8 @@ LABEL_SETS = ("aggre_label", "random_label1", "random_label2", "random_label3", 
 class Contributed:
     """One row per contributed label, and a test part with right labels.
 
-    Parameters
-    ----------
-    x, label, contributor, item
-        What a method sees; `item` is None where every thing has one label.
-    x_test, y_test
-        Where models are measured.
-    truth
-        The right label of every row, for scoring only; None where it is not known.
-    best
-        Labels of the best contributor for every row, where one labelled everything; a bound, not a method.
+    `item` is None where every thing has one label. `truth`, where it is known, is for scoring only; `best`
+    are labels of the best contributor, where one labelled everything: a bound, not a method.
     """
 
     x: Floats

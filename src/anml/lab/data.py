@@ -124,13 +124,7 @@ DATASETS: dict[str, Callable[[], Dataset]] = {
 
 @cache
 def load_dataset(name: str) -> Dataset:
-    """Load a data set once per process.
-
-    Examples
-    --------
-    >>> load_dataset("wine").x.shape
-    (178, 13)
-    """
+    """Load a data set once per process."""
     if name not in DATASETS:
         raise UnknownNameError("data set", name, DATASETS)
     return DATASETS[name]()

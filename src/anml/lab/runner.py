@@ -25,9 +25,9 @@ from anml.lab.cases import split, stream
 from anml.lab.cells import cells_of, version_of
 from anml.lab.data import DataMissingError, load_dataset
 from anml.lab.door import check_runnable
-from anml.lab.fields import EXPERIMENT, within
+from anml.lab.fields import within
 from anml.lab.kinds import KINDS, run_block
-from anml.lab.spec import Experiment
+from anml.lab.spec import EXPERIMENT, Experiment
 from anml.lab.store import Done
 
 

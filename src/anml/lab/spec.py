@@ -5,13 +5,30 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import resources
+from math import inf
 from pathlib import Path
 from typing import Any
 
 from anml.core.checks import one_of
 from anml.core.domain import Recipe
 from anml.core.errors import InputError, UnknownNameError
-from anml.lab.fields import EXPERIMENT, SETTING, listed, methods, settings, shown, text, unlike, within
+from anml.lab.fields import (
+    MOST_TRIALS,
+    any_text,
+    checked,
+    checks,
+    count,
+    drifting,
+    flag,
+    listed,
+    methods,
+    number,
+    shown,
+    table,
+    text,
+    unlike,
+    within,
+)  # fmt: skip
 
 Key = tuple[tuple[str, str], ...]
 # What is reported where a file names no metrics and its kind of experiment measures no error.
@@ -57,33 +74,33 @@ class Setting:
         Training of the final model.
     """
 
-    dataset: str = "wine"
-    size: int = 0
-    fraction: float = 1.0
-    best: float = 1.0
-    bad: float = 0.3
-    attack: str = "flip"
-    pull: float = 0.5
-    subtle: float = 0.0
-    often: float = 0.6
-    seldom: float = 0.1
-    scenario: str = "moderate"
-    correlation: float = 0.0
-    faked: float = 0.0
-    contributors: int = 0
-    sybils: int = 1
-    honest_first: float = 0.0
-    labels: int = 1
-    scatter: float = 0.0
-    periods: int = 1
-    oldest: float = 1.0
-    decay: float = 0.1
-    drift: str = "none"
-    drift_rate: float = 0.0
-    profile: str = "paper"
-    epochs: int = 500
-    batch: int = 200
-    hidden: tuple[int, ...] = (64, 32)
+    dataset: str = checked("wine", text)
+    size: int = checked(0, count(0))
+    fraction: float = checked(1.0, number(0, 1, open_low=True))
+    best: float = checked(1.0, number(0, 1, open_low=True))
+    bad: float = checked(0.3, number(0, 1))
+    attack: str = checked("flip", text)
+    pull: float = checked(0.5, number(0, 1))
+    subtle: float = checked(0.0, number(0, 1))
+    often: float = checked(0.6, number(0, 1))
+    seldom: float = checked(0.1, number(0, 1))
+    scenario: str = checked("moderate", text)
+    correlation: float = checked(0.0, number(-1, 1))
+    faked: float = checked(0.0, number(0, 1))
+    contributors: int = checked(0, count(0))
+    sybils: int = checked(1, count(1))
+    honest_first: float = checked(0.0, number(0, 1))
+    labels: int = checked(1, count(1))
+    scatter: float = checked(0.0, number(0, inf))
+    periods: int = checked(1, count(1))
+    oldest: float = checked(1.0, number(0, inf))
+    decay: float = checked(0.1, number(0, inf))
+    drift: str = checked("none", drifting)
+    drift_rate: float = checked(0.0, number(0, inf))
+    profile: str = checked("paper", text)
+    epochs: int = checked(500, count(0))
+    batch: int = checked(200, count(1))
+    hidden: tuple[int, ...] = checked((64, 32), listed(count(1), empty=False))
 
 
 @dataclass(frozen=True)
@@ -100,25 +117,25 @@ class Experiment:
     """
 
     name: str
-    title: str
-    about: str = ""
-    trials: int = 30
-    chunk: int = 10
-    seed: int = 0
-    timed: bool = False
-    setting: Setting = field(default_factory=Setting)
-    vary: Mapping[str, list[Any]] = field(default_factory=dict)
-    methods: Mapping[str, Recipe] = field(default_factory=dict)
-    metrics: tuple[str, ...] = ("error",)
-    derived: Mapping[str, Any] = field(default_factory=dict)
-    paper: tuple[Mapping[str, Any], ...] = ()
-    claims: tuple[Mapping[str, Any], ...] = ()
-    notes: tuple[str, ...] = ()
-    judge: str = ""
-    kind: str = "simulated"
-    peers: tuple[str, ...] = ()
-    tabled: bool = False
-    columns: tuple[str, ...] = ()
+    title: str = checked("", text)
+    about: str = checked("", any_text)
+    trials: int = checked(30, count(1, MOST_TRIALS))
+    chunk: int = checked(10, count(1, MOST_TRIALS))
+    seed: int = checked(0, count(0, 2**63 - 1))
+    timed: bool = checked(False, flag)
+    setting: Setting = field(default_factory=Setting, metadata={"check": table})
+    vary: Mapping[str, list[Any]] = checked(dict, table)
+    methods: Mapping[str, Recipe] = checked(dict, lambda name, value: value)
+    metrics: tuple[str, ...] = checked(("error",), listed(text, empty=False))
+    derived: Mapping[str, Any] = checked(dict, table)
+    paper: tuple[Mapping[str, Any], ...] = checked((), listed(table))
+    claims: tuple[Mapping[str, Any], ...] = checked((), listed(table))
+    notes: tuple[str, ...] = checked((), listed(text))
+    judge: str = checked("", any_text)
+    kind: str = checked("simulated", text)
+    peers: tuple[str, ...] = checked((), listed(text))
+    tabled: bool = checked(False, flag)
+    columns: tuple[str, ...] = checked((), listed(text))
 
     @property
     def compared(self) -> list[str]:
@@ -139,6 +156,9 @@ class Experiment:
                 setting = replace(setting, **{k: v for k, v in table.items() if k != "label"})
                 key.append((axis, label_of(value)))
             yield tuple(key), setting
+
+
+SETTING, EXPERIMENT = checks(Setting), checks(Experiment)
 
 
 def label_of(value: Any) -> str:
@@ -169,6 +189,13 @@ def parse(name: str, table: Mapping[str, Any]) -> Experiment:
         values["vary"] = {axis: _axis(axis, given) for axis, given in values.get("vary", {}).items()}
         values.setdefault("metrics", FIRST_METRIC.get(values.get("kind", ""), Experiment.metrics))
         return Experiment(name=name, **values)
+
+
+def settings(where: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Read some settings of a table called `where`."""
+    for key in given:
+        one_of(f"key in {where}", key, SETTING)
+    return {key: SETTING[key](f"{where}.{key}", value) for key, value in given.items()}
 
 
 def load(path: Path) -> Experiment:

@@ -147,24 +147,12 @@ def _unrepeated(label: Label, before: Label, down: list[str]) -> list[str]:
 
 
 def plain(metric: str) -> str:
-    """A metric's name as a heading.
-
-    Examples
-    --------
-    >>> plain("kept_attacker")
-    'kept attacker'
-    """
+    """A metric's name as a heading."""
     return metric.replace("_", " ")
 
 
 def cell(row: Row) -> str:
-    """A figure, half its interval, and the paper's; bold where it is far from the paper's.
-
-    Examples
-    --------
-    >>> cell({"metric": "error", "ours": 4.2, "low": 3.6, "high": 4.8, "paper": 4.6})
-    '4.2 ± .6 · paper 4.6'
-    """
+    """A figure, half its interval, and the paper's; bold where it is far from the paper's."""
     said = _number(row["metric"], row["ours"])
     if row["low"] is not None and row["high"] is not None:
         half = _number(row["metric"], (row["high"] - row["low"]) / 2, like=row["ours"])

@@ -57,9 +57,8 @@ def run_(
 ) -> None:
     """Run experiments. Rows that are in the folder of results are not run again."""
     from anml.lab.door import check_experiment
-    from anml.lab.fields import EXPERIMENT
     from anml.lab.runner import available, processes, run
-    from anml.lab.spec import catalogue, find
+    from anml.lab.spec import EXPERIMENT, catalogue, find
     from anml.lab.store import keep_files, own_experiments, rows_file
     from anml.lab.summary import write_summary
 
@@ -115,7 +114,7 @@ def report_(
         typer.Option(help="The page to write; docs/paper.md for results, else a page in the folder."),
     ] = None,
     fill: Annotated[
-        Path | None, typer.Option(help="Only put fresh tables into this page, between its markers.")
+        Path | None, typer.Option(help="Only put fresh figures into this page, between its markers.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -28,12 +28,6 @@ def banzhaf(
     splits in two has the same value in total (Lehrer's 2-efficiency), and so have a player and a copy of it
     together; a split into more does not raise the total where each further row adds less than the one before,
     at a rate that slackens, as learning curves do. Values do not sum to the worth of all.
-
-    Examples
-    --------
-    >>> glove = lambda some: np.minimum(some[:, 0], some[:, 1] | some[:, 2]).astype(float)
-    >>> banzhaf(glove, 3).value
-    array([0.75, 0.25, 0.25])
     """
     n = players(count)
     if budget is None or budget >= 2**n:

@@ -28,12 +28,6 @@ def beta_shapley(
 
     Beta(1, 1) is the Shapley value. Values do not sum to the worth of all. Exact where the budget allows all
     2^n coalitions, else sampled: every player's marginal worth is averaged over coalitions of each size.
-
-    Examples
-    --------
-    >>> glove = lambda some: np.minimum(some[:, 0], some[:, 1] | some[:, 2]).astype(float)
-    >>> beta_shapley(glove, 3, alpha=1, beta=1).value.round(4)  # that of Shapley
-    array([0.6667, 0.1667, 0.1667])
     """
     n = players(count)
     in_range("alpha", alpha, 0, np.inf, open_low=True, open_high=True)

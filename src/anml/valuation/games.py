@@ -74,16 +74,7 @@ def evaluate(utility: Utility, coalitions: Bools) -> Floats:
 
 
 def all_coalitions(count: int) -> Bools:
-    """Every coalition; bit i of a row's position says whether player i is in it.
-
-    Examples
-    --------
-    >>> all_coalitions(2).astype(int)
-    array([[0, 0],
-           [1, 0],
-           [0, 1],
-           [1, 1]])
-    """
+    """Every coalition; bit i of a row's position says whether player i is in it."""
     if count > MOST_EXACT:
         raise InputError(
             f"2^{count} coalitions are too many to go through; at most 2^{MOST_EXACT}, or give a budget"

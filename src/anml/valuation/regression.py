@@ -32,12 +32,6 @@ def shapley_by_regression(
     """Shapley values: exact where the budget allows all 2^n coalitions, else by least squares on some.
 
     Values sum to the worth of all minus that of nobody, as they must.
-
-    Examples
-    --------
-    >>> worth = lambda some: some @ np.arange(12.0)  # everybody adds the same to any coalition
-    >>> shapley_by_regression(worth, 12, budget=200).value.round(6).tolist()
-    [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0]
     """
     n = players(count)
     if budget is None or budget >= 2**n:

@@ -33,12 +33,6 @@ def shapley(
     its reverse, which cancels much of the chance. With a `tolerance`, an order ends where the worth of all
     is reached within it, and who joins later adds nothing (truncation). Values sum to the worth of all
     minus that of nobody. Its weakness: copies of a player get more together than the player alone.
-
-    Examples
-    --------
-    >>> glove = lambda some: np.minimum(some[:, 0], some[:, 1] | some[:, 2]).astype(float)
-    >>> shapley(glove, 3).value.round(4)
-    array([0.6667, 0.1667, 0.1667])
     """
     n = players(count)
     if budget is None or budget >= 2**n:

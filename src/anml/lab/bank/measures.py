@@ -56,15 +56,7 @@ def _final(condition: Condition, outcome: Outcome, name: str, seed: int) -> dict
 
 
 def error_of(predicted: Array, truth: Array, numeric: bool) -> float:
-    """Percent of classes predicted wrong; of numbers the root mean squared error in percent of their spread.
-
-    Examples
-    --------
-    >>> error_of(np.array([0, 1, 1, 1]), np.array([0, 1, 1, 0]), numeric=False)
-    25.0
-    >>> error_of(np.array([1.0, 1.0]), np.array([0.0, 2.0]), numeric=True)  # as bad as their mean
-    100.0
-    """
+    """Percent of classes predicted wrong; of numbers the RMSE, in percent of their spread."""
     if not numeric:
         return 100 * float((predicted != truth).mean())
     return 100 * float(np.sqrt(np.square(predicted - truth).mean()) / truth.std())

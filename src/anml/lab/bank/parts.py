@@ -17,16 +17,8 @@ from anml.lab.bank.sources import Rows
 class Seen:
     """What every method is told of each row; None where nothing is known.
 
-    Parameters
-    ----------
-    x, label
-        Features, and the label as it was given: a class, or a number where `numeric`.
-    contributor, item
-        Who gave the label, and which thing it is a label of where things have several.
-    verification, reputation
-        Credentials in [0, 1]; among the twenty they are drawn without regard to quality.
-    time
-        When the label was given, in years.
+    Labels are classes, or numbers where `numeric`; times are in years. Credentials lie in [0, 1]; among the
+    twenty they are drawn without regard to quality.
     """
 
     x: Floats

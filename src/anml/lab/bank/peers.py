@@ -18,19 +18,9 @@ STANDARD_ERRORS = 3.5
 class Outcome(NamedTuple):
     """What a method makes of the labels; None where it does not say.
 
-    Parameters
-    ----------
-    train
-        Fits an estimator on what the method trains on.
-    kept
-        Which rows that is.
-    score
-        How far each label is believed, in [0, 1]: right ones should score above wrong ones.
-    p_correct
-        Probability that each label is right, as the method states it.
-    verdict
-        What is said of each contributor, in the words of `anml.core.people.verdicts` and the order of
-        `anml.core.checks.as_codes`.
+    `train` fits an estimator on the rows that are `kept`. `score` says how far each label is believed, in
+    [0, 1], `p_correct` how likely it is right. A `verdict` of each contributor is in the words of
+    `anml.core.people.verdicts` and the order of `anml.core.checks.as_codes`.
     """
 
     train: Callable[[Any], Any]

@@ -25,24 +25,12 @@ ATTACKS = (*ON_LABELS, *FREE_RIDERS, "backdoor")
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """What a system may look at.
+    """What a system may look at: contributed rows, and what else it may ask for.
 
-    Parameters
-    ----------
-    contributor
-        Codes from 0; `v` and `r` are credentials of each row.
-    malicious
-        How many attackers there are, told to every system that asks: people, not identities.
-    root_x, root_y
-        The server's own small clean set.
-    held_x, held_y
-        The validation part: contributed rows with the labels they came with, that nobody trains on.
-    trusted
-        Contributors known to be honest beforehand.
-    noise_updates
-        Clients that send noise in place of an update: what they do, not something systems see.
-    liars
-        Who votes for the other attackers and against all others, where contributors rate each other.
+    That is how many attackers there are (people, not identities), the server's small clean set (`root`), the
+    validation part (`held`: rows with the labels they came with, that nobody trains on) and contributors
+    known to be honest (`trusted`). Two things attackers do are no part of it: clients in `noise_updates` send
+    noise in place of an update, and `liars` vote for each other.
     """
 
     x: Floats

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from scipy.special import softmax
 from scipy.stats import binom
 
 from anml.core.checks import Array, Bools, Floats, Ints
@@ -14,7 +15,6 @@ from anml.federated.clients import Clients, Training, mean_loss, predicted
 from anml.gradients.factors import network_factors
 from anml.gradients.mlp import Data, Networks, forward, initialise, predict, train
 from anml.lab.cited.federation import BATCH, Round, federate, shape_of
-from anml.lab.cited.gradients import explicit_gradients
 from anml.lab.cited.rules import RULES
 from anml.lab.cited.trials import Seen
 from anml.lab.spec import Setting
@@ -97,24 +97,17 @@ def influence(seen: Seen, setting: Setting) -> Floats:
     bias = np.r_[-model.intercept_ / 2, model.intercept_ / 2] if len(known) == 2 else model.intercept_
     weights[known] = np.column_stack([coef, bias])
     wide = np.column_stack([seen.x, np.ones(len(seen.y))])
-    p = _softmax(wide @ weights.T)
+    p = softmax(wide @ weights.T, axis=1)
     gradients = _gradients(wide, p, seen.y, seen.classes)
     width = wide.shape[1]
-    hessian = np.zeros((seen.classes * width,) * 2)
+    hessian = np.zeros((seen.classes, width, seen.classes, width))
     for a in range(seen.classes):
-        for b in range(a, seen.classes):
+        for b in range(seen.classes):
             curve = p[:, a] * ((a == b) - p[:, b])
-            block = (wide * curve[:, None]).T @ wide / len(wide)
-            hessian[a * width : (a + 1) * width, b * width : (b + 1) * width] = block
-            hessian[b * width : (b + 1) * width, a * width : (a + 1) * width] = block.T
+            hessian[a, :, b] = (wide * curve[:, None]).T @ wide / len(wide)
     held = np.column_stack([seen.root_x, np.ones(len(seen.root_y))])
-    target = _gradients(held, _softmax(held @ weights.T), seen.root_y, seen.classes).mean(axis=0)
-    return influence_of(gradients, hessian, target, DAMPING)
-
-
-def _softmax(outputs: Floats) -> Floats:
-    raised = np.exp(outputs - outputs.max(axis=1, keepdims=True))
-    return np.asarray(raised / raised.sum(axis=1, keepdims=True))
+    target = _gradients(held, softmax(held @ weights.T, axis=1), seen.root_y, seen.classes).mean(axis=0)
+    return influence_of(gradients, hessian.reshape((seen.classes * width,) * 2), target, DAMPING)
 
 
 def _gradients(wide: Floats, p: Floats, y: Ints, classes: int) -> Floats:
@@ -127,32 +120,24 @@ def trak(seen: Seen, setting: Setting) -> Floats:
     """TRAK: mean score of samples for the server's set, over networks trained on half of the rows each."""
     rng = np.random.default_rng(seen.seed)
     shape = shape_of(seen)
-    x, y = torch.as_tensor(seen.x, dtype=torch.float32), torch.as_tensor(seen.y, dtype=torch.long)
-    aim_x = torch.as_tensor(seen.root_x, dtype=torch.float32)
-    aim_y = torch.as_tensor(seen.root_y, dtype=torch.long)
+    (x, y), aims_at = _tensors(seen.x, seen.y), _tensors(seen.root_x, seen.root_y)
     seeds = [seen.seed + 31 * place for place in range(MODELS)]
     networks = initialise(shape, seeds)
     weight = torch.as_tensor(rng.uniform(size=(MODELS, len(y))) < HALF, dtype=torch.float32)
-    train(
-        networks,
-        Data.shared(x, y, weight),
-        "classification",
-        seeds,
-        epochs=setting.epochs,
-        batch=setting.batch,
-    )
+    every = Data.shared(x, y, weight)
+    train(networks, every, "classification", seeds, epochs=setting.epochs, batch=setting.batch)
     projection = torch.as_tensor(
         rng.normal(size=(shape.parameters, PROJECTED)) / np.sqrt(PROJECTED), dtype=torch.float32
     )
-    features, doubts, aims = [], [], []
-    for place in range(MODELS):
-        one = networks.pick([place])
-        phi, doubt = _margins(one, x, y, projection)
-        features.append(phi)
-        doubts.append(doubt)
-        aims.append(_margins(one, aim_x, aim_y, projection)[0])
-    found = trak_of(np.stack(features), np.stack(doubts), np.stack(aims), ridge=1e-3 * len(y))
-    return np.asarray(found.mean(axis=0))
+    each = [networks.pick([place]) for place in range(MODELS)]
+    own = [_margins(one, x, y, projection) for one in each]
+    features, doubts = (np.stack(of) for of in zip(*own, strict=True))
+    aims = np.stack([_margins(one, *aims_at, projection)[0] for one in each])
+    return np.asarray(trak_of(features, doubts, aims, ridge=1e-3 * len(y)).mean(axis=0))
+
+
+def _tensors(x: Floats, y: Ints) -> tuple[torch.Tensor, torch.Tensor]:
+    return torch.as_tensor(x, dtype=torch.float32), torch.as_tensor(y, dtype=torch.long)
 
 
 def _margins(
@@ -161,14 +146,19 @@ def _margins(
     """Projected gradients of the log-odds of each label, and one minus its probability."""
     factors = network_factors(network, x, y, "classification")
     p = torch.exp(-factors.loss).double().clamp(1e-6, 1 - 1e-6)
-    loss = explicit_gradients(network, x, y) @ projection
+    parts = [
+        part
+        for layer in factors.layers
+        for part in ((layer.a.unsqueeze(2) * layer.d.unsqueeze(1)).flatten(1), layer.d)
+    ]
+    loss = torch.cat(parts, dim=1) @ projection
     return (-loss.double() / (1 - p).unsqueeze(1)).numpy(), (1 - p).numpy()
 
 
 @lru_cache(maxsize=1)
 def _activations(seen: Seen, setting: Setting) -> Floats:
     """What the last hidden layer of the common network makes of each row it was trained on."""
-    x, y = torch.as_tensor(seen.x, dtype=torch.float32), torch.as_tensor(seen.y, dtype=torch.long)
+    x, y = _tensors(seen.x, seen.y)
     network = initialise(shape_of(seen), [seen.seed])
     every = Data.shared(x, y, torch.ones(1, len(y)))
     train(network, every, "classification", [seen.seed], epochs=setting.epochs, batch=setting.batch)

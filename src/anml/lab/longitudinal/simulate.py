@@ -32,14 +32,12 @@ FOUND = 0.4
 
 @dataclass
 class Account:
-    """What is known of an account: its events, and r round by round."""
+    """What is known of an account: its events, the share of good ones, and r, its weight, round by round."""
 
     person: Person
     events: list[Scored] = field(default_factory=list)
     good: list[float] = field(default_factory=list)
-    bad: list[float] = field(default_factory=list)
     r: dict[int, float] = field(default_factory=dict)
-    weight: dict[int, float] = field(default_factory=dict)
 
 
 def run_trial(at: At, methods: list[str]) -> Found:
@@ -61,12 +59,11 @@ def simulate(scenario: str, rule: str, seed: int, trial: int) -> dict[str, float
         seen = [world.agrees(images, labels) for images, labels, _ in rows]
         for account, (images, labels, right), agrees in zip(here, rows, seen, strict=True):
             _learn(account, rule, number, agrees, right, rng)
-            account.weight[number] = account.r[number]
             world.add(images, labels, account.r[number])
         wrong = sum(a.r[number] * float((~right).sum()) for a, (_, _, right) in zip(here, rows, strict=True))
         harm.append(100 * wrong / max(sum(a.r[number] * LABELS for a in here), 1e-9))
         errors.append(world.error())
-        accounts += [reborn_account for a in here if (reborn_account := _whitewashed(a, number)) is not None]
+        accounts += [_whitewashed(a, number) for a in here if _leaves(a, number)]
     return _measures(accounts, errors, harm)
 
 
@@ -125,7 +122,8 @@ def reputation(account: Account, rule: str, number: int) -> float:
     if rule == "Kang":
         if not account.good:
             return 0.5
-        return float(kang(np.array(account.good)[:, None], np.array(account.bad)[:, None])[0])
+        good = np.array(account.good)[:, None]
+        return float(kang(good, 1 - good)[0])
     at = number * WEEK * DAY
     track = replay(account.events, at, _rule(rule))
     joined = account.person.joined
@@ -147,25 +145,24 @@ def _learn(
     """Events of a round: what the model says of the batch, and one label in ten that is checked."""
     at, batch = (number + 0.5) * WEEK * DAY, f"round {number}"
     checked = right[rng.uniform(size=len(right)) < CHECKED]
-    internal = rule not in ("external", "uniform", "as given") and agrees is not None
-    external = rule.startswith(("external", "ledger")) and len(checked)
-    if external:
-        account.events.append(Scored(at, float(checked.mean()), "gold", batch))
+    seen = None if rule in ("external", "uniform", "as given") else agrees
     # One batch counts once, whatever scores it: a check says more than the model, and takes its place.
-    elif internal and agrees is not None:
-        account.events.append(Scored(at, agrees, "held-out", batch))
-    if internal and agrees is not None:
-        account.good.append(agrees)
-        account.bad.append(1 - agrees)
+    if rule.startswith(("external", "ledger")) and len(checked):
+        account.events.append(Scored(at, float(checked.mean()), "gold", batch))
+    elif seen is not None:
+        account.events.append(Scored(at, seen, "held-out", batch))
+    if seen is not None:
+        account.good.append(seen)
 
 
-def _whitewashed(account: Account, number: int) -> Account | None:
+def _leaves(account: Account, number: int) -> bool:
+    return account.r[number] < account.person.leaves_below and number < ROUNDS - 1
+
+
+def _whitewashed(account: Account, number: int) -> Account:
     """A new account of somebody who leaves a bad name behind."""
-    person = account.person
-    if person.leaves_below and account.r[number] < person.leaves_below and number < ROUNDS - 1:
-        person.left = number + 1
-        return Account(reborn(person, number + 1))
-    return None
+    account.person.left = number + 1
+    return Account(reborn(account.person, number + 1))
 
 
 def _measures(accounts: list[Account], errors: list[float], harm: list[float]) -> dict[str, float]:
@@ -181,10 +178,8 @@ def _measures(accounts: list[Account], errors: list[float], harm: list[float]) -
     found["honest_low"] = 100 * float(np.mean(np.array(late) < FOUND)) if late else float("nan")
     turned = [a for a in changed if not a.person.good]
     found["found"] = float(np.mean([_until_found(a) for a in turned])) if turned else float("nan")
-    total = sum(sum(a.weight.values()) for a in accounts)
-    found["paid_bad"] = (
-        100 * sum(sum(w for n, w in a.weight.items() if _is_bad(a, n)) for a in accounts) / total
-    )
+    total = sum(sum(a.r.values()) for a in accounts)
+    found["paid_bad"] = 100 * sum(r for a in accounts for n, r in a.r.items() if _is_bad(a, n)) / total
     first = [r for a in changed for n, r in a.r.items() if a.person.joined and n - a.person.joined < 10]
     others = [r for a in good if not a.person.joined for n, r in a.r.items() if n >= TURN]
     found["start"] = 100 * float(np.mean(first) / np.mean(others)) if first and others else float("nan")
