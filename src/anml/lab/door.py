@@ -8,6 +8,7 @@ from anml.core.checks import one_of
 from anml.core.errors import InputError
 from anml.core.profile import PROFILES
 from anml.lab.cases import ATTACKS, CREDENTIALS
+from anml.lab.data import load_dataset
 from anml.lab.fields import unlike, within
 from anml.lab.judges import JUDGES, NEEDED
 from anml.lab.kinds import KINDS, metrics_of
@@ -91,7 +92,7 @@ def _setting(experiment: Experiment, setting: Setting) -> None:
     one_of("attack", setting.attack, kind.attacks)
     one_of("scenario", setting.scenario, CREDENTIALS)
     one_of("profile", setting.profile, PROFILES)
-    if kind.peers:  # real contributors and the bank's conditions are as they are
+    if kind.load is not load_dataset:  # real contributors and the bank's conditions are as they are
         return
     if setting.contributors and setting.labels > setting.contributors:
         raise InputError(

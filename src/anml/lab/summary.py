@@ -39,7 +39,8 @@ def summarise(folder: Path, experiments: dict[str, Experiment] | None = None) ->
             stale.append(experiment.name)
     if not entries and not stale:
         raise InputError(f"there are no rows under {folder}; use `anml lab run`")
-    scores = {seed: _held(folder / SEEDS / seed, seed, known, entries) for seed in _seeds(folder)}
+    seeds = sorted(path.name for path in (folder / SEEDS).glob("*") if path.name.isdigit())
+    scores = {seed: _held(folder / SEEDS / seed, seed, known, entries) for seed in seeds}
     for entry in entries:
         entry["seeds"] = {seed: held[entry["name"]] for seed, held in scores.items() if entry["name"] in held}
     counted = [claim for entry in entries for claim in entry["claims"] if not claim["apart"]]
@@ -52,10 +53,6 @@ def summarise(folder: Path, experiments: dict[str, Experiment] | None = None) ->
         "claims_by_chance": round(BY_CHANCE * len(counted), 1),
         "claims_apart": dict(Counter(c["apart"] for entry in entries for c in entry["claims"] if c["apart"])),
     }
-
-
-def _seeds(folder: Path) -> list[str]:
-    return sorted(path.name for path in (folder / SEEDS).glob("*") if path.name.isdigit())
 
 
 def _held(

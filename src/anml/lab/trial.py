@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -18,7 +18,7 @@ from scipy.stats import spearmanr
 from anml.core.calibration import reliability
 from anml.core.checks import Floats
 from anml.core.combine import correlation
-from anml.core.domain import Recipe, Signals, Weighting
+from anml.core.domain import Signals, Weighting
 from anml.core.profile import PROFILES
 from anml.core.signals.quality import neighbours, quality
 from anml.core.weigh import weigh_signals
@@ -64,22 +64,29 @@ class Job:
         return digest.hexdigest()
 
 
-@dataclass(frozen=True)
-class Scored:
+class Scored(NamedTuple):
     """q of a case, and the loss of each sample as the scoring model sees it."""
 
     q: Floats
     loss: Floats
 
 
+class Entry(NamedTuple):
+    """One method on one case of one condition."""
+
+    trial: int
+    key: Key
+    setting: Setting
+    method: str
+    case: Case
+    seen: Scored
+    weighting: Weighting
+
+
 def run_block(
-    experiment: Experiment,
-    trials: Iterable[int],
-    dataset: str,
-    device: str = "cpu",
-    *,
+    experiment: Experiment, trials: Iterable[int], dataset: str, device: str = "cpu", *,
     cells: Collection[str] | None = None,
-) -> list[Row]:
+) -> list[Row]:  # fmt: skip
     """Rows of some trials of an experiment, for the conditions on one data set, or some `cells` of them."""
     keyed = [
         (trial, key, setting, make_case(setting, trial, experiment.seed), methods)
@@ -91,48 +98,42 @@ def run_block(
         scored = score_cases([(setting, case) for _, _, setting, case, _ in keyed], device, clock)
         entries = []
         for (trial, key, setting, case, methods), seen in zip(keyed, scored, strict=True):
-            signals = _signals(case, seen)
+            v, r = (case.v, case.r) if case.credentials else (None, None)
+            signals = Signals.of(seen.q, v, r, case.t, case.contributor)
             if any(experiment.methods[method].combine == "evidence" for method in methods):
                 belief = believed(setting, case)
                 signals = replace(
                     signals, p_correct=belief.p_correct, doubtful=belief.doubtful, evenly=belief.evenly
                 )
             for method in methods:
-                chosen = _best(experiment.methods[method], setting.best)
-                weighting = clock("combine_ms", partial(weigh_signals, signals, chosen))
-                entries.append((trial, key, setting, method, case, seen, weighting))
+                recipe = experiment.methods[method]
+                if setting.best < 1 and recipe.keep is not None:
+                    recipe = replace(recipe, keep=recipe.keep * setting.best)
+                weighting = clock("combine_ms", partial(weigh_signals, signals, recipe))
+                entries.append(Entry(trial, key, setting, method, case, seen, weighting))
         jobs = [
-            Job(case, np.flatnonzero(w.kept), s.epochs, s.batch, s.hidden)
-            for _, _, s, _, case, _, w in entries
+            Job(e.case, np.flatnonzero(e.weighting.kept), e.setting.epochs, e.setting.batch, e.setting.hidden)
+            for e in entries
         ]
         errors = train_jobs(jobs, device, clock)
     rows = [_row(entry, error) for entry, error in zip(entries, errors, strict=True)]
     return [{**row, **clock.of(job.name)} for row, job in zip(rows, jobs, strict=True)]
 
 
-def _best(recipe: Recipe, share: float) -> Recipe:
-    return recipe if share == 1 or recipe.keep is None else replace(recipe, keep=recipe.keep * share)
-
-
-def _signals(case: Case, seen: Scored) -> Signals:
-    v, r = (case.v, case.r) if case.credentials else (None, None)
-    return Signals.of(seen.q, v, r, case.t, case.contributor)
-
-
-def _row(entry: tuple[int, Key, Setting, str, Case, Scored, Weighting], error: float) -> Row:
+def _row(entry: Entry, error: float) -> Row:
     trial, key, setting, method, case, seen, weighting = entry
-    kept = weighting.kept
-    row: Row = {"trial": trial, **dict(key), "method": method, "error": error}
-    row["precision"] = 100 * float(1 - case.wrong[kept].mean())
-    row["kept"] = 100 * float(kept.mean())
+    kept, branch = weighting.kept, weighting.gate.branch
     rho_c = correlation(seen.q, case.v * case.r)
-    row["rho_c"] = float("nan") if rho_c is None else rho_c
-    # How far the loss ranks bad samples last; undefined where none is bad.
     both = 0 < case.bad.sum() < len(case.bad)
-    row["rho_d"] = float(spearmanr(seen.loss, case.bad).statistic) if both else float("nan")
-    row["uniform_branch"] = 100 * float(weighting.gate.branch == "uniform")
-    row["doubtful"] = 100 * float(weighting.gate.branch == "doubtful")
-    row["krum_branch"] = 100 * float(weighting.gate.branch == "krum")
+    row: Row = {
+        "trial": trial, **dict(key), "method": method, "error": error,
+        "precision": 100 * float(1 - case.wrong[kept].mean()), "kept": 100 * float(kept.mean()),
+        "rho_c": float("nan") if rho_c is None else rho_c,
+        # How far the loss ranks bad samples last; undefined where none is bad.
+        "rho_d": float(spearmanr(seen.loss, case.bad).statistic) if both else float("nan"),
+        "uniform_branch": 100 * float(branch == "uniform"), "doubtful": 100 * float(branch == "doubtful"),
+        "krum_branch": 100 * float(branch == "krum"),
+    }  # fmt: skip
     if weighting.recipe.combine == "evidence":
         row["calibration"] = reliability(believed(setting, case).p_correct, ~case.wrong).error
     if case.tier is not None:
