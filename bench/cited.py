@@ -46,10 +46,8 @@ def installed(name):
 
 def aggregation():
     from anml.aggregate.bulyan import bulyan
-    from anml.aggregate.krum import krum
-    from anml.aggregate.median import median
-    from anml.aggregate.multi_krum import multi_krum
-    from anml.aggregate.trimmed_mean import trimmed_mean
+    from anml.aggregate.krum import krum, multi_krum
+    from anml.aggregate.median import median, trimmed_mean
 
     updates = np.random.default_rng(0).standard_normal((CLIENTS, PARAMETERS), dtype=np.float32)
     print(f"updates: {updates.nbytes / 2**30:.2f} GiB; memory so far {peak():.2f} GiB")

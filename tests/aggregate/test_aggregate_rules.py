@@ -7,12 +7,10 @@ from hypothesis import strategies as st
 
 from anml.aggregate.agreement import geometric_median
 from anml.aggregate.bulyan import bulyan
-from anml.aggregate.krum import krum
+from anml.aggregate.krum import krum, multi_krum
 from anml.aggregate.mean import mean
-from anml.aggregate.median import median
-from anml.aggregate.multi_krum import multi_krum
+from anml.aggregate.median import median, trimmed_mean
 from anml.aggregate.rules import RULES, STANDS
-from anml.aggregate.trimmed_mean import trimmed_mean
 from anml.core.errors import InputError
 from other_packages import byzfl_aggregators, installed
 

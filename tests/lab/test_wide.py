@@ -3,7 +3,7 @@
 import pytest
 
 from anml.core.errors import AnmlError
-from anml.lab.causes import CAUSES
+from anml.lab.claims import CAUSES
 from anml.lab.door import check_experiment
 from anml.lab.report import page_of
 from anml.lab.spec import catalogue, parse

@@ -1,8 +1,4 @@
-"""How far each client's update points to where most of them agree.
-
-All lengths are cut to the median first, so that shouting gains nothing, and the middle is the geometric
-median, which less than half of the clients cannot move far (Pillutla, Kakade and Harchaoui, 2022).
-"""
+"""How far each client's update points to the geometric median of all (Pillutla et al., 2022)."""
 
 from typing import Any
 

@@ -1,8 +1,7 @@
-"""The probability that each client is honest, given the updates and credentials.
+"""The probability that each client is honest, given updates and credentials.
 
-The counterpart of the contributor model (`anml.core.people`) where there are no labels to look at, only
-updates. How many clients are malicious is not told but inferred, so nobody is dropped to fill a quota. Its
-weakness: half of the clients or more that agree on a lie are believed, unless credentials differ.
+How many clients are malicious is not told but inferred, so nobody is dropped to fill a quota. Its weakness:
+half of the clients or more that agree on a lie are believed, unless credentials differ.
 """
 
 import numpy as np

@@ -2,12 +2,10 @@
 
 from anml.aggregate.bulyan import bulyan
 from anml.aggregate.fltrust import fltrust
-from anml.aggregate.krum import krum
+from anml.aggregate.krum import krum, multi_krum
 from anml.aggregate.mean import mean
-from anml.aggregate.median import median
-from anml.aggregate.multi_krum import multi_krum
+from anml.aggregate.median import median, trimmed_mean
 from anml.aggregate.recess import recess
-from anml.aggregate.trimmed_mean import trimmed_mean
 from anml.aggregate.updates import Rule
 from anml.aggregate.weighted import weighted
 

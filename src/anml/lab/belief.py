@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 
 from anml.assess.assess import Assessment, Known, Policy, assess
+from anml.core.calibration import in_columns, ranking, reliability
 from anml.core.domain import Recipe
 from anml.core.people.belief import Belief
 from anml.core.profile import PROFILES
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.temporal import Decay
 from anml.core.weigh import recipe_of
-from anml.lab.cases import Case
-from anml.lab.spec import Setting
+from anml.lab.cases import Case, make_case
+from anml.lab.spec import At, Found, Setting
 
 # Nobody is new in a simulation.
 OFF = ColdStart(contributions=0)
@@ -58,3 +59,14 @@ def _believed(seen: _Seen) -> Belief:
     age = -np.log(case.t) / decay if np.ptp(case.t) > 0 else None
     known = Known(case.contributor, case.item, v, r, age)
     return assessed(case.x, case.y, case.classes, known, case.seed, decay=decay).belief
+
+
+def run_trial(at: At, methods: list[str]) -> Found:
+    """Belief against truth in bins."""
+    case = make_case(at.setting, at.trial, at.experiment.seed)
+    p_correct = believed(at.setting, case).p_correct
+    bins = reliability(p_correct, ~case.wrong)
+    found = {"calibration": bins.error, "gap": bins.gap, "ranking": ranking(p_correct, ~case.wrong)}
+    # The other recipes make no claim about labels.
+    claim = [method for method in methods if at.experiment.methods[method].combine == "evidence"]
+    return [(method, {**found, **in_columns(bins)}) for method in claim]

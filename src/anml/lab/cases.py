@@ -1,8 +1,4 @@
-"""One simulated data set: split, corrupted and given credentials, from a setting, a trial and a seed.
-
-Every purpose has its own stream of randomness, so that what does not differ between two conditions is
-the same in both: all scenarios of a trial share one split and one set of flips, and compare in pairs.
-"""
+"""One simulated data set; each purpose has its own randomness, so that conditions compare in pairs."""
 
 import zlib
 from collections.abc import Callable

@@ -1,8 +1,4 @@
-"""What decides a row: the kind of experiment, setting, method, seed and the version of the algorithms in it.
-
-Only what differs from the defaults is hashed, so a new field of `Setting` or `Recipe` leaves rows valid; and
-each cell (one condition, one method) has a name of its own, so a changed or added method runs alone.
-"""
+"""What decides a row has a name, of what differs from the defaults: a changed method runs alone."""
 
 import hashlib
 import json

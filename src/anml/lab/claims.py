@@ -21,6 +21,21 @@ from anml.core.stats import Estimate
 from anml.lab.expressions import Place, Results, interval
 from anml.lab.spec import label_of
 
+CAUSES = {
+    "baseline": "What it is compared with does better here than in the paper",
+    "weak-q": "The paper's q says too little",
+    "smaller": "The effect is there, and smaller than printed",
+    "small": "The difference is too small to tell",
+    "setting": "The setting as printed cannot show it",
+    "looks-right": "What is wrong looks right",
+    "caution": "What caution costs",
+    "few": "Too few rows to tell",
+    "absent": "A weakness that was expected does not show",
+    "slow": "Evidence comes too slowly",
+    "": "Not explained yet",
+}
+
+
 # Fewer trials decide nothing. A claim on the edge of what it denies holds by chance this often.
 LEAST_TRIALS, LEVEL = 10, 0.05
 BY_CHANCE = LEVEL / 2

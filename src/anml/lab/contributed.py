@@ -1,8 +1,4 @@
-"""Data sets with real contributors. What they contributed is trained on; `truth` only scores.
-
-Files are read from the folder named by ANML_DATA: `<name>_items.csv.gz` has one row per thing and
-`<name>_labels.csv.gz` one per label; their sources are named in `lab/beyond/real.toml`.
-"""
+"""Data sets with real contributors, from the folder named by ANML_DATA; `truth` only scores."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

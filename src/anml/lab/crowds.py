@@ -1,8 +1,4 @@
-"""Real crowds whose truth is known: what is said of people and items, beside what they are.
-
-With the truth in hand somebody is truly fine when kappa is above 0.30 with 90% probability, and truly bad
-when it is below 0.15 with 95%, ten labels or more; truth only scores.
-"""
+"""Real crowds whose truth is known: what is said of people and items, beside what they are."""
 
 import warnings
 from collections.abc import Callable
@@ -18,10 +14,10 @@ from anml.core.checks import Array, Bools, Floats, Ints, as_codes
 from anml.core.people.consensus import join_posteriors
 from anml.core.people.verdicts import ACCUSED, LESS, RELIABLE
 from anml.lab.belief import assessed
-from anml.lab.block import At, Found, timed
 from anml.lab.cases import stream
 from anml.lab.contributed import crowd_of, load_contributed
 from anml.lab.peers import needed
+from anml.lab.spec import At, Found, timed
 
 CROWDS = ("dogs", "companies", "music_genre", "weather_sentiment")
 MEASURES = (
@@ -146,7 +142,10 @@ def measures(crowd: Crowd, said: Said) -> dict[str, float]:
 
 
 def truly(crowd: Crowd) -> tuple[Bools, Bools, Floats, Array]:
-    """Who is fine and who is bad with the truth in hand; how often each is right, of how many labels."""
+    """Who is fine and who is bad with the truth in hand; how often each is right, of how many labels.
+
+    Fine is a kappa above 0.30 with 90% probability, bad one below 0.15 with 95%, of ten labels or more.
+    """
     rows = np.bincount(crowd.who)
     right = np.bincount(crowd.who, crowd.y == crowd.truth)
     share = np.bincount(crowd.right, minlength=crowd.classes) / len(crowd.right)

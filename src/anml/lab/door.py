@@ -1,8 +1,4 @@
-"""The door of the lab: an experiment is checked as a whole before anything runs, and trusted after it.
-
-Kinds and ranges of single values are checked when the file is read (`anml.lab.fields`); here the names that
-other modules know, what fits together, and what is said about the rows (`anml.lab.statements`).
-"""
+"""The door of the lab: names, and what fits together, are checked before anything runs."""
 
 from anml.core.checks import one_of
 from anml.core.errors import InputError

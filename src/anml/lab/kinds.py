@@ -7,13 +7,12 @@ import numpy as np
 
 from anml.core.calibration import in_columns, reliability
 from anml.gradients.threads import one_thread_for_tables, threads
-from anml.lab import calibration, crowds, pairs, real, relabel, reuse, trial
+from anml.lab import belief, crowds, pairs, real, relabel, reuse, trial
 from anml.lab.bank import run as bank
 from anml.lab.bank.conditions import CONDITIONS, make_condition
-from anml.lab.block import At, Found
 from anml.lab.cases import ATTACKS, stream
 from anml.lab.cells import wanted
-from anml.lab.cited import run as cited
+from anml.lab.cited import systems as cited
 from anml.lab.cited.outcome import MEASURES as OF_SYSTEMS
 from anml.lab.cited.systems import PEERS as SYSTEMS
 from anml.lab.cited.trials import ATTACKS as ON_SYSTEMS
@@ -26,7 +25,7 @@ from anml.lab.modules import run as modules
 from anml.lab.modules.cases import CASES
 from anml.lab.modules.run import LOOKS
 from anml.lab.peers import PEERS as REAL_PEERS
-from anml.lab.spec import Experiment
+from anml.lab.spec import At, Experiment, Found
 
 _BINS = tuple(in_columns(reliability(np.array([0.5]), np.array([True]))))
 
@@ -64,7 +63,7 @@ KINDS: dict[str, Kind] = {
         crowds.run_trial, crowds.CROWDS, crowds.MEASURES, crowds.METHODS, crowds.load_crowd
     ),
     "pairs": Kind(pairs.run_trial, pairs.SESSIONS, pairs.MEASURES, pairs.METHODS, pairs.load_pairs),
-    "calibration": Kind(calibration.run_trial, DATASETS, ("calibration", "gap", "ranking", *_BINS)),
+    "calibration": Kind(belief.run_trial, DATASETS, ("calibration", "gap", "ranking", *_BINS)),
     "bank": Kind(
         bank.run_trial, CONDITIONS, bank.MEASURES, bank.PEERS, lambda name: make_condition(name, 0)
     ),

@@ -6,7 +6,7 @@ import numpy as np
 
 from anml.core.checks import Floats, Ints
 from anml.core.people.davidson import choices
-from anml.core.people.pair_kinds import KINDS, Batch
+from anml.core.people.pair_kinds import KINDS
 from anml.core.people.pair_people import habits, varies_by
 from anml.core.people.pairs import Fit
 
@@ -56,7 +56,7 @@ class _Tastes(NamedTuple):
         for batch in fit.batches:
             mode = batch.fits[name]
             for codes, sign in ((batch.i, 1.0), (batch.j, -1.0)):
-                keys.append(_keys(batch, codes, count))
+                keys.append((batch.owner[:, None] * count + codes)[batch.used])
                 means.append(sign * wide * mode.force[batch.used])
                 known.append(mode.curvature[batch.used])
         key, at = np.unique(np.concatenate(keys), return_inverse=True)
@@ -70,7 +70,3 @@ class _Tastes(NamedTuple):
         place = np.minimum(np.searchsorted(self.key, wanted), len(self.key) - 1)
         known = (self.key[place] == wanted) & (who >= 0) & (candidate >= 0)
         return np.where(known, self.mean[place], 0.0), np.where(known, self.precision[place], 0.0)
-
-
-def _keys(batch: Batch, codes: Ints, count: int) -> Ints:
-    return np.asarray((batch.owner[:, None] * count + codes)[batch.used])

@@ -1,8 +1,4 @@
-"""Sessions of judges who compare, an eighth of them replaced by bad ones, and what is said of them.
-
-Every comparison is held out once. Someone who chooses the worse was informed where ten of its own choices or
-more decided, and what it chose before was called reliable.
-"""
+"""Sessions of judges who compare, an eighth of them replaced by bad ones, and what is said of them."""
 
 from collections.abc import Callable
 from functools import partial
@@ -19,11 +15,11 @@ from anml.core.people.pair_people import judges
 from anml.core.people.pair_verdicts import verdicts
 from anml.core.people.pairs import bradley_terry, fit_pairs
 from anml.core.people.verdicts import ACCUSED, GUESSING, LESS, RELIABLE
-from anml.lab.block import At, Found, timed
 from anml.lab.cases import stream
 from anml.lab.data import FOLDER, DataMissingError, file_of
 from anml.lab.pair_predictions import predict
 from anml.lab.peers import needed
+from anml.lab.spec import At, Found, timed
 
 SESSIONS = ("melodies", "arguments", *(f"topic {number}" for number in range(1, 9)))
 # What judges are made: choose by a coin, always the first, the worse, by a rule that has nothing to do with

@@ -1,9 +1,6 @@
-"""Rows of relabelling, replayed on labels of real crowds: one per set, order, and trial.
+"""Relabelling, replayed on labels of real crowds: answers are the truth, or one more label of the crowd.
 
-An answer is the truth: all labels are there, and the right one of an item is told on being asked, until 99%
-of the items are right. Or an answer is one more label of the crowd: every item begins with one of its labels,
-and another of them is shown on being asked. The label of an item is that of `anml` in every order, so that
-only orders are compared.
+The label of an item is that of `anml` in every order, so that only orders are compared.
 """
 
 import numpy as np
@@ -13,10 +10,10 @@ from anml.core.checks import Bools, Floats, Ints
 from anml.core.people.consensus import equal_voices, join_posteriors
 from anml.core.queue import order
 from anml.lab.belief import assessed
-from anml.lab.block import At, Found
 from anml.lab.cases import stream
 from anml.lab.crowds import Crowd, load_crowd
 from anml.lab.peers import learner, needed
+from anml.lab.spec import At, Found
 
 SETS = {"music": "music_genre", "dogs": "dogs"}
 # What an answer is: the right label, or one more label of the crowd.

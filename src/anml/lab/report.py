@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from anml.lab.causes import CAUSES
-from anml.lab.claims import APART, LEAST_TRIALS
+from anml.lab.claims import APART, CAUSES, LEAST_TRIALS
 from anml.lab.figures import CAPTIONS, draw_all
 from anml.lab.judges import ROWS
 from anml.lab.layouts import LAYOUTS, explained, laid_out

@@ -1,9 +1,4 @@
-"""Run experiments: blocks of trials, on some processes, kept as they finish, so that a run can go on.
-
-A block is some trials of an experiment on one data set. Of each block only cells without rows are run
-(`anml.lab.store`). What is in a row does not depend on the number of processes; which other cells its
-networks are trained with can change their last bit, and with it now and then a prediction.
-"""
+"""Run experiments: blocks of trials on one data set, kept as they finish, so that a run can go on."""
 
 import hashlib
 import multiprocessing
@@ -198,8 +193,7 @@ def _record(
             seconds=round(entry.get("seconds", 0.0) + spent[experiment.name], 1),
             left_out=missing[experiment.name],
         )
-        if store.has_parts(experiment, out):
-            store.join_parts(experiment, out)
+        if store.join_parts(experiment, out):
             entry["version"] = version_of(experiment)
     if how["blocks"]:
         machine = {"cores": cores(), "machine": platform.machine()}

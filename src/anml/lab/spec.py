@@ -1,13 +1,14 @@
 """Experiments as data: a TOML file holds what differs from the defaults; unknown keys are an error."""
 
 import itertools
+import time
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import resources
 from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 from anml.core.checks import one_of
 from anml.core.domain import Recipe
@@ -47,31 +48,15 @@ FIRST_METRIC = {
 class Setting:
     """Everything that decides what one trial looks like before a method is chosen.
 
-    Parameters
-    ----------
-    dataset, size, fraction, best
-        A name in `anml.lab.data.DATASETS`; rows drawn from it (0: all); share of the training part used;
-        share of the selected samples trained on, those with the highest weights.
-    bad, attack, pull, subtle, often, seldom
-        Share of bad samples (or contributors); a name in `anml.lab.cases.ATTACKS`; how far aligned poison
-        is pulled to its target; share of look-alike flips in the attack `mixed`; how often, in the attack
-        `confused`, bad contributors and all others take a class for its look-alike.
-    scenario, correlation, faked
-        Credentials: a name in `anml.lab.cases.CREDENTIALS`; the correlation of `correlated`; the share of
-        bad contributors who fake theirs on top.
-    contributors, sybils, honest_first
-        How many contributors hold the samples (0 makes every sample its own); over how many identities
-        each attacker is split; share of its samples that an attacker labels honestly before it turns.
-    labels, scatter
-        How many labels each thing has, of as many contributors; for numbers, by how many standard deviations
-        labels of one thing scatter.
-    periods, oldest, decay, drift, drift_rate
-        Time periods (1: no time), the age of the oldest, lambda_T per unit of age; `none`, `label` or
-        `feature` drift, and its rate.
-    profile
-        How the scoring model behind q is trained: a name in `anml.gradients.scoring.PROFILES`.
-    epochs, batch, hidden
-        Training of the final model.
+    `size` rows are drawn (0: all), `fraction` of the training part is used, and `best` of what is selected.
+    A share `bad` of samples or contributors makes an `attack` (`anml.lab.cases.ATTACKS`): `pull` is how far
+    aligned poison goes, `subtle` the share of look-alikes in `mixed`, `often` and `seldom` how often bad
+    and other contributors err in `confused`. Credentials are a `scenario` (`anml.lab.cases.CREDENTIALS`),
+    of which a share of the bad is `faked`. `contributors` hold the samples (0 makes every sample its own),
+    attackers under so many `sybils`, the first part of their samples honest (`honest_first`). Things have
+    so many `labels`, numbers that `scatter` by so many deviations. There are `periods`, the first `oldest`
+    units of age ago, with lambda_T `decay`. `profile` says how the scoring model is trained, `epochs`,
+    `batch` and `hidden` the final one.
     """
 
     dataset: str = checked("wine", text)
@@ -262,3 +247,27 @@ def _value(axis: str, value: Any) -> Any:
         text(f"label in {where}", label)
     changes = {key: each for key, each in value.items() if key != "label"}
     return {"label": label, **settings(where, changes)}
+
+
+Found = Iterable[tuple[str, dict[str, Any]]]
+T = TypeVar("T")
+
+
+class At(NamedTuple):
+    """Where a trial stands: of which experiment, in which condition, and its number."""
+
+    experiment: Experiment
+    setting: Setting
+    trial: int
+
+    @property
+    def seed(self) -> int:
+        """The experiment's, plus the trial's number."""
+        return self.experiment.seed + self.trial
+
+
+def timed(body: Callable[[], T]) -> tuple[T, float]:
+    """What it gives, and the process's own time: what else runs on the machine does not count."""
+    start = time.process_time()
+    found = body()
+    return found, time.process_time() - start

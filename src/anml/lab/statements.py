@@ -12,8 +12,7 @@ import numpy as np
 
 from anml.core.checks import one_of
 from anml.core.errors import InputError
-from anml.lab.causes import CAUSES
-from anml.lab.claims import APART, KEYS, LEAST_TRIALS, LEVEL, LIMITS, REGIONS
+from anml.lab.claims import APART, CAUSES, KEYS, LEAST_TRIALS, LEVEL, LIMITS, REGIONS
 from anml.lab.expressions import ACROSS, FIGURE, FORMS, TESTS
 from anml.lab.fields import flag, listed, number, shown, table, text, within
 from anml.lab.spec import Experiment, label_of

@@ -81,6 +81,10 @@ def describe(results: Results) -> dict[str, Any]:
             claims.append(check(claim, results)._asdict())
         except NoRowsError:  # about a data set that was left out
             unchecked.append(claim["text"])
+    notes = []
+    for note in results.experiment.notes:
+        with suppress(NoRowsError):  # what is about rows that are not there is not said
+            notes.append(results.said(note))
     entry: dict[str, Any] = {
         "name": results.experiment.name,
         "title": results.experiment.title,
@@ -88,19 +92,12 @@ def describe(results: Results) -> dict[str, Any]:
         "rows": rows,
         "claims": claims,
         "unchecked": unchecked,
-        "notes": list(_notes(results)),
+        "notes": notes,
     }
     if results.experiment.judge:
         entry["claims"] += [verdict._asdict() for verdict in JUDGES[results.experiment.judge](results)]
     entry["closeness"] = _closeness(rows)
     return entry
-
-
-def _notes(results: Results) -> Iterator[str]:
-    """Notes with their figures; what is about rows that are not there is not said."""
-    for note in results.experiment.notes:
-        with suppress(NoRowsError):
-            yield results.said(note)
 
 
 def known_experiments(room: str = "paper", more: Sequence[Experiment] = ()) -> dict[str, Experiment]:

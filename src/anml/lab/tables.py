@@ -1,22 +1,9 @@
-"""Tables for people: one per metric, a line for each place, a column for each method.
+"""Tables for people: one per metric, a line for each place, a column for each method."""
 
-A page of prose has single figures, filled from the rows, between `<!-- figure: NAME METHOD.METRIC VALUE… -->`
-and `<!-- end -->`.
-"""
-
-import re
-from pathlib import Path
 from typing import Any
 
-from anml.core.errors import InputError
 from anml.lab.kinds import MEANING
-from anml.lab.spec import Experiment, catalogue
-from anml.lab.summary import describe, load_results
-
-FIGURE = re.compile(
-    r"(<!-- figure: (?P<name>[\w-]+) (?P<method>[^.>]+)\.(?P<metric>\w+)(?P<place>[^>]*) -->)"
-    r"[^<]*(?=<!-- end -->)"
-)
+from anml.lab.spec import Experiment
 
 
 def tables(entry: dict[str, Any]) -> list[str]:
@@ -62,43 +49,3 @@ def _shown(row: dict[str, Any]) -> str:
     if row["low"] is None or row["high"] is None:
         return f"{row['ours']:.{digits}f}"
     return f"{row['ours']:.{digits}f} ± {(row['high'] - row['low']) / 2:.{digits}f}"
-
-
-def filled(text: str, folder: Path) -> str:
-    """A page's text with its figures made anew from the rows in a folder of results."""
-    entries: dict[str, dict[str, Any]] = {}
-
-    def entry(name: str) -> dict[str, Any]:
-        if name not in entries:
-            experiment = {**catalogue(), **catalogue("beyond")}.get(name)
-            results = None if experiment is None else load_results(experiment, folder)
-            if results is None:
-                raise InputError(f"there are no rows of {name!r} under {folder} made with today's settings")
-            entries[name] = describe(results)
-        return entries[name]
-
-    def figure(found: re.Match[str]) -> str:
-        wanted = {found["method"], *found["place"].split()}
-        rows = [
-            row
-            for row in entry(found["name"])["rows"]
-            if row["metric"] == found["metric"] and wanted == set(row["key"].values())
-        ]
-        if len(rows) != 1:
-            raise InputError(f"{found[1]} names {len(rows)} figures; it must name one")
-        return f"{found[1]}{rows[0]['ours']:.1f}"
-
-    return FIGURE.sub(figure, text)
-
-
-def fill_page(page: Path, folder: Path) -> list[Path]:
-    """Put fresh figures into a page and draw the figures of the same rows; return what was written."""
-    if not page.is_file():
-        raise InputError(f"there is no page {page}")
-    text = page.read_text(encoding="utf-8")
-    if not FIGURE.search(text):
-        raise InputError(f"{page} has no place for figures: <!-- figure: NAME METHOD.METRIC --><!-- end -->")
-    page.write_text(filled(text, folder), encoding="utf-8")
-    from anml.lab.figures import draw_all
-
-    return [*draw_all(folder, list(catalogue("beyond").values())), page]

@@ -1,12 +1,8 @@
-"""The one trial body: simulate, score, weigh, train, measure, for all conditions of a block of trials.
-
-Scoring models and final models of all conditions, methods and trials are trained as batched programs.
-Networks that would train on the same rows are trained once: Krum is the same in every scenario, and the
-gate's answer is always one of its branches.
-"""
+"""The one trial body: simulate, score, weigh, train, measure; networks are trained as batched programs."""
 
 import hashlib
-from collections.abc import Collection, Iterable, Sequence
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -30,8 +26,35 @@ from anml.gradients.threads import threads
 from anml.lab.belief import believed
 from anml.lab.cases import Case, make_case
 from anml.lab.cells import wanted
-from anml.lab.clock import Clock
 from anml.lab.spec import Experiment, Key, Setting
+
+
+class Clock:
+    """Times steps where the experiment is about time; otherwise just runs them."""
+
+    def __init__(self, on: bool = False, device: str = "cpu") -> None:
+        self.on, self.device = on, device
+        self.spent: dict[str, list[float]] = {}
+        self.of_job: dict[str, float] = {}
+
+    def __call__(self, step: str, work: Callable[[], Any], job: str = "") -> Any:
+        """Do the work of a step, for a job that can be asked for later."""
+        if not self.on:
+            return work()
+        start = time.perf_counter()
+        result = work()
+        if torch.device(self.device).type == "cuda":
+            torch.cuda.synchronize()  # work there goes on after the call returns
+        seconds = time.perf_counter() - start
+        self.spent.setdefault(step, []).append(1000 * seconds if step.endswith("_ms") else seconds)
+        self.of_job[job] = seconds
+        return result
+
+    def of(self, job: str) -> dict[str, float]:
+        """Mean time of each step, and the time of training this job; nothing where nothing is timed."""
+        times = {step: float(np.mean(seconds)) for step, seconds in self.spent.items()}
+        return {**times, "train_s": self.of_job[job]} if times else {}
+
 
 Row = dict[str, Any]
 

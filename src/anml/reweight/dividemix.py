@@ -1,5 +1,6 @@
 """DivideMix: Li, Socher and Hoi, ICLR 2020; for tables, which have no augmentations but noise."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,6 @@ from anml.reweight.training import (
     Plan,
     Reweighted,
     Rows,
-    as_array,
     as_rows,
     batches,
     loss_of,
@@ -44,7 +44,7 @@ def dividemix(x: Any, y: Any, classes: int, plan: Plan | None = None) -> Reweigh
     believed = np.ones((2, len(rows.y)))
     for epoch in range(how.epochs):
         if epoch >= first:
-            believed = p_correct(as_array(loss_of(networks, rows)), how.seed)
+            believed = p_correct(loss_of(networks, rows), how.seed)
         for places in batches(len(rows.y), how, generator):
             if epoch < first:
                 both = rows.x[places].expand(2, -1, -1)
@@ -68,18 +68,11 @@ def p_correct(losses: Floats, seed: int) -> Floats:
             continue
         unit = ((each - each.min()) / width)[:, None]
         mixture = GaussianMixture(2, max_iter=10, tol=1e-2, reg_covar=5e-4, random_state=seed)
-        with np.errstate(all="ignore"):
-            fitted = _quietly(mixture, unit)
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # ten iterations are the paper's, converged or not
+            fitted = mixture.fit(unit)
         found[place] = fitted.predict_proba(unit)[:, fitted.means_.argmin()]
     return found
-
-
-def _quietly(mixture: Any, values: Floats) -> Any:
-    import warnings
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # ten iterations are the paper's, converged or not
-        return mixture.fit(values)
 
 
 def _mixmatch(

@@ -1,8 +1,4 @@
-"""Games of coalitions: who plays, what a coalition is worth, and values with intervals.
-
-A utility takes many coalitions at once, (coalitions, players) of True and False, and returns one number each,
-so that many models can be trained as one program.
-"""
+"""Games of coalitions; a utility takes many at once, (coalitions, players), and gives one number each."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple

@@ -1,8 +1,4 @@
-"""Shapley values by weighted least squares over paired coalitions: Covert and Lee, AISTATS 2021.
-
-Every coalition says something of every player, so the same number of coalitions gives values several times as
-near as walking along orders does. Sizes are covered evenly, and no coalition is asked for twice.
-"""
+"""Shapley values by weighted least squares over paired coalitions: Covert and Lee, AISTATS 2021."""
 
 from typing import Any
 

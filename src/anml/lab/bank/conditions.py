@@ -8,11 +8,13 @@ import numpy as np
 
 from anml.core.checks import Array, Floats, Ints
 from anml.core.errors import UnknownNameError
-from anml.lab.bank.parts import Condition, Entry, Trigger, told
 from anml.lab.bank.people import PEOPLE
 from anml.lab.bank.sources import (
     TEST_ROWS,
+    Condition,
+    Entry,
     Rows,
+    Trigger,
     clusters,
     coin_flips,
     cut,
@@ -20,6 +22,7 @@ from anml.lab.bank.sources import (
     incomes,
     moons,
     runner_up,
+    told,
     waves,
     xor,
 )

@@ -69,15 +69,15 @@ def _counted(found: dict[tuple[str, str], float], some: str, of: str, trials: in
 def _overall(entry: dict[str, Any]) -> list[str]:
     """Figures over conditions, with their intervals."""
     body = [
-        [row["metric"].replace("_", " "), _decimal(row["ours"], 2), _between(row)]
+        [
+            row["metric"].replace("_", " "),
+            _decimal(row["ours"], 2),
+            "" if row["low"] is None else f"{row['low']:.2f} to {row['high']:.2f}",
+        ]
         for row in entry["rows"]
         if not row["key"] and row["ours"] is not None
     ]
     return [*aligned(["over conditions", "value", "95% interval"], body), ""] if body else []
-
-
-def _between(row: dict[str, Any]) -> str:
-    return "" if row["low"] is None or row["high"] is None else f"{row['low']:.2f} to {row['high']:.2f}"
 
 
 def _decimal(value: float | None, digits: int = 1) -> str:

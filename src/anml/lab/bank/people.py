@@ -6,8 +6,19 @@ Bad is only who lies, does not look, or is careless by 25 points of accuracy or 
 import numpy as np
 
 from anml.core.checks import Floats, Ints
-from anml.lab.bank.parts import Condition, Entry, told
-from anml.lab.bank.sources import TEST_ROWS, Rows, blobs, clusters, cut, digits, forests, runner_up
+from anml.lab.bank.sources import (
+    TEST_ROWS,
+    Condition,
+    Entry,
+    Rows,
+    blobs,
+    clusters,
+    cut,
+    digits,
+    forests,
+    runner_up,
+    told,
+)
 
 # Metres per second in a knot.
 KNOT = 0.514

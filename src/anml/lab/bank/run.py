@@ -11,13 +11,11 @@ from anml.core.domain import Recipe
 from anml.core.signals.reputation import ColdStart
 from anml.core.weigh import RECIPES, weigh_signals, with_every_class
 from anml.lab.bank.conditions import make_condition
+from anml.lab.bank.measures import BLIND, TOLD, Outcome, measures
 from anml.lab.bank.measures import MEASURES as MEASURED
-from anml.lab.bank.measures import measures
-from anml.lab.bank.parts import Condition, Seen
-from anml.lab.bank.peers import BLIND, TOLD, Outcome
+from anml.lab.bank.sources import Condition, Seen
 from anml.lab.belief import assessed
-from anml.lab.block import At, Found, timed
-from anml.lab.spec import Experiment
+from anml.lab.spec import At, Experiment, Found, timed
 
 PEERS = (*BLIND, *TOLD)
 MEASURES = (*MEASURED, "seconds")

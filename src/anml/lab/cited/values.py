@@ -9,13 +9,12 @@ import torch
 from scipy.special import softmax
 from scipy.stats import binom
 
-from anml.core.checks import Array, Bools, Floats, Ints
+from anml.core.checks import Array, Floats, Ints
 from anml.core.signals.eigentrust import eigentrust
 from anml.federated.clients import Clients, Training, mean_loss, predicted
 from anml.gradients.factors import network_factors
 from anml.gradients.mlp import Data, Networks, forward, initialise, predict, train
-from anml.lab.cited.federation import BATCH, Round, federate, shape_of
-from anml.lab.cited.rules import RULES
+from anml.lab.cited.rules import BATCH, RULES, Round, federate, shape_of
 from anml.lab.cited.trials import Seen
 from anml.lab.spec import Setting
 from anml.valuation.agarwal import robust_shares, shared_rows
@@ -74,10 +73,6 @@ def _by_reuse(shares: Callable[[int], Floats]) -> Value:
 def _of_rows(value: Value) -> Value:
     """A value of contributors: the mean of their rows'."""
     return lambda seen, setting: seen.by_client(value(seen, setting))
-
-
-def _knn(seen: Seen, setting: Setting) -> Floats:
-    return knn_shapley(seen.x, seen.y, seen.root_x, seen.root_y)
 
 
 def agarwal(seen: Seen, setting: Setting) -> Floats:
@@ -165,18 +160,8 @@ def _activations(seen: Seen, setting: Setting) -> Floats:
     return np.asarray(forward(network, x)[-2][0].double().numpy())
 
 
-def _spectral(seen: Seen, setting: Setting) -> Floats:
-    return spectral_signatures(_activations(seen, setting), seen.y)
-
-
-def _clusters(seen: Seen, setting: Setting) -> Floats:
-    return activation_clusters(_activations(seen, setting), seen.y, seed=seen.seed % 2**31)
-
-
-def _clusters_by_ids(seen: Seen, setting: Setting) -> Floats:
-    found = activation_clusters(_activations(seen, setting), seen.y, seen.contributor, seen.seed % 2**31)
-    # Honest rows that look odd are few for each; whoever has more than a fifth of such rows is above that.
-    return seen.by_client(found) - 0.6
+def _clusters(seen: Seen, setting: Setting, who: Ints | None = None) -> Floats:
+    return activation_clusters(_activations(seen, setting), seen.y, who, seen.seed % 2**31)
 
 
 @lru_cache(maxsize=1)
@@ -187,22 +172,17 @@ def _rounds(seen: Seen) -> list[Round]:
 
 def gtg_shapley(seen: Seen, setting: Setting) -> Floats:
     """GTG-Shapley: Shapley values of clients, summed over rounds."""
-    total = np.zeros(seen.clients)
+    total, root = np.zeros(seen.clients), torch.as_tensor(seen.root_x, dtype=torch.float32)
     for at in _rounds(seen)[:LOOKED_AT]:
 
         def worth(updates: Floats, at: Round = at) -> Floats:
             models = at.model + torch.as_tensor(np.asarray(updates), dtype=torch.float32)
-            return _accuracies(at, models, seen)
+            outputs = predict(Networks(at.clients.shape, models), root)
+            return np.asarray((outputs.argmax(dim=2).numpy() == seen.root_y).mean(axis=1))
 
         rng = np.random.default_rng([seen.seed, at.number])
         total += gtg_of(at.updates, worth, at.clients.counts(), most=ORDERS, rng=rng).value
     return total
-
-
-def _accuracies(at: Round, models: torch.Tensor, seen: Seen) -> Floats:
-    outputs = predict(Networks(at.clients.shape, models), torch.as_tensor(seen.root_x, dtype=torch.float32))
-    right = outputs.argmax(dim=2).numpy() == seen.root_y
-    return np.asarray(right.mean(axis=1), dtype=np.float64)
 
 
 def kang(seen: Seen, setting: Setting) -> Floats:
@@ -219,14 +199,11 @@ def kang(seen: Seen, setting: Setting) -> Floats:
 def _trust(seen: Seen, roots: Array) -> Floats:
     """EigenTrust from how well contributors' models predict each other's labels."""
     votes = _votes(seen)
-    pairs = {
-        (f"{a:04d}", f"{b:04d}"): float(votes[a, b])
-        for a in range(seen.clients)
-        for b in range(seen.clients)
-        if a != b and votes[a, b] > 0
-    }
-    found = eigentrust(pairs, [f"{int(root):04d}" for root in roots])
-    return np.array([found.get(f"{client:04d}", 0.0) for client in range(seen.clients)])
+    names = [f"{client:04d}" for client in range(seen.clients)]
+    voted = zip(*np.nonzero((votes > 0) & ~np.eye(seen.clients, dtype=bool)), strict=True)
+    pairs = {(names[a], names[b]): float(votes[a, b]) for a, b in voted}
+    found = eigentrust(pairs, [names[root] for root in roots])
+    return np.array([found.get(name, 0.0) for name in names])
 
 
 def _votes(seen: Seen) -> Floats:
@@ -244,8 +221,7 @@ def _votes(seen: Seen) -> Floats:
     for a in range(seen.clients):
         right = predicted(shape, models[a], seen.x) == seen.y
         votes[a] = np.maximum(seen.by_client(right.astype(np.float64)) - chance, 0.0)
-    liars: Bools = seen.liars
-    votes[liars] = liars.astype(np.float64)
+    votes[seen.liars] = seen.liars.astype(np.float64)
     return votes
 
 
@@ -254,10 +230,10 @@ ROWS: dict[str, Value] = {
     "Data Shapley": _by_reuse(lambda n: np.full(n, 1 / n)),
     "Beta Shapley": _by_reuse(lambda n: size_weights(n, 4.0, 1.0)),
     "Data Banzhaf": _by_reuse(lambda n: np.asarray(binom.pmf(np.arange(n), n - 1, 0.5))),
-    "KNN Shapley": _knn,
+    "KNN Shapley": lambda seen, _: knn_shapley(seen.x, seen.y, seen.root_x, seen.root_y),
     "influence": influence,
     "TRAK": trak,
-    "spectral": _spectral,
+    "spectral": lambda seen, setting: spectral_signatures(_activations(seen, setting), seen.y),
     "clusters": _clusters,
 }
 CONTRIBUTORS: dict[str, Value] = {
@@ -265,7 +241,8 @@ CONTRIBUTORS: dict[str, Value] = {
     "Beta Shapley": _game(beta_shapley),
     "Data Banzhaf": _game(banzhaf),
     **{name: _of_rows(ROWS[name]) for name in ("KNN Shapley", "influence", "TRAK", "spectral", "clusters")},
-    "clusters by ids": _clusters_by_ids,
+    # Honest rows that look odd are few for each; whoever has more than a fifth of such rows is above that.
+    "clusters by ids": lambda seen, setting: seen.by_client(_clusters(seen, setting, seen.contributor)) - 0.6,
     "GTG-Shapley": gtg_shapley,
     "EigenTrust": lambda seen, setting: _trust(seen, seen.trusted),
     "EigenTrust, no roots": lambda seen, setting: _trust(seen, seen.everybody),

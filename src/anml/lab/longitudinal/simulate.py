@@ -1,9 +1,7 @@
-"""Reputation over many rounds, on real rows: handwritten digits, labelled by accounts that come and change.
+"""Reputation over many rounds, on handwritten digits, by accounts that come and change.
 
-Every round each account labels some images. A linear model, trained on all rounds before with each
-account's labels weighted by its r, says what it thinks of them (internal evidence); one label in ten is
-checked (external evidence). Both feed r by a rule, and r weighs the labels of the round: so internal and
-external signals train each other, or fail to.
+r is learned by a rule from what a model of the rounds before thinks of labels (internal evidence) and from
+one checked label in ten (external), and weighs the labels of the round: both train each other, or fail to.
 """
 
 from dataclasses import dataclass, field, replace
@@ -14,9 +12,9 @@ import numpy as np
 from anml.core.checks import Array, Floats, Ints
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.track_record import DAY, Scored, TrackRule, replay, with_floor
-from anml.lab.block import At, Found
 from anml.lab.data import load_dataset
 from anml.lab.longitudinal.people import ROUNDS, TURN, Person, population, reborn
+from anml.lab.spec import At, Found
 from anml.valuation.kang import kang
 
 RULES = (
@@ -63,7 +61,8 @@ def simulate(scenario: str, rule: str, seed: int, trial: int) -> dict[str, float
         wrong = sum(a.r[number] * float((~right).sum()) for a, (_, _, right) in zip(here, rows, strict=True))
         harm.append(100 * wrong / max(sum(a.r[number] * LABELS for a in here), 1e-9))
         errors.append(world.error())
-        accounts += [_whitewashed(a, number) for a in here if _leaves(a, number)]
+        if number < ROUNDS - 1:
+            accounts += [_whitewashed(a, number) for a in here if a.r[number] < a.person.leaves_below]
     return _measures(accounts, errors, harm)
 
 
@@ -153,10 +152,6 @@ def _learn(
         account.events.append(Scored(at, seen, "held-out", batch))
     if seen is not None:
         account.good.append(seen)
-
-
-def _leaves(account: Account, number: int) -> bool:
-    return account.r[number] < account.person.leaves_below and number < ROUNDS - 1
 
 
 def _whitewashed(account: Account, number: int) -> Account:

@@ -17,9 +17,9 @@ from anml.core.selection import keep_top
 from anml.core.signals.quality import quality
 from anml.gradients.factors import Factors, explicit
 from anml.gradients.krum import krum_scores
-from anml.lab.block import At, Found, timed
 from anml.lab.modules.cases import Case, make_case
-from anml.lab.modules.training import SCORED, fresh, train
+from anml.lab.modules.run import SCORED, fresh, train
+from anml.lab.spec import At, Found, timed
 
 KEEP = 0.7
 MEASURES = ("ranks", "off", "precision", "seconds", "mebibytes")
