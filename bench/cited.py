@@ -125,7 +125,7 @@ def values():
     from anml.valuation.models import accuracy, linear_utility
     from anml.valuation.parts import parts_of
     from anml.valuation.regression import shapley_by_regression
-    from anml.valuation.shapley import shapley
+    from anml.valuation.semivalues import shapley
 
     def game(contributors):
         case = make_case(Setting(dataset="digits", contributors=contributors), 0, 0)

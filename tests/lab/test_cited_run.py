@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 
 from anml.lab.cited.outcome import GRID
-from anml.lab.cited.page import by_system
 from anml.lab.cited.systems import BOUNDS, PEERS, VALUE
 from anml.lab.door import check_experiment
+from anml.lab.layouts import by_system
 from anml.lab.runner import run
 from anml.lab.spec import Setting, catalogue
 from anml.lab.summary import load_results, summarise

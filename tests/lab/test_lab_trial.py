@@ -99,7 +99,7 @@ def test_regression_errors_are_in_the_units_of_the_labels():
 @pytest.mark.parametrize("field", ["attack", "scenario", "dataset"])
 def test_unknown_names_are_errors(field):
     setting = replace(Setting(), **{field: "nonesuch"})
-    with pytest.raises(InputError, match="unknown .* 'nonesuch'"):
+    with pytest.raises(InputError, match=r"unknown .* 'nonesuch'"):
         check_runnable(Experiment("x", "x", setting=setting, methods={"krum": RECIPES["krum"]}))
 
 

@@ -16,7 +16,7 @@ from anml.valuation.games import (
     table_of,
     worth_of_ends,
 )
-from anml.valuation.shapley import exact_shapley
+from anml.valuation.semivalues import exact_shapley
 
 # Values are worked out once without each of so many parts of the coalitions; their spread is the interval.
 FOLDS = 20

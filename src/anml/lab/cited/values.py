@@ -19,8 +19,6 @@ from anml.lab.cited.trials import Seen
 from anml.lab.spec import Setting
 from anml.valuation.agarwal import robust_shares, shared_rows
 from anml.valuation.backdoors import activation_clusters, spectral_signatures
-from anml.valuation.banzhaf import banzhaf
-from anml.valuation.beta_shapley import beta_shapley, size_weights
 from anml.valuation.games import Utility, Values, by_reuse
 from anml.valuation.gtg_shapley import gtg_shapley as gtg_of
 from anml.valuation.influence import influence as influence_of
@@ -28,7 +26,7 @@ from anml.valuation.kang import kang as kang_of
 from anml.valuation.knn_shapley import knn_shapley
 from anml.valuation.models import accuracy, linear_utility
 from anml.valuation.parts import Parts
-from anml.valuation.shapley import shapley
+from anml.valuation.semivalues import banzhaf, beta_shapley, shapley, size_weights
 from anml.valuation.trak import trak as trak_of
 
 Value = Callable[[Seen, Setting], Floats]
