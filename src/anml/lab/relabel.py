@@ -65,7 +65,7 @@ def with_labels(crowd: Crowd, way: str, rng: np.random.Generator) -> dict[str, f
     seed, batch = int(rng.integers(2**31)), max(int(BATCH * items), 1)
     for _ in range(int(MOST / BATCH) + 1):
         rows = np.concatenate([mixed[at : at + n] for at, n in zip(start, shown, strict=True)])
-        seen = Crowd(*(part[rows] for part in crowd[:5]), crowd.classes)
+        seen = Crowd._make([*(part[rows] for part in crowd[:5]), crowd.classes])
         posterior = believed(seen, np.full(items, -1), seed)
         right.append(float((posterior.argmax(axis=1) == crowd.right).mean()))
         asked = ranked(seen, posterior, shown < size, way, chance)[:batch]

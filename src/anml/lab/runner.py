@@ -5,7 +5,7 @@ import multiprocessing
 import os
 import platform
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
@@ -111,7 +111,7 @@ def run(
     waiting = [block for block in blocks if block.cells]
     tick, done = progress or (lambda what, done, of: None), len(blocks) - len(waiting)
     tick("", done, len(blocks))
-    spent: Counter[str] = Counter()
+    spent: dict[str, float] = defaultdict(float)
     for block, seconds in _ran(waiting, out, jobs, device):
         spent[block.experiment.name] += seconds
         done += 1

@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.datasets import make_blobs, make_classification, make_moons
 
 from anml.core.checks import Array, Floats, Ints
 from anml.lab.data import adult_categories, load_dataset
@@ -45,8 +46,6 @@ def clusters(
     seed: int, n: int, classes: int = 2, apart: float = 1.0, informative: int = 8, common: float | None = None
 ) -> Rows:
     """One Gaussian cluster per class in 20 features, of which some are informative; class 0 may be common."""
-    from sklearn.datasets import make_classification
-
     x, y = make_classification(
         n + TEST_ROWS, 20, n_informative=informative, n_redundant=0, n_classes=classes, class_sep=apart,
         n_clusters_per_class=1, flip_y=0, weights=None if common is None else [common],
@@ -57,8 +56,6 @@ def clusters(
 
 def blobs(seed: int, n: int, classes: int, features: int) -> Rows:
     """One round cluster per class, about a centre drawn at random."""
-    from sklearn.datasets import make_blobs
-
     centers = np.random.default_rng(seed).normal(size=(classes, features))
     x, y = make_blobs(n + TEST_ROWS, centers=centers, random_state=2_000 + seed)
     return cut(x, y, n)
@@ -74,8 +71,6 @@ def digits(seed: int, n: int) -> Rows:
 
 def moons(seed: int, n: int) -> Rows:
     """Two interleaving half circles."""
-    from sklearn.datasets import make_moons
-
     x, y = make_moons(n + TEST_ROWS, noise=0.2, random_state=seed)
     return cut(x, y, n)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -12,7 +12,7 @@ from scipy.stats import binom
 from anml.core.checks import Array, Floats, Ints
 from anml.core.signals.eigentrust import eigentrust
 from anml.federated.clients import Clients, Training, mean_loss, predicted
-from anml.gradients.factors import network_factors
+from anml.gradients.factors import LayerFactor, network_factors
 from anml.gradients.mlp import Data, Networks, forward, initialise, predict, train
 from anml.lab.cited.rules import BATCH, RULES, Round, federate, shape_of
 from anml.lab.cited.trials import Seen
@@ -141,7 +141,7 @@ def _margins(
     p = torch.exp(-factors.loss).double().clamp(1e-6, 1 - 1e-6)
     parts = [
         part
-        for layer in factors.layers
+        for layer in cast("list[LayerFactor]", factors.layers)
         for part in ((layer.a.unsqueeze(2) * layer.d.unsqueeze(1)).flatten(1), layer.d)
     ]
     loss = torch.cat(parts, dim=1) @ projection

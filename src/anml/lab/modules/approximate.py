@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 from scipy.stats import rankdata
-from torch import Tensor, nn
+from torch import Tensor
 
 from anml.adapters.torch import checkpoint_quality, module_quality
 from anml.adapters.torch.data import samples_of
@@ -31,13 +31,12 @@ class Trained:
     def __init__(self, case: Case, seed: int) -> None:
         self.case = case
         self.states: list[dict[str, Tensor]] = []
-        module = fresh(case.make, seed)
-        ones = np.ones(len(case.y))
-        self.module = train(module, case.x, case.y, ones, seed, SCORED, after=lambda _: self._keep(module))
+        self.module = fresh(case.make, seed)
         self.x, self.y = case.x, torch.as_tensor(case.y)
+        train(self.module, case.x, case.y, np.ones(len(case.y)), seed, SCORED, after=self._keep)
 
-    def _keep(self, module: nn.Module) -> None:
-        self.states.append({name: value.clone() for name, value in module.state_dict().items()})
+    def _keep(self, epoch: int) -> None:
+        self.states.append({name: value.clone() for name, value in self.module.state_dict().items()})
 
 
 def _by(**settings: Any) -> Callable[[Trained], Floats]:
@@ -94,8 +93,10 @@ def _compared(trained: Trained, q: Floats, exact: Floats) -> dict[str, float]:
 
 
 def _gradients(trained: Trained, how: str) -> Factors:
-    scoring = Scoring(gradients=how, device="cpu", limit_bytes=2**33)
-    samples = samples_of(trained.x, trained.y)
+    scoring, samples = (
+        Scoring(gradients=how, device="cpu", limit_bytes=2**33),
+        samples_of(trained.x, trained.y),
+    )
     return module_gradients(trained.module, samples, scoring, torch.device("cpu"), None)
 
 
