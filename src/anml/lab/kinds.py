@@ -14,7 +14,6 @@ from anml.lab.cases import ATTACKS, stream
 from anml.lab.cells import wanted
 from anml.lab.cited import systems as cited
 from anml.lab.cited.outcome import MEASURES as OF_SYSTEMS
-from anml.lab.cited.systems import PEERS as SYSTEMS
 from anml.lab.cited.trials import ATTACKS as ON_SYSTEMS
 from anml.lab.contributed import CONTRIBUTED, cifar10n, load_contributed
 from anml.lab.data import DATASETS, load_dataset
@@ -23,7 +22,6 @@ from anml.lab.longitudinal.people import SCENARIOS
 from anml.lab.modules import approximate
 from anml.lab.modules import run as modules
 from anml.lab.modules.cases import CASES
-from anml.lab.modules.run import LOOKS
 from anml.lab.peers import PEERS as REAL_PEERS
 from anml.lab.spec import At, Experiment, Found
 
@@ -73,7 +71,7 @@ KINDS: dict[str, Kind] = {
     ),
     "cited": Kind(
         cited.run_trial, [name for name in DATASETS if name not in ("diabetes", "friedman")], OF_SYSTEMS,
-        SYSTEMS, attacks=ON_SYSTEMS,
+        cited.PEERS, attacks=ON_SYSTEMS,
     ),
     "longitudinal": Kind(
         longitudinal.run_trial, SCENARIOS, longitudinal.MEASURES, longitudinal.RULES, _digits
@@ -169,7 +167,7 @@ MEANING = {
     "combine_ms": "milliseconds to combine signals",
     "train_s": "seconds to train the final model",
     "attack": "percent of test rows with the backdoor that are given its target",
-    **{f"loss_{epoch}": f"loss on test data after {epoch} epochs" for epoch in LOOKS},
+    **{f"loss_{epoch}": f"loss on test data after {epoch} epochs" for epoch in modules.LOOKS},
     "mebibytes": "what the gradients of all samples take while they are compared",
 }
 

@@ -45,7 +45,7 @@ def check_statements(experiment: Experiment, metrics: list[str]) -> None:
         with within(f"derived.{name}"):
             _derived(name, expression, known)
     for name in experiment.derived:
-        _no_circle(name, experiment.derived, ())
+        _no_circle(experiment.derived[name], experiment.derived, (name,))
     if experiment.claims and experiment.trials < LEAST_TRIALS:
         raise InputError(f"claims need at least {LEAST_TRIALS} trials, got {experiment.trials}")
     for place, note in enumerate(experiment.notes, start=1):
@@ -78,24 +78,17 @@ def _derived(name: str, expression: Any, known: Known) -> None:
     _expression(plain, known, own=not once)
 
 
-def _no_circle(name: str, derived: Mapping[str, Any], above: tuple[str, ...]) -> None:
-    if name in above:
-        raise InputError(f"derived.{name} is defined by itself: {' -> '.join([*above, name])}")
-    for reference in _references(derived[name]):
-        metric = _split(reference)[1]
-        if metric in derived:
-            _no_circle(metric, derived, (*above, name))
-
-
-def _references(expression: Any) -> list[str]:
-    if isinstance(expression, str):
-        return [expression]
+def _no_circle(expression: Any, derived: Mapping[str, Any], above: tuple[str, ...]) -> None:
+    """Follow references to derived figures, from those of the names `above`."""
     if isinstance(expression, Mapping):
-        terms = [value for key, value in expression.items() if key not in ("once", "methods", "over")]
-        return [found for term in terms for found in _references(term)]
-    return (
-        [found for term in expression for found in _references(term)] if isinstance(expression, list) else []
-    )
+        expression = [term for key, term in expression.items() if key not in ("once", "methods", "over")]
+    if isinstance(expression, list):
+        for term in expression:
+            _no_circle(term, derived, above)
+    elif isinstance(expression, str) and (name := _split(expression)[1]) in derived:
+        if name in above:
+            raise InputError(f"derived.{name} is defined by itself: {' -> '.join([*above, name])}")
+        _no_circle(derived[name], derived, (*above, name))
 
 
 def _expression(expression: Any, known: Known, *, own: bool) -> None:
@@ -244,11 +237,8 @@ def _labels(where: str, axis: str, values: Any, known: Known) -> None:
     if not isinstance(values, list):
         raise InputError(f"{where}.{axis} must be a list of values or '*', got {shown(values)}")
     for value in values:
-        one_of(
-            f"value in {where}.{axis}",
-            label_of(value) if not isinstance(value, dict) else shown(value),
-            allowed,
-        )
+        label = shown(value) if isinstance(value, dict) else label_of(value)
+        one_of(f"value in {where}.{axis}", label, allowed)
 
 
 def _printed(printed: Mapping[str, Any], known: Known) -> None:

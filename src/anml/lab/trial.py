@@ -167,24 +167,23 @@ def _row(entry: Entry, error: float) -> Row:
 
 def score_cases(cases: Sequence[tuple[Setting, Case]], device: str, clock: Clock) -> list[Scored]:
     """Q of every case; cases with the same data are scored once."""
-    names: list[tuple[str, int, str]] = []
-    first: dict[tuple[str, int, str], int] = {}
-    for position, (setting, case) in enumerate(cases):
+    names, first, jobs = [], {}, {}
+    for setting, case in cases:
         data = hashlib.sha256(case.x.tobytes() + case.y.tobytes()).hexdigest()
         names.append((data, case.seed, setting.profile))
-        first.setdefault(names[-1], position)
-    fixed = [name for name in first if PROFILES[name[2]].epochs is not None]
-    known: dict[Any, Scored] = {}
-    jobs = []
-    for name in fixed:
-        case, profile = cases[first[name]][1], PROFILES[name[2]]
-        assert profile.epochs is not None
-        jobs.append(Job(case, np.arange(len(case.y)), profile.epochs, profile.batch or 200, profile.hidden))
-    for name, job, network in zip(fixed, jobs, trained(jobs, device, clock, "scoring_s"), strict=True):
-        known[name] = clock("krum_s", partial(_krum, job, network, name[2], device))
-    for name, position in first.items():
-        if name not in known:
-            known[name] = _early_stopped(cases[position][1], name[2], device)
+        first.setdefault(names[-1], case)
+    for name, case in first.items():
+        profile = PROFILES[name[2]]
+        if profile.epochs is not None:
+            every = np.arange(len(case.y))
+            jobs[name] = Job(case, every, profile.epochs, profile.batch or 200, profile.hidden)
+    networks = dict(zip(jobs, trained(list(jobs.values()), device, clock, "scoring_s"), strict=True))
+    known = {
+        name: clock("krum_s", partial(_krum, jobs[name], networks[name], name[2], device))
+        if name in jobs
+        else _early_stopped(case, name[2], device)
+        for name, case in first.items()
+    }
     return [known[name] for name in names]
 
 

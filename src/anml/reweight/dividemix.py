@@ -14,11 +14,10 @@ from anml.reweight.training import (
     Plan,
     Reweighted,
     Rows,
-    as_rows,
     batches,
+    begin,
     loss_of,
     one_hot,
-    start,
 )
 
 # Constants of the paper: sharpening, and what counts as clean. Mixing is by Beta(4, 4).
@@ -35,10 +34,7 @@ def dividemix(x: Any, y: Any, classes: int, plan: Plan | None = None) -> Reweigh
     has no idea of contributors, and wrong labels that a network can learn as early as right ones look
     clean.
     """
-    how = plan or Plan()
-    rows = as_rows("training data", x, y, classes)
-    networks = start(rows, classes, how, 2)
-    adam, generator = Adam(networks, how.lr), torch.Generator().manual_seed(how.seed)
+    how, rows, networks, adam, generator = begin(x, y, classes, plan, 2)
     targets = one_hot(rows.y, classes)
     first = max(1, round(WARM_UP * how.epochs))
     believed = np.ones((2, len(rows.y)))

@@ -8,15 +8,14 @@ from torch import Tensor
 
 from anml.gradients.mlp import Networks
 from anml.reweight.training import (
-    Adam,
     Plan,
     Reweighted,
     Rows,
     as_rows,
     batches,
+    begin,
     factors_of,
     one_hot,
-    start,
 )
 
 
@@ -29,10 +28,8 @@ def learning_to_reweight(
     needed. Weights of a batch are cut at zero and sum to one. Its weakness: it needs clean data, and learns
     no more than that data can tell.
     """
-    how = plan or Plan()
-    rows, clean = as_rows("training data", x, y, classes), as_rows("clean data", clean_x, clean_y, classes)
-    networks = start(rows, classes, how)
-    adam, generator = Adam(networks, how.lr), torch.Generator().manual_seed(how.seed)
+    how, rows, networks, adam, generator = begin(x, y, classes, plan)
+    clean = as_rows("clean data", clean_x, clean_y, classes)
     total, seen = torch.zeros(len(rows.y)), 0
     for epoch in range(how.epochs):
         for chosen in batches(len(rows.y), how, generator):

@@ -62,6 +62,15 @@ def start(rows: Rows, classes: int, plan: Plan, count: int = 1) -> Networks:
     return initialise(shape, [plan.seed + 7919 * place for place in range(count)])
 
 
+def begin(
+    x: Any, y: Any, classes: int, plan: Plan | None, count: int = 1
+) -> tuple[Plan, Rows, Networks, "Adam", torch.Generator]:
+    """Check the training data, and make networks for it, their steps and their randomness."""
+    how, rows = plan or Plan(), as_rows("training data", x, y, classes)
+    networks = start(rows, classes, how, count)
+    return how, rows, networks, Adam(networks, how.lr), torch.Generator().manual_seed(how.seed)
+
+
 class Adam:
     """One step after another for one flat tensor of parameters."""
 

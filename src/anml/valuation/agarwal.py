@@ -1,6 +1,7 @@
 """Shares that copies do not raise, and prices that tell no lies: Agarwal, Dahleh and Sarkar, EC 2019."""
 
 from collections.abc import Callable
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -42,10 +43,9 @@ def shared_rows(x: Any, y: Any, contributor: Any, near: float = 0.1) -> Floats:
     usual = usual[np.isfinite(usual) & (usual > 0)]
     reach = near * float(np.median(usual)) if len(usual) else 0.0
     like = np.eye(count)
-    for a in range(count):
-        for b in range(count):
-            if a != b and len(mine[a]) and len(mine[b]):
-                like[a, b] = float((trees[b].query(mine[a])[0] <= max(reach, 1e-9)).mean())
+    for a, b in permutations(range(count), 2):
+        if len(mine[a]) and len(mine[b]):
+            like[a, b] = float((trees[b].query(mine[a])[0] <= max(reach, 1e-9)).mean())
     return like
 
 
