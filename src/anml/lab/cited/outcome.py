@@ -78,10 +78,10 @@ def of_rows(seen: Seen, scores: Floats, threshold: float = 0.0) -> Outcome:
 
 def final_models(seen: Seen, kept: Sequence[Bools], setting: Setting) -> list[Tuned]:
     """The common model trained on each choice of rows: different ones as one program for each rate."""
+    if not kept:
+        return []
     names = [choice.tobytes() for choice in kept]
     different = dict(zip(names, kept, strict=True))
-    if not different:
-        return []
     shape = Shape(seen.x.shape[1], setting.hidden, seen.classes)
     weight = torch.as_tensor(np.stack(list(different.values())), dtype=torch.float32)
     data = Data.shared(
@@ -92,10 +92,9 @@ def final_models(seen: Seen, kept: Sequence[Bools], setting: Setting) -> list[Tu
         networks = initialise(shape, seeds)
         train(networks, data, "classification", seeds, epochs=setting.epochs, batch=setting.batch, lr=rate)
         trained.append(networks)
-    place = {name: at for at, name in enumerate(different)}
     found = {
         name: tuned(seen, [predictor(networks.pick([at])) for networks in trained])
-        for name, at in place.items()
+        for at, name in enumerate(different)
     }
     return [found[name] for name in names]
 

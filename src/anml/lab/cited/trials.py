@@ -18,9 +18,6 @@ ROOT, OF_TEST = 100, 3
 HELD_OUT, LEFT = 7, 2
 # Backdoor: this share of an attacker's rows carries the pattern, in so many features.
 PLANTED, PATTERN, MARK = 0.5, 3, 4.0
-# Attacks beside those on labels.
-FREE_RIDERS = ("copies", "made-up")
-ATTACKS = (*ON_LABELS, *FREE_RIDERS, "backdoor")
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,14 +87,8 @@ def make_trial(setting: Setting, trial: int, seed: int) -> tuple[Seen, Truth]:
     trigger, target = None, 0
     if not plain:
         truth = make_case(replace(setting, attack="flip", bad=0.0), trial, seed).y
-        x, y, wrong = case.x.copy(), truth.copy(), np.zeros(len(truth), dtype=bool)
-        if setting.attack == "copies":
-            x, y = _copied(x, y, case.bad, rng)
-        elif setting.attack == "made-up":
-            x, y = _made_up(x, y, case.bad, rng)
-            wrong = case.bad.copy()
-        else:
-            x, y, wrong = _planted(x, y, case.bad, rng)
+        x, y, wrong = MORE[setting.attack](case.x.copy(), truth.copy(), case.bad, rng)
+        if setting.attack == "backdoor":
             trigger = _marked(case.x_test[case.y_test != target])
     count = int(who.max()) + 1
     bad = np.array([case.bad[who == client].any() for client in range(count)])
@@ -133,19 +124,19 @@ def _held_out(who: Ints, rng: np.random.Generator) -> Bools:
     return held
 
 
-def _copied(x: Floats, y: Ints, bad: Bools, rng: np.random.Generator) -> tuple[Floats, Ints]:
+def _copied(x: Floats, y: Ints, bad: Bools, rng: np.random.Generator) -> tuple[Floats, Ints, Bools]:
     """Free riders: rows of the honest, sent again under another name."""
     source = rng.choice(np.flatnonzero(~bad), int(bad.sum()))
     x[bad], y[bad] = x[source], y[source]
-    return x, y
+    return x, y, np.zeros(len(y), dtype=bool)
 
 
-def _made_up(x: Floats, y: Ints, bad: Bools, rng: np.random.Generator) -> tuple[Floats, Ints]:
+def _made_up(x: Floats, y: Ints, bad: Bools, rng: np.random.Generator) -> tuple[Floats, Ints, Bools]:
     """Free riders: every feature from another row, and any label; clients send noise for an update."""
     count = int(bad.sum())
     x[bad] = np.column_stack([rng.choice(column, count) for column in x.T])
     y[bad] = rng.choice(y, count)
-    return x, y
+    return x, y, bad.copy()
 
 
 def _planted(x: Floats, y: Ints, bad: Bools, rng: np.random.Generator) -> tuple[Floats, Ints, Bools]:
@@ -161,3 +152,8 @@ def _marked(x: Floats) -> Floats:
     marked = x.copy()
     marked[:, -PATTERN:] = MARK
     return marked
+
+
+# Attacks beside those on labels, from honest ones to features, labels, and which are wrong.
+MORE = {"copies": _copied, "made-up": _made_up, "backdoor": _planted}
+ATTACKS = (*ON_LABELS, *MORE)
