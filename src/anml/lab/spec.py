@@ -13,23 +13,8 @@ from typing import Any, NamedTuple, TypeVar
 from anml.core.checks import one_of
 from anml.core.domain import Recipe
 from anml.core.errors import InputError, UnknownNameError
-from anml.lab.fields import (
-    MOST_TRIALS,
-    any_text,
-    checked,
-    checks,
-    count,
-    drifting,
-    flag,
-    listed,
-    methods,
-    number,
-    shown,
-    table,
-    text,
-    unlike,
-    within,
-)  # fmt: skip
+from anml.lab import fields
+from anml.lab.fields import checked, count, listed, number, table, text, within
 
 Key = tuple[tuple[str, str], ...]
 # What is reported where a file names no metrics and its kind of experiment measures no error.
@@ -80,7 +65,7 @@ class Setting:
     periods: int = checked(1, count(1))
     oldest: float = checked(1.0, number(0, inf))
     decay: float = checked(0.1, number(0, inf))
-    drift: str = checked("none", drifting)
+    drift: str = checked("none", fields.drifting)
     drift_rate: float = checked(0.0, number(0, inf))
     profile: str = checked("paper", text)
     epochs: int = checked(500, count(0))
@@ -103,11 +88,11 @@ class Experiment:
 
     name: str
     title: str = checked("", text)
-    about: str = checked("", any_text)
-    trials: int = checked(30, count(1, MOST_TRIALS))
-    chunk: int = checked(10, count(1, MOST_TRIALS))
+    about: str = checked("", fields.any_text)
+    trials: int = checked(30, count(1, fields.MOST_TRIALS))
+    chunk: int = checked(10, count(1, fields.MOST_TRIALS))
     seed: int = checked(0, count(0, 2**63 - 1))
-    timed: bool = checked(False, flag)
+    timed: bool = checked(False, fields.flag)
     setting: Setting = field(default_factory=Setting, metadata={"check": table})
     vary: Mapping[str, list[Any]] = checked(dict, table)
     methods: Mapping[str, Recipe] = checked(dict, lambda name, value: value)
@@ -116,10 +101,10 @@ class Experiment:
     paper: tuple[Mapping[str, Any], ...] = checked((), listed(table))
     claims: tuple[Mapping[str, Any], ...] = checked((), listed(table))
     notes: tuple[str, ...] = checked((), listed(text))
-    judge: str = checked("", any_text)
+    judge: str = checked("", fields.any_text)
     kind: str = checked("simulated", text)
     peers: tuple[str, ...] = checked((), listed(text))
-    tabled: bool = checked(False, flag)
+    tabled: bool = checked(False, fields.flag)
     columns: tuple[str, ...] = checked((), listed(text))
 
     @property
@@ -143,7 +128,7 @@ class Experiment:
             yield tuple(key), setting
 
 
-SETTING, EXPERIMENT = checks(Setting), checks(Experiment)
+SETTING, EXPERIMENT = fields.checks(Setting), fields.checks(Experiment)
 
 
 def label_of(value: Any) -> str:
@@ -170,7 +155,7 @@ def parse(name: str, table: Mapping[str, Any]) -> Experiment:
             raise InputError("it has no title")
         values = {key: EXPERIMENT[key](key, value) for key, value in table.items()}
         values["setting"] = Setting(**settings("setting", values.get("setting", {})))
-        values["methods"] = methods(values.get("methods", ["uniform", "krum", "softmax"]))
+        values["methods"] = fields.methods(values.get("methods", ["uniform", "krum", "softmax"]))
         values["vary"] = {axis: _axis(axis, given) for axis, given in values.get("vary", {}).items()}
         values.setdefault("metrics", FIRST_METRIC.get(values.get("kind", ""), Experiment.metrics))
         return Experiment(name=name, **values)
@@ -231,7 +216,7 @@ def _axis(axis: str, values: Any) -> list[Any]:
     """Values of an axis: of a setting, or tables of several settings with a label."""
     where = f"vary.{axis}"
     read = listed(lambda _, value: _value(axis, value), empty=False)(where, values)
-    unlike(f"{where}: labels must differ, but it", tuple(label_of(value) for value in read))
+    fields.unlike(f"{where}: labels must differ, but it", tuple(label_of(value) for value in read))
     return list(read)
 
 
@@ -241,7 +226,7 @@ def _value(axis: str, value: Any) -> Any:
         one_of("axis", axis, [*SETTING, "or any name whose values are tables with a label"])
         return SETTING[axis](where, value)
     if "label" not in value:
-        raise InputError(f"a value of {where} has no label: {shown(value)}")
+        raise InputError(f"a value of {where} has no label: {fields.shown(value)}")
     label = value["label"]
     if isinstance(label, bool) or not isinstance(label, int | float):
         text(f"label in {where}", label)

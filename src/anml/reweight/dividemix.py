@@ -9,16 +9,8 @@ from torch import Tensor
 
 from anml.core.checks import Floats
 from anml.gradients.mlp import predict
-from anml.reweight.training import (
-    Adam,
-    Plan,
-    Reweighted,
-    Rows,
-    batches,
-    begin,
-    loss_of,
-    one_hot,
-)
+from anml.reweight import training
+from anml.reweight.training import Adam, Plan, Reweighted, Rows
 
 # Constants of the paper: sharpening, and what counts as clean. Mixing is by Beta(4, 4).
 TEMPERATURE, CLEAN = 0.5, 0.5
@@ -34,14 +26,14 @@ def dividemix(x: Any, y: Any, classes: int, plan: Plan | None = None) -> Reweigh
     has no idea of contributors, and wrong labels that a network can learn as early as right ones look
     clean.
     """
-    how, rows, networks, adam, generator = begin(x, y, classes, plan, 2)
-    targets = one_hot(rows.y, classes)
+    how, rows, networks, adam, generator = training.begin(x, y, classes, plan, 2)
+    targets = training.one_hot(rows.y, classes)
     first = max(1, round(WARM_UP * how.epochs))
     believed = np.ones((2, len(rows.y)))
     for epoch in range(how.epochs):
         if epoch >= first:
-            believed = p_correct(loss_of(networks, rows), how.seed)
-        for places in batches(len(rows.y), how, generator):
+            believed = p_correct(training.loss_of(networks, rows), how.seed)
+        for places in training.batches(len(rows.y), how, generator):
             if epoch < first:
                 both = rows.x[places].expand(2, -1, -1)
                 weight = torch.full((2, len(places)), 1 / len(places))

@@ -6,16 +6,8 @@ import numpy as np
 from scipy import special, stats
 
 from anml.core.checks import Bools, Floats
-from anml.valuation.games import (
-    Utility,
-    Values,
-    check_budget,
-    evaluated,
-    exactly,
-    players,
-    table_of,
-    worth_of_ends,
-)
+from anml.valuation import games
+from anml.valuation.games import Utility, Values
 from anml.valuation.semivalues import exact_shapley
 
 # Values are worked out once without each of so many parts of the coalitions; their spread is the interval.
@@ -29,15 +21,15 @@ def shapley_by_regression(
 
     Values sum to the worth of all minus that of nobody, as they must.
     """
-    n = players(count)
+    n = games.players(count)
     if budget is None or budget >= 2**n:
-        return exactly(exact_shapley(table_of(utility, n)), 2**n)
-    check_budget(budget, n, 4 * n + 2)
+        return games.exactly(exact_shapley(games.table_of(utility, n)), 2**n)
+    games.check_budget(budget, n, 4 * n + 2)
     rng = np.random.default_rng(0) if rng is None else rng
-    ends = worth_of_ends(utility, n)
+    ends = games.worth_of_ends(utility, n)
     some, weights, whole = drawn(n, (budget - 2) // 2, rng)
     both = np.stack([some, ~some], axis=1).reshape(-1, n)
-    worth = evaluated(utility, both)
+    worth = games.evaluated(utility, both)
     gain = (worth[::2] - worth[1::2]) / 2
     value = _solved(some, gain, weights, ends)
     # Sizes that were taken whole are no matter of chance, and stay in every part.
