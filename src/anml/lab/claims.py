@@ -6,7 +6,7 @@
 `at_most = [a, x]`, `at_least = [a, x]`, `between = [a, low, high]`: the end or ends of a's interval
 Intervals are 95%, or 1 - `p`. `limit` says where a limit or margin comes from (`LIMITS`).
 `apart` says why a claim is not counted with the others (`APART`).
-`why` says what is known about a failure, and `cause` of which kind it is (`anml.lab.causes`).
+`why` says what is known about a failure, and `cause` of which kind it is (`anml.lab.claims.CAUSES`).
 `over = {axis = […]}` asks for every combination; `where = {axis = value}` puts an axis elsewhere.
 """
 

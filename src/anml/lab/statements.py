@@ -13,7 +13,7 @@ import numpy as np
 from anml.core.checks import one_of
 from anml.core.errors import InputError
 from anml.lab.claims import APART, CAUSES, KEYS, LEAST_TRIALS, LEVEL, LIMITS, REGIONS
-from anml.lab.expressions import ACROSS, FIGURE, FORMS, TESTS
+from anml.lab.expressions import ACROSS, FIGURE, FORMS, TESTS, split
 from anml.lab.fields import flag, listed, number, shown, table, text, within
 from anml.lab.spec import Experiment, label_of
 
@@ -85,7 +85,7 @@ def _no_circle(expression: Any, derived: Mapping[str, Any], above: tuple[str, ..
     if isinstance(expression, list):
         for term in expression:
             _no_circle(term, derived, above)
-    elif isinstance(expression, str) and (name := _split(expression)[1]) in derived:
+    elif isinstance(expression, str) and (name := split(expression)[1]) in derived:
         if name in above:
             raise InputError(f"derived.{name} is defined by itself: {' -> '.join([*above, name])}")
         _no_circle(derived[name], derived, (*above, name))
@@ -150,18 +150,12 @@ def _count(operator: str, form: Callable[..., Any], terms: tuple[Any, ...]) -> N
 
 def _plain(operator: str, term: Any, known: Known) -> None:
     """Tests look at single trials, which only metrics have."""
-    if not isinstance(term, str) or _split(term)[1] not in known.metrics:
+    if not isinstance(term, str) or split(term)[1] not in known.metrics:
         raise InputError(f"{operator} takes metrics of methods such as 'krum.error', got {shown(term)}")
 
 
-def _split(reference: str) -> tuple[str, str, list[str]]:
-    name, _, conditions = reference.partition("@")
-    method, _, metric = name.strip().partition(".")
-    return method, metric, list(filter(None, conditions.split(",")))
-
-
 def _reference(reference: str, known: Known, *, own: bool) -> None:
-    method, metric, conditions = _split(reference)
+    method, metric, conditions = split(reference)
     with within(f"{reference!r}"):
         if not metric:
             raise InputError("a reference is written method.metric or method.metric@axis=value")
@@ -170,8 +164,7 @@ def _reference(reference: str, known: Known, *, own: bool) -> None:
         elif not own:
             raise InputError("'*' stands for a row's own method, and there is none here; name a method")
         one_of("metric", metric, [*known.metrics, *known.derived])
-        for condition in conditions:
-            axis, _, value = (part.strip() for part in condition.partition("="))
+        for axis, value in conditions:
             one_of(f"value of {axis}", value, known.axes[one_of("axis", axis, known.axes)])
 
 
