@@ -167,7 +167,9 @@ def _row(entry: Entry, error: float) -> Row:
 
 def score_cases(cases: Sequence[tuple[Setting, Case]], device: str, clock: Clock) -> list[Scored]:
     """Q of every case; cases with the same data are scored once."""
-    names, first, jobs = [], {}, {}
+    names: list[tuple[str, int, str]] = []
+    first: dict[tuple[str, int, str], Case] = {}
+    jobs: dict[tuple[str, int, str], Job] = {}
     for setting, case in cases:
         data = hashlib.sha256(case.x.tobytes() + case.y.tobytes()).hexdigest()
         names.append((data, case.seed, setting.profile))
