@@ -85,10 +85,7 @@ def make_case(setting: Setting, trial: int, seed: int) -> Case:
     if tier is not None:
         y = _tier_errors(y, tier, data.classes, rng("errors"))
     v, r = _credentials(setting, bad, tier, rng("credentials"))
-    y_test, unit = data.y[test], 1.0
-    if data.classes < 2:
-        centre, unit = float(y.mean()), float(y.std()) or 1.0
-        y, y_test = (y - centre) / unit, (y_test - centre) / unit
+    y, y_test, unit = _units(y, data.y[test]) if data.classes < 2 else (y, data.y[test], 1.0)
     return Case(
         x=x, y=y, x_test=x_test, y_test=y_test, classes=data.classes, v=v, r=r,
         t=Decay(setting.decay)(age), contributor=contributor, item=item,
@@ -195,3 +192,9 @@ def _tier_errors(y: Any, tier: Ints, classes: int, rng: np.random.Generator) -> 
     """Honest mistakes of legitimate contributors, by tier; attackers are wrong already."""
     chance = np.array([0.0, *(level.wrong for level in scenarios.TIERS[1:])])[tier]
     return attacks.flip_labels(y, rng.uniform(size=len(y)) < chance, classes, rng)
+
+
+def _units(y: Any, y_test: Any) -> tuple[Any, Any, float]:
+    """Numbers in units of their own spread, about their mean, and that unit."""
+    centre, spread = float(y.mean()), float(y.std()) or 1.0
+    return (y - centre) / spread, (y_test - centre) / spread, spread
