@@ -130,6 +130,12 @@ def profiles(
     return {row.pid: _open(ring, row.pid, row.wrapped, row.sealed) for row in where.execute(query).all()}
 
 
+def accounts(profiles: Iterable[dict[str, Any]]) -> list[tuple[str, str]]:
+    """Place and name of every account in these profiles."""
+    found = [account.partition(":") for about in profiles for account in about.get("accounts", [])]
+    return [(place, name) for place, _, name in found]
+
+
 def _open(ring: KeyRing, pid: str, wrapped: bytes, sealed: bytes) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(
         unseal(unseal(ring.master, wrapped, f"key/{pid}"), sealed, f"person/{pid}")

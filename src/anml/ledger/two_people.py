@@ -14,11 +14,11 @@ from anml.core.errors import ConflictError, InputError
 from anml.core.identifiers import owner_id, staff_id
 from anml.core.signals.policy import KINDS as EVIDENCE_KINDS
 from anml.ledger import keys, kinds, people
-from anml.ledger.log import Event
-from anml.ledger.parts import Keys, Payees, Proposal, Proposals, TrustedKey
+from anml.ledger.log import Event, events
+from anml.ledger.parts import Keys, Payees, Proposal, Proposals
 from anml.ledger.rules_staff import recovery_bytes, sound_key
 from anml.ledger.signing import Signer, signature
-from anml.ledger.state import loaded
+from anml.ledger.state import Where, loaded
 from anml.ledger.store import Ledger
 from anml.ledger.times import moment, stamp
 from anml.ledger.writer import Writer
@@ -36,21 +36,15 @@ def propose(
     for found in tx.state.part(Proposals).made.values():
         same = (found.step, found.subject, found.body, found.settlement, found.by)
         if found.state == "open" and same == (step, subject, body, settlement, who):
-            return next(e for e in _entries(tx) if e.seq == found.seq)
+            return next(e for e in events(tx.connection, [kinds.PROPOSED]) if e.seq == found.seq)
     given = paper or people.Paper()
     whole = {"step": step, "body": body, **given._asdict()}
     return tx.append(kinds.PROPOSED, f"proposal/{tx.next_seq}", subject, whole, settlement, who)
 
 
-def _entries(tx: Writer) -> list[Event]:
-    from anml.ledger.log import events
-
-    return list(events(tx.connection, [kinds.PROPOSED]))
-
-
-def open_proposals(connection: sa.Connection) -> list[Proposal]:
+def open_proposals(where: Where) -> list[Proposal]:
     """What waits for a second person, oldest first."""
-    return [found for found in loaded(Proposals, connection).made.values() if found.state == "open"]
+    return [found for found in loaded(Proposals, where).made.values() if found.state == "open"]
 
 
 def drop(tx: Writer, number: int, by: str | None) -> Event:
@@ -235,8 +229,3 @@ def revoke_key(tx: Writer, name: str, by: str | None, *, compromised: bool = Fal
     mark = "compromised" if compromised else "revoked"
     body = {"compromised": compromised}
     return tx.append(kinds.KEY_REVOKED, f"key/{name}/{mark}", name, body, by=tx.who(by))
-
-
-def registered(connection: sa.Connection) -> dict[str, TrustedKey]:
-    """All keys ever trusted, by their short name."""
-    return loaded(Keys, connection).known

@@ -39,14 +39,11 @@ def init(
     """Make a new ledger, with you as its first member of staff. It gets its keys, and you one of your own."""
     import getpass
 
-    from anml.app.ledger.ledgers import make
+    from anml.app.ledger.ledgers import Charter, make
     from anml.surfaces.staff_cli import new_password
 
-    made = make(
-        at.place(), at.keys, origin, by or getpass.getuser(), single_person=single_person,
-        payee_wait_days=payee_wait_days, appeals=appeals, recovery=recovery,
-        password=new_password() if password else "",
-    )  # fmt: skip
+    charter = Charter(by or getpass.getuser(), single_person, payee_wait_days, appeals)
+    made = make(at.place(), at.keys, origin, charter, recovery, new_password() if password else "")
     who = made.founder
     lines = [
         f"Made the ledger {origin!r}.",

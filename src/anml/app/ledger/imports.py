@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from anml.app.ledger.signals import with_signals
+from anml.app.pay.settle import alike
 from anml.app.people.judgements import fresh_scores
 from anml.app.people.scores import agreement, gold, gold_quality, judge_batch
-from anml.core.identifiers import look_alike, place_id
+from anml.core.identifiers import place_id
 from anml.core.signals.policy import Policy
 from anml.intake.contributions import PLATFORMS, Contributions
 from anml.intake.exports import AUTO, Chosen, read_export
@@ -89,7 +90,10 @@ def import_file(ledger: Ledger, request: Import, *, dry_run: bool = False) -> Im
         if request.names:
             rows = rows.with_columns(found.rows["contributor"])
         mine = {name: pids[name] for name in sorted(set(found.rows["contributor"]))}
-        said = [*found.warnings, *_alike(tx, ledger, found, source)]
+        accounts = people.accounts(people.profiles(tx.connection, ledger.ring).values())
+        here = (account for place, account in accounts if place == source)
+        looks = [f"{one}; see `anml ledger map`" for one in alike("accounts", mine, here)]
+        said = [*found.warnings, *looks]
         return Imported(batch, format, source, rows, mine, new, scored, said)
 
     return ledger.carry_out(work, dry_run=dry_run)
@@ -111,15 +115,11 @@ def _contributions(
     for key, pid in keys.items():
         if key not in known:
             body: dict[str, Any] = {"batch": batch, "source": source, "domain": domain, "rows": counts[pid]}
-            body |= _tasks(tx, ledger, pid, tasks.get(pid, {}))._asdict()
+            # The names of tasks that somebody judged, for the contributor's own statement; erased with them.
+            judged = tasks.get(pid)
+            paper = people.attach_values(tx, ledger, pid, {"tasks": judged}) if judged else people.Paper()
+            body |= paper._asdict()
             tx.append(CONTRIBUTION, key, pid, body)
-
-
-def _tasks(tx: Writer, ledger: Ledger, pid: str, tasks: dict[str, str]) -> people.Paper:
-    """The names of tasks that somebody judged, for the contributor's own statement; erased with them."""
-    if not tasks:
-        return people.Paper()
-    return people.attach_values(tx, ledger, pid, {"tasks": tasks})
 
 
 def _with_standing(
@@ -131,22 +131,6 @@ def _with_standing(
     names = {name for name, pid in pids.items() if pid in reviewers}
     good = {name for name, quality in right.items() if quality > GOOD_GOLD}
     return names, names | good | {name for name, pid in pids.items() if pid in known}
-
-
-def _alike(tx: Writer, ledger: Ledger, found: Contributions, source: str) -> list[str]:
-    """Accounts of this file that look like each other, or like one that the place has on record."""
-    here = set(found.rows["contributor"])
-    known = {
-        account.removeprefix(f"{source}:")
-        for about in people.profiles(tx.connection, ledger.ring).values()
-        for account in about.get("accounts", [])
-        if account.startswith(f"{source}:")
-    }
-    return [
-        f"these accounts look alike and are not one: {', '.join(map(repr, group))}; see `anml ledger map`"
-        for group in look_alike(here | known)
-        if here.intersection(group)
-    ]
 
 
 def _records(found: Contributions, pids: dict[str, str], batch: str, source: str) -> list[evidence.Record]:

@@ -41,22 +41,14 @@ def pain001(batch: Batch, payees: Mapping[str, Mapping[str, Any]], debtor: Mappi
     payer = check_payer(debtor)
     root = ElementTree.Element("Document", {"xmlns": PAIN})
     initiation = ElementTree.SubElement(root, "CstmrCdtTrfInitn")
-    count, total = str(len(batch.payments)), show_minor(batch.total, batch.currency)
-    head = ElementTree.SubElement(initiation, "GrpHdr")
-    _leaf(head, "MsgId", batch.id[:35])
-    _leaf(head, "CreDtTm", datetime.fromisoformat(batch.at).strftime("%Y-%m-%dT%H:%M:%SZ"))
-    _leaf(head, "NbOfTxs", count)
-    _leaf(head, "CtrlSum", total)
-    _leaf(head, "InitgPty/Nm", payer["name"])
-    info = ElementTree.SubElement(initiation, "PmtInf")
-    _leaf(info, "PmtInfId", batch.id[:35])
-    _leaf(info, "PmtMtd", "TRF")
-    _leaf(info, "NbOfTxs", count)
-    _leaf(info, "CtrlSum", total)
-    _leaf(info, "ReqdExctnDt/Dt", batch.at[:10])
-    _leaf(info, "Dbtr/Nm", payer["name"])
-    _leaf(info, "DbtrAcct/Id/IBAN", payer["iban"])
-    _agent(info, "DbtrAgt", payer.get("bic"))
+    head, info = (ElementTree.SubElement(initiation, name) for name in ("GrpHdr", "PmtInf"))
+    counts = {"NbOfTxs": str(len(batch.payments)), "CtrlSum": show_minor(batch.total, batch.currency)}
+    made = datetime.fromisoformat(batch.at).strftime("%Y-%m-%dT%H:%M:%SZ")
+    _leaves(head, {"MsgId": batch.id[:35], "CreDtTm": made, **counts, "InitgPty/Nm": payer["name"]})
+    _leaves(info, {
+        "PmtInfId": batch.id[:35], "PmtMtd": "TRF", **counts, "ReqdExctnDt/Dt": batch.at[:10],
+        "Dbtr/Nm": payer["name"], "DbtrAcct/Id/IBAN": payer["iban"], **_agent("DbtrAgt", payer.get("bic")),
+    })  # fmt: skip
     for item in batch.payments:
         _transfer(info, batch, item, payees[item.pid])
     ElementTree.indent(root)
@@ -79,28 +71,26 @@ def _transfer(info: ElementTree.Element, batch: Batch, payment: Payment, known: 
     if not known.get("iban") or not bank_name(known.get("name", "")):
         raise InputError(f"contributor {payment.pid} lacks an IBAN or a name in Latin letters")
     transfer = ElementTree.SubElement(info, "CdtTrfTxInf")
-    _leaf(transfer, "PmtId/EndToEndId", payment_id(batch, payment))
-    instructed = _leaf(transfer, "Amt/InstdAmt", show_minor(payment.amount, batch.currency))
-    instructed.set("Ccy", batch.currency)
-    _agent(transfer, "CdtrAgt", known.get("bic"))
-    _leaf(transfer, "Cdtr/Nm", bank_name(known["name"]))
-    _leaf(transfer, "CdtrAcct/Id/IBAN", known["iban"])
-    _leaf(transfer, "RmtInf/Ustrd", f"Data contributions, batch {batch.id}")
+    _leaves(transfer, {"PmtId/EndToEndId": payment_id(batch, payment)})
+    _leaves(transfer, {"Amt/InstdAmt": show_minor(payment.amount, batch.currency)}).set("Ccy", batch.currency)
+    _leaves(transfer, {
+        **_agent("CdtrAgt", known.get("bic")), "Cdtr/Nm": bank_name(known["name"]),
+        "CdtrAcct/Id/IBAN": known["iban"], "RmtInf/Ustrd": f"Data contributions, batch {batch.id}",
+    })  # fmt: skip
 
 
-def _agent(parent: ElementTree.Element, tag: str, bic: str | None) -> None:
-    if bic:
-        _leaf(parent, f"{tag}/FinInstnId/BICFI", bic)
-    else:
-        _leaf(parent, f"{tag}/FinInstnId/Othr/Id", "NOTPROVIDED")
+def _agent(tag: str, bic: str | None) -> dict[str, str]:
+    return {f"{tag}/FinInstnId/BICFI": bic} if bic else {f"{tag}/FinInstnId/Othr/Id": "NOTPROVIDED"}
 
 
-def _leaf(parent: ElementTree.Element, path: str, text: str) -> ElementTree.Element:
-    """Add an element with text under a path of new elements."""
-    for tag in path.split("/"):
-        parent = ElementTree.SubElement(parent, tag)
-    parent.text = text
-    return parent
+def _leaves(parent: ElementTree.Element, texts: Mapping[str, str]) -> ElementTree.Element:
+    """Add elements with text, each under a path of new elements; returns the last."""
+    for path, text in texts.items():
+        found = parent
+        for tag in path.split("/"):
+            found = ElementTree.SubElement(found, tag)
+        found.text = text
+    return found
 
 
 _ACCOUNTS = {
@@ -118,19 +108,13 @@ def beancount(entries: Iterable[Event]) -> str:
     opened: dict[str, str] = {}
     lines: list[str] = []
     for e in entries:
-        if not e.postings:
-            continue
-        day = e.at[:10]
-        lines.append(f'\n{day} * "{e.kind}" "entry {e.seq}"')
+        if e.postings:
+            lines.append(f'\n{e.at[:10]} * "{e.kind}" "entry {e.seq}"')
         for item in e.postings:
             account = _account(item.account)
-            opened.setdefault(f"{account} {item.currency}", day)
+            opened[account] = min(opened.get(account, e.at[:10]), e.at[:10])
             lines.append(f"  {account}  {show_amount(-item.amount)} {item.currency}")
-    accounts: dict[str, str] = {}
-    for name, day in opened.items():
-        account = name.split()[0]
-        accounts[account] = min(day, accounts.get(account, day))
-    heads = [f"{day} open {account}" for account, day in sorted(accounts.items())]
+    heads = [f"{day} open {account}" for account, day in sorted(opened.items())]
     return "\n".join(heads + lines) + "\n"
 
 
@@ -156,13 +140,7 @@ def _statement_row(item: Mapping[str, Any], names: tuple[str, ...]) -> list[obje
     both = [
         show_amount(max(sign * amounts[name], 0)) for name in ("corrected", "payable") for sign in (1, -1)
     ]
-    share = show_amount(item["share"] * 10**6 // UNIT)
     known = [item[name] for name in ("contributor", "settlement", "posted", "state", "currency")]
-    counts = [rows["given"], rows["kept"], rows["counted"], share]
-    return [
-        *known,
-        *counts,
-        *(show_amount(amounts[name]) for name in names),
-        *both,
-        " ".join(item["reasons"]),
-    ]
+    counts = [rows["given"], rows["kept"], rows["counted"], show_amount(item["share"] * 10**6 // UNIT)]
+    whole = [show_amount(amounts[name]) for name in names]
+    return [*known, *counts, *whole, *both, " ".join(item["reasons"])]

@@ -39,19 +39,10 @@ class Payouts(NamedTuple):
 
 
 def create(
-    ledger: Ledger,
-    batch: str,
-    currency: str,
-    by: str | None = None,
-    threshold: int = 0,
-    rail: str = "csv",
-    *,
-    payer: Mapping[str, str] | None = None,
-    out: Path | None = None,
-    checkpoint: Path | None = None,
-    listed: Mapping[str, int] | None = None,
-    dry_run: bool = False,
-) -> Payouts:
+    ledger: Ledger, batch: str, currency: str, by: str | None = None, threshold: int = 0, rail: str = "csv",
+    *, payer: Mapping[str, str] | None = None, out: Path | None = None, checkpoint: Path | None = None,
+    listed: Mapping[str, int] | None = None, dry_run: bool = False,
+) -> Payouts:  # fmt: skip
     """Make a payout batch of everything that is due and can be paid this way.
 
     The batch keeps the bank details that it was made with: they are those it is exported with, for ever. Its
@@ -63,24 +54,22 @@ def create(
 
     def work(tx: Writer) -> Payouts:
         due = payouts.due(tx, currency)
-        if listed is None:
-            seen.check(ledger, tx.verified(), checkpoint)
-        agreed = tx.state.part(Payees)
+        agreed = tx.state.part(Payees).paper
         if listed is not None:
-            papers = {pid: people.paper_of(tx.connection, pid, agreed.paper.get(pid, "")) for pid in listed}
+            papers = {pid: people.paper_of(tx.connection, pid, agreed.get(pid, "")) for pid in listed}
             payouts.create(tx, batch, currency, by, 0, papers, listed)
             return Payouts(tx.state.part(Payments).get(batch), {}, {})
-        payees = {pid: payee(tx, ledger, pid, agreed) for pid in due}
-        reasons = {
-            pid: _missing(payees[pid], needed, due[pid] < threshold) or payouts.waits(tx, pid) for pid in due
-        }
-        able = [pid for pid, reason in reasons.items() if not reason]
+        seen.check(ledger, tx.verified(), checkpoint)
+        left = {pid: _not_paid(tx, ledger, pid, needed, due[pid] < threshold) for pid in due}
+        able = [pid for pid, reason in left.items() if not reason]
         if due and not able:
-            raise ConflictError(f"nothing can be paid in {currency}: {_first(reasons)}")
-        papers = {pid: people.paper_of(tx.connection, pid, agreed.paper.get(pid, "")) for pid in able}
+            pid, reason = next(iter(left.items()))
+            more = f", and {len(left) - 1} more" if len(left) > 1 else ""
+            raise ConflictError(f"nothing can be paid in {currency}: {pid}: {reason}{more}")
+        papers = {pid: people.paper_of(tx.connection, pid, agreed.get(pid, "")) for pid in able}
         payouts.create(tx, batch, currency, by, threshold, papers)
         made = tx.state.part(Payments).get(batch)
-        left = {pid: reason for pid, reason in reasons.items() if reason}
+        left = {pid: reason for pid, reason in left.items() if reason}
         found = Payouts(made, _payees(tx.connection, ledger, made), left)
         if out is not None and not dry_run:
             drafts.update(_drafted(found, payer, events(tx.connection), out))
@@ -97,12 +86,6 @@ def create(
         for draft in drafts.values():
             draft.unlink(missing_ok=True)
     return done._replace(files=tuple(drafts))
-
-
-def _first(reasons: Mapping[str, str]) -> str:
-    pid, reason = next(iter(reasons.items()))
-    more = f", and {len(reasons) - 1} more" if len(reasons) > 1 else ""
-    return f"{pid}: {reason}{more}"
 
 
 def load(ledger: Ledger, batch: str) -> Payouts:
@@ -150,23 +133,18 @@ def read_payer(path: Path | None) -> dict[str, str]:
 
 
 def _payees(connection: sa.Connection, ledger: Ledger, made: Batch) -> dict[str, dict[str, Any]]:
-    found = {}
-    for payment in made.payments:
-        values = people.attached_values(connection, ledger.ring, payment.pid, payment.paper)
-        found[payment.pid] = {name: values[name] for name in DETAILS if values.get(name)}
-    return found
+    return {item.pid: _details(connection, ledger, item.pid, item.paper) for item in made.payments}
+
+
+def _details(connection: sa.Connection, ledger: Ledger, pid: str, paper: str) -> dict[str, Any]:
+    values = people.attached_values(connection, ledger.ring, pid, paper)
+    return {name: values[name] for name in DETAILS if values.get(name)}
 
 
 def close(
-    ledger: Ledger,
-    batch: str,
-    pids: list[str] | None,
-    *,
-    paid: bool,
-    by: str | None = None,
-    seen: str | None = None,
-    dry_run: bool = False,
-) -> Batch:
+    ledger: Ledger, batch: str, pids: list[str] | None, *, paid: bool, by: str | None = None,
+    seen: str | None = None, dry_run: bool = False,
+) -> Batch:  # fmt: skip
     """Record that payments (all open ones where none are named) were paid, or came back.
 
     `seen` is the digest of what was shown of those that came back.
@@ -185,10 +163,7 @@ def close(
 
 def payee(tx: Writer, ledger: Ledger, pid: str, agreed: Payees) -> dict[str, Any]:
     """Whom to pay for this contributor: the details that two people agreed on."""
-    if pid in tx.state.people.erased:
-        return {"erased": True}
-    found = two_people.payee_of(tx.connection, ledger, pid, agreed)
-    return {name: found[name] for name in DETAILS if found.get(name)}
+    return _details(tx.connection, ledger, pid, agreed.paper.get(pid, ""))
 
 
 def set_payee(ledger: Ledger, pid: str, changes: dict[str, str], by: str | None = None) -> int:
@@ -199,16 +174,11 @@ def set_payee(ledger: Ledger, pid: str, changes: dict[str, str], by: str | None 
 def set_payees(ledger: Ledger, changes: Mapping[str, dict[str, str]], by: str | None = None) -> list[int]:
     """Propose names and bank details of several contributors, all or none."""
     checks = {"iban": check_iban, "bic": check_bic, "name": _one_line}
-    values = {
-        pid: {name: checks[name](value) for name, value in given.items()} for pid, given in changes.items()
-    }
-
-    def work(tx: Writer) -> list[int]:
-        return [
-            two_people.propose_payee(tx, ledger, pid, given, by).seq for pid, given in sorted(values.items())
-        ]
-
-    return ledger.write(work)
+    values = [(pid, {name: checks[name](value) for name, value in changes[pid].items()})
+              for pid in sorted(changes)]  # fmt: skip
+    return ledger.write(
+        lambda tx: [two_people.propose_payee(tx, ledger, pid, given, by).seq for pid, given in values]
+    )
 
 
 def set_email(ledger: Ledger, pid: str, email: str, by: str | None = None) -> None:
@@ -256,12 +226,16 @@ def _one_line(text: str) -> str:
     return found
 
 
-def _missing(known: dict[str, Any], needed: tuple[str, ...], small: bool) -> str:
-    if known.get("erased"):
+def _not_paid(tx: Writer, ledger: Ledger, pid: str, needed: tuple[str, ...], small: bool) -> str:
+    """Why somebody is not paid in this batch; empty where they are."""
+    if pid in tx.state.people.erased:
         return "erased: the amount stays on the books"
     if small:
         return "below the threshold: carried"
-    lacking = [name for name in needed if name not in known]
-    if lacking:
-        return f"no {lacking[0]} given"
-    return "no name in Latin letters given" if "name" in needed and not bank_name(known["name"]) else ""
+    known = payee(tx, ledger, pid, tx.state.part(Payees))
+    for name in needed:
+        if name not in known:
+            return f"no {name} given"
+    if "name" in needed and not bank_name(known["name"]):
+        return "no name in Latin letters given"
+    return payouts.waits(tx, pid)

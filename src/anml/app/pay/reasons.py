@@ -76,26 +76,22 @@ def reasons(
         found.append("The share is at the maximum for one contributor.")
     if line["newcomer"]:
         if made["rules"]["newcomer_cap"] < UNIT:
-            found.append(
-                "New contributors together get at most a set part of the pool while there are others."
-            )
+            found.append("New contributors get at most a set part of the pool while there are others.")
         if standing.newcomer and amounts["held"]:
             found.append(f"Held because the account is new; it needs {' '.join(standing.needs)}.")
     if amounts["returned"]:
         found.append("Held as a newcomer, and released at the reputation reached since.")
-    if (last := scene.kept.get((scene.settlement.id, line["pid"]))) and amounts["held"]:
-        words = scene.words.get(last.paper, "")
-        found.append(
-            f"Held over a flag, as {last.by} decided on {last.at[:10]}{f': {words}' if words else ''}."
-        )
-    mine = scene.disputes.get(line["pid"], [])
+    if (last := scene.asked.kept.get((scene.settlement.id, line["pid"]))) and amounts["held"]:
+        words = f": {said}" if (said := scene.words.get(last.paper)) else ""
+        found.append(f"Held over a flag, as {last.by} decided on {last.at[:10]}{words}.")
+    mine = scene.disputes(line["pid"])
     if mine and not mine[-1].closed:
         found.append("A dispute is open; the held amount waits.")
     elif mine and mine[-1].answer:
         found.append(f"A dispute was {mine[-1].answer.outcome}.")
     if amounts["reversed"]:
         found.append("An amount was reversed; a balance below zero is carried to later settlements.")
-    if scene.staff.single_person:
+    if scene.state.staff.single_person:
         found.append("One person keeps this ledger: drafting and approving were not done by two.")
     return found
 
@@ -148,10 +144,9 @@ def about_evidence(records: Sequence[Evidence], tasks: Mapping[str, str]) -> lis
         named = sorted({tasks[e.scope] for e in each if e.scope in tasks}, key=lambda name: (len(name), name))
         shown = ", ".join(named[:NAMED]) + (f" and {len(named) - NAMED} more" if len(named) > NAMED else "")
         words = _SAID.get(kind, kind)
-        about = (
-            f"{len(each)} of your labels" if any(e.scope.startswith("item:") for e in each) else "Your work"
-        )
-        verb = "were" if about.endswith("labels") and len(each) != 1 else "was"
+        labels = any(e.scope.startswith("item:") for e in each)
+        about = f"{len(each)} of your labels" if labels else "Your work"
+        verb = "were" if labels and len(each) != 1 else "was"
         doubt = ", by somebody whose word does not count here" if nobody else ""
         found.append(f"{about} {verb} {words}{doubt}{f': task {shown}' if shown else ''}.")
     return found
@@ -167,25 +162,23 @@ def task_names(ledger: Ledger, connection: sa.Connection, pids: Sequence[str]) -
     return found
 
 
+_AS_DISPUTED = ("opened", "reason", "answered", "resolved", "resolved_by", "state")
+
+
 def disputes_shown(own: Sequence[Dispute], words: Mapping[str, str]) -> list[dict[str, Any]]:
     """What was asked, what was answered and by whom, and what it changed."""
     return [
         {
-            "opened": d.opened,
-            "reason": d.reason,
+            **{name: getattr(d, name) for name in _AS_DISPUTED},
             "text": words.get(d.paper, ""),
+            "answer_text": words.get(d.answer_paper, ""),
             "opened_by": d.by,
             "signed_by_contributor": bool(d.key),
             "due": shown_date(d.due),
-            "answered": d.answered,
             "outcome": d.answer and d.answer.outcome,
             "answer": d.answer and d.answer.reason,
-            "answer_text": words.get(d.answer_paper, ""),
             "answered_by": d.answer and d.answer.by,
             "correction": d.answer.correction if d.answer else 0,
-            "resolved": d.resolved,
-            "resolved_by": d.resolved_by,
-            "state": d.state,
         }
         for d in own
     ]

@@ -1,6 +1,6 @@
 """From a run to money: draft, approve by a second person, dispute, release."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -85,51 +85,33 @@ def draft(ledger: Ledger, folder: Path, terms: Terms, *, dry_run: bool = False) 
         pids = resolve_names(tx, ledger, terms.source, names)
         known = standings(tx.state, tx.now, terms.domain, terms.policy)
         new = {pid for pid in pids.values() if known[pid].newcomer}
-        extra = None
-        if terms.multipliers is not None:
-            extra = {pids.get(name, name): value for name, value in terms.multipliers.items()}
-        made = (
-            manifest.build(run, rules, terms.pool, terms.currency, pids, new, extra, terms.rate, judged)
-            | accepted
-        )
-        data = canonical(made)
-        name = tx.keep(MANIFEST, data)
+        extra = terms.multipliers and {pids.get(name, name): x for name, x in terms.multipliers.items()}
+        made = manifest.build(run, rules, terms.pool, terms.currency, pids, new, extra, terms.rate, judged)
+        made |= accepted
+        name, rows = tx.keep(MANIFEST, canonical(made)), made["run"]
         proposal = Settlement(
-            id=book.free_id(tx, name),
-            state="drafted",
-            manifest=name,
-            head=head_digest(made),
-            currency=terms.currency,
-            pool=made["pool"],
-            by=who,
-            posted=None,
-            run=run.sha256,
-            rows=made["run"]["rows_sha256"],
-            work=made["run"]["work_sha256"],
-            marks=made["run"]["marks"],
-            window_days=terms.window_days,
-            supersedes=terms.supersedes,
+            id=book.free_id(tx, name), state="drafted", manifest=name, head=head_digest(made), by=who,
+            currency=terms.currency, pool=made["pool"], posted=None, run=run.sha256, project=project,
+            rows=rows["rows_sha256"], work=rows["work_sha256"], marks=rows["marks"],
+            window_days=terms.window_days, supersedes=terms.supersedes,
             accepted=terms.accept and terms.accept.strip(),
-            project=project,
-        )
+        )  # fmt: skip
         book.draft(tx, proposal)
-        said = _alike(tx, ledger, names) + overlaps(tx.state.part(Settlements), proposal)
+        accounts = people.accounts(people.profiles(tx, ledger.ring).values())
+        said = alike("contributors", names, (account for _, account in accounts))
+        said += overlaps(tx.state.part(Settlements), proposal)
         return Draft(proposal.id, made, name, amounts(made), tuple(said))
 
     return ledger.carry_out(work, dry_run=dry_run)
 
 
-def _alike(tx: Writer, ledger: Ledger, names: list[str]) -> list[str]:
-    """Contributors of a run who look like each other, or like an account on record."""
-    known = {
-        account.partition(":")[2]
-        for about in people.profiles(tx, ledger.ring).values()
-        for account in about.get("accounts", [])
-    }
+def alike(what: str, names: Iterable[str], known: Iterable[str]) -> list[str]:
+    """Who of these look like each other, or like an account on record."""
+    own = set(names)
     return [
-        f"these contributors look alike and are not one: {', '.join(map(repr, group))}"
-        for group in look_alike({*names, *known})
-        if set(names).intersection(group)
+        f"these {what} look alike and are not one: {', '.join(map(repr, group))}"
+        for group in look_alike(own.union(known))
+        if own.intersection(group)
     ]
 
 
@@ -195,12 +177,9 @@ def resolve_names(tx: Writer, ledger: Ledger, source: str | None, names: list[st
 
 def _places(tx: Writer, ledger: Ledger, names: list[str]) -> str:
     """The places that know some of these names."""
-    found = set()
-    for about in people.profiles(tx, ledger.ring).values():
-        for account in about.get("accounts", []):
-            place, _, name = account.partition(":")
-            found |= {place} if name in names else set()
-    return f"known in {', '.join(sorted(found))}" if found else "none of them is known yet"
+    accounts = people.accounts(people.profiles(tx, ledger.ring).values())
+    found = sorted({place for place, name in accounts if name in names})
+    return f"known in {', '.join(found)}" if found else "none of them is known yet"
 
 
 def approve(
