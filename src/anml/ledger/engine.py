@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
-from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from anml.core.errors import InputError, IntegrityError, UnsupportedError
 from anml.ledger.schema import head
@@ -22,13 +22,7 @@ _RETRY_STATES = {"40001", "40P01", "55P03"}
 
 
 def ledger_url(text: str) -> sa.URL:
-    """Read a database URL; a plain path is a SQLite file.
-
-    Examples
-    --------
-    >>> str(ledger_url("books.db")), ledger_url("postgresql://db.example/anml").drivername
-    ('sqlite:///books.db', 'postgresql+psycopg')
-    """
+    """Read a database URL; a plain path is a SQLite file."""
     if "://" not in text:
         return sa.URL.create("sqlite", database=text)
     try:
@@ -158,11 +152,9 @@ def _sqlite_settings(raw: sqlite3.Connection, _: Any) -> None:
     # SQLAlchemy begins and ends transactions itself, below, as BEGIN IMMEDIATE.
     raw.isolation_level = None
     cursor = raw.cursor()
-    cursor.execute("PRAGMA journal_mode = WAL")
-    # NORMAL may lose acknowledged commits when the power fails.
-    cursor.execute("PRAGMA synchronous = FULL")
-    cursor.execute("PRAGMA foreign_keys = ON")
-    cursor.execute("PRAGMA secure_delete = ON")
+    # With synchronous = NORMAL a power failure may lose acknowledged commits.
+    for setting in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON", "secure_delete = ON"):
+        cursor.execute(f"PRAGMA {setting}")
     if cursor.execute("PRAGMA synchronous").fetchone()[0] != 2:
         raise IntegrityError("SQLite does not run with synchronous = FULL here; a commit could be lost")
     cursor.close()
@@ -176,9 +168,6 @@ def _sqlite_begin(connection: sa.Connection) -> None:
         connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
-def _may_retry(error: SQLAlchemyError) -> bool:
-    if not isinstance(error, DBAPIError) or error.orig is None:
-        return False
-    if getattr(error.orig, "sqlstate", None) in _RETRY_STATES:
-        return True
-    return isinstance(error.orig, sqlite3.OperationalError) and "locked" in str(error.orig)
+def _may_retry(error: DBAPIError) -> bool:
+    locked = isinstance(error.orig, sqlite3.OperationalError) and "locked" in str(error.orig)
+    return locked or getattr(error.orig, "sqlstate", None) in _RETRY_STATES

@@ -1,6 +1,5 @@
 """Rules of disputes: who may open, answer and resolve them, until when, and what they may add."""
 
-import base64
 from typing import TYPE_CHECKING
 
 from anml.core.canonical import canonical
@@ -25,7 +24,7 @@ ANSWERS = (
 )  # fmt: skip
 
 
-def _opened(state: "State", e: Event) -> list[Posting]:
+def _opened(state: "State", e: Event) -> None:
     sid, pid = e.settlement, e.subject
     one_of("reason", e.body["reason"], REASONS)
     one_of("opener of a dispute", e.body["opener"], ("contributor", "staff"))
@@ -44,7 +43,6 @@ def _opened(state: "State", e: Event) -> list[Posting]:
         raise ConflictError(f"contributor {pid} has an open dispute in {sid} already")
     if e.body.get("key") or e.body.get("signed"):
         _check_own_word(state, e)
-    return []
 
 
 def appeal_bytes(origin: str, sid: str, pid: str, reason: str, paper: str) -> bytes:
@@ -61,15 +59,11 @@ def _check_own_word(state: "State", e: Event) -> None:
     if not known.stands(e.at, e.at) or body["opener"] != "contributor":
         raise IntegrityError(f"the key {known.id} does not count for this appeal at {e.at}")
     message = appeal_bytes(state.staff.origin, e.settlement, e.subject, body["reason"], body["paper"])
-    try:
-        raw = base64.b64decode(body["signed"], validate=True)
-    except ValueError:
-        raw = b""
-    if not keys.verify(known.public, raw, message):
+    if not keys.verify_text(known.public, body["signed"], message):
         raise IntegrityError("the contributor did not sign this appeal")
 
 
-def _answered(state: "State", e: Event) -> list[Posting]:
+def _answered(state: "State", e: Event) -> None:
     one_of("outcome", e.body["outcome"], OUTCOMES)
     one_of("reason of an answer", e.body["reason"], ANSWERS)
     if e.body["correction"] and e.body["outcome"] != "upheld":
@@ -78,7 +72,6 @@ def _answered(state: "State", e: Event) -> list[Posting]:
     current = state.part(Disputes).open(e.settlement, e.subject)
     second_person(state, current.by, e, "opened this dispute; another person must answer it")
     check_bound(state, found, e.subject, e.body["correction"])
-    return []
 
 
 def _resolved(state: "State", e: Event) -> list[Posting]:

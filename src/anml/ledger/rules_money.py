@@ -28,7 +28,7 @@ LONGEST_REASON = 500
 REASONS = ("wrong-count", "wrong-weight", "wrong-evidence", "wrong-reputation", "duplicate", "fraud", "other")
 
 
-def _drafted(state: "State", e: Event) -> list[Posting]:
+def _drafted(state: "State", e: Event) -> None:
     body = e.body
     check_currency(body["currency"])
     if not re.fullmatch(r"[A-Za-z0-9-]{1,64}", e.subject):
@@ -55,7 +55,6 @@ def _drafted(state: "State", e: Event) -> list[Posting]:
     for line in made["contributors"]:
         if people.resolve(line["pid"]) != line["pid"] or line["pid"] not in people.since:
             raise IntegrityError(f"the manifest pays {line['pid']!r}, who is nobody on record")
-    return []
 
 
 def _same_people(state: "State", made: dict[str, Any], other: Settlement) -> bool:
@@ -77,9 +76,8 @@ def _rows_by_person(people: "People", made: dict[str, Any]) -> dict[str, int]:
     return found
 
 
-def _withdrawn(state: "State", e: Event) -> list[Posting]:
+def _withdrawn(state: "State", e: Event) -> None:
     state.part(Settlements).expect(e.subject, "drafted")
-    return []
 
 
 def _approved(state: "State", e: Event) -> list[Posting]:
@@ -133,14 +131,13 @@ def _unallocated(state: "State", e: Event) -> list[Posting]:
     return move(f"funding:{owed.sid}", POOL, owed.currency, owed.rest)
 
 
-def _reversed_all(state: "State", e: Event) -> list[Posting]:
+def _reversed_all(state: "State", e: Event) -> None:
     found = state.part(Settlements).expect(e.subject, "posted")
     if state.credits.left(found.id):
         raise IntegrityError(f"credits of settlement {found.id} still stand")
     by = state.part(Settlements).get(e.body["superseded_by"])
     if (by.supersedes, by.state, e.settlement) != (found.id, "drafted", found.id):
         raise IntegrityError(f"settlement {by.id} does not replace {found.id}")
-    return []
 
 
 def _released(state: "State", e: Event) -> list[Posting]:
@@ -172,7 +169,7 @@ def returned(facts: dict[str, Any], now: int, amount: int) -> int:
     return amount - amount * max(now, 0) // then
 
 
-def _kept(state: "State", e: Event) -> list[Posting]:
+def _kept(state: "State", e: Event) -> None:
     """An amount stays held: over evidence about this person, that whoever decides it was shown."""
     sid, pid = e.settlement, e.subject
     found = state.part(Settlements).expect(sid, "posted")
@@ -181,15 +178,13 @@ def _kept(state: "State", e: Event) -> list[Posting]:
     known = {one.seq for one in state.part(EvidenceLog).found if one.pid in state.people.same(pid)}
     if not e.body["evidence"] or not known.issuperset(e.body["evidence"]):
         raise IntegrityError("an amount is kept back over evidence about this contributor, and no other")
-    return []
 
 
-def _released_all(state: "State", e: Event) -> list[Posting]:
+def _released_all(state: "State", e: Event) -> None:
     if e.subject != e.settlement or any(one.settlement != e.subject for one in state.open):
         raise IntegrityError("it releases what another settlement holds")
     if not state.open:
         raise IntegrityError("it releases nothing")
-    return []
 
 
 def _reversed(state: "State", e: Event) -> list[Posting]:

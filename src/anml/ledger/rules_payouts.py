@@ -37,7 +37,7 @@ def _sent(state: "State", e: Event) -> list[Posting]:
     return move(f"payable:{pid}", f"clearing:{batch}", currency, amount)
 
 
-def _batched(state: "State", e: Event) -> list[Posting]:
+def _batched(state: "State", e: Event) -> None:
     batch, currency = e.subject, check_currency(e.body["currency"])
     if not re.fullmatch(r"[A-Za-z0-9-]{1,20}", batch):
         raise InputError(f"a batch is named by 1 to 20 letters, digits or hyphens, got {batch!r}")
@@ -48,10 +48,9 @@ def _batched(state: "State", e: Event) -> list[Posting]:
     for one in state.open:
         if one.body["batch"] != batch or one.postings[0].currency != currency:
             raise IntegrityError(f"entry {one.seq} is of another batch or currency")
-    return []
 
 
-def _closed(state: "State", e: Event) -> list[Posting]:
+def _closed(state: "State", e: Event) -> None:
     batch = state.part(Payouts).get(e.subject)
     if any(one.body["batch"] != e.subject for one in state.open):
         raise IntegrityError("it closes payments of another batch")
@@ -61,7 +60,6 @@ def _closed(state: "State", e: Event) -> list[Posting]:
     came_back = any(one.kind == kinds.FAILED for one in state.open)
     if came_back and e.by == batch.by and not state.staff.single_person:
         raise ConflictError(f"{e.by!r} made this batch; a second person must record what came back")
-    return []
 
 
 def _settled(state: "State", e: Event) -> list[Posting]:

@@ -39,13 +39,7 @@ def random_id() -> str:
 
 
 def is_id(text: str) -> bool:
-    """Whether a text has the shape of such an identifier.
-
-    Examples
-    --------
-    >>> is_id(random_id()), is_id("labels.csv")
-    (True, False)
-    """
+    """Whether a text has the shape of such an identifier."""
     return re.fullmatch(r"c[0-9a-f]{32}", text) is not None
 
 
@@ -70,23 +64,18 @@ class Ledger:
 
     def write(self, work: Callable[[Writer], T]) -> T:
         """Run `work` in one transaction; all of it counts, or none."""
-        return transact(self.engine, lambda connection: self._run(connection, work))
+        return transact(self.engine, lambda connection: self._run(connection, work, kept=True))
 
-    def _run(self, connection: sa.Connection, work: Callable[[Writer], T]) -> T:
-        writer = self._writer(connection)
+    def _run(self, connection: sa.Connection, work: Callable[[Writer], T], *, kept: bool) -> T:
+        writer = Writer(connection, stamp(self.clock()), self.ring, self.signers, self.memory)
         result = work(writer)
-        writer.close()
+        writer.close(kept=kept)
         return result
-
-    def _writer(self, connection: sa.Connection) -> Writer:
-        return Writer(connection, stamp(self.clock()), self.ring, self.signers, self.memory)
 
     def rehearse(self, work: Callable[[Writer], T]) -> T:
         """Run `work` as `write` would, and take all of it back: what would happen, for a dry run."""
         with self.engine.connect() as connection, connection.begin() as transaction:
-            writer = self._writer(connection)
-            result = work(writer)
-            writer.close(kept=False)
+            result = self._run(connection, work, kept=False)
             transaction.rollback()
             return result
 
@@ -209,6 +198,9 @@ def staff_folder() -> Path:
     return Path(os.environ.get("ANML_STAFF_KEYS") or Path.home() / ".config" / "anml" / "staff")
 
 
+_MAKE = "make one with: anml ledger init"
+
+
 def open_ledger(
     url: str,
     keys: str | Path | None = None,
@@ -224,7 +216,7 @@ def open_ledger(
     place = ledger_url(url)
     path = sqlite_path(place)
     if path is not None and not path.is_file():
-        raise InputError(f"there is no ledger at {path}; make one with: anml ledger init")
+        raise InputError(f"there is no ledger at {path}; {_MAKE}")
     folder = keys_folder(place, keys)
     if folder is not None and not folder.is_dir() and (keys or os.environ.get("ANML_KEYS")):
         raise InputError(f"there is no folder of keys {folder}")
@@ -233,35 +225,22 @@ def open_ledger(
     engine = connect(place)
     try:
         with refused(place):
-            origin = _checked(engine, place)
+            with reading(engine) as connection:
+                found = schema.version(connection)
+            if not found:
+                raise InputError(f"there is no ledger at {place.render_as_string()}; {_MAKE}")
+            schema.check_version(found)
+            origin = origin_of(engine)
         ring = load_keys(folder, origin) if folder and folder.is_dir() else None
     except BaseException:
         engine.dispose()
         raise
-    return Ledger(
-        engine,
-        ring,
-        clock,
-        new_id,
-        Signers((staff or staff_folder(), *([folder / FOLDER] if folder else [])), sign),
-    )
+    folders = (staff or staff_folder(), *([folder / FOLDER] if folder else []))
+    return Ledger(engine, ring, clock, new_id, Signers(folders, sign))
 
 
-def _checked(engine: sa.Engine, place: sa.URL) -> str:
-    """Refuse what is no ledger of this version; returns the ledger's name."""
-    with reading(engine) as connection:
-        found = schema.version(connection)
-    if not found:
-        raise InputError(f"there is no ledger at {place.render_as_string()}; make one with: anml ledger init")
-    schema.check_version(found)
-    return _origin(engine)
-
-
-def origin_of(ledger: Ledger) -> str:
+def origin_of(engine: sa.Engine) -> str:
     """The name under which a ledger signs."""
-    return _origin(ledger.engine)
-
-
-def _origin(engine: sa.Engine) -> str:
+    query = sa.select(schema.meta.c.value).where(schema.meta.c.name == "origin")
     with reading(engine) as connection:
-        return str(connection.scalar(sa.select(schema.meta.c.value).where(schema.meta.c.name == "origin")))
+        return str(connection.scalar(query))

@@ -83,8 +83,8 @@ class Writer:
         Whoever writes next would sign on top of it. So an end that only the log's key made is refused; by
         whoever wrote before, the same was asked of the entries before it.
         """
-        row = self._connection.execute(sa.select(event.c.entry).order_by(event.c.seq.desc()).limit(1)).one()
-        last = decode(row.entry, leaf_hash(row.entry))
+        entry = self._connection.scalars(sa.select(event.c.entry).order_by(event.c.seq.desc()).limit(1)).one()
+        last = decode(entry, leaf_hash(entry))
         by_others = (*kinds.OWED, kinds.STAFF_REMOVED, kinds.STAFF_RENEWED)
         if last.kind in by_others or last.kind not in kinds.KINDS:
             self.verified()
@@ -119,13 +119,7 @@ class Writer:
         return staff_id(by) if by is not None else self._signers.acting(self.state.staff)
 
     def append(
-        self,
-        kind: str,
-        key: str,
-        subject: str,
-        body: dict[str, Any],
-        settlement: str = "",
-        by: str = "",
+        self, kind: str, key: str, subject: str, body: dict[str, Any], settlement: str = "", by: str = ""
     ) -> Event:
         """Append one event, with the money it moves; the key must be new (see `repeated`)."""
         if kind in kinds.VERIFIED:
@@ -185,11 +179,8 @@ class Writer:
 
         `same` picks what of the body has to be equal: a sealed paper differs each time it is sealed.
         """
-        if self.reading is None:
-            found = find(self.connection, key)
-        else:
-            self.flush()
-            found = self.reading.find(key)
+        connection = self.connection
+        found = find(connection, key) if self.reading is None else self.reading.find(key)
         if found is None:
             return None
         mine, theirs = canonical(same(body)), canonical(same(found.body))
@@ -217,10 +208,8 @@ class Writer:
             try:
                 self._connection.execute(sa.insert(event), self._events)
             except sa.exc.IntegrityError:
-                first, last = self._events[0]["key"], self._events[-1]["key"]
-                raise ConflictError(
-                    f"a key from {first!r} to {last!r} was used before for another entry"
-                ) from None
+                ends = f"{self._events[0]['key']!r} to {self._events[-1]['key']!r}"
+                raise ConflictError(f"a key from {ends} was used before for another entry") from None
             self._events = []
         if self._postings:
             self._connection.execute(sa.insert(posting), self._postings)

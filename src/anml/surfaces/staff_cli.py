@@ -138,12 +138,9 @@ def proposals(at: Desk) -> None:
 
     with at.opened() as book:
         found = waiting(book, names_of(book))
-    value = [
-        {"proposal": w.proposal.seq, "step": w.proposal.step, "by": w.proposal.by, "at": w.proposal.at,
-         "subject": w.proposal.subject, "says": w.says, "details": w.details}
-        for w in found
-    ]  # fmt: skip
-    rows = [(w.proposal.seq, w.proposal.by, w.proposal.at[:10], w.says) for w in found]
+    shown = ("proposal", "step", "by", "at", "subject", "says", "details")
+    value = [{name: one[name] for name in shown} for one in found]
+    rows = [(one["proposal"], one["by"], one["at"][:10], one["says"]) for one in found]
     lines = columns(("proposal", "by", "on", "to"), rows) if rows else ["Nothing waits for a second person."]
     at.show({"proposals": value}, lines)
 

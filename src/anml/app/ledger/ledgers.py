@@ -66,4 +66,4 @@ def sqlite_file(url: str) -> tuple[Path, str]:
     if path is None:
         raise InputError("Datasette opens SQLite files; PostgreSQL has the same views for any SQL prompt")
     with opened(url) as ledger:
-        return path, origin_of(ledger)
+        return path, origin_of(ledger.engine)

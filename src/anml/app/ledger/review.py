@@ -83,7 +83,7 @@ def _late(tx: Writer, names: Mapping[str, str]) -> list[str]:
     return [
         f"{names.get(d.pid, d.pid)} in {d.settlement}, due {shown_date(d.due)}"
         for d in asked
-        if not d.answered and seconds(tx.now) > d.due
+        if d.late(seconds(tx.now))
     ]
 
 

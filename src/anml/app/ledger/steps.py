@@ -11,19 +11,11 @@ from anml.core.money import show_amount
 from anml.ledger import book, kinds, people, two_people
 from anml.ledger.keys import read_public
 from anml.ledger.log import Event
-from anml.ledger.parts import Member, Proposal, Staff
+from anml.ledger.parts import Member, Staff
 from anml.ledger.signing import from_file
 from anml.ledger.state import loaded
 from anml.ledger.store import Ledger, staff_folder
 from anml.ledger.writer import Writer
-
-
-class Waiting(NamedTuple):
-    """A proposal, with what it says in the words of who has to decide."""
-
-    proposal: Proposal
-    says: str
-    details: dict[str, Any]
 
 
 class Added(NamedTuple):
@@ -85,15 +77,12 @@ def is_single_person(ledger: Ledger) -> bool:
         return loaded(Staff, connection).single_person
 
 
-def waiting(ledger: Ledger, names: dict[str, str]) -> list[Waiting]:
-    """What waits for a second person, oldest first."""
+def waiting(ledger: Ledger, names: dict[str, str]) -> list[dict[str, Any]]:
+    """What waits for a second person, oldest first, and what it `says` in the words of who has to decide."""
     with ledger.read() as connection:
-        found = two_people.open_proposals(connection)
-        shown = [proposal(connection, ledger, p, names, connection) for p in found]
-    return [
-        Waiting(p, says({**one, "until_now": {}}), one["details"])
-        for p, one in zip(found, shown, strict=True)
-    ]
+        waits = two_people.open_proposals(connection)
+        shown = [proposal(connection, ledger, p, names, connection) for p in waits]
+    return [{**one, "says": says({**one, "until_now": {}})} for one in shown]
 
 
 def confirm_all(

@@ -36,19 +36,16 @@ def verify(ledger: Ledger, checkpoints: tuple[Checkpoint, ...] = (), public: byt
             found = audit.verify(connection, checkpoints, known, ledger.clock())
         except (UnicodeDecodeError, TypeError) as error:
             # Whoever writes to the file may put anything anywhere, and so may a failing disk.
-            raise InputError(
-                f"the ledger's file is damaged: it holds what no ledger writes ({error})"
-            ) from None
+            said = f"the ledger's file is damaged: it holds what no ledger writes ({error})"
+            raise InputError(said) from None
         if ledger.keys is None or found.problems:
             return found
         trusted = loaded(Keys, connection).known
         for e in events(connection, [kinds.EVIDENCE]):
-            if not e.body["key"]:
-                continue
+            key, paper = e.body["key"], e.body["paper"]
             try:
-                envelope = people.attached(connection, ledger.ring, e.subject, e.body["paper"])
-                if envelope is not None:
-                    evidence.check_envelope(envelope, trusted[e.body["key"]].public, e)
+                if key and (envelope := people.attached(connection, ledger.ring, e.subject, paper)):
+                    evidence.check_envelope(envelope, trusted[key].public, e)
             except AnmlError as error:
                 found.problems.append(f"entry {e.seq}, {e.kind}: {error}")
         return found
@@ -61,19 +58,17 @@ def verified(connection: sa.Connection, ledger: Ledger, what: str) -> Reading:
     return found
 
 
-class Checked(NamedTuple):
-    """What verifying found; `alone`: with no key but the one that the log itself names."""
+def verify_files(
+    ledger: Ledger, checkpoints: Sequence[Path] = (), public_key: str | None = None
+) -> tuple[Findings, bool]:
+    """Verify a ledger against older checkpoints in files and a public key, text or file, where given.
 
-    findings: Findings
-    alone: bool
-
-
-def verify_files(ledger: Ledger, checkpoints: Sequence[Path] = (), public_key: str | None = None) -> Checked:
-    """Verify a ledger against older checkpoints in files and a public key, text or file, where given."""
+    Also whether there was no key but the one that the log itself names.
+    """
     public = read_public(public_key) if public_key else None
     signed = public or (ledger.ring.public if checkpoints else b"")
     older = [checkpoint.read(read_text(path, "checkpoint"), signed) for path in checkpoints]
-    return Checked(verify(ledger, tuple(older), public), public is None and ledger.keys is None)
+    return verify(ledger, tuple(older), public), public is None and ledger.keys is None
 
 
 class Signed(NamedTuple):
@@ -148,11 +143,11 @@ def _dated_back(ledger: Ledger, names: Iterable[str]) -> list[str]:
     made = []
     with ledger.read() as connection:
         for size, when in sorted(latest.items()):
-            seen = datetime.strptime(when, _WHEN).replace(tzinfo=UTC)
-            at = connection.scalar(sa.select(event.c.at).where(event.c.seq == size + 1))
+            seen, first = datetime.strptime(when, _WHEN).replace(tzinfo=UTC), size + 1
+            at = connection.scalar(sa.select(event.c.at).where(event.c.seq == first))
             if at is not None and at < stamp(seen - SKEW):
                 made.append(
-                    f"entry {size + 1} is dated {at[:19]}Z, and was not in the log on {seen:%Y-%m-%d %H:%M}"
+                    f"entry {first} is dated {at[:19]}Z, and was not in the log on {seen:%Y-%m-%d %H:%M}"
                 )
     return made
 

@@ -57,9 +57,8 @@ def _lines(
     state, manifest = reading.state, read_manifest(reading.document, found)
     asked, below = state.part(Disputes), state.below(found)
     trail = {pid: seqs for (sid, pid), seqs in state.part(Trail).own.items() if sid == found.id}
-    after = [seq for seqs in trail.values() for seq in seqs]
     changes: dict[str, list[dict[str, Any]]] = {}
-    for e in reading.entries(after):
+    for e in reading.entries(seq for seqs in trail.values() for seq in seqs):
         if e.kind != kinds.CREDITED and (shown := _change(reading, e)):
             changes.setdefault(e.subject, []).append(shown)
     given = state.credits_of(found)
@@ -78,9 +77,7 @@ def _lines(
             "decided": found.posted, "because": found.because,
             "held_by": kept and kept.by, "held_since": kept and kept.at,
             "appeal_until": shown_date(asked.until(found, pid)), "appeals": disputes_shown(own, {}),
-            "unanswered_since": next(
-                (shown_date(d.due) for d in own if not d.answered and now > d.due), None
-            ),
+            "unanswered_since": next((shown_date(d.due) for d in own if d.late(now)), None),
             "changes": changes.get(pid, []),
         }  # fmt: skip
 
@@ -107,9 +104,8 @@ _COLUMNS = (
 def decisions_csv(made: Decisions) -> str:
     """The same as a table, one row for each judgement."""
     header = [*_COLUMNS, "verdicts", "right", "low", "high", "amount", "by_rows", "appeals", "changes"]
-    return to_csv(
-        header, [[*(line.get(name) for name in _COLUMNS), *_cells(line)] for line in made.judgements]
-    )
+    rows = ([*(line.get(name) for name in _COLUMNS), *_cells(line)] for line in made.judgements)
+    return to_csv(header, rows)
 
 
 def _cells(line: dict[str, Any]) -> list[Any]:

@@ -76,7 +76,9 @@ def reasons(
         found.append("The share is at the maximum for one contributor.")
     if line["newcomer"]:
         if made["rules"]["newcomer_cap"] < UNIT:
-            found.append("New contributors get at most a set part of the pool while there are others.")
+            found.append(
+                "New contributors together get at most a set part of the pool while there are others."
+            )
         if standing.newcomer and amounts["held"]:
             found.append(f"Held because the account is new; it needs {' '.join(standing.needs)}.")
     if amounts["returned"]:
