@@ -86,7 +86,12 @@ def pay(tx, world: World, who: str, **changes: str):
 
 
 def payee(tx, world: World, who: str) -> dict:
-    return two_people.payee_of(tx.connection, world.ledger, world.pids[who], tx.state.part(Payees))
+    return two_people.plain(
+        tx.connection,
+        world.ledger.ring,
+        world.pids[who],
+        tx.state.part(Payees).paper.get(world.pids[who], ""),
+    )
 
 
 def test_bank_details_count_from_the_second_persons_word_on(shared):

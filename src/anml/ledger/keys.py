@@ -56,16 +56,16 @@ def create_keys(folder: Path, origin: str) -> KeyRing:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
         raise InputError(f"the folder of keys {folder} cannot be made: {error.strerror or error}") from None
-    mark = folder / UNFINISHED
+    mark, log, master = (folder / name for name in (UNFINISHED, "log.pem", "master.key"))
     if not mark.exists():
-        for name in ("log.pem", "master.key"):
-            if (folder / name).exists():
-                raise InputError(f"{folder / name} exists already; a key is never overwritten")
+        for path in (log, master):
+            if path.exists():
+                raise InputError(f"{path} exists already; a key is never overwritten")
         _write_secret(mark, b"")
-    if not (folder / "log.pem").exists():
-        _write_secret(folder / "log.pem", private_pem(Ed25519PrivateKey.generate()))
-    if not (folder / "master.key").exists():
-        _write_secret(folder / "master.key", base64.b64encode(os.urandom(MASTER_BYTES)) + b"\n")
+    if not log.exists():
+        _write_secret(log, private_pem(Ed25519PrivateKey.generate()))
+    if not master.exists():
+        _write_secret(master, base64.b64encode(os.urandom(MASTER_BYTES)) + b"\n")
     ring = load_keys(folder, origin)
     (folder / "log.pub").write_text(public_text(ring.public) + "\n")
     return ring

@@ -1,7 +1,6 @@
 """Rules of payouts: what can be sent, to which account, and how a payment ends."""
 
 import re
-from typing import TYPE_CHECKING
 
 from anml.core.errors import ConflictError, InputError, IntegrityError
 from anml.core.money import check_currency, minor_unit
@@ -11,13 +10,11 @@ from anml.ledger.log import Event, Posting
 from anml.ledger.money_parts import Payouts
 from anml.ledger.parts import Payees
 from anml.ledger.rules_money import move
+from anml.ledger.state import State
 from anml.ledger.times import seconds, shown_date
 
-if TYPE_CHECKING:
-    from anml.ledger.state import State
 
-
-def _sent(state: "State", e: Event) -> list[Posting]:
+def _sent(state: State, e: Event) -> list[Posting]:
     pid, amount, batch = e.subject, e.body["amount"], e.body["batch"]
     currency = e.key.rpartition("/")[2]
     state.people.require(pid)
@@ -37,7 +34,7 @@ def _sent(state: "State", e: Event) -> list[Posting]:
     return move(f"payable:{pid}", f"clearing:{batch}", currency, amount)
 
 
-def _batched(state: "State", e: Event) -> None:
+def _batched(state: State, e: Event) -> None:
     batch, currency = e.subject, check_currency(e.body["currency"])
     if not re.fullmatch(r"[A-Za-z0-9-]{1,20}", batch):
         raise InputError(f"a batch is named by 1 to 20 letters, digits or hyphens, got {batch!r}")
@@ -50,7 +47,7 @@ def _batched(state: "State", e: Event) -> None:
             raise IntegrityError(f"entry {one.seq} is of another batch or currency")
 
 
-def _closed(state: "State", e: Event) -> None:
+def _closed(state: State, e: Event) -> None:
     batch = state.part(Payouts).get(e.subject)
     if any(one.body["batch"] != e.subject for one in state.open):
         raise IntegrityError("it closes payments of another batch")
@@ -62,7 +59,7 @@ def _closed(state: "State", e: Event) -> None:
         raise ConflictError(f"{e.by!r} made this batch; a second person must record what came back")
 
 
-def _settled(state: "State", e: Event) -> list[Posting]:
+def _settled(state: State, e: Event) -> list[Posting]:
     """A payment that was paid, or came back."""
     batch, pid = e.body["batch"], e.subject
     known = state.part(Payouts)

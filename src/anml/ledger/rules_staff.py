@@ -1,7 +1,5 @@
 """Rules of who acts: staff, keys that vouch, and steps that need two people."""
 
-from typing import TYPE_CHECKING
-
 from anml.core.canonical import canonical, sha256
 from anml.core.checks import one_of
 from anml.core.curve import is_sound_key
@@ -12,10 +10,8 @@ from anml.core.signals.track_record import DAY
 from anml.ledger import keys, kinds
 from anml.ledger.log import Event
 from anml.ledger.parts import Keys, Proposals
+from anml.ledger.state import State
 from anml.ledger.times import moment, seconds, stamp
-
-if TYPE_CHECKING:
-    from anml.ledger.state import State
 
 # What a second person's step adds to what was proposed.
 _ADDED = ("proposal", "record", "account", "payee", "recovery")
@@ -24,7 +20,7 @@ LONGEST_WAIT = 365
 LAPSES_DAYS = 60
 
 
-def second_person(state: "State", first: str, e: Event, said: str) -> None:
+def second_person(state: State, first: str, e: Event, said: str) -> None:
     """An error unless two identities take the two parts, or the ledger says that one person keeps it.
 
     What somebody began who is no longer of the staff lapses: their key may be why they left, and whoever
@@ -36,7 +32,7 @@ def second_person(state: "State", first: str, e: Event, said: str) -> None:
         state.staff.member(first)
 
 
-def confirmed(state: "State", e: Event) -> None:
+def confirmed(state: State, e: Event) -> None:
     """An error unless somebody else proposed exactly this."""
     number = e.body.get("proposal")
     if not number:
@@ -50,23 +46,20 @@ def confirmed(state: "State", e: Event) -> None:
     second_person(state, found.by, e, "proposed this; a second person must confirm it")
 
 
-def _created(state: "State", e: Event) -> None:
+def _created(state: State, e: Event) -> None:
     body = e.body
     if staff_id(body["founder"]) != body["founder"]:
         raise IntegrityError(f"{body['founder']!r} is not how a staff identifier is spelt")
-    sound_key(body["founder_key"])
-    sound_key(body["public"])
-    if body["founder_key"] == body["public"]:
+    if sound_key(body["founder_key"]) == sound_key(body["public"]):
         raise IntegrityError("the founder's key is the log's")
-    if body.get("recovery"):
-        sound_key(body["recovery"])
-        if body["recovery"] in (body["founder_key"], body["public"]):
-            raise IntegrityError("the key for recovery is the founder's or the log's")
+    spare = body.get("recovery")
+    if spare and sound_key(spare) in (sound_key(body["founder_key"]), sound_key(body["public"])):
+        raise IntegrityError("the key for recovery is the founder's or the log's")
     if not 0 <= body["payee_wait_days"] <= LONGEST_WAIT:
         raise InputError(f"new bank details wait 0 to {LONGEST_WAIT} days, got {body['payee_wait_days']}")
 
 
-def _staff_added(state: "State", e: Event) -> None:
+def _staff_added(state: State, e: Event) -> None:
     staff = state.staff
     if staff_id(e.subject) != e.subject:
         raise IntegrityError(f"{e.subject!r} is not how a staff identifier is spelt")
@@ -84,7 +77,7 @@ def _staff_added(state: "State", e: Event) -> None:
         confirmed(state, e)
 
 
-def _check_own(state: "State", public: bytes) -> None:
+def _check_own(state: State, public: bytes) -> None:
     """A key that can be somebody's: nobody else has or had it."""
     if state.staff.is_taken(public):
         raise ConflictError("this key belongs to somebody else already; each person has a key of their own")
@@ -97,7 +90,7 @@ def recovery_bytes(origin: str, name: str, public: str, prev: str) -> bytes:
     return b"anml-recovery/1\n" + canonical({"ledger": origin, "name": name, "public": public, "prev": prev})
 
 
-def _staff_renewed(state: "State", e: Event) -> None:
+def _staff_renewed(state: State, e: Event) -> None:
     staff, body = state.staff, e.body
     staff.member(e.subject)
     _check_own(state, sound_key(body["public"]))
@@ -111,14 +104,14 @@ def _staff_renewed(state: "State", e: Event) -> None:
         raise IntegrityError("the recovery key did not sign it")
 
 
-def _clock(state: "State", e: Event) -> None:
+def _clock(state: State, e: Event) -> None:
     began = min((member.since for member in state.staff.members.values()), default="")
     if not min(began, state.at) <= e.at < state.at:
         raise ConflictError(f"the last entry is dated {state.at[:19]}Z, which is not ahead of {e.at[:19]}Z")
     confirmed(state, e)
 
 
-def _staff_removed(state: "State", e: Event) -> None:
+def _staff_removed(state: State, e: Event) -> None:
     state.staff.member(e.subject)
     left = [member for member in state.staff.active if member.name != e.subject]
     enough = 1 if state.staff.single_person else 2
@@ -134,16 +127,14 @@ def sound_key(text: str) -> bytes:
     return public
 
 
-def _key_trusted(state: "State", e: Event) -> None:
+def _key_trusted(state: State, e: Event) -> None:
     body = e.body
     public = sound_key(body["public"])
     if e.subject != sha256(public)[:16]:
         raise IntegrityError("the name of the key is not that of its bytes")
-    known = state.part(Keys).known.get(e.subject)
-    if known is not None and known.revoked:
-        raise ConflictError(f"the key {e.subject} was revoked on {known.revoked[:10]}; make a new one")
-    if known is not None:
-        raise ConflictError(f"the key {e.subject} is registered for {known.owner!r}")
+    if known := state.part(Keys).known.get(e.subject):
+        was = f"was revoked on {known.revoked[:10]}; make a new one" if known.revoked else ""
+        raise ConflictError(f"the key {e.subject} {was or f'is registered for {known.owner!r}'}")
     if owner_id(body["owner"]) != body["owner"]:
         raise IntegrityError(f"{body['owner']!r} is not how an owner is spelt")
     if state.staff.is_taken(public):
@@ -160,7 +151,7 @@ def _key_trusted(state: "State", e: Event) -> None:
     confirmed(state, e)
 
 
-def _key_revoked(state: "State", e: Event) -> None:
+def _key_revoked(state: State, e: Event) -> None:
     known = state.part(Keys).known.get(e.subject)
     if known is None:
         raise InputError(f"there is no key {e.subject!r} in this ledger")
@@ -168,7 +159,7 @@ def _key_revoked(state: "State", e: Event) -> None:
         raise ConflictError(f"the key {e.subject} was revoked on {known.revoked[:10]} already")
 
 
-def _proposed(state: "State", e: Event) -> None:
+def _proposed(state: State, e: Event) -> None:
     step = e.body["step"]
     one_of("step for two people", step, kinds.TWO_PEOPLE)
     wanted = {name: kind for name, kind in kinds.KINDS[step].fields.items() if name not in _ADDED}
@@ -179,7 +170,7 @@ def _proposed(state: "State", e: Event) -> None:
         raise IntegrityError("the paper of this proposal is not the one that it is about")
 
 
-def _dropped(state: "State", e: Event) -> None:
+def _dropped(state: State, e: Event) -> None:
     state.part(Proposals).open(e.body["proposal"])
 
 

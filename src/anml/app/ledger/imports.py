@@ -4,6 +4,7 @@ The same file can be imported again: nothing is recorded twice, and the rows com
 they are by then.
 """
 
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,9 +33,9 @@ from anml.ledger.writer import Writer
 class Import:
     """What to read and how.
 
-    `agreement` lets two others who gave the same label count as independent reproduction; only for
-    contributors whose identities are known, since made-up accounts agree with each other. `names`
-    leaves the account names in the rows, for a report that people can read; it is then personal data.
+    `agreement` lets two others who gave the same label count as independent reproduction: only where
+    identities are known, since made-up accounts agree with each other. `names` leaves the account names in
+    the rows, which are personal data then.
     """
 
     path: Path
@@ -76,8 +77,9 @@ def import_file(ledger: Ledger, request: Import, *, dry_run: bool = False) -> Im
         pids = people.register(tx, ledger, source, named)
         _contributions(tx, ledger, found, pids, batch, source, request.domain)
         records = _records(found, pids, batch, source)
-        if request.agreement:
-            records += _agreement_records(found, pids, batch)
+        for item, who in agreement(found.rows).iter_rows() if request.agreement else ():
+            scope = evidence.item_scope(batch, item)
+            records.append(evidence.Record("agreement", pids[who], "two others", "", scope))
         new = len(evidence.add(tx, records))
         judged = judge_batch(found, *_with_standing(tx, found, pids, request.policy))
         when = _last_times(found, tx.now)
@@ -103,9 +105,7 @@ def _contributions(
     tx: Writer, ledger: Ledger, found: Contributions, pids: dict[str, str], batch: str, source: str,
     domain: str,
 ) -> None:  # fmt: skip
-    counts: dict[str, int] = {}
-    for name, rows in found.rows["contributor"].value_counts().iter_rows():
-        counts[pids[name]] = counts.get(pids[name], 0) + rows
+    counts = Counter(pids[name] for name in found.rows["contributor"])
     tasks: dict[str, dict[str, str]] = {}
     for name, item in found.evidence.select("contributor", "item").iter_rows():
         if pids[name] in counts:
@@ -144,13 +144,6 @@ def _records(found: Contributions, pids: dict[str, str], batch: str, source: str
             scope=evidence.item_scope(batch, row["item"]),
         )
         for row in found.evidence.iter_rows(named=True)
-    ]
-
-
-def _agreement_records(found: Contributions, pids: dict[str, str], batch: str) -> list[evidence.Record]:
-    return [
-        evidence.Record("agreement", pids[who], "two others", "", evidence.item_scope(batch, item))
-        for item, who in agreement(found.rows).iter_rows()
     ]
 
 

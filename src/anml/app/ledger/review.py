@@ -10,7 +10,7 @@ from anml.app.people.names import shown_names
 from anml.core.canonical import digest
 from anml.core.errors import ConflictError
 from anml.core.manifest import amounts
-from anml.ledger import kinds, people
+from anml.ledger import kinds, people, two_people
 from anml.ledger.log import Event
 from anml.ledger.money_parts import Disputes, Payouts, Settlement, Settlements, read_manifest
 from anml.ledger.parts import Payees, Proposal, Proposals
@@ -108,21 +108,17 @@ def proposal(
     connection: sa.Connection, ledger: Ledger, p: Proposal, names: Mapping[str, str], where: Where
 ) -> dict[str, Any]:
     """A proposal with what it says of people, as far as the ledger's keys are at hand."""
-    details, old = plain(connection, ledger, p.subject, p.paper), {}
-    if p.step == kinds.PAYEE_SET:
-        old = plain(connection, ledger, p.subject, loaded(Payees, where).paper.get(p.subject, ""))
+    agreed = loaded(Payees, where).paper.get(p.subject, "") if p.step == kinds.PAYEE_SET else ""
+    details, old = (
+        two_people.plain(connection, ledger.keys, p.subject, paper) if ledger.keys else {}
+        for paper in (p.paper, agreed)
+    )
     return {
         "proposal": p.seq, "step": p.step, "subject": p.subject, "body": p.body,
         "name": names.get(p.subject, p.subject), "into": names.get(str(p.body.get("into")), ""),
         "details": details, "until_now": old, "settlement": p.settlement, "by": p.by, "at": p.at,
         "currency": loaded(Settlements, where).get(p.settlement).currency if p.settlement else "",
     }  # fmt: skip
-
-
-def plain(connection: sa.Connection, ledger: Ledger, pid: str, paper: str) -> dict[str, Any]:
-    """What a paper about somebody says; nothing without the ledger's keys, or after erasure."""
-    values = people.attached_values(connection, ledger.keys, pid, paper) if ledger.keys else {}
-    return {name: value for name, value in values.items() if name != "salt"}
 
 
 def resolution(tx: Writer, ledger: Ledger, sid: str, pid: str, by: str | None = None) -> dict[str, Any]:

@@ -100,8 +100,8 @@ class Watched(NamedTuple):
 def watch(ledger: Ledger, folder: Path) -> Watched:
     """Hold the log against every checkpoint in a folder, and add one of now where all is well.
 
-    The names of the files say when each was made, by the clock of whoever watches: what was not in the log
-    then must not be dated before it now, as it would be by a writer whose clock was set back.
+    By the time in a file's name, of the clock of whoever watches, what was not in the log then must not be
+    dated before it now, as it would be by a writer whose clock was set back.
     """
     if not folder.is_dir():
         # A folder that was moved or not mounted would look like one without any checkpoint.
@@ -110,14 +110,14 @@ def watch(ledger: Ledger, folder: Path) -> Watched:
         older = sorted(folder.glob("*.txt"))
     except OSError as error:
         raise InputError(f"{folder} cannot be read: {error.strerror or error}") from None
-    seen: list[Checkpoint] = []
+    seen: dict[Checkpoint, None] = {}
     problems: list[str] = []
     for path in older:
         try:
-            seen.append(checkpoint.read(read_text(path, "checkpoint"), ledger.ring.public))
+            seen[checkpoint.read(read_text(path, "checkpoint"), ledger.ring.public)] = None
         except AnmlError as error:
             problems.append(f"{path.name}: {error}")
-    problems += verify(ledger, tuple(dict.fromkeys(seen))).problems
+    problems += verify(ledger, tuple(seen)).problems
     problems += _dated_back(ledger, {path.name for path in older})
     made, now = sign_checkpoint(ledger), ledger.clock().astimezone(UTC).strftime(_WHEN)
     if not problems:

@@ -43,10 +43,9 @@ def create(
     *, payer: Mapping[str, str] | None = None, out: Path | None = None, checkpoint: Path | None = None,
     listed: Mapping[str, int] | None = None, dry_run: bool = False,
 ) -> Payouts:  # fmt: skip
-    """Make a payout batch of everything that is due and can be paid this way.
+    """Make a payout batch of everything that is due and can be paid this way, under the bank details of now.
 
-    The batch keeps the bank details that it was made with: they are those it is exported with, for ever. Its
-    files are written to `out` before it counts, and get their names once it does. The log must go on from
+    Its files are written to `out` before it counts, and get their names once it does. The log must go on from
     `checkpoint`, and from what this payer saw last, unless `listed` says what the bank paid since: that is
     then recorded, to the cent, and nothing else.
     """
@@ -195,12 +194,11 @@ def read_bank_details(path: Path) -> dict[str, dict[str, str]]:
     if "contributor" not in frame.columns or not given:
         raise InputError(f"{path.name} needs a column contributor, and name, iban or bic")
     found: dict[str, dict[str, str]] = {}
-    for row in frame.select("contributor", *given).iter_rows(named=True):
-        if row["contributor"] is None or row["contributor"] in found:
-            raise InputError(f"{path.name} names a contributor twice, or none, got {row['contributor']!r}")
-        values = {name: row[name] for name in given if row[name]}
-        if values:
-            found[row["contributor"]] = values
+    for who, *values in frame.select("contributor", *given).iter_rows():
+        if who is None or who in found:
+            raise InputError(f"{path.name} names a contributor twice, or none, got {who!r}")
+        if any(values):
+            found[who] = {name: value for name, value in zip(given, values, strict=True) if value}
     if not found:
         raise InputError(f"{path.name} has no bank details in it")
     return found

@@ -10,6 +10,7 @@ from anml.core.people.verdicts import UNSURE
 from anml.core.settle import UNIT
 from anml.core.signals.policy import Evidence
 from anml.core.signals.standing import Standing
+from anml.core.words import counted
 from anml.ledger import people
 from anml.ledger.kinds import CONTRIBUTION
 from anml.ledger.log import Event, events
@@ -51,14 +52,12 @@ _WEIGHED = {
 
 def how(made: Mapping[str, Any], line: Mapping[str, Any], share: int, gross: int) -> str:
     """How the amount came about, in one line."""
-    currency, pool = made["currency"], show_money(made["pool"], made["currency"])
-    counted = f"{line['counted']} label" + ("s" if line["counted"] != 1 else "")
-    amount = f"{show_money(gross, currency)} {currency}"
+    currency, labels = made["currency"], counted(line["counted"], "label", "labels")
+    amount, pool = (f"{show_money(micro, currency)} {currency}" for micro in (gross, made["pool"]))
     if made["rate"]:
-        return f"{counted} at {_short(made['rate'])} {currency} each: {amount}."
-    by = _WEIGHED[made["rules"]["weight"]]
-    share_of = f"{share / UNIT:.4%} of all; that share of {pool} {currency} is {amount}."
-    return f"Your {counted}, weighed {by}, are {share_of}"
+        return f"{labels} at {_short(made['rate'])} {currency} each: {amount}."
+    by, part = _WEIGHED[made["rules"]["weight"]], f"{share / UNIT:.4%}"
+    return f"Your {labels}, weighed {by}, are {part} of all; that share of {pool} is {amount}."
 
 
 def _short(micro: int) -> str:
@@ -98,18 +97,21 @@ def reasons(
     return found
 
 
+_ESTIMATED = {
+    "right": "An estimated {:.0%} of your labels are right ({:.0%} to {:.0%})",
+    "reliability": "reliability {:.2f} ({:.2f} to {:.2f}), where 1 is always right and 0 is guessing",
+}
+
+
 def _about_labels(line: Mapping[str, Any]) -> list[str]:
     """What the run found of somebody's labels: how many are right, how sure that is, and what goes wrong."""
     found = []
     for one in line.get("judged", []):
-        said = []
-        if right := one.get("right"):
-            said.append(
-                "An estimated {:.0%} of your labels are right ({:.0%} to {:.0%})".format(*_parts(right))
-            )
-        if sure := one.get("reliability"):
-            scale = "where 1 is always right and 0 is guessing"
-            said.append("reliability {:.2f} ({:.2f} to {:.2f}), ".format(*_parts(sure)) + scale)
+        said = [
+            text.format(*(number / UNIT for number in one[name]))
+            for name, text in _ESTIMATED.items()
+            if one.get(name)
+        ]
         if said:
             found.append("; ".join(said) + ".")
         if mostly := one.get("mostly"):
@@ -118,17 +120,13 @@ def _about_labels(line: Mapping[str, Any]) -> list[str]:
     return found
 
 
-def _parts(numbers: Sequence[int]) -> list[float]:
-    return [number / UNIT for number in numbers]
-
-
 def _decided(scene: "Scene", line: Mapping[str, Any], gross: int) -> list[str]:
     """Who decided that somebody gets less than their rows alone would be paid, and why."""
-    made, found = scene.manifest, scene.settlement
+    made, found, currency = scene.manifest, scene.settlement, scene.manifest["currency"]
     by_rows = made["rate"] * line["rows"] or made["pool"] * line["rows"] // made["run"]["rows"]
     if gross >= by_rows:
         return []
-    money, currency = show_money(by_rows, made["currency"]), made["currency"]
+    money = show_money(by_rows, currency)
     why = f": {found.because}" if found.because else ""
     return [
         f"Your {line['rows']} rows at one rate for everybody's would be {money} {currency}. That you get "
@@ -202,21 +200,18 @@ def appeal(end: float, staff: Staff, now: float) -> str:
 
 def _about_rows(line: Mapping[str, Any], made: Mapping[str, Any]) -> list[str]:
     paid = line.get("paid", line["kept"])
-    head = f"{line['kept']} of {_counted(line['rows'], 'row')} kept for training"
+    head = f"{line['kept']} of {counted(line['rows'], 'row was', 'rows were')} kept for training"
     unsure = line.get("verdicts", {}).get(UNSURE, 0)
     if not unsure:
         found = [f"{head}; rows not kept earn nothing."]
     else:
-        found = [f"{head}.", f"It cannot be told whether {_counted(unsure, 'label')} right or wrong: "
-                             "all of them are paid for."]  # fmt: skip
+        labels = counted(unsure, "label was", "labels were")
+        told = f"It cannot be told whether {labels} right or wrong: all of them are paid for."
+        found = [f"{head}.", told]
         if "average_row" in made:
             found.append("Each of these counts at least as much as an average row of reliable contributors.")
     if line["counted"] < paid:
         found.append(f"{paid} paid rows are about {line['counted']} items; an item counts once.")
     if flagged := line["bands"]["v"]["flagged"]:
-        found.append(f"{_counted(flagged, 'row')} flagged or retracted.")
+        found.append(f"{counted(flagged, 'row was', 'rows were')} flagged or retracted.")
     return found
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun} was" if number == 1 else f"{number} {noun}s were"

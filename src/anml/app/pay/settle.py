@@ -30,11 +30,10 @@ from anml.ledger.writer import Writer
 class Terms:
     """What a settlement is asked to do.
 
-    `weight` of None means p_correct where the run has it by the evidence recipe, else the product; it
-    replaces the one in `rules`. `accept` says why a run that is doubtful is settled all the same. `rate`
-    pays so many micro-units for each label that counts, in place of shares of a pool. `source` is the place
-    that the names are accounts of; None where all of them are identifiers. `digest` is the start of the
-    SHA-256 of `run.json`, as whoever made the run knows it.
+    `weight` replaces the one in `rules`; None means p_correct where the run has it by the evidence recipe,
+    else the product. `accept` says why a doubtful run is settled all the same. `rate`, in micro-units for each
+    label that counts, replaces shares of a pool. `source` is the place that the names are accounts of,
+    `digest` the start of the SHA-256 of `run.json`, as whoever made the run knows it.
     """
 
     pool: int
@@ -129,15 +128,15 @@ def overlaps(known: Settlements, found: Settlement) -> list[str]:
     return made
 
 
+_SHAPING = ("volume", "min_share", "max_share")
+
+
 def _rules(run: Run, terms: Terms) -> Rules:
     """The rules of a draft; by a rate every label that counts is paid alike."""
     if not terms.rate:
         return replace(terms.rules, weight=terms.weight or manifest.default_weight(run))
-    plain = Rules()
-    shaped = (terms.rules.volume, terms.rules.min_share, terms.rules.max_share)
-    if terms.weight not in (None, "equal") or terms.multipliers or shaped != (
-        plain.volume, plain.min_share, plain.max_share
-    ):  # fmt: skip
+    shaped = any(getattr(terms.rules, name) != getattr(Rules(), name) for name in _SHAPING)
+    if terms.weight not in (None, "equal") or terms.multipliers or shaped:
         raise InputError("pay by a rate per label takes no weight, multiplier, volume or bounds of shares")
     return Rules(weight="equal", newcomer_cap=UNIT)
 
@@ -145,9 +144,9 @@ def _rules(run: Run, terms: Terms) -> Rules:
 def _accepted(run: Run, rules: Rules, terms: Terms, who: str) -> dict[str, Any]:
     """What the manifest says of a doubtful run: why it is, who settles it all the same, and why."""
     why = doubt(run, rules.weight)
+    if why is None and terms.accept is not None:
+        raise InputError("this run is not doubtful; there is nothing to accept")
     if why is None:
-        if terms.accept is not None:
-            raise InputError("this run is not doubtful; there is nothing to accept")
         return {}
     reason = (terms.accept or "").strip()
     if not reason:
@@ -186,10 +185,9 @@ def approve(
     ledger: Ledger, sid: str, by: str | None = None, *, because: str = "", seen: str | None = None,
     dry_run: bool = False,
 ) -> Event:  # fmt: skip
-    """Approve a draft: fund it and hold each amount, recomputed here from the manifest.
+    """Approve a draft, if it is what was shown, by the digest `seen`, to whoever approves it.
 
-    `seen` is the digest of what was shown to whoever approves it; anything else is refused. `because` is a
-    reason, for everybody, why some get less than their rows alone would be paid.
+    `because` is a reason, for everybody, why some get less than their rows alone would be paid.
     """
     from anml.app.ledger.review import approval, check_seen
 

@@ -6,8 +6,8 @@ counts of their own work, never other people's, and never the figures that could
 
 import base64
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -20,17 +20,14 @@ from anml.core.manifest import head, line_tree
 from anml.core.merkle import Tree
 from anml.core.settle import UNIT
 from anml.core.signals.policy import Policy
-from anml.core.signals.standing import Standing
 from anml.ledger import book, checkpoint, dsse, evidence, kinds, people
 from anml.ledger.keys import parse_public
 from anml.ledger.log import Event, encode
 from anml.ledger.money_parts import Dispute, Disputes, Payouts, Settlements, read_manifest
-from anml.ledger.parts import Member
 from anml.ledger.reading import Reading
 from anml.ledger.records import Trail
 from anml.ledger.signing import from_key
 from anml.ledger.standing import standings
-from anml.ledger.state import State
 from anml.ledger.store import Ledger
 from anml.ledger.times import seconds, shown_date, stamp
 
@@ -38,27 +35,41 @@ FORMAT = "anml-statement/3"
 PAYLOAD = "application/vnd.anml.statement+json"
 
 
-class Scene(NamedTuple):
+class Scene:
     """What all statements of one settlement share, read once."""
 
-    state: State
-    settlement: book.Settlement
-    manifest: dict[str, Any]
-    own: dict[str, list[Event]]
-    known: dict[str, Standing]
-    vouched: Mapping[str, list[Any]]
-    account: dict[str, dict[str, int]]
-    note: str
-    tree: Tree
-    lines: Tree
-    asked: Disputes
-    profiles: dict[str, dict[str, Any]]
-    shared: list[dict[str, Any]]
-    covers: dict[int, tuple[Event, list[str]]]
-    words: dict[str, str]
-    now: float
-    head: str
-    issuer: Member
+    def __init__(
+        self, ledger: Ledger, reading: Reading, sid: str, domain: str, policy: Policy | None, by: str | None
+    ) -> None:
+        state, tree = reading.state, Tree(reading.hashes)
+        found = state.part(Settlements).get(sid)
+        if found.posted is None:
+            raise InputError(f"settlement {sid} is {found.state}; statements follow its approval")
+        trail, at = state.part(Trail), stamp(ledger.clock())
+        self.state, self.settlement, self.tree, self.now = state, found, tree, seconds(at)
+        self.own: dict[str, list[Event]] = defaultdict(list)
+        for e in reading.entries(seq for (s, _), each in trail.own.items() if s == sid for seq in each):
+            self.own[e.subject].append(e)
+        self.manifest = read_manifest(reading.document, found)
+        self.lines, self.head = line_tree(self.manifest), canonical(head(self.manifest)).decode()
+        self.known = standings(state, at, domain, policy, without=sid)
+        self.vouched = evidence.of(state, at=self.now, rule=(policy or Policy()).trust)
+        self.account = {
+            "payable": state.balances.of_kind("payable:", found.currency),
+            "in_transit": _transit(state.part(Payouts), found.currency),
+            "paid": state.balances.of_kind("paid:", found.currency),
+        }
+        self.asked = state.part(Disputes)
+        self.words = _words(ledger, reading.connection, self.asked, sid)
+        self.profiles = people.profiles(reading, ledger.ring)
+        self.issuer = state.staff.member(
+            staff_id(by) if by is not None else ledger.signers.acting(state.staff)
+        )
+        own = [e for each in self.own.values() for e in each]
+        self.covers = _covers(reading, own)
+        signed = {one.by for one, _ in self.covers.values()} | {e.by for e in own} | {self.issuer.name}
+        self.shared = [proved(tree, e) for e in _shared(reading, found, signed)]
+        self.note = checkpoint.sign(ledger.ring, len(tree), tree.root)
 
     def disputes(self, pid: str) -> list[Dispute]:
         """What somebody disputed in this settlement, oldest first."""
@@ -79,7 +90,7 @@ def build(
     """
     with ledger.read() as connection:
         reading = verified(connection, ledger, "stated from")
-        scene = _scene(ledger, reading, sid, domain, policy, by)
+        scene = Scene(ledger, reading, sid, domain, policy, by)
         places = {line["pid"]: place for place, line in enumerate(scene.manifest["contributors"])}
         wanted = sorted(places) if pids is None else sorted(set(pids))
         for pid in wanted:
@@ -96,47 +107,6 @@ def sign(ledger: Ledger, statement: dict[str, Any]) -> bytes:
     issuer = statement["issued_by"]
     own = ledger.signers.find(issuer["name"], parse_public(issuer["key"]))
     return canonical(dsse.wrap(PAYLOAD, canonical(statement), from_key(ledger.ring.log), own)) + b"\n"
-
-
-def _scene(
-    ledger: Ledger, reading: Reading, sid: str, domain: str, policy: Policy | None, by: str | None
-) -> Scene:
-    state, connection = reading.state, reading.connection
-    found = state.part(Settlements).get(sid)
-    if found.posted is None:
-        raise InputError(f"settlement {sid} is {found.state}; statements follow its approval")
-    trail, own = state.part(Trail), defaultdict[str, list[Event]](list)
-    for e in reading.entries(seq for (s, _), each in trail.own.items() if s == sid for seq in each):
-        own[e.subject].append(e)
-    now, tree = stamp(ledger.clock()), Tree(reading.hashes)
-    made, asked = read_manifest(reading.document, found), state.part(Disputes)
-    issuer = state.staff.member(staff_id(by) if by is not None else ledger.signers.acting(state.staff))
-    covers = _covers(reading, [e for each in own.values() for e in each])
-    signed = {one.by for one, _ in covers.values()} | {e.by for each in own.values() for e in each}
-    return Scene(
-        state=state,
-        settlement=found,
-        manifest=made,
-        own=own,
-        known=standings(state, now, domain, policy, without=sid),
-        vouched=evidence.of(state, at=seconds(now), rule=(policy or Policy()).trust),
-        account={
-            "payable": state.balances.of_kind("payable:", found.currency),
-            "in_transit": _transit(state.part(Payouts), found.currency),
-            "paid": state.balances.of_kind("paid:", found.currency),
-        },
-        note=checkpoint.sign(ledger.ring, len(tree), tree.root),
-        tree=tree,
-        lines=line_tree(made),
-        asked=asked,
-        profiles=people.profiles(reading, ledger.ring),
-        shared=[proved(tree, e) for e in _shared(reading, found, signed | {issuer.name})],
-        covers=covers,
-        words=_words(ledger, connection, asked, sid),
-        now=seconds(now),
-        head=canonical(head(made)).decode(),
-        issuer=issuer,
-    )
 
 
 def _transit(known: Payouts, currency: str) -> dict[str, int]:
