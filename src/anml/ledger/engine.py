@@ -106,14 +106,12 @@ def scrub(engine: sa.Engine, tables: tuple[sa.Table, ...]) -> list[str]:
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         if engine.dialect.name == "sqlite":
             return _scrub_sqlite(connection)
-        names = ", ".join(table.name for table in tables)
-        owned = connection.scalar(sa.text(_OWNED), {"names": [table.name for table in tables]})
-        if owned != len(tables):
-            return [
-                f"the server's files: this role does not own the tables; their owner runs VACUUM FULL {names}"
-            ]
-        for table in tables:
-            connection.exec_driver_sql(f"VACUUM FULL {table.name}")
+        names = [table.name for table in tables]
+        if connection.scalar(sa.text(_OWNED), {"names": names}) != len(names):
+            theirs = f"their owner runs VACUUM FULL {', '.join(names)}"
+            return [f"the server's files: this role does not own the tables; {theirs}"]
+        for name in names:
+            connection.exec_driver_sql(f"VACUUM FULL {name}")
     return []
 
 
@@ -162,10 +160,9 @@ def _sqlite_settings(raw: sqlite3.Connection, _: Any) -> None:
 
 def _sqlite_begin(connection: sa.Connection) -> None:
     # A reader needs no lock; a writer takes it at the start, not half-way through.
-    if connection.get_execution_options().get("anml_read"):
-        connection.exec_driver_sql("BEGIN")
-    elif connection.get_execution_options().get("isolation_level") != "AUTOCOMMIT":
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
+    options = connection.get_execution_options()
+    if options.get("anml_read") or options.get("isolation_level") != "AUTOCOMMIT":
+        connection.exec_driver_sql("BEGIN" if options.get("anml_read") else "BEGIN IMMEDIATE")
 
 
 def _may_retry(error: DBAPIError) -> bool:

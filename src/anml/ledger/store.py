@@ -111,9 +111,8 @@ def keys_folder(url: sa.URL, given: str | Path | None = None) -> Path | None:
 class Charter:
     """What a ledger says of itself for good.
 
-    `single_person`: one person keeps it, so steps for two are taken by one, and every statement says so.
-    `payee_wait_days`: new bank details are paid from then on. `appeals`: to whom contributors write.
-    `recovery`: the public key that, with one of the staff, renews the lost key of another.
+    New bank details are paid after `payee_wait_days`, `appeals` is to whom contributors write, and `recovery`
+    the public key that, with one of the staff, renews the lost key of another.
     """
 
     founder: str = "founder"
@@ -150,47 +149,43 @@ def create(
     is_new = path is not None and not path.exists()
     if path is not None:
         check_file(path, may_be_empty=True)
-    engine = connect(place)
+    own = (staff or staff_folder()) / f"{charter.founder}.pem"
+    signers, engine = Signers((own.parent,)), connect(place)
+    if password:
+        signers.password = lambda path: password
     try:
-        with refused(place):
-            own = (staff or staff_folder()) / f"{charter.founder}.pem"
-            made = _initialise(engine, place, folder, origin, clock, charter, own, password)
+        with refused(place), engine.begin() as connection:
+            if schema.version(connection):
+                raise ConflictError(f"there is a ledger at {place.render_as_string()} already")
+            ring = create_keys(folder, origin)
+            own.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            if not own.exists():
+                create_signer(own, password)
+            _initialise(connection, clock, charter, ring, signers, own)
     except BaseException:
         engine.dispose()
         if is_new and path is not None:
             path.unlink(missing_ok=True)
         raise
     finish_keys(folder)
-    return made
+    return Ledger(engine, ring, clock, signers=signers)
 
 
 def _initialise(
-    engine: sa.Engine, place: sa.URL, folder: Path, origin: str, clock: Clock, charter: Charter, own: Path,
-    password: str,
-) -> Ledger:  # fmt: skip
-    with engine.begin() as connection:
-        if schema.version(connection):
-            raise ConflictError(f"there is a ledger at {place.render_as_string()} already")
-        ring = create_keys(folder, origin)
-        signers = Signers((own.parent,))
-        if password:
-            signers.password = lambda path: password
-        own.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if not own.exists():
-            create_signer(own, password)
-        schema.create_all(connection)
-        connection.execute(sa.insert(schema.meta).values(name="origin", value=origin))
-        body = {
-            "origin": origin,
-            "public": public_text(ring.public),
-            "founder_key": public_text(from_file(own, signers.password).public),
-            "decisions": True,
-            **{name: value for name, value in asdict(charter).items() if value or name != "recovery"},
-        }
-        writer = Writer(connection, stamp(clock()), ring, signers)
-        writer.append(CREATED, CREATED, "", body, by=charter.founder)
-        writer.close()
-    return Ledger(engine, ring, clock, signers=signers)
+    connection: sa.Connection, clock: Clock, charter: Charter, ring: KeyRing, signers: Signers, own: Path
+) -> None:
+    schema.create_all(connection)
+    connection.execute(sa.insert(schema.meta).values(name="origin", value=ring.origin))
+    body = {
+        "origin": ring.origin,
+        "public": public_text(ring.public),
+        "founder_key": public_text(from_file(own, signers.password).public),
+        "decisions": True,
+        **{name: value for name, value in asdict(charter).items() if value or name != "recovery"},
+    }
+    writer = Writer(connection, stamp(clock()), ring, signers)
+    writer.append(CREATED, CREATED, "", body, by=charter.founder)
+    writer.close()
 
 
 def staff_folder() -> Path:

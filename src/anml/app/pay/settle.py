@@ -31,8 +31,8 @@ class Terms:
     """What a settlement is asked to do.
 
     `weight` replaces the one in `rules`; None means p_correct where the run has it by the evidence recipe,
-    else the product. `accept` says why a doubtful run is settled all the same. `rate`, in micro-units for each
-    label that counts, replaces shares of a pool. `source` is the place that the names are accounts of,
+    else the product. `accept` says why a doubtful run is settled all the same. `rate`, in micro-units for
+    each label that counts, replaces shares of a pool. `source` is the place that the names are accounts of,
     `digest` the start of the SHA-256 of `run.json`, as whoever made the run knows it.
     """
 
