@@ -38,32 +38,28 @@ class Paper(NamedTuple):
 
 def register(tx: Writer, ledger: Ledger, source: str, accounts: Iterable[str]) -> dict[str, str]:
     """The identifiers of these accounts of `source`, new ones made where needed."""
-    names = sorted(set(accounts))
-    handles = {name: ledger.ring.handle(ACCOUNT, f"{source}\x00{name}") for name in names}
+    handles = {name: ledger.ring.handle(ACCOUNT, f"{source}\x00{name}") for name in sorted(set(accounts))}
     known = _owners(tx, list(handles.values()))
     rows: dict[sa.Table, list[dict[str, Any]]] = {person_key: [], person: [], alias: []}
-    found: dict[str, str] = {}
-    for name in names:
-        pid = known.get(handles[name])
-        if pid is None:
-            pid = ledger.new_id()
-            key, salt = ledger.entropy(32), ledger.entropy(16).hex()
-            wrapped = seal(ledger.ring.master, key, f"key/{pid}", ledger.entropy)
-            sealed = seal(key, canonical({"accounts": [f"{source}:{name}"]}), f"person/{pid}", ledger.entropy)
-            rows[person_key].append({"pid": pid, "wrapped": wrapped})
-            rows[person].append({"pid": pid, "sealed": sealed})
-            rows[alias].append({"handle": handles[name], "pid": pid, "salt": salt})
-            account = alias_digest(handles[name], pid, salt)
-            body = {"record": record_digest(pid, wrapped, sealed), "account": account}
-            tx.append(kinds.REGISTERED, f"contributor/{pid}", pid, body)
-        found[name] = pid
+    for name, handle in handles.items():
+        if handle in known:
+            continue
+        pid = known[handle] = ledger.new_id()
+        key, salt = ledger.entropy(32), ledger.entropy(16).hex()
+        wrapped = seal(ledger.ring.master, key, f"key/{pid}", ledger.entropy)
+        sealed = seal(key, canonical({"accounts": [f"{source}:{name}"]}), f"person/{pid}", ledger.entropy)
+        rows[person_key].append({"pid": pid, "wrapped": wrapped})
+        rows[person].append({"pid": pid, "sealed": sealed})
+        rows[alias].append({"handle": handle, "pid": pid, "salt": salt})
+        account = alias_digest(handle, pid, salt)
+        body = {"record": record_digest(pid, wrapped, sealed), "account": account}
+        tx.append(kinds.REGISTERED, f"contributor/{pid}", pid, body)
+        _note(tx, handle, pid)
     for table, values in rows.items():
         if values:
             tx.connection.execute(sa.insert(table), values)
-    for row in rows[alias]:
-        _note(tx, row["handle"], row["pid"])
     people = tx.state.people
-    return {name: people.resolve(pid) for name, pid in found.items()}
+    return {name: people.resolve(known[handle]) for name, handle in handles.items()}
 
 
 def lookup(where: sa.Connection | Writer, ring: KeyRing, source: str, name: str) -> str | None:
@@ -208,10 +204,7 @@ def attached_values(connection: sa.Connection, ring: KeyRing, pid: str, name: st
 
 
 def erase(ledger: Ledger, pid: str, reason: str, by: str | None = None) -> list[str]:
-    """Delete the keys, profiles, papers and account names of a whole person, and scrub their files.
-
-    Returns what could not be reached.
-    """
+    """Delete all that is personal of a whole person, and scrub their files; what could not be reached."""
 
     def work(tx: Writer) -> None:
         people = tx.verified("erased in").state.people

@@ -225,9 +225,9 @@ def decisions(
         sid = None if settlement is None else find_settlement(book, settlement, "posted")
         made = judged(book, sid, names=with_names)
     if out is not None:
-        text = decisions_csv(made) if out.suffix == ".csv" else dumps(made._asdict(), indent=1)
+        text = decisions_csv(made) if out.suffix == ".csv" else dumps(made, indent=1)
         write_file(out, text, private=with_names)
-    found = made.judgements
+    found = made["judgements"]
     counts = {
         "judgements": len(found),
         "below their rows": sum(line["below_rows"] for line in found),
@@ -237,4 +237,4 @@ def decisions(
         "changes": sum(len(line["changes"]) for line in found),
     }
     lines = [f"{name}: {count}" for name, count in counts.items()]
-    at.show(made._asdict(), [*lines, *([f"Wrote {out}"] if out else [])])
+    at.show(made, [*lines, *([f"Wrote {out}"] if out else [])])

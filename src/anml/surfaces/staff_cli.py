@@ -52,12 +52,12 @@ def add(
     from anml.app.ledger.steps import add_member
 
     with at.opened() as book:
-        made = add_member(book, name, public_key, role, at.by)
-        if made.done:
-            lines, done = [f"{made.name} is of the staff: {', '.join(made.roles)}."], True
+        made, done = add_member(book, name, public_key, role, at.by)
+        if done:
+            lines = [f"{made.subject} is of the staff: {', '.join(made.body['roles'])}."]
         else:
-            lines, done = proposed(book, [made.entry], f"{made.name} as a member of staff")
-    at.show({"name": made.name, "entry": made.entry, "added": done}, lines)
+            lines, done = proposed(book, [made.seq], f"{made.subject} as a member of staff")
+    at.show({"name": made.subject, "entry": made.seq, "added": done}, lines)
 
 
 @app.command("remove")

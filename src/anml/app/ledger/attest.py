@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from anml.app.files import read_bytes
 from anml.core.canonical import sha256
@@ -44,21 +45,23 @@ def take(
     ledger: Ledger, envelope: bytes, until: str | None = None, *, by: str | None = None, dry_run: bool = False
 ) -> list[Event]:
     """Verify an attestation and record it; one that does not verify is refused."""
-    return _take(ledger, {"": envelope}, until, by, dry_run)
+    return take_all(ledger, {"": envelope}, until, by=by, dry_run=dry_run)
 
 
 def take_files(
-    ledger: Ledger, paths: Sequence[Path], until: str | None = None, *, by: str | None = None,
-    dry_run: bool = False,
-) -> list[Event]:  # fmt: skip
+    ledger: Ledger, paths: Sequence[Path], until: str | None = None, **options: Any
+) -> list[Event]:
     """Verify attestations and record them, all or none; what is wrong with one is said by its name."""
     envelopes = {f"{path}: ": read_bytes(path, "attestation") for path in paths}
-    return _take(ledger, envelopes, until, by, dry_run)
+    return take_all(ledger, envelopes, until, **options)
 
 
-def _take(
-    ledger: Ledger, envelopes: dict[str, bytes], until: str | None, by: str | None, dry_run: bool
-) -> list[Event]:
+def take_all(
+    ledger: Ledger, envelopes: dict[str, bytes], until: str | None, *, by: str | None = None,
+    dry_run: bool = False,
+) -> list[Event]:  # fmt: skip
+    """Verify attestations, by what is said before what is wrong with one, and record all of them or none."""
+
     def work(tx: Writer) -> list[Event]:
         made: list[Event] = []
         for name, envelope in envelopes.items():

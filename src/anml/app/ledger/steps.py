@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from anml.app.ledger.keys import new_key
 from anml.app.ledger.review import check_seen, proposal, proposals
@@ -16,15 +16,6 @@ from anml.ledger.signing import from_file
 from anml.ledger.state import loaded
 from anml.ledger.store import Ledger, staff_folder
 from anml.ledger.writer import Writer
-
-
-class Added(NamedTuple):
-    """Who was brought in, or proposed (the first two need no second person), and by which entry."""
-
-    name: str
-    roles: list[str]
-    entry: int
-    done: bool
 
 
 def members(ledger: Ledger) -> list[Member]:
@@ -58,12 +49,14 @@ def mend_clock(ledger: Ledger, by: str | None = None) -> Event:
 
 def add_member(
     ledger: Ledger, name: str, public: str, roles: Sequence[str] | None = None, by: str | None = None
-) -> Added:
-    """Bring in a member of staff by their public key, text or file; all roles where none are named."""
+) -> tuple[Event, bool]:
+    """Bring in a member of staff by their public key, text or file; all roles where none are named.
+
+    Also whether that is done: the first two need no second person.
+    """
     raw, chosen = read_public(public), list(roles or kinds.ROLES)
     made = ledger.write(lambda tx: two_people.propose_staff(tx, name, raw, chosen, by))
-    done = made.kind == kinds.STAFF_ADDED
-    return Added(made.subject, made.body["roles"] if done else chosen, made.seq, done)
+    return made, made.kind == kinds.STAFF_ADDED
 
 
 def remove_member(ledger: Ledger, name: str, by: str | None = None, *, compromised: bool = False) -> Event:

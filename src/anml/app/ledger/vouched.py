@@ -57,14 +57,14 @@ def vouch(
     Contributors on record appear by their identifiers, so that what is written about them holds no
     account names. The rows of a file that was imported are judged with the evidence about each item.
     """
-    frame = source.table.frame
+    frame, place = source.table.frame, accounts or source.accounts
     if contributor is None:
         return _with_note(source, "no contributor column, so nothing was looked up in the ledger"), None
     names = as_text(frame[contributor]).fill_null("")
     with ledger.read() as connection:
-        known = identifiers(ledger, connection, accounts or source.accounts, names.unique().to_list())
+        known = identifiers(ledger, connection, place, names.unique().to_list())
         if not known:
-            return _with_note(source, _NOBODY.format(accounts=accounts or source.accounts)), None
+            return _with_note(source, _NOBODY.format(accounts=place)), None
         at = stamp(ledger.clock())
         shown = names.replace(known)
         rows = with_signals(connection, _keyed(frame, shown, item, source), at, domain, policy)

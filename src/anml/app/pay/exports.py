@@ -23,11 +23,11 @@ def payout_csv(batch: Batch, payees: Mapping[str, Mapping[str, Any]]) -> str:
     header = ("batch", "payment", "contributor", "name", "iban", "bic", "currency", "amount", "state")
     rows = []
     for item in batch.payments:
-        known = payees.get(item.pid, {})
-        person = (known.get("name", ""), known.get("iban", ""), known.get("bic", ""))
+        person = (payees.get(item.pid, {}).get(name, "") for name in ("name", "iban", "bic"))
         amount = show_minor(item.amount, batch.currency)
-        reference = payment_id(batch, item)
-        rows.append((batch.id, reference, item.pid, *person, batch.currency, amount, item.state))
+        rows.append(
+            (batch.id, payment_id(batch, item), item.pid, *person, batch.currency, amount, item.state)
+        )
     return to_csv(header, rows)
 
 
@@ -57,14 +57,12 @@ def pain001(batch: Batch, payees: Mapping[str, Mapping[str, Any]], debtor: Mappi
 
 def check_payer(debtor: Mapping[str, str]) -> dict[str, str]:
     """The account that pays, checked: name and IBAN are needed, the BIC may be left out."""
-    known = {
-        "name": bank_name(str(debtor.get("name", ""))),
-        "iban": check_iban(str(debtor["iban"])) if debtor.get("iban") else "",
-    }
-    for name, value in known.items():
-        if not value:
+    checks = {"name": bank_name, "iban": check_iban, "bic": check_bic}
+    known = {name: check(str(debtor[name])) for name, check in checks.items() if debtor.get(name)}
+    for name in ("name", "iban"):
+        if not known.get(name):
             raise InputError(f"a bank file needs the {name} of the account that pays")
-    return known | ({"bic": check_bic(str(debtor["bic"]))} if debtor.get("bic") else {})
+    return known
 
 
 def _transfer(info: ElementTree.Element, batch: Batch, payment: Payment, known: Mapping[str, Any]) -> None:
