@@ -123,14 +123,9 @@ class Charter:
 
 
 def create(
-    url: str,
-    keys: str | Path | None = None,
-    origin: str = "anml-ledger",
-    clock: Clock = utc_now,
-    charter: Charter | None = None,
-    staff: Path | None = None,
-    password: str = "",
-) -> Ledger:
+    url: str, keys: str | Path | None = None, origin: str = "anml-ledger", clock: Clock = utc_now,
+    charter: Charter | None = None, staff: Path | None = None, password: str = "",
+) -> Ledger:  # fmt: skip
     """Make a new ledger: schema, keys, the first member of staff, and a first entry that says all that.
 
     `staff` is the folder of the founder's own key, which nobody else needs to read; a new key has `password`.
@@ -141,10 +136,7 @@ def create(
         raise InputError("a ledger on a server needs a folder for its keys; give --keys or ANML_KEYS")
     if not origin.strip() or any(char in origin for char in " +\n") or not origin.isprintable():
         raise InputError(f"the name of a ledger has no spaces or plus signs, got {origin!r}")
-    charter = charter or Charter()
-    charter = replace(charter, founder=staff_id(charter.founder), appeals=charter.appeals.strip())
-    if len(charter.appeals) > 200 or not charter.appeals.isprintable():
-        raise InputError("where to appeal is one line of up to 200 letters")
+    charter = _checked(charter or Charter())
     path = sqlite_path(place)
     is_new = path is not None and not path.exists()
     if path is not None:
@@ -158,8 +150,8 @@ def create(
             if schema.version(connection):
                 raise ConflictError(f"there is a ledger at {place.render_as_string()} already")
             ring = create_keys(folder, origin)
-            own.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             if not own.exists():
+                own.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
                 create_signer(own, password)
             _initialise(connection, clock, charter, ring, signers, own)
     except BaseException:
@@ -169,6 +161,13 @@ def create(
         raise
     finish_keys(folder)
     return Ledger(engine, ring, clock, signers=signers)
+
+
+def _checked(charter: Charter) -> Charter:
+    made = replace(charter, founder=staff_id(charter.founder), appeals=charter.appeals.strip())
+    if len(made.appeals) > 200 or not made.appeals.isprintable():
+        raise InputError("where to appeal is one line of up to 200 letters")
+    return made
 
 
 def _initialise(
@@ -197,13 +196,9 @@ _MAKE = "make one with: anml ledger init"
 
 
 def open_ledger(
-    url: str,
-    keys: str | Path | None = None,
-    clock: Clock = utc_now,
-    new_id: Callable[[], str] = random_id,
-    sign: Path | None = None,
-    staff: Path | None = None,
-) -> Ledger:
+    url: str, keys: str | Path | None = None, clock: Clock = utc_now,
+    new_id: Callable[[], str] = random_id, sign: Path | None = None, staff: Path | None = None,
+) -> Ledger:  # fmt: skip
     """Open a ledger; `sign` is the key of who acts, where it is not found by name in the folder `staff`.
 
     Ledgers of earlier versions have keys of people beside their own, where they are looked for last.

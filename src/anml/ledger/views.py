@@ -30,8 +30,6 @@ def views(dialect: str) -> list[str]:
     def said(*names: str) -> str:
         return ", ".join(f"{value('body', name)} AS {name}" for name in names)
 
-    counted = {"contribution": "files", "evidence.added": "evidence", "reputation.scored": "scores"}
-    counted |= {"credit.held": "credits", "dispute.opened": "disputes", "contributor.erased": "erased"}
     return [
         f"CREATE VIEW events_readable AS SELECT seq, at, kind, subject, {value('by')} AS signed_by, "
         f"{body} AS body FROM event",
@@ -59,12 +57,21 @@ def views(dialect: str) -> list[str]:
             for step in ("approved", "withdrawn", "reversed")
         )
         + " FROM event drafted WHERE drafted.kind = 'settlement.drafted'",
-        "CREATE VIEW contributors_readable AS SELECT subject AS contributor, "
-        "MIN(CASE WHEN kind = 'contributor.registered' THEN at END) AS since, "
-        + ", ".join(
-            f"SUM(CASE WHEN kind = '{name}' THEN 1 ELSE 0 END) AS {column}"
-            for name, column in counted.items()
-        )
-        + " FROM event GROUP BY subject HAVING MIN(CASE WHEN kind = 'contributor.registered' THEN at END) "
-        "IS NOT NULL",
+        _CONTRIBUTORS,
     ]
+
+
+_COUNTED = {
+    "contribution": "files",
+    "evidence.added": "evidence",
+    "reputation.scored": "scores",
+    "credit.held": "credits",
+    "dispute.opened": "disputes",
+    "contributor.erased": "erased",
+}
+_SINCE = "MIN(CASE WHEN kind = 'contributor.registered' THEN at END)"
+_COUNTS = (f"SUM(CASE WHEN kind = '{kind}' THEN 1 ELSE 0 END) AS {name}" for kind, name in _COUNTED.items())
+_CONTRIBUTORS = (
+    f"CREATE VIEW contributors_readable AS SELECT subject AS contributor, {_SINCE} AS since, "
+    f"{', '.join(_COUNTS)} FROM event GROUP BY subject HAVING {_SINCE} IS NOT NULL"
+)

@@ -105,7 +105,9 @@ def _contributions(
     tx: Writer, ledger: Ledger, found: Contributions, pids: dict[str, str], batch: str, source: str,
     domain: str,
 ) -> None:  # fmt: skip
-    counts = Counter(pids[name] for name in found.rows["contributor"])
+    counts = Counter[str]()
+    for name, rows in found.rows["contributor"].value_counts().iter_rows():
+        counts[pids[name]] += rows
     tasks: dict[str, dict[str, str]] = {}
     for name, item in found.evidence.select("contributor", "item").iter_rows():
         if pids[name] in counts:

@@ -1,7 +1,8 @@
 """Pay what is released: a batch for the bank, then word of what was paid and what came back."""
 
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -59,32 +60,42 @@ def create(
             payouts.create(tx, batch, currency, by, 0, papers, listed)
             return Payouts(tx.state.part(Payments).get(batch), {}, {})
         seen.check(ledger, tx.verified(), checkpoint)
-        left = {pid: _not_paid(tx, ledger, pid, needed, due[pid] < threshold) for pid in due}
-        able = [pid for pid, reason in left.items() if not reason]
-        if due and not able:
-            pid, reason = next(iter(left.items()))
-            more = f", and {len(left) - 1} more" if len(left) > 1 else ""
-            raise ConflictError(f"nothing can be paid in {currency}: {pid}: {reason}{more}")
+        why = {pid: _not_paid(tx, ledger, pid, needed, due[pid] < threshold) for pid in due}
+        left = {pid: reason for pid, reason in why.items() if reason}
+        if due and left == why:
+            raise ConflictError(f"nothing can be paid in {currency}: {_first(left)}")
+        able = due.keys() - left.keys()
         papers = {pid: people.paper_of(tx.connection, pid, agreed.get(pid, "")) for pid in able}
         payouts.create(tx, batch, currency, by, threshold, papers)
         made = tx.state.part(Payments).get(batch)
-        left = {pid: reason for pid, reason in left.items() if reason}
         found = Payouts(made, _payees(tx.connection, ledger, made), left)
         if out is not None and not dry_run:
             drafts.update(_drafted(found, payer, events(tx.connection), out))
         return found
 
     drafts: dict[Path, Path] = {}
-    try:
+    with _placed(drafts):
         done = ledger.carry_out(work, dry_run=dry_run)
         if not dry_run and ledger.memory.reading is not None:
             seen.keep(ledger, ledger.memory.reading.hashes)
+    return done._replace(files=tuple(drafts))
+
+
+def _first(reasons: Mapping[str, str]) -> str:
+    pid, reason = next(iter(reasons.items()))
+    return f"{pid}: {reason}" + (f", and {len(reasons) - 1} more" if len(reasons) > 1 else "")
+
+
+@contextmanager
+def _placed(drafts: Mapping[Path, Path]) -> Iterator[None]:
+    """Give files their names where all went well; else none of them is left."""
+    try:
+        yield
         for path, draft in drafts.items():
             put_in_place(draft, path)
     finally:
         for draft in drafts.values():
             draft.unlink(missing_ok=True)
-    return done._replace(files=tuple(drafts))
 
 
 def load(ledger: Ledger, batch: str) -> Payouts:
@@ -104,9 +115,8 @@ def write_files(ledger: Ledger, made: Payouts, payer: Mapping[str, str] | None, 
     """Write a batch as a table, the books, and with a payer the file that a bank takes."""
     with ledger.read() as connection:
         drafts = _drafted(made, payer, events(connection), out)
-    for path, draft in drafts.items():
-        put_in_place(draft, path)
-    return list(drafts)
+    with _placed(drafts):
+        return list(drafts)
 
 
 def _drafted(

@@ -44,23 +44,20 @@ def release(
     """
 
     def work(tx: Writer) -> Releases:
-        tx.verified("released from")
-        found = tx.state.part(Settlements).get(sid)
+        found = tx.verified("released from").state.part(Settlements).get(sid)
         credits = tx.state.credits.of(sid)
         held = tx.state.balances.of_kind("held:", found.currency, sid)
         frozen = tx.state.part(Disputes).waiting(sid)
         known = standings(tx.state, tx.now, domain, policy, without=sid)
-        early = found.posted is not None and seconds(tx.now) < found.window_end
-        reputations: dict[str, int] = {}
-        waiting: dict[str, str] = {}
+        early = bool(found.posted) and seconds(tx.now) < found.window_end
+        reputations, waiting = dict[str, int](), dict[str, str]()
         flagged: dict[str, tuple[int, ...]] = {}
         for pid in (pid for pid in credits if held.get(pid)):
             standing = known[tx.state.people.resolve(pid)]
-            reason = _waits(pid, standing, frozen, early)
-            if not reason and standing.flags and pid not in pay:
-                flagged[pid] = standing.flags
-            elif reason:
+            if reason := _waits(pid, standing, frozen, early):
                 waiting[pid] = reason
+            elif standing.flags and pid not in pay:
+                flagged[pid] = standing.flags
             else:
                 reputations[pid] = round(standing.track.r * UNIT)
         kept = _kept(tx, ledger, sid, flagged, hold, because, waiting)
