@@ -39,10 +39,7 @@ class KeyRing:
         return public_bytes(self.log.public_key())
 
     def handle(self, namespace: str, value: str) -> str:
-        """A keyed fingerprint: finds a name again without storing it.
-
-        Whoever lacks the master key cannot test guesses against it.
-        """
+        """A keyed fingerprint finds a name again; without the master key nobody tests guesses against it."""
         message = f"{namespace}\x00{value}".encode()
         return hmac.new(self.master, message, hashlib.sha256).hexdigest()
 
@@ -172,9 +169,8 @@ def public_bytes(key: Ed25519PublicKey) -> bytes:
 
 def private_pem(key: Ed25519PrivateKey, password: str = "") -> bytes:
     """A private key in PEM, under a password where one is given."""
-    locked: serialization.KeySerializationEncryption = serialization.NoEncryption()
-    if password:
-        locked = serialization.BestAvailableEncryption(password.encode())
+    secret = password.encode()
+    locked = serialization.BestAvailableEncryption(secret) if secret else serialization.NoEncryption()
     return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, locked)
 
 

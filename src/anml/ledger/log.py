@@ -1,7 +1,6 @@
 """The log: events as canonical bytes, each bound to the one before, and the money they move; reading it.
 
-The bytes that are hashed are the bytes that are stored, so no database ever decides how an entry is
-spelt. The columns beside them repeat parts of the entry for searching, and `check` compares them.
+What is hashed is what is stored, so no database decides how an entry is spelt; columns repeat parts of it.
 """
 
 import json

@@ -1,8 +1,7 @@
 """Contributors: a random identifier in the log, and everything personal in one erasable, encrypted place.
 
-The log never holds a name, an address or an account, only salted hashes of the rows that do. Account
-names are found again by a keyed fingerprint; profiles and attached papers are encrypted with a key of the
-contributor's own, which is itself wrapped by the master key outside the database.
+The log holds salted hashes of the rows that do. Account names are found again by a keyed fingerprint; the
+rest is encrypted with a key of the contributor's own, wrapped by the master key outside the database.
 """
 
 import json

@@ -1,9 +1,8 @@
 """The tables, the triggers that keep them append-only, and the version of both.
 
 `event` is the log and the truth. `posting` repeats the money of its events for sums, `document` keeps
-manifests by hash, `head` holds the seal on the last entry. What is personal lies in `person`,
-`person_key`, `person_document` and `alias`, is encrypted or keyed, and is the only part that can be
-erased; the log holds a salted hash of every row of it.
+manifests by hash, `head` holds the seal on the last entry. Only what is personal can be erased: `person`,
+`person_key`, `person_document` and `alias`; the log holds a salted hash of every row of it.
 """
 
 from typing import Any

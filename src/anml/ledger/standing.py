@@ -22,8 +22,8 @@ GOOD_GOLD = 0.5
 class Score(NamedTuple):
     """The quality of some of a contributor's work, as integer parts of `UNIT`.
 
-    `items` are the pieces of work that were judged, by `item_mark`; `of` is how many the batch had, those
-    judged before included. So what was counted before counts no more, and little that is new counts little.
+    `items`, by `item_mark`, are those judged anew, `of` is how many the batch had: little that is new counts
+    little.
     """
 
     pid: str

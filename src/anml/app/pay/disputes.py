@@ -22,11 +22,8 @@ from anml.ledger.writer import Writer
 def listed(ledger: Ledger, sid: str | None = None, *, open_only: bool = False) -> list[dict[str, Any]]:
     """All disputes, oldest first, with what was written where the keys are at hand."""
     with ledger.read() as connection:
-        found = [
-            d
-            for d in disputes.everything(connection)
-            if (sid is None or d.settlement == sid) and not (open_only and d.closed)
-        ]
+        found = [d for d in disputes.everything(connection) if sid in (None, d.settlement)]
+        found = [d for d in found if not (open_only and d.closed)]
         words = {
             name: people.attached_values(connection, ledger.keys, d.pid, name).get("text", "")
             for d in found

@@ -161,13 +161,13 @@ def _with_units(run: Run, rules: Rules, pids: Mapping[str, str], average: int | 
     for name in sorted(needed & set(samples.columns)):
         if gaps := samples.filter("kept")[name].null_count():
             raise InputError(f"{name} is missing in {gaps} kept rows of the run; nobody is paid on a guess")
-    signals = [
-        pl.col(name).cast(pl.Float64).fill_null(1.0) if name in samples.columns else pl.lit(1.0).alias(name)
-        for name in sorted(needed)
-    ]
+    ones = [pl.lit(1.0).alias(name) for name in needed - set(samples.columns)]
+    given = [pl.col(name).cast(pl.Float64).fill_null(1.0) for name in needed & set(samples.columns)]
     item = pl.col("item").cast(pl.String) if "item" in samples.columns else pl.lit(None, pl.String)
     who = pl.col("contributor").cast(pl.String).replace_strict(pids, return_dtype=pl.String)
-    frame = samples.select(who.alias("pid"), item.alias("item"), pl.col("kept").cast(pl.Boolean), *signals)
+    frame = samples.select(
+        who.alias("pid"), item.alias("item"), pl.col("kept").cast(pl.Boolean), *ones, *given
+    )
     frame = frame.with_columns(_verdict(run))
     spared = (pl.col("verdict") == UNSURE) & (rules.weight == "p_correct" or run.combine == "evidence")
     frame = frame.with_columns(paid=pl.col("kept") | spared)
@@ -193,10 +193,8 @@ def _counted(frame: pl.DataFrame) -> pl.DataFrame:
         (pl.col("units") % 10**6).sum().alias("low"),
         pl.col("units").cast(pl.String).str.join("\n").alias("listed"),
     )
-    everyone = frame.select("pid").unique()
-    return everyone.join(sums, on="pid", how="left").with_columns(
-        pl.col("counted", "high", "low").fill_null(0), pl.col("listed").fill_null("")
-    )
+    whole = frame.select("pid").unique().join(sums, on="pid", how="left")
+    return whole.with_columns(pl.col("counted", "high", "low").fill_null(0), pl.col("listed").fill_null(""))
 
 
 def _edges(name: str) -> list[tuple[str, float, float]]:

@@ -119,12 +119,10 @@ def overlaps(known: Settlements, found: Settlement) -> list[str]:
     made = []
     for other in known.found.values():
         open_ = other.state in ("drafted", "posted") and other.id not in (found.id, found.supersedes)
-        share = other.overlap(found.marks) if open_ and found.id != other.supersedes else 0.0
-        if share:
-            made.append(
-                f"about {max(share, 0.01):.0%} of these rows are in settlement {other.id} too, which is "
-                f"{other.state}: they would be paid twice unless it is superseded"
-            )
+        if open_ and found.id != other.supersedes and (share := other.overlap(found.marks)):
+            where = f"settlement {other.id} too, which is {other.state}"
+            twice = "they would be paid twice unless it is superseded"
+            made.append(f"about {max(share, 0.01):.0%} of these rows are in {where}: {twice}")
     return made
 
 
@@ -150,10 +148,8 @@ def _accepted(run: Run, rules: Rules, terms: Terms, who: str) -> dict[str, Any]:
         return {}
     reason = (terms.accept or "").strip()
     if not reason:
-        raise InputError(
-            f"this run is doubtful: {why}; have it checked, or settle it all the same with "
-            '--accept-doubtful "why"'
-        )
+        accept = 'have it checked, or settle it all the same with --accept-doubtful "why"'
+        raise InputError(f"this run is doubtful: {why}; {accept}")
     one_line("the reason to accept a doubtful run", reason)
     return {"doubtful": {"because": why, "accepted": reason, "by": who}}
 
