@@ -56,15 +56,13 @@ class Balances:
     def of_kind(self, prefix: str, currency: str, settlement: str = "") -> dict[str, int]:
         """What is on all accounts of one kind, by what follows the prefix."""
         kind = account_of(Posting(prefix, currency, 0), settlement)[1:]
+        if self.connect is not None:
+            return balances(self.connect(), prefix, currency, kind[1] or None)
         return {
             account.removeprefix(prefix): amount
-            for (account, *rest), amount in self._whole().items()
+            for (account, *rest), amount in self._known.items()
             if account.startswith(prefix) and tuple(rest) == kind
         }
-
-    def _whole(self) -> dict[Account, int]:
-        _check_whole(self.connect)
-        return self._known
 
     def differs(self, connection: sa.Connection) -> bool:
         """Whether the table beside the log adds up to something else."""
@@ -79,7 +77,8 @@ class Balances:
 
     def accounts(self, *names: str) -> list[Account]:
         """These accounts by currency and settlement."""
-        return sorted(key for key in self._whole() if key[0] in names)
+        _check_whole(self.connect)
+        return sorted(key for key in self._known if key[0] in names)
 
 
 class Credits:
