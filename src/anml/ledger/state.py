@@ -15,7 +15,7 @@ from anml.core.identifiers import staff_id
 from anml.core.merkle import Tree
 from anml.core.money import LARGEST
 from anml.ledger import keys, kinds
-from anml.ledger.log import Event, Posting, check_balanced, events, signed_bytes
+from anml.ledger.log import Event, Posting, check_balanced, decode, signed_bytes
 from anml.ledger.money_parts import Disputes, Payouts, Settlement, Settlements, read_manifest
 from anml.ledger.parts import Keys, Member, Part, Payees, People, Proposals, Staff
 from anml.ledger.records import RECORDS
@@ -262,9 +262,10 @@ def load(part: Part, connection: sa.Connection) -> None:
         query = sa.select(event.c.subject, event.c.at).where(event.c.kind == kinds.REGISTERED)
         part.since.update((row.subject, row.at) for row in connection.execute(query.order_by(event.c.seq)))
         wanted = tuple(kind for kind in wanted if kind != kinds.REGISTERED)
+    rows = sa.select(event.c.entry, event.c.hash).where(event.c.kind.in_(wanted)).order_by(event.c.seq)
     try:
-        for e in events(connection, wanted):
-            part.fold(e)
+        for row in connection.execute(rows).all():
+            part.fold(decode(row.entry, row.hash))
     except (LookupError, TypeError, ValueError, AttributeError):
         raise IntegrityError("the log holds what no ledger writes; run `anml ledger verify`") from None
 

@@ -37,7 +37,8 @@ def propose(
     for found in tx.state.part(Proposals).made.values():
         same = (found.step, found.subject, found.body, found.settlement, found.by)
         if found.state == "open" and same == (step, subject, body, settlement, who):
-            return next(e for e in events(tx.connection, [kinds.PROPOSED]) if e.seq == found.seq)
+            asked = list(events(tx.connection, [kinds.PROPOSED], subject))
+            return next(e for e in asked if e.seq == found.seq)
     given = paper or people.Paper()
     whole = {"step": step, "body": body, **given._asdict()}
     return tx.append(kinds.PROPOSED, f"proposal/{tx.next_seq}", subject, whole, settlement, who)
