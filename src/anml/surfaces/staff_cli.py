@@ -52,12 +52,12 @@ def add(
     from anml.app.ledger.steps import add_member
 
     with at.opened() as book:
-        made = add_member(book, name, public_key, role, at.by)
-        if made.done:
-            lines, done = [f"{made.name} is of the staff: {', '.join(made.roles)}."], True
+        made, done = add_member(book, name, public_key, role, at.by)
+        if done:
+            lines = [f"{made.subject} is of the staff: {', '.join(made.body['roles'])}."]
         else:
-            lines, done = proposed(book, [made.entry], f"{made.name} as a member of staff")
-    at.show({"name": made.name, "entry": made.entry, "added": done}, lines)
+            lines, done = proposed(book, [made.seq], f"{made.subject} as a member of staff")
+    at.show({"name": made.subject, "entry": made.seq, "added": done}, lines)
 
 
 @app.command("remove")
@@ -138,12 +138,9 @@ def proposals(at: Desk) -> None:
 
     with at.opened() as book:
         found = waiting(book, names_of(book))
-    value = [
-        {"proposal": w.proposal.seq, "step": w.proposal.step, "by": w.proposal.by, "at": w.proposal.at,
-         "subject": w.proposal.subject, "says": w.says, "details": w.details}
-        for w in found
-    ]  # fmt: skip
-    rows = [(w.proposal.seq, w.proposal.by, w.proposal.at[:10], w.says) for w in found]
+    shown = ("proposal", "step", "by", "at", "subject", "says", "details")
+    value = [{name: one[name] for name in shown} for one in found]
+    rows = [(one["proposal"], one["by"], one["at"][:10], one["says"]) for one in found]
     lines = columns(("proposal", "by", "on", "to"), rows) if rows else ["Nothing waits for a second person."]
     at.show({"proposals": value}, lines)
 
