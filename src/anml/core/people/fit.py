@@ -9,10 +9,12 @@ from scipy import special
 
 from anml.core.checks import Floats, Ints
 from anml.core.people.model import (
+    ALIKE,
     ALL_ALIKE,
     FIRST,
     HOTTEST,
     HYPOTHESES,
+    SKILL,
     SURE,
     Params,
     Posterior,
@@ -104,9 +106,10 @@ def begin(
         types=np.tile([0.88, 0.06, 0.06] if judging else [1.0, 0.0, 0.0], (count, 1)),
         by_class=np.zeros(classes), worth=np.zeros(about.features.shape[1]),
         strange_worth=np.zeros(means.shape[1]), base=SURE if hypothesis in ("none", "all ordinary") else base,
-        # Rates of classes are no prediction, to be taken for sharper or flatter than it is.
+        # Rates of classes are no prediction, to be taken for sharper or flatter than they are.
         temperature=temperature if predicted else 1.0, hottest=hottest or 1.0, predicted=predicted,
-        shared=about.shared, **({} if count > 1 else {"skill": ALL_ALIKE, "alike": ALL_ALIKE}),
+        # Of one contributor, or of none, nobody differs.
+        shared=about.shared, skill=SKILL if count > 1 else ALL_ALIKE, alike=ALIKE if count > 1 else ALL_ALIKE,
     )  # fmt: skip
 
 
