@@ -32,13 +32,7 @@ class Answers(NamedTuple):
 
 
 def told(truth: Array) -> Bools:
-    """Rows whose right label is known.
-
-    Examples
-    --------
-    >>> told(np.array([2, -1])).tolist(), told(np.array([0.5, np.nan])).tolist()
-    ([True, False], [True, False])
-    """
+    """Rows whose right label is known."""
     return np.isfinite(truth) if truth.dtype.kind == "f" else truth >= 0
 
 
@@ -91,13 +85,7 @@ def _wrong_for_all(y: Array, wrong: Bools, item: Array) -> Bools:
 
 
 def contradicted(truth: Array, item: Array) -> list[str]:
-    """Items that are said to have more than one right label.
-
-    Examples
-    --------
-    >>> contradicted(np.array([0, 1, 1, -1]), np.array(["a", "a", "b", "b"]))
-    ['a']
-    """
+    """Items that are said to have more than one right label."""
     names, _, low, high = _range(truth, item)
     return [str(name) for name in names[low < high]]
 
@@ -120,14 +108,7 @@ def _range(truth: Array, item: Array) -> tuple[Array, Array, Floats, Floats]:
 
 
 def earned(found: Answers) -> Floats:
-    """Return the v that rows earn by what is known of them, where nobody else said it.
-
-    Examples
-    --------
-    >>> known = np.array([True, False, False])
-    >>> earned(Answers(np.array([0, -1, -1]), known, known[::-1])).tolist()
-    [0.92, 0.25, 0.07]
-    """
+    """Return the v that rows earn by what is known of them, where nobody else said it."""
     v = np.full(len(found.truth), VERIFICATION["self-attested"].default)
     v[found.right] = VERIFICATION["reproduced"].default
     v[found.wrong] = VERIFICATION["flagged"].default

@@ -47,13 +47,7 @@ class Contributors(NamedTuple):
 
 
 def group_mean(values: Floats, codes: Ints, groups: int) -> Floats:
-    """Mean of the values of each group.
-
-    Examples
-    --------
-    >>> group_mean(np.array([1.0, 0.0, 0.5]), np.array([0, 0, 1]), 2)
-    array([0.5, 0.5])
-    """
+    """Mean of the values of each group."""
     return np.bincount(codes, values, groups) / np.bincount(codes, minlength=groups)
 
 
@@ -62,12 +56,6 @@ def shrunk_by_group(values: Floats, codes: Ints) -> Shrunk:
 
     The strength of the pool (how many samples its mean counts for) comes from the spread between
     groups beyond what chance within groups explains, by the method of moments. Ten rows do not convict.
-
-    Examples
-    --------
-    >>> values = np.r_[np.ones(50), np.zeros(50), [0.0]]
-    >>> shrunk_by_group(values, np.repeat([0, 1, 2], [50, 50, 1])).mean.round(2)
-    array([0.99, 0.01, 0.25])
     """
     groups = int(codes.max()) + 1
     counts = np.bincount(codes, minlength=groups).astype(np.float64)
@@ -139,13 +127,6 @@ def chain_factor(s: Any, parents: Mapping[int, Sequence[int]] | Sequence[Sequenc
 
     `parents[i]` lists the contributions that i was derived from. With several parents the weakest
     chain counts: a result is no better founded than what it rests on.
-
-    Examples
-    --------
-    The paper's chain of three contributions with v = 0.1 and r = 0.15:
-
-    >>> chain_factor([0.015, 0.015, 0.015], [[], [0], [1]])
-    array([1.500e-02, 2.250e-04, 3.375e-06])
     """
     own = as_unit("s", s)
     of: Mapping[int, Sequence[int]] = parents if isinstance(parents, Mapping) else dict(enumerate(parents))

@@ -65,16 +65,7 @@ def _plain(value: Any) -> int | float:
 
 
 def reliability(belief: Any, right: Any, bins: int = BINS) -> Reliability:
-    """Compare beliefs in [0, 1] with what turned out to be right.
-
-    Examples
-    --------
-    >>> found = reliability([0.9, 0.9, 0.1, 0.1], [True, True, False, True], bins=2)
-    >>> found.count.tolist(), found.believed.tolist(), found.right.tolist()
-    ([2, 2], [0.1, 0.9], [0.5, 1.0])
-    >>> round(found.error, 6)  # (0.4 + 0.1) / 2
-    0.25
-    """
+    """Compare beliefs in [0, 1] with what turned out to be right."""
     p, truth = as_unit("belief", belief), as_marks("right", right)
     if len(p) != len(truth):
         raise InputError(f"right must be one True or False per belief: {len(p)} expected, got {len(truth)}")
@@ -114,13 +105,7 @@ def from_columns(row: Mapping[str, float]) -> Reliability:
 
 
 def ranking(belief: Any, right: Any) -> float:
-    """Chance that a right label is believed more than a wrong one (area under the ROC curve).
-
-    Examples
-    --------
-    >>> ranking([0.9, 0.6, 0.4], [True, False, True])
-    0.5
-    """
+    """Chance that a right label is believed more than a wrong one (area under the ROC curve)."""
     p, truth = as_unit("belief", belief), as_marks("right", right)
     good, bad = int(truth.sum()), int((~truth).sum())
     if not good or not bad:

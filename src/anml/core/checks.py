@@ -98,16 +98,7 @@ def in_range(
 
 
 def whole(name: str, value: Any) -> int:
-    """Return `value` if it is a whole number, and not true or 3.0 by accident.
-
-    Examples
-    --------
-    >>> whole("seed", 7)
-    7
-    >>> whole("seed", 1.5)
-    Traceback (most recent call last):
-    anml.core.errors.InputError: seed must be a whole number, got 1.5
-    """
+    """Return `value` if it is a whole number, and not true or 3.0 by accident."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise InputError(f"{name} must be a whole number, got {_shown(value)}")
     return int(value)

@@ -17,11 +17,6 @@ def order(gain: Floats, person: Ints) -> Ints:
         The probability that the label which an item has now is wrong.
     person
         Whose label that is, as a code.
-
-    Examples
-    --------
-    >>> order(np.array([0.5, 0.9, 0.895, 0.88]), np.array([0, 1, 1, 2])).tolist()
-    [1, 3, 2, 0]
     """
     first = np.argsort(-gain, kind="stable")
     by_person = first[np.argsort(person[first], kind="stable")]

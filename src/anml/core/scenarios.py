@@ -86,14 +86,7 @@ def scenario_of(scenario: str | Scenario) -> Scenario:
 
 
 def draw_credentials(bad: Any, scenario: str | Scenario, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Draw v and r for every sample, given which samples are bad.
-
-    Examples
-    --------
-    >>> v, r = draw_credentials([False, True], "high", np.random.default_rng(0))
-    >>> bool(v[0] >= 0.4), bool(v[1] <= 0.25), bool(r[1] <= 0.35)
-    (True, True, True)
-    """
+    """Draw v and r for every sample, given which samples are bad."""
     chosen, marked = scenario_of(scenario), as_marks("bad", bad)
     n = len(marked)
     coin_v, coin_r = rng.uniform(size=n), rng.uniform(size=n)
@@ -131,13 +124,6 @@ def correlated_credentials(
 
     s = v r is quality plus Gaussian noise, made exactly uncorrelated with quality and scaled so that
     the correlation in the sample is `rho`, then stretched to fill `span`.
-
-    Examples
-    --------
-    >>> bad = np.arange(100) < 30
-    >>> v, r = correlated_credentials(bad, 0.5, np.random.default_rng(0))
-    >>> round(float(np.corrcoef(v * r, ~bad)[0, 1]), 6)
-    0.5
     """
     marked = as_marks("bad", bad)
     in_range("correlation", rho, -1, 1)

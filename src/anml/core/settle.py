@@ -83,13 +83,7 @@ class Claim:
 
 
 def parts(name: str, text: str) -> int:
-    """Read a fraction in decimal text as integer parts.
-
-    Examples
-    --------
-    >>> parts("max_share", "0.25")
-    250000000000
-    """
+    """Read a fraction in decimal text as integer parts."""
     value = _decimal(name, text) * UNIT
     if value < 0 or value != int(value):
         raise InputError(f"{name} must be a decimal number of at most 12 places, not negative, got {text!r}")
@@ -97,13 +91,7 @@ def parts(name: str, text: str) -> int:
 
 
 def row_units(kind: str, columns: Mapping[str, Any]) -> Ints:
-    """Quantised settlement weight of each row.
-
-    Examples
-    --------
-    >>> row_units("product", {"kept": [1, 0], "q": [0.5, 1], "v": [0.5, 1], "r": [1, 1], "t": [1, 1]})
-    array([250000000000,            0])
-    """
+    """Quantised settlement weight of each row."""
     needed, combine = ROW_WEIGHTS[one_of("settlement weight", kind, ROW_WEIGHTS)]
     missing = [name for name in needed if name not in columns]
     if missing:
@@ -113,13 +101,7 @@ def row_units(kind: str, columns: Mapping[str, Any]) -> Ints:
 
 
 def average_row(p_correct: Floats, trusted: Bools) -> int:
-    """What a row of average quality weighs: mean p_correct of the trusted, of everybody where nobody is.
-
-    Examples
-    --------
-    >>> average_row(np.array([0.9, 0.7, 0.1]), np.array([True, True, False]))
-    800000000000
-    """
+    """What a row of average quality weighs: mean p_correct of the trusted, of everybody where nobody is."""
     some = p_correct[trusted] if trusted.any() else p_correct
     # The exact sum, rounded once: the order of rows leaves no trace.
     return round(math.fsum(some) / len(some) * UNIT)
@@ -203,12 +185,6 @@ def allocate(pool: int, quotas: Mapping[str, Fraction]) -> dict[str, int]:
     """Split `pool` micro-units by exact shares, with the largest remainders rounded up.
 
     Ties go by name, so the order of the input never matters, and who has no share gets nothing.
-
-    Examples
-    --------
-    >>> third = Fraction(1, 3)
-    >>> allocate(100, {"b": third, "a": third, "c": third})
-    {'b': 33, 'a': 34, 'c': 33}
     """
     if pool < 0:
         raise InputError(f"a pool is not negative, got {pool}")

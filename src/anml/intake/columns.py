@@ -142,14 +142,7 @@ def choose_columns(
 
 
 def key_columns(frame: pl.DataFrame, columns: Columns, key: str | None = None) -> list[str]:
-    """Columns that name rows, under which a user finds them again: the key, the item, and identifiers.
-
-    Examples
-    --------
-    >>> table = pl.DataFrame({"row_id": [7, 8], "task": ["a", "a"], "size": [1.5, 2.5], "label": ["x", "y"]})
-    >>> key_columns(table, Columns("label", item="task", features=("size",)))
-    ['row_id', 'task']
-    """
+    """Columns that name rows, under which a user finds them again: the key, the item, and identifiers."""
     roles = {name for role, name in asdict(columns).items() if role not in ("item", "features")}
     taken = {*roles, *columns.features} - {key}
     return [

@@ -94,13 +94,7 @@ def check(found: Contributions) -> Contributions:
 
 
 def records(value: Any, what: str) -> list[dict[str, Any]]:
-    """A list of objects inside an export, none where there is nothing; `what` names it for the message.
-
-    Examples
-    --------
-    >>> records([{"a": 1}], "annotations"), records(None, "annotations")
-    ([{'a': 1}], [])
-    """
+    """A list of objects inside an export, none where there is nothing; `what` names it for the message."""
     found = value or []
     if not isinstance(found, list) or not all(isinstance(part, dict) for part in found):
         raise InputError(f"{what} must be a list of objects, got {str(value)[:40]!r}")
@@ -116,13 +110,7 @@ def record(value: Any, what: str) -> dict[str, Any]:
 
 
 def utc_text(value: Any, formats: Sequence[str] = ()) -> str | None:
-    """A time as UTC text; None where there is none or it cannot be read. Without a zone it is UTC.
-
-    Examples
-    --------
-    >>> utc_text("2021-03-09T22:16:08.728391Z"), utc_text("never"), utc_text(1e30)
-    ('2021-03-09T22:16:08.728391Z', None, None)
-    """
+    """A time as UTC text; None where there is none or it cannot be read. Without a zone it is UTC."""
     if value is None or value == "":
         return None
     try:
@@ -171,13 +159,7 @@ def scalars(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def label_text(value: Any) -> str | None:
-    """A label as text: a list of one is that one, other shapes are JSON with sorted keys.
-
-    Examples
-    --------
-    >>> label_text(["pos"]), label_text(4), label_text(["b", "a"])
-    ('pos', '4', '["a", "b"]')
-    """
+    """A label as text: a list of one is that one, other shapes are JSON with sorted keys."""
     if value is None or value == [] or value == "":
         return None
     if isinstance(value, list):

@@ -95,13 +95,7 @@ def _with_points(series: pl.Series) -> pl.Series:
 
 
 def header_separator(header: str, separator: str) -> str:
-    """Return the separator the header was written with: spreadsheets in many countries use a semicolon.
-
-    Examples
-    --------
-    >>> header_separator("a;b;c", ","), header_separator("a,b", ","), header_separator("a", ",")
-    (';', ',', ',')
-    """
+    """Return the separator the header was written with: spreadsheets in many countries use a semicolon."""
     if separator in header:
         return separator
     return next((other for other in (",", ";", "\t", "|") if other in header), separator)
@@ -132,13 +126,7 @@ def _decompressed(data: bytes, shown: str) -> bytes:
 
 
 def most_unpacked(packed: int) -> int:
-    """How much a packed file of this size may unpack to: no table shrinks to less than a two-hundredth.
-
-    Examples
-    --------
-    >>> most_unpacked(1_000) // 2**20, most_unpacked(2**40) // 2**30
-    (64, 2)
-    """
+    """How much a packed file of this size may unpack to: no table shrinks to less than a two-hundredth."""
     return min(max(200 * packed, 64 * 2**20), 2 * 2**30)
 
 

@@ -28,14 +28,6 @@ def read_gold(series: pl.Series, labels: pl.Series, task: str) -> Gold:
 
     A column with a name such as `is_gold`, or with values that are true or false (1 or 0, yes or no) where
     the labels are not, holds marks; any other holds right labels.
-
-    Examples
-    --------
-    >>> given = pl.Series("label", ["a", "b", "b"])
-    >>> read_gold(pl.Series("g", ["a", "a", None]), given, "classification").right.tolist()
-    [True, False, False]
-    >>> read_gold(pl.Series("g", [True, False, None]), given, "classification").known.tolist()
-    [True, False, False]
     """
     said, given = as_text(series).str.strip_chars(), as_text(labels)
     values = said.drop_nulls().unique(maintain_order=True)

@@ -60,13 +60,7 @@ def read_label_studio(source: Path | File, question: str | None = None) -> Contr
 
 
 def account(value: Any) -> str | None:
-    """Who: an integer in some exports, a record with an e-mail address in others.
-
-    Examples
-    --------
-    >>> account(10), account({"id": 10, "email": "ann@lab.example"}), account(None)
-    ('10', 'ann@lab.example', None)
-    """
+    """Who: an integer in some exports, a record with an e-mail address in others."""
     if isinstance(value, dict):
         value = value.get("email") or value.get("username") or value.get("id")
     return None if value is None or value == "" else str(value)

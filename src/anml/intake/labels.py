@@ -26,14 +26,7 @@ class Labels(NamedTuple):
 
 
 def read_labels(series: pl.Series, task: str = "auto") -> Labels:
-    """Turn a column of labels without gaps into numbers.
-
-    Examples
-    --------
-    >>> labels = read_labels(pl.Series("label", ["b", "a", "b"] * 3))
-    >>> labels.y.tolist()[:3], labels.classes, labels.task
-    ([1, 0, 1], ['a', 'b'], 'classification')
-    """
+    """Turn a column of labels without gaps into numbers."""
     one_of("task", task, TASKS)
     if is_nested(series.dtype):
         raise InputError(f"column {series.name!r} holds {series.dtype}, which cannot be a label")
@@ -58,24 +51,12 @@ def read_labels(series: pl.Series, task: str = "auto") -> Labels:
 
 
 def read_targets(series: pl.Series, task: str, classes: list[str]) -> np.ndarray[Any, Any]:
-    """Turn the labels of another table into numbers as in the table learned from; an unseen class is -1.
-
-    Examples
-    --------
-    >>> read_targets(pl.Series([1.0, 7.0]), "classification", ["0", "1"]).tolist()
-    [1, -1]
-    """
+    """Turn the labels of another table into numbers as in the table learned from; an unseen class is -1."""
     return _values(series) if task == "regression" else codes_in(as_text(series), classes)
 
 
 def guess_task(series: pl.Series) -> str:
-    """Say whether labels are classes or a quantity.
-
-    Examples
-    --------
-    >>> guess_task(pl.Series([0, 1] * 9)), guess_task(pl.Series([0.5, 1.25, 7.1]))
-    ('classification', 'regression')
-    """
+    """Say whether labels are classes or a quantity."""
     if not series.dtype.is_numeric():
         return "regression" if series.dtype.is_temporal() else "classification"
     distinct = series.n_unique()

@@ -15,14 +15,7 @@ from anml.core.errors import InputError
 
 
 def plain(frame: pl.DataFrame) -> pl.DataFrame:
-    """Reduce every column to a plain kind, so that pandas, polars and Arrow give the same arrays.
-
-    Examples
-    --------
-    >>> small = pl.DataFrame({"a": pl.Series([1, None], dtype=pl.UInt8), "b": [float("nan"), 1.0]})
-    >>> plain(small).schema, plain(small)["b"].null_count()
-    (Schema([('a', Int64), ('b', Float64)]), 1)
-    """
+    """Reduce every column to a plain kind, so that pandas, polars and Arrow give the same arrays."""
     return framed([_plain_series(series) for series in frame.get_columns()]).rechunk()
 
 
@@ -71,11 +64,6 @@ def as_text(series: pl.Series) -> pl.Series:
     """Turn identifiers or labels into text; whole numbers stored as floats read as whole numbers.
 
     A pandas column of whole numbers with a gap holds floats: 7.0 there and 7 in a CSV are one identifier.
-
-    Examples
-    --------
-    >>> as_text(pl.Series([7.0, None])).to_list(), as_text(pl.Series([0.5])).to_list()
-    (['7', None], ['0.5'])
     """
     if series.dtype.is_nested() or series.dtype in (pl.Binary, pl.Object):
         raise InputError(

@@ -21,13 +21,7 @@ _NEEDED = ("OriginalPaperDOI", "RetractionNature", "RetractionDate")
 
 
 def normal_doi(text: str | None) -> str | None:
-    """A DOI without its resolver and in lower case, so that two spellings meet.
-
-    Examples
-    --------
-    >>> normal_doi("https://doi.org/10.1000/ABC"), normal_doi("doi:10.1000/abc"), normal_doi("unavailable")
-    ('10.1000/abc', '10.1000/abc', None)
-    """
+    """A DOI without its resolver and in lower case, so that two spellings meet."""
     if text is None:
         return None
     found = text.strip().lower()

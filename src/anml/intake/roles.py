@@ -62,13 +62,7 @@ EXPLICIT_ITEMS = ("item", "item_id")
 
 
 def squeezed(name: str) -> str:
-    """Return a name without case and separators.
-
-    Examples
-    --------
-    >>> squeezed("ASSIGNMENT:worker_id"), squeezed("Labeled At")
-    ('assignmentworkerid', 'labeledat')
-    """
+    """Return a name without case and separators."""
     return re.sub(r"[\W_]+", "", name.lower())
 
 
@@ -78,13 +72,7 @@ def is_named(name: str, aliases: tuple[str, ...]) -> bool:
 
 
 def is_identifier_name(name: str) -> bool:
-    """Say whether a name is that of an identifier; a saved index has no name at all.
-
-    Examples
-    --------
-    >>> [is_identifier_name(name) for name in ("id", "row_id", "patientId", "PassengerID", "acid", "idea")]
-    [True, True, True, True, False, False]
-    """
+    """Say whether a name is that of an identifier; a saved index has no name at all."""
     parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
     words = [word for word in re.split(r"[\W_]+", parted.lower()) if word]
     return bool({"id", "ids", "uuid", "guid", "index", "rownum"} & set(words)) or squeezed(name) in (

@@ -54,12 +54,6 @@ def read_table(source: str | Path | Any, name: str = "data") -> Table:
         Arrow table.
     name
         What the table is, for messages: "data", "test data".
-
-    Examples
-    --------
-    >>> table = read_table(pl.DataFrame({"x": [1, 2]}))
-    >>> table.name, table.frame.shape, len(table.sha256)
-    ('frame', (2, 1), 64)
     """
     if isinstance(source, str | Path):
         return _read_file(Path(source).expanduser(), name)

@@ -110,13 +110,7 @@ class TrustRule:
 
 @dataclass(frozen=True)
 class Policy:
-    """Levels by kind of evidence and v by level; defaults lie inside the paper's ranges.
-
-    Examples
-    --------
-    >>> Policy.from_dict({"levels": {"reviewed": 0.75}}).levels["reviewed"]
-    0.75
-    """
+    """Levels by kind of evidence and v by level; defaults lie inside the paper's ranges."""
 
     levels: Mapping[str, float] = field(
         default_factory=lambda: {name: level.default for name, level in LEVELS.items()}
@@ -152,12 +146,6 @@ class Policy:
         """Turn the evidence about one contribution into v at time `at`.
 
         `own` are the contributor's own names and keys: what they issue is self-attested.
-
-        Examples
-        --------
-        >>> lab = Evidence(7, "affiliation", "c1", "https://lab.example", at=0.0)
-        >>> Policy().judge([lab], at=1.0)
-        Verdict(v=0.65, level='institution', evidence=(7,), reason='affiliation by https://lab.example')
         """
         standing = sorted(
             (e for e in evidence if e.at <= at and (e.until is None or at < e.until)),

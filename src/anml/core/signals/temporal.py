@@ -30,13 +30,7 @@ DOMAINS: dict[str, float] = {"mathematics": 0.001, "science": 0.01, "machine-lea
 
 
 def years(text: str) -> float:
-    """Read a duration with its unit.
-
-    Examples
-    --------
-    >>> years("7y"), years("6 mo"), round(years("90d"), 4)
-    (7.0, 0.5, 0.2464)
-    """
+    """Read a duration with its unit."""
     match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+(?:e[+-]?[0-9]+)?)\s*([a-z]+)\s*", text.lower())
     if match is None:
         raise InputError(

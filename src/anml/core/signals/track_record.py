@@ -93,11 +93,6 @@ def replay(
 
     `endorsed` good events are added for the trust of others, but never more than the contributor's own
     record weighs: trust can double a record, and does nothing for somebody without one.
-
-    Examples
-    --------
-    >>> round(replay([Scored(0.0, 1.0, "gold", "b1")], at=0.0).r, 2)
-    0.52
     """
     rule = rule or TrackRule()
     # Ties are broken by content, so the value does not depend on the order in which a database answers.
@@ -125,13 +120,7 @@ def replay(
 def with_floor(
     r: float, prior: int, age_days: float, *, flagged: bool = False, rule: TrackRule | None = None
 ) -> float:
-    """Raise r to the newcomer's floor where it holds: few contributions, an account not made today, no flag.
-
-    Examples
-    --------
-    >>> with_floor(0.2, prior=3, age_days=30), with_floor(0.2, prior=3, age_days=1)
-    (0.4, 0.2)
-    """
+    """Raise r to the newcomer's floor: few contributions, an account not made today, no flag."""
     rule = rule or TrackRule()
     if age_days < rule.floor_age_days or flagged:
         return r

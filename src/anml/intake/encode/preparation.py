@@ -50,17 +50,7 @@ ENCODERS: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Preparation:
-    """How the columns of a table become numbers.
-
-    Examples
-    --------
-    >>> table = pl.DataFrame({"size": [1.0, 3.0], "colour": ["red", "blue"]})
-    >>> preparation = Preparation.fit(table, ["size", "colour"], seed=0)
-    >>> preparation.feature_names
-    ['size', 'colour=blue', 'colour=red']
-    >>> preparation.transform(table).tolist()
-    [[-1.0, 0.0, 1.0], [1.0, 1.0, 0.0]]
-    """
+    """How the columns of a table become numbers."""
 
     columns: tuple[Encoded, ...]
 

@@ -89,13 +89,7 @@ def _from_json(text: str) -> list[str]:
 
 
 def are_tags(series: pl.Series) -> bool:
-    """Whether a column of labels holds sets: lists, or names apart by a mark that also stand alone.
-
-    Examples
-    --------
-    >>> are_tags(pl.Series(["a;b", "a", "b", "b;a"])), are_tags(pl.Series(["yes;maybe", "no", "no"]))
-    (True, False)
-    """
+    """Whether a column of labels holds sets: lists, or names apart by a mark that also stand alone."""
     if series.dtype.is_nested():
         return isinstance(series.dtype, pl.List)
     texts = [text for text in as_text(series).unique().to_list() if text]
