@@ -68,10 +68,7 @@ class Profile:
         return Training(self.hidden, self.max_epochs, self.folds, self.lr, self.batch)
 
 
-PROFILES: dict[str, Profile] = {
-    "default": Profile(),
-    "paper": Profile(epochs=200, k=10, references=0),
-}
+PROFILES: dict[str, Profile] = {"default": Profile(), "paper": Profile(epochs=200, k=10, references=0)}
 
 
 def profile_of(profile: str | Profile | dict[str, Any]) -> Profile:

@@ -93,6 +93,15 @@ def check(found: Contributions) -> Contributions:
     return found._replace(rows=rows, warnings=warnings)
 
 
+def entries(file: File) -> list[dict[str, Any]]:
+    """The tasks or records of an export in JSON."""
+    found = file.json
+    found = found.get("records", [found]) if isinstance(found, dict) else found
+    if not isinstance(found, list) or not all(isinstance(entry, dict) for entry in found):
+        raise InputError(f"{file.path.name} is not a list of tasks or records")
+    return found
+
+
 def records(value: Any, what: str) -> list[dict[str, Any]]:
     """A list of objects inside an export, none where there is nothing; `what` names it for the message."""
     found = value or []

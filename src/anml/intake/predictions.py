@@ -9,6 +9,7 @@ import numpy.typing as npt
 from anml.core.checks import Floats, Ints
 from anml.core.errors import InputError
 from anml.intake.beside import Given, aligned, columns_of, read_numbers
+from anml.intake.columns import shown
 from anml.intake.labels import Labels
 from anml.intake.tables import Table
 
@@ -16,7 +17,6 @@ from anml.intake.tables import Table
 TOLERANCE = 1e-3
 # What rounding leaves below zero.
 ROUNDING = 1e-9
-MOST_SHOWN = 12
 
 
 def read_predictions(
@@ -70,7 +70,7 @@ def read_vectors(source: Any, width: int) -> npt.NDArray[np.float32]:
 
 def _quantity(given: Given, table: Table, rows: Ints) -> Floats:
     if given.values.shape[1] != 1:
-        named = "" if given.names is None else f" ({_listed(given.names)})"
+        named = "" if given.names is None else f" ({shown([*map(repr, given.names)])})"
         raise InputError(
             f"predictions of a quantity are one column, got {given.values.shape[1]}{named}"
             + _shared(given, table)
@@ -88,7 +88,7 @@ def _by_class(given: Given, table: Table, classes: list[str]) -> Floats:
         if width != len(classes):
             raise InputError(
                 f"predictions without names need one column for each of the {len(classes)} classes "
-                f"({_listed(classes)}), got {width}"
+                f"({shown([*map(repr, classes)])}), got {width}"
             )
         return given.values
     at: dict[str, int] = {}
@@ -97,14 +97,14 @@ def _by_class(given: Given, table: Table, classes: list[str]) -> Floats:
         if found is None or found in at:
             raise InputError(
                 f"column {name!r} of the predictions is {'no' if found is None else 'a second column of a'} "
-                f"class{_shared(given, table)}; classes: {_listed(classes)}"
+                f"class{_shared(given, table)}; classes: {shown([*map(repr, classes)])}"
             )
         at[found] = column
     absent = [name for name in classes if name not in at]
     if absent and not (len(classes) == 2 and len(at) == 1):
         raise InputError(
             f"the predictions have no column for class {absent[0]!r}; one for each is needed: "
-            f"{_listed(classes)}"
+            f"{shown([*map(repr, classes)])}"
         )
     if absent:
         first = given.values[:, 0]
@@ -142,8 +142,3 @@ def _check_finite(values: Floats, what: str, rows: Ints) -> None:
             f"{what} must be finite numbers; {int(bad.sum())} values are missing or infinite, "
             f"the first in row {rows[at]}"
         )
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(repr(name) for name in names[:MOST_SHOWN])
-    return shown if len(names) <= MOST_SHOWN else f"{shown} and {len(names) - MOST_SHOWN} more"

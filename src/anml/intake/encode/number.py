@@ -101,12 +101,3 @@ class NumberColumn:
         out[:, 0] = np.clip(standard, -LIMIT, LIMIT)
         if self.gaps:
             out[:, 1] = missing
-
-    def to_parts(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
-        """Return what JSON keeps and what arrays keep."""
-        return dict(self.__dict__), {}
-
-    @classmethod
-    def from_parts(cls, settings: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> "NumberColumn":
-        """Rebuild from `to_parts`."""
-        return cls(**settings)

@@ -8,9 +8,9 @@ import polars as pl
 
 from anml.core.errors import InputError
 from anml.core.words import counted
-from anml.intake.argilla import question_of, responses_to
+from anml.intake.argilla import SUBMITTED, answers_to, question_of
 from anml.intake.contributions import record, records
-from anml.intake.label_studio import account
+from anml.intake.label_studio import account, annotations_of
 from anml.intake.plain import as_text
 from anml.intake.roles import ALIASES
 from anml.intake.shapes.shape import TAGS, Given, Reduced, Shape, column, people
@@ -25,8 +25,6 @@ def read_tags(frame: pl.DataFrame, given: Given) -> Reduced:
     taken = {**given, "contributor": contributor}
     item = column(frame, taken, "item", ALIASES["item"])
     label = column(frame, {**taken, "item": item}, "label", ("tags", *ALIASES["label"]))
-    assert item is not None
-    assert label is not None
     sets = _sets(frame[label])
     seen = frame.select(thing=as_text(frame[item]), contributor=contributor).with_columns(
         tags=pl.Series(sets)
@@ -104,37 +102,29 @@ def are_tags(series: pl.Series) -> bool:
 def label_studio_tags(tasks: list[dict[str, Any]], given: Given) -> pl.DataFrame:
     """Choices of a Label Studio export, several answers allowed."""
     made, question = [], given.get("label")
-    for number, task in enumerate(tasks):
-        item = str(task.get("id", number))
-        for annotation in records(task.get("annotations"), f"annotations of task {item}"):
-            who = account(annotation.get("completed_by"))
-            if annotation.get("was_cancelled") or who is None:
-                continue
-            results = records(annotation.get("result"), "the result of an annotation")
-            results = [each for each in results if each.get("type") == "choices"]
-            names = {str(each.get("from_name")) for each in results}
-            if question is None and len(names) > 1:
-                raise InputError(
-                    f"tasks have several questions ({', '.join(sorted(names))}); name one with --label"
-                )
-            chosen = [each for each in results if question in (None, each.get("from_name"))]
-            ticked = [
-                tag for each in chosen for tag in record(each.get("value"), "choices").get("choices") or []
-            ]
-            made.append({"item": item, "contributor": who, "tags": [str(tag) for tag in ticked]})
+    for item, _, _, annotation in annotations_of(tasks):
+        who = account(annotation.get("completed_by"))
+        if annotation.get("was_cancelled") or who is None:
+            continue
+        results = records(annotation.get("result"), "the result of an annotation")
+        results = [each for each in results if each.get("type") == "choices"]
+        names = {str(each.get("from_name")) for each in results}
+        if question is None and len(names) > 1:
+            listed = ", ".join(sorted(names))
+            raise InputError(f"tasks have several questions ({listed}); name one with --label")
+        chosen = [each for each in results if question in (None, each.get("from_name"))]
+        values = [record(each.get("value"), "choices").get("choices") or [] for each in chosen]
+        made.append({"item": item, "contributor": who, "tags": [str(tag) for of in values for tag in of]})
     return _framed(made)
 
 
-def argilla_tags(entries: list[dict[str, Any]], given: Given) -> pl.DataFrame:
+def argilla_tags(found: list[dict[str, Any]], given: Given) -> pl.DataFrame:
     """Answers to a question with several labels of an Argilla export."""
-    name = question_of(entries, given.get("label"))
     made = []
-    for number, entry in enumerate(entries):
-        item = str(entry.get("id") or entry.get("_server_id") or number)
-        for value, user, status in responses_to(entry, name):
-            if status in (None, "submitted") and user is not None:
-                listed = value if isinstance(value, list) else [] if value is None else [value]
-                made.append({"item": item, "contributor": user, "tags": [str(tag) for tag in listed]})
+    for item, _, value, user, status in answers_to(found, question_of(found, given.get("label"))):
+        if status in SUBMITTED and user is not None:
+            listed = value if isinstance(value, list) else [] if value is None else [value]
+            made.append({"item": item, "contributor": user, "tags": [str(tag) for tag in listed]})
     return _framed(made)
 
 
