@@ -124,7 +124,7 @@ def test_stacks_of_layers_with_every_activation_and_loss(activation, loss):
     ]
     rows, losses = [], []
     for at in range(6):
-        out = _ACTIVATIONS[activation](x[at] @ leaves[0] + leaves[1]) @ leaves[2]
+        out = _ACTIVATIONS[activation][0](x[at] @ leaves[0] + leaves[1]) @ leaves[2]
         each = {
             "softmax": lambda out=out, at=at: nn.functional.cross_entropy(out[None], target[at : at + 1]),
             "logistic": lambda out=out, at=at: nn.functional.binary_cross_entropy_with_logits(

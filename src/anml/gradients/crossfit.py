@@ -1,9 +1,8 @@
 """Cross-fitting: held-out predictions from networks that stop before they memorise.
 
-Networks trained on folds and one trained on everything run as one program. Held-out predictions
-are those of the epoch at which the likelihood of held-out (noisy) labels is best. The network trained
-on everything goes on for half as long again: measured on Wine, Breast Cancer and Digits, what Krum
-keeps is poor before the best epoch and level for a good while after it, so the safe side is late.
+Held-out predictions are those of the epoch at which the likelihood of held-out (noisy) labels is best. The
+network trained on everything goes on for half as long again: measured on Wine, Breast Cancer and Digits, what
+Krum keeps is poor before the best epoch and level for a good while after it, so the safe side is late.
 """
 
 from collections.abc import Callable
@@ -25,18 +24,10 @@ from anml.gradients.threads import threads
 
 @dataclass(frozen=True)
 class CrossFit:
-    """What networks that did not see a sample predict of it, and the networks.
+    """Held-out outputs (n, outputs) at the best epoch, and the networks.
 
-    Parameters
-    ----------
-    held_out
-        Held-out outputs (n, outputs), at the epoch that was best.
-    folds
-        The networks of the folds at that epoch, for rows beside these and to go on from.
-    full
-        The network trained on everything; that of the first fold where training went on from others.
-    epochs
-        How long they were trained.
+    `folds` are those of that epoch, for rows beside these and to go on from; `full` the one trained on
+    everything, or that of the first fold where training went on from others.
     """
 
     held_out: Tensor

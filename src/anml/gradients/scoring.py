@@ -31,17 +31,10 @@ MANY_PAIRS = 4_000_000
 
 @dataclass(frozen=True)
 class Scores:
-    """What the scoring model saw.
+    """What the scoring model saw: raw scores (low is consistent), their quality q in [0, 1], and predictions.
 
-    Parameters
-    ----------
-    raw, q
-        Raw score (low is consistent), and its quality in [0, 1].
-    held_out
-        Predictions by networks that did not see the sample or its item: log-probabilities
-        (n, classes), or numbers (n,) in the units of the labels.
-    epochs
-        How long the scoring model was trained.
+    `held_out` is by networks that did not see the sample or its item: log-probabilities (n, classes), or
+    numbers (n,) in the units of the labels. The scoring model was trained for `epochs`.
     """
 
     raw: Floats
@@ -61,24 +54,12 @@ def _krum(factors: Factors, held_out_loss: Floats, profile: Profile, seed: int) 
         return krum_scores(factors, neighbours(pool, profile.k, profile.malicious), references or None, seed)
 
 
-def _norm(factors: Factors, held_out_loss: Floats, profile: Profile, seed: int) -> Floats:
-    return as_numpy(factors.norms())
-
-
-def _loss(factors: Factors, held_out_loss: Floats, profile: Profile, seed: int) -> Floats:
-    return as_numpy(factors.loss)
-
-
-def _confidence(factors: Factors, held_out_loss: Floats, profile: Profile, seed: int) -> Floats:
-    return 1.0 - np.exp(-held_out_loss)
-
-
 # Raw scores by name (`SCORES`); low is consistent.
 SCORERS: dict[str, Callable[[Factors, Floats, Profile, int], Floats]] = {
     "krum": _krum,
-    "norm": _norm,
-    "loss": _loss,
-    "confidence": _confidence,
+    "norm": lambda factors, *_: as_numpy(factors.norms()),
+    "loss": lambda factors, *_: as_numpy(factors.loss),
+    "confidence": lambda _, held_out_loss, *rest: 1.0 - np.exp(-held_out_loss),
 }
 
 
@@ -98,20 +79,9 @@ def score(
 ) -> Scores:
     """Score samples by how well they agree with the others, as a small network sees them.
 
-    Parameters
-    ----------
-    x, y
-        Features (n, d), any scale; class codes below `classes`, or numbers.
-    groups
-        Samples of one group are never held out against each other.
-    weight
-        How much each sample counts in training.
-    factors_of
-        Gives gradient factors of the user's own fitted model; they replace the scoring model's.
-    device
-        Where networks are trained and distances computed: `cpu` or `cuda`.
-    progress
-        Called with (what, done, of).
+    Features `x` (n, d) have any scale; `y` are class codes below `classes`, or numbers. Samples of one of
+    `groups` are never held out against each other, and each counts by its `weight` in training. `factors_of`
+    gives gradient factors of the user's own fitted model, in place of the scoring model's.
     """
     chosen = profile_of(profile)
     inputs, targets, unscale = as_tensors(standardise(np.asarray(x, dtype=np.float64)), y, task, device)
@@ -135,10 +105,7 @@ def raw_scores(
     progress: Progress | None,
 ) -> Floats:
     """Raw scores of samples by networks that are there already; low is consistent."""
-    if factors_of is not None:
-        factors = factors_of()
-    else:
-        factors = _scoring_factors(fit, x, y, task, profile, seed, progress)
+    factors = factors_of() if factors_of else _scoring_factors(fit, x, y, task, profile, seed, progress)
     return SCORERS[profile.method](factors, held_out_loss, profile, seed)
 
 

@@ -95,17 +95,15 @@ def _map(layer: nn.MultiheadAttention, at: int) -> tuple[Tensor, Tensor | None]:
 
 def _mask(layer: nn.MultiheadAttention, mask: Any, padding: Any, dtype: torch.dtype) -> Tensor | None:
     """One mask of what is added to the scores, (n or 1, heads or 1, T, S)."""
-    total = None
+    masks = []
     if mask is not None:
-        total = _added(mask, dtype)
-        if total.dim() == 3:
-            total = total.view(-1, layer.num_heads, *total.shape[1:])
-        else:
-            total = total[None, None]
+        added = _added(mask, dtype)
+        masks.append(
+            added.view(-1, layer.num_heads, *added.shape[1:]) if added.dim() == 3 else added[None, None]
+        )
     if padding is not None:
-        padded = _added(padding, dtype)[:, None, None]
-        total = padded if total is None else total + padded
-    return total
+        masks.append(_added(padding, dtype)[:, None, None])
+    return sum(masks[1:], masks[0]) if masks else None
 
 
 def _added(mask: Tensor, dtype: torch.dtype) -> Tensor:
