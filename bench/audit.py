@@ -53,7 +53,7 @@ def by_datalab(x: Floats, y: Ints) -> tuple[float, Floats]:
     inputs, classes = torch.as_tensor(standardise(x), dtype=torch.float32), int(y.max()) + 1
     with threads(1):
         fit = cross_fit(
-            inputs, torch.as_tensor(y), "classification", classes, None, PROFILES["default"].training(), 0
+            inputs, torch.as_tensor(y), "classification", classes, None, PROFILES["default"], 0
         )
         lab = Datalab({"label": y}, label_name="label", verbosity=0)
         lab.find_issues(features=x, pred_probs=torch.softmax(fit.held_out.double(), dim=1).numpy())

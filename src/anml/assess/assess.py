@@ -123,7 +123,7 @@ def assess(
     when = None if known.age is None else -as_ages("age", known.age, n)
     side = Side(codes, _credentials(used, _is_known(known, n)), items, known.truth, known.wrong, when)
     scaled = _scaled(x)
-    training = policy.profile.training()
+    training = policy.profile
     with one_thread_for_tables():
         if believed is not None:
             belief, fit = believed, None

@@ -1,6 +1,7 @@
 """Contributor-level attribution: evidence over all samples of a source, and along derivation chains."""
 
 from collections.abc import Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -129,33 +130,20 @@ def chain_factor(s: Any, parents: Mapping[int, Sequence[int]] | Sequence[Sequenc
     chain counts: a result is no better founded than what it rests on.
     """
     own = as_unit("s", s)
-    of: Mapping[int, Sequence[int]] = parents if isinstance(parents, Mapping) else dict(enumerate(parents))
-    factor: dict[int, float] = {}
-    for start in range(len(own)):
-        _settle_chain(start, own, of, factor)
-    return np.array([factor[i] for i in range(len(own))])
-
-
-def _settle_chain(start: int, own: Floats, of: Mapping[int, Sequence[int]], factor: dict[int, float]) -> None:
-    """Depth-first without recursion: a chain may be longer than Python's stack."""
-    path, waiting = [start], {start}
-    while path:
-        node = path[-1]
-        if node in factor:
-            waiting.discard(path.pop())
-            continue
-        pending = [parent for parent in of.get(node, ()) if parent not in factor]
-        for parent in pending:
-            if not 0 <= parent < len(own):
-                raise InputError(
-                    f"contribution {node} is derived from {parent}, which is not among 0..{len(own) - 1}"
-                )
-            if parent in waiting:
-                raise InputError(f"contribution {node} is derived from itself, through {parent}")
-        if pending:
-            path.append(pending[0])
-            waiting.add(pending[0])
-        else:
-            factor[node] = float(own[node]) * min(
-                (factor[parent] for parent in of.get(node, ())), default=1.0
+    of = dict(parents) if isinstance(parents, Mapping) else dict(enumerate(parents))
+    for child, above in of.items():
+        strange = [parent for parent in above if not 0 <= parent < len(own)]
+        if strange:
+            raise InputError(
+                f"contribution {child} is derived from {strange[0]}, which is not among 0..{len(own) - 1}"
             )
+    factor = own.copy()
+    try:
+        for child in TopologicalSorter(of).static_order():
+            factor[child] *= min((factor[parent] for parent in of.get(child, ())), default=1.0)
+    except CycleError as error:
+        round_trip = error.args[1]
+        raise InputError(
+            f"contribution {round_trip[1]} is derived from itself, through {round_trip[0]}"
+        ) from None
+    return factor

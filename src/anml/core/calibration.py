@@ -15,41 +15,30 @@ BINS = 10
 
 @dataclass(frozen=True, eq=False)
 class Reliability:
-    """Beliefs cut into bins of equal width, and what was true in each; NaN where a bin is empty.
-
-    Parameters
-    ----------
-    count
-        Labels in each bin.
-    believed, right
-        Mean belief, and share of labels that were right.
-    """
+    """Beliefs cut into bins of equal width: labels, mean belief and share right of each; NaN where empty."""
 
     count: Ints
     believed: Floats
     right: Floats
 
+    def _mean(self, gaps: Floats) -> float:
+        some = self.count > 0
+        return float(np.average(gaps[some], weights=self.count[some])) if some.any() else float("nan")
+
     @property
     def error(self) -> float:
         """Expected calibration error: the gap between belief and truth, averaged over labels."""
-        some = self.count > 0
-        gaps = np.abs(self.believed[some] - self.right[some])
-        return float(np.average(gaps, weights=self.count[some])) if some.any() else float("nan")
+        return self._mean(np.abs(self.believed - self.right))
 
     @property
     def gap(self) -> float:
         """Mean belief minus the share that is right: above zero is too trusting."""
-        some = self.count > 0
-        if not some.any():
-            return float("nan")
-        return float(np.average((self.believed - self.right)[some], weights=self.count[some]))
+        return self._mean(self.believed - self.right)
 
     def interval(self) -> tuple[Floats, Floats]:
         """95% interval of the share that is right, bin by bin."""
-        some = self.count > 0
-        low, high = np.full(len(self.count), np.nan), np.full(len(self.count), np.nan)
-        low[some], high[some] = wilson(self.right[some], self.count[some])
-        return low, high
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return wilson(self.right, self.count)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON: bins with nothing in them are left out."""
@@ -90,8 +79,7 @@ def pooled(parts: list[Reliability]) -> Reliability:
 
 def in_columns(found: Reliability) -> dict[str, float]:
     """Bins as named figures, so that they fit into one row of a table."""
-    columns = {"count": found.count, "believed": found.believed, "right": found.right}
-    return {f"{name}_{place}": float(v) for name, of in columns.items() for place, v in enumerate(of)}
+    return {f"{name}_{place}": float(v) for name, of in vars(found).items() for place, v in enumerate(of)}
 
 
 def from_columns(row: Mapping[str, float]) -> Reliability:
@@ -110,6 +98,7 @@ def ranking(belief: Any, right: Any) -> float:
     good, bad = int(truth.sum()), int((~truth).sum())
     if not good or not bad:
         return float("nan")
-    _, place, counts = np.unique(p, return_inverse=True, return_counts=True)
-    ranks = (np.cumsum(counts) - (counts - 1) / 2)[place]
+    from scipy import stats  # slow to load, and only needed here
+
+    ranks = stats.rankdata(p)
     return float((ranks[truth].sum() - good * (good + 1) / 2) / (good * bad))

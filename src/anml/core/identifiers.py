@@ -45,20 +45,17 @@ def owner_id(text: str) -> str:
     return name
 
 
-def place_id(text: str) -> str:
+def place_id(text: str, what: str = "a source is the name of a place") -> str:
     """The name of a place that accounts belong to; it stays in the log, so it is nobody's address."""
     name = unicodedata.normalize("NFKC", text).strip()
     if "@" in name or not name or len(name) > 100 or not name.isprintable():
-        raise InputError(f"a source is the name of a place, not an address of a person, got {text!r}")
+        raise InputError(f"{what}, not an address of a person, got {text!r}")
     return name
 
 
 def domain_id(text: str) -> str:
-    """The name of a domain of work; it stays in the log, so it is nobody's address and one line."""
-    name = unicodedata.normalize("NFKC", text).strip()
-    if "@" in name or not name or len(name) > 100 or not name.isprintable():
-        raise InputError(f"a domain is the name of a field of work, not an address of a person, got {text!r}")
-    return name
+    """The name of a domain of work, which stays in the log as well."""
+    return place_id(text, "a domain is the name of a field of work")
 
 
 def skeleton(name: str) -> str:

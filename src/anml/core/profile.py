@@ -12,7 +12,7 @@ SCORES = ("krum", "norm", "loss", "confidence")
 
 @dataclass(frozen=True)
 class Training:
-    """How networks of a cross-fit are built and trained."""
+    """How networks of a cross-fit are built, by the widths of their hidden layers, and trained."""
 
     hidden: tuple[int, ...] = (64, 32)
     max_epochs: int = 300
@@ -22,13 +22,11 @@ class Training:
 
 
 @dataclass(frozen=True)
-class Profile:
+class Profile(Training):
     """How the scoring model is trained and read.
 
     Parameters
     ----------
-    hidden
-        Widths of the hidden layers.
     epochs
         How long it trains; None stops early by held-out likelihood, after at most `max_epochs`.
     k
@@ -40,12 +38,7 @@ class Profile:
         Where raw scores come from: a name in `SCORES`.
     """
 
-    hidden: tuple[int, ...] = (64, 32)
     epochs: int | None = None
-    max_epochs: int = 300
-    folds: int = 5
-    lr: float = 1e-3
-    batch: int | None = None
     k: int | None = 10
     malicious: float | None = None
     references: int | None = None
@@ -62,10 +55,6 @@ class Profile:
         if whole("folds", self.folds) < 2:
             raise InputError(f"folds must be at least 2, got {self.folds}")
         one_of("score", self.method, SCORES)
-
-    def training(self) -> Training:
-        """How the networks behind the scores are trained."""
-        return Training(self.hidden, self.max_epochs, self.folds, self.lr, self.batch)
 
 
 PROFILES: dict[str, Profile] = {"default": Profile(), "paper": Profile(epochs=200, k=10, references=0)}

@@ -85,9 +85,7 @@ def score(
     """
     chosen = profile_of(profile)
     inputs, targets, unscale = as_tensors(standardise(np.asarray(x, dtype=np.float64)), y, task, device)
-    fit = cross_fit(
-        inputs, targets, task, classes, groups, chosen.training(), seed, weight=weight, progress=progress
-    )
+    fit = cross_fit(inputs, targets, task, classes, groups, chosen, seed, weight=weight, progress=progress)
     held_out_loss = as_numpy(losses(fit.held_out.unsqueeze(0), targets, task)[0])
     raw = raw_scores(fit, inputs, targets, task, held_out_loss, chosen, seed, factors_of, progress)
     return Scores(raw, quality(raw), held_out_predictions(fit, task, unscale), chosen.epochs or fit.epochs)
