@@ -10,15 +10,9 @@ from anml.core.signals.verification import VERIFICATION
 
 
 class Answers(NamedTuple):
-    """What is known of each row's label.
+    """What is known of each row: the right label (-1 or NaN: none), and marks on the given one.
 
-    Parameters
-    ----------
-    truth
-        The right label where it is known: class codes with -1 elsewhere, or numbers with NaN elsewhere.
-    right, wrong
-        Whether the label as given is known to be right, or wrong. A number that differs from the right
-        one is not called wrong: how far off is too far, nobody said.
+    A number that differs from the right one is not called wrong: how far off is too far, nobody said.
     """
 
     truth: np.ndarray[Any, Any]
@@ -43,24 +37,10 @@ def unknown(y: Array, task: Task) -> np.ndarray[Any, Any]:
 
 
 def answers(y: Array, truth: Array, right: Bools, wrong: Bools, item: Array | None = None) -> Answers:
-    """Put right labels and marks together; a right label goes before a mark.
+    """Put right labels and marks on labels `y` as given together; a right label goes before a mark.
 
-    Parameters
-    ----------
-    y
-        Labels as given, in the form of `truth`.
-    right, wrong
-        Rows marked as right, or as wrong.
-    item
-        Rows of one item have one right label: what is known for one of them holds for all, and a label that
-        is wrong is wrong whoever gave it.
-
-    Examples
-    --------
-    >>> y, none = np.array([0, 1, 1]), np.zeros(3, dtype=bool)
-    >>> found = answers(y, np.array([0, 0, -1]), none, np.array([False, False, True]))
-    >>> found.right.tolist(), found.wrong.tolist()
-    ([True, False, False], [False, True, True])
+    Rows of one `item` have one right label: what is known for one of them holds for all, and a label that is
+    wrong is wrong whoever gave it.
     """
     truth = np.where(right & ~told(truth), y, truth).astype(truth.dtype)
     if item is not None:

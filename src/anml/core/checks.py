@@ -77,16 +77,7 @@ def as_ages(name: str, values: Any, n: int | None = None) -> Floats:
 def in_range(
     name: str, value: float, low: float, high: float, *, open_low: bool = False, open_high: bool = False
 ) -> float:
-    """Return `value` if it lies between `low` and `high`, or say what is allowed.
-
-    Examples
-    --------
-    >>> in_range("alpha", 0.5, 0, 1)
-    0.5
-    >>> in_range("keep", 0.0, 0, 1, open_low=True)
-    Traceback (most recent call last):
-    anml.core.errors.InputError: keep must lie in (0, 1], got 0
-    """
+    """Return `value` if it lies between `low` and `high`, or say what is allowed."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         raise InputError(f"{name} must be a number, got {_shown(value)}")
     below = value <= low if open_low else value < low

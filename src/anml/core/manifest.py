@@ -1,8 +1,7 @@
-"""The weight manifest as numbers: what each contributor gets of it, and the part that one of them may see.
+"""The weight manifest as numbers: a head (rules, pool, totals) and a line for each contributor.
 
-A manifest has a head (rules, pool, totals) and a line for each contributor. The head holds the Merkle root
-of the lines, so that head, one line and a short path show what somebody's share rests on, and nobody
-else's line.
+The head holds the Merkle root of the lines, so that head, one line and a short path show what somebody's
+share rests on, and nobody else's line.
 """
 
 import heapq

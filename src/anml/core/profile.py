@@ -23,19 +23,11 @@ class Training:
 
 @dataclass(frozen=True)
 class Profile(Training):
-    """How the scoring model is trained and read.
+    """How the scoring model is trained and read, by the score `method` of `SCORES`.
 
-    Parameters
-    ----------
-    epochs
-        How long it trains; None stops early by held-out likelihood, after at most `max_epochs`.
-    k
-        Neighbours in a Krum score; None is the classic n - f - 2, with f from `malicious`.
-    references
-        Seek neighbours among this many random samples; None takes all up to 10,000 samples and
-        2,048 above, 0 takes all.
-    method
-        Where raw scores come from: a name in `SCORES`.
+    It trains for `epochs`; None stops early by held-out likelihood, after at most `max_epochs`. A Krum score
+    has `k` neighbours; None is the classic n - f - 2, with f from `malicious`. They are sought among so many
+    random `references`; None takes all up to 10,000 samples and 2,048 above, 0 takes all.
     """
 
     epochs: int | None = None

@@ -11,15 +11,8 @@ from anml.core.errors import InputError
 def keep_top(w: Floats, share: float) -> Bools:
     """Keep the samples whose weight is at least that of the last one in the top `share`.
 
-    As in the paper, the threshold itself is kept, so equal weights stay or go together: the answer
-    does not depend on the order of rows, and uniform weights keep everything.
-
-    Examples
-    --------
-    >>> keep_top(np.array([0.1, 0.4, 0.2, 0.3]), 0.5)
-    array([False,  True, False,  True])
-    >>> keep_top(np.array([0.25, 0.25, 0.25, 0.25]), 0.5)
-    array([ True,  True,  True,  True])
+    As in the paper, the threshold itself is kept, so equal weights stay or go together: the answer does not
+    depend on the order of rows, and uniform weights keep everything.
     """
     in_range("keep", share, 0, 1, open_low=True)
     n = len(w)

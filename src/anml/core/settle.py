@@ -35,19 +35,12 @@ ROW_WEIGHTS: dict[str, tuple[tuple[str, ...], Callable[..., Floats]]] = {
 
 @dataclass(frozen=True)
 class Rules:
-    """How a pool is shared; fractions of the pool are integer parts of `UNIT`.
+    """How a pool is shared, by a row weight of `ROW_WEIGHTS`; fractions are integer parts of `UNIT`.
 
-    Parameters
-    ----------
-    weight
-        Row weight, a name in `ROW_WEIGHTS`.
-    volume
-        Pay grows with rows to this power, as decimal text: `"1"` pays every row alike, `"0.5"` by the
-        square root. Below 1 it rewards many accounts over one, so it needs identities you trust.
-    min_share, max_share
-        Bounds on one contributor's share; the minimum goes to those with some weight who are not new.
-    newcomer_cap
-        The most that all new contributors together can get while there are others.
+    Pay grows with rows to the power `volume`, as decimal text: `"1"` pays every row alike, `"0.5"` by the
+    square root; below 1 it rewards many accounts over one, so it needs identities you trust. One
+    contributor's share has bounds, of which the minimum goes to those with some weight who are not new; all
+    new contributors together get at most `newcomer_cap` while there are others.
     """
 
     weight: str = "product"
@@ -128,14 +121,8 @@ def weigh_claims(claims: Mapping[str, Claim], rules: Rules) -> dict[str, int]:
 def shares(claims: Mapping[str, Claim], rules: Rules) -> dict[str, Fraction]:
     """Exact share of the pool for each contributor; they sum to at most one.
 
-    The sum is below one only where nobody has any weight, or where everybody, or everybody who is not
-    new, is at the maximum: newcomers together never pass their cap while there are others.
-
-    Examples
-    --------
-    >>> claims = {"a": Claim(3, 1), "b": Claim(1, 1), "c": Claim(0, 0)}
-    >>> [str(share) for share in shares(claims, Rules()).values()]
-    ['3/4', '1/4', '0']
+    The sum is below one only where nobody has any weight, or where everybody, or everybody who is not new, is
+    at the maximum: newcomers together never pass their cap while there are others.
     """
     weights = weigh_claims(claims, rules)
     low = {name: 0 if claims[name].newcomer else rules.min_share for name in claims}

@@ -82,13 +82,9 @@ def paired(a: Any, b: Any) -> Paired:
 def differ(before: Floats, after: Floats, rate: float) -> tuple[Floats, Floats, Floats, Bools]:
     """Differences of estimates with 95% intervals, and which are more than chance gives.
 
-    Parameters
-    ----------
-    before, after
-        Rows of estimate, low and high, one column for each of those compared. Estimates that share data
-        differ less by chance than is assumed, so that too few are said to differ, not too many.
-    rate
-        How many of those said to differ may do so by chance, on average (Benjamini and Hochberg).
+    `before` and `after` have rows of estimate, low and high. Estimates that share data differ less by chance
+    than is assumed, so that too few are said to differ, not too many. Of those said to differ, the share
+    `rate` may do so by chance, on average (Benjamini and Hochberg).
     """
     from scipy import special
 

@@ -36,16 +36,9 @@ class Given(NamedTuple):
 
 
 def aligned(source: Any, what: str, table: Table, rows: Ints, key: str | None) -> Given:
-    """Read `source` and return what belongs to `rows` of the table, by position or by a key.
+    """Read `source`, an array, a frame or a file, and return what belongs to `rows` of the table.
 
-    Parameters
-    ----------
-    source
-        An array, a pandas, polars or Arrow frame, or the path of a CSV, TSV, Parquet or NumPy file.
-    what
-        What it is, for messages: "predictions" or "embeddings".
-    rows
-        Positions in the table of the rows that are used.
+    Rows are matched by position or by a key; `what` it is, predictions or embeddings, is for messages.
     """
     read = read_numbers(source, what)
     if isinstance(read, Table):

@@ -1,6 +1,5 @@
-"""Plain columns: whatever library a frame comes from, six kinds of column are left after the door.
+"""Plain columns: text, whole numbers, floats, truth values, dates and instants (microseconds, UTC).
 
-Text, whole numbers, floats, truth values, dates and instants (microseconds, UTC where a zone was given).
 NaN and empty text are missing. Nested columns stay as they are: they are never features.
 """
 

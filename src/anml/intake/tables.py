@@ -27,17 +27,7 @@ OPAQUE = (pl.Object, getattr(pl, "BaseExtension", pl.Object))
 
 @dataclass(frozen=True)
 class Table:
-    """A table as it came in.
-
-    Parameters
-    ----------
-    frame
-        Its columns, reduced to plain kinds.
-    name
-        The file's name without folders, or "frame".
-    sha256
-        Of the file's bytes, or of a frame's names, kinds and values.
-    """
+    """Columns of plain kinds, the file's name without folders, and the hash of its bytes, or of a frame."""
 
     frame: pl.DataFrame
     name: str
@@ -45,15 +35,9 @@ class Table:
 
 
 def read_table(source: str | Path | Any, name: str = "data") -> Table:
-    """Read a file or take a frame.
+    """Read a CSV, TSV (both also gzip-compressed), Parquet or Excel file, or take a frame of any library.
 
-    Parameters
-    ----------
-    source
-        The path of a CSV, TSV (both also gzip-compressed), Parquet or Excel file, or a pandas, polars or
-        Arrow table.
-    name
-        What the table is, for messages: "data", "test data".
+    What the table is, "data" or "test data", is for messages.
     """
     if isinstance(source, str | Path):
         return _read_file(Path(source).expanduser(), name)

@@ -75,17 +75,10 @@ class Verdict(NamedTuple):
 
 @dataclass(frozen=True)
 class TrustRule:
-    """How far r follows who verified whom; not at all without people trusted beforehand.
+    """How far r follows who verified whom; not at all without `roots`, people or keys trusted beforehand.
 
-    Parameters
-    ----------
-    roots
-        The pre-trusted set: contributors, or verifiers by the name their key is registered for.
-    events
-        What the endorsement of a contributor trusted as far as a root counts for, in good events; never
-        more than the contributor's own record, so somebody without one stays where everybody starts.
-    restart
-        The part of trust that flows from the roots in every round.
+    The endorsement of somebody trusted as far as a root counts for so many good `events`, and never for more
+    than their own record. In every round the part `restart` of trust flows from the roots.
     """
 
     roots: tuple[str, ...] = ()

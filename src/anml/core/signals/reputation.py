@@ -19,15 +19,7 @@ REPUTATION: dict[str, Level] = {
 
 @dataclass(frozen=True)
 class ColdStart:
-    """Floor on r while a contributor is new: the paper's exploration bonus.
-
-    Parameters
-    ----------
-    r_min
-        The floor.
-    contributions
-        It holds for the first this many contributions; 0 switches it off.
-    """
+    """Floor on r for a contributor's first `contributions`, 0 for none: the paper's exploration bonus."""
 
     r_min: float = 0.4
     contributions: int = 10

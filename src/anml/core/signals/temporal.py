@@ -128,22 +128,10 @@ class ContextDecay:
         cls, source: Decay, destination: Decay, relation: Decay, kind: str, age: Any, reused: Any,
         exposure: Any = None,
     ) -> "ContextDecay":  # fmt: skip
-        """By how often works of some ages were reused in the destination; few reuses stay with the type.
+        """By how often works of some ages, in years, were reused in the destination; few stay with the type.
 
-        Parameters
-        ----------
-        age, reused, exposure
-            Of each work: its age in years, how often it was reused at that age, and how much occasion there
-            was for it (works that could have reused it, say); the same for all where it is None.
-
-        Examples
-        --------
-        >>> age = np.repeat([0.0, 1.0, 4.0, 16.0], 100)
-        >>> counts = np.repeat([8, 5, 2, 1], 100)  # halved in two years: the clock of the destination
-        >>> news = Decay.half_life("2y")
-        >>> found = ContextDecay.learned(Decay(0.01), news, Decay(0.1), "direct-application", age, counts)
-        >>> [round(weight, 2) for weight in found.weights]
-        [0.12, 0.84, 0.04]
+        `exposure` is how much occasion there was for it (works that could have reused it, say); the same for
+        all where it is None.
         """
         fixed = cls.between(source, destination, relation, kind)
         ages, counts = as_ages("age", age), _as_counts("reused", reused)

@@ -1,8 +1,6 @@
 """r from what happened: a Beta posterior over scored events, with a cap, forgetting and a way back.
 
-Events may come from gold items, reviews, consensus, or held-out quality. They never come from w, v, r
-or T: a reputation that is fed by its own effect feeds itself. All events are kept, and `replay` gives
-the same value from scratch.
+Events never come from w, v, r or T: a reputation that is fed by its own effect feeds itself.
 """
 
 from collections.abc import Iterable
@@ -34,21 +32,11 @@ class Scored(NamedTuple):
 class TrackRule:
     """The constants of the rule; judgement rather than measurement, so every report shows them.
 
-    Parameters
-    ----------
-    r0, kappa
-        Where everybody starts, and how many events of doubt that start counts for.
-    cap
-        The most evidence that is remembered: no endless credit.
-    half_life_days
-        Evidence fades by half in this time, so an idle contributor drifts back to `r0`.
-    drop, window, penalty
-        Bad work counts `penalty` times while the mean of the last `window` events lies `drop` below r:
-        a real drop counts double, one slip does not.
-    low, high
-        r stays inside the paper's range.
-    floor, floor_age_days
-        The floor for newcomers, and the age of account from which it holds.
+    Everybody starts at `r0`, which counts for `kappa` events of doubt. At most `cap` evidence is remembered:
+    no endless credit; it fades by half in `half_life_days`, so an idle contributor drifts back. Bad work
+    counts `penalty` times while the mean of the last `window` events lies `drop` below r: a real drop counts
+    double, one slip does not. r stays inside the paper's range; the floor is for accounts of
+    `floor_age_days`.
     """
 
     r0: float = 0.4
