@@ -20,6 +20,17 @@ def test_every_error_is_caught_by_one_name_and_as_a_value_error(kind):
     assert issubclass(kind, ValueError)
 
 
+@pytest.mark.parametrize("kind", FAMILY)
+def test_the_drawn_tree_names_every_error(kind):
+    assert kind.__name__ in errors.__doc__
+    assert inspect.getdoc(kind)
+
+
+def test_the_drawn_tree_names_no_other():
+    drawn = {word for word in errors.__doc__.split() if word.endswith("Error")}
+    assert drawn == {kind.__name__ for kind in FAMILY}
+
+
 class TestUnknownName:
     def test_a_slip_is_guessed(self):
         assert "(did you mean 'softmax'?)" in str(UnknownNameError("recipe", "sofmax", ["krum", "softmax"]))

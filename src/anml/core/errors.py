@@ -1,4 +1,12 @@
-"""The error family: `AnmlError` is anything the user can mend; the command line exits with 2."""
+"""The error family.
+
+AnmlError                 anything the user can mend; the command line prints it and exits with 2
+├── InputError            a value, a column or a file is not as it must be
+├── UnknownNameError      a name outside a fixed list; says which ones are allowed
+├── UnsupportedError      a sound request that this version cannot carry out
+├── ConflictError         the ledger's state does not allow it: a repeated key with another body, a wrong step
+└── IntegrityError        a signature, a hash or a sum does not hold
+"""
 
 import difflib
 from collections.abc import Iterable
