@@ -1,6 +1,7 @@
 """Numbers given beside the rows of a table: read from an array, a frame or a file, and aligned."""
 
 import hashlib
+import io
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,7 +14,7 @@ import polars as pl
 from anml.core.checks import Floats, Ints
 from anml.core.errors import InputError
 from anml.intake.plain import as_text
-from anml.intake.tables import PARQUET, SEPARATORS, Table, read_table
+from anml.intake.tables import PARQUET, SEPARATORS, Table, file_bytes, read_table
 
 NUMPY = ".npy"
 ENDINGS = (*SEPARATORS, *PARQUET, NUMPY)
@@ -67,33 +68,22 @@ def read_numbers(source: Any, what: str) -> Table | Floats:
         return read_table(path, name=what)
     if hasattr(source, "to_frame"):  # a single column of pandas or polars
         source = source.to_frame()
-    if _is_frame(source):
+    known = isinstance(source, pl.DataFrame | pl.LazyFrame) or nw.dependencies.is_pandas_dataframe(source)
+    if known or hasattr(source, "__arrow_c_stream__"):
         return read_table(source, name=what)
     return _as_array(source, what)
 
 
-def _is_frame(source: Any) -> bool:
-    return (
-        isinstance(source, pl.DataFrame | pl.LazyFrame)
-        or nw.dependencies.is_pandas_dataframe(source)
-        or hasattr(source, "__arrow_c_stream__")
-    )
-
-
 def _load(path: Path, what: str) -> Any:
     shown = f"{what} file {path.name!r}"
+    content = io.BytesIO(file_bytes(path, shown))
     try:
-        with path.open("rb") as file:
-            found = np.load(file, allow_pickle=False)
-            if not isinstance(found, np.ndarray):  # several arrays in one file
-                raise ValueError
-            return found
-    except FileNotFoundError:
-        raise InputError(f"{shown} does not exist in folder '{path.parent}'") from None
+        found = np.load(content, allow_pickle=False)
     except (ValueError, EOFError, BadZipFile):
-        raise InputError(f"{shown} is not a NumPy file with one array of numbers") from None
-    except OSError as error:
-        raise InputError(f"{shown} cannot be read: {error.strerror or error}") from None
+        found = None
+    if not isinstance(found, np.ndarray):  # also several arrays in one file
+        raise InputError(f"{shown} is not a NumPy file with one array of numbers")
+    return found
 
 
 def _as_array(source: Any, what: str) -> Floats:
@@ -123,18 +113,16 @@ def _by_key(frame: pl.DataFrame, what: str, table: Table, rows: Ints, key: str) 
     """For each row used, the position in `frame` of the row with the same key."""
     if key not in frame.columns:
         raise InputError(f"the {what} have no key column {key!r}; columns: {', '.join(frame.columns[:12])}")
-    theirs = as_text(frame[key])
-    if gaps := theirs.null_count():
-        raise InputError(f"key {key!r} is empty in {gaps} rows of the {what}; every row needs one")
+    theirs, ours = as_text(frame[key]), as_text(table.frame[key])[rows]
+    for whose, keys in ((what, theirs), ("table", ours)):
+        if gaps := keys.null_count():
+            raise InputError(f"key {key!r} is empty in {gaps} rows of the {whose}; every row needs one")
     if (twice := theirs.filter(theirs.is_duplicated())).len():
         count = twice.n_unique()
         raise InputError(
             f"key {key!r} must name each row of the {what} once; {count} values occur more often, "
             f"the first {twice[0]!r}"
         )
-    ours = as_text(table.frame[key])[rows]
-    if gaps := ours.null_count():
-        raise InputError(f"key {key!r} is empty in {gaps} rows of the table; every row needs one")
     positions = pl.DataFrame({"key": theirs}).with_row_index("at")
     found = pl.DataFrame({"key": ours}).join(positions, on="key", how="left", maintain_order="left")
     absent = found.filter(pl.col("at").is_null())["key"]

@@ -15,8 +15,9 @@ from anml.intake.roles import TRUTHS, is_named
 
 # MTurk writes times such as "Mon Mar 09 22:16:08 PST 2026"; the zone is turned into an offset first.
 _MTURK_TIME = ("%a %b %d %H:%M:%S %z %Y",)
-_IDENTIFIERS = ("task", "worker", "annotator", "index", "WorkerId", "HITId")
-_IDENTIFIERS += ("ASSIGNMENT:worker_id", "ASSIGNMENT:task_id")
+_IDENTIFIERS = (
+    "task", "worker", "annotator", "index", "WorkerId", "HITId", "ASSIGNMENT:worker_id", "ASSIGNMENT:task_id",
+)  # fmt: skip
 _ZONES = {"PST": "-0800", "PDT": "-0700", "UTC": "+0000", "GMT": "+0000"}
 
 

@@ -75,8 +75,13 @@ def _tidied(series: pl.Series) -> pl.Series:
     """Remove blanks around values, which files with ", " between fields have, and read on what is left."""
     if series.dtype != pl.String or not series.str.contains(r"^\s|\s$").any():
         return series
+    return as_numbers(series)
+
+
+def as_numbers(series: pl.Series) -> pl.Series:
+    """Texts without blanks around them, as whole numbers or numbers where all of them are."""
     stripped = series.str.strip_chars()
-    bare = stripped.set(stripped.is_in(list(MISSING)), None)
+    bare = stripped.set(stripped.is_in(list(MISSING)).fill_null(False), None)
     for dtype in (pl.Int64, pl.Float64):
         read = bare.cast(dtype, strict=False)
         if read.null_count() == bare.null_count():

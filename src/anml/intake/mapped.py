@@ -36,21 +36,18 @@ def read_mapped(source: Path | File, columns: dict[str, str | None] | None = Non
     rows: list[dict[str, Any]] = []
     evidence: list[dict[str, Any]] = []
     for number, line in enumerate(frame.iter_rows(named=True)):
-        known = {role: line[name] for role, name in chosen.items()}
+        known = dict.fromkeys(NAMES) | {role: line[name] for role, name in chosen.items()}
         if known["label"] is None:
             continue
-        item = known.get("item") or str(number)
-        row = {"item": item, "contributor": known["contributor"], "label": known["label"]}
-        rest = {name: value for name, value in line.items() if name not in chosen.values()}
+        who = {"item": known["item"] or str(number), "contributor": known["contributor"]}
+        row = {"label": known["label"], "time": utc_text(known["time"]), "truth": known["truth"]}
         doi = {"doi": known["doi"]} if "doi" in chosen else {}
-        row |= {"time": utc_text(known.get("time")), "truth": known.get("truth")}
-        rows.append(row | doi | scalars({k: v for k, v in rest.items() if v is not None}))
-        kind = _REVIEWS.get(str(known.get("review") or "").lower())
+        rest = {k: v for k, v in line.items() if k not in chosen.values() and v is not None}
+        rows.append(who | row | doi | scalars(rest))
+        kind = _REVIEWS.get(str(known["review"] or "").lower())
         if kind and known["contributor"]:
-            issuer = known.get("reviewer") or UNKNOWN_REVIEWER
-            at = utc_text(known.get("reviewed_at"))
-            who = {"item": item, "contributor": known["contributor"]}
-            evidence.append(who | {"kind": kind, "issuer": issuer, "at": at})
+            issuer = known["reviewer"] or UNKNOWN_REVIEWER
+            evidence.append(who | {"kind": kind, "issuer": issuer, "at": utc_text(known["reviewed_at"])})
     return gather("table", _aligned(rows), evidence, _unread_times(frame, chosen))
 
 

@@ -28,18 +28,16 @@ def read_predictions(
         return _quantity(given, table, rows), given.about
     values = _by_class(given, table, labels.classes)
     _check_finite(values, "predictions", rows)
-    low = values < -ROUNDING
-    if low.any():
-        at = int(np.flatnonzero(low.any(axis=1))[0])
+    if (low := values.min(axis=1) < -ROUNDING).any():
+        at = int(low.argmax())
         raise InputError(
             f"predictions must be probabilities, which are not negative, got {values[at].min():g} "
             f"in row {rows[at]}"
         )
     values = np.maximum(values, 0.0)
     total = values.sum(axis=1)
-    off = np.abs(total - 1) > TOLERANCE
-    if off.any():
-        at = int(np.flatnonzero(off)[0])
+    if (off := np.abs(total - 1) > TOLERANCE).any():
+        at = int(off.argmax())
         raise InputError(
             f"the predictions of a row must sum to 1, got {total[at]:.4g} in row {rows[at]} "
             f"({int(off.sum())} rows are off by more than {TOLERANCE:g})"
@@ -135,9 +133,8 @@ def _check_vectors(values: Floats, rows: Ints) -> None:
 
 
 def _check_finite(values: Floats, what: str, rows: Ints) -> None:
-    bad = ~np.isfinite(values)
-    if bad.any():
-        at = int(np.flatnonzero(bad.any(axis=1))[0])
+    if (bad := ~np.isfinite(values)).any():
+        at = int(bad.any(axis=1).argmax())
         raise InputError(
             f"{what} must be finite numbers; {int(bad.sum())} values are missing or infinite, "
             f"the first in row {rows[at]}"

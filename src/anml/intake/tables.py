@@ -71,7 +71,7 @@ def read_parts(folder: Path, name: str = "data") -> Table:
 def _read_file(path: Path, name: str) -> Table:
     shown = f"{name} file {path.name or str(path)!r}"
     suffix = _suffix(path, shown)
-    data = _bytes(path, shown)
+    data = file_bytes(path, shown)
     if suffix in PARQUET:
         frame = _read_parquet(data, shown)
     elif suffix in EXCEL:
@@ -91,7 +91,8 @@ def _suffix(path: Path, shown: str) -> str:
     return suffix or known[0]
 
 
-def _bytes(path: Path, shown: str) -> bytes:
+def file_bytes(path: Path, shown: str) -> bytes:
+    """The content of a file; `shown` is how messages call it."""
     try:
         return path.read_bytes()
     except FileNotFoundError:
