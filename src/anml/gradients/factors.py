@@ -5,19 +5,16 @@ loss's gradient d_i at its output, so inner products of gradients are sums over 
 (a_i . a_j + 1)(d_i . d_j); the 1 is the bias. Everything Krum needs follows from these.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from anml.core.domain import Task
-from anml.core.errors import UnknownNameError
 from anml.gradients.mlp import Networks, deltas, forward, losses, output_delta
-
-Loss = Literal["softmax", "logistic", "squared"]
 
 
 @dataclass(frozen=True)
@@ -141,56 +138,3 @@ def network_factors(networks: Networks, x: Tensor, y: Tensor, task: Task) -> Fac
     pairs = zip(activations[:-1], deltas(networks, activations, last), strict=True)
     layers = [LayerFactor(a[0], d[0]) for a, d in pairs]
     return Factors(layers, losses(activations[-1], y.unsqueeze(0), task)[0])
-
-
-@dataclass(frozen=True)
-class Dense:
-    """A fitted stack of linear layers from elsewhere: weights (in, out), biases or None."""
-
-    weights: Sequence[Tensor]
-    biases: Sequence[Tensor | None]
-    activation: str
-    loss: Loss
-
-
-# Activations, and their derivatives from what they gave.
-_ACTIVATIONS: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]]] = {
-    "relu": (torch.relu, lambda out: (out > 0).to(out.dtype)),
-    "tanh": (torch.tanh, lambda out: 1 - out.square()),
-    "logistic": (torch.sigmoid, lambda out: out * (1 - out)),
-    "identity": (lambda x: x, torch.ones_like),
-}
-
-
-def dense_factors(model: Dense, x: Tensor, target: Tensor) -> Factors:
-    """Factors of a stack of linear layers.
-
-    Targets are class codes for `softmax`, 0 or 1 for `logistic`, numbers for `squared`.
-    """
-    if model.activation not in _ACTIVATIONS:
-        raise UnknownNameError("activation", model.activation, _ACTIVATIONS)
-    activate, slope = _ACTIVATIONS[model.activation]
-    inputs = [x]
-    for depth, (weight, bias) in enumerate(zip(model.weights, model.biases, strict=True)):
-        out = inputs[-1] @ weight
-        if bias is not None:
-            out = out + bias
-        last = depth == len(model.weights) - 1
-        inputs.append(out if last else activate(out))
-    delta, loss = output_loss(inputs[-1], target, model.loss)
-    layers: list[LayerFactor] = []
-    for depth in reversed(range(len(model.weights))):
-        layers.insert(0, LayerFactor(inputs[depth], delta, model.biases[depth] is not None))
-        if depth:
-            delta = (delta @ model.weights[depth].T) * slope(inputs[depth])
-    return Factors(layers, loss)
-
-
-def output_loss(outputs: Tensor, target: Tensor, loss: Loss) -> tuple[Tensor, Tensor]:
-    """Delta at the outputs and loss of each sample."""
-    if loss == "logistic":
-        z, y = outputs, target.to(outputs.dtype).unsqueeze(1)
-        value = torch.nn.functional.softplus(z) - y * z
-        return torch.sigmoid(z) - y, value.squeeze(1)
-    task: Task = "classification" if loss == "softmax" else "regression"
-    return output_delta(outputs, target, task), losses(outputs, target, task)

@@ -73,21 +73,19 @@ def score(
     weight: Floats | None = None,
     profile: str | Profile | dict[str, Any] = "default",
     seed: int = 0,
-    factors_of: Callable[[], Factors] | None = None,
     device: str = "cpu",
     progress: Progress | None = None,
 ) -> Scores:
     """Score samples by how well they agree with the others, as a small network sees them.
 
     Features `x` (n, d) have any scale; `y` are class codes below `classes`, or numbers. Samples of one of
-    `groups` are never held out against each other, and each counts by its `weight` in training. `factors_of`
-    gives gradient factors of the user's own fitted model, in place of the scoring model's.
+    `groups` are never held out against each other, and each counts by its `weight` in training.
     """
     chosen = profile_of(profile)
     inputs, targets, unscale = as_tensors(standardise(np.asarray(x, dtype=np.float64)), y, task, device)
     fit = cross_fit(inputs, targets, task, classes, groups, chosen, seed, weight=weight, progress=progress)
     held_out_loss = as_numpy(losses(fit.held_out.unsqueeze(0), targets, task)[0])
-    raw = raw_scores(fit, inputs, targets, task, held_out_loss, chosen, seed, factors_of, progress)
+    raw = raw_scores(fit, inputs, targets, task, held_out_loss, chosen, seed, progress)
     return Scores(raw, quality(raw), held_out_predictions(fit, task, unscale), chosen.epochs or fit.epochs)
 
 
@@ -99,11 +97,10 @@ def raw_scores(
     held_out_loss: Floats,
     profile: Profile,
     seed: int,
-    factors_of: Callable[[], Factors] | None,
     progress: Progress | None,
 ) -> Floats:
     """Raw scores of samples by networks that are there already; low is consistent."""
-    factors = factors_of() if factors_of else _scoring_factors(fit, x, y, task, profile, seed, progress)
+    factors = _scoring_factors(fit, x, y, task, profile, seed, progress)
     return SCORERS[profile.method](factors, held_out_loss, profile, seed)
 
 

@@ -15,7 +15,6 @@ from anml.adapters.sklearn.fitting import fit_weighted, over_all_classes, seeded
 from anml.adapters.sklearn.given import CONTRIBUTED, known_of, own_weights
 from anml.adapters.sklearn.held_out import held_out, is_numeric
 from anml.adapters.sklearn.mlp import MLPClassifier, MLPRegressor
-from anml.adapters.sklearn.sources import sklearn_factors
 from anml.assess.assess import Assessment, Known, Policy, assess
 from anml.assess.contributors import contributor_frame, learned_frame
 from anml.core.checks import LARGEST, one_of
@@ -26,7 +25,6 @@ from anml.core.signals.reputation import ColdStart
 from anml.core.signals.temporal import ContextDecay, Decay
 from anml.core.weigh import recipe_of
 
-GRADIENTS = ("scoring", "estimator")
 # Whose held-out predictions labels are judged by.
 PREDICTORS = ("auto", "anml", "estimator")
 
@@ -55,7 +53,6 @@ class _Anml(MetaEstimatorMixin, BaseEstimator):
         *,
         recipe: str | Recipe | dict[str, Any] = "evidence",
         profile: str | Profile | dict[str, Any] = "default",
-        gradients: str = "scoring",
         predictor: str = "auto",
         half_life: str | float = "7y",
         decay: Decay | ContextDecay | None = None,
@@ -66,7 +63,6 @@ class _Anml(MetaEstimatorMixin, BaseEstimator):
         self.estimator = estimator
         self.recipe = recipe
         self.profile = profile
-        self.gradients = gradients
         self.predictor = predictor
         self.half_life = half_life
         self.decay = decay
@@ -112,7 +108,6 @@ class _Anml(MetaEstimatorMixin, BaseEstimator):
         return validate_data(self, X, reset=reset, skip_check_array=True, ensure_2d=not flat)
 
     def _assess(self, X: Any, x: Any, y: Any, codes: Any, known: Known, seed: int) -> Assessment:
-        one_of("source of gradients", self.gradients, GRADIENTS)
         policy = Policy(
             recipe=recipe_of(self.recipe),
             profile=profile_of(self.profile),
@@ -125,13 +120,8 @@ class _Anml(MetaEstimatorMixin, BaseEstimator):
             x = np.zeros((len(codes), 0))
             said = held_out(self._learner(), X, y, codes, classes, known.item, seed)
             known = replace(known, predictions=said)
-
-        def own_factors() -> Any:
-            return sklearn_factors(seeded(clone(self._learner()), seed).fit(X, y), X, y)
-
-        factors_of = own_factors if self.gradients == "estimator" else None
         count = 1 if classes is None else len(classes)
-        return assess(x, codes, self._task, count, known, policy, factors_of=factors_of)
+        return assess(x, codes, self._task, count, known, policy)
 
     @own_weights
     def fit(
@@ -202,8 +192,6 @@ class AnmlClassifier(ClassifierMixin, _Anml):
         How signals become weights: a name in `anml.RECIPES`, a dict of settings, or a `Recipe`.
     profile
         How q is scored: `"default"` (early-stopped), `"paper"`, or a dict of settings.
-    gradients
-        Whose gradients q looks at: the `"scoring"` model's, or the `"estimator"`'s own.
     predictor
         Whose held-out predictions labels are judged by: `"anml"`'s own networks, the `"estimator"`'s, by
         cross-validation, which works on all that it reads (text, gaps, sparse), or `"auto"`: the first
