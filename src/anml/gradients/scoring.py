@@ -99,21 +99,10 @@ def raw_scores(
     seed: int,
     progress: Progress | None,
 ) -> Floats:
-    """Raw scores of samples by networks that are there already; low is consistent."""
-    factors = _scoring_factors(fit, x, y, task, profile, seed, progress)
-    return SCORERS[profile.method](factors, held_out_loss, profile, seed)
+    """Raw scores of samples by networks that are there already; low is consistent.
 
-
-def held_out_predictions(fit: CrossFit, task: Task, unscale: Callable[[Floats], Floats]) -> Floats:
-    """Log-probabilities (n, classes), or numbers (n,) in the units of the labels."""
-    if task == "classification":
-        return as_numpy(torch.log_softmax(fit.held_out, dim=1))
-    return unscale(as_numpy(fit.held_out[:, 0]))
-
-
-def _scoring_factors(
-    fit: CrossFit, x: Tensor, y: Tensor, task: Task, profile: Profile, seed: int, progress: Progress | None
-) -> Factors:
+    Where a profile names the epochs, the scoring model is trained anew for so long.
+    """
     networks = fit.full
     if profile.epochs is not None:
         networks = initialise(networks.shape, [seed], x.device)
@@ -123,4 +112,11 @@ def _scoring_factors(
                 networks, data, task, [seed], epochs=profile.epochs, lr=profile.lr,
                 batch=profile.batch or 200, on_epoch=ticker(progress, "scoring model", profile.epochs),
             )  # fmt: skip
-    return network_factors(networks, x, y, task)
+    return SCORERS[profile.method](network_factors(networks, x, y, task), held_out_loss, profile, seed)
+
+
+def held_out_predictions(fit: CrossFit, task: Task, unscale: Callable[[Floats], Floats]) -> Floats:
+    """Log-probabilities (n, classes), or numbers (n,) in the units of the labels."""
+    if task == "classification":
+        return as_numpy(torch.log_softmax(fit.held_out, dim=1))
+    return unscale(as_numpy(fit.held_out[:, 0]))

@@ -7,6 +7,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,20 +18,9 @@ from anml.core.errors import InputError
 from anml.intake.file import File, as_file
 from anml.intake.plain import as_text
 
-ROWS: dict[str, type[pl.DataType]] = {
-    "item": pl.String,
-    "contributor": pl.String,
-    "label": pl.String,
-    "time": pl.String,
-    "truth": pl.String,
-}
-EVIDENCE: dict[str, type[pl.DataType]] = {
-    "item": pl.String,
-    "contributor": pl.String,
-    "kind": pl.String,
-    "issuer": pl.String,
-    "at": pl.String,
-}
+# Columns that are there whatever the source, all of them text.
+ROWS = ("item", "contributor", "label", "time", "truth")
+EVIDENCE = ("item", "contributor", "kind", "issuer", "at")
 # Issuers that are a platform's own, or nobody we know by name; everybody else is a person.
 UNKNOWN_REVIEWER = "unknown reviewer"
 PLATFORMS = (UNKNOWN_REVIEWER, "toloka requester", "mturk requester", "retraction-watch")
@@ -62,11 +52,10 @@ def gather(
     if not rows:
         raise InputError(f"no finished {source} label was found in this file")
     frame = pl.from_dicts(list(rows), infer_schema_length=None)
-    missing = [pl.lit(None, kind).alias(name) for name, kind in ROWS.items() if name not in frame.columns]
-    frame = frame.with_columns(missing).with_columns(pl.col(name).cast(kind) for name, kind in ROWS.items())
-    others = [name for name in frame.columns if name not in ROWS]
-    frame = frame.select(*ROWS, *others)
-    proofs = pl.DataFrame(list(evidence), schema=EVIDENCE, orient="row")
+    missing = [pl.lit(None).alias(name) for name in ROWS if name not in frame.columns]
+    frame = frame.with_columns(missing).with_columns(pl.col(ROWS).cast(pl.String))
+    frame = frame.select(*ROWS, pl.exclude(ROWS))
+    proofs = pl.DataFrame(list(evidence), schema=dict.fromkeys(EVIDENCE, pl.String), orient="row")
     return check(Contributions(source, frame, proofs, list(warnings)))
 
 
@@ -124,29 +113,21 @@ def utc_text(value: Any, formats: Sequence[str] = ()) -> str | None:
         return None
     try:
         if isinstance(value, int | float):
-            moment: datetime | None = datetime.fromtimestamp(value, UTC)
+            moment = datetime.fromtimestamp(value, UTC)
         else:
             moment = value if isinstance(value, datetime) else _parsed(str(value).strip(), formats)
-        if moment is None:
-            return None
         moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-    except (OverflowError, OSError, ValueError):  # not a number, or far outside the calendar
+    except (OverflowError, OSError, ValueError):  # no time, or far outside the calendar
         return None
     # Not by strftime, which writes a year before 1000 with three digits, so that nobody can read it again.
     return moment.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
-def _parsed(text: str, formats: Sequence[str]) -> datetime | None:
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError:
-        pass
+def _parsed(text: str, formats: Sequence[str]) -> datetime:
     for pattern in formats:
-        try:
+        with suppress(ValueError):
             return datetime.strptime(text, pattern)
-        except ValueError:
-            continue
-    return None
+    return datetime.fromisoformat(text)
 
 
 def read_typed(source: Path | File, texts: Sequence[str]) -> pl.DataFrame:

@@ -73,18 +73,12 @@ def read_ages(series: pl.Series, now: datetime | None, notes: list[str], warning
     years, moment, future = ages(times, now)
     if now is None and times.null_count() < len(times):
         notes.append(f"ages are counted from the newest time in {series.name!r}, {moment.isoformat(sep=' ')}")
-    if times.null_count():
-        warnings.append(f"column {series.name!r} (time) is missing in {_counting(times.null_count())} as new")
-    if future:
-        warnings.append(
-            f"column {series.name!r} (time) lies after {moment.isoformat(sep=' ')} in "
-            f"{_counting(future)} as new"
-        )
+    cases = {"is missing": times.null_count(), f"lies after {moment.isoformat(sep=' ')}": future}
+    for what, rows in cases.items():
+        if rows:
+            as_new = counted(rows, "row, which counts as new", "rows, which count as new")
+            warnings.append(f"column {series.name!r} (time) {what} in {as_new}")
     return years
-
-
-def _counting(rows: int) -> str:
-    return counted(rows, "row, which counts", "rows, which count")
 
 
 def read_parents(derived: pl.Series, items: pl.Series | None) -> list[list[int]]:
@@ -117,8 +111,6 @@ def read_parents(derived: pl.Series, items: pl.Series | None) -> list[list[int]]
         raise InputError(
             f"column {derived.name!r} (derived_from) derives item {own['part'][0]!r} from itself"
         )
-    parents: list[list[int]] = [[] for _ in range(len(derived))]
     grouped = found.group_by("row", maintain_order=True).agg(pl.col("parent").unique(maintain_order=True))
-    for row, above in zip(grouped["row"].to_list(), grouped["parent"].to_list(), strict=True):
-        parents[row] = above
-    return parents
+    above = dict(grouped.iter_rows())
+    return [above.get(row, []) for row in range(len(derived))]

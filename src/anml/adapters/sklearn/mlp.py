@@ -55,14 +55,10 @@ class _MLP(BaseEstimator):
         check_is_fitted(self)
         x = validate_data(self, x, reset=False, dtype=np.float64)
         # In double precision a row's answer does not depend on the rows beside it.
+        flat = torch.as_tensor(self.parameters_).double().unsqueeze(0)
+        networks = Networks(Shape(len(self.mean_), tuple(self.hidden), self.outputs_), flat)
         with threads(1):
-            return predict(self.networks(torch.float64), self._scaled(x))[0].numpy()
-
-    def networks(self, dtype: torch.dtype = torch.float32) -> Networks:
-        """Return the fitted network, for gradient factors."""
-        check_is_fitted(self)
-        flat = torch.as_tensor(self.parameters_).to(dtype).unsqueeze(0)
-        return Networks(Shape(len(self.mean_), tuple(self.hidden), self.outputs_), flat)
+            return predict(networks, self._scaled(x))[0].numpy()
 
 
 class MLPClassifier(ClassifierMixin, _MLP):
