@@ -38,7 +38,7 @@ class Reply(NamedTuple):
     why: str = ""
 
 
-class Line(NamedTuple):
+class ClientLine(NamedTuple):
     """One client in one round."""
 
     client: str
@@ -57,7 +57,7 @@ class Round(NamedTuple):
 
     number: int
     gate: Gate
-    lines: tuple[Line, ...]
+    lines: tuple[ClientLine, ...]
 
     def weights(self) -> dict[str, float]:
         """Weight of each client."""
@@ -173,7 +173,7 @@ class Federation:
         nobody, every = float("nan"), []
         for name in (reply.client for reply in replies):
             none = (0.0, False, nobody, nobody, self.reputation_of(name, number), nobody, nobody)
-            every.append(Line._make((name, *lines.get(name, none), why.get(name, ""))))
+            every.append(ClientLine._make((name, *lines.get(name, none), why.get(name, ""))))
         self.history.append(Round(number, gate, tuple(every)))
 
     def _learn(self, number: int, sound: Sequence[Reply], found: Weighed) -> None:

@@ -64,28 +64,19 @@ SCORERS: dict[str, Callable[[Factors, Floats, Profile, int], Floats]] = {
 
 
 def score(
-    x: Array,
-    y: Array,
-    task: Task,
-    *,
-    classes: int = 1,
-    groups: np.ndarray[Any, Any] | None = None,
-    weight: Floats | None = None,
-    profile: str | Profile | dict[str, Any] = "default",
-    seed: int = 0,
-    device: str = "cpu",
-    progress: Progress | None = None,
-) -> Scores:
+    x: Array, y: Array, task: Task, *, classes: int = 1, groups: Array | None = None,
+    profile: str | Profile | dict[str, Any] = "default", seed: int = 0, device: str = "cpu",
+) -> Scores:  # fmt: skip
     """Score samples by how well they agree with the others, as a small network sees them.
 
     Features `x` (n, d) have any scale; `y` are class codes below `classes`, or numbers. Samples of one of
-    `groups` are never held out against each other, and each counts by its `weight` in training.
+    `groups` are never held out against each other.
     """
     chosen = profile_of(profile)
     inputs, targets, unscale = as_tensors(standardise(np.asarray(x, dtype=np.float64)), y, task, device)
-    fit = cross_fit(inputs, targets, task, classes, groups, chosen, seed, weight=weight, progress=progress)
+    fit = cross_fit(inputs, targets, task, classes, groups, chosen, seed)
     held_out_loss = as_numpy(losses(fit.held_out.unsqueeze(0), targets, task)[0])
-    raw = raw_scores(fit, inputs, targets, task, held_out_loss, chosen, seed, progress)
+    raw = raw_scores(fit, inputs, targets, task, held_out_loss, chosen, seed)
     return Scores(raw, quality(raw), held_out_predictions(fit, task, unscale), chosen.epochs or fit.epochs)
 
 
@@ -97,7 +88,7 @@ def raw_scores(
     held_out_loss: Floats,
     profile: Profile,
     seed: int,
-    progress: Progress | None,
+    progress: Progress | None = None,
 ) -> Floats:
     """Raw scores of samples by networks that are there already; low is consistent.
 

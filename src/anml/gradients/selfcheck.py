@@ -26,7 +26,7 @@ def same_within(module: nn.Module, precision: torch.dtype | None) -> float:
     return max(SAME.get(kind, SAME[torch.float32]) for kind in kinds)
 
 
-class Check:
+class SelfCheck:
     """Which parameters have been checked so far; `part` where only some layers are read."""
 
     def __init__(self, module: nn.Module, precision: torch.dtype | None, part: bool) -> None:

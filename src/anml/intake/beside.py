@@ -28,7 +28,7 @@ class Beside(NamedTuple):
     key: str | None = None
 
 
-class Given(NamedTuple):
+class Aligned(NamedTuple):
     """Numbers (rows, columns); `names` of the columns is None for an array, `about` says what was read."""
 
     values: Floats
@@ -36,7 +36,7 @@ class Given(NamedTuple):
     about: dict[str, str]
 
 
-def aligned(source: Any, what: str, table: Table, rows: Ints, key: str | None) -> Given:
+def aligned(source: Any, what: str, table: Table, rows: Ints, key: str | None) -> Aligned:
     """Read `source`, an array, a frame or a file, and return what belongs to `rows` of the table.
 
     Rows are matched by position or by a key; `what` it is, predictions or embeddings, is for messages.
@@ -46,13 +46,13 @@ def aligned(source: Any, what: str, table: Table, rows: Ints, key: str | None) -
         frame = read.frame
         at = _by_key(frame, what, table, rows, key) if key else _by_position(frame.height, what, table, rows)
         values, names = columns_of(frame.drop(key) if key else frame, what, table.frame.columns)
-        return Given(values[at], names, {"name": read.name, "sha256": read.sha256})
+        return Aligned(values[at], names, {"name": read.name, "sha256": read.sha256})
     if key is not None:
         raise InputError(f"the {what} are an array without named columns, so key {key!r} cannot align them")
     at = _by_position(len(read), what, table, rows)
     digest = hashlib.sha256(repr(read.shape).encode() + np.ascontiguousarray(read).tobytes()).hexdigest()
     name = Path(source).name if isinstance(source, str | Path) else "array"
-    return Given(read[at], None, {"name": name, "sha256": digest})
+    return Aligned(read[at], None, {"name": name, "sha256": digest})
 
 
 def read_numbers(source: Any, what: str) -> Table | Floats:

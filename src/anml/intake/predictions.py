@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from anml.core.checks import Floats, Ints
 from anml.core.errors import InputError
-from anml.intake.beside import Given, aligned, columns_of, read_numbers
+from anml.intake.beside import Aligned, aligned, columns_of, read_numbers
 from anml.intake.columns import shown
 from anml.intake.labels import Labels
 from anml.intake.tables import Table
@@ -66,7 +66,7 @@ def read_vectors(source: Any, width: int) -> npt.NDArray[np.float32]:
     return values.astype(np.float32)
 
 
-def _quantity(given: Given, table: Table, rows: Ints) -> Floats:
+def _quantity(given: Aligned, table: Table, rows: Ints) -> Floats:
     if given.values.shape[1] != 1:
         named = "" if given.names is None else f" ({shown([*map(repr, given.names)])})"
         raise InputError(
@@ -77,7 +77,7 @@ def _quantity(given: Given, table: Table, rows: Ints) -> Floats:
     return given.values[:, 0]
 
 
-def _by_class(given: Given, table: Table, classes: list[str]) -> Floats:
+def _by_class(given: Aligned, table: Table, classes: list[str]) -> Floats:
     """Put columns in the order of the classes; of two classes one is enough: without a name, the second."""
     width = given.values.shape[1]
     if given.names is None:
@@ -119,7 +119,7 @@ def _class_of(name: str, classes: Sequence[str]) -> str | None:
     return alike[0] if len(alike) == 1 else None
 
 
-def _shared(given: Given, table: Table) -> str:
+def _shared(given: Aligned, table: Table) -> str:
     both = [name for name in given.names or () if name in table.frame.columns]
     return f" (column {both[0]!r} is also in the table: name it as key to align by it)" if both else ""
 

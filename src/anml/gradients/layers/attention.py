@@ -16,7 +16,7 @@ from anml.gradients.layers.reading import Read, trained
 from anml.gradients.parts import SequenceFactor
 
 
-class Seen(NamedTuple):
+class Maps(NamedTuple):
     """What went into the maps and came out of them: query, key, value and the output."""
 
     inputs: tuple[Tensor, ...]
@@ -27,7 +27,7 @@ def forward(
     layer: nn.MultiheadAttention, query: Tensor, key: Tensor, value: Tensor,
     key_padding_mask: Tensor | None = None, need_weights: bool = True, attn_mask: Tensor | None = None,
     average_attn_weights: bool = True, is_causal: bool = False,
-) -> tuple[tuple[Tensor, Tensor | None], Seen]:  # fmt: skip
+) -> tuple[tuple[Tensor, Tensor | None], Maps]:  # fmt: skip
     """The layer's own forward pass, in evaluation mode, with what its maps saw."""
     given = (query, key, value)
     if not layer.batch_first:
@@ -41,7 +41,7 @@ def forward(
     joined = mixed.transpose(1, 2).flatten(2)
     out = functional.linear(joined, layer.out_proj.weight, layer.out_proj.bias)
     shown = out if layer.batch_first else out.transpose(0, 1)
-    return (shown, weights), Seen((*given, joined), (q, k, v, out))
+    return (shown, weights), Maps((*given, joined), (q, k, v, out))
 
 
 def supported(layer: nn.MultiheadAttention) -> bool:
