@@ -10,7 +10,7 @@ from anml.core.checks import Floats, Ints, as_unit
 from anml.core.domain import Signals, Weighting
 from anml.core.errors import InputError
 from anml.core.people.belief import Contributor
-from anml.core.stats import beta_interval, wilson
+from anml.core.stats import beta_interval
 
 # How many samples' worth of doubt the pool adds to each contributor when the contributors do not
 # differ enough (or are too few) to estimate it.
@@ -35,8 +35,6 @@ class Contributors(NamedTuple):
     rows: Ints
     kept: Ints
     q: Floats
-    q_low: Floats
-    q_high: Floats
     v: Floats
     r: Floats
     t: Floats
@@ -94,8 +92,6 @@ def attribute(
     groups = len(names)
     rows = np.bincount(codes, minlength=groups)
     trained = np.where(weighting.kept, weighting.w, 0.0)
-    q = group_mean(signals.q, codes, groups)
-    q_low, q_high = wilson(q, rows)
     if believed is None:
         quality, low, high, _ = shrunk_by_group(signals.q, codes)
     else:
@@ -104,9 +100,7 @@ def attribute(
         names=names,
         rows=rows,
         kept=np.bincount(codes, weighting.kept, groups).astype(np.int64),
-        q=q,
-        q_low=q_low,
-        q_high=q_high,
+        q=group_mean(signals.q, codes, groups),
         v=group_mean(signals.v, codes, groups),
         r=group_mean(signals.r, codes, groups),
         t=group_mean(signals.t, codes, groups),
