@@ -87,16 +87,6 @@ def test_the_same_q_from_every_kind_of_data(trained):
     np.testing.assert_allclose(arrays, wanted, atol=1e-4)
 
 
-@pytest.mark.parametrize("kind", ["polars", "arrow", "pandas"])
-def test_tables(kind):
-    rng = np.random.default_rng(0)
-    frame = pl.DataFrame({"a": rng.normal(size=40), "b": rng.normal(size=40), "label": np.arange(40) % 2})
-    module = nn.Linear(2, 2)
-    table = {"polars": frame, "arrow": frame.to_arrow(), "pandas": frame.to_pandas()}[kind]
-    wanted = module_quality(module, frame.select("a", "b").to_numpy(), frame["label"].to_numpy())
-    np.testing.assert_allclose(module_quality(module, table, "label"), wanted, atol=1e-6)
-
-
 def test_several_inputs_by_name():
     class Two(nn.Module):
         def __init__(self):

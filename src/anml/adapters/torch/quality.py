@@ -86,7 +86,7 @@ def module_quality(
     x, y
         A Dataset of inputs and targets (torch's or Hugging Face's), or a DataLoader, of whose dataset every
         row is scored in the dataset's order, whatever the sampler; or arrays, tensors, or a dict of them,
-        with targets beside; or an Arrow, polars or pandas table with the name of its column of targets.
+        with targets beside.
     loss
         `"softmax"` (of Hugging Face's causal language models that of the next token), `"next-token"`,
         `"logistic"`, `"squared"`, or a function from outputs and targets to one loss a sample.
