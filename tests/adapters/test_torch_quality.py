@@ -1,7 +1,6 @@
 """q of modules from every kind of data, by every choice of gradients and neighbours."""
 
 import numpy as np
-import polars as pl
 import pytest
 import torch
 from scipy.stats import spearmanr
@@ -154,7 +153,6 @@ def test_data_that_cannot_be_used(trained):
         module_quality(module, x)
     with pytest.raises(InputError, match="brings its own targets"):
         module_quality(module, pairs, y)
-        module_quality(nn.Linear(1, 2), pl.DataFrame({"a": [1.0]}), "class")
     with pytest.raises(InputError, match="must be numbers, got <U"):
         module_quality(module, x, np.array(["a"] * len(x)))
     with pytest.raises(InputError, match="must be inputs and targets"):

@@ -11,13 +11,19 @@ from anml.core.errors import InputError
 from anml.core.words import counted
 from anml.intake.contributions import Contributions, gather, read_typed, scalars, utc_text
 from anml.intake.file import File, as_file
-from anml.intake.roles import TRUTHS, is_named
+from anml.intake.mapped import mapped
 
 # MTurk writes times such as "Mon Mar 09 22:16:08 PST 2026"; the zone is turned into an offset first.
 _MTURK_TIME = ("%a %b %d %H:%M:%S %z %Y",)
 _IDENTIFIERS = (
     "task", "worker", "annotator", "index", "WorkerId", "HITId", "ASSIGNMENT:worker_id", "ASSIGNMENT:task_id",
 )  # fmt: skip
+# Names of the columns of a long table, the most telling first.
+LONG = {
+    "item": ("task", "index", "item", "example", "id"),
+    "contributor": ("worker", "annotator", "performer", "contributor"),
+    "label": ("label", "output", "answer"),
+}
 _ZONES = {"PST": "-0800", "PDT": "-0700", "UTC": "+0000", "GMT": "+0000"}
 
 
@@ -30,20 +36,12 @@ def read_crowd(source: Path | File, preset: str, **columns: str | None) -> Contr
 
 def long_format(frame: pl.DataFrame, columns: dict[str, str | None]) -> Contributions:
     """One row for each label: task or index, worker or annotator, label, and the right label if known."""
-    item = _column(frame, columns, "item", ("task", "index", "item", "example", "id"))
-    who = _column(frame, columns, "contributor", ("worker", "annotator", "performer", "contributor"))
-    label = _column(frame, columns, "label", ("label", "output", "answer"))
-    if gaps := frame[item].null_count():
-        raise InputError(f"column {item!r} (item) is empty in {gaps} rows; every label is of some item")
-    truth = next((name for name in frame.columns if is_named(name, TRUTHS) and name != label), None)
-    others = [name for name in frame.columns if name not in (item, who, label, truth)]
-    rows = [
-        {"item": str(row[item]), "contributor": _text(row[who]), "label": str(row[label])}
-        | ({} if truth is None else {"truth": _text(row[truth])})
-        | scalars({name: row[name] for name in others})
-        for row in frame.filter(pl.col(label).is_not_null()).iter_rows(named=True)
-    ]
-    return gather("crowd", rows)
+    named = {role: _column(frame, columns, role, names) for role, names in LONG.items()}
+    if gaps := frame[named["item"]].null_count():
+        raise InputError(
+            f"column {named['item']!r} (item) is empty in {gaps} rows; every label is of some item"
+        )
+    return mapped(frame, {**columns, **named}, "crowd")
 
 
 def wide_format(frame: pl.DataFrame, columns: dict[str, str | None]) -> Contributions:

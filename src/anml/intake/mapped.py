@@ -29,8 +29,12 @@ _REVIEWS = {
 
 def read_mapped(source: Path | File, columns: dict[str, str | None] | None = None) -> Contributions:
     """Read a table; `columns` maps our names to the file's, the rest is found by common names."""
-    frame = as_file(source).table.frame
-    chosen = choose(frame.columns, columns or {})
+    return mapped(as_file(source).table.frame, columns or {}, "table")
+
+
+def mapped(frame: pl.DataFrame, columns: dict[str, str | None], place: str) -> Contributions:
+    """Labels of a table whose contributors are accounts of a place."""
+    chosen = choose(frame.columns, columns)
     texts = [name for role, name in chosen.items() if role not in ("time", "reviewed_at")]
     frame = frame.with_columns(as_text(frame[name]) for name in texts)
     rows: list[dict[str, Any]] = []
@@ -48,7 +52,7 @@ def read_mapped(source: Path | File, columns: dict[str, str | None] | None = Non
         if kind and known["contributor"]:
             issuer = known["reviewer"] or UNKNOWN_REVIEWER
             evidence.append(who | {"kind": kind, "issuer": issuer, "at": utc_text(known["reviewed_at"])})
-    return gather("table", _aligned(rows), evidence, _unread_times(frame, chosen))
+    return gather(place, _aligned(rows), evidence, _unread_times(frame, chosen))
 
 
 def _unread_times(frame: pl.DataFrame, chosen: dict[str, str]) -> list[str]:
