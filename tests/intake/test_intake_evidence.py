@@ -40,7 +40,7 @@ def test_truth_values_as_verification() -> None:
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ([0.5, 1.5, 0.1, 0.2], "column 'trust': verification must be a level name or lie in .*, got 1.5"),
+        ([0.5, 1.5, 0.1, 0.2], "column 'trust': verification must be a level or lie in .*, got 1.5"),
         ([0.5, -0.1, 0.1, 0.2], "got -0.1"),
         (
             ["flagged", "flaged", None, None],
@@ -69,7 +69,7 @@ def test_parents_by_hand() -> None:
             {"item": ["a", "b", "c"], "derived_from": [None, "z", "y"]},
             "2 items that are not in column 'item'.*'z'",
         ),
-        ({"item": ["a", "b", "c"], "derived_from": [None, "b", None]}, "derives item 'b' from itself"),
+        ({"item": ["a", "b", "c"], "derived_from": [None, "b", None]}, "derives 'b' from itself"),
         ({"derived_from": [None, "b", None]}, "there is no item column"),
     ],
 )
@@ -118,7 +118,7 @@ class TestEverySignal:
         assert min(values) < table.levels[table.missing].default < max(values)
 
     def test_numbers_outside_are_named_with_the_column(self, role):
-        with pytest.raises(InputError, match=f"column 'c': {role} must be a level name or lie in"):
+        with pytest.raises(InputError, match=f"column 'c': {role} must be a level or lie in"):
             read_signal(pl.Series("c", [0.5, 1.5]), role, [])
 
 

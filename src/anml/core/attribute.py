@@ -129,15 +129,13 @@ def chain_factor(s: Any, parents: Mapping[int, Sequence[int]] | Sequence[Sequenc
         strange = [parent for parent in above if not 0 <= parent < len(own)]
         if strange:
             raise InputError(
-                f"contribution {child} is derived from {strange[0]}, which is not among 0..{len(own) - 1}"
+                f"contribution {child} is derived from {strange[0]}, not among 0..{len(own) - 1}"
             )
     factor = own.copy()
     try:
         for child in TopologicalSorter(of).static_order():
             factor[child] *= min((factor[parent] for parent in of.get(child, ())), default=1.0)
     except CycleError as error:
-        round_trip = error.args[1]
-        raise InputError(
-            f"contribution {round_trip[1]} is derived from itself, through {round_trip[0]}"
-        ) from None
+        above, child = error.args[1][:2]
+        raise InputError(f"contribution {child} is derived from itself, through {above}") from None
     return factor

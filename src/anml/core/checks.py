@@ -34,9 +34,7 @@ def as_vector(name: str, values: Any, n: int | None = None) -> Floats:
     bad = ~np.isfinite(array)
     if bad.any():
         where = int(np.flatnonzero(bad)[0])
-        raise InputError(
-            f"{name} has {int(bad.sum())} missing or infinite values, the first at position {where}"
-        )
+        raise InputError(f"{name} has {bad.sum()} missing or infinite values, the first at position {where}")
     return array
 
 
@@ -68,9 +66,7 @@ def as_ages(name: str, values: Any, n: int | None = None) -> Floats:
     """Return `values` as a vector of non-negative ages."""
     ages = as_vector(name, values, n)
     if (ages < 0).any():
-        raise InputError(
-            f"{name} must not be negative, got {ages.min():g}; an age is the time since the contribution"
-        )
+        raise InputError(f"{name} must not be negative, got {ages.min():g}")
     return ages
 
 

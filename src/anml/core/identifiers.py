@@ -27,7 +27,7 @@ def staff_id(text: str) -> str:
         if not re.fullmatch(r"[a-z0-9._-]", letter):
             known = unicodedata.name(letter, f"U+{ord(letter):04X}")
             raise InputError(
-                f"a staff identifier has Latin letters, digits, dots and hyphens; {text!r} holds {known}"
+                f"a staff identifier has Latin letters, digits, dots, hyphens; {text!r} holds {known}"
             )
     if not re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,62}", name):
         raise InputError(f"name yourself by a staff identifier of 1 to 63 letters or digits, got {text!r}")

@@ -128,9 +128,7 @@ def shares(claims: Mapping[str, Claim], rules: Rules) -> dict[str, Fraction]:
     low = {name: 0 if claims[name].newcomer else rules.min_share for name in claims}
     live = sorted(name for name in claims if weights[name] > 0)
     if sum(low[name] for name in live) > UNIT:
-        raise InputError(
-            f"a minimum share of {rules.min_share / UNIT:g} for {len(live)} contributors exceeds the pool"
-        )
+        raise InputError(f"a minimum share of {rules.min_share / UNIT:g} for {len(live)} exceeds the pool")
     high, cap = rules.max_share, Fraction(rules.newcomer_cap, UNIT)
     new = {name: weights[name] for name in live if claims[name].newcomer}
     old = {name: weights[name] for name in live if not claims[name].newcomer}

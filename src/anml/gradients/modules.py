@@ -96,7 +96,7 @@ def covered_batches(
     """What covers the trainable parameters, and the losses, of batch after batch."""
     if not any(p.requires_grad for p in module.parameters()):
         raise UnsupportedError(
-            f"{type(module).__name__} has no trainable parameters, so samples have no gradients"
+            f"{type(module).__name__} has no trainable parameters: samples have no gradients"
         )
     size = sum(p.numel() for p in module.parameters() if p.requires_grad)
     step = max(1, FORMED // (4 * size))

@@ -62,9 +62,8 @@ def read_numbers(source: Any, what: str) -> Table | Floats:
         if path.name.lower().endswith(NUMPY):
             return _as_array(_load(path, what), what)
         if not path.is_dir() and not path.name.lower().endswith(ENDINGS):
-            raise InputError(
-                f"{what} file {path.name!r} has an unknown ending; allowed: {', '.join(ENDINGS)}"
-            )
+            listed = ", ".join(ENDINGS)
+            raise InputError(f"{what} file {path.name!r} has an unknown ending; allowed: {listed}")
         return read_table(path, name=what)
     if hasattr(source, "to_frame"):  # a single column of pandas or polars
         source = source.to_frame()
@@ -148,9 +147,7 @@ def columns_of(
     values = np.empty((frame.height, frame.width))
     for column, series in enumerate(frame.get_columns()):
         if series.name in taken and what == "embeddings":
-            raise InputError(
-                f"column {series.name!r} of the {what} is also in the table; name it as key, or leave it out"
-            )
+            raise InputError(f"column {series.name!r} of the {what} is also in the table; name it as key")
         values[:, column] = _numbers(series, what, series.name in taken)
     return values, tuple(frame.columns)
 

@@ -153,9 +153,7 @@ def _check_named(
         if set(roles) == {"item", "feature"} and _is_written(frame[name]):
             continue
         if len(set(roles)) > 1:
-            raise InputError(
-                f"column {name!r} is named as {' and as '.join(roles)}; it can be only one of them"
-            )
+            raise InputError(f"column {name!r} is named as {' and as '.join(roles)}; it can be one of them")
 
 
 def _guess(
@@ -175,7 +173,7 @@ def _guess(
                 break
             if role in SAID_WHEN_UNFIT:
                 notes.append(
-                    f"column {name!r} is not used as {role}: its values do not fit (name it to see why)"
+                    f"column {name!r} is not used as {role}: its values do not fit; name it to see why"
                 )
     return roles, notes
 

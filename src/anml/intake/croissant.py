@@ -43,9 +43,7 @@ def read_croissant(source: Path | File) -> Description:
         if role and column:
             columns.setdefault(role, column)
     if "contributor" not in columns:
-        raise InputError(
-            f"{file.path.name} names no contributor: no field has equivalentProperty prov:wasAttributedTo"
-        )
+        raise InputError(f"{file.path.name} names no contributor: no field is prov:wasAttributedTo")
     return Description(columns, _file(about))
 
 

@@ -38,9 +38,7 @@ def long_format(frame: pl.DataFrame, columns: dict[str, str | None]) -> Contribu
     """One row for each label: task or index, worker or annotator, label, and the right label if known."""
     named = {role: _column(frame, columns, role, names) for role, names in LONG.items()}
     if gaps := frame[named["item"]].null_count():
-        raise InputError(
-            f"column {named['item']!r} (item) is empty in {gaps} rows; every label is of some item"
-        )
+        raise InputError(f"column {named['item']!r} (item) is empty in {gaps} rows; every label needs one")
     return mapped(frame, {**columns, **named}, "crowd")
 
 

@@ -111,9 +111,7 @@ def check_names(names: list[str], shown: str) -> None:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         listed = ", ".join(repr(name) for name in twice[:5])
-        raise InputError(
-            f"{shown} has column names that occur more than once: {listed}; names must be unique"
-        )
+        raise InputError(f"{shown} has column names that occur more than once: {listed}")
 
 
 def _decompressed(data: bytes, shown: str) -> bytes:

@@ -87,9 +87,7 @@ def read_parents(derived: pl.Series, items: pl.Series | None) -> list[list[int]]
     An item that several rows label is there with all of them.
     """
     if items is None:
-        raise InputError(
-            f"column {derived.name!r} (derived_from) refers to items, but there is no item column"
-        )
+        raise InputError(f"column {derived.name!r} (derived_from) refers to items; there is no item column")
     rows = pl.DataFrame({"item": as_text(items)}).with_row_index("parent").cast({"parent": pl.Int64})
     parts = as_text(derived).str.split(PARENT_SEPARATOR)
     links = (
@@ -108,9 +106,7 @@ def read_parents(derived: pl.Series, items: pl.Series | None) -> list[list[int]]
         )
     own = found.filter(pl.col("parent") == pl.col("row"))
     if len(own):
-        raise InputError(
-            f"column {derived.name!r} (derived_from) derives item {own['part'][0]!r} from itself"
-        )
+        raise InputError(f"column {derived.name!r} (derived_from) derives {own['part'][0]!r} from itself")
     grouped = found.group_by("row", maintain_order=True).agg(pl.col("parent").unique(maintain_order=True))
     above = dict(grouped.iter_rows())
     return [above.get(row, []) for row in range(len(derived))]

@@ -54,9 +54,7 @@ def _check_size(data: bytes, shown: str) -> None:
                 if left < 0:
                     raise InputError(f"{shown} unpacks to far more than a workbook does; save it as CSV")
                 if text[:2] in (b"\xff\xfe", b"\xfe\xff"):
-                    raise InputError(
-                        f"{shown} holds XML in UTF-16, which no spreadsheet writes; save it as CSV"
-                    )
+                    raise InputError(f"{shown} holds XML in UTF-16, as no spreadsheet has; save it as CSV")
                 _check_cells(text, shown)
     except InputError:
         raise

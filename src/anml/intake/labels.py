@@ -42,9 +42,7 @@ def read_labels(series: pl.Series, task: str = "auto") -> Labels:
     if task == "regression":
         values = _values(series)
         if values.min() == values.max():
-            raise InputError(
-                f"column {series.name!r} is {values[0]:g} in every row; there is nothing to learn"
-            )
+            raise InputError(f"column {series.name!r} is {values[0]:g} in every row: nothing to learn")
         return Labels(values, "regression", [], notes)
     codes, classes = _classes(series)
     return Labels(codes, "classification", classes, notes)
@@ -74,9 +72,7 @@ def _values(series: pl.Series) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     numbers = series.cast(pl.Float64, strict=False) if not series.dtype.is_temporal() else None
     if numbers is None or numbers.null_count():
         bad = series.filter(numbers.is_null())[0] if numbers is not None else series[0]
-        raise InputError(
-            f"column {series.name!r} cannot be a quantity for regression: {str(bad)!r} is not a number"
-        )
+        raise InputError(f"column {series.name!r} cannot be a quantity: {str(bad)!r} is not a number")
     values = numbers.to_numpy().astype(np.float64)
     bad = int((~np.isfinite(values)).sum())
     if bad:
@@ -94,9 +90,7 @@ def _classes(series: pl.Series) -> tuple[np.ndarray[tuple[int], np.dtype[np.int6
     names = [str(name) for name in texts.unique().to_list()]
     classes = in_order(names, series.dtype)
     if len(classes) == 1:
-        raise InputError(
-            f"column {series.name!r} has one class only, {classes[0]!r}; at least two are needed to compare"
-        )
+        raise InputError(f"column {series.name!r} has one class only, {classes[0]!r}; two are needed")
     if len(classes) > max(2, series.len() / 2):
         hint = " or use the task regression" if series.dtype.is_numeric() else ""
         raise InputError(

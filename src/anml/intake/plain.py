@@ -65,9 +65,7 @@ def as_text(series: pl.Series) -> pl.Series:
     A pandas column of whole numbers with a gap holds floats: 7.0 there and 7 in a CSV are one identifier.
     """
     if series.dtype.is_nested() or series.dtype in (pl.Binary, pl.Object):
-        raise InputError(
-            f"column {series.name!r} holds {series.dtype}, which can be neither an identifier nor a label"
-        )
+        raise InputError(f"column {series.name!r} holds {series.dtype}, which is no identifier and no label")
     if series.dtype.is_float():
         known = series.drop_nulls()
         if bool(((known == known.round()) & (known.abs() < 2**53)).all()):

@@ -59,9 +59,7 @@ def read_vectors(source: Any, width: int) -> npt.NDArray[np.float32]:
     read = read_numbers(source, "embeddings")
     values = columns_of(read.frame, "embeddings")[0] if isinstance(read, Table) else read
     if values.shape[1] != width:
-        raise InputError(
-            f"the model was trained on embeddings of {width} dimensions, got {values.shape[1]} columns"
-        )
+        raise InputError(f"the model was trained on embeddings of {width} dimensions, got {values.shape[1]}")
     _check_vectors(values, np.arange(len(values)))
     return values.astype(np.float32)
 

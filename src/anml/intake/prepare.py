@@ -163,14 +163,12 @@ def _gold(
 def _labelled(table: Table, columns: Columns, warnings: list[str]) -> tuple[pl.DataFrame, Ints]:
     present = table.frame[columns.label].is_not_null().to_numpy()
     rows = np.flatnonzero(present).astype(np.int64)
+    height = table.frame.height
     if len(rows) == 0:
-        raise InputError(
-            f"column {columns.label!r} (label) is empty in all {table.frame.height} rows of {table.name}"
-        )
-    if len(rows) == table.frame.height:
+        raise InputError(f"column {columns.label!r} (label) is empty in all {height} rows of {table.name}")
+    if len(rows) == height:
         return table.frame, rows
-    missing = table.frame.height - len(rows)
-    left_out = counted(missing, "row, which is left out", "rows, which are left out")
+    left_out = counted(height - len(rows), "row, which is left out", "rows, which are left out")
     warnings.append(f"column {columns.label!r} (label) is missing in {left_out}")
     return table.frame.filter(present), rows
 
@@ -201,9 +199,7 @@ def _about_contributors(frame: pl.DataFrame, columns: Columns) -> list[str]:
         return []
     said = []
     if frame[columns.contributor].n_unique() == 1:
-        said.append(
-            f"column {columns.contributor!r} names one contributor only, so contributors cannot be compared"
-        )
+        said.append(f"column {columns.contributor!r} names one contributor only, who cannot be compared")
     if columns.item is not None:
         repeated = frame.height - frame.select(columns.item, columns.contributor).n_unique()
         if repeated:

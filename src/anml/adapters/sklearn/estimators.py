@@ -84,9 +84,8 @@ class _Anml(MetaEstimatorMixin, BaseEstimator):
 
     def _validated(self, X: Any, y: Any) -> tuple[Any, Any, Any]:
         """X for the estimator, X as numbers for anml's networks (None where it predicts itself), and y."""
-        own = one_of("predictor", self.predictor, PREDICTORS) == "anml" or (
-            self.predictor == "auto" and is_numeric(X)
-        )
+        asked = one_of("predictor", self.predictor, PREDICTORS)
+        own = asked == "anml" or (asked == "auto" and is_numeric(X))
         self.predictor_ = "anml" if own else "estimator"
         # A frame reaches the estimator as it is: a pipeline may ask for columns by name.
         self._as_given = not own or hasattr(X, "columns")
@@ -235,9 +234,7 @@ class AnmlClassifier(ClassifierMixin, _Anml):
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
-            raise InputError(
-                f"only one class is present, {str(self.classes_[0])!r}; at least two classes are needed"
-            )
+            raise InputError(f"only one class is present, {str(self.classes_[0])!r}; two classes are needed")
         return codes
 
     @_delegates("predict_proba")

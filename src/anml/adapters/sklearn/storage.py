@@ -58,9 +58,8 @@ def save_model(model: Any, folder: str | Path) -> None:
     if name.startswith("anml-"):
         save_model(model.estimator_, folder / "estimator")
         about["gate_"], about["predictor_"] = model.gate_.to_dict(), model.predictor_
-        about["contributors_"] = (
-            None if model.contributors_ is None else model.contributors_.to_dict(as_series=False)
-        )
+        people = model.contributors_
+        about["contributors_"] = None if people is None else people.to_dict(as_series=False)
     arrays = {key: np.ascontiguousarray(getattr(model, key)) for key in kind.arrays}
     save_file(arrays, folder / "model.safetensors")
     (folder / "model.json").write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")

@@ -49,7 +49,7 @@ class WeightedSampler(Sampler[int]):
             weighting = getattr(weighting, "weighting", weighting)
         if not isinstance(weighting, Weighting):
             raise InputError(
-                f"weighting must be what anml.weigh returns or a Reweigher, got {type(weighting).__name__}"
+                f"weighting must be of anml.weigh or a Reweigher, got {type(weighting).__name__}"
             )
         if whole("seed", seed) < 0:
             raise InputError(f"seed must not be negative, got {seed}")

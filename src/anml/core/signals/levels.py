@@ -51,7 +51,5 @@ def _value(kind: str, value: Any, levels: Mapping[str, Level], missing: float | 
     except (TypeError, ValueError):
         raise UnknownNameError(f"{kind} level", value, levels) from None
     if not 0 <= number <= 1:
-        raise InputError(
-            f"{kind} must be a level name or lie in [0, 1], got {number:g} at position {position}"
-        )
+        raise InputError(f"{kind} must be a level or lie in [0, 1], got {number:g} at position {position}")
     return number

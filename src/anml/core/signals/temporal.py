@@ -33,9 +33,7 @@ def years(text: str) -> float:
     """Read a duration with its unit."""
     match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+(?:e[+-]?[0-9]+)?)\s*([a-z]+)\s*", text.lower())
     if match is None:
-        raise InputError(
-            f"a duration is a number and a unit such as 7y or 90d, got {text!r}; units: {', '.join(UNITS)}"
-        )
+        raise InputError(f"a duration is a number and a unit such as 7y ({', '.join(UNITS)}), got {text!r}")
     if match[2] not in UNITS:
         raise UnknownNameError("unit of time", match[2], UNITS)
     return float(match[1]) * UNITS[match[2]]
@@ -138,9 +136,7 @@ class ContextDecay:
         occasions = np.ones(len(ages)) if exposure is None else _as_counts("exposure", exposure)
         for name, values in (("reused", counts), ("exposure", occasions)):
             if len(values) != len(ages):
-                raise InputError(
-                    f"{name} must have one value for each of the {len(ages)} ages, got {len(values)}"
-                )
+                raise InputError(f"{name} must have a value for each of {len(ages)} ages, got {len(values)}")
         if np.any((occasions == 0) & (counts > 0)):
             raise InputError("a work without exposure cannot have been reused")
         decayed = np.stack([decay(ages) for decay in (source, destination, relation)])

@@ -76,9 +76,8 @@ class Preparation:
     def from_parts(cls, settings: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> "Preparation":
         """Rebuild from `to_parts`."""
         if settings.get("format") != FORMAT:
-            raise InputError(
-                f"the preparation has format {settings.get('format')!r}; this version reads {FORMAT}"
-            )
+            made_by = settings.get("format")
+            raise InputError(f"the preparation has format {made_by!r}; this version reads {FORMAT}")
         columns = []
         for at, kept in enumerate(settings["columns"]):
             own = {name.split(".", 1)[1]: a for name, a in arrays.items() if name.startswith(f"{at}.")}

@@ -101,9 +101,8 @@ def _spans(entry: dict[str, Any], number: int) -> Iterable[dict[str, Any]]:
         found = found if isinstance(found, dict) else {}
         start, end = found.get("start", found.get("start_offset")), found.get("end", found.get("end_offset"))
         if not isinstance(start, int) or not isinstance(end, int) or found.get("label") is None:
-            raise InputError(
-                f"line {number + 1} has the span {str(span)[:40]!r}; start, end and label are needed"
-            )
+            said = f"line {number + 1} has the span {str(span)[:40]!r}"
+            raise InputError(f"{said}; start, end and label are needed")
         yield {"type": str(found["label"]), "start": float(start), "end": float(end)}
 
 
@@ -122,9 +121,7 @@ def conll_marks(text: str) -> Marks:
         rows = [line.split() for line in block.splitlines() if line.strip()]
         names = names or [f"annotator {k + 1}" for k in range(len(rows[0]) - 1)]
         if any(len(row) != len(names) + 1 for row in rows) or not names:
-            raise InputError(
-                f"sentence {number + 1} has lines of different lengths; token and {len(names)} tags"
-            )
+            raise InputError(f"sentence {number + 1} has lines other than a token and {len(names)} tags")
         document, tokens = f"s{number + 1}", [row[0] for row in rows]
         ends = [sum(len(token) + 1 for token in tokens[: k + 1]) - 1 for k in range(len(tokens))]
         texts[document] = " ".join(tokens)

@@ -25,19 +25,13 @@ def read_tags(frame: pl.DataFrame, given: Given) -> Reduced:
     taken = {**given, "contributor": contributor}
     item = column(frame, taken, "item", ALIASES["item"])
     label = column(frame, {**taken, "item": item}, "label", ("tags", *ALIASES["label"]))
-    sets = _sets(frame[label])
-    seen = frame.select(thing=as_text(frame[item]), contributor=contributor).with_columns(
-        tags=pl.Series(sets)
-    )
-    if seen["thing"].null_count():
-        raise InputError(
-            f"{seen['thing'].null_count()} rows have no {item!r}: which item they are of is needed"
-        )
+    sets = pl.Series(_sets(frame[label]))
+    seen = frame.select(thing=as_text(frame[item]), contributor=contributor, tags=sets)
+    if gaps := seen["thing"].null_count():
+        raise InputError(f"{gaps} rows have no {item!r}: which item they are of is needed")
     twice = seen.height - seen.select("thing", "contributor").n_unique()
     if twice:
-        raise InputError(
-            f"{counted(twice, 'item')} have two sets of tags by the same contributor; one is needed"
-        )
+        raise InputError(f"{counted(twice, 'item')} have two sets of tags by the same contributor")
     asked = seen.explode("tags").drop_nulls("tags").select("thing", tag="tags").unique().sort("thing", "tag")
     if asked.is_empty():
         raise InputError(f"column {label!r} has no tag in any row")
@@ -56,9 +50,8 @@ def read_tags(frame: pl.DataFrame, given: Given) -> Reduced:
         f"{counted(asked.height, 'pair')} of an item and a tag that anybody ticked is a yes or no of all who "
         "saw the item"
     ]
-    return Reduced(
-        rows, Shape(TAGS, "yes or no", {"seen": seen.select("thing", "contributor")}), notes, warnings
-    )
+    shape = Shape(TAGS, "yes or no", {"seen": seen.select("thing", "contributor")})
+    return Reduced(rows, shape, notes, warnings)
 
 
 def _sets(series: pl.Series) -> list[list[str]]:
@@ -131,6 +124,5 @@ def argilla_tags(found: list[dict[str, Any]], given: Given) -> pl.DataFrame:
 def _framed(made: list[dict[str, Any]]) -> pl.DataFrame:
     if not made:
         raise InputError("no finished answer was found in this file")
-    return pl.DataFrame(
-        made, schema={"item": pl.String, "contributor": pl.String, "tags": pl.List(pl.String)}
-    )
+    kinds = {"item": pl.String, "contributor": pl.String, "tags": pl.List(pl.String)}
+    return pl.DataFrame(made, schema=kinds)
