@@ -91,7 +91,7 @@ def attribute(
     """
     groups = len(names)
     rows = np.bincount(codes, minlength=groups)
-    trained = np.where(weighting.kept, weighting.w, 0.0)
+    trained = np.bincount(codes, np.where(weighting.kept, weighting.w, 0.0), groups)
     if believed is None:
         quality, low, high, _ = shrunk_by_group(signals.q, codes)
     else:
@@ -105,16 +105,11 @@ def attribute(
         r=group_mean(signals.r, codes, groups),
         t=group_mean(signals.t, codes, groups),
         row_share=rows / rows.sum(),
-        weight_share=_shares(np.bincount(codes, trained, groups)),
+        weight_share=trained / trained.sum() if trained.sum() > 0 else np.full(groups, 1.0 / groups),
         quality=quality,
         quality_low=low,
         quality_high=high,
     )
-
-
-def _shares(totals: np.ndarray[Any, Any]) -> Floats:
-    total = totals.sum()
-    return np.asarray(totals / total) if total > 0 else np.full(len(totals), 1.0 / len(totals))
 
 
 def chain_factor(s: Any, parents: Mapping[int, Sequence[int]] | Sequence[Sequence[int]]) -> Floats:

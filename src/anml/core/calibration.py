@@ -43,14 +43,12 @@ class Reliability:
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON: bins with nothing in them are left out."""
         low, high = self.interval()
-        columns = zip(self.count, self.believed, self.right, low, high, strict=True)
-        names = ("count", "believed", "right", "low", "high")
-        bins = [dict(zip(names, map(_plain, bin_), strict=True)) for bin_ in columns if bin_[0]]
+        columns = {"believed": self.believed, "right": self.right, "low": low, "high": high}
+        bins = [
+            {"count": int(self.count[at])} | {name: round(float(of[at]), 6) for name, of in columns.items()}
+            for at in np.flatnonzero(self.count)
+        ]
         return {"rows": int(self.count.sum()), "error": self.error, "gap": self.gap, "bins": bins}
-
-
-def _plain(value: Any) -> int | float:
-    return int(value) if isinstance(value, np.integer) else round(float(value), 6)
 
 
 def reliability(belief: Any, right: Any, bins: int = BINS) -> Reliability:

@@ -74,15 +74,10 @@ class Tree:
 def _consistency(leaves: Sequence[bytes], size: int, *, whole: bool) -> list[bytes]:
     if size == len(leaves):
         return [] if whole else [Tree(leaves).root]
-    split = _split(len(leaves))
+    split = 1 << (len(leaves) - 1).bit_length() - 1  # the largest power of two below the size
     if size <= split:
         return [*_consistency(leaves[:split], size, whole=whole), Tree(leaves[split:]).root]
     return [*_consistency(leaves[split:], size - split, whole=False), Tree(leaves[:split]).root]
-
-
-def _split(size: int) -> int:
-    """The largest power of two below `size`."""
-    return 1 << (size - 1).bit_length() - 1
 
 
 def verify_inclusion(leaf: bytes, index: int, size: int, path: Sequence[bytes], root: bytes) -> bool:

@@ -43,7 +43,9 @@ def krum_scores(factors: Factors, k: int, references: int | None = None, seed: i
     scores = torch.empty_like(norms)
     for start in range(0, n, rows):
         tile = _distances(factors, others, norms, other_norms, positions, slice(start, start + rows))
-        scores[start : start + rows] = _nearest(tile, min(k, len(others) - 1) or 1)
+        nearest = torch.topk(tile, min(k, len(others) - 1) or 1, dim=1, largest=False, sorted=False).values
+        # Infinitely far is the sample itself.
+        scores[start : start + rows] = torch.where(torch.isinf(nearest), 0.0, nearest).sum(dim=1)
     return scores.double().cpu().numpy()
 
 
@@ -103,9 +105,3 @@ def _distances(
     itself = positions[at] == own
     tile[itself.nonzero().squeeze(1), at[itself]] = torch.inf
     return tile
-
-
-def _nearest(tile: Tensor, k: int) -> Tensor:
-    """Sum of the k smallest of each row, infinities (the sample itself) left out."""
-    nearest = torch.topk(tile, k, dim=1, largest=False, sorted=False).values
-    return torch.where(torch.isinf(nearest), 0.0, nearest).sum(dim=1)

@@ -87,7 +87,9 @@ def choose_columns(
     roles, notes = _guess(frame, given, taken)
     notes += _guess_item(frame, roles, taken)
     if roles["label"] is None:
-        _check_label_not_empty(frame)
+        for name in frame.columns:
+            if is_named(name, ALIASES["label"]) and frame[name].null_count() == frame.height:
+                raise InputError(f"column {name!r} (label) is empty in all {frame.height} rows")
         raise InputError(f"no column could be taken for the label; name one of {shown(frame.columns)}")
     if wanted is None:
         # An item that is a text says what it is: a model may read it.
@@ -112,12 +114,6 @@ def key_columns(frame: pl.DataFrame, columns: Columns, key: str | None = None) -
         if name in (key, columns.item)
         or (name not in taken and is_identifier_name(name) and is_all_distinct(frame[name]))
     ]
-
-
-def _check_label_not_empty(frame: pl.DataFrame) -> None:
-    for name in frame.columns:
-        if is_named(name, ALIASES["label"]) and frame[name].null_count() == frame.height:
-            raise InputError(f"column {name!r} (label) is empty in all {frame.height} rows")
 
 
 def _check_exists(frame: pl.DataFrame, name: str) -> None:

@@ -67,7 +67,7 @@ def toloka(frame: pl.DataFrame, columns: dict[str, str | None]) -> Contributions
         item = row.get("ASSIGNMENT:task_id") or "|".join(str(v) for v in inputs.values()) or str(number)
         when = utc_text(row.get("ASSIGNMENT:submitted") or row.get("ASSIGNMENT:started"))
         who = {"item": item, "contributor": row["ASSIGNMENT:worker_id"]}
-        truth = _text(row.get(f"GOLDEN:{field}"))
+        truth = row.get(f"GOLDEN:{field}")
         rows.append(
             who | {"label": str(row[f"OUTPUT:{field}"]), "time": when, "truth": truth} | scalars(inputs)
         )
@@ -126,10 +126,6 @@ def _column(frame: pl.DataFrame, given: dict[str, str | None], role: str, names:
     if found is None:
         raise InputError(f"no column for the {role}; looked for {', '.join(names)}")
     return found
-
-
-def _text(value: Any) -> str | None:
-    return None if value is None else str(value)
 
 
 def _require(frame: pl.DataFrame, *names: str) -> None:

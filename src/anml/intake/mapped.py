@@ -52,7 +52,7 @@ def mapped(frame: pl.DataFrame, columns: dict[str, str | None], place: str) -> C
         if kind and known["contributor"]:
             issuer = known["reviewer"] or UNKNOWN_REVIEWER
             evidence.append(who | {"kind": kind, "issuer": issuer, "at": utc_text(known["reviewed_at"])})
-    return gather(place, _aligned(rows), evidence, _unread_times(frame, chosen))
+    return gather(place, rows, evidence, _unread_times(frame, chosen))
 
 
 def _unread_times(frame: pl.DataFrame, chosen: dict[str, str]) -> list[str]:
@@ -86,9 +86,3 @@ def choose(names: list[str], given: dict[str, str | None]) -> dict[str, str]:
         elif role in REQUIRED:
             raise InputError(f"no column for the {role}; name one of {', '.join(names)}")
     return chosen
-
-
-def _aligned(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Every row with the same keys, so that an empty cell stays a missing value."""
-    keys = list(dict.fromkeys(key for row in rows for key in row))
-    return [{key: row.get(key) for key in keys} for row in rows]

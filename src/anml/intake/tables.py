@@ -130,7 +130,9 @@ def _from_native(source: Any, name: str) -> pl.DataFrame:
     if isinstance(source, pl.DataFrame):
         return source
     if nw.dependencies.is_pandas_dataframe(source):
-        return _from_pandas(source, name)
+        names = [str(column) for column in source.columns]
+        check_names(names, f"the {name} frame")
+        return framed([_from_pandas_column(source.iloc[:, at], column) for at, column in enumerate(names)])
     try:
         if hasattr(source, "__arrow_c_stream__"):
             return pl.DataFrame(source)
@@ -143,13 +145,6 @@ def _from_native(source: Any, name: str) -> pl.DataFrame:
         raise InputError(
             f"{name} must be a path or a pandas, polars or Arrow table, got {type(source).__name__}"
         ) from None
-
-
-def _from_pandas(frame: Any, name: str) -> pl.DataFrame:
-    names = [str(column) for column in frame.columns]
-    check_names(names, f"the {name} frame")
-    columns = [_from_pandas_column(frame.iloc[:, at], column) for at, column in enumerate(names)]
-    return framed(columns)
 
 
 def _from_pandas_column(series: Any, column: str) -> pl.Series:

@@ -18,7 +18,8 @@ PRIOR = 0.02
 
 def is_numeric(X: Any) -> bool:
     """Whether X holds finite numbers only, which anml's own networks can read."""
-    if sparse.issparse(X) or not all(_is_number(dtype) for dtype in _dtypes(X)):
+    kinds = getattr(X, "dtypes", ()) if hasattr(X, "columns") else ()
+    if sparse.issparse(X) or not all(_is_number(dtype) for dtype in kinds):
         return False
     try:
         values = np.asarray(X)
@@ -28,11 +29,6 @@ def is_numeric(X: Any) -> bool:
         return values.dtype.kind == "c" or bool(np.isfinite(values.astype(np.float64)).all())
     except (TypeError, ValueError):
         return False
-
-
-def _dtypes(X: Any) -> Any:
-    """The kinds of a frame's columns; none where X is no frame."""
-    return getattr(X, "dtypes", ()) if hasattr(X, "columns") else ()
 
 
 def _is_number(dtype: Any) -> bool:

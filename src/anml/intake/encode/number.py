@@ -36,14 +36,10 @@ def _booleans(series: pl.Series) -> pl.Series:
     return _numbers(lowered.replace({"true": "1", "false": "0"}))
 
 
-def _dates(series: pl.Series) -> pl.Series:
-    return epoch_years(read_instants(series))
-
-
 READERS: dict[str, Callable[[pl.Series], pl.Series]] = {
     "number": _numbers,
     "boolean": _booleans,
-    "date": _dates,
+    "date": lambda series: epoch_years(read_instants(series)),
 }
 
 

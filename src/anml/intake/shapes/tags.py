@@ -124,5 +124,5 @@ def argilla_tags(found: list[dict[str, Any]], given: Given) -> pl.DataFrame:
 def _framed(made: list[dict[str, Any]]) -> pl.DataFrame:
     if not made:
         raise InputError("no finished answer was found in this file")
-    kinds = {"item": pl.String, "contributor": pl.String, "tags": pl.List(pl.String)}
+    kinds: dict[str, Any] = {"item": pl.String, "contributor": pl.String, "tags": pl.List(pl.String)}
     return pl.DataFrame(made, schema=kinds)
