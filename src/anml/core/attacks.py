@@ -50,11 +50,7 @@ def nearest_classes(x: Any, y: Any, classes: int) -> Ints:
 
 
 def align_poison(x: Any, y: Any, which: Any, classes: int, pull: float = 0.5) -> tuple[Floats, Ints]:
-    """Poison whose gradients look honest: nearest class, features pulled towards that class's centre.
-
-    Each marked sample takes the wrong class whose centre is nearest to the sample itself, and moves
-    the share `pull` of the way to it.
-    """
+    """Poison that looks honest: the wrong class nearest to a sample, which moves the share `pull` to it."""
     labels, marked = _labels(y, which, classes)
     features = np.array(x, dtype=np.float64)
     in_range("pull", pull, 0, 1)
@@ -103,10 +99,7 @@ def collude_labels(y: Any, which: Any, classes: int) -> Ints:
 
 
 def split_identity(contributor: Any, which: Any, identities: int, rng: np.random.Generator) -> Ints:
-    """Split every contributor of marked samples over many identities: sybils.
-
-    New identities count on from the highest code; who has no marked sample keeps its own.
-    """
+    """Split every contributor of marked samples over many identities, which are new codes: sybils."""
     codes = np.array(contributor, dtype=np.int64)
     marked = as_marks("which", which, len(codes))
     if identities < 1:
@@ -120,10 +113,7 @@ def split_identity(contributor: Any, which: Any, identities: int, rng: np.random
 
 
 def honest_first(contributor: Any, which: Any, share: float) -> Bools:
-    """Marks without each contributor's first `share` of marked samples: honest for a while, then turning.
-
-    Samples come in order of time.
-    """
+    """Marks without each contributor's first `share` of marked samples, by time: honest, then turning."""
     codes = np.asarray(contributor, dtype=np.int64)
     marked = as_marks("which", which, len(codes)).copy()
     in_range("share", share, 0, 1)
@@ -148,11 +138,7 @@ def drift_labels(y: Any, age: Any, rate: float, classes: int, rng: np.random.Gen
 
 
 def drift_features(x: Any, age: Any, rate: float, rng: np.random.Generator) -> Floats:
-    """Shift samples along one random direction, by `rate` standard deviations for the oldest.
-
-    The direction has length sqrt(columns), so that each feature moves by about `rate` of its own
-    standard deviations.
-    """
+    """Shift features along one random direction, by about `rate` deviations for the oldest sample."""
     features = np.array(x, dtype=np.float64)
     ages = as_ages("age", age, len(features))
     in_range("drift rate", rate, 0, np.inf, open_high=True)

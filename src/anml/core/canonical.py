@@ -1,7 +1,6 @@
-"""One value, one string of bytes: canonical JSON, so that a hash means the same everywhere.
+"""Canonical JSON, so that a hash means the same everywhere: sorted keys, no spaces, UTF-8, integers only.
 
-Sorted keys, no spaces, UTF-8, integers only. Floating point numbers are refused: two programs print
-them differently, and money and weights are integers here anyway.
+Floating point numbers are refused: two programs print them differently.
 """
 
 import hashlib

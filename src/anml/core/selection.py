@@ -23,10 +23,7 @@ def keep_top(w: Floats, share: float) -> Bools:
 
 
 def draw(w: Floats, size: int, rng: np.random.Generator) -> Ints:
-    """Draw `size` positions with replacement, each with probability w_i / sum(w).
-
-    Where every weight is zero, every sample is as likely.
-    """
+    """Draw `size` positions with replacement, by weight; where every weight is zero, all are as likely."""
     if size < 1:
         raise InputError(f"the number of samples to draw must be at least 1, got {size}")
     total = w.sum()

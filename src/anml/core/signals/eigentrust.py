@@ -1,7 +1,6 @@
 """r from who vouched for whom: EigenTrust (Kamvar, Schlosser and Garcia-Molina, 2003), with a trusted set.
 
-Only for the case where contributors verify each other. Without the pre-trusted set a ring of accounts
-that praise each other wins, so there is no way to call it without one.
+Without that set a ring of accounts that praise each other wins, so it cannot be called without one.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,13 +11,12 @@ import numpy as np
 from anml.core.checks import in_range
 from anml.core.errors import InputError
 
+# Steps of the iteration at most, and the change at which it has settled.
+ROUNDS, TOLERANCE = 1000, 1e-12
+
 
 def eigentrust(
-    votes: Mapping[tuple[str, str], float],
-    trusted: Iterable[str],
-    restart: float = 0.15,
-    tolerance: float = 1e-12,
-    rounds: int = 1000,
+    votes: Mapping[tuple[str, str], float], trusted: Iterable[str], restart: float = 0.15
 ) -> dict[str, float]:
     """Global trust, summing to one: t = (1 - a) C't + a p.
 
@@ -35,10 +33,10 @@ def eigentrust(
     start[[index[name] for name in known]] = 1 / len(known)
     spread, silent = _normalised(votes, index)
     trust = start
-    for _ in range(rounds):
+    for _ in range(ROUNDS):
         # Trust held by those who vouch for nobody goes back to the pre-trusted set.
         after = (1 - restart) * (spread.T @ trust + trust[silent].sum() * start) + restart * start
-        if np.abs(after - trust).sum() < tolerance:
+        if np.abs(after - trust).sum() < TOLERANCE:
             break
         trust = after
     return dict(zip(names, after.tolist(), strict=True))

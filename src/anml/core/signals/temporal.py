@@ -1,8 +1,4 @@
-"""T: freshness. Exponential decay with units, by domain, and across domains.
-
-Ages are in years (of 365.25 days) and rates are per year, everywhere; text with a unit is converted
-at the door.
-"""
+"""T: freshness. Exponential decay by domain, and across domains; ages are in years of 365.25 days."""
 
 import math
 import re
