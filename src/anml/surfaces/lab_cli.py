@@ -57,9 +57,8 @@ def run_(
 ) -> None:
     """Run experiments. Rows that are in the folder of results are not run again."""
     from anml.lab.door import check_experiment
-    from anml.lab.fields import EXPERIMENT
     from anml.lab.runner import available, processes, run
-    from anml.lab.spec import catalogue, find
+    from anml.lab.spec import EXPERIMENT, catalogue, find
     from anml.lab.store import keep_files, own_experiments, rows_file
     from anml.lab.summary import write_summary
 
@@ -114,9 +113,6 @@ def report_(
         Path | None,
         typer.Option(help="The page to write; docs/paper.md for results, else a page in the folder."),
     ] = None,
-    fill: Annotated[
-        Path | None, typer.Option(help="Only put fresh tables into this page, between its markers.")
-    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Write figures and pages from the rows of earlier runs.
@@ -128,30 +124,24 @@ def report_(
     from anml.lab.report import write_report
     from anml.lab.spec import catalogue
     from anml.lab.store import own_experiments, rows_file
-    from anml.lab.tables import fill_page
 
-    if fill is not None:
-        written = fill_page(fill, folder)
-    else:
-        own = {experiment.name: experiment for experiment in own_experiments(folder)}
-        for experiment in own.values():
-            check_experiment(experiment)
-        paper = [e for e in catalogue().values() if e.name not in own and rows_file(e, folder).exists()]
-        field = [
-            e for e in catalogue("field").values() if e.name not in own and rows_file(e, folder).exists()
-        ]
-        room = "paper" if paper else "own" if own else "field" if field else "paper"
-        if page is None and room != "paper":
-            page = folder / ("report.md" if room == "own" else "cited.md")
-        elif page is None:
-            page = Path("docs/paper.md") if folder == Path("results") else folder / "paper.md"
-        written = write_report(folder, page, list(own.values()), room)
-        beyond = folder / "beyond"
-        if any(rows_file(experiment, beyond).exists() for experiment in catalogue("beyond").values()):
-            written += write_report(beyond, page.with_name("beyond.md"), room="beyond")
-        cited = folder / "cited"
-        if any(rows_file(experiment, cited).exists() for experiment in catalogue("field").values()):
-            written += write_report(cited, page.with_name("cited.md"), room="field")
+    own = {experiment.name: experiment for experiment in own_experiments(folder)}
+    for experiment in own.values():
+        check_experiment(experiment)
+    paper = [e for e in catalogue().values() if e.name not in own and rows_file(e, folder).exists()]
+    field = [e for e in catalogue("field").values() if e.name not in own and rows_file(e, folder).exists()]
+    room = "paper" if paper else "own" if own else "field" if field else "paper"
+    if page is None and room != "paper":
+        page = folder / ("report.md" if room == "own" else "cited.md")
+    elif page is None:
+        page = Path("docs/paper.md") if folder == Path("results") else folder / "paper.md"
+    written = write_report(folder, page, list(own.values()), room)
+    beyond = folder / "beyond"
+    if any(rows_file(experiment, beyond).exists() for experiment in catalogue("beyond").values()):
+        written += write_report(beyond, page.with_name("beyond.md"), room="beyond")
+    cited = folder / "cited"
+    if any(rows_file(experiment, cited).exists() for experiment in catalogue("field").values()):
+        written += write_report(cited, page.with_name("cited.md"), room="field")
     if as_json:
         print(json.dumps({"written": [str(path) for path in written]}, indent=1))
     else:
