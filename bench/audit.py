@@ -52,9 +52,7 @@ def by_datalab(x: Floats, y: Ints) -> tuple[float, Floats]:
     start = time.process_time()
     inputs, classes = torch.as_tensor(standardise(x), dtype=torch.float32), int(y.max()) + 1
     with threads(1):
-        fit = cross_fit(
-            inputs, torch.as_tensor(y), "classification", classes, None, PROFILES["default"].training(), 0
-        )
+        fit = cross_fit(inputs, torch.as_tensor(y), "classification", classes, None, PROFILES["default"], 0)
         lab = Datalab({"label": y}, label_name="label", verbosity=0)
         lab.find_issues(features=x, pred_probs=torch.softmax(fit.held_out.double(), dim=1).numpy())
     return time.process_time() - start, lab.get_issues("label")["label_score"].to_numpy()

@@ -13,8 +13,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from test_flower import client_app, start
 
 from anml.adapters.flower import AnmlStrategy
-from anml.adapters.flower_grid import InProcessGrid
 from anml.app.scale.federate import demo_case
+from flower_grid import InProcessGrid
 
 ROUNDS = 3
 case = demo_case(0)

@@ -15,12 +15,12 @@ from flwr.clientapp import ClientApp  # noqa: E402
 from flwr.serverapp.strategy import FedAvg, MultiKrum  # noqa: E402
 
 from anml.adapters.flower import AnmlStrategy, flat_difference  # noqa: E402
-from anml.adapters.flower_grid import InProcessGrid  # noqa: E402
 from anml.app.scale.federate import AWAY, demo_case, seeds_of, train_rounds  # noqa: E402
 from anml.core.errors import InputError, UnsupportedError  # noqa: E402
 from anml.federated.clients import Clients, predicted  # noqa: E402
 from anml.federated.rounds import Federation  # noqa: E402
 from anml.gradients.mlp import Shape, initialise  # noqa: E402
+from flower_grid import InProcessGrid  # noqa: E402
 
 SHAPE = Shape(64, (64, 32), 10)
 ROUNDS = 6

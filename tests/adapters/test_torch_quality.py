@@ -1,7 +1,6 @@
 """q of modules from every kind of data, by every choice of gradients and neighbours."""
 
 import numpy as np
-import polars as pl
 import pytest
 import torch
 from scipy.stats import spearmanr
@@ -87,16 +86,6 @@ def test_the_same_q_from_every_kind_of_data(trained):
     np.testing.assert_allclose(arrays, wanted, atol=1e-4)
 
 
-@pytest.mark.parametrize("kind", ["polars", "arrow", "pandas"])
-def test_tables(kind):
-    rng = np.random.default_rng(0)
-    frame = pl.DataFrame({"a": rng.normal(size=40), "b": rng.normal(size=40), "label": np.arange(40) % 2})
-    module = nn.Linear(2, 2)
-    table = {"polars": frame, "arrow": frame.to_arrow(), "pandas": frame.to_pandas()}[kind]
-    wanted = module_quality(module, frame.select("a", "b").to_numpy(), frame["label"].to_numpy())
-    np.testing.assert_allclose(module_quality(module, table, "label"), wanted, atol=1e-6)
-
-
 def test_several_inputs_by_name():
     class Two(nn.Module):
         def __init__(self):
@@ -164,8 +153,6 @@ def test_data_that_cannot_be_used(trained):
         module_quality(module, x)
     with pytest.raises(InputError, match="brings its own targets"):
         module_quality(module, pairs, y)
-    with pytest.raises(InputError, match="no column 'class'"):
-        module_quality(nn.Linear(1, 2), pl.DataFrame({"a": [1.0]}), "class")
     with pytest.raises(InputError, match="must be numbers, got <U"):
         module_quality(module, x, np.array(["a"] * len(x)))
     with pytest.raises(InputError, match="must be inputs and targets"):

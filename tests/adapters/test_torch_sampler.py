@@ -53,7 +53,7 @@ class TestLoss:
 
 
 def test_a_sampler_takes_a_weighting_and_a_seed():
-    with pytest.raises(InputError, match=r"what anml\.weigh returns or a Reweigher, got list"):
+    with pytest.raises(InputError, match=r"of anml\.weigh or a Reweigher, got list"):
         WeightedSampler([1.0, 2.0])
     for seed in (-1, 0.5):
         with pytest.raises(InputError, match="seed must"):

@@ -35,8 +35,6 @@ class TestSums:
         assert found.rows.sum() == len(who)
         assert found.kept.sum() == weighting.kept.sum()
         assert found.weight_share.sum() == pytest.approx(1)
-        assert (found.q_low <= found.q).all()
-        assert (found.q <= found.q_high).all()
         assert (found.quality_low <= found.quality_high).all()
 
 

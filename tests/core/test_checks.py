@@ -69,7 +69,7 @@ class TestUnit:
 
 class TestAges:
     def test_the_youngest_is_shown(self):
-        with pytest.raises(InputError, match="age must not be negative, got -3; an age is the time since"):
+        with pytest.raises(InputError, match="age must not be negative, got -3"):
             as_ages("age", [-1.0, -3.0, 2.0])
 
     def test_any_age_is_allowed(self):

@@ -6,10 +6,7 @@ import torch
 from torch import nn
 
 from anml.gradients.factors import (
-    _ACTIVATIONS,
-    Dense,
     LayerFactor,
-    dense_factors,
     explicit,
     formed_part,
     network_factors,
@@ -100,40 +97,3 @@ class TestLayerFactor:
         factors = network_factors(initialise(Shape(5, (8, 6), 3), [3]), x, codes, "classification")
         room = torch.full((3, 30 * 30), torch.nan)
         torch.testing.assert_close(factors.products(factors, room), factors.products(factors))
-
-
-@pytest.mark.parametrize("activation", _ACTIVATIONS)
-@pytest.mark.parametrize("loss", ["softmax", "logistic", "squared"])
-def test_stacks_of_layers_with_every_activation_and_loss(activation, loss):
-    """Gradients of a stack from elsewhere, against autograd."""
-    generator = torch.Generator().manual_seed(0)
-    outputs = 3 if loss == "softmax" else 1
-    weights = [
-        torch.randn(4, 5, generator=generator, dtype=torch.float64),
-        torch.randn(5, outputs, generator=generator, dtype=torch.float64),
-    ]
-    biases = [torch.randn(5, generator=generator, dtype=torch.float64), None]
-    x = torch.randn(6, 4, generator=generator, dtype=torch.float64)
-    target = torch.arange(6) % (3 if loss == "softmax" else 2)
-    target = target.double() if loss == "squared" else target
-    found = dense_factors(Dense(weights, biases, activation, loss), x, target)
-    leaves = [
-        weights[0].clone().requires_grad_(),
-        biases[0].clone().requires_grad_(),
-        weights[1].clone().requires_grad_(),
-    ]
-    rows, losses = [], []
-    for at in range(6):
-        out = _ACTIVATIONS[activation](x[at] @ leaves[0] + leaves[1]) @ leaves[2]
-        each = {
-            "softmax": lambda out=out, at=at: nn.functional.cross_entropy(out[None], target[at : at + 1]),
-            "logistic": lambda out=out, at=at: nn.functional.binary_cross_entropy_with_logits(
-                out[0], target[at].double()
-            ),
-            "squared": lambda out=out, at=at: (out[0] - target[at]).square(),
-        }[loss]()
-        losses.append(each.detach())
-        rows.append(torch.cat([g.flatten() for g in torch.autograd.grad(each, leaves)]))
-    wanted = torch.stack(rows)
-    torch.testing.assert_close(found.products(found), wanted @ wanted.T)
-    torch.testing.assert_close(found.loss, torch.stack(losses))

@@ -127,7 +127,9 @@ class TestBatches:
     def test_parts_are_settled_where_that_costs_less(self):
         wide = SequenceFactor(torch.ones(2, 50, 3), torch.ones(2, 50, 2))
         assert isinstance(settled(wide), LayerFactor)
-        assert isinstance(settled(FormedWhenNeeded((torch.ones(2, 3),), lambda x: x)), LayerFactor)
+        assert isinstance(
+            settled(FormedWhenNeeded(torch.ones(2, 3), torch.ones(2, 3), torch.mul)), LayerFactor
+        )
         plain = LayerFactor(torch.ones(2, 3), torch.ones(2, 2))
         assert settled(plain) is plain
 

@@ -22,7 +22,7 @@ def sequence(n=6, t=4, bias=True, seed=0):
 
 
 def when_needed(n=6, seed=0):
-    return FormedWhenNeeded((normal(n, 4, seed=seed), normal(n, 4, seed=seed + 1)), torch.mul)
+    return FormedWhenNeeded(normal(n, 4, seed=seed), normal(n, 4, seed=seed + 1), torch.mul)
 
 
 PARTS = {

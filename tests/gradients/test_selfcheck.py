@@ -8,7 +8,7 @@ from anml.gradients.batches import Batch, Reading
 from anml.gradients.factors import formed_part
 from anml.gradients.modules import exact_factors
 from anml.gradients.record import Covered, Unreadable, read
-from anml.gradients.selfcheck import Check
+from anml.gradients.selfcheck import SelfCheck
 from formed_gradients import explicit_gradients
 
 X = torch.randn(8, 4, generator=torch.Generator().manual_seed(0))
@@ -30,7 +30,7 @@ def losses(module, rows):
 
 def test_right_gradients_pass_and_are_asked_for_once():
     module = net()
-    covered, check = covered_of(module), Check(module, None, False)
+    covered, check = covered_of(module), SelfCheck(module, None, False)
     rows = check.rows(covered)
     assert rows
     assert check.same(covered, rows, losses(module, rows))
@@ -39,7 +39,7 @@ def test_right_gradients_pass_and_are_asked_for_once():
 
 def test_gradients_given_to_the_wrong_samples_do_not_pass():
     module = net()
-    check = Check(module, None, False)
+    check = SelfCheck(module, None, False)
     swapped = [Covered(p, part.take(torch.arange(7, -1, -1))) for p, part in covered_of(module)]
     rows = check.rows(swapped)
     assert not check.same(swapped, rows, losses(module, rows))
@@ -48,7 +48,7 @@ def test_gradients_given_to_the_wrong_samples_do_not_pass():
 @pytest.mark.parametrize("which", range(4))
 def test_one_parameter_that_is_off_is_enough(which):
     module = net()
-    check = Check(module, None, False)
+    check = SelfCheck(module, None, False)
     off = []
     for parameters, part in covered_of(module):
         pieces = part.formed().split([p.numel() for p in parameters], dim=1)
@@ -62,9 +62,9 @@ def test_a_sample_without_a_gradient_is_not_asked():
     module = net()
     covered = covered_of(module)
     silent = [Covered(p, formed_part(part.formed() * (torch.arange(8) == 5)[:, None])) for p, part in covered]
-    assert Check(module, None, False).rows(silent) == [5]
+    assert SelfCheck(module, None, False).rows(silent) == [5]
     nothing = [Covered(p, formed_part(torch.zeros_like(part.formed()))) for p, part in covered]
-    assert Check(module, None, False).rows(nothing) == []
+    assert SelfCheck(module, None, False).rows(nothing) == []
 
 
 class Sneaky(nn.Module):
@@ -122,5 +122,5 @@ def test_what_opens_later_is_asked_for_later():
     ("kind", "within"), [(torch.float32, 1e-3), (torch.bfloat16, 0.1), (torch.float16, 0.05)]
 )
 def test_how_far_off_is_allowed_goes_by_precision(kind, within):
-    assert Check(net().to(kind), None, False).same_within == within
-    assert Check(net(), None if kind == torch.float32 else kind, False).same_within == within
+    assert SelfCheck(net().to(kind), None, False).same_within == within
+    assert SelfCheck(net(), None if kind == torch.float32 else kind, False).same_within == within

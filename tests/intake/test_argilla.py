@@ -105,7 +105,7 @@ def test_times_are_looked_for_where_exports_keep_them(tmp_path, place, expected)
         ),
         ([{"id": 1, "responses": {"q": ["a"]}}], None, "responses to q must be a list of objects"),
         ([flat(["a"], ["u"], metadata="x")], "q", "metadata of record r1 in x.json must be an object"),
-        (["text"], None, "is not an Argilla export: a list of records was expected"),
+        (["text"], None, "is not a list of tasks or records"),
     ],
 )
 def test_what_is_wrong_is_said(tmp_path, entries, question, says):

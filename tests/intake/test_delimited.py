@@ -133,7 +133,7 @@ def test_the_separator_of_the_header(header, given_, expected):
         (b"", "is empty; a header line and at least one row are needed"),
         (b"a,b\n1,\xe9\n", r"not UTF-8 text \(byte 0xe9 at offset 6\)"),
         (b"a\n\x00\n", "zero bytes"),
-        (b"a,b,a,b,b\n1,2,3,4,5\n", "more than once: 'a', 'b'; names must be unique"),
+        (b"a,b,a,b,b\n1,2,3,4,5\n", "more than once: 'a', 'b'"),
         (b"a,b\n1,2,3\n", "line 2 has 3 fields where the header has 2"),
         (b"\x1f\x8bnothing", "damaged or truncated gzip"),
     ],

@@ -40,7 +40,7 @@ def test_truth_values_as_verification() -> None:
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ([0.5, 1.5, 0.1, 0.2], "column 'trust': verification must be a level name or lie in .*, got 1.5"),
+        ([0.5, 1.5, 0.1, 0.2], "column 'trust': verification must be a level or lie in .*, got 1.5"),
         ([0.5, -0.1, 0.1, 0.2], "got -0.1"),
         (
             ["flagged", "flaged", None, None],
@@ -69,7 +69,7 @@ def test_parents_by_hand() -> None:
             {"item": ["a", "b", "c"], "derived_from": [None, "z", "y"]},
             "2 items that are not in column 'item'.*'z'",
         ),
-        ({"item": ["a", "b", "c"], "derived_from": [None, "b", None]}, "derives item 'b' from itself"),
+        ({"item": ["a", "b", "c"], "derived_from": [None, "b", None]}, "derives 'b' from itself"),
         ({"derived_from": [None, "b", None]}, "there is no item column"),
     ],
 )
@@ -94,31 +94,29 @@ class TestIdentifiers:
 @pytest.mark.parametrize("role", SIGNALS)
 class TestEverySignal:
     def test_every_level_by_its_name(self, role):
-        table = SIGNALS[role]
+        levels, _, _ = SIGNALS[role]
         said: list[str] = []
-        found = read_signal(pl.Series("c", list(table.levels)), role, said)
-        assert found.tolist() == [level.default for level in table.levels.values()]
+        found = read_signal(pl.Series("c", list(levels)), role, said)
+        assert found.tolist() == [level.default for level in levels.values()]
         assert said == []
 
     def test_truth_values_and_gaps_are_read_as_said(self, role):
-        table = SIGNALS[role]
+        levels, cautious, true = SIGNALS[role]
         said: list[str] = []
         found = read_signal(pl.Series("c", [True, False, None]), role, said)
-        assert found.tolist() == [
-            table.levels[name].default for name in (table.true, table.false, table.missing)
-        ]
+        assert found.tolist() == [levels[name].default for name in (true, cautious, cautious)]
         assert len(said) == 2
-        assert repr(table.true) in said[0]
+        assert repr(true) in said[0]
         assert said[1].startswith("1 of 3 labels have no ")
-        assert said[1].endswith(f" and count as {table.missing!r}")
+        assert said[1].endswith(f" and count as {cautious!r}")
 
     def test_no_evidence_neither_accuses_nor_vouches(self, role):
-        table = SIGNALS[role]
-        values = [level.default for level in table.levels.values()]
-        assert min(values) < table.levels[table.missing].default < max(values)
+        levels, cautious, _ = SIGNALS[role]
+        values = [level.default for level in levels.values()]
+        assert min(values) < levels[cautious].default < max(values)
 
     def test_numbers_outside_are_named_with_the_column(self, role):
-        with pytest.raises(InputError, match=f"column 'c': {role} must be a level name or lie in"):
+        with pytest.raises(InputError, match=f"column 'c': {role} must be a level or lie in"):
             read_signal(pl.Series("c", [0.5, 1.5]), role, [])
 
 

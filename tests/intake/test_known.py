@@ -120,7 +120,7 @@ def test_what_is_known_and_what_checks_never_overlap() -> None:
     assert made.gold is not None
     assert made.gold.known.tolist() == [False, True, False, True]
     assert any("1 rows of column 'g' (gold) are known already and check nothing" in n for n in made.notes)
-    with pytest.raises(InputError, match="column 'g' is named as gold and as known; it can be only one of"):
+    with pytest.raises(InputError, match="column 'g' is named as gold and as known; it can be one of"):
         prepared(labelled(g=["b", "b", None, "a"]), known="g", gold="g")
 
 

@@ -58,7 +58,7 @@ def test_task_as_told() -> None:
         ([f"c{at}" for at in range(9)], {}, "9 classes in 9 rows.*name another label column$"),
         ([*"abcdef", "a"], {}, "6 classes in 7 rows"),
         (list(range(9)), {"task": "classification"}, "9 classes in 9 rows.*regression"),
-        (["x", "y"], {"task": "regression"}, "cannot be a quantity for regression: 'x' is not a number"),
+        (["x", "y"], {"task": "regression"}, "cannot be a quantity: 'x' is not a number"),
         ([2.5, 2.5], {"task": "regression"}, "2.5 in every row"),
         ([float("inf"), 2.5], {}, "1 infinite labels"),
         ([date(2024, 1, 1)] * 2, {}, "cannot be a quantity"),

@@ -74,9 +74,7 @@ class TestText:
         "series", [pl.Series("c", [[1]]), pl.Series("c", [b"x"]), pl.Series("c", [{"a": 1}])]
     )
     def test_lists_records_and_bytes_are_no_identifiers(self, series):
-        with pytest.raises(
-            InputError, match=r"column 'c' holds .*, which can be neither an identifier nor a label"
-        ):
+        with pytest.raises(InputError, match=r"column 'c' holds .*, which is no identifier and no label"):
             as_text(series)
 
     @given(values)

@@ -160,5 +160,5 @@ class TestVectors:
         np.testing.assert_array_equal(read_vectors(pl.DataFrame(vectors, schema=["x", "y"]), 2), vectors)
 
     def test_another_width_is_named(self):
-        with pytest.raises(InputError, match="trained on embeddings of 3 dimensions, got 2 columns"):
+        with pytest.raises(InputError, match="trained on embeddings of 3 dimensions, got 2"):
             read_vectors(np.zeros((2, 2)), 3)

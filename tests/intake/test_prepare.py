@@ -45,9 +45,7 @@ def test_contributors() -> None:
     with pytest.raises(InputError, match=r"'worker' \(contributor\) is empty in 2 of 4 rows"):
         prepared(labelled(worker=["a", None, "", "b"]), contributor="worker")
     alone = prepared(labelled(worker=["a"] * 4), contributor="worker")
-    assert alone.warnings == [
-        "column 'worker' names one contributor only, so contributors cannot be compared"
-    ]
+    assert alone.warnings == ["column 'worker' names one contributor only, who cannot be compared"]
 
 
 def test_contributor_may_be_missing_where_the_label_is() -> None:

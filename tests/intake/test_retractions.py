@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anml.core.errors import InputError
+from anml.core.errors import AnmlError, InputError
 from anml.core.signals.policy import KINDS
 from anml.intake.mapped import read_mapped
 from anml.intake.retractions import NATURES, match_retractions, normal_doi, read_retractions
@@ -31,7 +31,7 @@ def test_retractions_match_by_doi_however_it_is_spelt():
 def test_unknown_retraction_natures_are_an_error(tmp_path):
     file = tmp_path / "r.csv"
     file.write_text("OriginalPaperDOI,RetractionNature,RetractionDate\n10.1/x,Rumour,1/1/2025 0:00\n")
-    with pytest.raises(InputError, match="unknown RetractionNature 'Rumour'"):
+    with pytest.raises(AnmlError, match="unknown RetractionNature 'rumour'"):
         read_retractions(file)
 
 

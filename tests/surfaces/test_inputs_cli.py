@@ -76,13 +76,13 @@ REFUSED = {
     "--predictions {0}/keyed.parquet": "column 'id' is also in the table: name it as key to align by it",
     "--predictions {0}/p.csv --key id": "the predictions have no key column 'id'; columns: yes, no",
     "--predictions {0}/short.csv": "the predictions have 3 rows and the table has 120",
-    "--embeddings {0}/data.csv": "of the embeddings is also in the table; name it as key, or leave it out",
+    "--embeddings {0}/data.csv": "of the embeddings is also in the table; name it as key",
     "--embeddings {0}/e.npy --features width": "embeddings take the place of feature columns",
     "--embeddings {0}/e.npy --test {0}/data.csv": "a test table measures a model, but it has no embeddings",
     "--key idd": "there is no column 'idd'",
     "--known nothing": "there is no column 'nothing'",
     "--known width": "column 'width' (known) must hold true or false, or labels of column 'label'",
-    "--known contributor --gold contributor": "is named as gold and as known; it can be only one of them",
+    "--known contributor --gold contributor": "is named as gold and as known; it can be one of them",
 }
 
 

@@ -3,7 +3,7 @@
 The one path that the estimators and the audit share.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,7 +26,6 @@ from anml.core.signals.temporal import ContextDecay, Decay
 from anml.core.signals.verification import VERIFICATION
 from anml.core.weigh import weigh_signals, with_every_class
 from anml.gradients.crossfit import CrossFit, as_tensors, standardise
-from anml.gradients.factors import Factors
 from anml.gradients.scoring import Scores, raw_scores
 from anml.gradients.threads import one_thread_for_tables
 
@@ -107,7 +106,6 @@ def assess(
     known: Known,
     policy: Policy,
     *,
-    factors_of: Callable[[], Factors] | None = None,
     progress: Progress | None = None,
     believed: Belief | None = None,
 ) -> Assessment:
@@ -126,7 +124,7 @@ def assess(
     when = None if known.age is None else -as_ages("age", known.age, n)
     side = Side(codes, _credentials(used, _is_known(known, n)), items, known.truth, known.wrong, when)
     scaled = _scaled(x)
-    training = policy.profile.training()
+    training = policy.profile
     with one_thread_for_tables():
         if believed is not None:
             belief, fit = believed, None
@@ -141,7 +139,7 @@ def assess(
             belief, fit = believe_numbers(
                 scaled, values, side, known.predictions, training, policy.seed, progress
             )
-    scores = _scores(scaled, y, task, belief, fit, policy, factors_of, progress)
+    scores = _scores(scaled, y, task, belief, fit, policy, progress)
     signals = replace(
         signals, q=scores.q, p_correct=belief.p_correct, noise=belief.wrong.mean,
         doubtful=belief.doubtful, evenly=belief.evenly,
@@ -161,7 +159,7 @@ def _scaled(x: Array) -> Floats:
 
 def _scores(
     x: Floats, y: Array, task: Task, belief: Belief, fit: CrossFit | None, policy: Policy,
-    factors_of: Callable[[], Factors] | None, progress: Progress | None,
+    progress: Progress | None,
 ) -> Scores:  # fmt: skip
     """Q by the networks that made the first predictions; where there are none, by the belief alone."""
     if fit is None:
@@ -175,7 +173,7 @@ def _scores(
         loss = -belief.predicted[np.arange(len(y)), np.asarray(y, dtype=np.int64)]
     else:
         loss = np.square(belief.predicted - y) / max(float(np.var(y)), 1e-12)
-    raw = raw_scores(fit, inputs, targets, task, loss, profile, policy.seed, factors_of, progress)
+    raw = raw_scores(fit, inputs, targets, task, loss, profile, policy.seed, progress)
     return Scores(raw, quality(raw), belief.predicted, profile.epochs or fit.epochs)
 
 

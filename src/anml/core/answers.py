@@ -10,15 +10,9 @@ from anml.core.signals.verification import VERIFICATION
 
 
 class Answers(NamedTuple):
-    """What is known of each row's label.
+    """What is known of each row: the right label (-1 or NaN: none), and marks on the given one.
 
-    Parameters
-    ----------
-    truth
-        The right label where it is known: class codes with -1 elsewhere, or numbers with NaN elsewhere.
-    right, wrong
-        Whether the label as given is known to be right, or wrong. A number that differs from the right
-        one is not called wrong: how far off is too far, nobody said.
+    A number that differs from the right one is not called wrong: how far off is too far, nobody said.
     """
 
     truth: np.ndarray[Any, Any]
@@ -32,13 +26,7 @@ class Answers(NamedTuple):
 
 
 def told(truth: Array) -> Bools:
-    """Rows whose right label is known.
-
-    Examples
-    --------
-    >>> told(np.array([2, -1])).tolist(), told(np.array([0.5, np.nan])).tolist()
-    ([True, False], [True, False])
-    """
+    """Rows whose right label is known."""
     return np.isfinite(truth) if truth.dtype.kind == "f" else truth >= 0
 
 
@@ -49,24 +37,10 @@ def unknown(y: Array, task: Task) -> np.ndarray[Any, Any]:
 
 
 def answers(y: Array, truth: Array, right: Bools, wrong: Bools, item: Array | None = None) -> Answers:
-    """Put right labels and marks together; a right label goes before a mark.
+    """Put right labels and marks on labels `y` as given together; a right label goes before a mark.
 
-    Parameters
-    ----------
-    y
-        Labels as given, in the form of `truth`.
-    right, wrong
-        Rows marked as right, or as wrong.
-    item
-        Rows of one item have one right label: what is known for one of them holds for all, and a label that
-        is wrong is wrong whoever gave it.
-
-    Examples
-    --------
-    >>> y, none = np.array([0, 1, 1]), np.zeros(3, dtype=bool)
-    >>> found = answers(y, np.array([0, 0, -1]), none, np.array([False, False, True]))
-    >>> found.right.tolist(), found.wrong.tolist()
-    ([True, False, False], [False, True, True])
+    Rows of one `item` have one right label: what is known for one of them holds for all, and a label that is
+    wrong is wrong whoever gave it.
     """
     truth = np.where(right & ~told(truth), y, truth).astype(truth.dtype)
     if item is not None:
@@ -91,13 +65,7 @@ def _wrong_for_all(y: Array, wrong: Bools, item: Array) -> Bools:
 
 
 def contradicted(truth: Array, item: Array) -> list[str]:
-    """Items that are said to have more than one right label.
-
-    Examples
-    --------
-    >>> contradicted(np.array([0, 1, 1, -1]), np.array(["a", "a", "b", "b"]))
-    ['a']
-    """
+    """Items that are said to have more than one right label."""
     names, _, low, high = _range(truth, item)
     return [str(name) for name in names[low < high]]
 
@@ -120,14 +88,7 @@ def _range(truth: Array, item: Array) -> tuple[Array, Array, Floats, Floats]:
 
 
 def earned(found: Answers) -> Floats:
-    """Return the v that rows earn by what is known of them, where nobody else said it.
-
-    Examples
-    --------
-    >>> known = np.array([True, False, False])
-    >>> earned(Answers(np.array([0, -1, -1]), known, known[::-1])).tolist()
-    [0.92, 0.25, 0.07]
-    """
+    """Return the v that rows earn by what is known of them, where nobody else said it."""
     v = np.full(len(found.truth), VERIFICATION["self-attested"].default)
     v[found.right] = VERIFICATION["reproduced"].default
     v[found.wrong] = VERIFICATION["flagged"].default

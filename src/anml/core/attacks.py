@@ -13,13 +13,7 @@ from anml.core.errors import InputError
 
 
 def choose(n: int, share: float, rng: np.random.Generator) -> Bools:
-    """Mark a share of n samples at random; exactly the nearest whole number of them.
-
-    Examples
-    --------
-    >>> int(choose(10, 0.3, np.random.default_rng(0)).sum())
-    3
-    """
+    """Mark a share of n samples at random; exactly the nearest whole number of them."""
     in_range("share", share, 0, 1)
     marked = np.zeros(n, dtype=bool)
     marked[rng.permutation(n)[: round(share * n)]] = True
@@ -27,25 +21,13 @@ def choose(n: int, share: float, rng: np.random.Generator) -> Bools:
 
 
 def flip_labels(y: Any, which: Any, classes: int, rng: np.random.Generator) -> Ints:
-    """Give marked samples another class, each wrong class alike.
-
-    Examples
-    --------
-    >>> flip_labels([0, 1, 1], [True, False, True], 2, np.random.default_rng(0))
-    array([1, 1, 0])
-    """
+    """Give marked samples another class, each wrong class alike."""
     labels, marked = _labels(y, which, classes)
     return np.where(marked, (labels + rng.integers(1, classes, len(labels))) % classes, labels)
 
 
 def offset_labels(y: Any, which: Any, classes: int, offset: int = 5) -> Ints:
-    """Add a fixed offset to the class of marked samples: a flip that is easy to see.
-
-    Examples
-    --------
-    >>> offset_labels([1, 7], [True, True], 10)
-    array([6, 2])
-    """
+    """Add a fixed offset to the class of marked samples: a flip that is easy to see."""
     labels, marked = _labels(y, which, classes)
     if offset % classes == 0:
         raise InputError(f"an offset of {offset} changes nothing among {classes} classes")
@@ -59,13 +41,7 @@ def lookalike_labels(x: Any, y: Any, which: Any, classes: int) -> Ints:
 
 
 def nearest_classes(x: Any, y: Any, classes: int) -> Ints:
-    """For each class, the other class with the nearest centre.
-
-    Examples
-    --------
-    >>> nearest_classes([[0.0], [1.0], [5.0]], [0, 1, 2], 3)
-    array([1, 0, 1])
-    """
+    """For each class, the other class with the nearest centre."""
     centres = _centres(np.asarray(x, dtype=np.float64), np.asarray(y), classes)
     with np.errstate(invalid="ignore"):  # two classes without samples
         apart = np.square(centres[:, None] - centres[None]).sum(axis=2)
@@ -74,18 +50,7 @@ def nearest_classes(x: Any, y: Any, classes: int) -> Ints:
 
 
 def align_poison(x: Any, y: Any, which: Any, classes: int, pull: float = 0.5) -> tuple[Floats, Ints]:
-    """Poison whose gradients look honest: nearest class, features pulled towards that class's centre.
-
-    Each marked sample takes the wrong class whose centre is nearest to the sample itself, and moves
-    the share `pull` of the way to it.
-
-    Examples
-    --------
-    >>> align_poison([[0.0], [4.0], [20.0]], [0, 1, 2], [True, False, False], 3)
-    (array([[ 2.],
-           [ 4.],
-           [20.]]), array([1, 1, 2]))
-    """
+    """Poison that looks honest: the wrong class nearest to a sample, which moves the share `pull` to it."""
     labels, marked = _labels(y, which, classes)
     features = np.array(x, dtype=np.float64)
     in_range("pull", pull, 0, 1)
@@ -100,13 +65,7 @@ def align_poison(x: Any, y: Any, which: Any, classes: int, pull: float = 0.5) ->
 def shift_targets(
     y: Any, which: Any, rng: np.random.Generator | None = None, deviations: float = 2.0
 ) -> Floats:
-    """Shift marked numbers by some standard deviations: up, or either way at random when given an rng.
-
-    Examples
-    --------
-    >>> shift_targets([0.0, 2.0], [False, True])
-    array([0., 4.])
-    """
+    """Shift marked numbers by some standard deviations: up, or either way at random when given an rng."""
     values, marked = _numbers(y, which)
     sign = np.ones(len(values)) if rng is None else rng.choice([-1.0, 1.0], len(values))
     return np.asarray(np.where(marked, values + sign * deviations * values.std(), values))
@@ -121,13 +80,7 @@ def noisy_targets(y: Any, which: Any, rng: np.random.Generator, deviations: floa
 
 
 def rescale_targets(y: Any, which: Any, factor: float = 2.54) -> Floats:
-    """Give marked numbers in another unit: a factor, as between inches and centimetres.
-
-    Examples
-    --------
-    >>> rescale_targets([1.0, 2.0], [False, True])
-    array([1.  , 5.08])
-    """
+    """Give marked numbers in another unit: a factor, as between inches and centimetres."""
     values, marked = _numbers(y, which)
     if not np.isfinite(factor) or factor == 1:
         raise InputError(f"the factor between units must be a finite number other than 1, got {factor}")
@@ -141,26 +94,12 @@ def random_targets(y: Any, which: Any, rng: np.random.Generator) -> Floats:
 
 
 def collude_labels(y: Any, which: Any, classes: int) -> Ints:
-    """Give marked samples the next class round the circle: all attackers tell the same lie.
-
-    Examples
-    --------
-    >>> collude_labels([0, 1, 2], [True, False, True], 3)
-    array([1, 1, 0])
-    """
+    """Give marked samples the next class round the circle: all attackers tell the same lie."""
     return offset_labels(y, which, classes, offset=1)
 
 
 def split_identity(contributor: Any, which: Any, identities: int, rng: np.random.Generator) -> Ints:
-    """Split every contributor of marked samples over many identities: sybils.
-
-    New identities count on from the highest code; who has no marked sample keeps its own.
-
-    Examples
-    --------
-    >>> split_identity([0, 0, 1], [True, True, False], 1, np.random.default_rng(0))
-    array([2, 2, 1])
-    """
+    """Split every contributor of marked samples over many identities, which are new codes: sybils."""
     codes = np.array(contributor, dtype=np.int64)
     marked = as_marks("which", which, len(codes))
     if identities < 1:
@@ -174,15 +113,7 @@ def split_identity(contributor: Any, which: Any, identities: int, rng: np.random
 
 
 def honest_first(contributor: Any, which: Any, share: float) -> Bools:
-    """Marks without each contributor's first `share` of marked samples: honest for a while, then turning.
-
-    Samples come in order of time.
-
-    Examples
-    --------
-    >>> honest_first([0, 0, 0, 0, 1], [True, True, True, True, False], 0.5)
-    array([False, False,  True,  True, False])
-    """
+    """Marks without each contributor's first `share` of marked samples, by time: honest, then turning."""
     codes = np.asarray(contributor, dtype=np.int64)
     marked = as_marks("which", which, len(codes)).copy()
     in_range("share", share, 0, 1)
@@ -207,11 +138,7 @@ def drift_labels(y: Any, age: Any, rate: float, classes: int, rng: np.random.Gen
 
 
 def drift_features(x: Any, age: Any, rate: float, rng: np.random.Generator) -> Floats:
-    """Shift samples along one random direction, by `rate` standard deviations for the oldest.
-
-    The direction has length sqrt(columns), so that each feature moves by about `rate` of its own
-    standard deviations.
-    """
+    """Shift features along one random direction, by about `rate` deviations for the oldest sample."""
     features = np.array(x, dtype=np.float64)
     ages = as_ages("age", age, len(features))
     in_range("drift rate", rate, 0, np.inf, open_high=True)

@@ -1,6 +1,7 @@
 """Contributor-level attribution: evidence over all samples of a source, and along derivation chains."""
 
 from collections.abc import Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,7 +10,7 @@ from anml.core.checks import Floats, Ints, as_unit
 from anml.core.domain import Signals, Weighting
 from anml.core.errors import InputError
 from anml.core.people.belief import Contributor
-from anml.core.stats import beta_interval, wilson
+from anml.core.stats import beta_interval
 
 # How many samples' worth of doubt the pool adds to each contributor when the contributors do not
 # differ enough (or are too few) to estimate it.
@@ -34,8 +35,6 @@ class Contributors(NamedTuple):
     rows: Ints
     kept: Ints
     q: Floats
-    q_low: Floats
-    q_high: Floats
     v: Floats
     r: Floats
     t: Floats
@@ -47,13 +46,7 @@ class Contributors(NamedTuple):
 
 
 def group_mean(values: Floats, codes: Ints, groups: int) -> Floats:
-    """Mean of the values of each group.
-
-    Examples
-    --------
-    >>> group_mean(np.array([1.0, 0.0, 0.5]), np.array([0, 0, 1]), 2)
-    array([0.5, 0.5])
-    """
+    """Mean of the values of each group."""
     return np.bincount(codes, values, groups) / np.bincount(codes, minlength=groups)
 
 
@@ -62,12 +55,6 @@ def shrunk_by_group(values: Floats, codes: Ints) -> Shrunk:
 
     The strength of the pool (how many samples its mean counts for) comes from the spread between
     groups beyond what chance within groups explains, by the method of moments. Ten rows do not convict.
-
-    Examples
-    --------
-    >>> values = np.r_[np.ones(50), np.zeros(50), [0.0]]
-    >>> shrunk_by_group(values, np.repeat([0, 1, 2], [50, 50, 1])).mean.round(2)
-    array([0.99, 0.01, 0.25])
     """
     groups = int(codes.max()) + 1
     counts = np.bincount(codes, minlength=groups).astype(np.float64)
@@ -104,9 +91,7 @@ def attribute(
     """
     groups = len(names)
     rows = np.bincount(codes, minlength=groups)
-    trained = np.where(weighting.kept, weighting.w, 0.0)
-    q = group_mean(signals.q, codes, groups)
-    q_low, q_high = wilson(q, rows)
+    trained = np.bincount(codes, np.where(weighting.kept, weighting.w, 0.0), groups)
     if believed is None:
         quality, low, high, _ = shrunk_by_group(signals.q, codes)
     else:
@@ -115,23 +100,16 @@ def attribute(
         names=names,
         rows=rows,
         kept=np.bincount(codes, weighting.kept, groups).astype(np.int64),
-        q=q,
-        q_low=q_low,
-        q_high=q_high,
+        q=group_mean(signals.q, codes, groups),
         v=group_mean(signals.v, codes, groups),
         r=group_mean(signals.r, codes, groups),
         t=group_mean(signals.t, codes, groups),
         row_share=rows / rows.sum(),
-        weight_share=_shares(np.bincount(codes, trained, groups)),
+        weight_share=trained / trained.sum() if trained.sum() > 0 else np.full(groups, 1.0 / groups),
         quality=quality,
         quality_low=low,
         quality_high=high,
     )
-
-
-def _shares(totals: np.ndarray[Any, Any]) -> Floats:
-    total = totals.sum()
-    return np.asarray(totals / total) if total > 0 else np.full(len(totals), 1.0 / len(totals))
 
 
 def chain_factor(s: Any, parents: Mapping[int, Sequence[int]] | Sequence[Sequence[int]]) -> Floats:
@@ -139,42 +117,20 @@ def chain_factor(s: Any, parents: Mapping[int, Sequence[int]] | Sequence[Sequenc
 
     `parents[i]` lists the contributions that i was derived from. With several parents the weakest
     chain counts: a result is no better founded than what it rests on.
-
-    Examples
-    --------
-    The paper's chain of three contributions with v = 0.1 and r = 0.15:
-
-    >>> chain_factor([0.015, 0.015, 0.015], [[], [0], [1]])
-    array([1.500e-02, 2.250e-04, 3.375e-06])
     """
     own = as_unit("s", s)
-    of: Mapping[int, Sequence[int]] = parents if isinstance(parents, Mapping) else dict(enumerate(parents))
-    factor: dict[int, float] = {}
-    for start in range(len(own)):
-        _settle_chain(start, own, of, factor)
-    return np.array([factor[i] for i in range(len(own))])
-
-
-def _settle_chain(start: int, own: Floats, of: Mapping[int, Sequence[int]], factor: dict[int, float]) -> None:
-    """Depth-first without recursion: a chain may be longer than Python's stack."""
-    path, waiting = [start], {start}
-    while path:
-        node = path[-1]
-        if node in factor:
-            waiting.discard(path.pop())
-            continue
-        pending = [parent for parent in of.get(node, ()) if parent not in factor]
-        for parent in pending:
-            if not 0 <= parent < len(own):
-                raise InputError(
-                    f"contribution {node} is derived from {parent}, which is not among 0..{len(own) - 1}"
-                )
-            if parent in waiting:
-                raise InputError(f"contribution {node} is derived from itself, through {parent}")
-        if pending:
-            path.append(pending[0])
-            waiting.add(pending[0])
-        else:
-            factor[node] = float(own[node]) * min(
-                (factor[parent] for parent in of.get(node, ())), default=1.0
+    of = dict(parents) if isinstance(parents, Mapping) else dict(enumerate(parents))
+    for child, above in of.items():
+        strange = [parent for parent in above if not 0 <= parent < len(own)]
+        if strange:
+            raise InputError(
+                f"contribution {child} is derived from {strange[0]}, not among 0..{len(own) - 1}"
             )
+    factor = own.copy()
+    try:
+        for child in TopologicalSorter(of).static_order():
+            factor[child] *= min((factor[parent] for parent in of.get(child, ())), default=1.0)
+    except CycleError as error:
+        above, child = error.args[1][:2]
+        raise InputError(f"contribution {child} is derived from itself, through {above}") from None
+    return factor

@@ -15,66 +15,44 @@ BINS = 10
 
 @dataclass(frozen=True, eq=False)
 class Reliability:
-    """Beliefs cut into bins of equal width, and what was true in each; NaN where a bin is empty.
-
-    Parameters
-    ----------
-    count
-        Labels in each bin.
-    believed, right
-        Mean belief, and share of labels that were right.
-    """
+    """Beliefs cut into bins of equal width: labels, mean belief and share right of each; NaN where empty."""
 
     count: Ints
     believed: Floats
     right: Floats
 
+    def _mean(self, gaps: Floats) -> float:
+        some = self.count > 0
+        return float(np.average(gaps[some], weights=self.count[some])) if some.any() else float("nan")
+
     @property
     def error(self) -> float:
         """Expected calibration error: the gap between belief and truth, averaged over labels."""
-        some = self.count > 0
-        gaps = np.abs(self.believed[some] - self.right[some])
-        return float(np.average(gaps, weights=self.count[some])) if some.any() else float("nan")
+        return self._mean(np.abs(self.believed - self.right))
 
     @property
     def gap(self) -> float:
         """Mean belief minus the share that is right: above zero is too trusting."""
-        some = self.count > 0
-        if not some.any():
-            return float("nan")
-        return float(np.average((self.believed - self.right)[some], weights=self.count[some]))
+        return self._mean(self.believed - self.right)
 
     def interval(self) -> tuple[Floats, Floats]:
         """95% interval of the share that is right, bin by bin."""
-        some = self.count > 0
-        low, high = np.full(len(self.count), np.nan), np.full(len(self.count), np.nan)
-        low[some], high[some] = wilson(self.right[some], self.count[some])
-        return low, high
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return wilson(self.right, self.count)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON: bins with nothing in them are left out."""
         low, high = self.interval()
-        columns = zip(self.count, self.believed, self.right, low, high, strict=True)
-        names = ("count", "believed", "right", "low", "high")
-        bins = [dict(zip(names, map(_plain, bin_), strict=True)) for bin_ in columns if bin_[0]]
+        columns = {"believed": self.believed, "right": self.right, "low": low, "high": high}
+        bins = [
+            {"count": int(self.count[at])} | {name: round(float(of[at]), 6) for name, of in columns.items()}
+            for at in np.flatnonzero(self.count)
+        ]
         return {"rows": int(self.count.sum()), "error": self.error, "gap": self.gap, "bins": bins}
 
 
-def _plain(value: Any) -> int | float:
-    return int(value) if isinstance(value, np.integer) else round(float(value), 6)
-
-
 def reliability(belief: Any, right: Any, bins: int = BINS) -> Reliability:
-    """Compare beliefs in [0, 1] with what turned out to be right.
-
-    Examples
-    --------
-    >>> found = reliability([0.9, 0.9, 0.1, 0.1], [True, True, False, True], bins=2)
-    >>> found.count.tolist(), found.believed.tolist(), found.right.tolist()
-    ([2, 2], [0.1, 0.9], [0.5, 1.0])
-    >>> round(found.error, 6)  # (0.4 + 0.1) / 2
-    0.25
-    """
+    """Compare beliefs in [0, 1] with what turned out to be right."""
     p, truth = as_unit("belief", belief), as_marks("right", right)
     if len(p) != len(truth):
         raise InputError(f"right must be one True or False per belief: {len(p)} expected, got {len(truth)}")
@@ -99,8 +77,7 @@ def pooled(parts: list[Reliability]) -> Reliability:
 
 def in_columns(found: Reliability) -> dict[str, float]:
     """Bins as named figures, so that they fit into one row of a table."""
-    columns = {"count": found.count, "believed": found.believed, "right": found.right}
-    return {f"{name}_{place}": float(v) for name, of in columns.items() for place, v in enumerate(of)}
+    return {f"{name}_{place}": float(v) for name, of in vars(found).items() for place, v in enumerate(of)}
 
 
 def from_columns(row: Mapping[str, float]) -> Reliability:
@@ -114,17 +91,12 @@ def from_columns(row: Mapping[str, float]) -> Reliability:
 
 
 def ranking(belief: Any, right: Any) -> float:
-    """Chance that a right label is believed more than a wrong one (area under the ROC curve).
-
-    Examples
-    --------
-    >>> ranking([0.9, 0.6, 0.4], [True, False, True])
-    0.5
-    """
+    """Chance that a right label is believed more than a wrong one (area under the ROC curve)."""
     p, truth = as_unit("belief", belief), as_marks("right", right)
     good, bad = int(truth.sum()), int((~truth).sum())
     if not good or not bad:
         return float("nan")
-    _, place, counts = np.unique(p, return_inverse=True, return_counts=True)
-    ranks = (np.cumsum(counts) - (counts - 1) / 2)[place]
+    from scipy import stats  # slow to load, and only needed here
+
+    ranks = stats.rankdata(p)
     return float((ranks[truth].sum() - good * (good + 1) / 2) / (good * bad))

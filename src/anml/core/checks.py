@@ -34,9 +34,7 @@ def as_vector(name: str, values: Any, n: int | None = None) -> Floats:
     bad = ~np.isfinite(array)
     if bad.any():
         where = int(np.flatnonzero(bad)[0])
-        raise InputError(
-            f"{name} has {int(bad.sum())} missing or infinite values, the first at position {where}"
-        )
+        raise InputError(f"{name} has {bad.sum()} missing or infinite values, the first at position {where}")
     return array
 
 
@@ -68,25 +66,14 @@ def as_ages(name: str, values: Any, n: int | None = None) -> Floats:
     """Return `values` as a vector of non-negative ages."""
     ages = as_vector(name, values, n)
     if (ages < 0).any():
-        raise InputError(
-            f"{name} must not be negative, got {ages.min():g}; an age is the time since the contribution"
-        )
+        raise InputError(f"{name} must not be negative, got {ages.min():g}")
     return ages
 
 
 def in_range(
     name: str, value: float, low: float, high: float, *, open_low: bool = False, open_high: bool = False
 ) -> float:
-    """Return `value` if it lies between `low` and `high`, or say what is allowed.
-
-    Examples
-    --------
-    >>> in_range("alpha", 0.5, 0, 1)
-    0.5
-    >>> in_range("keep", 0.0, 0, 1, open_low=True)
-    Traceback (most recent call last):
-    anml.core.errors.InputError: keep must lie in (0, 1], got 0
-    """
+    """Return `value` if it lies between `low` and `high`, or say what is allowed."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         raise InputError(f"{name} must be a number, got {_shown(value)}")
     below = value <= low if open_low else value < low
@@ -98,16 +85,7 @@ def in_range(
 
 
 def whole(name: str, value: Any) -> int:
-    """Return `value` if it is a whole number, and not true or 3.0 by accident.
-
-    Examples
-    --------
-    >>> whole("seed", 7)
-    7
-    >>> whole("seed", 1.5)
-    Traceback (most recent call last):
-    anml.core.errors.InputError: seed must be a whole number, got 1.5
-    """
+    """Return `value` if it is a whole number, and not true or 3.0 by accident."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise InputError(f"{name} must be a whole number, got {_shown(value)}")
     return int(value)

@@ -14,13 +14,7 @@ _NEUTRAL: Point = (0, 1, 1, 0)
 
 @lru_cache(maxsize=1024)
 def is_sound_key(raw: bytes) -> bool:
-    """On the curve, spelt canonically, and of the prime order.
-
-    Examples
-    --------
-    >>> is_sound_key(bytes(32)), is_sound_key(bytes([1] + [0] * 31)), is_sound_key(bytes([88] + [102] * 31))
-    (False, False, True)
-    """
+    """On the curve, spelt canonically, and of the prime order."""
     point = _decode(raw) if len(raw) == 32 else None
     if point is None or _same(point, _NEUTRAL):
         return False

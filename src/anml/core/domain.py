@@ -1,6 +1,6 @@
 """The nouns: signals, the recipe that combines them, the weighting that comes out, and why."""
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -69,23 +69,23 @@ class Signals:
         """Check and align the signals; what is None counts as 1."""
         checked_q = as_unit("q", q)
         n = len(checked_q)
-        given = frozenset(
-            {"q"} | {name for name, value in zip("vrt", (v, r, t), strict=True) if value is not None}
-        )
-        ones = np.ones(n)
+        signals = {"v": v, "r": r, "t": t}
+        checked = {
+            name: np.ones(n) if value is None else as_unit(name, value, n) for name, value in signals.items()
+        }
         if contributor is not None:
             contributor = np.asarray(contributor)
             if contributor.shape != (n,):
                 raise InputError(f"contributor has shape {contributor.shape} for {n} samples")
         return cls(
             q=checked_q,
-            v=ones if v is None else as_unit("v", v, n),
-            r=ones if r is None else as_unit("r", r, n),
-            t=ones if t is None else as_unit("t", t, n),
+            v=checked["v"],
+            r=checked["r"],
+            t=checked["t"],
             contributor=contributor,
             noise=None if noise is None else in_range("noise", noise, 0, 1),
             p_correct=None if p_correct is None else as_unit("p_correct", p_correct, n),
-            given=given,
+            given=frozenset({"q"} | {name for name, value in signals.items() if value is not None}),
         )
 
     @property
@@ -156,14 +156,14 @@ class Recipe:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON, TOML and the ledger."""
-        return {f.name: list(v) if isinstance(v := getattr(self, f.name), tuple) else v for f in fields(self)}
+        return {**asdict(self), "use": list(self.use)}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Recipe":
         """The reverse of `to_dict`; unknown keys are an error."""
         for name in values:
             one_of("recipe setting", name, [f.name for f in fields(cls)])
-        return cls(**{**values, **({"use": tuple(values["use"])} if "use" in values else {})})
+        return cls(**values)
 
 
 @dataclass(frozen=True)
@@ -182,7 +182,7 @@ class Gate:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}
+        return asdict(self)
 
 
 @dataclass(frozen=True)

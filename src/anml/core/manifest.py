@@ -1,8 +1,7 @@
-"""The weight manifest as numbers: what each contributor gets of it, and the part that one of them may see.
+"""The weight manifest as numbers: a head (rules, pool, totals) and a line for each contributor.
 
-A manifest has a head (rules, pool, totals) and a line for each contributor. The head holds the Merkle root
-of the lines, so that head, one line and a short path show what somebody's share rests on, and nobody
-else's line.
+The head holds the Merkle root of the lines, so that head, one line and a short path show what somebody's
+share rests on, and nobody else's line.
 """
 
 import heapq
@@ -47,13 +46,7 @@ def _are_sound(lines: list[dict[str, Any]]) -> bool:
 
 
 def row_hashes(rows: list[str], work: list[str]) -> dict[str, Any]:
-    """What tells the rows of a run from others, given who gave what, and what was given; each sorted, once.
-
-    Examples
-    --------
-    >>> sorted(row_hashes(["ann a"], ["a"]))
-    ['marks', 'rows_sha256', 'work_sha256']
-    """
+    """What tells the rows of a run from others, given who gave what, and what was given; each sorted."""
     return {
         "rows_sha256": sha256("\n".join(rows).encode()),
         "work_sha256": sha256("\n".join(work).encode()),
@@ -106,13 +99,7 @@ def amounts(manifest: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
 
 
 def below(credits: Mapping[str, tuple[int, Mapping[str, Any]]], pool: int, rate: int) -> dict[str, list[int]]:
-    """Who gets less than their rows alone would be paid, each at the rate or alike: amount, and by rows.
-
-    Examples
-    --------
-    >>> below({"a": (2, {"rows": 1}), "b": (1, {"rows": 2})}, 3, 0)
-    {'b': [1, 2]}
-    """
+    """Who gets less than their rows alone would be paid, each at the rate or alike: amount, and by rows."""
     rows = sum(facts["rows"] for _, facts in credits.values()) or 1
     equal = {pid: rate * f["rows"] if rate else pool * f["rows"] // rows for pid, (_, f) in credits.items()}
     return {pid: [amount, equal[pid]] for pid, (amount, _) in credits.items() if amount < equal[pid]}

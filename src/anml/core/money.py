@@ -30,24 +30,12 @@ def check_currency(code: str) -> str:
 
 
 def minor_unit(currency: str) -> int:
-    """Micro-units in the smallest amount a bank can move.
-
-    Examples
-    --------
-    >>> minor_unit("EUR"), minor_unit("JPY")
-    (10000, 1000000)
-    """
+    """Micro-units in the smallest amount a bank can move."""
     return int(10 ** (SCALE - MINOR_DIGITS.get(check_currency(currency), 2)))
 
 
 def parse_amount(text: str | int) -> int:
-    """Read an amount in whole currency units into micro-units, exactly.
-
-    Examples
-    --------
-    >>> parse_amount("10000"), parse_amount("0.007")
-    (10000000000, 7000)
-    """
+    """Read an amount in whole currency units into micro-units, exactly."""
     if isinstance(text, bool | float) or not re.fullmatch(r"[0-9]+(\.[0-9]+)?", str(text).strip()):
         raise InputError(f"an amount is digits with an optional point, such as 10000.50, got {text!r}")
     scaled = Decimal(str(text).strip()) * MICRO
@@ -59,13 +47,7 @@ def parse_amount(text: str | int) -> int:
 
 
 def show_amount(micro: int, digits: int = SCALE) -> str:
-    """Micro-units as decimal text with `digits` decimals; refuses to drop anything but zeros.
-
-    Examples
-    --------
-    >>> show_amount(7000), show_amount(-12_340_000, 2)
-    ('0.007000', '-12.34')
-    """
+    """Micro-units as decimal text with `digits` decimals; refuses to drop anything but zeros."""
     step = 10 ** (SCALE - digits)
     if micro % step:
         raise InputError(f"{micro} micro-units do not fit {digits} decimals")
@@ -80,23 +62,11 @@ def show_minor(micro: int, currency: str) -> str:
 
 
 def show_money(micro: int, currency: str) -> str:
-    """An amount for people: the currency's own decimals, without the fraction that no bank can move.
-
-    Examples
-    --------
-    >>> show_money(310_404_179, "EUR"), show_money(-5_999_999, "JPY")
-    ('310.40', '-5')
-    """
+    """An amount for people: the currency's own decimals, without the fraction that no bank can move."""
     unit = minor_unit(currency)
     return show_minor(micro // unit * unit if micro >= 0 else -(-micro // unit * unit), currency)
 
 
 def floor_minor(micro: int, currency: str) -> int:
-    """The part of an amount that a bank can move.
-
-    Examples
-    --------
-    >>> floor_minor(12_345_678, "EUR"), floor_minor(-5, "EUR")
-    (12340000, 0)
-    """
+    """The part of an amount that a bank can move."""
     return max(micro, 0) // minor_unit(currency) * minor_unit(currency)

@@ -7,13 +7,7 @@ from anml.core.errors import InputError
 
 
 def check_iban(text: str) -> str:
-    """Return an IBAN without spaces, or say that it cannot be one (ISO 13616, modulo 97).
-
-    Examples
-    --------
-    >>> check_iban("DE89 3704 0044 0532 0130 00")
-    'DE89370400440532013000'
-    """
+    """Return an IBAN without spaces, or say that it cannot be one (ISO 13616, modulo 97)."""
     iban = "".join(text.split()).upper()
     if not re.fullmatch(r"[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}", iban):
         raise InputError("an IBAN is two letters, two digits and 11 to 30 letters or digits")
@@ -24,13 +18,7 @@ def check_iban(text: str) -> str:
 
 
 def check_bic(text: str) -> str:
-    """Return a BIC, or say that it cannot be one.
-
-    Examples
-    --------
-    >>> check_bic("cobadeff")
-    'COBADEFF'
-    """
+    """Return a BIC, or say that it cannot be one."""
     bic = text.strip().upper()
     if not re.fullmatch(r"[A-Z]{6}[A-Z0-9]{2}([A-Z0-9]{3})?", bic):
         raise InputError("a BIC is 8 or 11 letters or digits, the first 6 of them letters")
@@ -47,13 +35,7 @@ _LETTERS = str.maketrans(
 
 
 def bank_name(text: str) -> str:
-    """A name in the letters that banks pass on (EPC's Latin set), at most 70; "" where none are left.
-
-    Examples
-    --------
-    >>> bank_name("Zoë Łukasz & Söhne"), bank_name("张伟")
-    ('Zoe Lukasz Sohne', '')
-    """
+    """A name in the letters that banks pass on (EPC's Latin set), at most 70; "" where none are left."""
     plain = unicodedata.normalize("NFKD", text.translate(_LETTERS))
     plain = "".join(char for char in plain if not unicodedata.combining(char))
     plain = re.sub(r"[^A-Za-z0-9/?:().,'+ -]", " ", plain)

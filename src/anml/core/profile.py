@@ -12,7 +12,7 @@ SCORES = ("krum", "norm", "loss", "confidence")
 
 @dataclass(frozen=True)
 class Training:
-    """How networks of a cross-fit are built and trained."""
+    """How networks of a cross-fit are built, by the widths of their hidden layers, and trained."""
 
     hidden: tuple[int, ...] = (64, 32)
     max_epochs: int = 300
@@ -22,30 +22,15 @@ class Training:
 
 
 @dataclass(frozen=True)
-class Profile:
-    """How the scoring model is trained and read.
+class Profile(Training):
+    """How the scoring model is trained and read, by the score `method` of `SCORES`.
 
-    Parameters
-    ----------
-    hidden
-        Widths of the hidden layers.
-    epochs
-        How long it trains; None stops early by held-out likelihood, after at most `max_epochs`.
-    k
-        Neighbours in a Krum score; None is the classic n - f - 2, with f from `malicious`.
-    references
-        Seek neighbours among this many random samples; None takes all up to 10,000 samples and
-        2,048 above, 0 takes all.
-    method
-        Where raw scores come from: a name in `SCORES`.
+    It trains for `epochs`; None stops early by held-out likelihood, after at most `max_epochs`. A Krum score
+    has `k` neighbours; None is the classic n - f - 2, with f from `malicious`. They are sought among so many
+    random `references`; None takes all up to 10,000 samples and 2,048 above, 0 takes all.
     """
 
-    hidden: tuple[int, ...] = (64, 32)
     epochs: int | None = None
-    max_epochs: int = 300
-    folds: int = 5
-    lr: float = 1e-3
-    batch: int | None = None
     k: int | None = 10
     malicious: float | None = None
     references: int | None = None
@@ -63,15 +48,8 @@ class Profile:
             raise InputError(f"folds must be at least 2, got {self.folds}")
         one_of("score", self.method, SCORES)
 
-    def training(self) -> Training:
-        """How the networks behind the scores are trained."""
-        return Training(self.hidden, self.max_epochs, self.folds, self.lr, self.batch)
 
-
-PROFILES: dict[str, Profile] = {
-    "default": Profile(),
-    "paper": Profile(epochs=200, k=10, references=0),
-}
+PROFILES: dict[str, Profile] = {"default": Profile(), "paper": Profile(epochs=200, k=10, references=0)}
 
 
 def profile_of(profile: str | Profile | dict[str, Any]) -> Profile:

@@ -11,17 +11,7 @@ SPREAD = 0.98
 def order(gain: Floats, person: Ints) -> Ints:
     """Positions by what an answer is expected to gain, the most first; ties stay as they came.
 
-    Parameters
-    ----------
-    gain
-        The probability that the label which an item has now is wrong.
-    person
-        Whose label that is, as a code.
-
-    Examples
-    --------
-    >>> order(np.array([0.5, 0.9, 0.895, 0.88]), np.array([0, 1, 1, 2])).tolist()
-    [1, 3, 2, 0]
+    The gain is the probability that the label which an item has now is wrong; `person` is whose that is.
     """
     first = np.argsort(-gain, kind="stable")
     by_person = first[np.argsort(person[first], kind="stable")]

@@ -4,13 +4,11 @@ The paper gives the ranges of those who have a credential and leaves those of th
 ones are parameters, and the defaults are those that give the paper's numbers.
 """
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from anml.core.checks import Floats, Ints, as_marks, in_range
-from anml.core.errors import InputError, UnknownNameError
+from anml.core.checks import Bools, Floats, Ints, as_marks, in_range, one_of
 
 Range = tuple[float, float]
 
@@ -19,6 +17,9 @@ PLAIN_V: Range = (0.40, 0.60)
 PLAIN_R: Range = (0.30, 0.50)
 LOW_V: Range = (0.10, 0.25)
 LOW_R: Range = (0.15, 0.35)
+# What attackers fake.
+FAKE_V: Range = (0.70, 0.90)
+FAKE_R: Range = (0.65, 0.85)
 
 
 class Credential(NamedTuple):
@@ -29,12 +30,8 @@ class Credential(NamedTuple):
     lacking: Range
 
 
-@dataclass(frozen=True)
-class Scenario:
-    """How credentials follow from being honest or not.
-
-    `together` means that an attacker who obtains one credential obtains both, as when a system is gamed.
-    """
+class Scenario(NamedTuple):
+    """How credentials follow from being honest or not; `together`: attackers obtain both or none."""
 
     honest_v: Credential
     honest_r: Credential
@@ -76,25 +73,9 @@ SCENARIOS: dict[str, Scenario] = {
 }
 
 
-def scenario_of(scenario: str | Scenario) -> Scenario:
-    """Return a scenario given by name, or as it is."""
-    if isinstance(scenario, Scenario):
-        return scenario
-    if scenario not in SCENARIOS:
-        raise UnknownNameError("scenario", scenario, SCENARIOS)
-    return SCENARIOS[scenario]
-
-
-def draw_credentials(bad: Any, scenario: str | Scenario, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Draw v and r for every sample, given which samples are bad.
-
-    Examples
-    --------
-    >>> v, r = draw_credentials([False, True], "high", np.random.default_rng(0))
-    >>> bool(v[0] >= 0.4), bool(v[1] <= 0.25), bool(r[1] <= 0.35)
-    (True, True, True)
-    """
-    chosen, marked = scenario_of(scenario), as_marks("bad", bad)
+def draw_credentials(bad: Any, scenario: str, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """Draw v and r for every sample, given which samples are bad."""
+    chosen, marked = SCENARIOS[one_of("scenario", scenario, SCENARIOS)], as_marks("bad", bad)
     n = len(marked)
     coin_v, coin_r = rng.uniform(size=n), rng.uniform(size=n)
     v = np.where(marked, _drawn(chosen.bad_v, coin_v, rng), _drawn(chosen.honest_v, coin_v, rng))
@@ -104,40 +85,19 @@ def draw_credentials(bad: Any, scenario: str | Scenario, rng: np.random.Generato
 
 
 def fake_credentials(
-    v: Any,
-    r: Any,
-    bad: Any,
-    rng: np.random.Generator,
-    *,
-    share: float = 0.6,
-    v_range: Range = (0.70, 0.90),
-    r_range: Range = (0.65, 0.85),
+    v: Floats, r: Floats, bad: Bools, rng: np.random.Generator, share: float = 0.6
 ) -> tuple[Floats, Floats]:
     """Let a share of the bad contributors replace their credentials by high ones."""
-    marked = as_marks("bad", bad)
-    in_range("share", share, 0, 1)
-    faked = marked & (rng.uniform(size=len(marked)) < share)
-    fake_v, fake_r = rng.uniform(*v_range, len(marked)), rng.uniform(*r_range, len(marked))
-    return (
-        np.where(faked, fake_v, np.asarray(v, dtype=np.float64)),
-        np.where(faked, fake_r, np.asarray(r, dtype=np.float64)),
-    )
+    faked = bad & (rng.uniform(size=len(bad)) < in_range("share", share, 0, 1))
+    fake_v, fake_r = (rng.uniform(*span, len(bad)) for span in (FAKE_V, FAKE_R))
+    return np.where(faked, fake_v, v), np.where(faked, fake_r, r)
 
 
-def correlated_credentials(
-    bad: Any, rho: float, rng: np.random.Generator, span: Range = (0.1, 0.4)
-) -> tuple[Floats, Floats]:
+def correlated_credentials(bad: Any, rho: float, rng: np.random.Generator) -> tuple[Floats, Floats]:
     """Draw v and r whose product correlates with quality (good or bad) by `rho`.
 
     s = v r is quality plus Gaussian noise, made exactly uncorrelated with quality and scaled so that
-    the correlation in the sample is `rho`, then stretched to fill `span`.
-
-    Examples
-    --------
-    >>> bad = np.arange(100) < 30
-    >>> v, r = correlated_credentials(bad, 0.5, np.random.default_rng(0))
-    >>> round(float(np.corrcoef(v * r, ~bad)[0, 1]), 6)
-    0.5
+    the correlation in the sample is `rho`, then stretched from 0.1 to 0.4.
     """
     marked = as_marks("bad", bad)
     in_range("correlation", rho, -1, 1)
@@ -148,7 +108,7 @@ def correlated_credentials(
     mixed = rho * quality + np.sqrt(1 - rho**2) * _standard(noise)
     spread = float(np.ptp(mixed))
     unit = (mixed - mixed.min()) / spread if spread > 1e-12 else np.full(len(marked), 0.5)
-    root = np.sqrt(np.clip(span[0] + (span[1] - span[0]) * unit, 0.0, 1.0))
+    root = np.sqrt(0.1 + 0.3 * unit)
     return root, root.copy()
 
 
@@ -171,22 +131,17 @@ TIERS: tuple[Tier, ...] = (
 )
 
 
-def assign_tiers(bad: Any, rng: np.random.Generator, tiers: tuple[Tier, ...] = TIERS) -> Ints:
+def assign_tiers(bad: Bools, rng: np.random.Generator) -> Ints:
     """Tier of each sample: 0 for bad ones, the others dealt evenly over the rest."""
-    marked = as_marks("bad", bad)
-    if len(tiers) < 2:
-        raise InputError(f"tiers must hold the attackers and at least one other, got {len(tiers)}")
-    tier = np.zeros(len(marked), dtype=np.int64)
-    honest = rng.permutation(np.flatnonzero(~marked))
-    tier[honest] = 1 + np.arange(len(honest)) % (len(tiers) - 1)
+    tier = np.zeros(len(bad), dtype=np.int64)
+    honest = rng.permutation(np.flatnonzero(~bad))
+    tier[honest] = 1 + np.arange(len(honest)) % (len(TIERS) - 1)
     return tier
 
 
-def tiered_credentials(
-    tier: Ints, rng: np.random.Generator, tiers: tuple[Tier, ...] = TIERS
-) -> tuple[Floats, Floats]:
+def tiered_credentials(tier: Ints, rng: np.random.Generator) -> tuple[Floats, Floats]:
     """Draw v and r from the ranges of each sample's tier."""
-    ranges = np.array([(*level.v, *level.r) for level in tiers])[tier]
+    ranges = np.array([(*level.v, *level.r) for level in TIERS])[tier]
     return rng.uniform(ranges[:, 0], ranges[:, 1]), rng.uniform(ranges[:, 2], ranges[:, 3])
 
 

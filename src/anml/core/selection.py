@@ -11,15 +11,8 @@ from anml.core.errors import InputError
 def keep_top(w: Floats, share: float) -> Bools:
     """Keep the samples whose weight is at least that of the last one in the top `share`.
 
-    As in the paper, the threshold itself is kept, so equal weights stay or go together: the answer
-    does not depend on the order of rows, and uniform weights keep everything.
-
-    Examples
-    --------
-    >>> keep_top(np.array([0.1, 0.4, 0.2, 0.3]), 0.5)
-    array([False,  True, False,  True])
-    >>> keep_top(np.array([0.25, 0.25, 0.25, 0.25]), 0.5)
-    array([ True,  True,  True,  True])
+    As in the paper, the threshold itself is kept, so equal weights stay or go together: the answer does not
+    depend on the order of rows, and uniform weights keep everything.
     """
     in_range("keep", share, 0, 1, open_low=True)
     n = len(w)
@@ -30,10 +23,7 @@ def keep_top(w: Floats, share: float) -> Bools:
 
 
 def draw(w: Floats, size: int, rng: np.random.Generator) -> Ints:
-    """Draw `size` positions with replacement, each with probability w_i / sum(w).
-
-    Where every weight is zero, every sample is as likely.
-    """
+    """Draw `size` positions with replacement, by weight; where every weight is zero, all are as likely."""
     if size < 1:
         raise InputError(f"the number of samples to draw must be at least 1, got {size}")
     total = w.sum()

@@ -35,19 +35,12 @@ ROW_WEIGHTS: dict[str, tuple[tuple[str, ...], Callable[..., Floats]]] = {
 
 @dataclass(frozen=True)
 class Rules:
-    """How a pool is shared; fractions of the pool are integer parts of `UNIT`.
+    """How a pool is shared, by a row weight of `ROW_WEIGHTS`; fractions are integer parts of `UNIT`.
 
-    Parameters
-    ----------
-    weight
-        Row weight, a name in `ROW_WEIGHTS`.
-    volume
-        Pay grows with rows to this power, as decimal text: `"1"` pays every row alike, `"0.5"` by the
-        square root. Below 1 it rewards many accounts over one, so it needs identities you trust.
-    min_share, max_share
-        Bounds on one contributor's share; the minimum goes to those with some weight who are not new.
-    newcomer_cap
-        The most that all new contributors together can get while there are others.
+    Pay grows with rows to the power `volume`, as decimal text: `"1"` pays every row alike, `"0.5"` by the
+    square root; below 1 it rewards many accounts over one, so it needs identities you trust. One
+    contributor's share has bounds, of which the minimum goes to those with some weight who are not new; all
+    new contributors together get at most `newcomer_cap` while there are others.
     """
 
     weight: str = "product"
@@ -83,13 +76,7 @@ class Claim:
 
 
 def parts(name: str, text: str) -> int:
-    """Read a fraction in decimal text as integer parts.
-
-    Examples
-    --------
-    >>> parts("max_share", "0.25")
-    250000000000
-    """
+    """Read a fraction in decimal text as integer parts."""
     value = _decimal(name, text) * UNIT
     if value < 0 or value != int(value):
         raise InputError(f"{name} must be a decimal number of at most 12 places, not negative, got {text!r}")
@@ -97,13 +84,7 @@ def parts(name: str, text: str) -> int:
 
 
 def row_units(kind: str, columns: Mapping[str, Any]) -> Ints:
-    """Quantised settlement weight of each row.
-
-    Examples
-    --------
-    >>> row_units("product", {"kept": [1, 0], "q": [0.5, 1], "v": [0.5, 1], "r": [1, 1], "t": [1, 1]})
-    array([250000000000,            0])
-    """
+    """Quantised settlement weight of each row."""
     needed, combine = ROW_WEIGHTS[one_of("settlement weight", kind, ROW_WEIGHTS)]
     missing = [name for name in needed if name not in columns]
     if missing:
@@ -113,13 +94,7 @@ def row_units(kind: str, columns: Mapping[str, Any]) -> Ints:
 
 
 def average_row(p_correct: Floats, trusted: Bools) -> int:
-    """What a row of average quality weighs: mean p_correct of the trusted, of everybody where nobody is.
-
-    Examples
-    --------
-    >>> average_row(np.array([0.9, 0.7, 0.1]), np.array([True, True, False]))
-    800000000000
-    """
+    """What a row of average quality weighs: mean p_correct of the trusted, of everybody where nobody is."""
     some = p_correct[trusted] if trusted.any() else p_correct
     # The exact sum, rounded once: the order of rows leaves no trace.
     return round(math.fsum(some) / len(some) * UNIT)
@@ -146,22 +121,14 @@ def weigh_claims(claims: Mapping[str, Claim], rules: Rules) -> dict[str, int]:
 def shares(claims: Mapping[str, Claim], rules: Rules) -> dict[str, Fraction]:
     """Exact share of the pool for each contributor; they sum to at most one.
 
-    The sum is below one only where nobody has any weight, or where everybody, or everybody who is not
-    new, is at the maximum: newcomers together never pass their cap while there are others.
-
-    Examples
-    --------
-    >>> claims = {"a": Claim(3, 1), "b": Claim(1, 1), "c": Claim(0, 0)}
-    >>> [str(share) for share in shares(claims, Rules()).values()]
-    ['3/4', '1/4', '0']
+    The sum is below one only where nobody has any weight, or where everybody, or everybody who is not new, is
+    at the maximum: newcomers together never pass their cap while there are others.
     """
     weights = weigh_claims(claims, rules)
     low = {name: 0 if claims[name].newcomer else rules.min_share for name in claims}
     live = sorted(name for name in claims if weights[name] > 0)
     if sum(low[name] for name in live) > UNIT:
-        raise InputError(
-            f"a minimum share of {rules.min_share / UNIT:g} for {len(live)} contributors exceeds the pool"
-        )
+        raise InputError(f"a minimum share of {rules.min_share / UNIT:g} for {len(live)} exceeds the pool")
     high, cap = rules.max_share, Fraction(rules.newcomer_cap, UNIT)
     new = {name: weights[name] for name in live if claims[name].newcomer}
     old = {name: weights[name] for name in live if not claims[name].newcomer}
@@ -203,12 +170,6 @@ def allocate(pool: int, quotas: Mapping[str, Fraction]) -> dict[str, int]:
     """Split `pool` micro-units by exact shares, with the largest remainders rounded up.
 
     Ties go by name, so the order of the input never matters, and who has no share gets nothing.
-
-    Examples
-    --------
-    >>> third = Fraction(1, 3)
-    >>> allocate(100, {"b": third, "a": third, "c": third})
-    {'b': 33, 'a': 34, 'c': 33}
     """
     if pool < 0:
         raise InputError(f"a pool is not negative, got {pool}")

@@ -12,12 +12,6 @@ def wilson(mean: Any, n: Any, confidence: float = 0.95) -> tuple[Floats, Floats]
 
     A value in [0, 1] varies at most as much as a coin with the same mean, so the interval is honest
     for scores too, and stays inside [0, 1] and wide for small n.
-
-    Examples
-    --------
-    >>> low, high = wilson(np.array([0.9, 0.9]), np.array([10, 1000]))
-    >>> low.round(2), high.round(2)
-    (array([0.6 , 0.88]), array([0.98, 0.92]))
     """
     p, count = np.asarray(mean, dtype=np.float64), np.asarray(n, dtype=np.float64)
     from scipy import special  # slow to load: those who only name these functions do not wait for it
@@ -50,14 +44,7 @@ class Estimate(NamedTuple):
 
 
 def mean_interval(values: Any, confidence: float = 0.95) -> Estimate:
-    """Mean and t-interval over trials; the interval is the whole line for a single trial.
-
-    Examples
-    --------
-    >>> mean, low, high = mean_interval([1.0, 2.0, 3.0])
-    >>> mean, round(low, 3), round(high, 3)
-    (2.0, -0.484, 4.484)
-    """
+    """Mean and t-interval over trials; the interval is the whole line for a single trial."""
     x = np.asarray(values, dtype=np.float64)
     mean = float(x.mean())
     if len(x) < 2:
@@ -95,19 +82,9 @@ def paired(a: Any, b: Any) -> Paired:
 def differ(before: Floats, after: Floats, rate: float) -> tuple[Floats, Floats, Floats, Bools]:
     """Differences of estimates with 95% intervals, and which are more than chance gives.
 
-    Parameters
-    ----------
-    before, after
-        Rows of estimate, low and high, one column for each of those compared. Estimates that share data
-        differ less by chance than is assumed, so that too few are said to differ, not too many.
-    rate
-        How many of those said to differ may do so by chance, on average (Benjamini and Hochberg).
-
-    Examples
-    --------
-    >>> was = np.array([[0.9, 0.9], [0.85, 0.8], [0.95, 1.0]])
-    >>> differ(was, np.array([[0.6, 0.8], [0.5, 0.7], [0.7, 0.9]]), 0.05)[3].tolist()
-    [True, False]
+    `before` and `after` have rows of estimate, low and high. Estimates that share data differ less by chance
+    than is assumed, so that too few are said to differ, not too many. Of those said to differ, the share
+    `rate` may do so by chance, on average (Benjamini and Hochberg).
     """
     from scipy import special
 

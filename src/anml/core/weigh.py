@@ -27,13 +27,7 @@ RECIPES: dict[str, Recipe] = {
 
 
 def recipe_of(recipe: str | Recipe | dict[str, Any]) -> Recipe:
-    """Return a recipe given by name, by its settings, or as it is.
-
-    Examples
-    --------
-    >>> recipe_of("krum").use
-    ('q',)
-    """
+    """Return a recipe given by name, by its settings, or as it is."""
     if isinstance(recipe, str):
         if recipe not in RECIPES:
             raise UnknownNameError("recipe", recipe, RECIPES)

@@ -4,23 +4,11 @@ from collections.abc import Sequence
 
 
 def counted(count: int, one: str, many: str = "") -> str:
-    """A number with its noun.
-
-    Examples
-    --------
-    >>> counted(1, "row"), counted(2_000, "row"), counted(0, "class", "classes")
-    ('1 row', '2,000 rows', '0 classes')
-    """
+    """A number with its noun: 1 row, 2,000 rows, 0 classes."""
     return f"{count:,} {one if count == 1 else many or f'{one}s'}"
 
 
 def listed(names: Sequence[str], most: int = 5) -> str:
-    """Names in one go; those beyond `most` are counted.
-
-    Examples
-    --------
-    >>> listed(["ann"]), listed(["ann", "bob", "eve"]), listed(["ann", "bob", "eve"], most=1)
-    ('ann', 'ann, bob and eve', 'ann and 2 more')
-    """
+    """Names in one go; those beyond `most` are counted: ann, bob and 2 more."""
     shown = [*names] if len(names) <= most else [*names[:most], f"{len(names) - most:,} more"]
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from anml.core.checks import Array, Bools, Floats, Ints
-from anml.gradients.mlp import Data, Networks, Shape, predict, train
+from anml.gradients.mlp import Data, Networks, Shape, losses, predict, train
 
 
 @dataclass(frozen=True)
@@ -58,14 +58,14 @@ class Clients:
         self,
         start: Tensor,
         seeds: Sequence[int],
-        training: Training | None = None,
+        how: Training | None = None,
         taking_part: Bools | None = None,
     ) -> Array:
         """What training changes, (clients, parameters): all from one model, or each from its own row.
 
         Who does not take part has an update of zeros.
         """
-        how = training or Training()
+        how = how or Training()
         chosen = np.arange(self.count) if taking_part is None else np.flatnonzero(taking_part)
         result = np.zeros((self.count, self.shape.parameters), dtype=np.float32)
         if not len(chosen):
@@ -93,6 +93,5 @@ def predicted(shape: Shape, model: Tensor, x: Floats) -> Ints:
 def mean_loss(shape: Shape, models: Tensor, x: Floats, y: Array) -> Floats:
     """Mean loss of each of some models (B, parameters)."""
     outputs = predict(Networks(shape, models), torch.as_tensor(x, dtype=torch.float32))
-    log_p = torch.log_softmax(outputs, dim=-1)
-    target = torch.as_tensor(y, dtype=torch.long).expand(len(models), -1).unsqueeze(-1)
-    return np.asarray(-log_p.gather(-1, target).squeeze(-1).mean(dim=1).double().numpy())
+    each = losses(outputs, torch.as_tensor(y, dtype=torch.long), "classification")
+    return np.asarray(each.mean(dim=1).double().numpy())

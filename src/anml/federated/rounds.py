@@ -38,7 +38,7 @@ class Reply(NamedTuple):
     why: str = ""
 
 
-class Line(NamedTuple):
+class ClientLine(NamedTuple):
     """One client in one round."""
 
     client: str
@@ -57,7 +57,7 @@ class Round(NamedTuple):
 
     number: int
     gate: Gate
-    lines: tuple[Line, ...]
+    lines: tuple[ClientLine, ...]
 
     def weights(self) -> dict[str, float]:
         """Weight of each client."""
@@ -135,29 +135,18 @@ class Federation:
             gate = Gate("skipped", f"{len(sound)} usable updates; two are needed to compare them")
             self._note(number, gate, replies, why, {})
             return None
-        found = self._weighed(number, sound)
-        lines = self._lines(number, sound, found)
+        v, r, t = self._signals(number, sound)
+        found = self._weighed(number, sound, v, r, t)
+        lines = {}
+        for place, reply in enumerate(sound):
+            kept, likely = bool(found.weights[place] > 0), float(found.by_updates[place])
+            said = f"q {found.q[place]:.2f}, honest by its update with probability {likely:.2f}"
+            figures = (float(each[place]) for each in (found.q, v, r, t))
+            why[reply.client] = "" if kept else f"left out by {self.name}: {said}"
+            lines[reply.client] = (float(found.weights[place]), kept, *figures, likely)
         self._note(number, found.gate, replies, why, lines)
         self._learn(number, sound, found)
         return found.update
-
-    def _weighed(self, number: int, sound: Sequence[Reply]) -> Weighed:
-        v, r, t = self._signals(number, sound)
-        before = np.array([self._memory.get(reply.client, 0.0) for reply in sound])
-        found = weighted(
-            np.stack([np.asarray(reply.update) for reply in sound]),
-            v if self.verification else None,
-            r,
-            t if (t < 1).any() else None,
-            self.recipe,
-            before,
-            np.random.default_rng([self.seed, number]),
-            np.array([reply.rows for reply in sound], dtype=np.float64),
-            self.judge,
-        )
-        after = remembered(before, found.nats)
-        self._memory.update({reply.client: float(x) for reply, x in zip(sound, after, strict=True)})
-        return found
 
     def _signals(self, number: int, sound: Sequence[Reply]) -> tuple[Floats, Floats, Floats]:
         known = self.verification or {}
@@ -166,36 +155,25 @@ class Federation:
         t = np.array([2.0 ** (-reply.stale / self.stale_half_life) for reply in sound])
         return v, r, t
 
-    def _lines(self, number: int, sound: Sequence[Reply], found: Weighed) -> dict[str, Line]:
-        v, r, t = self._signals(number, sound)
-        lines = {}
-        for place, reply in enumerate(sound):
-            kept = bool(found.weights[place] > 0)
-            likely = f"honest by its update with probability {found.by_updates[place]:.2f}"
-            reason = "" if kept else f"left out by {self.name}: q {found.q[place]:.2f}, {likely}"
-            lines[reply.client] = Line(
-                reply.client, float(found.weights[place]), kept, float(found.q[place]), float(v[place]),
-                float(r[place]), float(t[place]), float(found.by_updates[place]), reason,
-            )  # fmt: skip
-        return lines
+    def _weighed(self, number: int, sound: Sequence[Reply], v: Floats, r: Floats, t: Floats) -> Weighed:
+        updates = np.stack([np.asarray(reply.update) for reply in sound])
+        rows = np.array([reply.rows for reply in sound], dtype=np.float64)
+        before = np.array([self._memory.get(reply.client, 0.0) for reply in sound])
+        rng, late = np.random.default_rng([self.seed, number]), t if (t < 1).any() else None
+        verified = v if self.verification else None
+        found = weighted(updates, verified, r, late, self.recipe, before, rng, rows, self.judge)
+        after = remembered(before, found.nats)
+        self._memory.update({reply.client: float(x) for reply, x in zip(sound, after, strict=True)})
+        return found
 
     def _note(
-        self,
-        number: int,
-        gate: Gate,
-        replies: Sequence[Reply],
-        why: Mapping[str, str],
-        lines: dict[str, Line],
+        self, number: int, gate: Gate, replies: Sequence[Reply], why: dict[str, str], lines: dict[str, Any]
     ) -> None:
-        nobody = float("nan")
-        every = [
-            lines.get(reply.client)
-            or Line(
-                reply.client, 0.0, False, nobody, nobody, self.reputation_of(reply.client, number), nobody,
-                nobody, why.get(reply.client, ""),
-            )
-            for reply in replies
-        ]  # fmt: skip
+        """Write a round down: everybody who was asked, those who sent nothing usable with nothing."""
+        nobody, every = float("nan"), []
+        for name in (reply.client for reply in replies):
+            none = (0.0, False, nobody, nobody, self.reputation_of(name, number), nobody, nobody)
+            every.append(ClientLine._make((name, *lines.get(name, none), why.get(name, ""))))
         self.history.append(Round(number, gate, tuple(every)))
 
     def _learn(self, number: int, sound: Sequence[Reply], found: Weighed) -> None:

@@ -25,18 +25,10 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True)
 class Reading:
-    """How gradients are read.
+    """How gradients are read: by which loss, and of how many last layers only (None takes all).
 
-    Parameters
-    ----------
-    loss
-        A name in `LOSSES`, or a function from outputs and targets to one loss per sample.
-    last
-        Only the gradients of this many last layers; None takes all.
-    precision
-        None, or the type that torch's autocast computes in.
-    from_layers
-        Whether rules may read layers; without, torch differentiates samples one by one.
+    `precision` is None or the type that torch's autocast computes in. Without `from_layers` no rule reads
+    layers: torch differentiates samples one by one.
     """
 
     loss: str | SampleLoss = "softmax"
@@ -68,10 +60,9 @@ def in_evaluation(module: nn.Module) -> Iterator[None]:
 
 def run(module: nn.Module, inputs: Any, precision: torch.dtype | None = None) -> Any:
     """Call a module with a tensor, several, or several by name."""
+    args, named = as_call(inputs)
     with precise(module, precision):
-        if isinstance(inputs, dict):
-            return module(**inputs)
-        return module(*inputs) if isinstance(inputs, tuple | list) else module(inputs)
+        return module(*args, **named)
 
 
 def precise(module: nn.Module, precision: torch.dtype | None) -> AbstractContextManager[Any]:

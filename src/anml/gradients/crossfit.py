@@ -1,9 +1,8 @@
 """Cross-fitting: held-out predictions from networks that stop before they memorise.
 
-Networks trained on folds and one trained on everything run as one program. Held-out predictions
-are those of the epoch at which the likelihood of held-out (noisy) labels is best. The network trained
-on everything goes on for half as long again: measured on Wine, Breast Cancer and Digits, what Krum
-keeps is poor before the best epoch and level for a good while after it, so the safe side is late.
+Held-out predictions are those of the epoch at which the likelihood of held-out (noisy) labels is best. The
+network trained on everything goes on for half as long again: measured on Wine, Breast Cancer and Digits, what
+Krum keeps is poor before the best epoch and level for a good while after it, so the safe side is late.
 """
 
 from collections.abc import Callable
@@ -25,18 +24,10 @@ from anml.gradients.threads import threads
 
 @dataclass(frozen=True)
 class CrossFit:
-    """What networks that did not see a sample predict of it, and the networks.
+    """Held-out outputs (n, outputs) at the best epoch, and the networks.
 
-    Parameters
-    ----------
-    held_out
-        Held-out outputs (n, outputs), at the epoch that was best.
-    folds
-        The networks of the folds at that epoch, for rows beside these and to go on from.
-    full
-        The network trained on everything; that of the first fold where training went on from others.
-    epochs
-        How long they were trained.
+    `folds` are those of that epoch, for rows beside these and to go on from; `full` the one trained on
+    everything, or that of the first fold where training went on from others.
     """
 
     held_out: Tensor
@@ -69,24 +60,18 @@ def cross_fit(
     count = k + (start is None)
     device = x.device
     held = torch.as_tensor(fold, device=device) == torch.arange(k, device=device).unsqueeze(1)
-    counts = torch.ones(n) if weight is None else torch.as_tensor(weight, dtype=torch.float32)
-    counts = counts.to(device)
+    counts = torch.as_tensor(np.ones(n) if weight is None else weight, dtype=torch.float32, device=device)
     weights = torch.cat([(~held).float(), torch.ones(1, n, device=device)])[:count] * counts
     shape = Shape(x.shape[1], training.hidden, classes if task == "classification" else 1)
     # One seed for all: what differs between the networks is their data.
     networks = initialise(shape, [seed] * count, device) if start is None else start.pick(range(k))
-    best = _Best(networks, x, y, held, task, k, counts)
     tick = ticker(progress, "early stopping", training.max_epochs)
-
-    def watch(epoch: int) -> bool:
-        tick(epoch)
-        return best.look(epoch)
-
+    best = _Best(networks, x, y, held, task, counts, tick)
     batch = training.batch or (200 if n <= 10_000 else 1_000)
     with threads(1):
         train(
             networks, Data.shared(x, y, weights), task, [seed] * count,
-            epochs=training.max_epochs, batch=batch, lr=training.lr, on_epoch=watch,
+            epochs=training.max_epochs, batch=batch, lr=training.lr, on_epoch=best.look,
         )  # fmt: skip
     assert best.held_out is not None
     assert best.flat is not None
@@ -97,15 +82,18 @@ class _Best:
     """Remembers the epoch with the best held-out loss, and says when to stop looking."""
 
     def __init__(
-        self, networks: Networks, x: Tensor, y: Tensor, held: Tensor, task: Task, k: int, counts: Tensor
-    ) -> None:
-        self.networks, self.x, self.y, self.task, self.counts = networks, x, y, task, counts
-        self.held = [held[i].nonzero().squeeze(1) for i in range(k)]
+        self, networks: Networks, x: Tensor, y: Tensor, held: Tensor, task: Task, counts: Tensor,
+        tick: Callable[[int], bool],
+    ) -> None:  # fmt: skip
+        self.networks, self.x, self.y, self.task = networks, x, y, task
+        self.counts, self.tick = counts, tick
+        self.held = [fold.nonzero().squeeze(1) for fold in held]
         self.loss, self.epoch, self.stopped = float("inf"), 0, 0
         self.held_out: Tensor | None = None
         self.flat: Tensor | None = None
 
     def look(self, epoch: int) -> bool:
+        self.tick(epoch)
         self.stopped = epoch
         outputs = self._outputs()
         loss = float((losses(outputs.unsqueeze(0), self.y, self.task)[0] * self.counts).sum())

@@ -29,13 +29,7 @@ def current() -> torch.device:
 
 
 def device_of(name: str | torch.device) -> torch.device:
-    """A device by name; `auto` is the GPU where there is one, else the processor.
-
-    Examples
-    --------
-    >>> device_of("cpu")
-    device(type='cpu')
-    """
+    """A device by name; `auto` is the GPU where there is one, else the processor."""
     if isinstance(name, torch.device):
         return name
     if name == "auto":

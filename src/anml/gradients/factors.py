@@ -5,60 +5,73 @@ loss's gradient d_i at its output, so inner products of gradients are sums over 
 (a_i . a_j + 1)(d_i . d_j); the 1 is the bias. Everything Krum needs follows from these.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from anml.core.domain import Task
-from anml.core.errors import UnknownNameError
 from anml.gradients.mlp import Networks, deltas, forward, losses, output_delta
-
-Loss = Literal["softmax", "logistic", "squared"]
-
-
-class Part(Protocol):
-    """Gradients of some parameters of a module, a sample each, formed or not."""
-
-    def take(self, rows: Tensor | slice) -> Any:
-        """The part of some of the samples."""
-
-    def norms(self) -> Tensor:
-        """Squared length of each sample's gradient."""
-
-    def products(self, others: Any) -> Tensor:
-        """Inner products with the gradients of others."""
-
-    def formed(self) -> Tensor:
-        """The gradients themselves, (n, parameters)."""
-
-    def joined(self, others: Sequence[Any]) -> Any:
-        """These samples and others, in this order."""
-
-    def bytes_per_sample(self) -> int:
-        """What one sample takes."""
 
 
 @dataclass(frozen=True)
-class LayerFactor:
+class Part:
+    """Gradients of some parameters of a module, a sample each, formed or not; tensors have a row a sample."""
+
+    def take(self, rows: Tensor | slice) -> Self:
+        """The part of some of the samples."""
+        return replace(self, **{name: each[rows] for name, each in self._tensors().items()})
+
+    def norms(self) -> Tensor:
+        """Squared length of each sample's gradient."""
+        return self.formed().square().sum(1)
+
+    def products(self, others: Any) -> Tensor:
+        """Inner products with the gradients of others."""
+        return torch.mm(self.formed(), others.formed().T)
+
+    def formed(self) -> Tensor:
+        """The gradients themselves, (n, parameters)."""
+        raise NotImplementedError
+
+    def joined(self, others: Sequence[Any]) -> Self:
+        """These samples and others, in this order; shorter sequences are filled up with nothing."""
+        parts = [part._tensors() for part in (self, *others)]
+        return replace(self, **{name: _stacked([part[name] for part in parts]) for name in parts[0]})
+
+    def bytes_per_sample(self) -> int:
+        """What one sample takes."""
+        return sum(each[0].numel() * each.element_size() for each in self._tensors().values())
+
+    def _tensors(self) -> dict[str, Tensor]:
+        return {name: each for name, each in vars(self).items() if isinstance(each, Tensor)}
+
+
+def _stacked(parts: list[Tensor]) -> Tensor:
+    """One tensor of all samples; the places that shorter ones lack are zero."""
+    longest = max(part.shape[1] for part in parts)
+    if any(part.shape[1] < longest for part in parts):
+        parts = [functional.pad(p, (0, 0) * (p.dim() - 2) + (0, longest - p.shape[1])) for p in parts]
+    return torch.cat(parts)
+
+
+@dataclass(frozen=True)
+class LayerFactor(Part):
     """Inputs (n, in) and output deltas (n, out) of one linear layer."""
 
     a: Tensor
     d: Tensor
     bias: bool = True
 
-    def take(self, rows: Tensor | slice) -> "LayerFactor":
-        """The factors of some of the samples."""
-        return LayerFactor(self.a[rows], self.d[rows], self.bias)
-
     def norms(self) -> Tensor:
-        """Squared length of each sample's gradient."""
+        """Without forming gradients."""
         return (self.a.square().sum(1) + float(self.bias)) * self.d.square().sum(1)
 
     def products(self, others: "LayerFactor") -> Tensor:
-        """Inner products with the gradients of others."""
+        """Without forming gradients."""
         return (self.a @ others.a.T + float(self.bias)) * (self.d @ others.d.T)
 
     def formed(self) -> Tensor:
@@ -67,15 +80,6 @@ class LayerFactor:
             return self.a * self.d
         weight = (self.d.unsqueeze(2) * self.a.unsqueeze(1)).flatten(1)
         return torch.cat([weight, self.d], dim=1) if self.bias else weight
-
-    def joined(self, others: Sequence["LayerFactor"]) -> "LayerFactor":
-        """These samples and others, in this order."""
-        parts = [self, *others]
-        return LayerFactor(torch.cat([p.a for p in parts]), torch.cat([p.d for p in parts]), self.bias)
-
-    def bytes_per_sample(self) -> int:
-        """What one sample takes."""
-        return (self.a.shape[1] + self.d.shape[1]) * self.a.element_size()
 
 
 @dataclass(frozen=True)
@@ -94,15 +98,14 @@ class Factors:
 
     def norms(self) -> Tensor:
         """Squared length of each sample's gradient."""
-        total = torch.zeros_like(self.loss)
-        for layer in self.layers:
-            total += layer.norms()
-        return total
+        return sum((layer.norms() for layer in self.layers), torch.zeros_like(self.loss))
 
     def products(self, others: "Factors", room: Tensor | None = None) -> Tensor:
         """Inner products of these samples' gradients with others', (n, m), in `room` for three if given."""
         shape = (len(self), len(others))
-        total, inputs, outputs = _room(self.loss, shape) if room is None else _cut(room, shape)
+        size = len(self) * len(others)
+        rooms = [self.loss.new_empty(size) for _ in range(3)] if room is None else room
+        total, inputs, outputs = (each[:size].view(shape) for each in rooms)
         for depth, (mine, theirs) in enumerate(zip(self.layers, others.layers, strict=True)):
             if not (isinstance(mine, LayerFactor) and isinstance(theirs, LayerFactor)):
                 total = total.add_(mine.products(theirs)) if depth else total.copy_(mine.products(theirs))
@@ -115,14 +118,6 @@ class Factors:
             if depth:
                 total += inputs
         return total
-
-
-def _room(like: Tensor, shape: tuple[int, int]) -> tuple[Tensor, ...]:
-    return tuple(like.new_empty(shape) for _ in range(3))
-
-
-def _cut(room: Tensor, shape: tuple[int, int]) -> tuple[Tensor, ...]:
-    return tuple(part[: shape[0] * shape[1]].view(shape) for part in room)
 
 
 def formed_part(gradients: Tensor) -> LayerFactor:
@@ -143,69 +138,3 @@ def network_factors(networks: Networks, x: Tensor, y: Tensor, task: Task) -> Fac
     pairs = zip(activations[:-1], deltas(networks, activations, last), strict=True)
     layers = [LayerFactor(a[0], d[0]) for a, d in pairs]
     return Factors(layers, losses(activations[-1], y.unsqueeze(0), task)[0])
-
-
-@dataclass(frozen=True)
-class Dense:
-    """A fitted stack of linear layers from elsewhere: weights (in, out), biases or None."""
-
-    weights: Sequence[Tensor]
-    biases: Sequence[Tensor | None]
-    activation: str
-    loss: Loss
-
-
-def _slope(name: str, out: Tensor) -> Tensor:
-    """Derivative of an activation, from its output."""
-    if name == "relu":
-        return (out > 0).to(out.dtype)
-    if name == "tanh":
-        return 1 - out.square()
-    if name == "logistic":
-        return out * (1 - out)
-    return torch.ones_like(out)
-
-
-def _identity(x: Tensor) -> Tensor:
-    return x
-
-
-_ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
-    "relu": torch.relu,
-    "tanh": torch.tanh,
-    "logistic": torch.sigmoid,
-    "identity": _identity,
-}
-
-
-def dense_factors(model: Dense, x: Tensor, target: Tensor) -> Factors:
-    """Factors of a stack of linear layers.
-
-    Targets are class codes for `softmax`, 0 or 1 for `logistic`, numbers for `squared`.
-    """
-    if model.activation not in _ACTIVATIONS:
-        raise UnknownNameError("activation", model.activation, _ACTIVATIONS)
-    inputs = [x]
-    for depth, (weight, bias) in enumerate(zip(model.weights, model.biases, strict=True)):
-        out = inputs[-1] @ weight
-        if bias is not None:
-            out = out + bias
-        last = depth == len(model.weights) - 1
-        inputs.append(out if last else _ACTIVATIONS[model.activation](out))
-    delta, loss = output_loss(inputs[-1], target, model.loss)
-    layers: list[LayerFactor] = []
-    for depth in reversed(range(len(model.weights))):
-        layers.insert(0, LayerFactor(inputs[depth], delta, model.biases[depth] is not None))
-        if depth:
-            delta = (delta @ model.weights[depth].T) * _slope(model.activation, inputs[depth])
-    return Factors(layers, loss)
-
-
-def output_loss(outputs: Tensor, target: Tensor, loss: Loss) -> tuple[Tensor, Tensor]:
-    """Delta at the outputs and loss of each sample."""
-    if loss == "logistic":
-        z, y = outputs, target.to(outputs.dtype).unsqueeze(1)
-        value = torch.nn.functional.softplus(z) - y * z
-        return torch.sigmoid(z) - y, value.squeeze(1)
-    task: Task = "classification" if loss == "softmax" else "regression"
-    return output_delta(outputs, target, task), losses(outputs, target, task)

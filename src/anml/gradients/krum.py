@@ -7,7 +7,6 @@ from torch import Tensor
 from anml.core.checks import Floats
 from anml.core.errors import InputError
 from anml.gradients.factors import Factors
-from anml.gradients.fused import fused_scores, usable
 
 # Size of one tile of distances. Small enough to stay near the processor, large enough to keep it busy.
 TILE_BYTES = 8 * 2**20
@@ -24,7 +23,7 @@ def krum_scores(factors: Factors, k: int, references: int | None = None, seed: i
 
     With `references=m` the neighbours are sought among m samples drawn at random, and k shrinks in
     proportion only if m is smaller than k: cost n m instead of n n, each row on its own.
-    Memory is a few tiles beside the factors, whatever n. On a GPU large sets have a kernel of their own.
+    Memory is a few tiles beside the factors, whatever n.
     """
     n = len(factors)
     if references is not None and references < 1:
@@ -36,8 +35,6 @@ def krum_scores(factors: Factors, k: int, references: int | None = None, seed: i
         chosen = np.sort(np.random.default_rng(seed).choice(n, references, replace=False))
         positions = torch.as_tensor(chosen, device=positions.device)
         others = factors.take(positions)
-    if others is factors and usable(factors, k):
-        return fused_scores(factors, k, seed).double().cpu().numpy()
     if others is factors and k <= FEW and n * n * factors.loss.element_size() > TILE_BYTES:
         side = min(n, SIDE.get(factors.loss.device.type, SIDE["cpu"]))
         return _once_per_pair(factors, k, side).double().cpu().numpy()
@@ -46,7 +43,9 @@ def krum_scores(factors: Factors, k: int, references: int | None = None, seed: i
     scores = torch.empty_like(norms)
     for start in range(0, n, rows):
         tile = _distances(factors, others, norms, other_norms, positions, slice(start, start + rows))
-        scores[start : start + rows] = _nearest(tile, min(k, len(others) - 1) or 1)
+        nearest = torch.topk(tile, min(k, len(others) - 1) or 1, dim=1, largest=False, sorted=False).values
+        # Infinitely far is the sample itself.
+        scores[start : start + rows] = torch.where(torch.isinf(nearest), 0.0, nearest).sum(dim=1)
     return scores.double().cpu().numpy()
 
 
@@ -106,9 +105,3 @@ def _distances(
     itself = positions[at] == own
     tile[itself.nonzero().squeeze(1), at[itself]] = torch.inf
     return tile
-
-
-def _nearest(tile: Tensor, k: int) -> Tensor:
-    """Sum of the k smallest of each row, infinities (the sample itself) left out."""
-    nearest = torch.topk(tile, k, dim=1, largest=False, sorted=False).values
-    return torch.where(torch.isinf(nearest), 0.0, nearest).sum(dim=1)

@@ -88,9 +88,7 @@ def _check_classes(loss: str | SampleLoss, logits: Tensor, target: Tensor) -> No
             f"{tuple(logits.shape)} and y of shape {tuple(target.shape)}"
         )
     if loss == "next-token" and logits.dim() != 3:
-        raise InputError(
-            f"the next-token loss takes outputs (n, places, tokens), got shape {tuple(logits.shape)}"
-        )
+        raise InputError(f"the next-token loss takes outputs (n, places, tokens), got {tuple(logits.shape)}")
     low, high = int(target.min()), int(target.max())
     if high >= logits.shape[-1] or (low < 0 and low != -100):
         raise InputError(

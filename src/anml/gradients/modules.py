@@ -29,7 +29,7 @@ from anml.gradients.losses import loss_of, sample_losses
 from anml.gradients.own_loss import loss_as_trained
 from anml.gradients.parts import FormedWhenNeeded, SequenceFactor
 from anml.gradients.record import Covered, Unreadable, read, unread
-from anml.gradients.selfcheck import Check, same_within
+from anml.gradients.selfcheck import SelfCheck, same_within
 from anml.gradients.sketch import FORMED, SIZE, CountSketch
 
 # Explicit gradients are kept only up to this many bytes.
@@ -96,7 +96,7 @@ def covered_batches(
     """What covers the trainable parameters, and the losses, of batch after batch."""
     if not any(p.requires_grad for p in module.parameters()):
         raise UnsupportedError(
-            f"{type(module).__name__} has no trainable parameters, so samples have no gradients"
+            f"{type(module).__name__} has no trainable parameters: samples have no gradients"
         )
     size = sum(p.numel() for p in module.parameters() if p.requires_grad)
     step = max(1, FORMED // (4 * size))
@@ -121,7 +121,7 @@ class _Layers:
 
     def __init__(self, module: nn.Module, reading: Reading) -> None:
         self.module, self.reading = module, reading
-        self.check = Check(module, reading.precision, reading.last is not None)
+        self.check = SelfCheck(module, reading.precision, reading.last is not None)
         self.tried: tuple[list[Covered], Tensor] | None = None
 
     def __call__(self, batch: Batch) -> tuple[list[Covered], Tensor]:

@@ -24,20 +24,10 @@ from anml.gradients.krum import krum_scores
 
 @dataclass(frozen=True)
 class Search:
-    """How neighbours are sought.
+    """How neighbours are sought: among whom (a name in `SEARCHES`), and how many of those.
 
-    Parameters
-    ----------
-    among
-        A name in `SEARCHES`.
-    k, malicious
-        Neighbours in a Krum score; k None is the classic n - f - 2, with f from `malicious`.
-    references
-        Of `references`: how many samples are drawn.
-    probes
-        Of `approximate`: how many cells are looked into.
-    minibatch
-        Of `minibatch`: how many samples are compared with each other at a time.
+    The k nearest make a Krum score; None is the classic n - f - 2, with f from `malicious`. `references` are
+    drawn, `probes` cells are looked into, or samples are compared in a `minibatch` at a time.
     """
 
     among: str = "all"

@@ -18,7 +18,9 @@ from anml.gradients.selfcheck import same_within
 
 def loss_as_trained(module: nn.Module, batch: Batch, reading: Reading) -> str | SampleLoss:
     """The loss to score by; `softmax` is what the module itself makes of it, or is refused."""
-    if reading.loss != "softmax" or not isinstance(batch.inputs, dict) or not _takes_labels(module):
+    given = inspect.signature(module.forward).parameters.values()
+    takes_labels = any(p.name == "labels" or p.kind is inspect.Parameter.VAR_KEYWORD for p in given)
+    if reading.loss != "softmax" or not isinstance(batch.inputs, dict) or not takes_labels:
         return reading.loss
     there = (batch.target.reshape(len(batch), -1) != -100).sum(1) if batch.target.dim() else None
     if there is None or not int(there.max()):
@@ -54,11 +56,6 @@ def _shifts(module: nn.Module, one: Batch, reading: Reading) -> bool:
     with torch.no_grad(), precise(module, reading.precision):
         outputs = module(**one.inputs, labels=first)
     return not float(outputs.loss) - _of_routers(module, outputs) > 0
-
-
-def _takes_labels(module: nn.Module) -> bool:
-    given = inspect.signature(module.forward).parameters.values()
-    return any(p.name == "labels" or p.kind is inspect.Parameter.VAR_KEYWORD for p in given)
 
 
 def _of_routers(module: nn.Module, outputs: Any) -> float:

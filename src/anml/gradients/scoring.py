@@ -31,17 +31,10 @@ MANY_PAIRS = 4_000_000
 
 @dataclass(frozen=True)
 class Scores:
-    """What the scoring model saw.
+    """What the scoring model saw: raw scores (low is consistent), their quality q in [0, 1], and predictions.
 
-    Parameters
-    ----------
-    raw, q
-        Raw score (low is consistent), and its quality in [0, 1].
-    held_out
-        Predictions by networks that did not see the sample or its item: log-probabilities
-        (n, classes), or numbers (n,) in the units of the labels.
-    epochs
-        How long the scoring model was trained.
+    `held_out` is by networks that did not see the sample or its item: log-probabilities (n, classes), or
+    numbers (n,) in the units of the labels. The scoring model was trained for `epochs`.
     """
 
     raw: Floats
@@ -61,65 +54,29 @@ def _krum(factors: Factors, held_out_loss: Floats, profile: Profile, seed: int) 
         return krum_scores(factors, neighbours(pool, profile.k, profile.malicious), references or None, seed)
 
 
-def _norm(factors: Factors, held_out_loss: Floats, profile: Profile, seed: int) -> Floats:
-    return as_numpy(factors.norms())
-
-
-def _loss(factors: Factors, held_out_loss: Floats, profile: Profile, seed: int) -> Floats:
-    return as_numpy(factors.loss)
-
-
-def _confidence(factors: Factors, held_out_loss: Floats, profile: Profile, seed: int) -> Floats:
-    return 1.0 - np.exp(-held_out_loss)
-
-
 # Raw scores by name (`SCORES`); low is consistent.
 SCORERS: dict[str, Callable[[Factors, Floats, Profile, int], Floats]] = {
     "krum": _krum,
-    "norm": _norm,
-    "loss": _loss,
-    "confidence": _confidence,
+    "norm": lambda factors, *_: as_numpy(factors.norms()),
+    "loss": lambda factors, *_: as_numpy(factors.loss),
+    "confidence": lambda _, held_out_loss, *rest: 1.0 - np.exp(-held_out_loss),
 }
 
 
 def score(
-    x: Array,
-    y: Array,
-    task: Task,
-    *,
-    classes: int = 1,
-    groups: np.ndarray[Any, Any] | None = None,
-    weight: Floats | None = None,
-    profile: str | Profile | dict[str, Any] = "default",
-    seed: int = 0,
-    factors_of: Callable[[], Factors] | None = None,
-    device: str = "cpu",
-    progress: Progress | None = None,
-) -> Scores:
+    x: Array, y: Array, task: Task, *, classes: int = 1, groups: Array | None = None,
+    profile: str | Profile | dict[str, Any] = "default", seed: int = 0, device: str = "cpu",
+) -> Scores:  # fmt: skip
     """Score samples by how well they agree with the others, as a small network sees them.
 
-    Parameters
-    ----------
-    x, y
-        Features (n, d), any scale; class codes below `classes`, or numbers.
-    groups
-        Samples of one group are never held out against each other.
-    weight
-        How much each sample counts in training.
-    factors_of
-        Gives gradient factors of the user's own fitted model; they replace the scoring model's.
-    device
-        Where networks are trained and distances computed: `cpu` or `cuda`.
-    progress
-        Called with (what, done, of).
+    Features `x` (n, d) have any scale; `y` are class codes below `classes`, or numbers. Samples of one of
+    `groups` are never held out against each other.
     """
     chosen = profile_of(profile)
     inputs, targets, unscale = as_tensors(standardise(np.asarray(x, dtype=np.float64)), y, task, device)
-    fit = cross_fit(
-        inputs, targets, task, classes, groups, chosen.training(), seed, weight=weight, progress=progress
-    )
+    fit = cross_fit(inputs, targets, task, classes, groups, chosen, seed)
     held_out_loss = as_numpy(losses(fit.held_out.unsqueeze(0), targets, task)[0])
-    raw = raw_scores(fit, inputs, targets, task, held_out_loss, chosen, seed, factors_of, progress)
+    raw = raw_scores(fit, inputs, targets, task, held_out_loss, chosen, seed)
     return Scores(raw, quality(raw), held_out_predictions(fit, task, unscale), chosen.epochs or fit.epochs)
 
 
@@ -131,27 +88,12 @@ def raw_scores(
     held_out_loss: Floats,
     profile: Profile,
     seed: int,
-    factors_of: Callable[[], Factors] | None,
-    progress: Progress | None,
+    progress: Progress | None = None,
 ) -> Floats:
-    """Raw scores of samples by networks that are there already; low is consistent."""
-    if factors_of is not None:
-        factors = factors_of()
-    else:
-        factors = _scoring_factors(fit, x, y, task, profile, seed, progress)
-    return SCORERS[profile.method](factors, held_out_loss, profile, seed)
+    """Raw scores of samples by networks that are there already; low is consistent.
 
-
-def held_out_predictions(fit: CrossFit, task: Task, unscale: Callable[[Floats], Floats]) -> Floats:
-    """Log-probabilities (n, classes), or numbers (n,) in the units of the labels."""
-    if task == "classification":
-        return as_numpy(torch.log_softmax(fit.held_out, dim=1))
-    return unscale(as_numpy(fit.held_out[:, 0]))
-
-
-def _scoring_factors(
-    fit: CrossFit, x: Tensor, y: Tensor, task: Task, profile: Profile, seed: int, progress: Progress | None
-) -> Factors:
+    Where a profile names the epochs, the scoring model is trained anew for so long.
+    """
     networks = fit.full
     if profile.epochs is not None:
         networks = initialise(networks.shape, [seed], x.device)
@@ -161,4 +103,11 @@ def _scoring_factors(
                 networks, data, task, [seed], epochs=profile.epochs, lr=profile.lr,
                 batch=profile.batch or 200, on_epoch=ticker(progress, "scoring model", profile.epochs),
             )  # fmt: skip
-    return network_factors(networks, x, y, task)
+    return SCORERS[profile.method](network_factors(networks, x, y, task), held_out_loss, profile, seed)
+
+
+def held_out_predictions(fit: CrossFit, task: Task, unscale: Callable[[Floats], Floats]) -> Floats:
+    """Log-probabilities (n, classes), or numbers (n,) in the units of the labels."""
+    if task == "classification":
+        return as_numpy(torch.log_softmax(fit.held_out, dim=1))
+    return unscale(as_numpy(fit.held_out[:, 0]))

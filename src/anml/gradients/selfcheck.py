@@ -26,7 +26,7 @@ def same_within(module: nn.Module, precision: torch.dtype | None) -> float:
     return max(SAME.get(kind, SAME[torch.float32]) for kind in kinds)
 
 
-class Check:
+class SelfCheck:
     """Which parameters have been checked so far; `part` where only some layers are read."""
 
     def __init__(self, module: nn.Module, precision: torch.dtype | None, part: bool) -> None:
@@ -42,7 +42,9 @@ class Check:
         reached: Counter[int] = Counter()
         for parameters, part in covered:
             if any(id(p) in self.left for p in parameters):
-                length = _reach(part)
+                # Of gradients that are not formed yet, the deltas say enough.
+                told = part.deltas.flatten(1) if isinstance(part, FormedWhenNeeded) else None
+                length = part.norms() if told is None else told.square().sum(1)
                 if float(length.max()) > 0:
                     reached[int(length.argmax())] += 1
         size = sum(p.numel() for p in self.parameters)
@@ -55,7 +57,7 @@ class Check:
         ours: dict[int, Tensor] = {}
         for parameters, part in covered:
             total = mix @ part.take(torch.as_tensor(rows, device=mix.device)).formed()
-            pieces = total.split([p.numel() for p in parameters])
+            pieces = torch.split(total, [p.numel() for p in parameters])
             ours |= {id(p): piece for p, piece in zip(parameters, pieces, strict=True)}
         wanted = [p for p in self.parameters if not self.part or id(p) in ours]
         right = torch.autograd.grad(mix @ losses.float(), wanted, allow_unused=True)
@@ -74,10 +76,3 @@ class Check:
         if self.part:
             self.left &= {id(p) for p in wanted}
         return True
-
-
-def _reach(part: object) -> Tensor:
-    """How strongly each sample pulls at a part's parameters."""
-    if isinstance(part, FormedWhenNeeded):
-        return part.seen[-1].flatten(1).square().sum(1)
-    return part.norms()  # type: ignore[attr-defined, no-any-return]

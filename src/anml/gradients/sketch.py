@@ -65,7 +65,7 @@ class CountSketch:
         step = max(1, FORMED // (4 * sum(sizes)))
         for start in range(0, len(total), step):
             rows = slice(start, start + step)
-            pieces = part.take(rows).formed().split(sizes, dim=1)
+            pieces = torch.split(part.take(rows).formed(), sizes, dim=1)
             for parameter, piece in zip(parameters, pieces, strict=True):
                 self.add(total[rows], parameter, piece)
 

@@ -11,6 +11,7 @@ from typing import Any
 from anml.core.errors import InputError
 from anml.intake.contributions import (
     Contributions,
+    entries,
     gather,
     label_text,
     record,
@@ -22,6 +23,8 @@ from anml.intake.file import File, as_file
 from anml.intake.unread import refuse_places
 
 SOURCE = "argilla"
+# What counts of what was answered; an export without statuses says of none that it is a draft.
+SUBMITTED = (None, "submitted")
 NO_STATUS = (
     "this export does not say which responses are drafts or discarded, so they count as submitted; "
     "export flattened records to keep the status"
@@ -31,34 +34,37 @@ NO_STATUS = (
 def read_argilla(source: Path | File, question: str | None = None, time: str | None = None) -> Contributions:
     """Read an export; `question` names one of several, `time` a metadata field with the time."""
     file = as_file(source)
-    path = file.path
-    found = file.json
-    found = found.get("records", [found]) if isinstance(found, dict) else found
-    if not isinstance(found, list) or not all(isinstance(entry, dict) for entry in found):
-        raise InputError(f"{path.name} is not an Argilla export: a list of records was expected")
+    found = entries(file)
     name = question_of(found, question)
     rows: list[dict[str, Any]] = []
-    statuses: set[bool] = set()
-    dropped = 0
-    for number, entry in enumerate(found):
-        item = str(entry.get("id") or entry.get("_server_id") or number)
-        meta = record(entry.get("metadata"), f"metadata of record {item} in {path.name}")
+    statuses: list[str | None] = []
+    for item, entry, value, user, status in answers_to(found, name):
+        meta = record(entry.get("metadata"), f"metadata of record {item} in {file.path.name}")
         when = meta.get(time, entry.get(f"metadata.{time}", entry.get(time))) if time else None
-        for value, user, status in responses_to(entry, name):
-            statuses.add(status is not None)
-            if status is not None and status != "submitted":
-                dropped += 1
-                continue
-            refuse_places(value, f" to {name!r}")
-            label = label_text(value)
-            if label is not None:
-                row = {"item": item, "contributor": user, "label": label, "time": utc_text(when)}
-                rows.append(row | fields_of(entry))
-    warnings = [NO_STATUS] if False in statuses else []
+        statuses.append(status)
+        if status not in SUBMITTED:
+            continue
+        refuse_places(value, f" to {name!r}")
+        label = label_text(value)
+        if label is not None:
+            row = {"item": item, "contributor": user, "label": label, "time": utc_text(when)}
+            rows.append(row | fields_of(entry))
+    dropped = sum(status not in SUBMITTED for status in statuses)
+    warnings = [NO_STATUS] if None in statuses else []
     warnings += [f"{dropped} responses that were not submitted were left out"] if dropped else []
     if time is None:
         warnings.append("Argilla keeps no time for each response; name a metadata field that has one")
     return gather(SOURCE, rows, (), warnings)
+
+
+def answers_to(
+    found: list[dict[str, Any]], name: str
+) -> Iterator[tuple[str, dict[str, Any], Any, str | None, str | None]]:
+    """Every response to a question: its record's name, the record, value, user and status."""
+    for number, entry in enumerate(found):
+        item = str(entry.get("id") or entry.get("_server_id") or number)
+        for value, user, status in responses_to(entry, name):
+            yield item, entry, value, user, status
 
 
 def question_of(found: list[dict[str, Any]], wanted: str | None) -> str:
@@ -80,20 +86,19 @@ def responses_to(entry: dict[str, Any], name: str) -> Iterator[tuple[Any, str | 
     for response in records(record(entry.get("responses"), "responses").get(name), f"responses to {name}"):
         user = response.get("user_id")
         yield response.get("value"), None if user is None else str(user), response.get("status")
-    values = _listed(entry, f"{name}.responses") or []
-    users = _listed(entry, f"{name}.responses.users") or [None] * len(values)
-    statuses = _listed(entry, f"{name}.responses.status") or [None] * len(values)
+    columns = [_listed(entry, f"{name}.responses{part}") for part in ("", ".users", ".status")]
+    values, users, statuses = (column or [None] * len(columns[0]) for column in columns)
     if not len(values) == len(users) == len(statuses):
         raise InputError(f"{name}.responses, users and status of a record differ in length")
     for value, user, status in zip(values, users, statuses, strict=True):
         yield value, None if user is None else str(user), status
 
 
-def _listed(entry: dict[str, Any], key: str) -> list[Any] | None:
+def _listed(entry: dict[str, Any], key: str) -> list[Any]:
     found = entry.get(key)
     if found is not None and not isinstance(found, list):
         raise InputError(f"{key} must be a list, got {str(found)[:40]!r}")
-    return found
+    return found or []
 
 
 def fields_of(entry: dict[str, Any]) -> dict[str, Any]:

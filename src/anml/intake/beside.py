@@ -1,6 +1,7 @@
 """Numbers given beside the rows of a table: read from an array, a frame or a file, and aligned."""
 
 import hashlib
+import io
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,7 +14,7 @@ import polars as pl
 from anml.core.checks import Floats, Ints
 from anml.core.errors import InputError
 from anml.intake.plain import as_text
-from anml.intake.tables import PARQUET, SEPARATORS, Table, read_table
+from anml.intake.tables import PARQUET, SEPARATORS, Table, file_bytes, read_table
 
 NUMPY = ".npy"
 ENDINGS = (*SEPARATORS, *PARQUET, NUMPY)
@@ -27,7 +28,7 @@ class Beside(NamedTuple):
     key: str | None = None
 
 
-class Given(NamedTuple):
+class Aligned(NamedTuple):
     """Numbers (rows, columns); `names` of the columns is None for an array, `about` says what was read."""
 
     values: Floats
@@ -35,30 +36,23 @@ class Given(NamedTuple):
     about: dict[str, str]
 
 
-def aligned(source: Any, what: str, table: Table, rows: Ints, key: str | None) -> Given:
-    """Read `source` and return what belongs to `rows` of the table, by position or by a key.
+def aligned(source: Any, what: str, table: Table, rows: Ints, key: str | None) -> Aligned:
+    """Read `source`, an array, a frame or a file, and return what belongs to `rows` of the table.
 
-    Parameters
-    ----------
-    source
-        An array, a pandas, polars or Arrow frame, or the path of a CSV, TSV, Parquet or NumPy file.
-    what
-        What it is, for messages: "predictions" or "embeddings".
-    rows
-        Positions in the table of the rows that are used.
+    Rows are matched by position or by a key; `what` it is, predictions or embeddings, is for messages.
     """
     read = read_numbers(source, what)
     if isinstance(read, Table):
         frame = read.frame
         at = _by_key(frame, what, table, rows, key) if key else _by_position(frame.height, what, table, rows)
         values, names = columns_of(frame.drop(key) if key else frame, what, table.frame.columns)
-        return Given(values[at], names, {"name": read.name, "sha256": read.sha256})
+        return Aligned(values[at], names, {"name": read.name, "sha256": read.sha256})
     if key is not None:
         raise InputError(f"the {what} are an array without named columns, so key {key!r} cannot align them")
     at = _by_position(len(read), what, table, rows)
     digest = hashlib.sha256(repr(read.shape).encode() + np.ascontiguousarray(read).tobytes()).hexdigest()
     name = Path(source).name if isinstance(source, str | Path) else "array"
-    return Given(read[at], None, {"name": name, "sha256": digest})
+    return Aligned(read[at], None, {"name": name, "sha256": digest})
 
 
 def read_numbers(source: Any, what: str) -> Table | Floats:
@@ -68,39 +62,27 @@ def read_numbers(source: Any, what: str) -> Table | Floats:
         if path.name.lower().endswith(NUMPY):
             return _as_array(_load(path, what), what)
         if not path.is_dir() and not path.name.lower().endswith(ENDINGS):
-            raise InputError(
-                f"{what} file {path.name!r} has an unknown ending; allowed: {', '.join(ENDINGS)}"
-            )
+            listed = ", ".join(ENDINGS)
+            raise InputError(f"{what} file {path.name!r} has an unknown ending; allowed: {listed}")
         return read_table(path, name=what)
     if hasattr(source, "to_frame"):  # a single column of pandas or polars
         source = source.to_frame()
-    if _is_frame(source):
+    known = isinstance(source, pl.DataFrame | pl.LazyFrame) or nw.dependencies.is_pandas_dataframe(source)
+    if known or hasattr(source, "__arrow_c_stream__"):
         return read_table(source, name=what)
     return _as_array(source, what)
 
 
-def _is_frame(source: Any) -> bool:
-    return (
-        isinstance(source, pl.DataFrame | pl.LazyFrame)
-        or nw.dependencies.is_pandas_dataframe(source)
-        or hasattr(source, "__arrow_c_stream__")
-    )
-
-
 def _load(path: Path, what: str) -> Any:
     shown = f"{what} file {path.name!r}"
+    content = io.BytesIO(file_bytes(path, shown))
     try:
-        with path.open("rb") as file:
-            found = np.load(file, allow_pickle=False)
-            if not isinstance(found, np.ndarray):  # several arrays in one file
-                raise ValueError
-            return found
-    except FileNotFoundError:
-        raise InputError(f"{shown} does not exist in folder '{path.parent}'") from None
+        found = np.load(content, allow_pickle=False)
     except (ValueError, EOFError, BadZipFile):
-        raise InputError(f"{shown} is not a NumPy file with one array of numbers") from None
-    except OSError as error:
-        raise InputError(f"{shown} cannot be read: {error.strerror or error}") from None
+        found = None
+    if not isinstance(found, np.ndarray):  # also several arrays in one file
+        raise InputError(f"{shown} is not a NumPy file with one array of numbers")
+    return found
 
 
 def _as_array(source: Any, what: str) -> Floats:
@@ -130,18 +112,16 @@ def _by_key(frame: pl.DataFrame, what: str, table: Table, rows: Ints, key: str) 
     """For each row used, the position in `frame` of the row with the same key."""
     if key not in frame.columns:
         raise InputError(f"the {what} have no key column {key!r}; columns: {', '.join(frame.columns[:12])}")
-    theirs = as_text(frame[key])
-    if gaps := theirs.null_count():
-        raise InputError(f"key {key!r} is empty in {gaps} rows of the {what}; every row needs one")
+    theirs, ours = as_text(frame[key]), as_text(table.frame[key])[rows]
+    for whose, keys in ((what, theirs), ("table", ours)):
+        if gaps := keys.null_count():
+            raise InputError(f"key {key!r} is empty in {gaps} rows of the {whose}; every row needs one")
     if (twice := theirs.filter(theirs.is_duplicated())).len():
         count = twice.n_unique()
         raise InputError(
             f"key {key!r} must name each row of the {what} once; {count} values occur more often, "
             f"the first {twice[0]!r}"
         )
-    ours = as_text(table.frame[key])[rows]
-    if gaps := ours.null_count():
-        raise InputError(f"key {key!r} is empty in {gaps} rows of the table; every row needs one")
     positions = pl.DataFrame({"key": theirs}).with_row_index("at")
     found = pl.DataFrame({"key": ours}).join(positions, on="key", how="left", maintain_order="left")
     absent = found.filter(pl.col("at").is_null())["key"]
@@ -167,9 +147,7 @@ def columns_of(
     values = np.empty((frame.height, frame.width))
     for column, series in enumerate(frame.get_columns()):
         if series.name in taken and what == "embeddings":
-            raise InputError(
-                f"column {series.name!r} of the {what} is also in the table; name it as key, or leave it out"
-            )
+            raise InputError(f"column {series.name!r} of the {what} is also in the table; name it as key")
         values[:, column] = _numbers(series, what, series.name in taken)
     return values, tuple(frame.columns)
 

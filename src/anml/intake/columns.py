@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from anml.core.errors import InputError
+from anml.core.errors import InputError, UnknownNameError
 from anml.intake.encode.kinds import is_text
 from anml.intake.plain import is_nested
 from anml.intake.roles import (
@@ -65,60 +65,21 @@ class Columns:
 
 
 def choose_columns(
-    frame: pl.DataFrame,
-    *,
-    label: str | None = None,
-    contributor: str | None = None,
-    item: str | None = None,
-    verification: str | None = None,
-    reputation: str | None = None,
-    time: str | None = None,
-    derived_from: str | None = None,
-    gold: str | None = None,
-    known: str | None = None,
-    reviewed: str | None = None,
-    features: Sequence[str] | None = None,
-    ignore: Iterable[str] = (),
-    key: str | None = None,
-    needs_features: bool = True,
-) -> tuple[Columns, list[str]]:
-    """Find the role of every column.
+    frame: pl.DataFrame, *, features: Sequence[str] | None = None, ignore: Iterable[str] = (),
+    key: str | None = None, needs_features: bool = True, **named: str | None,
+) -> tuple[Columns, list[str]]:  # fmt: skip
+    """Find the role of every column, and return notes that say what was guessed or left out.
 
-    Columns that are not named are guessed from their names, where their values fit. Everything that
-    has no role is a feature, except constants, identifiers, nested columns, the true label and `key`.
+    `named` are columns by role; the others are guessed from their names, where their values fit. Everything
+    that has no role is a feature, except constants, identifiers, nested columns, the true label and `key`.
     Where there are items and contributors, or where features are not needed, there may be none.
-
-    Returns
-    -------
-    The columns, and notes that say what was guessed or left out.
-
-    Examples
-    --------
-    >>> table = pl.DataFrame({"size": [1.5, 2.0], "Annotator": ["ann", "ann"], "label": ["a", "b"]})
-    >>> columns, notes = choose_columns(table)
-    >>> columns.contributor, columns.features
-    ('Annotator', ('size',))
-    >>> print(notes[1])
-    using column 'Annotator' as contributor (guessed from its name)
     """
-    given = {
-        "label": label,
-        "contributor": contributor,
-        "item": item,
-        "verification": verification,
-        "reputation": reputation,
-        "time": time,
-        "derived_from": derived_from,
-        "gold": gold,
-        "known": known,
-        "reviewed": reviewed,
-    }
+    given = {role: named.pop(role, None) for role in ROLES}
+    if named:
+        raise UnknownNameError("role of a column", next(iter(named)), ROLES)
     left_out = [ignore] if isinstance(ignore, str) else list(ignore)
-    wanted = (
-        None
-        if features is None
-        else tuple(dict.fromkeys([features] if isinstance(features, str) else features))
-    )
+    listed = [features] if isinstance(features, str) else features
+    wanted = None if listed is None else tuple(dict.fromkeys(listed))
     if key is not None:
         _check_exists(frame, key)
     _check_named(frame, given, wanted or (), left_out)
@@ -126,8 +87,10 @@ def choose_columns(
     roles, notes = _guess(frame, given, taken)
     notes += _guess_item(frame, roles, taken)
     if roles["label"] is None:
-        _check_label_not_empty(frame)
-        raise InputError(f"no column could be taken for the label; name one of {_listed(frame.columns)}")
+        for name in frame.columns:
+            if is_named(name, ALIASES["label"]) and frame[name].null_count() == frame.height:
+                raise InputError(f"column {name!r} (label) is empty in all {frame.height} rows")
+        raise InputError(f"no column could be taken for the label; name one of {shown(frame.columns)}")
     if wanted is None:
         # An item that is a text says what it is: a model may read it.
         read = roles["item"] is not None and _is_written(frame[roles["item"]])
@@ -142,14 +105,7 @@ def choose_columns(
 
 
 def key_columns(frame: pl.DataFrame, columns: Columns, key: str | None = None) -> list[str]:
-    """Columns that name rows, under which a user finds them again: the key, the item, and identifiers.
-
-    Examples
-    --------
-    >>> table = pl.DataFrame({"row_id": [7, 8], "task": ["a", "a"], "size": [1.5, 2.5], "label": ["x", "y"]})
-    >>> key_columns(table, Columns("label", item="task", features=("size",)))
-    ['row_id', 'task']
-    """
+    """Columns that name rows, under which a user finds them again: the key, the item, and identifiers."""
     roles = {name for role, name in asdict(columns).items() if role not in ("item", "features")}
     taken = {*roles, *columns.features} - {key}
     return [
@@ -160,24 +116,19 @@ def key_columns(frame: pl.DataFrame, columns: Columns, key: str | None = None) -
     ]
 
 
-def _check_label_not_empty(frame: pl.DataFrame) -> None:
-    for name in frame.columns:
-        if is_named(name, ALIASES["label"]) and frame[name].null_count() == frame.height:
-            raise InputError(f"column {name!r} (label) is empty in all {frame.height} rows")
-
-
 def _check_exists(frame: pl.DataFrame, name: str) -> None:
     if name in frame.columns:
         return
     alike = {squeezed(column): column for column in frame.columns}
     close = difflib.get_close_matches(squeezed(str(name)), alike, n=2)
     hint = f" (did you mean {' or '.join(repr(alike[match]) for match in close)}?)" if close else ""
-    raise InputError(f"there is no column {name!r}{hint}; columns: {_listed(frame.columns)}")
+    raise InputError(f"there is no column {name!r}{hint}; columns: {shown(frame.columns)}")
 
 
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:MOST_SHOWN])
-    return shown if len(names) <= MOST_SHOWN else f"{shown} and {len(names) - MOST_SHOWN} more"
+def shown(names: Sequence[str]) -> str:
+    """The first names of some, for a message."""
+    first = ", ".join(names[:MOST_SHOWN])
+    return first if len(names) <= MOST_SHOWN else f"{first} and {len(names) - MOST_SHOWN} more"
 
 
 def _check_named(
@@ -198,9 +149,7 @@ def _check_named(
         if set(roles) == {"item", "feature"} and _is_written(frame[name]):
             continue
         if len(set(roles)) > 1:
-            raise InputError(
-                f"column {name!r} is named as {' and as '.join(roles)}; it can be only one of them"
-            )
+            raise InputError(f"column {name!r} is named as {' and as '.join(roles)}; it can be one of them")
 
 
 def _guess(
@@ -220,7 +169,7 @@ def _guess(
                 break
             if role in SAID_WHEN_UNFIT:
                 notes.append(
-                    f"column {name!r} is not used as {role}: its values do not fit (name it to see why)"
+                    f"column {name!r} is not used as {role}: its values do not fit; name it to see why"
                 )
     return roles, notes
 
@@ -259,20 +208,15 @@ def _may_guess(role: str, alias: str, roles: dict[str, str | None]) -> bool:
 
 def _features(frame: pl.DataFrame, names: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
     """Return the columns that can tell something about a label, and why the others were left out."""
-    reasons: dict[str, list[str]] = {}
-    kept = []
+    reasons: dict[str | None, list[str]] = {None: []}
     for name in names:
-        reason = _why_not(frame[name])
-        if reason is None:
-            kept.append(name)
-        else:
-            reasons.setdefault(reason, []).append(name)
-    notes = [f"left out {_quoted(columns)}: {reason}" for reason, columns in reasons.items()]
+        reasons.setdefault(_why_not(frame[name]), []).append(name)
+    kept = reasons.pop(None)
+    notes = [
+        f"left out {'columns' if len(out) > 1 else 'column'} {shown([repr(name) for name in out])}: {reason}"
+        for reason, out in reasons.items()
+    ]
     return tuple(kept), notes
-
-
-def _quoted(names: Sequence[str]) -> str:
-    return ("columns " if len(names) > 1 else "column ") + _listed([repr(name) for name in names])
 
 
 def _why_not(series: pl.Series) -> str | None:
@@ -287,12 +231,7 @@ def _why_not(series: pl.Series) -> str | None:
         return "it looks like the true label; name it as known, as gold or as a feature to use it"
     if is_named(series.name, TIMES_SPENT):
         return "time spent on a label is shown with its contributor, and nothing is judged by it"
-    if not series.dtype.is_float() and is_all_distinct(series) and _is_identifier(series):
-        return "an identifier, different in every row"
-    return None
-
-
-def _is_identifier(series: pl.Series) -> bool:
-    if is_identifier_name(series.name):
-        return True
-    return series.dtype == pl.String and series.len() > MANY_ROWS and not is_text(series)
+    if series.dtype.is_float() or not is_all_distinct(series):
+        return None
+    names = series.dtype == pl.String and series.len() > MANY_ROWS and not is_text(series)
+    return "an identifier, different in every row" if names or is_identifier_name(series.name) else None

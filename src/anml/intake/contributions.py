@@ -7,6 +7,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,20 +18,9 @@ from anml.core.errors import InputError
 from anml.intake.file import File, as_file
 from anml.intake.plain import as_text
 
-ROWS: dict[str, type[pl.DataType]] = {
-    "item": pl.String,
-    "contributor": pl.String,
-    "label": pl.String,
-    "time": pl.String,
-    "truth": pl.String,
-}
-EVIDENCE: dict[str, type[pl.DataType]] = {
-    "item": pl.String,
-    "contributor": pl.String,
-    "kind": pl.String,
-    "issuer": pl.String,
-    "at": pl.String,
-}
+# Columns that are there whatever the source, all of them text.
+ROWS = ("item", "contributor", "label", "time", "truth")
+EVIDENCE = ("item", "contributor", "kind", "issuer", "at")
 # Issuers that are a platform's own, or nobody we know by name; everybody else is a person.
 UNKNOWN_REVIEWER = "unknown reviewer"
 PLATFORMS = (UNKNOWN_REVIEWER, "toloka requester", "mturk requester", "retraction-watch")
@@ -62,11 +52,10 @@ def gather(
     if not rows:
         raise InputError(f"no finished {source} label was found in this file")
     frame = pl.from_dicts(list(rows), infer_schema_length=None)
-    missing = [pl.lit(None, kind).alias(name) for name, kind in ROWS.items() if name not in frame.columns]
-    frame = frame.with_columns(missing).with_columns(pl.col(name).cast(kind) for name, kind in ROWS.items())
-    others = [name for name in frame.columns if name not in ROWS]
-    frame = frame.select(*ROWS, *others)
-    proofs = pl.DataFrame(list(evidence), schema=EVIDENCE, orient="row")
+    missing = [pl.lit(None).alias(name) for name in ROWS if name not in frame.columns]
+    frame = frame.with_columns(missing).with_columns(pl.col(ROWS).cast(pl.String))
+    frame = frame.select(*ROWS, pl.exclude(ROWS))
+    proofs = pl.DataFrame(list(evidence), schema=dict.fromkeys(EVIDENCE, pl.String), orient="row")
     return check(Contributions(source, frame, proofs, list(warnings)))
 
 
@@ -93,14 +82,17 @@ def check(found: Contributions) -> Contributions:
     return found._replace(rows=rows, warnings=warnings)
 
 
-def records(value: Any, what: str) -> list[dict[str, Any]]:
-    """A list of objects inside an export, none where there is nothing; `what` names it for the message.
+def entries(file: File) -> list[dict[str, Any]]:
+    """The tasks or records of an export in JSON."""
+    found = file.json
+    found = found.get("records", [found]) if isinstance(found, dict) else found
+    if not isinstance(found, list) or not all(isinstance(entry, dict) for entry in found):
+        raise InputError(f"{file.path.name} is not a list of tasks or records")
+    return found
 
-    Examples
-    --------
-    >>> records([{"a": 1}], "annotations"), records(None, "annotations")
-    ([{'a': 1}], [])
-    """
+
+def records(value: Any, what: str) -> list[dict[str, Any]]:
+    """A list of objects inside an export, none where there is nothing; `what` names it for the message."""
     found = value or []
     if not isinstance(found, list) or not all(isinstance(part, dict) for part in found):
         raise InputError(f"{what} must be a list of objects, got {str(value)[:40]!r}")
@@ -116,40 +108,26 @@ def record(value: Any, what: str) -> dict[str, Any]:
 
 
 def utc_text(value: Any, formats: Sequence[str] = ()) -> str | None:
-    """A time as UTC text; None where there is none or it cannot be read. Without a zone it is UTC.
-
-    Examples
-    --------
-    >>> utc_text("2021-03-09T22:16:08.728391Z"), utc_text("never"), utc_text(1e30)
-    ('2021-03-09T22:16:08.728391Z', None, None)
-    """
+    """A time as UTC text; None where there is none or it cannot be read. Without a zone it is UTC."""
     if value is None or value == "":
         return None
     try:
         if isinstance(value, int | float):
-            moment: datetime | None = datetime.fromtimestamp(value, UTC)
+            moment = datetime.fromtimestamp(value, UTC)
         else:
             moment = value if isinstance(value, datetime) else _parsed(str(value).strip(), formats)
-        if moment is None:
-            return None
         moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-    except (OverflowError, OSError, ValueError):  # not a number, or far outside the calendar
+    except (OverflowError, OSError, ValueError):  # no time, or far outside the calendar
         return None
     # Not by strftime, which writes a year before 1000 with three digits, so that nobody can read it again.
     return moment.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
-def _parsed(text: str, formats: Sequence[str]) -> datetime | None:
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError:
-        pass
+def _parsed(text: str, formats: Sequence[str]) -> datetime:
     for pattern in formats:
-        try:
+        with suppress(ValueError):
             return datetime.strptime(text, pattern)
-        except ValueError:
-            continue
-    return None
+    return datetime.fromisoformat(text)
 
 
 def read_typed(source: Path | File, texts: Sequence[str]) -> pl.DataFrame:
@@ -171,13 +149,7 @@ def scalars(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def label_text(value: Any) -> str | None:
-    """A label as text: a list of one is that one, other shapes are JSON with sorted keys.
-
-    Examples
-    --------
-    >>> label_text(["pos"]), label_text(4), label_text(["b", "a"])
-    ('pos', '4', '["a", "b"]')
-    """
+    """A label as text: a list of one is that one, other shapes are JSON with sorted keys."""
     if value is None or value == [] or value == "":
         return None
     if isinstance(value, list):

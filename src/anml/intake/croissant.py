@@ -34,19 +34,16 @@ class Description(NamedTuple):
 def read_croissant(source: Path | File) -> Description:
     """Read the mapping of columns."""
     file = as_file(source)
-    path = file.path
     about = file.json
     if not isinstance(about, dict) or "recordSet" not in about:
-        raise InputError(f"{path.name} is not a Croissant description: it has no recordSet")
+        raise InputError(f"{file.path.name} is not a Croissant description: it has no recordSet")
     columns: dict[str, str | None] = {}
     for field in _fields(about["recordSet"]):
         role, column = _role(field), _column(field)
         if role and column:
             columns.setdefault(role, column)
     if "contributor" not in columns:
-        raise InputError(
-            f"{path.name} names no contributor: no field has equivalentProperty prov:wasAttributedTo"
-        )
+        raise InputError(f"{file.path.name} names no contributor: no field is prov:wasAttributedTo")
     return Description(columns, _file(about))
 
 
@@ -62,13 +59,9 @@ def _fields(node: Any) -> Iterator[dict[str, Any]]:
 
 
 def _role(field: dict[str, Any]) -> str | None:
-    for value in _listed(field.get("equivalentProperty")):
-        if role := _PROPERTIES.get(_last(value)):
-            return role
-    for value in _listed(field.get("dataType")):
-        if role := _TYPES.get(_last(value)):
-            return role
-    return None
+    told = [_PROPERTIES.get(_last(value)) for value in _listed(field.get("equivalentProperty"))]
+    told += [_TYPES.get(_last(value)) for value in _listed(field.get("dataType"))]
+    return next((role for role in told if role), None)
 
 
 def _column(field: dict[str, Any]) -> str | None:

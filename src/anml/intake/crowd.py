@@ -11,20 +11,19 @@ from anml.core.errors import InputError
 from anml.core.words import counted
 from anml.intake.contributions import Contributions, gather, read_typed, scalars, utc_text
 from anml.intake.file import File, as_file
-from anml.intake.roles import TRUTHS, is_named
+from anml.intake.mapped import mapped
 
 # MTurk writes times such as "Mon Mar 09 22:16:08 PST 2026"; the zone is turned into an offset first.
 _MTURK_TIME = ("%a %b %d %H:%M:%S %z %Y",)
 _IDENTIFIERS = (
-    "task",
-    "worker",
-    "annotator",
-    "index",
-    "ASSIGNMENT:worker_id",
-    "ASSIGNMENT:task_id",
-    "WorkerId",
-    "HITId",
-)
+    "task", "worker", "annotator", "index", "WorkerId", "HITId", "ASSIGNMENT:worker_id", "ASSIGNMENT:task_id",
+)  # fmt: skip
+# Names of the columns of a long table, the most telling first.
+LONG = {
+    "item": ("task", "index", "item", "example", "id"),
+    "contributor": ("worker", "annotator", "performer", "contributor"),
+    "label": ("label", "output", "answer"),
+}
 _ZONES = {"PST": "-0800", "PDT": "-0700", "UTC": "+0000", "GMT": "+0000"}
 
 
@@ -37,85 +36,63 @@ def read_crowd(source: Path | File, preset: str, **columns: str | None) -> Contr
 
 def long_format(frame: pl.DataFrame, columns: dict[str, str | None]) -> Contributions:
     """One row for each label: task or index, worker or annotator, label, and the right label if known."""
-    item = _column(frame, columns, "item", ("task", "index", "item", "example", "id"))
-    who = _column(frame, columns, "contributor", ("worker", "annotator", "performer", "contributor"))
-    label = _column(frame, columns, "label", ("label", "output", "answer"))
-    if gaps := frame[item].null_count():
-        raise InputError(f"column {item!r} (item) is empty in {gaps} rows; every label is of some item")
-    truth = next((name for name in frame.columns if is_named(name, TRUTHS) and name != label), None)
-    others = [name for name in frame.columns if name not in (item, who, label, truth)]
-    rows = [
-        {"item": str(row[item]), "contributor": _text(row[who]), "label": str(row[label])}
-        | ({} if truth is None else {"truth": _text(row[truth])})
-        | scalars({name: row[name] for name in others})
-        for row in frame.iter_rows(named=True)
-        if row[label] is not None
-    ]
-    return gather("crowd", rows)
+    named = {role: _column(frame, columns, role, names) for role, names in LONG.items()}
+    if gaps := frame[named["item"]].null_count():
+        raise InputError(f"column {named['item']!r} (item) is empty in {gaps} rows; every label needs one")
+    return mapped(frame, {**columns, **named}, "crowd")
 
 
 def wide_format(frame: pl.DataFrame, columns: dict[str, str | None]) -> Contributions:
     """One row for each example and one column for each annotator, empty where they gave no label."""
     item = columns.get("item")
-    people = [name for name in frame.columns if name != item]
     rows = [
-        {"item": row[item] if item else str(number), "contributor": name, "label": row[name]}
+        {"item": row[item] if item else str(number), "contributor": name, "label": label}
         for number, row in enumerate(frame.iter_rows(named=True))
-        for name in people
-        if row[name] is not None
+        for name, label in row.items()
+        if name != item and label is not None
     ]
     return gather("crowd", rows)
 
 
 def toloka(frame: pl.DataFrame, columns: dict[str, str | None]) -> Contributions:
     """Toloka's TSV: golden answers, and an assignment that was accepted or rejected as a whole."""
-    who, status = "ASSIGNMENT:worker_id", "ASSIGNMENT:status"
+    kinds = {"APPROVED": "review-accepted", "REJECTED": "review-rejected"}
     field = columns.get("label") or _only(frame, "OUTPUT:")
-    output, golden = f"OUTPUT:{field}", f"GOLDEN:{field}"
-    for name in (who, output):
-        _require(frame, name)
+    _require(frame, "ASSIGNMENT:worker_id", f"OUTPUT:{field}")
     rows: list[dict[str, Any]] = []
     evidence: list[dict[str, Any]] = []
-    kinds = {"APPROVED": "review-accepted", "REJECTED": "review-rejected"}
-    skipped = 0
-    for number, row in enumerate(frame.iter_rows(named=True)):
-        if row[output] is None:
-            skipped += 1
-            continue
-        inputs = {key.removeprefix("INPUT:"): value for key, value in row.items() if key.startswith("INPUT:")}
+    answered = frame.filter(pl.col(f"OUTPUT:{field}").is_not_null())
+    for number, row in enumerate(answered.iter_rows(named=True)):
+        inputs = _under(row, "INPUT:")
         item = row.get("ASSIGNMENT:task_id") or "|".join(str(v) for v in inputs.values()) or str(number)
         when = utc_text(row.get("ASSIGNMENT:submitted") or row.get("ASSIGNMENT:started"))
-        line = {"item": item, "contributor": row[who], "label": str(row[output]), "time": when}
-        rows.append(line | {"truth": _text(row.get(golden))} | scalars(inputs))
-        if kind := kinds.get(row.get(status) or ""):
+        who = {"item": item, "contributor": row["ASSIGNMENT:worker_id"]}
+        truth = row.get(f"GOLDEN:{field}")
+        rows.append(
+            who | {"label": str(row[f"OUTPUT:{field}"]), "time": when, "truth": truth} | scalars(inputs)
+        )
+        if kind := kinds.get(row.get("ASSIGNMENT:status") or ""):
             at = utc_text(row.get("ASSIGNMENT:accepted") or row.get("ASSIGNMENT:submitted")) or when
-            who_said = {"item": item, "contributor": row[who], "kind": kind, "issuer": "toloka requester"}
-            evidence.append(who_said | {"at": at})
+            evidence.append(who | {"kind": kind, "issuer": "toloka requester", "at": at})
+    skipped = frame.height - answered.height
     left_out = counted(skipped, "row without an answer was left out", "rows without an answer were left out")
-    warnings = [left_out] if skipped else []
-    return gather("toloka", rows, evidence, warnings)
+    return gather("toloka", rows, evidence, [left_out] if skipped else [])
 
 
 def mturk(frame: pl.DataFrame, columns: dict[str, str | None]) -> Contributions:
     """MTurk's batch results. An approval by the clock proves nothing, so only earlier ones count."""
-    field = columns.get("label") or _only(frame, "Answer.")
-    answer = f"Answer.{field}"
-    for name in ("HITId", "WorkerId", "AssignmentStatus", answer):
-        _require(frame, name)
+    answer = f"Answer.{columns.get('label') or _only(frame, 'Answer.')}"
+    _require(frame, "HITId", "WorkerId", "AssignmentStatus", answer)
     rows: list[dict[str, Any]] = []
     evidence: list[dict[str, Any]] = []
     by_clock = 0
-    for row in frame.iter_rows(named=True):
-        if row[answer] is None:
-            continue
-        inputs = {key.removeprefix("Input."): value for key, value in row.items() if key.startswith("Input.")}
-        line = {"item": row["HITId"], "contributor": row["WorkerId"], "label": str(row[answer])}
-        rows.append(line | {"time": _mturk_time(row.get("SubmitTime"))} | scalars(inputs))
+    for row in frame.filter(pl.col(answer).is_not_null()).iter_rows(named=True):
+        who = {"item": row["HITId"], "contributor": row["WorkerId"]}
+        given = {"label": str(row[answer]), "time": _mturk_time(row.get("SubmitTime"))}
+        rows.append(who | given | scalars(_under(row, "Input.")))
         kind, at = _mturk_review(row)
-        if kind == "by clock":
-            by_clock += 1
-        elif kind:
-            who = {"item": row["HITId"], "contributor": row["WorkerId"]}
+        by_clock += kind == "by clock"
+        if kind.startswith("review"):
             evidence.append(who | {"kind": kind, "issuer": "mturk requester", "at": at})
     warnings = [f"{by_clock} approvals were made by the clock and prove nothing"] if by_clock else []
     return gather("mturk", rows, evidence, warnings)
@@ -151,13 +128,14 @@ def _column(frame: pl.DataFrame, given: dict[str, str | None], role: str, names:
     return found
 
 
-def _text(value: Any) -> str | None:
-    return None if value is None else str(value)
+def _require(frame: pl.DataFrame, *names: str) -> None:
+    for name in names:
+        if name not in frame.columns:
+            raise InputError(f"there is no column {name!r}; the file has {', '.join(frame.columns[:12])}")
 
 
-def _require(frame: pl.DataFrame, name: str) -> None:
-    if name not in frame.columns:
-        raise InputError(f"there is no column {name!r}; the file has {', '.join(frame.columns[:12])}")
+def _under(row: dict[str, Any], prefix: str) -> dict[str, Any]:
+    return {key.removeprefix(prefix): value for key, value in row.items() if key.startswith(prefix)}
 
 
 def _only(frame: pl.DataFrame, prefix: str) -> str:

@@ -75,8 +75,13 @@ def _tidied(series: pl.Series) -> pl.Series:
     """Remove blanks around values, which files with ", " between fields have, and read on what is left."""
     if series.dtype != pl.String or not series.str.contains(r"^\s|\s$").any():
         return series
+    return as_numbers(series)
+
+
+def as_numbers(series: pl.Series) -> pl.Series:
+    """Texts without blanks around them, as whole numbers or numbers where all of them are."""
     stripped = series.str.strip_chars()
-    bare = stripped.set(stripped.is_in(list(MISSING)), None)
+    bare = stripped.set(stripped.is_in(list(MISSING)).fill_null(False), None)
     for dtype in (pl.Int64, pl.Float64):
         read = bare.cast(dtype, strict=False)
         if read.null_count() == bare.null_count():
@@ -95,13 +100,7 @@ def _with_points(series: pl.Series) -> pl.Series:
 
 
 def header_separator(header: str, separator: str) -> str:
-    """Return the separator the header was written with: spreadsheets in many countries use a semicolon.
-
-    Examples
-    --------
-    >>> header_separator("a;b;c", ","), header_separator("a,b", ","), header_separator("a", ",")
-    (';', ',', ',')
-    """
+    """Return the separator the header was written with: spreadsheets in many countries use a semicolon."""
     if separator in header:
         return separator
     return next((other for other in (",", ";", "\t", "|") if other in header), separator)
@@ -112,9 +111,7 @@ def check_names(names: list[str], shown: str) -> None:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         listed = ", ".join(repr(name) for name in twice[:5])
-        raise InputError(
-            f"{shown} has column names that occur more than once: {listed}; names must be unique"
-        )
+        raise InputError(f"{shown} has column names that occur more than once: {listed}")
 
 
 def _decompressed(data: bytes, shown: str) -> bytes:
@@ -132,13 +129,7 @@ def _decompressed(data: bytes, shown: str) -> bytes:
 
 
 def most_unpacked(packed: int) -> int:
-    """How much a packed file of this size may unpack to: no table shrinks to less than a two-hundredth.
-
-    Examples
-    --------
-    >>> most_unpacked(1_000) // 2**20, most_unpacked(2**40) // 2**30
-    (64, 2)
-    """
+    """How much a packed file of this size may unpack to: no table shrinks to less than a two-hundredth."""
     return min(max(200 * packed, 64 * 2**20), 2 * 2**30)
 
 

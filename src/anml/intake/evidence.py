@@ -1,7 +1,6 @@
 """The columns beside features and label: who, which thing, how verified, how trusted, how old."""
 
 from datetime import datetime
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -9,7 +8,7 @@ import polars as pl
 
 from anml.core.checks import Floats
 from anml.core.errors import AnmlError, InputError
-from anml.core.signals.levels import Level, level_values
+from anml.core.signals.levels import level_values
 from anml.core.signals.reputation import REPUTATION
 from anml.core.signals.verification import VERIFICATION
 from anml.core.words import counted
@@ -19,19 +18,11 @@ from anml.intake.times import ages, read_instants
 PARENT_SEPARATOR = ";"
 
 
-class LevelTable(NamedTuple):
-    """How one signal is read: its levels, and which of them stand for no value, false and true."""
-
-    levels: dict[str, Level]
-    missing: str
-    false: str
-    true: str
-
-
-# No evidence is read as the most cautious level that does not accuse.
+# Levels of a signal, which of them stands for no value and false, and which for true: no evidence is read as
+# the most cautious level that does not accuse.
 SIGNALS = {
-    "verification": LevelTable(VERIFICATION, "self-attested", "self-attested", "institution"),
-    "reputation": LevelTable(REPUTATION, "new", "new", "established"),
+    "verification": (VERIFICATION, "self-attested", "institution"),
+    "reputation": (REPUTATION, "new", "established"),
 }
 
 
@@ -48,21 +39,20 @@ def read_identifiers(series: pl.Series, role: str) -> npt.NDArray[np.str_]:
 
 def read_signal(series: pl.Series, role: str, said: list[str]) -> Floats:
     """Return verification or reputation in [0, 1]; what is missing is cautious, counted and said."""
-    table = SIGNALS[role]
+    levels, cautious, true = SIGNALS[role]
     if series.dtype == pl.Boolean:
         said.append(
-            f"column {series.name!r} ({role}) holds truth values: true is read as {table.true!r}, "
-            f"false as {table.false!r}"
+            f"column {series.name!r} ({role}) holds truth values: true is read as {true!r}, "
+            f"false as {cautious!r}"
         )
-        series = series.replace_strict({True: table.true, False: table.false}, return_dtype=pl.String)
+        series = series.replace_strict({True: true, False: cautious}, return_dtype=pl.String)
     missing = series.null_count()
     if missing:
         without = "review" if role == "verification" else role
         some = f"{missing:,} of {series.len():,} labels"
-        said.append(f"{some} have no {without} and count as {table.missing!r}")
-    default = table.levels[table.missing].default
+        said.append(f"{some} have no {without} and count as {cautious!r}")
     try:
-        return level_values(role, series.to_list(), table.levels, missing=default)
+        return level_values(role, series.to_list(), levels, missing=levels[cautious].default)
     except AnmlError as error:
         raise InputError(f"column {series.name!r}: {error}") from None
 
@@ -73,18 +63,12 @@ def read_ages(series: pl.Series, now: datetime | None, notes: list[str], warning
     years, moment, future = ages(times, now)
     if now is None and times.null_count() < len(times):
         notes.append(f"ages are counted from the newest time in {series.name!r}, {moment.isoformat(sep=' ')}")
-    if times.null_count():
-        warnings.append(f"column {series.name!r} (time) is missing in {_counting(times.null_count())} as new")
-    if future:
-        warnings.append(
-            f"column {series.name!r} (time) lies after {moment.isoformat(sep=' ')} in "
-            f"{_counting(future)} as new"
-        )
+    cases = {"is missing": times.null_count(), f"lies after {moment.isoformat(sep=' ')}": future}
+    for what, rows in cases.items():
+        if rows:
+            as_new = counted(rows, "row, which counts as new", "rows, which count as new")
+            warnings.append(f"column {series.name!r} (time) {what} in {as_new}")
     return years
-
-
-def _counting(rows: int) -> str:
-    return counted(rows, "row, which counts", "rows, which count")
 
 
 def read_parents(derived: pl.Series, items: pl.Series | None) -> list[list[int]]:
@@ -93,9 +77,7 @@ def read_parents(derived: pl.Series, items: pl.Series | None) -> list[list[int]]
     An item that several rows label is there with all of them.
     """
     if items is None:
-        raise InputError(
-            f"column {derived.name!r} (derived_from) refers to items, but there is no item column"
-        )
+        raise InputError(f"column {derived.name!r} (derived_from) refers to items; there is no item column")
     rows = pl.DataFrame({"item": as_text(items)}).with_row_index("parent").cast({"parent": pl.Int64})
     parts = as_text(derived).str.split(PARENT_SEPARATOR)
     links = (
@@ -114,11 +96,7 @@ def read_parents(derived: pl.Series, items: pl.Series | None) -> list[list[int]]
         )
     own = found.filter(pl.col("parent") == pl.col("row"))
     if len(own):
-        raise InputError(
-            f"column {derived.name!r} (derived_from) derives item {own['part'][0]!r} from itself"
-        )
-    parents: list[list[int]] = [[] for _ in range(len(derived))]
+        raise InputError(f"column {derived.name!r} (derived_from) derives {own['part'][0]!r} from itself")
     grouped = found.group_by("row", maintain_order=True).agg(pl.col("parent").unique(maintain_order=True))
-    for row, above in zip(grouped["row"].to_list(), grouped["parent"].to_list(), strict=True):
-        parents[row] = above
-    return parents
+    above = dict(grouped.iter_rows())
+    return [above.get(row, []) for row in range(len(derived))]

@@ -4,12 +4,11 @@ import io
 import re
 import zipfile
 import zlib
-from typing import Any
 
 import polars as pl
 
 from anml.core.errors import InputError, UnsupportedError
-from anml.intake.delimited import MISSING, check_names, most_unpacked
+from anml.intake.delimited import as_numbers, check_names, most_unpacked
 from anml.intake.plain import framed
 
 ZIP_MAGIC = b"PK\x03\x04"
@@ -32,7 +31,7 @@ def read_excel(data: bytes, shown: str) -> pl.DataFrame:
     _check_size(data, shown)
     frame = _first_sheet(data, shown)
     # A header of its own reading: polars gives names that occur twice a number.
-    names = [_name(value) for value in frame.row(0)] if frame.height else []
+    names = ["" if each is None else str(each).strip() for each in frame.row(0)] if frame.height else []
     if not any(names):
         raise InputError(f"{shown} has no header line with the names of its columns in its first sheet")
     check_names([name for name in names if name], shown)
@@ -55,9 +54,7 @@ def _check_size(data: bytes, shown: str) -> None:
                 if left < 0:
                     raise InputError(f"{shown} unpacks to far more than a workbook does; save it as CSV")
                 if text[:2] in (b"\xff\xfe", b"\xfe\xff"):
-                    raise InputError(
-                        f"{shown} holds XML in UTF-16, which no spreadsheet writes; save it as CSV"
-                    )
+                    raise InputError(f"{shown} holds XML in UTF-16, as no spreadsheet has; save it as CSV")
                 _check_cells(text, shown)
     except InputError:
         raise
@@ -81,28 +78,20 @@ def _check_cells(text: bytes, shown: str) -> None:
 
 def _first_sheet(data: bytes, shown: str) -> pl.DataFrame:
     try:
-        found = pl.read_excel(
+        return pl.read_excel(
             io.BytesIO(data), sheet_id=1, has_header=False, drop_empty_rows=True, drop_empty_cols=False,
             raise_if_empty=False, infer_schema_length=1,
         )  # fmt: skip
     # Whatever a damaged workbook makes of the reader: it has errors of its own kinds.
     except (Exception, pl.exceptions.PanicException):
         raise InputError(f"{shown} is a damaged Excel workbook; save or copy it again") from None
-    return found
-
-
-def _name(value: Any) -> str:
-    return "" if value is None else str(value).strip()
 
 
 def _column(series: pl.Series, name: str) -> pl.Series:
     """Cells as text, read as whole numbers, numbers or truth where all of them are."""
-    text = series.cast(pl.String).str.strip_chars()
-    bare = text.set(text.is_in(list(MISSING)).fill_null(False), None).alias(name)
-    for kind in (pl.Int64, pl.Float64):
-        read = bare.cast(kind, strict=False)
-        if read.null_count() == bare.null_count():
-            return read
+    bare = as_numbers(series.cast(pl.String)).alias(name)
+    if bare.dtype != pl.String:
+        return bare
     words = set(bare.drop_nulls().str.to_lowercase().unique())
     if words and words <= {"true", "false"}:
         return bare.str.to_lowercase() == "true"

@@ -20,10 +20,7 @@ AUTO, TABLE = "auto", "table"
 JSON = (".json", ".jsonl", ".ndjson")
 CONLL = (".conll", ".iob", ".bio")
 # Columns by which the results of a platform are known.
-MARKS = {
-    "toloka": {"ASSIGNMENT:worker_id"},
-    "mturk": {"HITId", "WorkerId", "AssignmentStatus"},
-}
+MARKS = {"toloka": {"ASSIGNMENT:worker_id"}, "mturk": {"HITId", "WorkerId", "AssignmentStatus"}}
 
 
 def _croissant(file: File, columns: Chosen) -> Contributions:

@@ -8,7 +8,7 @@ from typing import Any
 
 from anml.core.canonical import sha256
 from anml.core.errors import InputError
-from anml.intake.tables import Table, read_table
+from anml.intake.tables import Table, file_bytes, read_table
 
 LARGEST_FILE = 2 * 1024**3
 
@@ -27,7 +27,7 @@ class File:
     @cached_property
     def json(self) -> Any:
         """What is in it, as JSON or lines of JSON."""
-        return _parsed(self._content, self.path.name)
+        return _parsed(self.text, self.path.name)
 
     @property
     def text(self) -> str:
@@ -35,7 +35,8 @@ class File:
         try:
             return self._content.decode("utf-8-sig")
         except UnicodeDecodeError as error:
-            raise InputError(f"{self.path.name} is not UTF-8 text (at byte {error.start})") from None
+            where = f"{self.path.name} is not UTF-8 text (at byte {error.start})"
+            raise InputError(f"{where}; save it as UTF-8") from None
 
     @property
     def sha256(self) -> str:
@@ -48,10 +49,7 @@ class File:
             raise InputError(f"there is no file {self.path}")
         if self.path.stat().st_size > LARGEST_FILE:
             raise InputError(f"{self.path.name} is larger than {LARGEST_FILE // 1024**3} GiB; split it first")
-        try:
-            return self.path.read_bytes()
-        except OSError as error:
-            raise InputError(f"{self.path} cannot be read: {error.strerror or error}") from None
+        return file_bytes(self.path, str(self.path))
 
 
 def as_file(source: Path | File) -> File:
@@ -59,11 +57,7 @@ def as_file(source: Path | File) -> File:
     return source if isinstance(source, File) else File(source)
 
 
-def _parsed(content: bytes, name: str) -> Any:
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{name} is not UTF-8 text (at byte {error.start}); save it as UTF-8") from None
+def _parsed(text: str, name: str) -> Any:
     if not text.strip():
         raise InputError(f"{name} is empty")
     try:

@@ -2,13 +2,12 @@
 
 from typing import NamedTuple
 
-import numpy as np
 import polars as pl
 
 from anml.core.checks import Bools
 from anml.core.errors import InputError
 from anml.intake.plain import as_text
-from anml.intake.roles import ALIASES, FLAGS, is_named
+from anml.intake.roles import ALIASES, are_flags, is_named, read_flags
 
 
 class Gold(NamedTuple):
@@ -28,24 +27,16 @@ def read_gold(series: pl.Series, labels: pl.Series, task: str) -> Gold:
 
     A column with a name such as `is_gold`, or with values that are true or false (1 or 0, yes or no) where
     the labels are not, holds marks; any other holds right labels.
-
-    Examples
-    --------
-    >>> given = pl.Series("label", ["a", "b", "b"])
-    >>> read_gold(pl.Series("g", ["a", "a", None]), given, "classification").right.tolist()
-    [True, False, False]
-    >>> read_gold(pl.Series("g", [True, False, None]), given, "classification").known.tolist()
-    [True, False, False]
     """
     said, given = as_text(series).str.strip_chars(), as_text(labels)
     values = said.drop_nulls().unique(maintain_order=True)
-    flags = bool(values.str.to_lowercase().is_in(list(FLAGS)).all())
+    flags = not len(values) or are_flags(values)
     of_label = values.filter(values.is_in(given.unique().to_list()))
-    if is_named(series.name, ALIASES["gold"]) or (flags and len(of_label) < len(values)):
-        return _marks(series, said)
+    told_apart = flags and (task == "regression" or len(of_label) < len(values))
+    if is_named(series.name, ALIASES["gold"]) or told_apart:
+        right, _ = read_flags(series, "gold")
+        return Gold(right, right.copy(), "marks")
     if task == "regression":
-        if flags:
-            return _marks(series, said)
         raise InputError(
             f"column {series.name!r} (gold) must be true or false where labels are numbers, got {values[0]!r}"
         )
@@ -56,13 +47,3 @@ def read_gold(series: pl.Series, labels: pl.Series, task: str) -> Gold:
         )
     known = said.is_not_null().to_numpy()
     return Gold(known, known & (said == given).fill_null(False).to_numpy(), "labels")
-
-
-def _marks(series: pl.Series, said: pl.Series) -> Gold:
-    lower = said.str.to_lowercase()
-    unknown = lower.drop_nulls().filter(~lower.drop_nulls().is_in(list(FLAGS)))
-    if len(unknown):
-        raise InputError(f"column {series.name!r} (gold) must be true or false, got {unknown[0]!r}")
-    marked = lower.replace_strict(FLAGS, return_dtype=pl.Boolean).fill_null(False)
-    right = np.asarray(marked.to_numpy(), dtype=bool)
-    return Gold(right, right.copy(), "marks")

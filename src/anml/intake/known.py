@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from anml.core.answers import Answers, answers, contradicted, unknown
+from anml.core.answers import Answers, answers, contradicted, told, unknown
 from anml.core.checks import Bools
 from anml.core.errors import InputError
 from anml.intake.columns import Columns
 from anml.intake.labels import Labels
 from anml.intake.plain import as_text, codes_in
-from anml.intake.roles import FLAGS
+from anml.intake.roles import are_flags, read_flags
 
 
 def read_known(
@@ -25,9 +25,9 @@ def read_known(
     right, wrong = none, none
     if columns.known is not None:
         truth, right, wrong = _answers(frame[columns.known], frame[columns.label], labels)
-        _say(columns.known, truth, right, wrong, labels.task, notes, warnings)
+        _say(columns.known, truth, right, wrong, notes, warnings)
     if columns.reviewed is not None:
-        accepted, rejected = _marks(frame[columns.reviewed], "reviewed")
+        accepted, rejected = read_flags(frame[columns.reviewed], "reviewed")
         right, wrong = right | (accepted & ~wrong), wrong | (rejected & ~right)
         notes.append(
             f"{int(accepted.sum()):,} labels that a reviewer accepted and {int(rejected.sum()):,} that one "
@@ -44,14 +44,14 @@ def read_known(
 def _answers(series: pl.Series, labelled: pl.Series, labels: Labels) -> tuple[Any, Bools, Bools]:
     said = as_text(series).str.strip_chars()
     values = said.drop_nulls().unique(maintain_order=True)
-    flags = len(values) > 0 and bool(values.str.to_lowercase().is_in(list(FLAGS)).all())
+    flags = are_flags(values)
     truth, none = unknown(labels.y, labels.task), np.zeros(len(series), dtype=bool)
     if labels.task == "regression":
         if series.dtype == pl.Boolean or (flags and not series.dtype.is_numeric()):
-            return truth, *_marks(series, "known")
+            return truth, *read_flags(series, "known")
         return _numbers(series), none, none
     if flags and not values.is_in(labels.classes).all():
-        return truth, *_marks(series, "known")
+        return truth, *read_flags(series, "known")
     if len(values) and not values.is_in(labels.classes).any():
         raise InputError(
             f"column {series.name!r} (known) must hold true or false, or labels of column "
@@ -76,27 +76,15 @@ def _numbers(series: pl.Series) -> Any:
     return found
 
 
-def _marks(series: pl.Series, role: str) -> tuple[Bools, Bools]:
-    """Rows marked true, and rows marked false."""
-    lower = as_text(series).str.strip_chars().str.to_lowercase()
-    other = lower.drop_nulls().filter(~lower.drop_nulls().is_in(list(FLAGS)))
-    if len(other):
-        raise InputError(f"column {series.name!r} ({role}) must be true or false, got {other[0]!r}")
-    marked = lower.replace_strict(FLAGS, return_dtype=pl.Boolean)
-    return marked.fill_null(False).to_numpy(), (~marked).fill_null(False).to_numpy()
-
-
-def _say(
-    name: str, truth: Any, right: Bools, wrong: Bools, task: str, notes: list[str], warnings: list[str]
-) -> None:
-    told = int(np.isfinite(truth).sum() if task == "regression" else (truth >= 0).sum())
-    if right.any() or (wrong.any() and not told):
+def _say(name: str, truth: Any, right: Bools, wrong: Bools, notes: list[str], warnings: list[str]) -> None:
+    rows = int(told(truth).sum())
+    if right.any() or (wrong.any() and not rows):
         notes.append(
             f"column {name!r} (known) marks {int(right.sum()):,} labels as right and {int(wrong.sum()):,} as "
             "wrong, which enter as known"
         )
-    elif told:
-        known = told + int(wrong.sum())
+    elif rows:
+        known = rows + int(wrong.sum())
         notes.append(f"column {name!r} (known) holds the right label of {known:,} rows, which enter as known")
     else:
         warnings.append(f"column {name!r} (known) says nothing of any label")

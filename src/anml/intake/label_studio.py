@@ -11,6 +11,7 @@ from anml.intake.contributions import (
     SPENT,
     UNKNOWN_REVIEWER,
     Contributions,
+    entries,
     gather,
     label_text,
     record,
@@ -26,55 +27,47 @@ SOURCE = "label-studio"
 _ACTIONS = {"accepted": "review-accepted", "fixed_and_accepted": "fixed", "rejected": "review-rejected"}
 
 
+def annotations_of(
+    tasks: list[dict[str, Any]], where: str = ""
+) -> Iterator[tuple[str, dict[str, Any], str, dict[str, Any]]]:
+    """Every annotation: its task's name, the task, its own name (or place in the task), and itself."""
+    for number, task in enumerate(tasks):
+        item = str(task.get("id", number))
+        listed = task.get("annotations") or task.get("completions")
+        for place, annotation in enumerate(records(listed, f"annotations of task {item}{where}")):
+            yield item, task, str(annotation.get("id", f"{item}/{place}")), annotation
+
+
 def read_label_studio(source: Path | File, question: str | None = None) -> Contributions:
     """Read an export; `question` is the control tag (`from_name`) where a task has several."""
     file = as_file(source)
-    path = file.path
-    tasks = file.json
-    tasks = [tasks] if isinstance(tasks, dict) else tasks
-    if not isinstance(tasks, list) or not all(isinstance(task, dict) for task in tasks):
-        raise InputError(f"{path.name} is not a Label Studio export: a list of tasks was expected")
+    tasks, where = entries(file), f" in {file.path.name}"
     if not any("annotations" in task or "completions" in task for task in tasks):
-        raise InputError(f"{path.name} has no annotations; export as JSON, not JSON-MIN")
+        raise InputError(f"{file.path.name} has no annotations; export as JSON, not JSON-MIN")
     rows: list[dict[str, Any]] = []
     evidence: list[dict[str, Any]] = []
     skipped = {"cancelled": 0, "empty": 0}
-    for number, task in enumerate(tasks):
-        item = str(task.get("id", number))
-        where = f"of task {item} in {path.name}"
-        annotations = records(task.get("annotations") or task.get("completions"), f"annotations {where}")
-        truth = _truth(annotations, question)
-        for place, annotation in enumerate(annotations):
-            if annotation.get("was_cancelled"):
-                skipped["cancelled"] += 1
-                continue
-            label = annotation_label(annotation, question)
-            if label is None:
-                skipped["empty"] += 1
-                continue
-            row = _row(item, annotation, label, truth) | {ANNOTATION: annotation_id(item, place, annotation)}
-            rows.append(row | scalars(record(task.get("data"), f"data {where}")))
-            evidence += _reviews(item, row["contributor"], annotation)
+    truths = _truths(tasks, question, where)
+    for item, task, name, annotation in annotations_of(tasks):
+        if annotation.get("was_cancelled"):
+            skipped["cancelled"] += 1
+            continue
+        label = annotation_label(annotation, question)
+        if label is None:
+            skipped["empty"] += 1
+            continue
+        row = _row(item, annotation, label, truths.get(item)) | {ANNOTATION: name}
+        rows.append(row | scalars(record(task.get("data"), f"data of task {item}{where}")))
+        evidence += _reviews(item, row["contributor"], annotation)
     warnings = [f"{count} {name} annotations were left out" for name, count in skipped.items() if count]
     return gather(SOURCE, rows, evidence, warnings)
 
 
 def account(value: Any) -> str | None:
-    """Who: an integer in some exports, a record with an e-mail address in others.
-
-    Examples
-    --------
-    >>> account(10), account({"id": 10, "email": "ann@lab.example"}), account(None)
-    ('10', 'ann@lab.example', None)
-    """
+    """Who: an integer in some exports, a record with an e-mail address in others."""
     if isinstance(value, dict):
         value = value.get("email") or value.get("username") or value.get("id")
     return None if value is None or value == "" else str(value)
-
-
-def annotation_id(item: str, place: int, annotation: dict[str, Any]) -> str:
-    """What Label Studio calls an annotation; where it has no number, its place in the task."""
-    return str(annotation.get("id", f"{item}/{place}"))
 
 
 def _row(item: str, annotation: dict[str, Any], label: str, truth: str | None) -> dict[str, Any]:
@@ -91,9 +84,13 @@ def _row(item: str, annotation: dict[str, Any], label: str, truth: str | None) -
     }
 
 
-def _truth(annotations: list[dict[str, Any]], question: str | None) -> str | None:
-    truths = [a for a in annotations if a.get("ground_truth") and not a.get("was_cancelled")]
-    return annotation_label(truths[0], question) if truths else None
+def _truths(tasks: list[dict[str, Any]], question: str | None, where: str) -> dict[str, str | None]:
+    """The right label of each task: its first annotation that is the ground truth."""
+    found: dict[str, str | None] = {}
+    for item, _, _, annotation in annotations_of(tasks, where):
+        if annotation.get("ground_truth") and not annotation.get("was_cancelled") and item not in found:
+            found[item] = annotation_label(annotation, question)
+    return found
 
 
 def annotation_label(annotation: dict[str, Any], question: str | None) -> str | None:

@@ -26,14 +26,7 @@ class Labels(NamedTuple):
 
 
 def read_labels(series: pl.Series, task: str = "auto") -> Labels:
-    """Turn a column of labels without gaps into numbers.
-
-    Examples
-    --------
-    >>> labels = read_labels(pl.Series("label", ["b", "a", "b"] * 3))
-    >>> labels.y.tolist()[:3], labels.classes, labels.task
-    ([1, 0, 1], ['a', 'b'], 'classification')
-    """
+    """Turn a column of labels without gaps into numbers."""
     one_of("task", task, TASKS)
     if is_nested(series.dtype):
         raise InputError(f"column {series.name!r} holds {series.dtype}, which cannot be a label")
@@ -49,33 +42,19 @@ def read_labels(series: pl.Series, task: str = "auto") -> Labels:
     if task == "regression":
         values = _values(series)
         if values.min() == values.max():
-            raise InputError(
-                f"column {series.name!r} is {values[0]:g} in every row; there is nothing to learn"
-            )
+            raise InputError(f"column {series.name!r} is {values[0]:g} in every row: nothing to learn")
         return Labels(values, "regression", [], notes)
     codes, classes = _classes(series)
     return Labels(codes, "classification", classes, notes)
 
 
 def read_targets(series: pl.Series, task: str, classes: list[str]) -> np.ndarray[Any, Any]:
-    """Turn the labels of another table into numbers as in the table learned from; an unseen class is -1.
-
-    Examples
-    --------
-    >>> read_targets(pl.Series([1.0, 7.0]), "classification", ["0", "1"]).tolist()
-    [1, -1]
-    """
+    """Turn the labels of another table into numbers as in the table learned from; an unseen class is -1."""
     return _values(series) if task == "regression" else codes_in(as_text(series), classes)
 
 
 def guess_task(series: pl.Series) -> str:
-    """Say whether labels are classes or a quantity.
-
-    Examples
-    --------
-    >>> guess_task(pl.Series([0, 1] * 9)), guess_task(pl.Series([0.5, 1.25, 7.1]))
-    ('classification', 'regression')
-    """
+    """Say whether labels are classes or a quantity."""
     if not series.dtype.is_numeric():
         return "regression" if series.dtype.is_temporal() else "classification"
     distinct = series.n_unique()
@@ -93,9 +72,7 @@ def _values(series: pl.Series) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     numbers = series.cast(pl.Float64, strict=False) if not series.dtype.is_temporal() else None
     if numbers is None or numbers.null_count():
         bad = series.filter(numbers.is_null())[0] if numbers is not None else series[0]
-        raise InputError(
-            f"column {series.name!r} cannot be a quantity for regression: {str(bad)!r} is not a number"
-        )
+        raise InputError(f"column {series.name!r} cannot be a quantity: {str(bad)!r} is not a number")
     values = numbers.to_numpy().astype(np.float64)
     bad = int((~np.isfinite(values)).sum())
     if bad:
@@ -113,9 +90,7 @@ def _classes(series: pl.Series) -> tuple[np.ndarray[tuple[int], np.dtype[np.int6
     names = [str(name) for name in texts.unique().to_list()]
     classes = in_order(names, series.dtype)
     if len(classes) == 1:
-        raise InputError(
-            f"column {series.name!r} has one class only, {classes[0]!r}; at least two are needed to compare"
-        )
+        raise InputError(f"column {series.name!r} has one class only, {classes[0]!r}; two are needed")
     if len(classes) > max(2, series.len() / 2):
         hint = " or use the task regression" if series.dtype.is_numeric() else ""
         raise InputError(

@@ -29,29 +29,30 @@ _REVIEWS = {
 
 def read_mapped(source: Path | File, columns: dict[str, str | None] | None = None) -> Contributions:
     """Read a table; `columns` maps our names to the file's, the rest is found by common names."""
-    frame = as_file(source).table.frame
-    chosen = choose(frame.columns, columns or {})
+    return mapped(as_file(source).table.frame, columns or {}, "table")
+
+
+def mapped(frame: pl.DataFrame, columns: dict[str, str | None], place: str) -> Contributions:
+    """Labels of a table whose contributors are accounts of a place."""
+    chosen = choose(frame.columns, columns)
     texts = [name for role, name in chosen.items() if role not in ("time", "reviewed_at")]
     frame = frame.with_columns(as_text(frame[name]) for name in texts)
     rows: list[dict[str, Any]] = []
     evidence: list[dict[str, Any]] = []
     for number, line in enumerate(frame.iter_rows(named=True)):
-        known = {role: line[name] for role, name in chosen.items()}
+        known = dict.fromkeys(NAMES) | {role: line[name] for role, name in chosen.items()}
         if known["label"] is None:
             continue
-        item = known.get("item") or str(number)
-        row = {"item": item, "contributor": known["contributor"], "label": known["label"]}
-        rest = {name: value for name, value in line.items() if name not in chosen.values()}
+        who = {"item": known["item"] or str(number), "contributor": known["contributor"]}
+        row = {"label": known["label"], "time": utc_text(known["time"]), "truth": known["truth"]}
         doi = {"doi": known["doi"]} if "doi" in chosen else {}
-        row |= {"time": utc_text(known.get("time")), "truth": known.get("truth")}
-        rows.append(row | doi | scalars({k: v for k, v in rest.items() if v is not None}))
-        kind = _REVIEWS.get(str(known.get("review") or "").lower())
+        rest = {k: v for k, v in line.items() if k not in chosen.values() and v is not None}
+        rows.append(who | row | doi | scalars(rest))
+        kind = _REVIEWS.get(str(known["review"] or "").lower())
         if kind and known["contributor"]:
-            issuer = known.get("reviewer") or UNKNOWN_REVIEWER
-            at = utc_text(known.get("reviewed_at"))
-            who = {"item": item, "contributor": known["contributor"]}
-            evidence.append(who | {"kind": kind, "issuer": issuer, "at": at})
-    return gather("table", _aligned(rows), evidence, _unread_times(frame, chosen))
+            issuer = known["reviewer"] or UNKNOWN_REVIEWER
+            evidence.append(who | {"kind": kind, "issuer": issuer, "at": utc_text(known["reviewed_at"])})
+    return gather(place, rows, evidence, _unread_times(frame, chosen))
 
 
 def _unread_times(frame: pl.DataFrame, chosen: dict[str, str]) -> list[str]:
@@ -85,9 +86,3 @@ def choose(names: list[str], given: dict[str, str | None]) -> dict[str, str]:
         elif role in REQUIRED:
             raise InputError(f"no column for the {role}; name one of {', '.join(names)}")
     return chosen
-
-
-def _aligned(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Every row with the same keys, so that an empty cell stays a missing value."""
-    keys = list(dict.fromkeys(key for row in rows for key in row))
-    return [{key: row.get(key) for key in keys} for row in rows]

@@ -3,6 +3,7 @@
 import hashlib
 import io
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -34,10 +35,9 @@ def read_folder(folder: Path) -> Table:
     With a table among them (labels.csv, metadata.parquet, ...) that is it. Else the folder that a picture
     lies in is its label, and a folder above that is its contributor.
     """
-    for name in TABLES:
-        for ending in (*SEPARATORS, *PARQUET):
-            if (folder / f"{name}{ending}").is_file():
-                return read_table(folder / f"{name}{ending}")
+    for name, ending in product(TABLES, (*SEPARATORS, *PARQUET)):
+        if (folder / f"{name}{ending}").is_file():
+            return read_table(folder / f"{name}{ending}")
     found = sorted(path for path in folder.rglob("*") if path.is_file() and is_picture(path.name))
     if not found:
         raise InputError(
@@ -69,10 +69,9 @@ def picture_column(frame: pl.DataFrame, named: str | None = None) -> str | None:
             raise InputError(f"there is no column {named!r} of pictures; columns: {listed}")
         return named
     for series in frame.iter_columns():
-        if series.dtype == pl.String and series.null_count() == 0 and is_picture(str(series[0])):
-            lowered = series.str.to_lowercase()
-            if all(any(name.endswith(end) for end in ENDINGS) for name in lowered.unique()):
-                return series.name
+        written = series.dtype == pl.String and series.null_count() == 0
+        if written and is_picture(str(series[0])) and all(map(is_picture, series.unique())):
+            return series.name
     return None
 
 

@@ -1,6 +1,5 @@
-"""Plain columns: whatever library a frame comes from, six kinds of column are left after the door.
+"""Plain columns: text, whole numbers, floats, truth values, dates and instants (microseconds, UTC).
 
-Text, whole numbers, floats, truth values, dates and instants (microseconds, UTC where a zone was given).
 NaN and empty text are missing. Nested columns stay as they are: they are never features.
 """
 
@@ -15,14 +14,7 @@ from anml.core.errors import InputError
 
 
 def plain(frame: pl.DataFrame) -> pl.DataFrame:
-    """Reduce every column to a plain kind, so that pandas, polars and Arrow give the same arrays.
-
-    Examples
-    --------
-    >>> small = pl.DataFrame({"a": pl.Series([1, None], dtype=pl.UInt8), "b": [float("nan"), 1.0]})
-    >>> plain(small).schema, plain(small)["b"].null_count()
-    (Schema([('a', Int64), ('b', Float64)]), 1)
-    """
+    """Reduce every column to a plain kind, so that pandas, polars and Arrow give the same arrays."""
     return framed([_plain_series(series) for series in frame.get_columns()]).rechunk()
 
 
@@ -71,16 +63,9 @@ def as_text(series: pl.Series) -> pl.Series:
     """Turn identifiers or labels into text; whole numbers stored as floats read as whole numbers.
 
     A pandas column of whole numbers with a gap holds floats: 7.0 there and 7 in a CSV are one identifier.
-
-    Examples
-    --------
-    >>> as_text(pl.Series([7.0, None])).to_list(), as_text(pl.Series([0.5])).to_list()
-    (['7', None], ['0.5'])
     """
     if series.dtype.is_nested() or series.dtype in (pl.Binary, pl.Object):
-        raise InputError(
-            f"column {series.name!r} holds {series.dtype}, which can be neither an identifier nor a label"
-        )
+        raise InputError(f"column {series.name!r} holds {series.dtype}, which is no identifier and no label")
     if series.dtype.is_float():
         known = series.drop_nulls()
         if bool(((known == known.round()) & (known.abs() < 2**53)).all()):

@@ -8,7 +8,8 @@ import numpy.typing as npt
 
 from anml.core.checks import Floats, Ints
 from anml.core.errors import InputError
-from anml.intake.beside import Given, aligned, columns_of, read_numbers
+from anml.intake.beside import Aligned, aligned, columns_of, read_numbers
+from anml.intake.columns import shown
 from anml.intake.labels import Labels
 from anml.intake.tables import Table
 
@@ -16,7 +17,6 @@ from anml.intake.tables import Table
 TOLERANCE = 1e-3
 # What rounding leaves below zero.
 ROUNDING = 1e-9
-MOST_SHOWN = 12
 
 
 def read_predictions(
@@ -28,18 +28,16 @@ def read_predictions(
         return _quantity(given, table, rows), given.about
     values = _by_class(given, table, labels.classes)
     _check_finite(values, "predictions", rows)
-    low = values < -ROUNDING
-    if low.any():
-        at = int(np.flatnonzero(low.any(axis=1))[0])
+    if (low := values.min(axis=1) < -ROUNDING).any():
+        at = int(low.argmax())
         raise InputError(
             f"predictions must be probabilities, which are not negative, got {values[at].min():g} "
             f"in row {rows[at]}"
         )
     values = np.maximum(values, 0.0)
     total = values.sum(axis=1)
-    off = np.abs(total - 1) > TOLERANCE
-    if off.any():
-        at = int(np.flatnonzero(off)[0])
+    if (off := np.abs(total - 1) > TOLERANCE).any():
+        at = int(off.argmax())
         raise InputError(
             f"the predictions of a row must sum to 1, got {total[at]:.4g} in row {rows[at]} "
             f"({int(off.sum())} rows are off by more than {TOLERANCE:g})"
@@ -61,16 +59,14 @@ def read_vectors(source: Any, width: int) -> npt.NDArray[np.float32]:
     read = read_numbers(source, "embeddings")
     values = columns_of(read.frame, "embeddings")[0] if isinstance(read, Table) else read
     if values.shape[1] != width:
-        raise InputError(
-            f"the model was trained on embeddings of {width} dimensions, got {values.shape[1]} columns"
-        )
+        raise InputError(f"the model was trained on embeddings of {width} dimensions, got {values.shape[1]}")
     _check_vectors(values, np.arange(len(values)))
     return values.astype(np.float32)
 
 
-def _quantity(given: Given, table: Table, rows: Ints) -> Floats:
+def _quantity(given: Aligned, table: Table, rows: Ints) -> Floats:
     if given.values.shape[1] != 1:
-        named = "" if given.names is None else f" ({_listed(given.names)})"
+        named = "" if given.names is None else f" ({shown([*map(repr, given.names)])})"
         raise InputError(
             f"predictions of a quantity are one column, got {given.values.shape[1]}{named}"
             + _shared(given, table)
@@ -79,7 +75,7 @@ def _quantity(given: Given, table: Table, rows: Ints) -> Floats:
     return given.values[:, 0]
 
 
-def _by_class(given: Given, table: Table, classes: list[str]) -> Floats:
+def _by_class(given: Aligned, table: Table, classes: list[str]) -> Floats:
     """Put columns in the order of the classes; of two classes one is enough: without a name, the second."""
     width = given.values.shape[1]
     if given.names is None:
@@ -88,7 +84,7 @@ def _by_class(given: Given, table: Table, classes: list[str]) -> Floats:
         if width != len(classes):
             raise InputError(
                 f"predictions without names need one column for each of the {len(classes)} classes "
-                f"({_listed(classes)}), got {width}"
+                f"({shown([*map(repr, classes)])}), got {width}"
             )
         return given.values
     at: dict[str, int] = {}
@@ -97,14 +93,14 @@ def _by_class(given: Given, table: Table, classes: list[str]) -> Floats:
         if found is None or found in at:
             raise InputError(
                 f"column {name!r} of the predictions is {'no' if found is None else 'a second column of a'} "
-                f"class{_shared(given, table)}; classes: {_listed(classes)}"
+                f"class{_shared(given, table)}; classes: {shown([*map(repr, classes)])}"
             )
         at[found] = column
     absent = [name for name in classes if name not in at]
     if absent and not (len(classes) == 2 and len(at) == 1):
         raise InputError(
             f"the predictions have no column for class {absent[0]!r}; one for each is needed: "
-            f"{_listed(classes)}"
+            f"{shown([*map(repr, classes)])}"
         )
     if absent:
         first = given.values[:, 0]
@@ -121,7 +117,7 @@ def _class_of(name: str, classes: Sequence[str]) -> str | None:
     return alike[0] if len(alike) == 1 else None
 
 
-def _shared(given: Given, table: Table) -> str:
+def _shared(given: Aligned, table: Table) -> str:
     both = [name for name in given.names or () if name in table.frame.columns]
     return f" (column {both[0]!r} is also in the table: name it as key to align by it)" if both else ""
 
@@ -135,15 +131,9 @@ def _check_vectors(values: Floats, rows: Ints) -> None:
 
 
 def _check_finite(values: Floats, what: str, rows: Ints) -> None:
-    bad = ~np.isfinite(values)
-    if bad.any():
-        at = int(np.flatnonzero(bad.any(axis=1))[0])
+    if (bad := ~np.isfinite(values)).any():
+        at = int(bad.any(axis=1).argmax())
         raise InputError(
             f"{what} must be finite numbers; {int(bad.sum())} values are missing or infinite, "
             f"the first in row {rows[at]}"
         )
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(repr(name) for name in names[:MOST_SHOWN])
-    return shown if len(names) <= MOST_SHOWN else f"{shown} and {len(names) - MOST_SHOWN} more"

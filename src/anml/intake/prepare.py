@@ -28,28 +28,11 @@ __all__ = ["Fixed", "Preparation", "Prepared", "prepare"]
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A table as arrays; every array has one entry per row used.
+    """A table as arrays; every array has one entry per row used, whose positions in the table are `rows`.
 
-    Parameters
-    ----------
-    x
-        Features, or embeddings in their place; without any it has no columns.
-    y
-        Codes of `classes`, or values for regression.
-    age
-        Years.
-    parents
-        For each row the positions, in these arrays, of the rows it was derived from.
-    known
-        What is known of the labels and counts as observed; gold says nothing of such rows.
-    predictions
-        Held-out predictions that were given, as `anml.assess.assess.Known` takes them.
-    beside
-        Name and hash of the predictions and embeddings that were given.
-    notes, warnings
-        What was done and what to look at, one sentence each.
-    rows
-        Positions in the table of the rows used.
+    `x` holds features, or embeddings in their place; `y` codes of `classes`, or values; `age` years;
+    `parents` positions, in these arrays, of the rows each was derived from. Of rows that are `known`, gold
+    says nothing. `beside` has name and hash of the predictions and embeddings that were given.
     """
 
     x: npt.NDArray[np.float32]
@@ -83,36 +66,21 @@ def prepare(
     table: Table, columns: Columns, *, task: str = "auto", now: datetime | None = None, seed: int = 0,
     beside: Beside | None = None, fixed: Fixed | None = None,
 ) -> Prepared:  # fmt: skip
-    """Turn a table into arrays.
+    """Turn a table into arrays; rows without a label are left out, counted and said.
 
-    Rows without a label are left out, counted and said; `rows` says which were used.
-
-    Parameters
-    ----------
-    task
-        "classification", "regression", or "auto" to tell from the labels.
-    now
-        The moment ages are counted from; the newest time in the table by default.
-    seed
-        Starts the decomposition of text columns.
-    beside
-        Predictions and embeddings, given row by row.
-    fixed
-        What is decided already, where the table is a slice of another.
+    Ages are counted from `now`, by default the newest time of the table. `seed` starts the decomposition of
+    text columns; `fixed` is what is decided already, where the table is a slice of another.
     """
     beside = beside or Beside()
     notes: list[str] = []
     warnings: list[str] = []
     frame, rows = _labelled(table, columns, warnings)
-    labels = read_labels(frame[columns.label], task) if fixed is None else _labels(frame, columns, fixed)
-    notes += labels.notes
-    contributor = _identifiers(frame, columns.contributor, "contributor")
+    labels = _labels(frame[columns.label], task, fixed)
     item = _identifiers(frame, columns.item, "item")
     known = read_known(frame, columns, labels, item, notes, warnings)
     verification = _verification(frame, columns.verification, known, warnings)
     reputation = _signal(frame, columns.reputation, "reputation", warnings)
-    warnings += _about_contributors(frame, columns)
-    warnings += _about_features(frame, columns)
+    warnings += _about_contributors(frame, columns) + _about_features(frame, columns)
     notes += _about_gaps(frame, columns)
     age = None if columns.time is None else read_ages(frame[columns.time], now, notes, warnings)
     gold = None if columns.gold is None else _gold(frame, columns, labels.task, known, notes, warnings)
@@ -120,37 +88,24 @@ def prepare(
     preparation = Preparation.fit(frame, columns.features, seed) if fixed is None else fixed.preparation
     if fixed is None:
         _check_enough(table, frame, columns, preparation, predictions, embeddings)
+    items = None if columns.item is None else frame[columns.item]
+    derived = None if columns.derived_from is None else frame[columns.derived_from]
     return Prepared(
         x=preparation.transform(frame) if embeddings is None else embeddings,
-        y=labels.y,
-        task=labels.task,
-        classes=labels.classes,
-        contributor=contributor,
-        item=item,
-        verification=verification,
-        reputation=reputation,
-        age=age,
-        parents=_parents(frame, columns),
-        gold=gold,
-        known=known,
-        predictions=predictions,
-        beside=about,
-        preparation=preparation,
-        notes=notes,
-        warnings=warnings,
-        rows=rows,
-    )
+        y=labels.y, task=labels.task, classes=labels.classes,
+        contributor=_identifiers(frame, columns.contributor, "contributor"), item=item,
+        verification=verification, reputation=reputation, age=age,
+        parents=None if derived is None else read_parents(derived, items),
+        gold=gold, known=known, predictions=predictions, beside=about, preparation=preparation,
+        notes=[*labels.notes, *notes], warnings=warnings, rows=rows,
+    )  # fmt: skip
 
 
-def _labels(frame: pl.DataFrame, columns: Columns, fixed: Fixed) -> Labels:
-    codes = read_targets(frame[columns.label], "classification", fixed.classes)
+def _labels(series: pl.Series, task: str, fixed: Fixed | None) -> Labels:
+    if fixed is None:
+        return read_labels(series, task)
+    codes = read_targets(series, "classification", fixed.classes)
     return Labels(codes, "classification", fixed.classes, [])
-
-
-def _parents(frame: pl.DataFrame, columns: Columns) -> list[list[int]] | None:
-    if columns.derived_from is None:
-        return None
-    return read_parents(frame[columns.derived_from], None if columns.item is None else frame[columns.item])
 
 
 def _beside(
@@ -208,14 +163,12 @@ def _gold(
 def _labelled(table: Table, columns: Columns, warnings: list[str]) -> tuple[pl.DataFrame, Ints]:
     present = table.frame[columns.label].is_not_null().to_numpy()
     rows = np.flatnonzero(present).astype(np.int64)
+    height = table.frame.height
     if len(rows) == 0:
-        raise InputError(
-            f"column {columns.label!r} (label) is empty in all {table.frame.height} rows of {table.name}"
-        )
-    if len(rows) == table.frame.height:
+        raise InputError(f"column {columns.label!r} (label) is empty in all {height} rows of {table.name}")
+    if len(rows) == height:
         return table.frame, rows
-    missing = table.frame.height - len(rows)
-    left_out = counted(missing, "row, which is left out", "rows, which are left out")
+    left_out = counted(height - len(rows), "row, which is left out", "rows, which are left out")
     warnings.append(f"column {columns.label!r} (label) is missing in {left_out}")
     return table.frame.filter(present), rows
 
@@ -246,9 +199,7 @@ def _about_contributors(frame: pl.DataFrame, columns: Columns) -> list[str]:
         return []
     said = []
     if frame[columns.contributor].n_unique() == 1:
-        said.append(
-            f"column {columns.contributor!r} names one contributor only, so contributors cannot be compared"
-        )
+        said.append(f"column {columns.contributor!r} names one contributor only, who cannot be compared")
     if columns.item is not None:
         repeated = frame.height - frame.select(columns.item, columns.contributor).n_unique()
         if repeated:
@@ -260,14 +211,10 @@ def _about_contributors(frame: pl.DataFrame, columns: Columns) -> list[str]:
 
 
 def _about_features(frame: pl.DataFrame, columns: Columns) -> list[str]:
-    said = []
-    for name in columns.features:
-        if frame[name].dtype.is_float():
-            infinite = int(frame[name].is_infinite().sum())
-            if infinite:
-                values = counted(infinite, "infinite value, which counts", "infinite values, which count")
-                said.append(f"column {name!r} has {values} as missing")
-    return said
+    floats = [name for name in columns.features if frame.schema[name].is_float()]
+    infinite = {name: int(frame[name].is_infinite().sum()) for name in floats}
+    as_gaps = ("infinite value, which counts", "infinite values, which count")
+    return [f"column {name!r} has {counted(n, *as_gaps)} as missing" for name, n in infinite.items() if n]
 
 
 def _about_gaps(frame: pl.DataFrame, columns: Columns) -> list[str]:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import polars as pl
 
+from anml.core.checks import one_of
 from anml.core.errors import InputError
 from anml.intake.contributions import EVIDENCE, read_typed, utc_text
 
@@ -21,13 +22,7 @@ _NEEDED = ("OriginalPaperDOI", "RetractionNature", "RetractionDate")
 
 
 def normal_doi(text: str | None) -> str | None:
-    """A DOI without its resolver and in lower case, so that two spellings meet.
-
-    Examples
-    --------
-    >>> normal_doi("https://doi.org/10.1000/ABC"), normal_doi("doi:10.1000/abc"), normal_doi("unavailable")
-    ('10.1000/abc', '10.1000/abc', None)
-    """
+    """A DOI without its resolver and in lower case, so that two spellings meet."""
     if text is None:
         return None
     found = text.strip().lower()
@@ -47,15 +42,12 @@ def read_retractions(path: Path) -> pl.DataFrame:
         doi = normal_doi(row["OriginalPaperDOI"])
         if doi is None:
             continue
-        nature = (row["RetractionNature"] or "").strip().lower()
-        if nature not in NATURES:
-            allowed = ", ".join(NATURES)
-            raise InputError(f"unknown RetractionNature {row['RetractionNature']!r}; known: {allowed}")
+        nature = one_of("RetractionNature", (row["RetractionNature"] or "").strip().lower(), NATURES)
         at = utc_text(row["RetractionDate"], _TIMES)
         if at is None:
             raise InputError(f"the RetractionDate {row['RetractionDate']!r} cannot be read")
         found.append({"doi": doi, "kind": NATURES[nature], "at": at})
-    return pl.DataFrame(found, schema={"doi": pl.String, "kind": pl.String, "at": pl.String})
+    return pl.DataFrame(found, schema=dict.fromkeys(("doi", "kind", "at"), pl.String))
 
 
 def match_retractions(rows: pl.DataFrame, notices: pl.DataFrame) -> pl.DataFrame:

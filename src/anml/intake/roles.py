@@ -5,7 +5,8 @@ from collections.abc import Callable
 
 import polars as pl
 
-from anml.core.errors import AnmlError
+from anml.core.checks import Bools
+from anml.core.errors import AnmlError, InputError
 from anml.core.signals.levels import Level, level_name, level_values
 from anml.core.signals.reputation import REPUTATION
 from anml.core.signals.verification import VERIFICATION
@@ -46,15 +47,8 @@ ALIASES: dict[str, tuple[str, ...]] = {
 ROLES = tuple(ALIASES)
 # Names under which the true label travels with the data: as a feature it would give the answer away.
 TRUTHS = (
-    "truth",
-    "true_label",
-    "gold_label",
-    "golden_label",
-    "ground_truth",
-    "gold",
-    "golden",
-    "gold_standard",
-)
+    "truth", "true_label", "gold_label", "golden_label", "ground_truth", "gold", "golden", "gold_standard",
+)  # fmt: skip
 # Names of the seconds that somebody spent on a label: fast or slow is neither right nor wrong.
 TIMES_SPENT = ("lead_time", "time_spent", "seconds_spent", "duration_seconds")
 # Named so, a column is the item even where every row has its own.
@@ -62,13 +56,7 @@ EXPLICIT_ITEMS = ("item", "item_id")
 
 
 def squeezed(name: str) -> str:
-    """Return a name without case and separators.
-
-    Examples
-    --------
-    >>> squeezed("ASSIGNMENT:worker_id"), squeezed("Labeled At")
-    ('assignmentworkerid', 'labeledat')
-    """
+    """Return a name without case and separators."""
     return re.sub(r"[\W_]+", "", name.lower())
 
 
@@ -78,19 +66,11 @@ def is_named(name: str, aliases: tuple[str, ...]) -> bool:
 
 
 def is_identifier_name(name: str) -> bool:
-    """Say whether a name is that of an identifier; a saved index has no name at all.
-
-    Examples
-    --------
-    >>> [is_identifier_name(name) for name in ("id", "row_id", "patientId", "PassengerID", "acid", "idea")]
-    [True, True, True, True, False, False]
-    """
+    """Say whether a name is that of an identifier; a saved index has no name at all."""
     parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
     words = [word for word in re.split(r"[\W_]+", parted.lower()) if word]
-    return bool({"id", "ids", "uuid", "guid", "index", "rownum"} & set(words)) or squeezed(name) in (
-        "",
-        "unnamed0",
-    )
+    identifiers = {"id", "ids", "uuid", "guid", "index", "rownum"}
+    return bool(identifiers & set(words)) or squeezed(name) in ("", "unnamed0")
 
 
 def is_all_distinct(series: pl.Series) -> bool:
@@ -102,14 +82,9 @@ def is_all_distinct(series: pl.Series) -> bool:
     return first.n_unique() == first.len() and series.n_unique() == series.len()
 
 
-def _fits_contributor(series: pl.Series) -> bool:
-    return not series.dtype.is_float() and not is_all_distinct(series)
-
-
-def _fits_item(series: pl.Series) -> bool:
-    return not series.dtype.is_float() and (
-        is_named(series.name, EXPLICIT_ITEMS) or not is_all_distinct(series)
-    )
+def _fits_name(series: pl.Series) -> bool:
+    explicit = is_named(series.name, EXPLICIT_ITEMS)
+    return not series.dtype.is_float() and (explicit or not is_all_distinct(series))
 
 
 def _fits_levels(role: str, levels: dict[str, Level]) -> Callable[[pl.Series], bool]:
@@ -139,11 +114,28 @@ def _fits_flag(series: pl.Series) -> bool:
 
 
 FLAGS = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False}
+
+
+def are_flags(values: pl.Series) -> bool:
+    """Whether texts are true and false in any spelling, nothing else and not nothing."""
+    return len(values) > 0 and bool(values.str.to_lowercase().is_in(list(FLAGS)).all())
+
+
+def read_flags(series: pl.Series, role: str) -> tuple[Bools, Bools]:
+    """Rows marked true, and rows marked false."""
+    lower = as_text(series).str.strip_chars().str.to_lowercase()
+    other = lower.drop_nulls().filter(~lower.drop_nulls().is_in(list(FLAGS)))
+    if len(other):
+        raise InputError(f"column {series.name!r} ({role}) must be true or false, got {other[0]!r}")
+    marked = lower.replace_strict(FLAGS, return_dtype=pl.Boolean)
+    return marked.fill_null(False).to_numpy(), (~marked).fill_null(False).to_numpy()
+
+
 # A guess by name is taken only where the values fit: a feature called v is not a verification of 37.
 FITS: dict[str, Callable[[pl.Series], bool]] = {
     "label": lambda series: True,
-    "contributor": _fits_contributor,
-    "item": _fits_item,
+    "contributor": _fits_name,
+    "item": _fits_name,
     "verification": _fits_levels("verification", VERIFICATION),
     "reputation": _fits_levels("reputation", REPUTATION),
     "time": _fits_time,

@@ -8,13 +8,7 @@ SEPARATORS = (";", "|", ",")
 
 
 def same_sets(texts: Iterable[str]) -> dict[str, str]:
-    """Different texts of one set, and the one that stands for it; empty where all sets are written alike.
-
-    Examples
-    --------
-    >>> same_sets(["b;a", "a; b", "c", "a;b"])
-    {'a; b': 'a;b', 'b;a': 'a;b'}
-    """
+    """Different texts of one set, and the one that stands for it; empty where all sets are written alike."""
     sets: dict[tuple[str, ...], list[str]] = {}
     for text in sorted(set(texts)):
         if (parts := _parts(text)) is not None:
@@ -24,13 +18,7 @@ def same_sets(texts: Iterable[str]) -> dict[str, str]:
 
 
 def spelled_as(texts: Iterable[str], classes: Iterable[str]) -> dict[str, str]:
-    """Texts that are the set of one of the classes in another order, and that class.
-
-    Examples
-    --------
-    >>> spelled_as(["b|a", "c", "a|c"], ["a|b", "c"])
-    {'b|a': 'a|b'}
-    """
+    """Texts that are the set of one of the classes in another order, and that class."""
     known = {_parts(name): name for name in classes}
     found = {text: known.get(_parts(text)) for text in sorted(set(texts)) if _parts(text) is not None}
     return {text: name for text, name in found.items() if name is not None and name != text}

@@ -67,9 +67,8 @@ def shaped_source(file: File | Table, format: str, given: Chosen) -> Source:
     beside = tuple(column for column in made.rows.columns if column not in roles)
     table = Table(made.rows, name, file.sha256)
     notes = [f"{name} is judged as {made.shape.kind}", *made.notes]
-    return Source(
-        table, format, format, roles, beside, notes, made.warnings, "", given.get("label"), made.shape
-    )
+    asked = given.get("label")
+    return Source(table, format, format, roles, beside, notes, made.warnings, "", asked, made.shape)
 
 
 def plain_source(table: Table) -> Source:
@@ -104,10 +103,8 @@ def _export(file: File, format: str, given: Chosen) -> Source:
             "with --ledger it comes from evidence on record"
         )
     beside = tuple(name for name in BESIDE if name in rows.columns)
-    table = Table(rows, file.path.name, file.sha256)
-    return Source(
-        table, format, found.source, roles, beside, notes, found.warnings, about_v, given.get("label")
-    )
+    table, asked = Table(rows, file.path.name, file.sha256), given.get("label")
+    return Source(table, format, found.source, roles, beside, notes, found.warnings, about_v, asked)
 
 
 def _with_known(rows: pl.DataFrame, found: Contributions) -> tuple[pl.DataFrame, dict[str, str]]:

@@ -27,17 +27,7 @@ OPAQUE = (pl.Object, getattr(pl, "BaseExtension", pl.Object))
 
 @dataclass(frozen=True)
 class Table:
-    """A table as it came in.
-
-    Parameters
-    ----------
-    frame
-        Its columns, reduced to plain kinds.
-    name
-        The file's name without folders, or "frame".
-    sha256
-        Of the file's bytes, or of a frame's names, kinds and values.
-    """
+    """Columns of plain kinds, the file's name without folders, and the hash of its bytes, or of a frame."""
 
     frame: pl.DataFrame
     name: str
@@ -45,21 +35,9 @@ class Table:
 
 
 def read_table(source: str | Path | Any, name: str = "data") -> Table:
-    """Read a file or take a frame.
+    """Read a CSV, TSV (both also gzip-compressed), Parquet or Excel file, or take a frame of any library.
 
-    Parameters
-    ----------
-    source
-        The path of a CSV, TSV (both also gzip-compressed), Parquet or Excel file, or a pandas, polars or
-        Arrow table.
-    name
-        What the table is, for messages: "data", "test data".
-
-    Examples
-    --------
-    >>> table = read_table(pl.DataFrame({"x": [1, 2]}))
-    >>> table.name, table.frame.shape, len(table.sha256)
-    ('frame', (2, 1), 64)
+    What the table is, "data" or "test data", is for messages.
     """
     if isinstance(source, str | Path):
         return _read_file(Path(source).expanduser(), name)
@@ -93,7 +71,7 @@ def read_parts(folder: Path, name: str = "data") -> Table:
 def _read_file(path: Path, name: str) -> Table:
     shown = f"{name} file {path.name or str(path)!r}"
     suffix = _suffix(path, shown)
-    data = _bytes(path, shown)
+    data = file_bytes(path, shown)
     if suffix in PARQUET:
         frame = _read_parquet(data, shown)
     elif suffix in EXCEL:
@@ -113,7 +91,8 @@ def _suffix(path: Path, shown: str) -> str:
     return suffix or known[0]
 
 
-def _bytes(path: Path, shown: str) -> bytes:
+def file_bytes(path: Path, shown: str) -> bytes:
+    """The content of a file; `shown` is how messages call it."""
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -151,7 +130,9 @@ def _from_native(source: Any, name: str) -> pl.DataFrame:
     if isinstance(source, pl.DataFrame):
         return source
     if nw.dependencies.is_pandas_dataframe(source):
-        return _from_pandas(source, name)
+        names = [str(column) for column in source.columns]
+        check_names(names, f"the {name} frame")
+        return framed([_from_pandas_column(source.iloc[:, at], column) for at, column in enumerate(names)])
     try:
         if hasattr(source, "__arrow_c_stream__"):
             return pl.DataFrame(source)
@@ -164,13 +145,6 @@ def _from_native(source: Any, name: str) -> pl.DataFrame:
         raise InputError(
             f"{name} must be a path or a pandas, polars or Arrow table, got {type(source).__name__}"
         ) from None
-
-
-def _from_pandas(frame: Any, name: str) -> pl.DataFrame:
-    names = [str(column) for column in frame.columns]
-    check_names(names, f"the {name} frame")
-    columns = [_from_pandas_column(frame.iloc[:, at], column) for at, column in enumerate(names)]
-    return framed(columns)
 
 
 def _from_pandas_column(series: Any, column: str) -> pl.Series:

@@ -22,15 +22,7 @@ EPOCHS = ((1e8, 1e6), (1e11, 1e3), (1e14, 1.0), (1e17, 1e-3))
 
 
 def instants(series: pl.Series) -> pl.Series:
-    """Read a column of times; what cannot be read is missing in the result. Without a zone it is UTC.
-
-    Examples
-    --------
-    >>> instants(pl.Series(["2024-01-31T12:00:00+02:00", "2024-01-31", "soon"])).to_list()
-    [datetime.datetime(2024, 1, 31, 10, 0), datetime.datetime(2024, 1, 31, 0, 0), None]
-    >>> instants(pl.Series([2024, 2025])).to_list()
-    [datetime.datetime(2024, 1, 1, 0, 0), datetime.datetime(2025, 1, 1, 0, 0)]
-    """
+    """Read a column of times; what cannot be read is missing in the result. Without a zone it is UTC."""
     dtype = series.dtype
     if isinstance(dtype, pl.Datetime):
         return series.cast(pl.Datetime("us", dtype.time_zone)).dt.replace_time_zone(None)
@@ -72,13 +64,7 @@ def start_as_times(series: pl.Series) -> bool:
 
 
 def as_moment(value: Any) -> datetime | None:
-    """Read the moment that ages count from: a date, a time, or either as text.
-
-    Examples
-    --------
-    >>> as_moment("2026-01-31")
-    datetime.datetime(2026, 1, 31, 0, 0)
-    """
+    """Read the moment that ages count from: a date, a time, or either as text."""
     if value is None or isinstance(value, datetime):
         return value
     if isinstance(value, date):

@@ -1,9 +1,7 @@
-"""Answers that are more than one label: spans, boxes, pairs, rankings. Refused, so that nothing is lost.
-
-Where a reader of one of them exists, its line here goes.
-"""
+"""Answers that are more than one label, where they are read as labels: refused, so that nothing is lost."""
 
 from collections.abc import Mapping
+from itertools import combinations
 from typing import Any
 
 import polars as pl
@@ -45,18 +43,17 @@ def refuse_parts(frame: pl.DataFrame, columns: Columns) -> None:
             first, last = (by_name[name] for name in pair)
             raise UnsupportedError(
                 f"columns {first!r} and {last!r} look like places of spans or boxes, of which contributors "
-                "have several in an item; leave both out (--ignore) to audit the labels without them"
+                "have several in an item; name the task spans or boxes, or leave both out (--ignore)"
             )
-    texts = as_text(frame[columns.label]).drop_nulls()
-    sides = [name for name in columns.features if squeezed(name) in set(map(squeezed, texts.unique()))]
-    named = {squeezed(name) for name in sides}
-    rest = {squeezed(text) for text in texts.unique()} - named
-    if len(sides) < 2 or rest - TIES:
-        sides = _chosen_from(frame, columns, texts)
+    texts = set(as_text(frame[columns.label]).drop_nulls().unique())
+    said = {squeezed(text) for text in texts}
+    sides = [name for name in columns.features if squeezed(name) in said]
+    if len(sides) < 2 or said - {squeezed(name) for name in sides} - TIES:
+        sides = _chosen_from(frame, columns, texts - TIES)
     if len(sides) >= 2:
         raise UnsupportedError(
-            f"column {columns.label!r} says which of {sides[0]!r} and {sides[1]!r} was chosen, and pairs are "
-            "not read as labels; leave both out (--ignore) and name the pair as item to audit two classes"
+            f"column {columns.label!r} says which of {sides[0]!r} and {sides[1]!r} was chosen; name the task "
+            "preference, or leave both out (--ignore) and name the pair as item to audit two classes"
         )
 
 
@@ -67,16 +64,14 @@ def _repeats(frame: pl.DataFrame, columns: Columns) -> bool:
     return frame.height - frame.select(keys).n_unique() > REPEATED * frame.height
 
 
-def _chosen_from(frame: pl.DataFrame, columns: Columns, texts: pl.Series) -> list[str]:
+def _chosen_from(frame: pl.DataFrame, columns: Columns, names: set[str]) -> list[str]:
     """Two columns of names of which the label always is one."""
-    names = set(texts.unique()) - TIES
     written = [name for name in columns.features if frame.schema[name] == pl.String]
     likely = [name for name in written if names & set(frame[name].drop_nulls().unique())]
-    rows = frame.filter(~pl.col(columns.label).cast(pl.String).is_in(list(TIES)))
     label = pl.col(columns.label).cast(pl.String)
-    for at, one in enumerate(likely):
-        for two in likely[at + 1 :]:
-            told = rows.select(((label == pl.col(one)) != (label == pl.col(two))).fill_null(False).all())
-            if rows.height and told.item():
-                return [one, two]
+    rows = frame.filter(~label.is_in(list(TIES)))
+    for one, two in combinations(likely, 2):
+        told = rows.select(((label == pl.col(one)) != (label == pl.col(two))).fill_null(False).all())
+        if rows.height and told.item():
+            return [one, two]
     return []

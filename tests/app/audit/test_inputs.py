@@ -151,7 +151,7 @@ def test_a_model_of_embeddings_predicts_for_embeddings(tmp_path):
     np.save(tmp_path / "new.npy", vectors)
     predicted = predict_table(tmp_path, tmp_path / "new.npy")
     assert (predicted["label"] == frame["label"]).mean() > 0.7
-    with pytest.raises(InputError, match="trained on embeddings of 3 dimensions, got 2 columns"):
+    with pytest.raises(InputError, match="trained on embeddings of 3 dimensions, got 2"):
         predict_table(tmp_path, vectors[:, :2])
 
 

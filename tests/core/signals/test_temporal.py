@@ -123,7 +123,7 @@ class TestEveryRelation:
         (lambda: Decay.half_life(-1.0), "half-life must lie in"),
         (lambda: ContextDecay.between(*[Decay(0.1)] * 3, "hearsay"), "unknown relation 'hearsay'"),
         (lambda: ContextDecay(*[Decay(0.1)] * 3, (1.5, -0.5, 0.0)), "non-negative and sum to one"),
-        (lambda: years("7 light-years"), "a number and a unit such as 7y or 90d, got '7 light-years'"),
+        (lambda: years("7 light-years"), "a number and a unit such as 7y .*, got '7 light-years'"),
     ],
 )
 def test_bad_clocks_are_named(make, says):
@@ -171,7 +171,7 @@ class TestLearnedFromReuse:
     @pytest.mark.parametrize(
         ("age", "reused", "exposure", "said"),
         [
-            ([1.0, 2.0], [1], None, "reused must have one value for each of the 2 ages, got 1"),
+            ([1.0, 2.0], [1], None, "reused must have a value for each of 2 ages, got 1"),
             ([1.0], [-1], None, "reused must be counts of zero or more"),
             ([1.0], [1], [float("nan")], "exposure must be counts of zero or more"),
             ([1.0], [3], [0.0], "a work without exposure cannot have been reused"),

@@ -117,8 +117,9 @@ class TestEveryEncoder:
 
     def test_parts_survive_json_and_give_the_same_bits(self, kind: str) -> None:
         column, series = self.learned(kind)
-        settings_, arrays = column.to_parts()
-        again = ENCODERS[kind].from_parts(json.loads(json.dumps(settings_, allow_nan=False)), arrays)
+        settings_, arrays = Preparation((column,)).to_parts()
+        kept = json.loads(json.dumps(settings_, allow_nan=False))
+        (again,) = Preparation.from_parts(kept, arrays).columns
         assert again.names == column.names
         assert self.filled(again, series).tobytes() == self.filled(column, series).tobytes()
 
@@ -139,7 +140,7 @@ class TestEveryEncoder:
         assert np.isfinite(self.filled(column, empty)).all()
 
     def test_the_seed_gives_the_same_column(self, kind: str) -> None:
-        one, two = (self.learned(kind, seed=3)[0].to_parts() for _ in range(2))
+        one, two = (Preparation((self.learned(kind, seed=3)[0],)).to_parts() for _ in range(2))
         assert one[0] == two[0]
         for name, array in one[1].items():
             np.testing.assert_array_equal(array, two[1][name])

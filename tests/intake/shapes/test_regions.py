@@ -124,6 +124,6 @@ def test_conll_parts_begin_anew():
         (4.0, 5.0, "Y"),
     ]
     assert made.marks["contributor"].unique().to_list() == ["annotator 1"]
-    with pytest.raises(InputError, match="sentence 1 has lines of different lengths"):
+    with pytest.raises(InputError, match="sentence 1 has lines other than"):
         conll_marks("a O\nb\n")
     assert isinstance(made.texts, pl.DataFrame)

@@ -1,7 +1,7 @@
 """AnmlClassifier and AnmlRegressor: weigh the samples, then train any scikit-learn estimator on that."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import issparse
@@ -15,7 +15,6 @@ from anml.adapters.sklearn.fitting import fit_weighted, over_all_classes, seeded
 from anml.adapters.sklearn.given import CONTRIBUTED, known_of, own_weights
 from anml.adapters.sklearn.held_out import held_out, is_numeric
 from anml.adapters.sklearn.mlp import MLPClassifier, MLPRegressor
-from anml.adapters.sklearn.sources import sklearn_factors
 from anml.assess.assess import Assessment, Known, Policy, assess
 from anml.assess.contributors import contributor_frame, learned_frame
 from anml.core.checks import LARGEST, one_of
@@ -26,7 +25,6 @@ from anml.core.signals.reputation import ColdStart
 from anml.core.signals.temporal import ContextDecay, Decay
 from anml.core.weigh import recipe_of
 
-GRADIENTS = ("scoring", "estimator")
 # Whose held-out predictions labels are judged by.
 PREDICTORS = ("auto", "anml", "estimator")
 
@@ -45,6 +43,7 @@ class _Anml(MetaEstimatorMixin, BaseEstimator):
     """What both estimators share: assess the samples, select or weigh them, fit the learner."""
 
     _task: Task
+    _numeric = False
     # With metadata routing on, what a caller passes for these arrives here without being asked for.
     __metadata_request__fit = dict.fromkeys(CONTRIBUTED, True)
 
@@ -54,7 +53,6 @@ class _Anml(MetaEstimatorMixin, BaseEstimator):
         *,
         recipe: str | Recipe | dict[str, Any] = "evidence",
         profile: str | Profile | dict[str, Any] = "default",
-        gradients: str = "scoring",
         predictor: str = "auto",
         half_life: str | float = "7y",
         decay: Decay | ContextDecay | None = None,
@@ -65,7 +63,6 @@ class _Anml(MetaEstimatorMixin, BaseEstimator):
         self.estimator = estimator
         self.recipe = recipe
         self.profile = profile
-        self.gradients = gradients
         self.predictor = predictor
         self.half_life = half_life
         self.decay = decay
@@ -85,23 +82,22 @@ class _Anml(MetaEstimatorMixin, BaseEstimator):
             tags.input_tags = get_tags(self._learner()).input_tags
         return tags
 
-    def _validated(self, X: Any, y: Any, **check: Any) -> tuple[Any, Any, Any]:
+    def _validated(self, X: Any, y: Any) -> tuple[Any, Any, Any]:
         """X for the estimator, X as numbers for anml's networks (None where it predicts itself), and y."""
-        own = one_of("predictor", self.predictor, PREDICTORS) == "anml" or (
-            self.predictor == "auto" and is_numeric(X)
-        )
+        asked = one_of("predictor", self.predictor, PREDICTORS)
+        own = asked == "anml" or (asked == "auto" and is_numeric(X))
         self.predictor_ = "anml" if own else "estimator"
         # A frame reaches the estimator as it is: a pipeline may ask for columns by name.
         self._as_given = not own or hasattr(X, "columns")
         if own:
-            numbers, y = validate_data(self, X, y, ensure_min_samples=2, **check)
+            numbers, y = validate_data(self, X, y, ensure_min_samples=2, y_numeric=self._numeric)
             return X if self._as_given else numbers, np.asarray(numbers, dtype=np.float64), y
         self._inputs(X, reset=True)
         check_consistent_length(X, y)
         if _num_samples(X) < 2:
             raise InputError(f"at least two samples are needed, got n_samples = {_num_samples(X)}")
         X = X.tocsr() if issparse(X) else X  # of which rows can be taken
-        return X, None, _check_y(y, estimator=self, **check)
+        return X, None, _check_y(y, estimator=self, y_numeric=self._numeric)
 
     def _inputs(self, X: Any, reset: bool = False) -> Any:
         """X as the estimator takes it; names and number of features must be those of `fit`."""
@@ -111,7 +107,6 @@ class _Anml(MetaEstimatorMixin, BaseEstimator):
         return validate_data(self, X, reset=reset, skip_check_array=True, ensure_2d=not flat)
 
     def _assess(self, X: Any, x: Any, y: Any, codes: Any, known: Known, seed: int) -> Assessment:
-        one_of("source of gradients", self.gradients, GRADIENTS)
         policy = Policy(
             recipe=recipe_of(self.recipe),
             profile=profile_of(self.profile),
@@ -124,13 +119,48 @@ class _Anml(MetaEstimatorMixin, BaseEstimator):
             x = np.zeros((len(codes), 0))
             said = held_out(self._learner(), X, y, codes, classes, known.item, seed)
             known = replace(known, predictions=said)
-
-        def own_factors() -> Any:
-            return sklearn_factors(seeded(clone(self._learner()), seed).fit(X, y), X, y)
-
-        factors_of = own_factors if self.gradients == "estimator" else None
         count = 1 if classes is None else len(classes)
-        return assess(x, codes, self._task, count, known, policy, factors_of=factors_of)
+        return assess(x, codes, self._task, count, known, policy)
+
+    @own_weights
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        contributor: Any = None,
+        item: Any = None,
+        verification: Any = None,
+        reputation: Any = None,
+        age: Any = None,
+        derived_from: Any = None,
+        known: Any = None,
+    ) -> Self:
+        """Weigh the samples, then fit the estimator.
+
+        Parameters
+        ----------
+        X, y
+            Features, and class labels or numbers.
+        contributor, item
+            Who contributed each sample; which samples are labels of the same thing.
+        verification, reputation
+            Level names such as "peer-reviewed" or "established", or numbers in [0, 1].
+        age
+            Years since each contribution.
+        derived_from
+            For each sample, positions of the samples it was derived from.
+        known
+            Right labels, None or NaN where they are not known, which count as observed; or true where the
+            label given is known to be right and false where it is known to be wrong.
+        """
+        X, x, y = self._validated(X, y)
+        codes = self._coded(y)
+        given = known_of(
+            codes, self._task, getattr(self, "classes_", None), contributor=contributor, item=item,
+            verification=verification, reputation=reputation, age=age, derived_from=derived_from, known=known,
+        )  # fmt: skip
+        self._fit(X, x, y, codes, given)
+        return self
 
     def _fit(self, X: Any, x: Any, y: Any, codes: Any, known: Known) -> None:
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -161,8 +191,6 @@ class AnmlClassifier(ClassifierMixin, _Anml):
         How signals become weights: a name in `anml.RECIPES`, a dict of settings, or a `Recipe`.
     profile
         How q is scored: `"default"` (early-stopped), `"paper"`, or a dict of settings.
-    gradients
-        Whose gradients q looks at: the `"scoring"` model's, or the `"estimator"`'s own.
     predictor
         Whose held-out predictions labels are judged by: `"anml"`'s own networks, the `"estimator"`'s, by
         cross-validation, which works on all that it reads (text, gaps, sparse), or `"auto"`: the first
@@ -202,50 +230,12 @@ class AnmlClassifier(ClassifierMixin, _Anml):
 
     _task: Task = "classification"
 
-    @own_weights
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        contributor: Any = None,
-        item: Any = None,
-        verification: Any = None,
-        reputation: Any = None,
-        age: Any = None,
-        derived_from: Any = None,
-        known: Any = None,
-    ) -> "AnmlClassifier":
-        """Weigh the samples, then fit the estimator.
-
-        Parameters
-        ----------
-        X, y
-            Features and class labels.
-        contributor, item
-            Who contributed each sample; which samples are labels of the same thing.
-        verification, reputation
-            Level names such as "peer-reviewed" or "established", or numbers in [0, 1].
-        age
-            Years since each contribution.
-        derived_from
-            For each sample, positions of the samples it was derived from.
-        known
-            Right labels, None or NaN where they are not known, which count as observed; or true where the
-            label given is known to be right and false where it is known to be wrong.
-        """
-        X, x, y = self._validated(X, y)
+    def _coded(self, y: Any) -> Any:
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
-            raise InputError(
-                f"only one class is present, {str(self.classes_[0])!r}; at least two classes are needed"
-            )
-        given = known_of(
-            codes, self._task, self.classes_, contributor=contributor, item=item, verification=verification,
-            reputation=reputation, age=age, derived_from=derived_from, known=known,
-        )  # fmt: skip
-        self._fit(X, x, y, codes, given)
-        return self
+            raise InputError(f"only one class is present, {str(self.classes_[0])!r}; two classes are needed")
+        return codes
 
     @_delegates("predict_proba")
     def predict_proba(self, X: Any) -> Any:
@@ -274,29 +264,11 @@ class AnmlRegressor(RegressorMixin, _Anml):
 
     _task: Task = "regression"
 
-    @own_weights
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        contributor: Any = None,
-        item: Any = None,
-        verification: Any = None,
-        reputation: Any = None,
-        age: Any = None,
-        derived_from: Any = None,
-        known: Any = None,
-    ) -> "AnmlRegressor":
-        """Weigh the samples, then fit the estimator; arguments as for `AnmlClassifier.fit`."""
-        X, x, y = self._validated(X, y, y_numeric=True)
+    _numeric = True
+
+    def _coded(self, y: Any) -> Any:
         if np.abs(y).max() > LARGEST:
             raise InputError(
                 f"y has values beyond {LARGEST:g}, such as {y[np.abs(y).argmax()]:g}; scale them"
             )
-        values = np.asarray(y, dtype=np.float64)
-        given = known_of(
-            values, self._task, contributor=contributor, item=item, verification=verification,
-            reputation=reputation, age=age, derived_from=derived_from, known=known,
-        )  # fmt: skip
-        self._fit(X, x, y, values, given)
-        return self
+        return np.asarray(y, dtype=np.float64)

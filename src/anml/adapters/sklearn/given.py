@@ -77,16 +77,12 @@ def _answers(values: list[Any], y: Array, task: Task, classes: Any, item: Any) -
         return answers(y, truth, none, none, item)
     codes = {label: code for code, label in enumerate(np.asarray(classes).tolist())}
     truth[said] = [codes.get(_plain(value), -1) for value in told]
-    _check_some(truth, told, classes)
+    if (truth < 0).all():
+        listed = ", ".join(repr(label) for label in [*codes][:12])
+        raise InputError(f"known must hold labels ({listed}), or true and false, got {_plain(told[0])!r}")
     # A right label that nobody gave: whatever was given is wrong.
     strange: Bools = said & (truth < 0)
     return answers(y, truth, none, strange, item)
-
-
-def _check_some(truth: Array, told: list[Any], classes: Any) -> None:
-    if (truth < 0).all():
-        listed = ", ".join(repr(label) for label in np.asarray(classes).tolist()[:12])
-        raise InputError(f"known must hold labels ({listed}), or true and false, got {_plain(told[0])!r}")
 
 
 def _is_missing(value: Any) -> bool:

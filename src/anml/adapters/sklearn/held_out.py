@@ -18,7 +18,8 @@ PRIOR = 0.02
 
 def is_numeric(X: Any) -> bool:
     """Whether X holds finite numbers only, which anml's own networks can read."""
-    if sparse.issparse(X) or not all(_is_number(dtype) for dtype in _dtypes(X)):
+    kinds = getattr(X, "dtypes", ()) if hasattr(X, "columns") else ()
+    if sparse.issparse(X) or not all(_is_number(dtype) for dtype in kinds):
         return False
     try:
         values = np.asarray(X)
@@ -28,11 +29,6 @@ def is_numeric(X: Any) -> bool:
         return values.dtype.kind == "c" or bool(np.isfinite(values.astype(np.float64)).all())
     except (TypeError, ValueError):
         return False
-
-
-def _dtypes(X: Any) -> Any:
-    """The kinds of a frame's columns; none where X is no frame."""
-    return getattr(X, "dtypes", ()) if hasattr(X, "columns") else ()
 
 
 def _is_number(dtype: Any) -> bool:
@@ -53,37 +49,31 @@ def held_out(learner: Any, X: Any, y: Any, codes: Any, classes: Any, item: Any, 
 
     Class probabilities (n, classes); numbers (n,) where `classes` is None.
     """
-    if classes is None:
-        return _numbers(learner, X, codes, item, seed)
-    return _classes(learner, X, y, codes, classes, item, seed)
-
-
-def _classes(learner: Any, X: Any, y: Any, codes: Ints, classes: Any, item: Any, seed: int) -> Floats:
-    fold = folds_of(codes, item, len(codes), seed)
-    found = np.zeros((len(codes), len(classes)))
-    share = np.bincount(codes, minlength=len(classes)) / len(codes)
+    fold = folds_of(None if classes is None else codes, item, len(codes), seed)
+    found = np.zeros(len(codes) if classes is None else (len(codes), len(classes)))
     for number in range(int(fold.max()) + 1):
         held, rest = np.flatnonzero(fold == number), np.flatnonzero(fold != number)
-        seen = np.unique(codes[rest])
-        said = np.zeros((len(held), len(classes)))
-        if len(seen) > 1:
-            fitted = _fitted(learner, X, y, rest, seed)
-            at = np.searchsorted(classes, fitted.classes_)
-            said[:, at], sure = _probabilities(fitted, _safe_indexing(X, held))
-        else:  # there is nothing to learn from one class
-            said[:, seen], sure = 1.0, True
-        mixed = sure or len(seen) < len(classes)
-        found[held] = (1 - PRIOR) * said + PRIOR * share if mixed else said
-    return np.asarray(found / found.sum(axis=1, keepdims=True))
+        if classes is None:
+            found[held] = np.ravel(_fitted(learner, X, codes, rest, seed).predict(_safe_indexing(X, held)))
+        else:
+            found[held] = _classes(learner, X, y, codes, classes, held, rest, seed)
+    return found if classes is None else np.asarray(found / found.sum(axis=1, keepdims=True))
 
 
-def _numbers(learner: Any, X: Any, y: Floats, item: Any, seed: int) -> Floats:
-    fold = folds_of(None, item, len(y), seed)
-    found = np.zeros(len(y))
-    for number in range(int(fold.max()) + 1):
-        held, rest = np.flatnonzero(fold == number), np.flatnonzero(fold != number)
-        found[held] = np.ravel(_fitted(learner, X, y, rest, seed).predict(_safe_indexing(X, held)))
-    return found
+def _classes(
+    learner: Any, X: Any, y: Any, codes: Ints, classes: Any, held: Ints, rest: Ints, seed: int
+) -> Floats:
+    """What a copy that saw `rest` says of the samples held out; no class is impossible."""
+    seen, share = np.unique(codes[rest]), np.bincount(codes, minlength=len(classes)) / len(codes)
+    said = np.zeros((len(held), len(classes)))
+    if len(seen) > 1:
+        fitted = _fitted(learner, X, y, rest, seed)
+        at = np.searchsorted(classes, fitted.classes_)
+        said[:, at], sure = _probabilities(fitted, _safe_indexing(X, held))
+    else:  # there is nothing to learn from one class
+        said[:, seen], sure = 1.0, True
+    mixed = sure or len(seen) < len(classes)
+    return (1 - PRIOR) * said + PRIOR * share if mixed else said
 
 
 def _fitted(learner: Any, X: Any, y: Any, rows: Ints, seed: int) -> Any:

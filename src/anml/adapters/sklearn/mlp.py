@@ -4,6 +4,7 @@ from typing import Any, cast
 
 import numpy as np
 import torch
+from scipy import special
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
@@ -40,11 +41,8 @@ class _MLP(BaseEstimator):
         self.scale_ = np.where(spread > 1e-12, spread, 1.0)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         networks = initialise(Shape(x.shape[1], tuple(self.hidden), outputs), [seed])
-        data = Data.shared(
-            self._scaled(x).float(),
-            torch.as_tensor(target),
-            torch.as_tensor(weight, dtype=torch.float32).unsqueeze(0),
-        )
+        weights = torch.as_tensor(weight, dtype=torch.float32).unsqueeze(0)
+        data = Data.shared(self._scaled(x).float(), torch.as_tensor(target), weights)
         with threads(1):
             train(networks, data, self._task, [seed], epochs=self.epochs, batch=self.batch, lr=self.lr)
         self.parameters_ = networks.flat[0].numpy().copy()
@@ -57,14 +55,10 @@ class _MLP(BaseEstimator):
         check_is_fitted(self)
         x = validate_data(self, x, reset=False, dtype=np.float64)
         # In double precision a row's answer does not depend on the rows beside it.
+        flat = torch.as_tensor(self.parameters_).double().unsqueeze(0)
+        networks = Networks(Shape(len(self.mean_), tuple(self.hidden), self.outputs_), flat)
         with threads(1):
-            return predict(self.networks(torch.float64), self._scaled(x))[0].numpy()
-
-    def networks(self, dtype: torch.dtype = torch.float32) -> Networks:
-        """Return the fitted network, for gradient factors."""
-        check_is_fitted(self)
-        flat = torch.as_tensor(self.parameters_).to(dtype).unsqueeze(0)
-        return Networks(Shape(len(self.mean_), tuple(self.hidden), self.outputs_), flat)
+            return predict(networks, self._scaled(x))[0].numpy()
 
 
 class MLPClassifier(ClassifierMixin, _MLP):
@@ -86,9 +80,7 @@ class MLPClassifier(ClassifierMixin, _MLP):
 
     def predict_proba(self, X: Any) -> np.ndarray[Any, Any]:
         """Probability of each class."""
-        outputs = self._outputs(X)
-        raised = np.exp(outputs - outputs.max(axis=1, keepdims=True))
-        probabilities = raised / raised.sum(axis=1, keepdims=True)
+        probabilities = special.softmax(self._outputs(X), axis=1)
         # With one class seen the second output stands for "anything else".
         return cast("np.ndarray[Any, Any]", probabilities[:, : len(self.classes_)])
 

@@ -20,7 +20,7 @@ from anml.core.errors import InputError, UnknownNameError, UnsupportedError
 FORMAT = 1
 
 
-class Kind(NamedTuple):
+class Saved(NamedTuple):
     """What a fitted model consists of: arrays for safetensors, plain values for JSON."""
 
     make: type[Any]
@@ -31,15 +31,15 @@ class Kind(NamedTuple):
 _NETWORK = ("parameters_", "mean_", "scale_")
 _LINEAR = ("coef_", "intercept_")
 _WEIGHED = ("weights_", "kept_", "quality_", "p_correct_")
-KINDS: dict[str, Kind] = {
-    "mlp-classifier": Kind(MLPClassifier, _NETWORK, ("hidden", "outputs_", "n_features_in_", "classes_")),
-    "mlp-regressor": Kind(
+KINDS: dict[str, Saved] = {
+    "mlp-classifier": Saved(MLPClassifier, _NETWORK, ("hidden", "outputs_", "n_features_in_", "classes_")),
+    "mlp-regressor": Saved(
         MLPRegressor, _NETWORK, ("hidden", "outputs_", "n_features_in_", "centre_", "spread_")
     ),
-    "logistic": Kind(LogisticRegression, _LINEAR, ("C", "n_features_in_", "classes_")),
-    "ridge": Kind(Ridge, _LINEAR, ("alpha", "n_features_in_")),
-    "anml-classifier": Kind(AnmlClassifier, _WEIGHED, ("noise_", "n_features_in_", "classes_")),
-    "anml-regressor": Kind(AnmlRegressor, _WEIGHED, ("noise_", "n_features_in_")),
+    "logistic": Saved(LogisticRegression, _LINEAR, ("C", "n_features_in_", "classes_")),
+    "ridge": Saved(Ridge, _LINEAR, ("alpha", "n_features_in_")),
+    "anml-classifier": Saved(AnmlClassifier, _WEIGHED, ("noise_", "n_features_in_", "classes_")),
+    "anml-regressor": Saved(AnmlRegressor, _WEIGHED, ("noise_", "n_features_in_")),
 }
 
 
@@ -58,9 +58,8 @@ def save_model(model: Any, folder: str | Path) -> None:
     if name.startswith("anml-"):
         save_model(model.estimator_, folder / "estimator")
         about["gate_"], about["predictor_"] = model.gate_.to_dict(), model.predictor_
-        about["contributors_"] = (
-            None if model.contributors_ is None else model.contributors_.to_dict(as_series=False)
-        )
+        people = model.contributors_
+        about["contributors_"] = None if people is None else people.to_dict(as_series=False)
     arrays = {key: np.ascontiguousarray(getattr(model, key)) for key in kind.arrays}
     save_file(arrays, folder / "model.safetensors")
     (folder / "model.json").write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")

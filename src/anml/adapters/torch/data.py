@@ -1,7 +1,7 @@
-"""Samples in any form, as batches in the order of their rows: loaders, datasets, arrays, tensors, frames.
+"""Samples in any form, as batches in the order of their rows: loaders, datasets, arrays, tensors.
 
-A loader's rows are those of its dataset, each once and in the dataset's order, whatever its sampler does;
-a stream is read by one process. Where examples say which row they are (`sample_index`), they go by that.
+A loader's rows are those of its dataset, each once and in the dataset's order, whatever its sampler does; a
+stream is read by one process. Where examples say which row they are (`sample_index`), they go by that.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -47,10 +47,7 @@ class Samples:
 
 
 def samples_of(data: Any, y: Any = None, batch: int = 64) -> Samples:
-    """Take samples as they are given; only arrays and frames need `y` beside them.
-
-    `y` is an array of targets, or the name of a frame's column.
-    """
+    """Take samples as they are given; only arrays and tensors need targets `y` beside them."""
     loader = isinstance(data, DataLoader)
     if loader or isinstance(data, Dataset) or _streams(data) or (y is None and _has_examples(data)):
         if y is not None:
@@ -60,7 +57,7 @@ def samples_of(data: Any, y: Any = None, batch: int = 64) -> Samples:
         data, y, _ = _parted(data)
     if y is None:
         raise InputError(f"{type(data).__name__} needs targets: give y, or a DataLoader or Dataset of pairs")
-    x, target = _framed(data, y) if isinstance(y, str) else (_tensors(data), _tensor(y))
+    x, target = _tensors(data), _tensor(y)
     length = _length(x)
     if length != len(target) or not length:
         raise InputError(f"x and y must be of the same length, at least 1, got {length} and {len(target)}")
@@ -228,24 +225,3 @@ def _length(x: Any) -> int:
     while isinstance(x, dict | tuple):
         x = next(iter(x.values() if isinstance(x, dict) else x))
     return len(x)
-
-
-def _framed(data: Any, label: str) -> tuple[Tensor, Tensor]:
-    """Features and targets of a frame; Arrow's own buffers are used where they can be."""
-    import narwhals as nw
-
-    try:
-        frame = nw.from_native(data, eager_only=True)
-    except TypeError:
-        raise InputError(
-            "y names a column, so the samples must be a pandas, polars or Arrow table, "
-            f"got {type(data).__name__}"
-        ) from None
-    if label not in frame.columns:
-        raise InputError(f"the frame has no column {label!r}; it has {', '.join(frame.columns[:10])}")
-    names = [name for name in frame.columns if name != label]
-    texts = [name for name in names if not frame[name].dtype.is_numeric()]
-    if texts or not names:
-        raise InputError(f"features must be columns of numbers, got {texts[:1] or 'none'}")
-    columns = [_tensor(frame[name].to_numpy()).float() for name in names]
-    return torch.stack(columns, dim=1), _tensor(frame[label].to_numpy())

@@ -9,18 +9,7 @@ FEWEST, MOST, LARGEST = 30, 1_000, 0.25
 
 
 def standing(before: str, then: Bools | None, now: Bools, common: float) -> tuple[str, str]:
-    """Whether a module may lead, by which of the rows held out it had right before, and has now.
-
-    Examples
-    --------
-    >>> now = np.arange(100) < 80
-    >>> standing("waits", np.arange(100) < 79, now, 0.5)
-    ('leads', 'weights are followed: accuracy on 100 rows held out is 0.80 and no longer rises')
-    >>> standing("waits", np.arange(100) < 60, now, 0.5)[0], standing("waits", now, now, 0.75)[0]
-    ('waits', 'waits')
-    >>> standing("leads", now, np.arange(100) < 60, 0.5)[0]
-    'gave back'
-    """
+    """Whether a module may lead, by which of the rows held out it had right before, and has now."""
     accuracy, n = float(now.mean()), len(now)
     said = f"accuracy on {n} rows held out is {accuracy:.2f}"
     if before == "gave back":

@@ -88,7 +88,7 @@ class Weighted:
             return plain(model, inputs, return_outputs, num_items_in_batch)
         if rows is None:
             raise InputError(
-                f"a batch does not say which rows it holds; let each example have its number as {INDEX!r}"
+                f"a batch does not say which rows it holds; let each have its number as {INDEX!r}"
             )
         all_weights = self._weights()
         if int(rows.min()) < 0 or int(rows.max()) >= len(all_weights):

@@ -47,19 +47,13 @@ class Logits:
         seen, name = self.seen, type(model).__name__
         reached = torch.autograd.grad(loss, seen, create_graph=True, allow_unused=True) if seen else ()
         if all(each is None for each in reached):
-            raise UnsupportedError(
-                f"the loss of {name} does not come from logits that it returns, so samples cannot be weighed "
-                'in it; use by="draws"'
-            )
+            raise _unweighable(f"the loss of {name} does not come from logits that it returns")
         self._check_apart(name, [(z, g) for z, g in zip(seen, reached, strict=True) if g is not None], rows)
         weights.zero_()
         trained = [p for p in model.parameters() if p.requires_grad]
         past = torch.autograd.grad(loss, trained, allow_unused=True)
         if getattr(outputs, "aux_loss", None) is None and any(g is not None and g.any() for g in past):
-            raise UnsupportedError(
-                f"the loss of {name} reaches its parameters past its logits, so samples cannot be weighed in "
-                'it; use by="draws"'
-            )
+            raise _unweighable(f"the loss of {name} reaches its parameters past its logits")
         self.checked, self.seen = min(rows, 2), []
 
     def _check_apart(self, name: str, reached: list[tuple[GradientEdge, Tensor]], rows: int) -> None:
@@ -75,14 +69,9 @@ class Logits:
             # A loss that is linear in its logits has no second derivative, and so mixes no samples.
             if all(not g.requires_grad for _, g in reached):
                 return
-            raise UnsupportedError(
-                f"it cannot be checked whether the loss of {name} is a sum over samples; use by='draws'"
-            ) from None
+            raise _unweighable(f"that the loss of {name} is a sum over samples cannot be shown") from None
         if any(d is not None and bool(d[half:].any()) for d in moves):
-            raise UnsupportedError(
-                f"the loss of {name} compares samples with each other, so they cannot be weighed in it; use "
-                'by="draws"'
-            )
+            raise _unweighable(f"the loss of {name} compares samples with each other")
 
     def _found(self, module: nn.Module, args: Any, output: Any) -> None:
         weights = self._weights
@@ -91,10 +80,8 @@ class Logits:
         self.seen = []
         for logits in logits_in(output):
             if len(logits) != len(weights):
-                raise UnsupportedError(
-                    f"{type(module).__name__} gives logits of {len(logits)} for a batch of {len(weights)} "
-                    'samples, so they cannot be weighed apart; use by="draws"'
-                )
+                given = f"{type(module).__name__} gives logits of {len(logits)}"
+                raise _unweighable(f"{given} for a batch of {len(weights)} samples")
             edge = _made(logits)
             self.seen.append(edge)
             edge.node.register_prehook(partial(self._scaled, weights, edge.output_nr))
@@ -106,6 +93,10 @@ class Logits:
         self.used += 1
         own = own * weights.to(own.dtype).reshape(-1, *(1,) * (own.dim() - 1))
         return (*gradients[:at], own, *gradients[at + 1 :])
+
+
+def _unweighable(why: str) -> UnsupportedError:
+    return UnsupportedError(f'{why}, so samples cannot be weighed in it; use by="draws"')
 
 
 def _made(logits: Tensor) -> GradientEdge:

@@ -61,28 +61,22 @@ class Scoring:
         return Reading(self.loss, last, PRECISIONS[self.precision])
 
 
+def scoring_of(seed: int = 0, **settings: Any) -> Scoring:
+    """Settings of `Scoring` and of its `Search`, which is among references where their number is given."""
+    own, search = (set(kind.__dataclass_fields__) - {"search", "seed"} for kind in (Scoring, Search))
+    for name in settings:
+        one_of("setting", name, sorted(own | search))
+    if settings.get("references") is not None:
+        settings.setdefault("among", "references")
+    given = {name: value for name, value in settings.items() if name in search}
+    rest = {name: value for name, value in settings.items() if name in own}
+    return Scoring(search=Search(**given, seed=seed), **rest)
+
+
 def module_quality(
-    module: nn.Module,
-    x: Any,
-    y: Any = None,
-    loss: str | SampleLoss = "softmax",
-    *,
-    gradients: str = "auto",
-    size: int = SIZE,
-    layers: int = 1,
-    among: str | None = None,
-    k: int | None = 10,
-    malicious: float | None = None,
-    references: int | None = None,
-    probes: int = 8,
-    minibatch: int = 512,
-    batch: int = 64,
-    device: str | torch.device = "auto",
-    precision: str = "float32",
-    seed: int = 0,
-    limit_bytes: int = EXPLICIT_BYTES,
-    progress: Progress | None = None,
-) -> Floats:
+    module: nn.Module, x: Any, y: Any = None, loss: str | SampleLoss = "softmax", *, seed: int = 0,
+    progress: Progress | None = None, **scoring: Any,
+) -> Floats:  # fmt: skip
     """Q of each sample by the gradients of the user's own module.
 
     Train the module only briefly before: what it has memorised has no gradient.
@@ -92,20 +86,21 @@ def module_quality(
     x, y
         A Dataset of inputs and targets (torch's or Hugging Face's), or a DataLoader, of whose dataset every
         row is scored in the dataset's order, whatever the sampler; or arrays, tensors, or a dict of them,
-        with targets beside; or an Arrow, polars or pandas table with the name of its column of targets.
+        with targets beside.
     loss
         `"softmax"` (of Hugging Face's causal language models that of the next token), `"next-token"`,
         `"logistic"`, `"squared"`, or a function from outputs and targets to one loss a sample.
-    gradients
+    gradients, size, layers, limit_bytes
         `"exact"`; `"sketch"`, of `size` numbers a sample; `"last"`, of the last `layers` layers alone; or
         `"auto"`: exact where that takes at most `limit_bytes`, else a sketch.
-    among
+    among, references, probes, minibatch
         Where the `k` nearest are sought: `"all"`; `"references"`, that many random samples (the default
         where `references` is given); `"approximate"`, in `probes` cells; `"minibatch"`, of that many.
-    device
-        `"auto"` is where the module is; elsewhere it is taken there for the pass, and back.
-    precision
-        `"float32"`, or torch's autocast in `"bfloat16"` or `"float16"`.
+    k, malicious
+        Neighbours in a Krum score, 10 by default; None is the classic n - f - 2, with f from `malicious`.
+    batch, device, precision
+        Samples at a time; `"auto"` is where the module is, elsewhere it is taken there for the pass, and
+        back; `"float32"`, or torch's autocast in `"bfloat16"` or `"float16"`.
     progress
         Called with (what, done, of).
 
@@ -115,11 +110,8 @@ def module_quality(
     >>> module_quality(nn.Linear(3, 2), x, y).shape
     (20,)
     """
-    chosen = among or ("all" if references is None else "references")
-    pool = 2_048 if references is None else references
-    search = Search(chosen, k, malicious, pool, probes, minibatch, seed)
-    scoring = Scoring(loss, gradients, size, layers, search, batch, device, precision, limit_bytes)
-    return quality(raw_quality(module, samples_of(x, y, batch), scoring, progress))
+    chosen = scoring_of(seed, loss=loss, **scoring)
+    return quality(raw_quality(module, samples_of(x, y, chosen.batch), chosen, progress))
 
 
 def checkpoint_quality(

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from anml.adapters.torch.data import in_row_order, samples_of
 from anml.adapters.torch.held_out import LARGEST, rows_held_out, standing
-from anml.adapters.torch.quality import Scoring, raw_quality
+from anml.adapters.torch.quality import Scoring, raw_quality, scoring_of
 from anml.assess.assess import Known, Policy, assess
 from anml.core.attribute import shrunk_by_group
 from anml.core.checks import Array, Bools, Floats, Ints, as_codes, as_unit, in_range, whole
@@ -24,7 +24,6 @@ from anml.core.signals.temporal import Decay
 from anml.core.weigh import recipe_of, weigh_signals
 from anml.gradients.batches import in_evaluation, run
 from anml.gradients.losses import logits_of
-from anml.gradients.neighbours import Search
 
 # What a contributor of whom nothing is known starts with: the paper's level `new`.
 NEWCOMER = 0.4
@@ -88,7 +87,7 @@ class Reweigher:
             raise InputError(f"every and warmup must not be negative, got {every} and {warmup}")
         self.smooth = in_range("smooth", smooth, 0, 1, open_low=True)
         self.rate = in_range("rate", rate, 0, 1)
-        self.scoring = _scoring(scoring, self.seed)
+        self.scoring = scoring_of(self.seed, **scoring)
         self.samples = samples_of(data, y, self.scoring.batch)
         if self.samples.count is None:
             raise InputError("weights need a training set of known length; an IterableDataset has none")
@@ -234,17 +233,6 @@ class Reweigher:
 STATE = (
     "steps", "epochs", "q", "r", "predictions", "p_correct", "held", "stands", "standing", "right",
 )  # fmt: skip
-
-
-def _scoring(settings: dict[str, Any], seed: int) -> Scoring:
-    named = set(Search.__dataclass_fields__) - {"seed"}
-    search = Search(**{name: value for name, value in settings.items() if name in named}, seed=seed)
-    rest = {name: value for name, value in settings.items() if name not in named}
-    known = set(Scoring.__dataclass_fields__) - {"search"}
-    for name in rest:
-        if name not in known:
-            raise InputError(f"unknown setting {name!r}; allowed: {', '.join(sorted(known | named))}")
-    return Scoring(search=search, **rest)
 
 
 def _given(name: str, values: Any, n: int) -> Floats | None:

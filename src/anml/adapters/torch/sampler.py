@@ -1,7 +1,7 @@
 """Weights in a training loop of the user's own: as draws, or in the loss."""
 
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -13,13 +13,8 @@ from anml.core.domain import Weighting
 from anml.core.errors import InputError
 from anml.core.selection import draw
 
-
-class Following(Protocol):
-    """What has a weighting that changes, as a `Reweigher`."""
-
-    @property
-    def weighting(self) -> Weighting:
-        """The weighting at this moment."""
+if TYPE_CHECKING:
+    from anml.adapters.torch.reweigh import Reweigher
 
 
 class WeightedSampler(Sampler[int]):
@@ -46,7 +41,7 @@ class WeightedSampler(Sampler[int]):
     """
 
     def __init__(
-        self, weighting: Weighting | Following, size: int | None = None, seed: int = 0, rank: int = 0,
+        self, weighting: "Weighting | Reweigher", size: int | None = None, seed: int = 0, rank: int = 0,
         replicas: int = 1,
     ) -> None:  # fmt: skip
         self.followed = None if isinstance(weighting, Weighting) else weighting
@@ -54,7 +49,7 @@ class WeightedSampler(Sampler[int]):
             weighting = getattr(weighting, "weighting", weighting)
         if not isinstance(weighting, Weighting):
             raise InputError(
-                f"weighting must be what anml.weigh returns or a Reweigher, got {type(weighting).__name__}"
+                f"weighting must be of anml.weigh or a Reweigher, got {type(weighting).__name__}"
             )
         if whole("seed", seed) < 0:
             raise InputError(f"seed must not be negative, got {seed}")

@@ -27,6 +27,7 @@ from anml.core.weigh import weigh_signals
 from anml.intake.columns import Columns, choose_columns, key_columns
 from anml.intake.labels import read_targets
 from anml.intake.prepare import Prepared, prepare
+from anml.intake.roles import ROLES
 from anml.intake.sets import one_order, spelled_as
 from anml.intake.tables import Table, read_table
 from anml.intake.times import as_moment
@@ -56,12 +57,9 @@ def audit_table(
     policy = request.policy()
     table = data if isinstance(data, Table) else read_table(data)
     columns, notes = choose_columns(
-        table.frame, label=request.label, contributor=request.contributor, item=request.item,
-        verification=request.verification, reputation=request.reputation, time=request.time,
-        derived_from=request.derived_from, gold=request.gold, known=request.known,
-        reviewed=request.reviewed, features=request.features if request.embeddings is None else (),
-        ignore=request.ignore, key=request.key,
-        needs_features=request.predictions is None and request.embeddings is None,
+        table.frame, **{role: getattr(request, role) for role in ROLES},
+        features=request.features if request.embeddings is None else (), ignore=request.ignore,
+        key=request.key, needs_features=request.predictions is None and request.embeddings is None,
     )  # fmt: skip
     refuse_parts(table.frame, columns)
     ordered, told = one_order(table.frame, columns.label, columns.known)

@@ -9,10 +9,10 @@ import polars as pl
 from anml.app.relabel.files import NEW_LABEL
 from anml.app.relabel.rounds import LABEL, TRUTH, Answer
 from anml.core.errors import InputError
-from anml.intake.argilla import question_of, responses_to
+from anml.intake.argilla import SUBMITTED, answers_to, question_of
 from anml.intake.contributions import OURS, label_text
 from anml.intake.file import File
-from anml.intake.label_studio import account, annotation_id, annotation_label
+from anml.intake.label_studio import account, annotation_label, annotations_of
 from anml.intake.plain import as_text
 from anml.intake.source import Source
 from anml.intake.tables import read_table
@@ -72,21 +72,16 @@ def _of_label_studio(
     tasks: list[dict[str, Any]], before: list[dict[str, Any]], question: str | None
 ) -> dict[str, Answer]:
     """The last annotation of each task that is new: all of a task made by `anml relabel`, else by its id."""
-    old = {
-        annotation_id(str(task.get("id", number)), place, annotation)
-        for number, task in enumerate(before)
-        for place, annotation in enumerate(task.get("annotations") or [])
-    }
+    old = {name for _, _, name, _ in annotations_of(before)}
     answers = {}
-    for number, task in enumerate(tasks):
-        data = task.get("data") if isinstance(task.get("data"), dict) else {}
-        ours = (data or {}).get(f"{OURS}task")
-        item = str(task.get("id", number) if ours is None else ours)
-        for place, annotation in enumerate(task.get("annotations") or []):
-            new = ours is not None or annotation_id(item, place, annotation) not in old
-            label = annotation_label(annotation, question)
-            if new and label is not None and not annotation.get("was_cancelled"):
-                answers[item] = Answer(label, account(annotation.get("completed_by")) or NOBODY)
+    for item, task, name, annotation in annotations_of(tasks):
+        data = task.get("data")
+        ours = data.get(f"{OURS}task") if isinstance(data, dict) else None
+        label = annotation_label(annotation, question)
+        if (ours is None and name in old) or label is None or annotation.get("was_cancelled"):
+            continue
+        who = account(annotation.get("completed_by")) or NOBODY
+        answers[item if ours is None else str(ours)] = Answer(label, who)
     return answers
 
 
@@ -94,22 +89,13 @@ def _of_argilla(
     entries: list[dict[str, Any]], before: list[dict[str, Any]], question: str | None
 ) -> dict[str, Answer]:
     """Responses that were not there before, by record."""
-
-    def named(found: list[dict[str, Any]]) -> list[tuple[str, dict[str, Any]]]:
-        return [(str(e.get("id") or e.get("_server_id") or at), e) for at, e in enumerate(found)]
-
     name = question_of([*before, *entries], question)
-    old = {
-        (item, str(value), user)
-        for item, entry in named(before)
-        for value, user, _ in responses_to(entry, name)
-    }
+    old = {(item, str(value), user) for item, _, value, user, _ in answers_to(before, name)}
     answers = {}
-    for item, entry in named(entries):
-        for value, user, status in responses_to(entry, name):
-            label = label_text(value)
-            if label is not None and status in (None, "submitted") and (item, str(value), user) not in old:
-                answers[item] = Answer(label, user or NOBODY)
+    for item, _, value, user, status in answers_to(entries, name):
+        label = label_text(value)
+        if label is not None and status in SUBMITTED and (item, str(value), user) not in old:
+            answers[item] = Answer(label, user or NOBODY)
     return answers
 
 

@@ -16,7 +16,7 @@ from anml.core.errors import UnsupportedError
 from anml.intake.argilla import fields_of, question_of
 from anml.intake.contributions import ANNOTATION, OURS
 from anml.intake.file import File
-from anml.intake.label_studio import annotation_id
+from anml.intake.label_studio import annotations_of
 from anml.intake.shapes.regions import REGIONS as MARKED
 from anml.intake.source import Source
 
@@ -86,11 +86,7 @@ def _about(row: dict[str, Any]) -> dict[str, Any]:
 def _label_studio(rows: pl.DataFrame, source: Source, path: Path | None) -> str:
     """Tasks as they came, with the suggestion as a prediction and what is said of them in the data."""
     tasks = _raw(source, path)
-    places = {
-        annotation_id(str(task.get("id", number)), place, annotation): (task, annotation)
-        for number, task in enumerate(tasks)
-        for place, annotation in enumerate(task.get("annotations") or task.get("completions") or [])
-    }
+    places = {name: (task, annotation) for _, task, name, annotation in annotations_of(tasks)}
     made = []
     for row in rows.iter_rows(named=True):
         task, annotation = places[row[ANNOTATION]]

@@ -22,7 +22,7 @@ from anml.core.signals.temporal import Decay
 from anml.core.stats import Estimate, paired, wilson
 from anml.core.weigh import recipe_of
 from anml.federated.clients import Clients, predicted
-from anml.federated.rounds import Federation, Line, Reply
+from anml.federated.rounds import ClientLine, Federation, Reply
 from anml.gradients.mlp import Shape, initialise
 from anml.gradients.threads import threads
 from anml.intake.columns import Columns
@@ -161,7 +161,7 @@ def as_report(
     )  # fmt: skip
 
 
-def _signals(lines: list[Line]) -> Signals:
+def _signals(lines: list[ClientLine]) -> Signals:
     q, v, r, t = (np.array([getattr(line, name) for line in lines]) for name in "qvrt")
     return Signals.of(q, v, r, t)
 

@@ -122,7 +122,7 @@ def learn(plan: Plan, job: Job, sample: Part) -> Learned:
 
 
 def _trained(taught: Taught, prior: Floats, audited: Audited, seed: int) -> Models:
-    return train_models(taught, prior, audited.policy.profile.training(), seed)
+    return train_models(taught, prior, audited.policy.profile, seed)
 
 
 def _covered(job: Job, prepared: Prepared, belief: Belief) -> Bools:

@@ -20,7 +20,6 @@ from anml.core.domain import Gate, Signals, Weighting
 from anml.core.people.belief import Belief, Contributor
 from anml.core.people.judge import NEVER, Judged, believe_rows
 from anml.core.people.verdicts import CONCERN
-from anml.core.stats import wilson
 from anml.gradients.scoring import Scores
 from anml.intake.gold import Gold
 from anml.intake.prepare import Preparation
@@ -174,24 +173,11 @@ def contributors_of(samples: Path, names: list[str], judged: Contributor) -> pl.
     quality = {"quality": judged.quality, "quality_low": judged.low, "quality_high": judged.high}
     frame = pl.DataFrame({"contributor": names, **quality}).with_columns(**judged_columns(judged))
     frame = frame.join(sums, on="contributor", how="left", maintain_order="left")
-    low, high = wilson(frame["q"].to_numpy(), frame["rows"].to_numpy())
     total = pl.col("weight_share").sum()
     frame = frame.with_columns(
-        q_low=low, q_high=high, row_share=pl.col("rows") / pl.col("rows").sum(),
+        row_share=pl.col("rows") / pl.col("rows").sum(),
         weight_share=pl.when(total > 0).then(pl.col("weight_share") / total).otherwise(1 / pl.len()),
     )  # fmt: skip
-    first = [
-        "contributor",
-        "rows",
-        "kept",
-        "q",
-        "q_low",
-        "q_high",
-        "v",
-        "r",
-        "t",
-        "row_share",
-        "weight_share",
-    ]
+    first = ["contributor", "rows", "kept", "q", "v", "r", "t", "row_share", "weight_share"]
     frame = frame.select(*first, pl.exclude(*first, "agreement"), "agreement")
     return frame.sort(pl.col("verdict").replace_strict(CONCERN), "quality", "contributor")

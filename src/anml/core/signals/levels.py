@@ -23,12 +23,6 @@ def level_values(kind: str, values: Any, levels: Mapping[str, Level], missing: f
 
     Names are matched without regard to case, with spaces and underscores as dashes. `missing`
     stands in for None, NaN and empty text; without it they are an error.
-
-    Examples
-    --------
-    >>> table = {"low": Level(0.1, 0.3, 0.2, "")}
-    >>> level_values("trust", ["LOW", 0.9, "0.5"], table)
-    array([0.2, 0.9, 0.5])
     """
     listed = np.asarray(values, dtype=object).tolist()
     # A table has few distinct values, so each is read once.
@@ -40,13 +34,7 @@ def level_values(kind: str, values: Any, levels: Mapping[str, Level], missing: f
 
 
 def level_name(value: Any) -> str:
-    """Return a value as the name of a level would be written.
-
-    Examples
-    --------
-    >>> level_name(" Peer Reviewed")
-    'peer-reviewed'
-    """
+    """Return a value as the name of a level would be written."""
     return str(value).strip().lower().replace(" ", "-").replace("_", "-")
 
 
@@ -63,7 +51,5 @@ def _value(kind: str, value: Any, levels: Mapping[str, Level], missing: float | 
     except (TypeError, ValueError):
         raise UnknownNameError(f"{kind} level", value, levels) from None
     if not 0 <= number <= 1:
-        raise InputError(
-            f"{kind} must be a level name or lie in [0, 1], got {number:g} at position {position}"
-        )
+        raise InputError(f"{kind} must be a level or lie in [0, 1], got {number:g} at position {position}")
     return number

@@ -75,17 +75,10 @@ class Verdict(NamedTuple):
 
 @dataclass(frozen=True)
 class TrustRule:
-    """How far r follows who verified whom; not at all without people trusted beforehand.
+    """How far r follows who verified whom; not at all without `roots`, people or keys trusted beforehand.
 
-    Parameters
-    ----------
-    roots
-        The pre-trusted set: contributors, or verifiers by the name their key is registered for.
-    events
-        What the endorsement of a contributor trusted as far as a root counts for, in good events; never
-        more than the contributor's own record, so somebody without one stays where everybody starts.
-    restart
-        The part of trust that flows from the roots in every round.
+    The endorsement of somebody trusted as far as a root counts for so many good `events`, and never for more
+    than their own record. In every round the part `restart` of trust flows from the roots.
     """
 
     roots: tuple[str, ...] = ()
@@ -110,13 +103,7 @@ class TrustRule:
 
 @dataclass(frozen=True)
 class Policy:
-    """Levels by kind of evidence and v by level; defaults lie inside the paper's ranges.
-
-    Examples
-    --------
-    >>> Policy.from_dict({"levels": {"reviewed": 0.75}}).levels["reviewed"]
-    0.75
-    """
+    """Levels by kind of evidence and v by level; defaults lie inside the paper's ranges."""
 
     levels: Mapping[str, float] = field(
         default_factory=lambda: {name: level.default for name, level in LEVELS.items()}
@@ -152,12 +139,6 @@ class Policy:
         """Turn the evidence about one contribution into v at time `at`.
 
         `own` are the contributor's own names and keys: what they issue is self-attested.
-
-        Examples
-        --------
-        >>> lab = Evidence(7, "affiliation", "c1", "https://lab.example", at=0.0)
-        >>> Policy().judge([lab], at=1.0)
-        Verdict(v=0.65, level='institution', evidence=(7,), reason='affiliation by https://lab.example')
         """
         standing = sorted(
             (e for e in evidence if e.at <= at and (e.until is None or at < e.until)),

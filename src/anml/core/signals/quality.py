@@ -11,13 +11,6 @@ def quality(raw: Floats) -> Floats:
 
     Where all scores are equal nothing stands out, and every q is 1. Scaling is per run and one
     outlier squeezes the rest, so raw scores are always kept beside q.
-
-    Examples
-    --------
-    >>> quality(np.array([1.0, 2.0, 5.0]))
-    array([1.  , 0.75, 0.  ])
-    >>> quality(np.array([3.0, 3.0]))
-    array([1., 1.])
     """
     scores = as_vector("raw score", raw)
     low, high = scores.min(), scores.max()
@@ -32,11 +25,6 @@ def neighbours(n: int, k: int | None = 10, malicious: float | None = None) -> in
 
     `k` is explicit, and at most the n - 1 others. `k=None` is the classic rule n - f - 2, where f is
     the number of malicious samples (`malicious` is their share, or their number when above 1).
-
-    Examples
-    --------
-    >>> neighbours(100), neighbours(5), neighbours(100, k=None, malicious=0.3)
-    (10, 4, 68)
     """
     if n == 1:
         return 0

@@ -19,15 +19,7 @@ REPUTATION: dict[str, Level] = {
 
 @dataclass(frozen=True)
 class ColdStart:
-    """Floor on r while a contributor is new: the paper's exploration bonus.
-
-    Parameters
-    ----------
-    r_min
-        The floor.
-    contributions
-        It holds for the first this many contributions; 0 switches it off.
-    """
+    """Floor on r for a contributor's first `contributions`, 0 for none: the paper's exploration bonus."""
 
     r_min: float = 0.4
     contributions: int = 10
@@ -38,13 +30,7 @@ class ColdStart:
             raise InputError(f"contributions must not be negative, got {self.contributions}")
 
     def apply(self, r: Any, prior: Any, flagged: Bools | None = None) -> Floats:
-        """Raise r to the floor where fewer than `contributions` came before; never for who is flagged.
-
-        Examples
-        --------
-        >>> ColdStart().apply([0.1, 0.1, 0.9], prior=[0, 10, 0])
-        array([0.4, 0.1, 0.9])
-        """
+        """Raise r to the floor where fewer than `contributions` came before; never for who is flagged."""
         r = as_unit("r", r)
         floored = as_vector("prior contributions", prior, len(r)) < self.contributions
         if flagged is not None:
@@ -58,11 +44,6 @@ def prior_counts(
     """Count, for each sample, the contributions its contributor made before it.
 
     `order` gives the times or positions that define "before"; rows come as they are without it.
-
-    Examples
-    --------
-    >>> prior_counts(np.array([0, 1, 0, 0]))
-    array([0., 0., 1., 2.])
     """
     n = len(contributor_codes)
     rank = np.arange(n) if order is None else np.argsort(np.argsort(order, kind="stable"), kind="stable")

@@ -1,8 +1,4 @@
-"""T: freshness. Exponential decay with units, by domain, and across domains.
-
-Ages are in years (of 365.25 days) and rates are per year, everywhere; text with a unit is converted
-at the door.
-"""
+"""T: freshness. Exponential decay by domain, and across domains; ages are in years of 365.25 days."""
 
 import math
 import re
@@ -30,18 +26,10 @@ DOMAINS: dict[str, float] = {"mathematics": 0.001, "science": 0.01, "machine-lea
 
 
 def years(text: str) -> float:
-    """Read a duration with its unit.
-
-    Examples
-    --------
-    >>> years("7y"), years("6 mo"), round(years("90d"), 4)
-    (7.0, 0.5, 0.2464)
-    """
+    """Read a duration with its unit."""
     match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+(?:e[+-]?[0-9]+)?)\s*([a-z]+)\s*", text.lower())
     if match is None:
-        raise InputError(
-            f"a duration is a number and a unit such as 7y or 90d, got {text!r}; units: {', '.join(UNITS)}"
-        )
+        raise InputError(f"a duration is a number and a unit such as 7y ({', '.join(UNITS)}), got {text!r}")
     if match[2] not in UNITS:
         raise UnknownNameError("unit of time", match[2], UNITS)
     return float(match[1]) * UNITS[match[2]]
@@ -134,31 +122,17 @@ class ContextDecay:
         cls, source: Decay, destination: Decay, relation: Decay, kind: str, age: Any, reused: Any,
         exposure: Any = None,
     ) -> "ContextDecay":  # fmt: skip
-        """By how often works of some ages were reused in the destination; few reuses stay with the type.
+        """By how often works of some ages, in years, were reused in the destination; few stay with the type.
 
-        Parameters
-        ----------
-        age, reused, exposure
-            Of each work: its age in years, how often it was reused at that age, and how much occasion there
-            was for it (works that could have reused it, say); the same for all where it is None.
-
-        Examples
-        --------
-        >>> age = np.repeat([0.0, 1.0, 4.0, 16.0], 100)
-        >>> counts = np.repeat([8, 5, 2, 1], 100)  # halved in two years: the clock of the destination
-        >>> news = Decay.half_life("2y")
-        >>> found = ContextDecay.learned(Decay(0.01), news, Decay(0.1), "direct-application", age, counts)
-        >>> [round(weight, 2) for weight in found.weights]
-        [0.12, 0.84, 0.04]
+        `exposure` is how much occasion there was for it (works that could have reused it, say); the same for
+        all where it is None.
         """
         fixed = cls.between(source, destination, relation, kind)
         ages, counts = as_ages("age", age), _as_counts("reused", reused)
         occasions = np.ones(len(ages)) if exposure is None else _as_counts("exposure", exposure)
         for name, values in (("reused", counts), ("exposure", occasions)):
             if len(values) != len(ages):
-                raise InputError(
-                    f"{name} must have one value for each of the {len(ages)} ages, got {len(values)}"
-                )
+                raise InputError(f"{name} must have a value for each of {len(ages)} ages, got {len(values)}")
         if np.any((occasions == 0) & (counts > 0)):
             raise InputError("a work without exposure cannot have been reused")
         decayed = np.stack([decay(ages) for decay in (source, destination, relation)])

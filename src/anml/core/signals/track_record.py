@@ -1,8 +1,6 @@
 """r from what happened: a Beta posterior over scored events, with a cap, forgetting and a way back.
 
-Events may come from gold items, reviews, consensus, or held-out quality. They never come from w, v, r
-or T: a reputation that is fed by its own effect feeds itself. All events are kept, and `replay` gives
-the same value from scratch.
+Events never come from w, v, r or T: a reputation that is fed by its own effect feeds itself.
 """
 
 from collections.abc import Iterable
@@ -34,21 +32,11 @@ class Scored(NamedTuple):
 class TrackRule:
     """The constants of the rule; judgement rather than measurement, so every report shows them.
 
-    Parameters
-    ----------
-    r0, kappa
-        Where everybody starts, and how many events of doubt that start counts for.
-    cap
-        The most evidence that is remembered: no endless credit.
-    half_life_days
-        Evidence fades by half in this time, so an idle contributor drifts back to `r0`.
-    drop, window, penalty
-        Bad work counts `penalty` times while the mean of the last `window` events lies `drop` below r:
-        a real drop counts double, one slip does not.
-    low, high
-        r stays inside the paper's range.
-    floor, floor_age_days
-        The floor for newcomers, and the age of account from which it holds.
+    Everybody starts at `r0`, which counts for `kappa` events of doubt. At most `cap` evidence is remembered:
+    no endless credit; it fades by half in `half_life_days`, so an idle contributor drifts back. Bad work
+    counts `penalty` times while the mean of the last `window` events lies `drop` below r: a real drop counts
+    double, one slip does not. r stays inside the paper's range; the floor is for accounts of
+    `floor_age_days`.
     """
 
     r0: float = 0.4
@@ -93,11 +81,6 @@ def replay(
 
     `endorsed` good events are added for the trust of others, but never more than the contributor's own
     record weighs: trust can double a record, and does nothing for somebody without one.
-
-    Examples
-    --------
-    >>> round(replay([Scored(0.0, 1.0, "gold", "b1")], at=0.0).r, 2)
-    0.52
     """
     rule = rule or TrackRule()
     # Ties are broken by content, so the value does not depend on the order in which a database answers.
@@ -125,13 +108,7 @@ def replay(
 def with_floor(
     r: float, prior: int, age_days: float, *, flagged: bool = False, rule: TrackRule | None = None
 ) -> float:
-    """Raise r to the newcomer's floor where it holds: few contributions, an account not made today, no flag.
-
-    Examples
-    --------
-    >>> with_floor(0.2, prior=3, age_days=30), with_floor(0.2, prior=3, age_days=1)
-    (0.4, 0.2)
-    """
+    """Raise r to the newcomer's floor: few contributions, an account not made today, no flag."""
     rule = rule or TrackRule()
     if age_days < rule.floor_age_days or flagged:
         return r

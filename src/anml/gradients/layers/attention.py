@@ -16,7 +16,7 @@ from anml.gradients.layers.reading import Read, trained
 from anml.gradients.parts import SequenceFactor
 
 
-class Seen(NamedTuple):
+class Maps(NamedTuple):
     """What went into the maps and came out of them: query, key, value and the output."""
 
     inputs: tuple[Tensor, ...]
@@ -27,7 +27,7 @@ def forward(
     layer: nn.MultiheadAttention, query: Tensor, key: Tensor, value: Tensor,
     key_padding_mask: Tensor | None = None, need_weights: bool = True, attn_mask: Tensor | None = None,
     average_attn_weights: bool = True, is_causal: bool = False,
-) -> tuple[tuple[Tensor, Tensor | None], Seen]:  # fmt: skip
+) -> tuple[tuple[Tensor, Tensor | None], Maps]:  # fmt: skip
     """The layer's own forward pass, in evaluation mode, with what its maps saw."""
     given = (query, key, value)
     if not layer.batch_first:
@@ -41,7 +41,7 @@ def forward(
     joined = mixed.transpose(1, 2).flatten(2)
     out = functional.linear(joined, layer.out_proj.weight, layer.out_proj.bias)
     shown = out if layer.batch_first else out.transpose(0, 1)
-    return (shown, weights), Seen((*given, joined), (q, k, v, out))
+    return (shown, weights), Maps((*given, joined), (q, k, v, out))
 
 
 def supported(layer: nn.MultiheadAttention) -> bool:
@@ -95,17 +95,15 @@ def _map(layer: nn.MultiheadAttention, at: int) -> tuple[Tensor, Tensor | None]:
 
 def _mask(layer: nn.MultiheadAttention, mask: Any, padding: Any, dtype: torch.dtype) -> Tensor | None:
     """One mask of what is added to the scores, (n or 1, heads or 1, T, S)."""
-    total = None
+    masks = []
     if mask is not None:
-        total = _added(mask, dtype)
-        if total.dim() == 3:
-            total = total.view(-1, layer.num_heads, *total.shape[1:])
-        else:
-            total = total[None, None]
+        added = _added(mask, dtype)
+        masks.append(
+            added.view(-1, layer.num_heads, *added.shape[1:]) if added.dim() == 3 else added[None, None]
+        )
     if padding is not None:
-        padded = _added(padding, dtype)[:, None, None]
-        total = padded if total is None else total + padded
-    return total
+        masks.append(_added(padding, dtype)[:, None, None])
+    return sum(masks[1:], masks[0]) if masks else None
 
 
 def _added(mask: Tensor, dtype: torch.dtype) -> Tensor:

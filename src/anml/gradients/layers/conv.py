@@ -16,7 +16,7 @@ def conv(layer: nn.Module, a: Tensor, d: Tensor) -> Read:
     assert isinstance(layer, nn.Conv1d | nn.Conv2d)
     read: Read = {}
     if trained(layer, "weight"):
-        read["weight",] = FormedWhenNeeded((a, d), partial(_weight, layer))
+        read["weight",] = FormedWhenNeeded(a, d, partial(_weight, layer))
     if trained(layer, "bias"):
         read["bias",] = formed_part(d.flatten(2).sum(2))
     return read

@@ -53,14 +53,3 @@ class CategoryColumn:
             out[(codes < 0) & ~missing, len(self.levels)] = 1
         if self.gaps:
             out[missing, -1] = 1
-
-    def to_parts(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
-        """Return what JSON keeps and what arrays keep."""
-        return {**self.__dict__, "levels": list(self.levels)}, {}
-
-    @classmethod
-    def from_parts(
-        cls, settings: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]
-    ) -> "CategoryColumn":
-        """Rebuild from `to_parts`."""
-        return cls(**{**settings, "levels": tuple(settings["levels"])})

@@ -10,13 +10,7 @@ WORDS = r"\w+"
 
 
 def kind_of(series: pl.Series) -> str:
-    """Return number, boolean, date, text or category; nested columns have no kind and are "nested".
-
-    Examples
-    --------
-    >>> kind_of(pl.Series([1, 2])), kind_of(pl.Series(["red", "blue"])), kind_of(pl.Series(["2024-01-31"]))
-    ('number', 'category', 'date')
-    """
+    """Return number, boolean, date, text or category; nested columns have no kind and are "nested"."""
     dtype = series.dtype
     if is_nested(dtype):
         return "nested"

@@ -36,14 +36,10 @@ def _booleans(series: pl.Series) -> pl.Series:
     return _numbers(lowered.replace({"true": "1", "false": "0"}))
 
 
-def _dates(series: pl.Series) -> pl.Series:
-    return epoch_years(read_instants(series))
-
-
 READERS: dict[str, Callable[[pl.Series], pl.Series]] = {
     "number": _numbers,
     "boolean": _booleans,
-    "date": _dates,
+    "date": lambda series: epoch_years(read_instants(series)),
 }
 
 
@@ -101,12 +97,3 @@ class NumberColumn:
         out[:, 0] = np.clip(standard, -LIMIT, LIMIT)
         if self.gaps:
             out[:, 1] = missing
-
-    def to_parts(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
-        """Return what JSON keeps and what arrays keep."""
-        return dict(self.__dict__), {}
-
-    @classmethod
-    def from_parts(cls, settings: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> "NumberColumn":
-        """Rebuild from `to_parts`."""
-        return cls(**settings)

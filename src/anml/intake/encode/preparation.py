@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,28 +17,7 @@ from anml.intake.encode.text import TextColumn
 FORMAT = 1
 
 
-class Encoded(Protocol):
-    """One column: what was learned about it, and how to write it as numbers."""
-
-    @property
-    def column(self) -> str:
-        """The column's name in the table."""
-
-    @property
-    def kind(self) -> str:
-        """Its kind, a key of ENCODERS."""
-
-    @property
-    def names(self) -> list[str]:
-        """One name per number made of the column."""
-
-    def fill(self, series: pl.Series, out: np.ndarray[Any, Any]) -> None:
-        """Write the column's numbers into `out`."""
-
-    def to_parts(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
-        """Return what JSON keeps and what arrays keep."""
-
-
+Encoded = NumberColumn | CategoryColumn | TextColumn
 ENCODERS: dict[str, Any] = {
     "number": NumberColumn,
     "boolean": NumberColumn,
@@ -50,17 +29,7 @@ ENCODERS: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Preparation:
-    """How the columns of a table become numbers.
-
-    Examples
-    --------
-    >>> table = pl.DataFrame({"size": [1.0, 3.0], "colour": ["red", "blue"]})
-    >>> preparation = Preparation.fit(table, ["size", "colour"], seed=0)
-    >>> preparation.feature_names
-    ['size', 'colour=blue', 'colour=red']
-    >>> preparation.transform(table).tolist()
-    [[-1.0, 0.0, 1.0], [1.0, 1.0, 0.0]]
-    """
+    """How the columns of a table become numbers."""
 
     columns: tuple[Encoded, ...]
 
@@ -95,19 +64,24 @@ class Preparation:
 
     def to_parts(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
         """Return a JSON-able dict and named arrays that `from_parts` turns back into the same."""
-        parts = [column.to_parts() for column in self.columns]
-        arrays = {f"{at}.{name}": a for at, (_, named) in enumerate(parts) for name, a in named.items()}
-        return {"format": FORMAT, "columns": [settings for settings, _ in parts]}, arrays
+        kept: list[dict[str, Any]] = []
+        arrays: dict[str, np.ndarray[Any, Any]] = {}
+        for at, column in enumerate(self.columns):
+            own = {name: value for name, value in vars(column).items() if isinstance(value, np.ndarray)}
+            arrays |= {f"{at}.{name}": value for name, value in own.items()}
+            kept.append({name: value for name, value in vars(column).items() if name not in own})
+        return {"format": FORMAT, "columns": kept}, arrays
 
     @classmethod
     def from_parts(cls, settings: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> "Preparation":
         """Rebuild from `to_parts`."""
         if settings.get("format") != FORMAT:
-            raise InputError(
-                f"the preparation has format {settings.get('format')!r}; this version reads {FORMAT}"
-            )
+            made_by = settings.get("format")
+            raise InputError(f"the preparation has format {made_by!r}; this version reads {FORMAT}")
         columns = []
-        for at, column in enumerate(settings["columns"]):
+        for at, kept in enumerate(settings["columns"]):
             own = {name.split(".", 1)[1]: a for name, a in arrays.items() if name.startswith(f"{at}.")}
-            columns.append(ENCODERS[column["kind"]].from_parts(column, own))
+            # JSON knows no tuples.
+            plain = {name: tuple(v) if isinstance(v, list) else v for name, v in kept.items()}
+            columns.append(ENCODERS[kept["kind"]](**plain, **own))
         return cls(tuple(columns))

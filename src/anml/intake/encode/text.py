@@ -5,7 +5,6 @@ and the order of rows never matters.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -61,31 +60,10 @@ class TextColumn:
         reduced = counts @ self.directions.T if len(self.directions) else counts.toarray()
         out[:] = (np.asarray(reduced) / np.float32(self.scale))[codes_in(texts, distinct)]
 
-    def to_parts(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
-        """Return what JSON keeps and what arrays keep."""
-        settings = {"column": self.column, "kind": self.kind, "words": list(self.words), "scale": self.scale}
-        return settings, {"idf": self.idf, "directions": self.directions}
-
-    @classmethod
-    def from_parts(cls, settings: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> "TextColumn":
-        """Rebuild from `to_parts`."""
-        return cls(
-            column=settings["column"],
-            kind=settings["kind"],
-            words=tuple(settings["words"]),
-            idf=arrays["idf"],
-            directions=arrays["directions"],
-            scale=settings["scale"],
-        )
-
-    @cached_property
-    def _vectorizer(self) -> Any:
+    def _tfidf(self, texts: list[str]) -> Any:
         vectorizer = _vectorizer(vocabulary={word: at for at, word in enumerate(self.words)})
         vectorizer.idf_ = self.idf
-        return vectorizer
-
-    def _tfidf(self, texts: list[str]) -> Any:
-        return self._vectorizer.transform(texts)
+        return vectorizer.transform(texts)
 
 
 def _vectorizer(**options: Any) -> Any:

@@ -54,14 +54,7 @@ def reduce_boxes(read: Marks) -> Reduced:
 
 
 def overlap(boxes: Floats) -> Floats:
-    """What each two boxes (x, y, width, height) share of what they cover together.
-
-    Examples
-    --------
-    >>> overlap(np.array([[0, 0, 2, 2], [1, 0, 2, 2.0]])).round(2)
-    array([[1.  , 0.33],
-           [0.33, 1.  ]])
-    """
+    """What each two boxes (x, y, width, height) share of what they cover together."""
     low, size = boxes[:, :2], boxes[:, 2:]
     high = low + size
     both = np.minimum(high[:, None], high[None]) - np.maximum(low[:, None], low[None])
@@ -71,13 +64,7 @@ def overlap(boxes: Floats) -> Floats:
 
 
 def alike(share: Floats, who: Ints) -> Ints:
-    """Which boxes are of one place: around the one that most others cover, at most one of each person.
-
-    Examples
-    --------
-    >>> alike(np.array([[1, 0.8, 0], [0.8, 1, 0], [0, 0, 1]]), np.array(["ann", "bob", "bob"]))
-    array([0, 0, 1])
-    """
+    """Which boxes are of one place: around the one that most others cover, at most one of each person."""
     part = np.full(len(share), -1)
     close = np.where(share >= SAME, share, 0.0)
     for number in range(len(share)):

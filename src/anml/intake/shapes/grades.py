@@ -8,6 +8,7 @@ from anml.intake.roles import ALIASES
 from anml.intake.shapes.shape import GRADES, Given, Reduced, Shape, column, people
 
 MOST_GRADES = 30
+NAMES = ("grade", "rating", "score", "stars")
 
 
 def read_grades(frame: pl.DataFrame, given: Given) -> Reduced:
@@ -15,11 +16,7 @@ def read_grades(frame: pl.DataFrame, given: Given) -> Reduced:
     contributor, frame = people(frame, given)
     taken = {**given, "contributor": contributor}
     item = column(frame, taken, "item", ALIASES["item"])
-    label = column(
-        frame, {**taken, "item": item}, "label", ("grade", "rating", "score", "stars", *ALIASES["label"])
-    )
-    assert item is not None
-    assert label is not None
+    label = column(frame, {**taken, "item": item}, "label", (*NAMES, *ALIASES["label"]))
     texts, warnings = as_text(frame[label]), []
     if texts.null_count():
         warnings.append(f"{texts.null_count()} rows without a grade were left out")

@@ -40,13 +40,11 @@ def read_marks(frame: pl.DataFrame, given: Given, numbers: Mapping[str, tuple[st
     places = {role: column(frame, taken, role, aliases) for role, aliases in numbers.items()}
     taken |= {**places, "document": document}
     kind = column(frame, {**taken, "type": named["type"]}, "type", TYPES)
-    assert document is not None
-    assert kind is not None
     marks = frame.select(
         as_text(frame[document]).alias("document"),
         pl.col(contributor).alias("contributor"),
         as_text(frame[kind]).alias("type"),
-        *(_number(frame[str(name)]).alias(role) for role, name in places.items()),
+        *(_number(frame[name]).alias(role) for role, name in places.items()),
     )
     text = next((name for name in TEXTS if name in frame.columns), None)
     texts = None if text is None else marks.select("document", text=as_text(frame[text]))
@@ -69,8 +67,6 @@ def _seen(path: object, marks: pl.DataFrame) -> tuple[pl.DataFrame | None, pl.Da
     frame = read_table(path, name="seen").frame
     who = column(frame, {}, "contributor", ALIASES["contributor"])
     document = column(frame, {}, "document", DOCUMENTS)
-    assert who is not None
-    assert document is not None
     seen = frame.select(document=as_text(frame[document]), contributor=as_text(frame[who]))
     unknown = marks.join(seen, on=["document", "contributor"], how="anti")
     if not unknown.is_empty():

@@ -1,6 +1,5 @@
 """Preferences: which of two candidates each contributor chose, from tables, Label Studio and Argilla."""
 
-from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
 
@@ -8,11 +7,11 @@ import polars as pl
 
 from anml.core.errors import InputError
 from anml.core.words import counted
-from anml.intake.argilla import question_of, responses_to
+from anml.intake.argilla import SUBMITTED, answers_to, question_of
 from anml.intake.contributions import ANNOTATION, record, records, scalars
-from anml.intake.label_studio import account, annotation_id
+from anml.intake.label_studio import account, annotations_of
 from anml.intake.plain import as_text
-from anml.intake.shapes.shape import PREFERENCE, Given, Reduced, Shape, column, people
+from anml.intake.shapes.shape import PREFERENCE, Given, Reduced, Shape, column, find_column, people
 
 FIRST, SECOND, TIE = "first", "second", "equal"
 # What the two are called, in pairs, the most telling first.
@@ -65,8 +64,8 @@ def _columns(frame: pl.DataFrame, given: Given) -> tuple[pl.DataFrame, str, str,
     """The two that are compared and the choice; pairs of chosen and rejected say it by their names."""
     first = second = None
     for one, other in PAIRS:
-        first, second = (column(frame, given, role, (name,), needed=False) for role, name in
-                         (("first", one), ("second", other)))  # fmt: skip
+        first = find_column(frame, given, "first", (one,))
+        second = find_column(frame, given, "second", (other,))
         if first is not None and second is not None:
             break
     if first is None or second is None:
@@ -75,7 +74,9 @@ def _columns(frame: pl.DataFrame, given: Given) -> tuple[pl.DataFrame, str, str,
             f"{', '.join(frame.columns[:12])}"
         )
     taken = {**given, "first": first, "second": second}
-    choice = column(frame, taken, "choice", CHOICES, needed=(first, second) != ("chosen", "rejected"))
+    choice = find_column(frame, taken, "choice", CHOICES)
+    if choice is None and (first, second) != ("chosen", "rejected"):
+        choice = column(frame, taken, "choice", CHOICES)
     if choice is None:
         # Which of the two was shown first is not known: as good as any order is that of their texts.
         ahead = pl.col("chosen").cast(pl.String) <= pl.col("rejected").cast(pl.String)
@@ -128,54 +129,41 @@ def _choice(number: int, first: str | None, second: str | None, choice: str) -> 
 
 def label_studio_pairs(tasks: list[dict[str, Any]], given: Given) -> pl.DataFrame:
     """Pairwise comparisons of a Label Studio export; the data's two columns are named, or told by name."""
-    made = [*_label_studio_rows(tasks, given.get("label"))]
+    made, question = [], given.get("label")
+    for item, task, name, annotation in annotations_of(tasks):
+        results = records(annotation.get("result"), "the result of an annotation")
+        results = [each for each in results if each.get("type") == "pairwise"]
+        results = [each for each in results if question in (None, each.get("from_name"))]
+        if annotation.get("was_cancelled") or not results:
+            continue
+        if len(results) > 1:
+            named = ", ".join(sorted({str(each.get("from_name")) for each in results}))
+            raise InputError(f"task {item} has several comparisons ({named}); name one with --label")
+        selected = record(results[0].get("value"), "a comparison").get("selected")
+        who = account(annotation.get("completed_by"))
+        data = scalars(record(task.get("data"), f"data of task {item}"))
+        made.append({**data, "contributor": who, "choice": selected, ANNOTATION: name})
     if not made:
         raise InputError("no annotation of this Label Studio export is a pairwise comparison")
     return pl.from_dicts(made, infer_schema_length=None)
 
 
-def _label_studio_rows(tasks: list[dict[str, Any]], question: str | None) -> Iterator[dict[str, Any]]:
-    for number, task in enumerate(tasks):
-        item = str(task.get("id", number))
-        data = scalars(record(task.get("data"), f"data of task {item}"))
-        for place, annotation in enumerate(records(task.get("annotations"), f"annotations of task {item}")):
-            results = records(annotation.get("result"), "the result of an annotation")
-            results = [each for each in results if each.get("type") == "pairwise"]
-            results = [each for each in results if question in (None, each.get("from_name"))]
-            if annotation.get("was_cancelled") or not results:
-                continue
-            if len(results) > 1:
-                named = ", ".join(sorted({str(each.get("from_name")) for each in results}))
-                raise InputError(f"task {item} has several comparisons ({named}); name one with --label")
-            selected = record(results[0].get("value"), "a comparison").get("selected")
-            who = account(annotation.get("completed_by"))
-            known = {
-                "contributor": who,
-                "choice": selected,
-                ANNOTATION: annotation_id(item, place, annotation),
-            }
-            yield {**data, **known}
-
-
-def argilla_pairs(entries: list[dict[str, Any]], given: Given) -> pl.DataFrame:
+def argilla_pairs(found: list[dict[str, Any]], given: Given) -> pl.DataFrame:
     """All pairs of every ranking of an Argilla export, within its record; equal ranks are ties."""
-    name = question_of(entries, given.get("label"))
+    name = question_of(found, given.get("label"))
     made = []
-    for number, entry in enumerate(entries):
-        item = str(entry.get("id") or entry.get("_server_id") or number)
-        for value, user, status in responses_to(entry, name):
-            if status not in (None, "submitted"):
-                continue
-            listed = records(value, f"ranking {name}")
-            ranks: dict[str, Any] = {str(each.get("value")): each.get("rank") for each in listed}
-            if len(ranks) < 2 or not all(isinstance(rank, int) for rank in ranks.values()):
-                raise InputError(f"the answer to {name!r} of record {item} is no ranking of two or more")
-            for one, other in combinations(sorted(ranks), 2):
-                gap = ranks[other] - ranks[one]
-                choice = TIE if gap == 0 else FIRST if gap > 0 else SECOND
-                made.append(
-                    {"record": item, "first": one, "second": other, "choice": choice, "contributor": user}
-                )
+    for item, _, value, user, status in answers_to(found, name):
+        if status not in SUBMITTED:
+            continue
+        listed = records(value, f"ranking {name}")
+        ranks: dict[str, Any] = {str(each.get("value")): each.get("rank") for each in listed}
+        if len(ranks) < 2 or not all(isinstance(rank, int) for rank in ranks.values()):
+            raise InputError(f"the answer to {name!r} of record {item} is no ranking of two or more")
+        for one, other in combinations(sorted(ranks), 2):
+            gap = ranks[other] - ranks[one]
+            choice = TIE if gap == 0 else FIRST if gap > 0 else SECOND
+            pair = {"first": one, "second": other, "choice": choice}
+            made.append({"record": item, "contributor": user, **pair})
     if not made:
         raise InputError(f"no ranking was submitted to question {name!r}")
     return pl.from_dicts(made, infer_schema_length=None)

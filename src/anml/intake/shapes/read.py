@@ -5,7 +5,8 @@ from typing import Any
 
 import polars as pl
 
-from anml.core.errors import InputError, UnsupportedError
+from anml.core.errors import UnsupportedError
+from anml.intake.contributions import entries
 from anml.intake.file import File
 from anml.intake.roles import ALIASES
 from anml.intake.shapes.boxes import read_boxes, reduce_boxes
@@ -13,7 +14,7 @@ from anml.intake.shapes.grades import read_grades
 from anml.intake.shapes.places import Marks
 from anml.intake.shapes.preference import argilla_pairs, label_studio_pairs, read_preferences
 from anml.intake.shapes.regions import REGIONS, conll_marks, label_studio_marks, line_marks
-from anml.intake.shapes.shape import BOXES, GRADES, PREFERENCE, SPANS, TAGS, Given, Reduced, column
+from anml.intake.shapes.shape import BOXES, GRADES, PREFERENCE, SPANS, TAGS, Given, Reduced, find_column
 from anml.intake.shapes.spans import read_spans, reduce_spans
 from anml.intake.shapes.tags import are_tags, argilla_tags, label_studio_tags, read_tags
 from anml.intake.tables import Table
@@ -49,21 +50,13 @@ def reduced(source: File | Table, task: str, format: str, given: Given) -> Reduc
     if format == "conll" and task == SPANS:
         return reduce_spans(conll_marks(source.text))
     if format in ("prodigy", "doccano") and task in MARKS:
-        return MARKS[task](line_marks(_entries(source), given, task))
+        return MARKS[task](line_marks(entries(source), given, task))
     if format == "label-studio" and task in MARKS:
-        return MARKS[task](label_studio_marks(_entries(source), given, task))
+        return MARKS[task](label_studio_marks(entries(source), given, task))
     if (task, format) not in EXPORTS:
         raise UnsupportedError(f"{task} cannot be read from a {format} file")
     read, fixed = EXPORTS[task, format]
-    return TABLES[task](read(_entries(source), given), {**given, "contributor": "contributor", **fixed})
-
-
-def _entries(source: File) -> list[dict[str, Any]]:
-    entries = source.json
-    entries = entries.get("records", [entries]) if isinstance(entries, dict) else entries
-    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise InputError(f"{source.path.name} is not a list of tasks or records")
-    return entries
+    return TABLES[task](read(entries(source), given), {**given, "contributor": "contributor", **fixed})
 
 
 def told_shape(source: File, format: str) -> str | None:
@@ -74,7 +67,7 @@ def told_shape(source: File, format: str) -> str | None:
         return None
     kinds: set[str] = set()
     several = False
-    for task in _entries(source)[:100]:
+    for task in entries(source)[:100]:
         for annotation in _dicts(task.get("annotations")):
             results = _dicts(annotation.get("result"))
             kinds |= {str(each.get("type")) for each in results}
@@ -96,8 +89,7 @@ def _dicts(found: Any) -> list[dict[str, Any]]:
 
 def holds_tags(frame: pl.DataFrame, given: Given) -> bool:
     """Whether a table of items and contributors has sets of tags for labels."""
-    who = column(frame, {**given, "contributor": None}, "contributor", ALIASES["contributor"], needed=False)
-    item = given.get("item") or column(frame, given, "item", ALIASES["item"], needed=False)
-    label = given.get("label") or column(frame, given, "label", ("tags", *ALIASES["label"]), needed=False)
-    named = (given.get("contributor") or who, item, label)
-    return all(name in frame.columns for name in named) and are_tags(frame[str(label)])
+    names = {"contributor": ALIASES["contributor"], "item": ALIASES["item"]}
+    names["label"] = ("tags", *ALIASES["label"])
+    named = [given.get(role) or find_column(frame, given, role, of) for role, of in names.items()]
+    return all(name in frame.columns for name in named) and are_tags(frame[str(named[-1])])

@@ -7,7 +7,7 @@ import polars as pl
 
 from anml.core.errors import InputError, UnsupportedError
 from anml.intake.contributions import record, records
-from anml.intake.label_studio import account
+from anml.intake.label_studio import account, annotations_of
 from anml.intake.shapes.places import Marks
 from anml.intake.shapes.shape import BOXES, SPANS, Given
 
@@ -26,24 +26,19 @@ PEOPLE = ("_annotator_id", "_session_id", "annotator", "username", "user", "anno
 def label_studio_marks(tasks: list[dict[str, Any]], given: Given, kind: str) -> Marks:
     """Regions of a Label Studio export; an annotation without any saw the task and marked nothing."""
     marks: list[dict[str, Any]] = []
-    texts, left = [], 0
-    for number, task in enumerate(tasks):
-        document = str(task.get("id", number))
+    texts, left = {}, 0
+    for document, task, _, annotation in annotations_of(tasks):
+        who = account(annotation.get("completed_by"))
+        if annotation.get("was_cancelled") or who is None:
+            left += 1
+            continue
+        base = {"document": document, "contributor": who}
+        marks += [base, *(base | each for each in _regions(annotation, document, given, kind))]
         data = record(task.get("data"), f"data of task {document}")
-        for annotation in records(task.get("annotations"), f"annotations of task {document}"):
-            who = account(annotation.get("completed_by"))
-            if annotation.get("was_cancelled") or who is None:
-                left += 1
-                continue
-            base = {"document": document, "contributor": who}
-            marks += [base, *(base | each for each in _regions(annotation, document, given, kind))]
-        text = data.get("text") or next(
-            (v for v in data.values() if isinstance(v, str) and kind == SPANS), None
-        )
-        texts.append({"document": document, "text": text if kind == SPANS else None})
+        texts[document] = data.get("text") or next((v for v in data.values() if isinstance(v, str)), None)
     said = (f"{left} annotations that were cancelled, or by nobody, were left out",) if left else ()
     html = any("hypertextlabels" in str(task.get("annotations")) for task in tasks)
-    return _made(marks, [] if html else texts, next(iter(REGIONS[kind].values())), said)
+    return _made(marks, {} if html or kind != SPANS else texts, next(iter(REGIONS[kind].values())), said)
 
 
 def _regions(annotation: dict[str, Any], document: str, given: Given, kind: str) -> Iterable[dict[str, Any]]:
@@ -73,7 +68,8 @@ def line_marks(entries: list[dict[str, Any]], given: Given, kind: str) -> Marks:
     """Lines of Prodigy (text, spans, who) or of doccano (text, label or entities, who)."""
     if kind != SPANS:
         raise UnsupportedError(f"{kind} cannot be read from lines of texts with spans")
-    marks, texts, left = [], [], 0
+    marks: list[dict[str, Any]] = []
+    texts, left = {}, 0
     for number, entry in enumerate(entries):
         text = entry.get("text")
         if not isinstance(text, str):
@@ -89,7 +85,7 @@ def line_marks(entries: list[dict[str, Any]], given: Given, kind: str) -> Marks:
         document = str(entry.get("_input_hash") or entry.get("document") or text[:60])
         base = {"document": document, "contributor": str(who)}
         marks += [base, *(base | each for each in _spans(entry, number))]
-        texts.append({"document": document, "text": text})
+        texts[document] = text
     said = (f"{left} lines that were rejected or ignored were left out",) if left else ()
     return _made(marks, texts, ("start", "end"), said)
 
@@ -97,21 +93,17 @@ def line_marks(entries: list[dict[str, Any]], given: Given, kind: str) -> Marks:
 def _spans(entry: dict[str, Any], number: int) -> Iterable[dict[str, Any]]:
     if entry.get("relations"):
         raise UnsupportedError(f"line {number + 1} has relations, which are not read; take them out")
-    for span in (
-        entry.get("spans") or entry.get("entities") or entry.get("label") or entry.get("labels") or []
-    ):
+    named = ("spans", "entities", "label", "labels")
+    for span in next((entry[name] for name in named if entry.get(name)), []):
+        found = span
         if isinstance(span, list | tuple) and len(span) == 3:
-            span = dict(zip(("start", "end", "label"), span, strict=True))
-        if not isinstance(span, dict):
-            raise InputError(
-                f"line {number + 1} has the span {str(span)[:40]!r}; start, end and label are needed"
-            )
-        start, end = span.get("start", span.get("start_offset")), span.get("end", span.get("end_offset"))
-        if not isinstance(start, int) or not isinstance(end, int) or span.get("label") is None:
-            raise InputError(
-                f"line {number + 1} has the span {str(span)[:40]!r}; start, end and label are needed"
-            )
-        yield {"type": str(span["label"]), "start": float(start), "end": float(end)}
+            found = dict(zip(("start", "end", "label"), span, strict=True))
+        found = found if isinstance(found, dict) else {}
+        start, end = found.get("start", found.get("start_offset")), found.get("end", found.get("end_offset"))
+        if not isinstance(start, int) or not isinstance(end, int) or found.get("label") is None:
+            said = f"line {number + 1} has the span {str(span)[:40]!r}"
+            raise InputError(f"{said}; start, end and label are needed")
+        yield {"type": str(found["label"]), "start": float(start), "end": float(end)}
 
 
 def conll_marks(text: str) -> Marks:
@@ -123,17 +115,16 @@ def conll_marks(text: str) -> Marks:
     names: list[str] = []
     if lines and lines[0].lower().startswith("token"):
         names, lines = lines[0].split()[1:], lines[1:]
-    marks, texts = [], []
+    marks: list[dict[str, Any]] = []
+    texts = {}
     for number, block in enumerate(each for each in "\n".join(lines).split("\n\n") if each.strip()):
         rows = [line.split() for line in block.splitlines() if line.strip()]
         names = names or [f"annotator {k + 1}" for k in range(len(rows[0]) - 1)]
         if any(len(row) != len(names) + 1 for row in rows) or not names:
-            raise InputError(
-                f"sentence {number + 1} has lines of different lengths; token and {len(names)} tags"
-            )
+            raise InputError(f"sentence {number + 1} has lines other than a token and {len(names)} tags")
         document, tokens = f"s{number + 1}", [row[0] for row in rows]
         ends = [sum(len(token) + 1 for token in tokens[: k + 1]) - 1 for k in range(len(tokens))]
-        texts.append({"document": document, "text": " ".join(tokens)})
+        texts[document] = " ".join(tokens)
         for place, who in enumerate(names, 1):
             tags = [row[place] for row in rows]
             if "?" in tags:
@@ -159,16 +150,13 @@ def _chunks(tags: list[str], tokens: list[str], ends: list[int]) -> Iterable[dic
 
 
 def _made(
-    marks: list[dict[str, Any]], texts: list[dict[str, Any]], numbers: tuple[str, ...], said: tuple[str, ...]
+    marks: list[dict[str, Any]], texts: dict[str, Any], numbers: tuple[str, ...], said: tuple[str, ...]
 ) -> Marks:
     if not marks:
         raise InputError("no finished annotation was found in this file")
     kinds = {"document": pl.String, "contributor": pl.String, "type": pl.String}
     frame = pl.from_dicts(marks, schema=kinds | dict.fromkeys(numbers, pl.Float64))
     seen = frame.select("document", "contributor").unique(maintain_order=True)
-    known = (
-        pl.from_dicts(texts, schema={"document": pl.String, "text": pl.String}).drop_nulls()
-        if texts
-        else None
-    )
+    columns = {"document": [*texts], "text": [*texts.values()]}
+    known = pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String)).drop_nulls() if texts else None
     return Marks(frame.filter(pl.col("type").is_not_null()), seen, known, None, said)

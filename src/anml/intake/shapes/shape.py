@@ -35,30 +35,30 @@ class Reduced(NamedTuple):
     warnings: list[str]
 
 
-def column(
-    frame: pl.DataFrame, given: Given, role: str, names: Sequence[str], needed: bool = True
-) -> str | None:
-    """The column that plays a role: the one that was named, else the first that is called like it."""
+def column(frame: pl.DataFrame, given: Given, role: str, names: Sequence[str]) -> str:
+    """The column that plays a role; without one there is nothing to read."""
+    found = find_column(frame, given, role, names)
+    if found is None:
+        raise InputError(f"no column says {role}; name one of {', '.join(frame.columns[:12])} with --{role}")
+    return found
+
+
+def find_column(frame: pl.DataFrame, given: Given, role: str, names: Sequence[str]) -> str | None:
+    """The column that plays a role, if any: the one that was named, else the first that is called like it."""
     wanted = given.get(role)
-    listed = ", ".join(frame.columns[:12])
     if wanted is not None:
         if wanted not in frame.columns:
+            listed = ", ".join(frame.columns[:12])
             raise InputError(f"there is no column {wanted!r} for {role}; the table has {listed}")
         return str(wanted)
     taken = {name for key, name in given.items() if key not in ("task", "seen") and isinstance(name, str)}
-    for alias in names:
-        found = [name for name in frame.columns if is_named(name, (alias,)) and name not in taken]
-        if found:
-            return found[0]
-    if needed:
-        raise InputError(f"no column says {role}; name one of {listed} with --{role}")
-    return None
+    free = [name for name in frame.columns if name not in taken]
+    return next((name for alias in names for name in free if is_named(name, (alias,))), None)
 
 
 def people(frame: pl.DataFrame, given: Given) -> tuple[str, pl.DataFrame]:
     """The column of contributors, as text; everybody has a name."""
     name = column(frame, given, "contributor", ALIASES["contributor"])
-    assert name is not None
     frame = frame.with_columns(as_text(frame[name]))
     nobody = frame[name].null_count()
     if nobody:

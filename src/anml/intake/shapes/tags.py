@@ -8,9 +8,9 @@ import polars as pl
 
 from anml.core.errors import InputError
 from anml.core.words import counted
-from anml.intake.argilla import question_of, responses_to
+from anml.intake.argilla import SUBMITTED, answers_to, question_of
 from anml.intake.contributions import record, records
-from anml.intake.label_studio import account
+from anml.intake.label_studio import account, annotations_of
 from anml.intake.plain import as_text
 from anml.intake.roles import ALIASES
 from anml.intake.shapes.shape import TAGS, Given, Reduced, Shape, column, people
@@ -25,21 +25,13 @@ def read_tags(frame: pl.DataFrame, given: Given) -> Reduced:
     taken = {**given, "contributor": contributor}
     item = column(frame, taken, "item", ALIASES["item"])
     label = column(frame, {**taken, "item": item}, "label", ("tags", *ALIASES["label"]))
-    assert item is not None
-    assert label is not None
-    sets = _sets(frame[label])
-    seen = frame.select(thing=as_text(frame[item]), contributor=contributor).with_columns(
-        tags=pl.Series(sets)
-    )
-    if seen["thing"].null_count():
-        raise InputError(
-            f"{seen['thing'].null_count()} rows have no {item!r}: which item they are of is needed"
-        )
+    sets = pl.Series(_sets(frame[label]))
+    seen = frame.select(thing=as_text(frame[item]), contributor=contributor, tags=sets)
+    if gaps := seen["thing"].null_count():
+        raise InputError(f"{gaps} rows have no {item!r}: which item they are of is needed")
     twice = seen.height - seen.select("thing", "contributor").n_unique()
     if twice:
-        raise InputError(
-            f"{counted(twice, 'item')} have two sets of tags by the same contributor; one is needed"
-        )
+        raise InputError(f"{counted(twice, 'item')} have two sets of tags by the same contributor")
     asked = seen.explode("tags").drop_nulls("tags").select("thing", tag="tags").unique().sort("thing", "tag")
     if asked.is_empty():
         raise InputError(f"column {label!r} has no tag in any row")
@@ -58,9 +50,8 @@ def read_tags(frame: pl.DataFrame, given: Given) -> Reduced:
         f"{counted(asked.height, 'pair')} of an item and a tag that anybody ticked is a yes or no of all who "
         "saw the item"
     ]
-    return Reduced(
-        rows, Shape(TAGS, "yes or no", {"seen": seen.select("thing", "contributor")}), notes, warnings
-    )
+    shape = Shape(TAGS, "yes or no", {"seen": seen.select("thing", "contributor")})
+    return Reduced(rows, shape, notes, warnings)
 
 
 def _sets(series: pl.Series) -> list[list[str]]:
@@ -89,13 +80,7 @@ def _from_json(text: str) -> list[str]:
 
 
 def are_tags(series: pl.Series) -> bool:
-    """Whether a column of labels holds sets: lists, or names apart by a mark that also stand alone.
-
-    Examples
-    --------
-    >>> are_tags(pl.Series(["a;b", "a", "b", "b;a"])), are_tags(pl.Series(["yes;maybe", "no", "no"]))
-    (True, False)
-    """
+    """Whether a column of labels holds sets: lists, or names apart by a mark that also stand alone."""
     if series.dtype.is_nested():
         return isinstance(series.dtype, pl.List)
     texts = [text for text in as_text(series).unique().to_list() if text]
@@ -110,43 +95,34 @@ def are_tags(series: pl.Series) -> bool:
 def label_studio_tags(tasks: list[dict[str, Any]], given: Given) -> pl.DataFrame:
     """Choices of a Label Studio export, several answers allowed."""
     made, question = [], given.get("label")
-    for number, task in enumerate(tasks):
-        item = str(task.get("id", number))
-        for annotation in records(task.get("annotations"), f"annotations of task {item}"):
-            who = account(annotation.get("completed_by"))
-            if annotation.get("was_cancelled") or who is None:
-                continue
-            results = records(annotation.get("result"), "the result of an annotation")
-            results = [each for each in results if each.get("type") == "choices"]
-            names = {str(each.get("from_name")) for each in results}
-            if question is None and len(names) > 1:
-                raise InputError(
-                    f"tasks have several questions ({', '.join(sorted(names))}); name one with --label"
-                )
-            chosen = [each for each in results if question in (None, each.get("from_name"))]
-            ticked = [
-                tag for each in chosen for tag in record(each.get("value"), "choices").get("choices") or []
-            ]
-            made.append({"item": item, "contributor": who, "tags": [str(tag) for tag in ticked]})
+    for item, _, _, annotation in annotations_of(tasks):
+        who = account(annotation.get("completed_by"))
+        if annotation.get("was_cancelled") or who is None:
+            continue
+        results = records(annotation.get("result"), "the result of an annotation")
+        results = [each for each in results if each.get("type") == "choices"]
+        names = {str(each.get("from_name")) for each in results}
+        if question is None and len(names) > 1:
+            listed = ", ".join(sorted(names))
+            raise InputError(f"tasks have several questions ({listed}); name one with --label")
+        chosen = [each for each in results if question in (None, each.get("from_name"))]
+        values = [record(each.get("value"), "choices").get("choices") or [] for each in chosen]
+        made.append({"item": item, "contributor": who, "tags": [str(tag) for of in values for tag in of]})
     return _framed(made)
 
 
-def argilla_tags(entries: list[dict[str, Any]], given: Given) -> pl.DataFrame:
+def argilla_tags(found: list[dict[str, Any]], given: Given) -> pl.DataFrame:
     """Answers to a question with several labels of an Argilla export."""
-    name = question_of(entries, given.get("label"))
     made = []
-    for number, entry in enumerate(entries):
-        item = str(entry.get("id") or entry.get("_server_id") or number)
-        for value, user, status in responses_to(entry, name):
-            if status in (None, "submitted") and user is not None:
-                listed = value if isinstance(value, list) else [] if value is None else [value]
-                made.append({"item": item, "contributor": user, "tags": [str(tag) for tag in listed]})
+    for item, _, value, user, status in answers_to(found, question_of(found, given.get("label"))):
+        if status in SUBMITTED and user is not None:
+            listed = value if isinstance(value, list) else [] if value is None else [value]
+            made.append({"item": item, "contributor": user, "tags": [str(tag) for tag in listed]})
     return _framed(made)
 
 
 def _framed(made: list[dict[str, Any]]) -> pl.DataFrame:
     if not made:
         raise InputError("no finished answer was found in this file")
-    return pl.DataFrame(
-        made, schema={"item": pl.String, "contributor": pl.String, "tags": pl.List(pl.String)}
-    )
+    kinds: dict[str, Any] = {"item": pl.String, "contributor": pl.String, "tags": pl.List(pl.String)}
+    return pl.DataFrame(made, schema=kinds)
