@@ -1,17 +1,19 @@
-"""`python bench/gpu.py`: exact Krum on one GPU, in fp32 and in tf32.
+"""`python bench/gpu.py`: exact Krum on one GPU, by the fused kernel and by torch, in fp32 and in tf32.
 
-Needs torch with CUDA and numpy; without an installation set PYTHONPATH=src. Samples are made up, of
+Needs torch with CUDA, triton and numpy; without an installation set PYTHONPATH=src. Samples are made up, of
 the size of Covertype: 581,012 with 54 features, 7 classes, gradients of a 54-64-32-7 network, k = 10.
 Products alone are the matrix products that any exact way must do, without distances and selection.
 """
 
 import argparse
 import time
+import traceback
 from collections.abc import Callable
 
 import numpy as np
 import torch
 
+from anml.gradients import fused, kernel
 from anml.gradients.factors import Factors, network_factors
 from anml.gradients.krum import krum_scores
 from anml.gradients.mlp import Shape, initialise
@@ -45,6 +47,14 @@ def products_alone(given: Factors, side: int = 8_192) -> None:
         first = given.take(slice(i, i + side))
         for j in range(i, n, side):
             first.products(given.take(slice(j, j + side)), room)
+
+
+def with_torch(given: Factors) -> np.ndarray:
+    before, fused.WORTH = fused.WORTH, 10**12
+    try:
+        return krum_scores(given, 10)
+    finally:
+        fused.WORTH = before
 
 
 def exactly(given: Factors, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -96,22 +106,52 @@ def measure(n: int) -> None:
     for name, tf32 in (("fp32", False), ("tf32", True)):
         torch.backends.cuda.matmul.allow_tf32 = tf32
         alone = timed(lambda: products_alone(given))
-        ours = timed(lambda: krum_scores(given, 10))
-        print(f"n = {n:>7,} {name}: products alone {alone:.2f} s; Krum {ours:.2f} s, "
-              f"{error(krum_scores(given, 10), rows, exact)}; "
-              f"peak {torch.cuda.max_memory_allocated() / 2**30:.1f} GiB", flush=True)  # fmt: skip
+        by_torch = timed(lambda: with_torch(given), 1)
+        print(f"n = {n:>7,} {name}: products alone {alone:.2f} s; torch {by_torch:.2f} s, "
+              f"{error(with_torch(given), rows, exact)}", flush=True)  # fmt: skip
+        try:
+            krum_scores(given, 10)  # compiles
+            ours = timed(lambda: krum_scores(given, 10))
+            print(f"n = {n:>7,} {name}: fused {ours:.2f} s, {error(krum_scores(given, 10), rows, exact)}; "
+                  f"peak {torch.cuda.max_memory_allocated() / 2**30:.1f} GiB", flush=True)  # fmt: skip
+        except Exception:
+            traceback.print_exc()
         found = neighbours_found(given, rows, right)
         print(f"n = {n:>7,} {name}: {found:.4f} of the ten nearest are those of double precision", flush=True)
     torch.backends.cuda.matmul.allow_tf32 = False
 
 
+def tune(n: int) -> None:
+    """Seconds by block, step, warps, stages and side of a launch: for choosing them anew."""
+    given = factors(n)
+    for precision in ("tf32x3", "tf32"):
+        for block, step, warps, stages in (
+            (64, 64, 4, 2), (64, 64, 4, 1), (64, 32, 4, 2), (128, 32, 8, 3), (128, 64, 8, 2),
+        ):  # fmt: skip
+            kernel.BLOCK, kernel.STEP, kernel.WARPS, kernel.STAGES = block, step, warps, stages
+            for side in (16_384, 32_768):
+                try:
+                    work = lambda side=side, precision=precision: fused.fused_scores(  # noqa: E731
+                        given, 10, side=side, precision=precision
+                    )
+                    work()
+                    seconds = f"{timed(work):.3f} s"
+                except Exception as failed:
+                    seconds = f"{type(failed).__name__}: {str(failed).splitlines()[0][:80]}"
+                print(f"tune n = {n:,} {precision} block {block} step {step} warps {warps} stages {stages} "
+                      f"side {side}: {seconds}", flush=True)  # fmt: skip
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="*", default=list(SIZES))
+    parser.add_argument("--tune", action="store_true", help="also time other shapes of the kernel")
     asked = parser.parse_args()
     if not torch.cuda.is_available():
         raise SystemExit("torch sees no GPU here")
-    print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}", flush=True)
+    print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, side {fused.SIDE:,}", flush=True)
+    if asked.tune:
+        tune(131_072)
     for n in asked.sizes:
         measure(n)
 

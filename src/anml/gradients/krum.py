@@ -7,6 +7,7 @@ from torch import Tensor
 from anml.core.checks import Floats
 from anml.core.errors import InputError
 from anml.gradients.factors import Factors
+from anml.gradients.fused import fused_scores, usable
 
 # Size of one tile of distances. Small enough to stay near the processor, large enough to keep it busy.
 TILE_BYTES = 8 * 2**20
@@ -23,7 +24,7 @@ def krum_scores(factors: Factors, k: int, references: int | None = None, seed: i
 
     With `references=m` the neighbours are sought among m samples drawn at random, and k shrinks in
     proportion only if m is smaller than k: cost n m instead of n n, each row on its own.
-    Memory is a few tiles beside the factors, whatever n.
+    Memory is a few tiles beside the factors, whatever n. On a GPU large sets have a kernel of their own.
     """
     n = len(factors)
     if references is not None and references < 1:
@@ -35,6 +36,8 @@ def krum_scores(factors: Factors, k: int, references: int | None = None, seed: i
         chosen = np.sort(np.random.default_rng(seed).choice(n, references, replace=False))
         positions = torch.as_tensor(chosen, device=positions.device)
         others = factors.take(positions)
+    if others is factors and usable(factors, k):
+        return fused_scores(factors, k, seed).double().cpu().numpy()
     if others is factors and k <= FEW and n * n * factors.loss.element_size() > TILE_BYTES:
         side = min(n, SIDE.get(factors.loss.device.type, SIDE["cpu"]))
         return _once_per_pair(factors, k, side).double().cpu().numpy()

@@ -1,0 +1,134 @@
+"""Krum on a GPU with tiles that never leave the processor: products, distances and selection in one kernel.
+
+A sample's k nearest lie below any bound on its k-th distance. A first bound comes from random references;
+the kernel writes down only distances below it, for the rows and the columns of a tile alike, and the bound
+falls as nearer ones are found. A tile whose lists overflow, as where near samples come late in order, is done
+again without it. The code in `krum.py` gives the same scores, is the fallback, and tests this.
+
+Products take three passes of the tensor cores ("tf32x3", about as exact as plain 32 bits), or one where
+`torch.backends.cuda.matmul.allow_tf32` is set.
+"""
+
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+import torch
+from torch import Tensor
+
+from anml.gradients.factors import Factors, LayerFactor
+
+# Rows and columns of one launch.
+SIDE = 16_384
+# Distances kept for each sample between two selections.
+ROOM = 128
+# Samples that the first bounds come from, and from how many samples on the kernel pays.
+REFERENCES, WORTH = 16_384, 32_768
+# By how much of a squared length a distance of the kernel may be off.
+OFF = {"tf32": 1e-3, "tf32x3": 1e-5, "ieee": 1e-5}
+
+
+def usable(factors: Factors, k: int) -> bool:
+    """Whether the kernel can be used and pays."""
+    return (
+        factors.loss.device.type == "cuda"
+        and factors.loss.dtype == torch.float32
+        and len(factors) >= WORTH
+        and k <= ROOM // 4
+        and all(isinstance(part, LayerFactor) for part in factors.layers)
+        and find_spec("triton") is not None
+    )
+
+
+@dataclass(frozen=True)
+class State:
+    """The nearest found so far, bounds on the k-th, and distances not yet selected from."""
+
+    best: Tensor
+    bound: Tensor
+    lists: Tensor
+    count: Tensor
+
+
+def fused_scores(
+    factors: Factors, k: int, seed: int = 0, side: int = SIDE, precision: str | None = None
+) -> Tensor:
+    """Sums of the k smallest squared distances to others."""
+    from anml.gradients.kernel import launch, pack
+
+    precision = precision or ("tf32" if torch.backends.cuda.matmul.allow_tf32 else "tf32x3")
+    n, norms = len(factors), factors.norms()
+    packed = pack(factors)
+    room = norms.new_empty(n, ROOM)
+    count = torch.zeros(n, dtype=torch.int32, device=norms.device)
+    bound = _first_bound(factors, norms, k, seed) + OFF[precision] * norms
+    state = State(norms.new_full((n, k), torch.inf), bound, room, count)
+    for i in range(0, n, side):
+        for j in range(i, n, side):
+            rows, columns = slice(i, min(i + side, n)), slice(j, min(j + side, n))
+            pairs = [(rows, columns)] if i == j else [(rows, columns), (columns, rows)]
+            before = [count[mine].clone() for mine, _ in pairs]
+            launch(packed, norms, state.bound, room, count, rows, columns, precision)
+            for (mine, theirs), counted in zip(pairs, before, strict=True):
+                fullest = int(count[mine].max())
+                if fullest > ROOM:
+                    count[mine] = counted
+                    _select(state, mine)
+                    _without_lists(state, factors, norms, mine, theirs)
+                elif fullest > ROOM // 2:
+                    _select(state, mine)
+    _select(state, slice(0, n))
+    _fill(state, factors, norms)
+    return state.best.clamp_min_(0.0).sort(dim=1).values.sum(dim=1)
+
+
+def _first_bound(factors: Factors, norms: Tensor, k: int, seed: int) -> Tensor:
+    """The k-th smallest distance to random references, for each sample."""
+    n, device = len(factors), norms.device
+    generator = torch.Generator().manual_seed(seed)
+    chosen = torch.randperm(n, generator=generator)[:REFERENCES].sort().values.to(device)
+    others, theirs = factors.take(chosen), norms[chosen]
+    bound = torch.empty_like(norms)
+    for start in range(0, n, 8_192):
+        rows = slice(start, start + 8_192)
+        tile = factors.take(rows).products(others).mul_(-2.0).add_(norms[rows].unsqueeze(1)).add_(theirs)
+        own = torch.arange(start, start + len(tile), device=device).unsqueeze(1)
+        bound[rows] = _smallest(tile.masked_fill_(own == chosen, torch.inf), k).amax(dim=1)
+    return bound
+
+
+def _smallest(tile: Tensor, k: int) -> Tensor:
+    return torch.topk(tile, k, dim=1, largest=False, sorted=False).values
+
+
+def _select(state: State, rows: slice) -> None:
+    """The k smallest of what was found before and of the lists, which are empty then."""
+    places = torch.arange(state.lists.shape[1], device=state.count.device)
+    longest = max(1, min(int(state.count[rows].max()), len(places)))
+    fresh = state.lists[rows, :longest].masked_fill(places[:longest] >= state.count[rows, None], torch.inf)
+    best = _smallest(torch.cat([state.best[rows], fresh], dim=1), state.best.shape[1])
+    state.best[rows] = best
+    state.bound[rows] = torch.minimum(state.bound[rows], best.amax(dim=1))
+    state.count[rows] = 0
+
+
+def _without_lists(state: State, factors: Factors, norms: Tensor, rows: slice, columns: slice) -> None:
+    """Some rows against some columns through torch, a part of the rows at a time."""
+    others = factors.take(columns)
+    across = torch.arange(columns.start, columns.stop, device=norms.device)
+    for start in range(rows.start, rows.stop, 2_048):
+        some = slice(start, min(start + 2_048, rows.stop))
+        tile = factors.take(some).products(others).mul_(-2.0)
+        tile.add_(norms[some].unsqueeze(1)).add_(norms[columns])
+        own = torch.arange(some.start, some.stop, device=norms.device).unsqueeze(1)
+        tile.masked_fill_(own == across, torch.inf)
+        k = state.best.shape[1]
+        state.best[some] = _smallest(torch.cat([state.best[some], _smallest(tile, k)], dim=1), k)
+        state.bound[some] = torch.minimum(state.bound[some], state.best[some].amax(dim=1))
+
+
+def _fill(state: State, factors: Factors, norms: Tensor) -> None:
+    """Samples that rounding left with fewer than k neighbours are sought again among all."""
+    for row in torch.isinf(state.best).any(dim=1).nonzero().flatten().tolist():
+        one = slice(row, row + 1)
+        state.best[one] = torch.inf
+        _without_lists(state, factors, norms, one, slice(0, len(norms)))
