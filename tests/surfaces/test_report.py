@@ -26,7 +26,7 @@ from anml.surfaces.todo import MORE_HELP, gain, todo
 from surfaces.report_cases import audited, comparison
 
 ORDER = [
-    "answers", "contributors", "quality", "shares", "confusion", "samples", "method", "compared", "evidence",
+    "answers", "contributors", "quality", "confusion", "samples", "method", "compared", "evidence",
     "ages",
 ]  # fmt: skip
 
@@ -118,7 +118,7 @@ class TestPage:
     def test_figures_speak_to_those_who_do_not_see_them(self, html):
         page = Page(html)
         svgs = [a for a in page.attributes if a[:2] == ("svg", "aria-labelledby")]
-        assert len(svgs) == 6
+        assert len(svgs) == 2
         for _, _, ids in svgs:
             assert set(ids.split()) <= set(page.ids)
 
@@ -149,15 +149,6 @@ class TestNumbers:
             assert shown[9] == f"{row['agreement']:.0%}"
             assert shown[10:12] == [f"{row['row_share']:.1%}", f"{row['weight_share']:.1%}"]
         assert rows[start + 6][3] == "600"
-
-    def test_value_stands_beside_quality_where_it_is_known(self, result, html):
-        assert "value" not in Page(html).rows[0]
-        values = pl.Series([1.26, -0.4, None, 0.0, 2.0])
-        valued = result.contributors.with_columns(value=values, value_low=values - 1, value_high=values + 1)
-        rows = Page(render_report(replace(result, contributors=valued))).rows
-        assert rows[0][6] == "value"
-        assert [row[6] for row in rows[1:4]] == ["+1.3 +0.3 to +2.3", "−0.4 −1.4 to +0.6", "–"]
-        assert "+1.3" in render_card(replace(result, contributors=valued))
 
     def test_rows_to_look_at_first(self, result, html):
         rows = Page(html).rows
@@ -258,18 +249,18 @@ class TestWhatIsMissing:
 
     def test_one_contributor(self):
         page = Page(render_report(audited(people=1)))
-        assert page.sections == [section for section in ORDER if section not in ("quality", "shares")]
+        assert page.sections == [section for section in ORDER if section != "quality"]
         assert "nobody to compare with" in page.words
         assert "quality-title" not in page.ids
 
     def test_no_contributor(self):
         page = Page(render_report(audited(people=0)))
-        assert page.sections == [section for section in ORDER if section not in ("quality", "shares")]
+        assert page.sections == [section for section in ORDER if section != "quality"]
         assert "No contributor column was given" in page.words
 
     def test_one_row_and_nothing_known(self):
         page = Page(render_report(audited(n=1, people=1, given="")))
-        missing = {"quality", "shares", "evidence", "ages", "samples"}
+        missing = {"quality", "evidence", "ages", "samples"}
         assert page.sections == [section for section in ORDER if section not in missing]
 
     def test_every_label_as_predicted(self, result):

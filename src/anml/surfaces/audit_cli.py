@@ -5,8 +5,6 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from anml.app.audit.sources import finish, fit
 from anml.core.errors import InputError, UnsupportedError
 from anml.surfaces.audit_options import (
@@ -22,6 +20,7 @@ from anml.surfaces.audit_options import (
 )
 from anml.surfaces.auditing import READ_BY, SHAPED_BY, audit_data, in_slices, located, read_data
 from anml.surfaces.fail_if import FailIf, condition_of, fail
+from anml.surfaces.options import opt
 from anml.surfaces.run_argument import RunFolder
 
 if TYPE_CHECKING:
@@ -56,8 +55,8 @@ def audit(data: Data, **chosen: Any) -> None:
 @with_options(*options_on(TRAIN))
 def train(
     data: Data,
-    model: Annotated[str, typer.Option(help="mlp, logistic (classes) or ridge (numbers).")] = "mlp",
-    out: Annotated[Path, typer.Option(help="Folder for the model, report and files.")] = Path("anml-run"),
+    model: Annotated[str, opt("mlp, logistic (classes) or ridge (numbers).")] = "mlp",
+    out: Annotated[Path, opt("Folder for the model, report and files.")] = Path("anml-run"),
     **chosen: Any,
 ) -> None:
     """Audit a table, then train a model on what was kept."""
@@ -77,9 +76,7 @@ def train(
 def predict(
     run: RunFolder,
     data: Table,
-    out: Annotated[
-        Path | None, typer.Option(help="File to write, .csv or .parquet; default: print CSV.")
-    ] = None,
+    out: Annotated[Path | None, opt("File to write, .csv or .parquet; default: print CSV.")] = None,
 ) -> None:
     """Predict the rows of a table with a trained model."""
     from anml.app.audit.output import write_frame
@@ -96,11 +93,8 @@ def predict(
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the tables, the run and the report.")] = Path(
-        "anml-demo"
-    ),
+    out: Annotated[Path, opt("Folder for the tables, the run and the report.")] = Path("anml-demo"),
     seed: Seed = 0,
-    images: Annotated[bool, typer.Option("--images", help="Pictures that the program draws.")] = False,
     json: Json = False,
 ) -> None:
     """Audit digits labelled by twelve made-up contributors. Some of them are bad; writes a report."""
@@ -109,9 +103,6 @@ def demo(
 
     run, data, test = out / "run", out / "contributed.csv", out / "test.csv"
     check_folder(out, f"run/{RECORD}")
-    if images:
-        _demo_images(out, data, run, seed, json)
-        return
     chosen = {"time": "labeled_at", "domain": "science", "seed": seed, "test": test, "json": json}
     contributed, right = demo_tables(seed)
     out.mkdir(parents=True, exist_ok=True)
@@ -122,18 +113,6 @@ def demo(
         write_frame(right, test)
         read_as = {**dict.fromkeys(READ_BY), **chosen, "quiet": not sys.stderr.isatty()}
         _train(data, request_of(chosen), "mlp", read_as, run, lambda made: located(made, data, read_as))
-
-
-def _demo_images(out: Path, data: Path, run: Path, seed: int, json: bool) -> None:
-    from anml.app.audit.output import removed_on_error, write_frame
-    from anml.app.demo_images import demo_pictures
-
-    out.mkdir(parents=True, exist_ok=True)
-    if not json:
-        print(f"anml audit {data} --no-compare --out {run}\n")
-    with removed_on_error(data):
-        write_frame(demo_pictures(out, seed)[0], data)
-        audit(data, seed=seed, compare=False, out=run, json=json, quiet=not sys.stderr.isatty())
 
 
 def _train(

@@ -107,8 +107,6 @@ OPTIONS = (
            IN_MEMORY),
     Option("test", Path | None, None, "A table with right labels to measure on.", python="A path or frame."),
     Option("compare", bool, True, "Measure what the weights change.", flag="--compare/--no-compare"),
-    Option("value", bool, False, "Measure what each contributor's data are worth, by training without them.",
-           flag="--value"),
     Option("seed", int, 0, "The same seed gives the same result."),
     Option("format", str, "auto",
            "table, label-studio, argilla, croissant, crowd-long, crowd-wide, toloka, mturk, prodigy, "

@@ -93,7 +93,7 @@ def _in_slices(data: Any, chosen: Mapping[str, Any], shown: Shown) -> "Audited":
         raise UnsupportedError(f"an engine judges classes and numbers, not {chosen['task']}; leave it out")
     if chosen["out"] is None:
         raise InputError("with an engine, or a folder of Parquet files, the output needs a folder: --out DIR")
-    for name in ("value", "ledger", "test", "image", "text", "embed"):
+    for name in ("ledger", "test", "image", "text", "embed"):
         if chosen[name]:
             raise UnsupportedError(f"{name} needs all rows in memory; leave out either {name} or the engine")
     if chosen["device"] not in ("auto", "cpu"):

@@ -3,11 +3,10 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from anml.core.words import counted, listed
 from anml.surfaces.audit_options import Json
 from anml.surfaces.names import printable, shortened
+from anml.surfaces.options import arg, opt
 from anml.surfaces.run_argument import newest
 
 if TYPE_CHECKING:
@@ -18,13 +17,9 @@ MOST, NAME, MOST_NAMES = 50, 40, 5
 
 
 def changes(
-    before: Annotated[Path, typer.Argument(help="Folder of the earlier run.", show_default=False)],
-    after: Annotated[
-        Path, typer.Argument(help="Folder of the later run, or latest.", show_default=False, callback=newest)
-    ],
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for people.csv, rows.csv and changes.html.")
-    ] = None,
+    before: Annotated[Path, arg("Folder of the earlier run.")],
+    after: Annotated[Path, arg("Folder of the later run, or latest.", callback=newest)],
+    out: Annotated[Path | None, opt("Folder for people.csv, rows.csv and changes.html.")] = None,
     json: Json = False,
 ) -> None:
     """Compare two runs: people, rows, and what was mended."""

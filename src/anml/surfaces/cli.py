@@ -9,7 +9,6 @@ from anml.core.errors import AnmlError
 from anml.surfaces import (
     audit_cli,
     changes_cli,
-    datasette_cli,
     dispute_cli,
     federate_cli,
     import_cli,
@@ -25,6 +24,7 @@ from anml.surfaces import (
     verify_cli,
 )
 from anml.surfaces.lab_cli import lab
+from anml.surfaces.options import opt
 
 
 def _version(asked: bool) -> None:
@@ -46,7 +46,7 @@ app = typer.Typer(
 @app.callback()
 def top(
     version: Annotated[
-        bool, typer.Option("--version", help="Show the version and exit.", is_eager=True, callback=_version)
+        bool, opt("Show the version and exit.", "--version", is_eager=True, callback=_version)
     ] = False,
 ) -> None:
     """Decide how far each contributed sample can be trusted, train on that, and say why."""
@@ -61,7 +61,6 @@ app.command()(value_cli.value)
 app.add_typer(lab)
 app.add_typer(federate_cli.app, name="federate")
 ledger_cli.app.command("import")(import_cli.import_)
-ledger_cli.app.command()(datasette_cli.datasette)
 for check in (verify_cli.verify, verify_cli.checkpoint, verify_cli.watch):
     ledger_cli.app.command()(check)
 ledger_cli.app.add_typer(keys_cli.app, name="keys")

@@ -15,7 +15,6 @@ from anml.surfaces.names import printable
 from anml.surfaces.summary import summary
 from anml.surfaces.tables import CREDENTIALS, queue
 from anml.surfaces.verdict import decided
-from anml.surfaces.worth import worth
 
 MOST_LISTED = 30
 # Characters of a name that say enough, and those that any name gets.
@@ -41,8 +40,6 @@ def print_audit(result: Audited) -> None:
             console.print(f"{hidden:,} more contributors; contributors.csv has all of them", highlight=False)
         if false := false_alarms(result):
             console.print(false, highlight=False, markup=False)
-        for sentence in worth(result):
-            console.print(printable(sentence), highlight=False, markup=False)
     for sentence in [] if result.shape is None else result.shape.said:
         console.print(printable(sentence), highlight=False, markup=False)
     if result.items is not None:

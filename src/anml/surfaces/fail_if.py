@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 # What a condition may be about: figures of a contributor, figures of the run, and plain facts.
 OF_CONTRIBUTORS = (
     "quality", "quality_low", "quality_high", "reliability", "reliability_low", "reliability_high",
-    "agreement", "q", "rows", "kept", "row_share",
-    "weight_share", "value", "value_low", "value_high",
+    "agreement", "q", "rows", "kept", "row_share", "weight_share",
 )  # fmt: skip
 OF_RUN: dict[str, Callable[["Audited"], float | None]] = {
     "wrong": lambda result: result.wrong.mean,
@@ -96,8 +95,7 @@ def _failure(part: Check, result: "Audited") -> str:
             raise UnsupportedError(f"{part.name} was not measured; leave --no-compare out")
         return f"{part.name} is {figure:.3g}" if held(figure, part.limit) else ""
     if part.name not in people.columns:
-        reason = "measure it with --value" if part.name.startswith("value") else "no contributors are known"
-        raise UnsupportedError(f"--fail-if asks for {part.name}, which this run does not have; {reason}")
+        raise UnsupportedError(f"--fail-if asks for {part.name}, and no contributors are known in this run")
     pairs = people.select("contributor", part.name).iter_rows()
     bad = [(str(who), figure) for who, figure in pairs if figure is not None and held(figure, part.limit)]
     return f"{part.name} of {_listed([f'{who} is {figure:.3g}' for who, figure in bad])}" if bad else ""

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from anml.surfaces.audit_options import Json, Seed
+from anml.surfaces.options import opt
 
 app = typer.Typer(
     name="federate",
@@ -23,13 +24,9 @@ def federate() -> None:
 
 @app.command()
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the report and the record.")] = Path(
-        "anml-federation"
-    ),
-    rounds: Annotated[int, typer.Option(help="Rounds of training.")] = 10,
-    recipe: Annotated[
-        str, typer.Option(help="How clients are weighed; a recipe as `anml audit` takes it.")
-    ] = "evidence",
+    out: Annotated[Path, opt("Folder for the report and the record.")] = Path("anml-federation"),
+    rounds: Annotated[int, opt("Rounds of training.")] = 10,
+    recipe: Annotated[str, opt("How clients are weighed; a recipe as `anml audit` takes it.")] = "evidence",
     seed: Seed = 0,
     json: Json = False,
 ) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from anml.core.errors import InputError
+from anml.surfaces.options import arg, opt
 
 if TYPE_CHECKING:
     from anml.lab.spec import Experiment
@@ -22,7 +23,7 @@ lab = typer.Typer(
     rich_markup_mode=None,
 )
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+AsJson = Annotated[bool, opt("Print JSON instead of text.", "--json")]
 
 
 @lab.command("list")
@@ -44,15 +45,15 @@ def list_(as_json: AsJson = False) -> None:
 @lab.command("run")
 def run_(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="NAME...", help="Experiments, or TOML files of your own.")
+        list[str] | None, arg("Experiments, or TOML files of your own.", metavar="NAME...")
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Run every experiment.")] = False,
-    trials: Annotated[int | None, typer.Option(help="Trials instead of the experiment's own number.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed instead of the experiment's own.")] = None,
-    jobs: Annotated[int, typer.Option(help="Processes; 0 takes one per core, or a few on a GPU.")] = 0,
-    device: Annotated[str, typer.Option(help="cpu, cuda, or auto: a GPU when there is one.")] = "auto",
-    fresh: Annotated[bool, typer.Option("--fresh", help="Throw away earlier rows first.")] = False,
-    out: Annotated[Path, typer.Option(help="Folder of results.")] = Path("results"),
+    everything: Annotated[bool, opt("Run every experiment.", "--all")] = False,
+    trials: Annotated[int | None, opt("Trials instead of the experiment's own number.")] = None,
+    seed: Annotated[int | None, opt("Seed instead of the experiment's own.")] = None,
+    jobs: Annotated[int, opt("Processes; 0 takes one per core, or a few on a GPU.")] = 0,
+    device: Annotated[str, opt("cpu, cuda, or auto: a GPU when there is one.")] = "auto",
+    fresh: Annotated[bool, opt("Throw away earlier rows first.", "--fresh")] = False,
+    out: Annotated[Path, opt("Folder of results.")] = Path("results"),
     as_json: AsJson = False,
 ) -> None:
     """Run experiments. Rows that are in the folder of results are not run again."""
@@ -109,14 +110,11 @@ def run_(
 
 @lab.command("report")
 def report_(
-    folder: Annotated[Path, typer.Argument(help="Folder of results.")] = Path("results"),
+    folder: Annotated[Path, arg("Folder of results.")] = Path("results"),
     page: Annotated[
-        Path | None,
-        typer.Option(help="The page to write; docs/paper.md for results, else a page in the folder."),
+        Path | None, opt("The page to write; docs/paper.md for results, else a page in the folder.")
     ] = None,
-    fill: Annotated[
-        Path | None, typer.Option(help="Only put fresh tables into this page, between its markers.")
-    ] = None,
+    fill: Annotated[Path | None, opt("Only put fresh tables into this page, between its markers.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Write figures and pages from the rows of earlier runs.

@@ -3,10 +3,9 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from anml.surfaces.audit_options import Json
 from anml.surfaces.names import printable, shortened
+from anml.surfaces.options import arg, opt
 from anml.surfaces.run_argument import RunFolder
 
 if TYPE_CHECKING:
@@ -17,8 +16,8 @@ NAME, TEXT, MOST_CONFUSED = 40, 200, 5
 
 def person(
     run: RunFolder,
-    who: Annotated[str, typer.Argument(help="The contributor.", show_default=False, metavar="WHO")],
-    out: Annotated[Path | None, typer.Option(help="Write one page to show to them (.html).")] = None,
+    who: Annotated[str, arg("The contributor.", metavar="WHO")],
+    out: Annotated[Path | None, opt("Write one page to show to them (.html).")] = None,
     json: Json = False,
 ) -> None:
     """Show what a run says of one contributor. Nobody else is named."""

@@ -171,7 +171,6 @@ def audit(
     newcomer: int = 10,
     test: Any = None,
     compare: bool = True,
-    value: bool = False,
     seed: int = 0,
     format: str = "auto",
     ledger: str | Path | None = None,

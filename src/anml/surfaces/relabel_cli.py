@@ -3,10 +3,9 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from anml.core.errors import InputError
 from anml.surfaces.audit_options import Json
+from anml.surfaces.options import opt
 from anml.surfaces.run_argument import RunFolder
 
 if TYPE_CHECKING:
@@ -16,36 +15,22 @@ if TYPE_CHECKING:
 
 def relabel(
     run: RunFolder,
-    out: Annotated[
-        Path | None, typer.Option(help="File to write; with --apply, the folder of the run after it.")
-    ] = None,
-    format: Annotated[
-        str, typer.Option(help="label-studio, argilla or csv; auto is what the data came in.")
-    ] = "auto",
-    top: Annotated[
-        int | None, typer.Option(help="How many items somebody has time to look at; all without.")
-    ] = None,
-    data: Annotated[
-        Path | None, typer.Option(help="The data of the run, where they no longer lie where they did.")
-    ] = None,
+    out: Annotated[Path | None, opt("File to write; with --apply, the folder of the run after it.")] = None,
+    format: Annotated[str, opt("label-studio, argilla or csv; auto is what the data came in.")] = "auto",
+    top: Annotated[int | None, opt("How many items somebody has time to look at; all without.")] = None,
+    data: Annotated[Path | None, opt("The data of the run, where they no longer lie where they did.")] = None,
     ask: Annotated[
-        bool, typer.Option("--ask", help="Say of each item which contributor to ask for a second label.")
+        bool, opt("Say of each item which contributor to ask for a second label.", "--ask")
     ] = False,
     prices: Annotated[
-        str | None, typer.Option(help="What an answer costs: a number, or a table of contributor and price.")
+        str | None, opt("What an answer costs: a number, or a table of contributor and price.")
     ] = None,
-    apply: Annotated[
-        Path | None, typer.Option(help="The file with the answers: shows what they change.")
-    ] = None,
-    kind: Annotated[
-        str, typer.Option("--as", help="With --apply: what an answer counts as, truth or label.")
-    ] = "truth",
+    apply: Annotated[Path | None, opt("The file with the answers: shows what they change.")] = None,
+    kind: Annotated[str, opt("With --apply: what an answer counts as, truth or label.", "--as")] = "truth",
     new_labels: Annotated[
-        bool, typer.Option("--new-labels", help="With --apply: answers may be labels nobody gave before.")
+        bool, opt("With --apply: answers may be labels nobody gave before.", "--new-labels")
     ] = False,
-    test: Annotated[
-        Path | None, typer.Option(help="With --apply: a table with right labels to measure on.")
-    ] = None,
+    test: Annotated[Path | None, opt("With --apply: a table with right labels to measure on.")] = None,
     json: Json = False,
 ) -> None:
     """List what to relabel first, or apply the answers. Most to gain comes first."""

@@ -20,21 +20,13 @@ from anml.core.combine import correlation
 from anml.core.signals.temporal import DAYS_PER_YEAR, ContextDecay, Decay
 from anml.core.words import counted
 from anml.surfaces.accused import false_alarms
-from anml.surfaces.densities import (
+from anml.surfaces.figures import (
     MATRICES,
     MOST_CLASSES,
-    ages_figure,
-    confusion_figure,
-    q_against_s_figure,
-    reliability_figure,
-)
-from anml.surfaces.figures import (
     MOST_SHOWN,
-    ErrorOf,
+    confusion_figure,
     distribution_figure,
-    errors_figure,
     quality_figure,
-    shares_figure,
 )
 from anml.surfaces.method import decay_words, method_facts
 from anml.surfaces.names import shortened
@@ -47,7 +39,6 @@ from anml.surfaces.tables import (
     confusion_matrix,
     confusion_table,
     contributor_table,
-    evidence_table,
     few_rows,
     item_table,
     most_confused,
@@ -88,7 +79,6 @@ def render_report(result: Audited) -> str:
             table=contributor_table(result),
             listed=MOST_LISTED,
             credentials=[pair for pair in CREDENTIALS.items() if pair[0] in result.signals_given],
-            valued="value" in result.contributors.columns,
             timed="seconds" in result.contributors.columns,
             false_alarms=false_alarms(result),
             totals=totals(result),
@@ -105,7 +95,6 @@ def render_report(result: Audited) -> str:
             pictured=bool(result.pictures),
             excerpted=bool(result.excerpts),
             items=_items(result),
-            evidence=evidence_table(result),
             vouched=_vouched(result),
             shape=shape_section(result),
         )
@@ -135,7 +124,6 @@ def render_card(result: Audited) -> str:
         answers=summary(result),
         rows=table.rows[:CARD_ROWS],
         hidden=max(result.contributors.height - CARD_ROWS, 0),
-        valued="value" in result.contributors.columns,
     )
 
 
@@ -161,12 +149,8 @@ def _compared(result: Audited) -> dict[str, Any] | None:
     comparison = result.comparison
     if comparison is None:
         return None
-    ways = [
-        ErrorOf(WAYS.get(way.name, way.name), way.error, shown_error(way, comparison))
-        for way in comparison.ways
-    ]
-    figure = errors_figure(ways, comparison.metric, result.task == "classification")
-    return {"figure": _safe(figure), "as_given": comparison.on != "test data"}
+    ways = [(WAYS.get(way.name, way.name), shown_error(way, comparison)) for way in comparison.ways]
+    return {"ways": ways, "metric": comparison.metric, "as_given": comparison.on != "test data"}
 
 
 def _agreement(result: Audited) -> dict[str, Any] | None:
@@ -178,7 +162,6 @@ def _agreement(result: Audited) -> dict[str, Any] | None:
     s = (result.samples["v"] * result.samples["r"]).to_numpy()
     rho_c = result.gate.rho_c if result.gate.rho_c is not None else correlation(q, s)
     return {
-        "figure": _safe(q_against_s_figure(q, s)),
         "rho_c": rho_c,
         "tau_c": recipe.tau_c,
         "gated": recipe.combine in ("adaptive", "guarded"),
@@ -205,12 +188,11 @@ def _people(result: Audited) -> dict[str, Any] | None:
         kinds = [KINDS[verdict] for verdict in people["verdict"]]
         figure = distribution_figure(people["quality"].to_numpy(), kinds)
         counts = {kind: kinds.count(kind) for kind in ("accused", "less", "unsure", "reliable")}
-        return {"distribution": _safe(figure), "quality": None, "shares": None, **counts}
+        return {"distribution": _safe(figure), "quality": None, **counts}
     pool = float(np.mean(result.samples["p_correct"].to_numpy()))
     return {
         "distribution": None,
         "quality": _safe(quality_figure(people, pool, few_rows(result))),
-        "shares": _safe(shares_figure(people)),
     }
 
 
@@ -220,7 +202,6 @@ def _ages(result: Audited) -> dict[str, Any] | None:
     decay = result.policy.decay
     age = result.samples["age"].to_numpy()
     return {
-        "figure": _safe(ages_figure(age, decay)),
         "decay": _freshness(decay),
         "median": _aged(float(np.median(age)), decay),
         "oldest": _aged(float(age.max()), decay),
@@ -259,13 +240,16 @@ def _gold(result: Audited) -> dict[str, Any] | None:
     """p_correct against the rows whose label is known."""
     if result.gold is None:
         return None
-    bins = result.gold.reliability
-    return {
-        "sentence": result.gold.sentence(),
-        "marks": result.gold.kind == "marks",
-        "error": bins.error,
-        "figure": _safe(reliability_figure(bins)) if result.gold.wrong else None,
-    }
+    found = result.gold.reliability
+    bins = [
+        (f"{count:,}", f"{believed:.0%}", f"{right:.0%} ({low:.0%} to {high:.0%})")
+        for count, believed, right, low, high in zip(
+            found.count, found.believed, found.right, *found.interval(), strict=True
+        )
+        if count and result.gold.wrong
+    ]
+    marks = result.gold.kind == "marks"
+    return {"sentence": result.gold.sentence(), "marks": marks, "error": found.error, "bins": bins}
 
 
 def _confusion(result: Audited) -> dict[str, Any] | None:

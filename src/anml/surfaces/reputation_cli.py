@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from anml.surfaces.ledger_common import Desk, at_desk, columns, proposed
+from anml.surfaces.options import arg, opt
 from anml.surfaces.run_argument import RunFolder
 
 app = typer.Typer(help="Track records: shown, replayed, fed.", no_args_is_help=True)
@@ -50,7 +51,7 @@ def show_(
 @at_desk("domain", "policy")
 def replay(
     at: Desk,
-    who: Annotated[str, typer.Argument(help="The contributor.", show_default=False, metavar="WHO")],
+    who: Annotated[str, arg("The contributor.", metavar="WHO")],
 ) -> None:
     """Recompute one contributor's r from scratch, event by event."""
     from anml.app.people.names import find_person
@@ -87,7 +88,7 @@ def add(
     at: Desk,
     run: RunFolder,
     source: Annotated[
-        str | None, typer.Option(help="Place the run's contributor names belong to; any that knows them.")
+        str | None, opt("Place the run's contributor names belong to; any that knows them.")
     ] = None,
 ) -> None:
     """Record the held-out quality of a run. It weighs a quarter of a gold answer."""
@@ -103,8 +104,7 @@ def add(
 def trust(
     at: Desk,
     trusted: Annotated[
-        list[str] | None,
-        typer.Argument(help="Contributors or verifiers to trust beforehand, beside those on record."),
+        list[str] | None, arg("Contributors or verifiers to trust beforehand, beside those on record.")
     ] = None,
 ) -> None:
     """Follow who verified whom from a trusted set. By EigenTrust, with what it counts for in r."""
@@ -126,8 +126,8 @@ def trust(
 @at_desk("by")
 def reviewer(
     at: Desk,
-    who: Annotated[str, typer.Argument(help="The contributor whose reviews are to count.", metavar="WHO")],
-    off: Annotated[bool, typer.Option("--off", help="Their reviews shall no longer count.")] = False,
+    who: Annotated[str, arg("The contributor whose reviews are to count.", metavar="WHO")],
+    off: Annotated[bool, opt("Their reviews shall no longer count.", "--off")] = False,
 ) -> None:
     """Propose that somebody's reviews count. They are trusted beforehand then; somebody else confirms it."""
     from anml.app.people.names import find_person, names_of

@@ -5,13 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from anml.app.files import check_place, write_file
 from anml.core.errors import InputError
 from anml.core.words import counted
 from anml.surfaces.draft_view import doubt, draft_shown, marks
 from anml.surfaces.ledger_common import Desk, at_desk, columns, warn
+from anml.surfaces.options import arg, opt
 from anml.surfaces.run_argument import newest
 
 if TYPE_CHECKING:
@@ -20,51 +19,31 @@ if TYPE_CHECKING:
 
 
 # Options of `anml settle` alone.
-Run = Annotated[
-    Path | None,
-    typer.Argument(help="Folder of a run to settle, or latest.", show_default=False, callback=newest),
-]
-Pool = Annotated[str | None, typer.Option(help="Amount to share, such as 10000 or 0.50.")]
+Run = Annotated[Path | None, arg("Folder of a run to settle, or latest.", callback=newest)]
+Pool = Annotated[str | None, opt("Amount to share, such as 10000 or 0.50.")]
 PerLabel = Annotated[
-    str | None, typer.Option(help="Pay this for each label that counts, such as 0.05, in place of a pool.")
+    str | None, opt("Pay this for each label that counts, such as 0.05, in place of a pool.")
 ]
-Currency = Annotated[str | None, typer.Option(help="Three letters, such as EUR.")]
-Project = Annotated[str, typer.Option(help="Name of the project, for statements; the data's without.")]
-Approve = Annotated[
-    str | None, typer.Option(help="Approve this draft, once all of it was shown to you (--yes).")
-]
-Release = Annotated[str | None, typer.Option(help="Release what this settlement holds.")]
-Withdraw = Annotated[str | None, typer.Option(help="Take back this draft.")]
-Supersedes = Annotated[str | None, typer.Option(help="The settlement of these rows to replace.")]
-Weight = Annotated[str | None, typer.Option(help="product, p_correct, equal or blend.")]
-Volume = Annotated[str, typer.Option(help="Pay grows with rows to this power, above 0 and up to 1.")]
-MinShare = Annotated[str, typer.Option(help="Smallest share of a contributor who is not new.")]
-MaxShare = Annotated[str, typer.Option(help="Largest share of one contributor.")]
-Newcomers = Annotated[str, typer.Option(help="Largest share of all newcomers together.")]
-AcceptDoubtful = Annotated[
-    str | None, typer.Option(help="Why to settle a run that is doubtful; goes on record.")
-]
-Multiplier = Annotated[
-    Path | None, typer.Option(help="CSV with contributor and value, such as Shapley values.")
-]
-WindowDays = Annotated[int, typer.Option(help="Days in which a contributor may dispute.")]
-AccountsAt = Annotated[
-    str | None, typer.Option(help="Place that the run's contributor names are accounts of.")
-]
-Digest = Annotated[
-    str | None,
-    typer.Option(help="SHA-256 of run.json as you were told it; another run is refused."),
-]
-Hold = Annotated[
-    list[str] | None, typer.Option(help="With --release: this contributor's amount stays held over a flag.")
-]
-Pay = Annotated[
-    list[str] | None, typer.Option(help="With --release: this contributor is paid in spite of a flag.")
-]
-Because = Annotated[
-    str, typer.Option(help="Why, for those who get less than their rows, or whose amount stays held.")
-]
-Manifest = Annotated[Path | None, typer.Option(help="Write the frozen manifest here.")]
+Currency = Annotated[str | None, opt("Three letters, such as EUR.")]
+Project = Annotated[str, opt("Name of the project, for statements; the data's without.")]
+Approve = Annotated[str | None, opt("Approve this draft, once all of it was shown to you (--yes).")]
+Release = Annotated[str | None, opt("Release what this settlement holds.")]
+Withdraw = Annotated[str | None, opt("Take back this draft.")]
+Supersedes = Annotated[str | None, opt("The settlement of these rows to replace.")]
+Weight = Annotated[str | None, opt("product, p_correct, equal or blend.")]
+Volume = Annotated[str, opt("Pay grows with rows to this power, above 0 and up to 1.")]
+MinShare = Annotated[str, opt("Smallest share of a contributor who is not new.")]
+MaxShare = Annotated[str, opt("Largest share of one contributor.")]
+Newcomers = Annotated[str, opt("Largest share of all newcomers together.")]
+AcceptDoubtful = Annotated[str | None, opt("Why to settle a run that is doubtful; goes on record.")]
+Multiplier = Annotated[Path | None, opt("CSV with contributor and value, such as Shapley values.")]
+WindowDays = Annotated[int, opt("Days in which a contributor may dispute.")]
+AccountsAt = Annotated[str | None, opt("Place that the run's contributor names are accounts of.")]
+Digest = Annotated[str | None, opt("SHA-256 of run.json as you were told it; another run is refused.")]
+Hold = Annotated[list[str] | None, opt("With --release: this contributor's amount stays held over a flag.")]
+Pay = Annotated[list[str] | None, opt("With --release: this contributor is paid in spite of a flag.")]
+Because = Annotated[str, opt("Why, for those who get less than their rows, or whose amount stays held.")]
+Manifest = Annotated[Path | None, opt("Write the frozen manifest here.")]
 
 
 @at_desk("by", "yes", "domain", "policy", "dry_run")

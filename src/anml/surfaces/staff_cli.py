@@ -8,9 +8,10 @@ import typer
 
 from anml.core.errors import InputError
 from anml.surfaces.ledger_common import Desk, at_desk, columns, proposed
+from anml.surfaces.options import arg, opt
 
 app = typer.Typer(help="Who may act in the ledger, and with which key.", no_args_is_help=True)
-Name = Annotated[str, typer.Argument(help="A staff identifier.", show_default=False)]
+Name = Annotated[str, arg("A staff identifier.")]
 
 
 @app.command("new")
@@ -19,11 +20,9 @@ def new(
     at: Desk,
     name: Name,
     out: Annotated[
-        Path | None, typer.Option(help="Where the private key goes; else your folder, where it is found.")
+        Path | None, opt("Where the private key goes; else your folder, where it is found.")
     ] = None,
-    password: Annotated[
-        bool, typer.Option("--password", help="Lock it with a password, asked for now.")
-    ] = False,
+    password: Annotated[bool, opt("Lock it with a password, asked for now.", "--password")] = False,
 ) -> None:
     """Make a key for yourself. Give the public part, which is printed, to somebody of the staff."""
     from anml.app.ledger.steps import new_member
@@ -42,10 +41,9 @@ def new(
 def add(
     at: Desk,
     name: Name,
-    public_key: Annotated[str, typer.Option(help="Their public key, as text or file.")],
+    public_key: Annotated[str, opt("Their public key, as text or file.")],
     role: Annotated[
-        list[str] | None,
-        typer.Option(help="drafter, approver, payer, reviewer or admin; all of them without."),
+        list[str] | None, opt("drafter, approver, payer, reviewer or admin; all of them without.")
     ] = None,
 ) -> None:
     """Bring in a member of staff. From the third on, somebody else confirms it."""
@@ -65,7 +63,7 @@ def add(
 def remove(
     at: Desk,
     name: Name,
-    compromised: Annotated[bool, typer.Option("--compromised", help="Their key leaked.")] = False,
+    compromised: Annotated[bool, opt("Their key leaked.", "--compromised")] = False,
 ) -> None:
     """From now on somebody may act no more; what they did before stands."""
     from anml.app.ledger.steps import remove_member
@@ -80,9 +78,9 @@ def remove(
 def renew(
     at: Desk,
     name: Name,
-    public_key: Annotated[str, typer.Option(help="Their new public key, as text or file.")],
+    public_key: Annotated[str, opt("Their new public key, as text or file.")],
     recovery: Annotated[
-        Path | None, typer.Option(help="The recovery key, where no second person is left to confirm it.")
+        Path | None, opt("The recovery key, where no second person is left to confirm it.")
     ] = None,
 ) -> None:
     """Give somebody whose key was lost another one. Somebody else confirms it, or the recovery key does."""
@@ -151,8 +149,8 @@ def proposals(at: Desk) -> None:
 @at_desk("by", "yes")
 def confirm(
     at: Desk,
-    numbers: Annotated[list[str], typer.Argument(help="Numbers of proposals.", show_default=False)],
-    drop: Annotated[bool, typer.Option("--drop", help="Take them off the list instead.")] = False,
+    numbers: Annotated[list[str], arg("Numbers of proposals.")],
+    drop: Annotated[bool, opt("Take them off the list instead.", "--drop")] = False,
 ) -> None:
     """Confirm, as the second person, what somebody proposed. It is shown to you first."""
     from anml.app.ledger.review import proposals as to_sign

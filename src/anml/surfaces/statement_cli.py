@@ -3,11 +3,10 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-import typer
-
 from anml.app.files import check_place, write_file
 from anml.core.errors import InputError
 from anml.surfaces.ledger_common import Desk, at_desk, columns
+from anml.surfaces.options import arg, opt
 
 if TYPE_CHECKING:
     from anml.app.ledger.ledgers import Ledger
@@ -16,19 +15,15 @@ if TYPE_CHECKING:
 @at_desk("by", "domain", "policy")
 def statement(
     at: Desk,
-    settlement: Annotated[
-        str | None, typer.Argument(help="The settlement, or the latest.", show_default=False)
-    ] = None,
-    contributor: Annotated[list[str] | None, typer.Option(help="Only these contributors.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for signed JSON, HTML and statements.csv.")] = None,
+    settlement: Annotated[str | None, arg("The settlement, or the latest.")] = None,
+    contributor: Annotated[list[str] | None, opt("Only these contributors.")] = None,
+    out: Annotated[Path | None, opt("Folder for signed JSON, HTML and statements.csv.")] = None,
     bundle: Annotated[
         Path | None,
-        typer.Option(
-            help="Folder for a bundle each: statement, proofs, public key and a program that checks them."
-        ),
+        opt("Folder for a bundle each: statement, proofs, public key and a program that checks them."),
     ] = None,
-    verify: Annotated[Path | None, typer.Option(help="Check this signed statement instead.")] = None,
-    public_key: Annotated[str | None, typer.Option(help="The ledger's public key, to check with.")] = None,
+    verify: Annotated[Path | None, opt("Check this signed statement instead.")] = None,
+    public_key: Annotated[str | None, opt("The ledger's public key, to check with.")] = None,
 ) -> None:
     """Write everybody's statement of a settlement, or check one. They are signed in your name."""
     if verify is not None:
@@ -147,25 +142,20 @@ def _verify(at: Desk, path: Path, public_key: str | None) -> None:
 @at_desk("by", "yes", "dry_run")
 def payout(
     at: Desk,
-    currency: Annotated[str | None, typer.Option(help="Pay what is due in this currency.")] = None,
-    batch: Annotated[str | None, typer.Option(help="Name of the batch; the same one twice is one.")] = None,
-    threshold: Annotated[str, typer.Option(help="Smallest amount to pay; the rest is carried.")] = "0",
-    rail: Annotated[str, typer.Option(help="csv, or pain001 (needs bank details).")] = "csv",
-    debtor: Annotated[Path | None, typer.Option(help="TOML with name, iban and bic of who pays.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for the files of the batch.")] = None,
-    paid: Annotated[str | None, typer.Option(help="Record that this batch was paid.")] = None,
-    failed: Annotated[str | None, typer.Option(help="Record that payments of this batch came back.")] = None,
-    contributor: Annotated[
-        list[str] | None, typer.Option(help="Only these, with --paid or --failed.")
-    ] = None,
+    currency: Annotated[str | None, opt("Pay what is due in this currency.")] = None,
+    batch: Annotated[str | None, opt("Name of the batch; the same one twice is one.")] = None,
+    threshold: Annotated[str, opt("Smallest amount to pay; the rest is carried.")] = "0",
+    rail: Annotated[str, opt("csv, or pain001 (needs bank details).")] = "csv",
+    debtor: Annotated[Path | None, opt("TOML with name, iban and bic of who pays.")] = None,
+    out: Annotated[Path | None, opt("Folder for the files of the batch.")] = None,
+    paid: Annotated[str | None, opt("Record that this batch was paid.")] = None,
+    failed: Annotated[str | None, opt("Record that payments of this batch came back.")] = None,
+    contributor: Annotated[list[str] | None, opt("Only these, with --paid or --failed.")] = None,
     checkpoint: Annotated[
-        Path | None, typer.Option(help="A checkpoint kept elsewhere: nothing is paid from an older copy.")
+        Path | None, opt("A checkpoint kept elsewhere: nothing is paid from an older copy.")
     ] = None,
     bank_list: Annotated[
-        Path | None,
-        typer.Option(
-            help="After a restored backup: CSV with contributor and amount that the bank paid since."
-        ),
+        Path | None, opt("After a restored backup: CSV with contributor and amount that the bank paid since.")
     ] = None,
 ) -> None:
     """Pay what was released. Make a batch, then record what was paid or came back."""

@@ -18,7 +18,6 @@ from anml.surfaces.names import shortened
 MOST_LISTED, MOST_FOUND = 200, 5_000
 MOST_SAMPLES = 20
 MOST_CONFUSED = 8
-MOST_BELIEVED = 40
 NAME = 80
 TEXT = 60
 # Below this many rows a contributor is marked, whatever the floor for newcomers says.
@@ -79,29 +78,12 @@ def _contributor(row: dict[str, Any], result: Audited, errors: dict[str, float],
         "quality": f"{row['quality']:.2f}",
         "quality_interval": f"{row['quality_low']:.2f}–{row['quality_high']:.2f}",
         "bar": f"{100 * row['quality']:.0f}",
-        "value": _points(row.get("value")),
-        "value_interval": _between(row.get("value_low"), row.get("value_high")),
         **{name: f"{row[name]:.2f}" if name in given else "" for name in CREDENTIALS},
         "seconds": "–" if row.get("seconds") is None else f"{row['seconds']:.3g}",
         "row_share": f"{row['row_share']:.1%}",
         "weight_share": f"{row['weight_share']:.1%}",
         "agreement": "–" if agreement is None else f"{agreement:.3g}" if errors else f"{agreement:.0%}",
     }
-
-
-def _points(value: float | None) -> str:
-    """Percentage points with their sign.
-
-    Examples
-    --------
-    >>> _points(1.26), _points(-0.4), _points(0.001), _points(None)
-    ('+1.3', '−0.4', '0.0', '–')
-    """
-    return "–" if value is None or not np.isfinite(value) else _log_odds(value)
-
-
-def _between(low: float | None, high: float | None) -> str:
-    return "" if low is None or high is None else f"{_points(low)} to {_points(high)}"
 
 
 def totals(result: Audited) -> Row:
@@ -250,41 +232,6 @@ def item_table(result: Audited) -> Listing:
         for row in result.items.head(MOST_SAMPLES).iter_rows(named=True)
     ]
     return Listing(rows, result.items.height - len(rows))
-
-
-PARTS = ("from_model", "from_credentials", "from_contributor")
-
-
-def evidence_table(result: Audited) -> Listing:
-    """Say where p_correct of each contributor's labels comes from, in mean log-odds, least first."""
-    if PARTS[0] not in result.samples.columns or result.contributors.is_empty():
-        return Listing([])
-    frame = (
-        result.samples.group_by("contributor")
-        .agg(pl.len().alias("rows"), pl.col("p_correct").mean(), *(pl.col(part).mean() for part in PARTS))
-        .sort("p_correct", "contributor")
-    )
-    rows = [
-        {
-            "contributor": shortened(row["contributor"], NAME),
-            "rows": f"{row['rows']:,}",
-            "p_correct": f"{row['p_correct']:.2f}",
-            **{part: _log_odds(row[part]) for part in PARTS},
-        }
-        for row in frame.head(MOST_BELIEVED).iter_rows(named=True)
-    ]
-    return Listing(rows, frame.height - len(rows))
-
-
-def _log_odds(value: float) -> str:
-    """With its sign, and nothing for what says nothing.
-
-    Examples
-    --------
-    >>> _log_odds(2.04), _log_odds(-0.25), _log_odds(-0.04)
-    ('+2.0', '−0.2', '0.0')
-    """
-    return f"{value:+.1f}".replace("-", "−") if abs(value) >= 0.05 else "0.0"
 
 
 def chance(p: float) -> str:

@@ -3,10 +3,9 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from anml.core.errors import InputError
 from anml.surfaces.audit_options import BY_NAME, with_options
+from anml.surfaces.options import arg, opt
 from anml.surfaces.run_argument import newest
 
 if TYPE_CHECKING:
@@ -21,29 +20,18 @@ SHARED = (
 @with_options(*(BY_NAME[name] for name in SHARED))
 def value(
     data: Annotated[
-        Path,
-        typer.Argument(
-            metavar="RUN|TABLE",
-            help="A table, or the folder of a run, or latest.",
-            show_default=False,
-            callback=newest,
-        ),
+        Path, arg("A table, or the folder of a run, or latest.", metavar="RUN|TABLE", callback=newest)
     ],
     method: Annotated[
-        str, typer.Option(help="banzhaf, which splitting and copying do not raise; shapley or beta-shapley.")
+        str, opt("banzhaf, which splitting and copying do not raise; shapley or beta-shapley.")
     ] = "banzhaf",
-    model: Annotated[str, typer.Option(help="linear, or mlp: a small network.")] = "linear",
+    model: Annotated[str, opt("linear, or mlp: a small network.")] = "linear",
     metric: Annotated[
-        str | None,
-        typer.Option(help="accuracy or balanced-accuracy of classes, r2 or minus-rmse of numbers."),
+        str | None, opt("accuracy or balanced-accuracy of classes, r2 or minus-rmse of numbers.")
     ] = None,
-    budget: Annotated[
-        int, typer.Option(help="Coalitions to evaluate at most; exact where all are no more.")
-    ] = 2_000,
-    table: Annotated[Path | None, typer.Option(help="The table that a run was made of, if it moved.")] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for the values; a run that was stopped goes on there.")
-    ] = None,
+    budget: Annotated[int, opt("Coalitions to evaluate at most; exact where all are no more.")] = 2_000,
+    table: Annotated[Path | None, opt("The table that a run was made of, if it moved.")] = None,
+    out: Annotated[Path | None, opt("Folder for the values; a run that was stopped goes on there.")] = None,
     **chosen: Any,
 ) -> None:
     """Say what each contributor is worth to a model. `anml settle` takes it as a multiplier."""

@@ -9,16 +9,15 @@ from anml.app.files import check_place, read_text, write_file
 from anml.core.errors import InputError
 from anml.core.words import counted
 from anml.surfaces.ledger_common import Desk, at_desk
+from anml.surfaces.options import opt
 
 
 @at_desk()
 def verify(
     at: Desk,
-    checkpoint: Annotated[list[Path] | None, typer.Option(help="Older checkpoints kept elsewhere.")] = None,
-    proof: Annotated[
-        Path | None, typer.Option(help="Check a proof of growth instead; needs no ledger.")
-    ] = None,
-    public_key: Annotated[str | None, typer.Option(help="The ledger's public key, as text or file.")] = None,
+    checkpoint: Annotated[list[Path] | None, opt("Older checkpoints kept elsewhere.")] = None,
+    proof: Annotated[Path | None, opt("Check a proof of growth instead; needs no ledger.")] = None,
+    public_key: Annotated[str | None, opt("The ledger's public key, as text or file.")] = None,
 ) -> None:
     """Replay every entry by the rules it was written by. An older checkpoint shows that it only grew."""
     from anml.app.ledger.verify import verify_files
@@ -62,9 +61,9 @@ def _verify_growth(proof: Path, public_key: str | None, at: Desk) -> None:
 @at_desk()
 def checkpoint(
     at: Desk,
-    out: Annotated[Path | None, typer.Option(help="File for the checkpoint; printed without.")] = None,
-    since: Annotated[Path | None, typer.Option(help="An older checkpoint, to prove growth from.")] = None,
-    proof: Annotated[Path | None, typer.Option(help="File for the proof of growth.")] = None,
+    out: Annotated[Path | None, opt("File for the checkpoint; printed without.")] = None,
+    since: Annotated[Path | None, opt("An older checkpoint, to prove growth from.")] = None,
+    proof: Annotated[Path | None, opt("File for the proof of growth.")] = None,
 ) -> None:
     """Sign the state of the log; keep the result somewhere else."""
     from anml.app.ledger.verify import prove_growth, sign_checkpoint
@@ -94,10 +93,8 @@ def checkpoint(
 @at_desk()
 def watch(
     at: Desk,
-    to: Annotated[Path, typer.Option(help="Folder of checkpoints, best on another machine.")],
-    every: Annotated[
-        int | None, typer.Option(help="Do it again after so many seconds, until stopped; else once.")
-    ] = None,
+    to: Annotated[Path, opt("Folder of checkpoints, best on another machine.")],
+    every: Annotated[int | None, opt("Do it again after so many seconds, until stopped; else once.")] = None,
 ) -> None:
     """Hold the log against the checkpoints in a folder. Adds one of now; exits with 1 where it differs."""
     import time

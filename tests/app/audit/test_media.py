@@ -3,10 +3,10 @@
 import numpy as np
 import polars as pl
 import pytest
+from drawn_pictures import SHAPES, demo_pictures, drawn
 from sklearn.metrics import average_precision_score
 
 import anml
-from anml.app.demo_images import SHAPES, demo_pictures, drawn
 from anml.core.errors import AnmlError, InputError
 from anml.intake.pictures import Pictures, read_folder
 

@@ -14,7 +14,6 @@ from anml.app.audit.items import item_frame, suggestions
 from anml.app.audit.request import DEFAULT_HALF_LIFE, Request
 from anml.app.audit.result import Audited, run_record, versions
 from anml.app.relabel.queue import ANSWER
-from anml.app.value.contributor_value import contributor_values
 from anml.assess.assess import Assessment, Known, Policy, assess
 from anml.assess.contributors import contributor_frame
 from anml.core.checks import Bools, Floats
@@ -85,20 +84,7 @@ def audit_table(
     comparing = request.compare and prepared.x.shape[1] > 0
     comparison = _compared(prepared, found, request.seed, tested, progress) if comparing else None
     result = _result(table, columns, prepared, found, comparison, request, policy, notes)
-    if request.value:
-        result = _with_value(result, prepared, tested, request.seed, progress)
     return result, prepared, found
-
-
-def _with_value(
-    result: Audited, prepared: Prepared, test: tuple[Any, Any] | None, seed: int, progress: Progress | None
-) -> Audited:
-    if prepared.x.shape[1] == 0:
-        raise UnsupportedError("there are no feature columns to train a model on, so nothing can be valued")
-    kept = result.samples["kept"].to_numpy()
-    worth = contributor_values(prepared, kept, test=test, seed=seed, progress=progress)
-    joined = result.contributors.join(worth.contributors, on="contributor", how="left", maintain_order="left")
-    return replace(result, contributors=joined, notes=[*result.notes, worth.note])
 
 
 def _known(prepared: Prepared, request: Request) -> Known:

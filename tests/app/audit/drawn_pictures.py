@@ -1,4 +1,4 @@
-"""A made-up consortium with pictures that the program draws, labelled by contributors of known quality."""
+"""Pictures that the tests draw, labelled by contributors of known quality."""
 
 from pathlib import Path
 from typing import Any
