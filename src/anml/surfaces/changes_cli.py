@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from anml.core.words import counted, listed
 from anml.surfaces.audit_options import Json
+from anml.surfaces.ledger_common import columns
 from anml.surfaces.names import printable, shortened
 from anml.surfaces.options import arg, opt
 from anml.surfaces.run_argument import newest
@@ -42,9 +43,7 @@ def changes(
         return
     for sentence in sentences(found):
         print(printable(sentence))
-    from anml.surfaces.relabel_cli import print_columns
-
-    print_columns([("", "before", "after"), *figures_shown(found)])
+    print("\n".join(columns(("", "before", "after"), figures_shown(found))))
     if out is not None:
         print(f"Report: {out / 'changes.html'}")
 
@@ -55,17 +54,13 @@ def sentences(found: "RunChanges") -> list[str]:
 
     said = []
     changed = found.people.filter(pl.col("changed").fill_null(False))
-    for verb, some in (
-        ("worse", changed.filter(pl.col("difference") < 0)),
-        ("better", changed.filter(pl.col("difference") > 0)),
-    ):
-        if some.height:
-            names = [
-                f"{shortened(name, NAME)} ({was:.2f} → {now:.2f})"
-                for name, was, now in some.select(
-                    "contributor", "quality_before", "quality_after"
-                ).iter_rows()
-            ]
+    figures = ("contributor", "quality_before", "quality_after")
+    for verb, which in (("worse", pl.col("difference") < 0), ("better", pl.col("difference") > 0)):
+        names = [
+            f"{shortened(name, NAME)} ({was:.2f} → {now:.2f})"
+            for name, was, now in changed.filter(which).select(figures).iter_rows()
+        ]
+        if names:
             does = "does" if len(names) == 1 else "do"
             said.append(f"{listed(names, MOST_NAMES)} {does} {verb} than before, beyond chance.")
     if not changed.height:
@@ -96,23 +91,16 @@ def figures_shown(found: "RunChanges") -> list[tuple[str, str, str]]:
 
 def render_changes(found: "RunChanges", before: Path, after: Path) -> str:
     """One page with everything in it, that asks the network for nothing."""
-    from anml.surfaces.report import environment
+    from anml.surfaces.report import rendered
 
-    return (
-        environment()
-        .get_template("changes.html.j2")
-        .render(
-            before=before.name,
-            after=after.name,
-            said=sentences(found),
-            figures=figures_shown(found),
-            people=[_person(row) for row in found.people.head(MOST).iter_rows(named=True)],
-            more_people=max(found.people.height - MOST, 0),
-            rows=[_row(row) for row in found.rows.head(MOST).iter_rows(named=True)],
-            more_rows=max(found.rows.height - MOST, 0),
-        )
-        + "\n"
-    )
+    return rendered(
+        "changes.html.j2", before=before.name, after=after.name, said=sentences(found),
+        figures=figures_shown(found),
+        people=[_person(row) for row in found.people.head(MOST).iter_rows(named=True)],
+        more_people=max(found.people.height - MOST, 0),
+        rows=[_row(row) for row in found.rows.head(MOST).iter_rows(named=True)],
+        more_rows=max(found.rows.height - MOST, 0),
+    )  # fmt: skip
 
 
 def _person(row: dict[str, Any]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Figures of contributors: their quality, how it is distributed, and what they take for what."""
+"""Figures of contributors: their quality, and what they take for what."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,71 +7,22 @@ import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from anml.core.checks import Floats
 from anml.surfaces.names import shortened
 from anml.surfaces.svg import INK, MAIN, OTHER, PAPER, QUIET, WIDTH, draw, grid, label_margin
 
 ROW = 20
 LABEL = 24
-# Up to so many contributors are drawn one by one; more of them as a distribution.
+# Up to so many contributors are drawn, one by one.
 MOST_SHOWN = 40
-BINS = 25
 # Matrices drawn, and up to how many classes one is readable in half the width of a figure.
 MATRICES, MOST_CLASSES = 4, 12
 
 
-# What is said of contributors, in a legend.
-KIND_WORDS = {"accused": "accused", "less": "less reliable", "unsure": "cannot tell", "reliable": "reliable"}
-
-
-def distribution_figure(quality: Floats, kinds: Sequence[str]) -> str:
-    """How many contributors have which quality, by what is said of them."""
-    edges = np.linspace(0, 1, BINS + 1)
-    of = np.asarray(kinds)
-    shades = {
-        "accused": (OTHER, 0.85), "less": (OTHER, 0.4), "unsure": (QUIET, 0.55), "reliable": (MAIN, 0.75)
-    }  # fmt: skip
-    counts = {kind: np.histogram(quality[of == kind], edges)[0] for kind in shades}
-    below = np.zeros(BINS)
-    height = 260
-
-    def paint(figure: Figure, axes: Axes) -> None:
-        nonlocal below
-        grid(axes, "y")
-        for kind, (colour, alpha) in shades.items():
-            axes.bar(
-                edges[:-1], counts[kind], 0.92 / BINS, bottom=below, align="edge", color=colour, alpha=alpha
-            )
-            below = below + counts[kind]
-        axes.set_xlim(0, 1)
-        axes.set_ylim(0, max(float(below.max()), 1.0) * 1.05)
-        axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-        axes.set_xlabel("quality: expected share of right labels")
-        axes.set_ylabel("contributors")
-        for x, kind in ((0.08, "accused"), (0.26, "less"), (0.5, "unsure"), (0.7, "reliable")):
-            y = 1 - 11 / height
-            figure.add_artist(_dot(x, y, shades[kind][0], shades[kind][0]))
-            figure.text(x + 0.025, y, KIND_WORDS[kind], va="center", color=QUIET, fontsize=10.5)
-
-    low, middle, high = np.percentile(quality, (5, 50, 95))
-    sums = ", ".join(f"{int(counts[kind].sum()):,} {said}" for kind, said in KIND_WORDS.items())
-    text = (
-        f"{len(quality):,} contributors: {sums}. Half of them have a quality above {middle:.2f}; nine of ten "
-        f"lie between {low:.2f} and {high:.2f}."
-    )
-    return draw(
-        "distribution", "How many contributors have which quality", height, (52, 14, 26, 44), paint, text
-    )
-
-
 def quality_figure(shown: pl.DataFrame, pool: float, few: int) -> str:
     """Contributor quality as dots with intervals; hollow where few rows stand behind it."""
-    labels = _labels(shown)
+    labels = [shortened(name, LABEL) for name in shown["contributor"]]
     places = np.arange(shown.height)
 
     def paint(figure: Figure, axes: Axes) -> None:
@@ -84,7 +35,8 @@ def quality_figure(shown: pl.DataFrame, pool: float, few: int) -> str:
         quality = shown["quality"].to_numpy()
         axes.plot(quality[~thin], places[~thin], "o", color=MAIN, markersize=6.5)
         axes.plot(quality[thin], places[thin], "o", color=MAIN, markerfacecolor=PAPER, markersize=6.5)
-        _rows(axes, labels)
+        axes.set_yticks(places, labels)
+        axes.set_ylim(len(labels) - 0.4, -0.6)
         axes.set_xlim(-0.02, 1.02)
         axes.text(
             pool, -0.85, f"all rows {pool:.2f}", ha="right" if pool > 0.5 else "left", color=QUIET,
@@ -97,28 +49,8 @@ def quality_figure(shown: pl.DataFrame, pool: float, few: int) -> str:
         f"{shown.height} contributors; quality from {low:.2f} to {high:.2f}, {pool:.2f} over all rows. "
         "The numbers are in the contributor table."
     )
-    return draw("quality", "Quality of contributors", _height(shown), _margins(labels), paint, text)
-
-
-def _dot(x: float, y: float, face: str, edge: str) -> Line2D:
-    return Line2D([x], [y], marker="o", markersize=6.5, markerfacecolor=face, color=edge, linestyle="none")
-
-
-def _rows(axes: Axes, labels: list[str]) -> None:
-    axes.set_yticks(range(len(labels)), labels)
-    axes.set_ylim(len(labels) - 0.4, -0.6)
-
-
-def _labels(shown: pl.DataFrame) -> list[str]:
-    return [shortened(name, LABEL) for name in shown["contributor"]]
-
-
-def _margins(labels: list[str]) -> tuple[float, float, float, float]:
-    return (min(label_margin(labels), 0.42 * WIDTH), 14, 24, 42)
-
-
-def _height(shown: pl.DataFrame) -> float:
-    return 66 + ROW * shown.height
+    margins = (min(label_margin(labels), 0.42 * WIDTH), 14, 24, 42)
+    return draw("quality", "Quality of contributors", 66 + ROW * shown.height, margins, paint, text)
 
 
 def confusion_figure(names: Sequence[str], matrices: Sequence[Any], classes: Sequence[str]) -> str:

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from anml.surfaces.audit_options import Json
+from anml.surfaces.ledger_common import columns
 from anml.surfaces.names import printable, shortened
 from anml.surfaces.options import arg, opt
 from anml.surfaces.run_argument import RunFolder
@@ -24,7 +25,6 @@ def person(
     from anml.app.audit.output import as_json
     from anml.app.files import check_place, write_file
     from anml.app.people.person import person_of
-    from anml.surfaces.relabel_cli import print_columns
 
     if out is not None:
         check_place(out)
@@ -38,7 +38,8 @@ def person(
     for sentence in sentences(found):
         print(printable(sentence))
     if not found.classes.is_empty():
-        print_columns([("label", "rows", "right", "others"), *(tuple(r.values()) for r in _classes(found))])
+        rows = [tuple(each.values()) for each in _classes(found)]
+        print("\n".join(columns(("label", "rows", "right", "others"), rows)))
     if out is not None:
         print(f"Page: {out}")
 
@@ -75,15 +76,14 @@ def _quoted(labels: list[str]) -> str:
 
 def render_person(found: "Portrait") -> str:
     """One page with everything in it, that asks the network for nothing."""
-    from anml.surfaces.report import environment
+    from anml.surfaces.report import rendered
 
-    page = environment().get_template("person.html.j2")
-    return page.render(
-        name=shortened(found.about["contributor"], NAME), verdict=found.about["verdict"],
+    return rendered(
+        "person.html.j2", name=shortened(found.about["contributor"], NAME), verdict=found.about["verdict"],
         said=sentences(found), classes=_classes(found), weeks=[_week(row) for row in found.weeks.to_dicts()],
         confused=found.confused.head(MOST_CONFUSED).to_dicts(),
         examples=[_example(row) for row in found.examples.to_dicts()],
-    ) + "\n"  # fmt: skip
+    )  # fmt: skip
 
 
 def _classes(found: "Portrait") -> list[dict[str, str]]:

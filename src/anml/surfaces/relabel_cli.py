@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from anml.core.errors import InputError
 from anml.surfaces.audit_options import Json
+from anml.surfaces.ledger_common import columns
 from anml.surfaces.options import opt
 from anml.surfaces.run_argument import RunFolder
 
@@ -111,31 +112,27 @@ def _apply(run: Path, file: Path, out: Path | None, json: bool, more: dict[str, 
                        "after": run_record(result, "relabel")}))  # fmt: skip
         return
     print(looked(applied))
-    print_columns([("", "before", "after"), *((name, *pair) for name, pair in changes(applied).items())])
-    print_columns(rounds_table(applied.rounds))
+    before_and_after = [(name, *pair) for name, pair in changes(applied).items()]
+    print("\n".join(columns(("", "before", "after"), before_and_after)))
+    print("\n".join(columns(*rounds_table(applied.rounds))))
     print(left_over(applied, out))
     if out is not None:
         print(f"Report: {out / 'report.html'}")
 
 
-def print_columns(rows: list[tuple[str, ...]]) -> None:
-    """Print rows of text as a table."""
-    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
-    for row in rows:
-        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
-
-
-def rounds_table(rounds: list[dict[str, Any]]) -> list[tuple[str, ...]]:
+def rounds_table(rounds: list[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
     """Rounds so far: answers, what they changed, what is left, and the cost of each wrong label mended."""
-    paid = any(each["cost"] is not None for each in rounds)
-    head = ("round", "answers", "labels changed", "wrong labels left, as expected")
-    rows: list[tuple[str, ...]] = [(*head, "cost of each changed") if paid else head]
-    for number, each in enumerate(rounds, start=1):
-        row = (f"{number}", f"{each['answers']:,}", f"{each['changed']:,}", f"{each['left']:.0f}")
+    head = ["round", "answers", "labels changed", "wrong labels left, as expected"]
+    rows = [
+        [f"{number}", f"{each['answers']:,}", f"{each['changed']:,}", f"{each['left']:.0f}"]
+        for number, each in enumerate(rounds, start=1)
+    ]
+    if all(each["cost"] is None for each in rounds):
+        return head, rows
+    for row, each in zip(rows, rounds, strict=True):
         known = each["cost"] is not None and each["changed"]
-        cost = f"{each['cost'] / each['changed']:.2f}" if known else "–"
-        rows.append((*row, cost) if paid else row)
-    return rows
+        row.append(f"{each['cost'] / each['changed']:.2f}" if known else "–")
+    return [*head, "cost of each changed"], rows
 
 
 def left_over(applied: "Applied", out: Path | None) -> str:

@@ -86,12 +86,6 @@ def _contributor(row: dict[str, Any], result: Audited, errors: dict[str, float],
     }
 
 
-def totals(result: Audited) -> Row:
-    """The last line of the contributor table."""
-    samples = result.samples
-    return {"rows": f"{samples.height:,}", "kept": f"{result.kept / samples.height:.0%}"}
-
-
 def _absolute_errors(result: Audited) -> dict[str, float]:
     found = result.samples.group_by("contributor").agg(error=_residual().abs().mean())
     return dict(zip(found["contributor"], found["error"], strict=True))

@@ -1,11 +1,10 @@
 """What v rests on, as tables: rows by verdict, the log's entries behind them, and who is new.
 
-Shared by the report of a run and the page of an import. Sizes do not grow with the table: rows of one
-contributor with the same verdict are one line, and what is too long is counted.
+Sizes do not grow with the table: rows of one contributor with the same verdict are one line.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from anml.core.signals.track_record import DAY, TrackRule
 from anml.surfaces.names import shortened
 
 if TYPE_CHECKING:
+    from anml.app.ledger.vouched import Vouched
     from anml.core.signals.standing import Entry, Standing
 
 # A page that a browser still opens; samples.parquet has the evidence of every row.
@@ -23,14 +23,9 @@ MOST_LINKS = 1000
 MOST_NEW = 200
 
 
-def vouched_view(
-    rows: pl.DataFrame,
-    people: Mapping[str, "Standing"],
-    entries: Mapping[int, "Entry"],
-    at: str,
-    order: Sequence[str] = (),
-) -> dict[str, Any]:
+def vouched_view(rows: pl.DataFrame, found: "Vouched", order: Sequence[str]) -> dict[str, Any]:
     """Tables of text from rows with contributor, item (where there is one), v, level and evidence."""
+    people, entries, at = found.people, found.entries, found.at
     names = list(dict.fromkeys([*order, *sorted(rows["contributor"].unique())]))
     lines = _lines(rows, names)
     shown = lines[:MOST_LINES]
@@ -120,13 +115,8 @@ def _short(name: str) -> str:
 
 def _person(name: str, standing: "Standing | None") -> dict[str, str]:
     if standing is None:
-        return {
-            "contributor": shortened(name, 80),
-            "r": "–",
-            "interval": "",
-            "events": "0",
-            "state": "not on record",
-        }
+        nothing = {"r": "–", "interval": "", "events": "0", "state": "not on record"}
+        return {"contributor": shortened(name, 80), **nothing}
     return {
         "contributor": name,
         "r": f"{standing.r:.2f}",
