@@ -266,7 +266,10 @@ class TestWhatIsMissing:
     def test_undefined_rho_c(self, result):
         flat = result.samples.with_columns(q=pl.lit(1.0))
         gate = Gate("krum", "q or s is constant")
-        assert "undefined, as q or s is the same" in Page(render_report(replace(result, samples=flat, gate=gate))).words
+        assert (
+            "undefined, as q or s is the same"
+            in Page(render_report(replace(result, samples=flat, gate=gate))).words
+        )
 
     def test_all_of_one_age_and_context_decay(self, result):
         now = result.samples.with_columns(age=pl.lit(0.0))
@@ -477,7 +480,7 @@ class TestWho:
                 40,
                 0.2,
                 0.7,
-                "member-4 and member-3 have 20% to 70% of their labels right, where others get 90%",
+                "member-4 and member-3 have 20% to 70% of the labels right, where others get 90%",
             ),
         ],
     )

@@ -48,15 +48,8 @@ def shape_section(result: Audited) -> Section | None:
 def _ranking(shape: Shaped) -> Section:
     frame = shape.tables["ranking"]
     grouped = frame["group"].n_unique() > 1
-    head = [
-        *(["group"] if grouped else []),
-        "place",
-        "candidate",
-        "score",
-        "95% interval",
-        "comparisons",
-        "ahead of the next",
-    ]
+    head = ["place", "candidate", "score", "95% interval", "comparisons", "ahead of the next"]
+    head = ["group", *head] if grouped else head
     rows = [
         [
             *([shortened(row["group"], NAME)] if grouped else []),
@@ -151,32 +144,22 @@ def _listed(name: str, title: str, head: dict[str, str], foot: str) -> Callable[
 
     def view(shape: Shaped) -> Section:
         frame = shape.tables[name]
-        first = (
-            frame.sort("least_sure", nulls_last=True, maintain_order=True) if "least_sure" in head else frame
-        )
-        rows = [
-            [_cell(row[column]) for column in head] for row in first.head(MOST_ROWS).iter_rows(named=True)
-        ]
+        by = ["least_sure"] if "least_sure" in head else []
+        first = frame.sort(by, nulls_last=True, maintain_order=True).head(MOST_ROWS) if by else frame
+        rows = [[_cell(value) for value in row] for row in first.head(MOST_ROWS).select(*head).iter_rows()]
         return Section(title, shape.said, [*head.values()], rows, frame.height - len(rows), foot)
 
     return view
 
 
 def _cell(value: object) -> str:
-    return (
-        "" if value is None else f"{value:.2f}" if isinstance(value, float) else shortened(str(value), NAME)
-    )
+    if value is None:
+        return ""
+    return f"{value:.2f}" if isinstance(value, float) else shortened(str(value), NAME)
 
 
 _TAGS = {"item": "item", "tags": "tags", "least_sure": "least sure", "seen": "seen by"}
-_GRADES = {
-    "item": "item",
-    "grade": "grade",
-    "low": "from",
-    "high": "to",
-    "mean": "mean step",
-    "labels": "grades",
-}
+_GRADES = {"item": "item", "grade": "grade", "low": "from", "high": "to", "mean": "mean", "labels": "grades"}
 VIEWS: dict[str, Callable[[Shaped], Section]] = {
     "preference": _ranking,
     "spans": _places,

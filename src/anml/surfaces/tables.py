@@ -67,7 +67,6 @@ def _contributor(row: dict[str, Any], result: Audited, errors: dict[str, float],
         "verdict": row["verdict"],
         "kind": KINDS[row["verdict"]],
         "does": "" if said.startswith(row["verdict"]) else said,
-        "others": f"{row['others']:.2f}",
         "reliability": "–" if doubtful else f"{row['reliability']:z.2f}",
         "reliability_interval": ""
         if doubtful

@@ -31,12 +31,12 @@ def value(
     ] = None,
     budget: Annotated[int, opt("Coalitions to evaluate at most; exact where all are no more.")] = 2_000,
     table: Annotated[Path | None, opt("The table that a run was made of, if it moved.")] = None,
-    out: Annotated[Path | None, opt("Folder for the values; a run that was stopped goes on there.")] = None,
+    out: Annotated[Path | None, opt("Folder for the values.")] = None,
     **chosen: Any,
 ) -> None:
     """Say what each contributor is worth to a model. `anml settle` takes it as a multiplier."""
-    from anml.app.audit.output import as_json
-    from anml.app.value.output import check_value_folder, write_value
+    from anml.app.audit.output import as_json, check_folder
+    from anml.app.value.output import RECORD, write_value
     from anml.app.value.value import ValueRequest, value_data
     from anml.surfaces.progress import progress_shown
 
@@ -47,9 +47,9 @@ def value(
         chosen["task"], method, model, metric, budget, chosen["seed"],
     )  # fmt: skip
     if out is not None:
-        check_value_folder(out)
+        check_folder(out, RECORD)
     with progress_shown(wanted=False if chosen["quiet"] or chosen["json"] else None) as progress:
-        found = value_data(source, request, test=chosen["test"], run=run, folder=out, progress=progress)
+        found = value_data(source, request, test=chosen["test"], run=run, progress=progress)
     files = [] if out is None else write_value(out, found)
     if chosen["json"]:
         print(as_json({**found.record, "contributors": found.contributors.to_dicts()}))

@@ -177,7 +177,7 @@ def _result(
     samples = with_keys(sample_frame(prepared, found), table.frame, keys)
     name = request.recipe if isinstance(request.recipe, str) else policy.recipe.combine
     people, doubt = found.belief.contributors, _doubt(found)
-    looked = look_at_data(prepared, columns, table.frame[prepared.rows])
+    looked = look_at_data(prepared)
     return Audited(
         samples=samples,
         contributors=with_time_spent(
