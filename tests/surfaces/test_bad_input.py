@@ -291,8 +291,8 @@ def test_test_data_that_does_not_match(case, refused, table, tmp_path):
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     """A folder of `anml train`, made once."""
-    from anml.app.audit.audit import Request
     from anml.app.audit.output import write_run
+    from anml.app.audit.request import Request
     from anml.app.audit.train import train_table
 
     folder = tmp_path_factory.mktemp("trained") / "run"

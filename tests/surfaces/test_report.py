@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 import polars as pl
 import pytest
 
-from anml.app.audit.audit import versions
+from anml.app.audit.result import versions
 from anml.app.relabel.queue import of_result, where_to_look
 from anml.core.combine import correlation
 from anml.core.domain import Gate

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from anml.app.audit.sources import finish, fit
 from anml.core.errors import InputError, UnsupportedError
@@ -18,16 +18,10 @@ from anml.surfaces.audit_options import (
     request_of,
     with_options,
 )
-from anml.surfaces.auditing import READ_BY, SHAPED_BY, audit_data, in_slices, located, read_data
-from anml.surfaces.fail_if import FailIf, condition_of, fail
+from anml.surfaces.auditing import SHAPED_BY, audit_data, in_slices, located, read_data
+from anml.surfaces.fail_if import condition_of, fail
 from anml.surfaces.options import opt
 from anml.surfaces.run_argument import RunFolder
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from anml.app.audit.request import Request
-    from anml.app.audit.result import Audited
 
 
 @with_options(*options_on(AUDIT))
@@ -66,11 +60,26 @@ def train(
     if found.source.shape is not None:
         raise UnsupportedError(f"no model is trained on {chosen['task']}; audit it, and train by its weights")
     request = fit(request_of(chosen), found)
+    from anml.app.audit.output import check_folder, write_run
+    from anml.app.audit.train import train_table
+    from anml.surfaces.report import write_report
 
-    def complete(result: "Audited") -> "Audited":
-        return located(finish(found)(result), data, chosen)
+    check_folder(out)
+    with _shown(chosen) as progress:
+        trained = train_table(
+            found.source.table, request, model=model, test=chosen["test"], progress=progress
+        )
+    audited = located(finish(found)(trained.audited), data, chosen)
 
-    _train(found.source.table, request, model, chosen, out, complete, condition)
+    def extra(draft: Path) -> None:
+        write_report(audited, draft)
+        trained.save(draft / "model")
+
+    files = write_run(out, audited, "train", extra)
+    error = trained.test_error
+    more = {"model": model, "test_error": None if error is None else error.to_dict()}
+    _show(audited, "train", out, files, chosen["json"], more)
+    fail(condition, audited)
 
 
 def predict(
@@ -103,7 +112,6 @@ def demo(
 
     run, data, test = out / "run", out / "contributed.csv", out / "test.csv"
     check_folder(out, f"run/{RECORD}")
-    chosen = {"time": "labeled_at", "domain": "science", "seed": seed, "test": test, "json": json}
     contributed, right = demo_tables(seed)
     out.mkdir(parents=True, exist_ok=True)
     if not json:
@@ -111,32 +119,10 @@ def demo(
     with removed_on_error(data, test):
         write_frame(contributed, data)
         write_frame(right, test)
-        read_as = {**dict.fromkeys(READ_BY), **chosen, "quiet": not sys.stderr.isatty()}
-        _train(data, request_of(chosen), "mlp", read_as, run, lambda made: located(made, data, read_as))
-
-
-def _train(
-    data: Any, request: "Request", model: str, chosen: dict[str, Any], out: Path,
-    complete: "Callable[[Audited], Audited]" = lambda result: result, condition: FailIf | None = None,
-) -> None:  # fmt: skip
-    from anml.app.audit.output import check_folder, write_run
-    from anml.app.audit.train import train_table
-    from anml.surfaces.report import write_report
-
-    check_folder(out)
-    with _shown(chosen) as progress:
-        trained = train_table(data, request, model=model, test=chosen["test"], progress=progress)
-    audited = complete(trained.audited)
-
-    def extra(draft: Path) -> None:
-        write_report(audited, draft)
-        trained.save(draft / "model")
-
-    files = write_run(out, audited, "train", extra)
-    error = trained.test_error
-    more = {"model": model, "test_error": None if error is None else error.to_dict()}
-    _show(audited, "train", out, files, chosen["json"], more)
-    fail(condition, audited)
+        train(
+            data, out=run, test=test, time="labeled_at", domain="science", seed=seed, json=json,
+            quiet=not sys.stderr.isatty(),
+        )  # fmt: skip
 
 
 def _shown(chosen: dict[str, Any]) -> Any:
@@ -148,12 +134,7 @@ def _shown(chosen: dict[str, Any]) -> Any:
 
 
 def _show(
-    result: Any,
-    command: str,
-    out: Path | None,
-    files: list[str],
-    json: bool,
-    more: dict[str, Any] | None = None,
+    result: Any, command: str, out: Path | None, files: list[str], json: bool, more: Any = None
 ) -> None:
     from anml.app.audit.output import as_json
     from anml.app.audit.result import run_record

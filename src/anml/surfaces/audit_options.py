@@ -5,12 +5,13 @@ The commands get their options from it, `help(anml.audit)` its text; a test hold
 """
 
 import inspect
+import textwrap
 from collections.abc import Callable, Mapping
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-import typer
+from anml.surfaces.options import arg, opt
 
 if TYPE_CHECKING:
     from anml.app.audit.request import Request
@@ -133,20 +134,12 @@ BY_NAME = {option.name: option for option in OPTIONS}
 # Where Python's word replaces the command line's.
 _REPLACED = ("features", "ignore", "out")
 
-Data = Annotated[
-    Path,
-    typer.Argument(
-        help="A table (.csv, .csv.gz, .tsv, .parquet, .xlsx), an export of a labelling tool, a folder of "
-        "pictures.",
-        show_default=False,
-    ),
-]
-Table = Annotated[
-    Path, typer.Argument(help="A table: .csv, .csv.gz, .tsv, .parquet or .xlsx.", show_default=False)
-]
-Seed = Annotated[int, typer.Option(help=BY_NAME["seed"].help)]
-Format = Annotated[str, typer.Option(help=BY_NAME["format"].help)]
-Json = Annotated[bool, typer.Option("--json", help=BY_NAME["json"].help)]
+_READ = "A table (.csv, .csv.gz, .tsv, .parquet, .xlsx), an export of a labelling tool, a folder of pictures."
+Data = Annotated[Path, arg(_READ)]
+Table = Annotated[Path, arg("A table: .csv, .csv.gz, .tsv, .parquet or .xlsx.")]
+Seed = Annotated[int, opt(BY_NAME["seed"].help)]
+Format = Annotated[str, opt(BY_NAME["format"].help)]
+Json = Annotated[bool, opt(BY_NAME["json"].help, "--json")]
 
 
 def options_on(surface: str) -> tuple[Option, ...]:
@@ -185,16 +178,13 @@ def with_options(*shared: Option) -> Callable[[Callable[..., None]], Callable[..
 
 def parameter(option: Option) -> inspect.Parameter:
     """The option as typer reads it from a signature."""
-    kind = str | None if option.kind == Names | None else option.kind
-    spelt = (option.flag or f"--{option.name.replace('_', '-')}",)
-    about = typer.Option(
-        *spelt, help=option.help, envvar=option.envvar, metavar=option.metavar,
-        show_default=option.default not in (None, (), False),
+    kind, default = (str | None, None) if option.kind == Names | None else (option.kind, option.default)
+    about = opt(
+        option.help, option.flag or f"--{option.name.replace('_', '-')}", envvar=option.envvar,
+        metavar=option.metavar, show_default=option.default not in (None, (), False),
     )  # fmt: skip
-    default = None if option.kind == Names | None else option.default
-    return inspect.Parameter(
-        option.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, about]
-    )
+    only = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(option.name, only, default=default, annotation=Annotated[kind, about])
 
 
 def listed(text: str) -> list[str]:
@@ -218,14 +208,8 @@ def documented(function: Callable[..., Any]) -> str:
         shown = str(parameter.annotation).replace("typing.", "").replace("collections.abc.", "")
         shown = parameter.annotation.__name__ if isinstance(parameter.annotation, type) else shown
         said = option.python if name in _REPLACED else " ".join((option.help, option.python)).strip()
-        lines += [f"    {name} : {shown}", *(f"        {line}" for line in _wrapped(said))]
+        lines += [f"    {name} : {shown}", *(f"        {line}" for line in textwrap.wrap(said, 100))]
     return inspect.cleandoc(function.__doc__ or "") + "\n" + inspect.cleandoc("\n".join(["x", *lines]))[2:]
-
-
-def _wrapped(text: str) -> list[str]:
-    import textwrap
-
-    return textwrap.wrap(text, 100)
 
 
 def request_of(chosen: Mapping[str, Any]) -> "Request":

@@ -94,17 +94,9 @@ def answer(
     with at.opened() as book:
         sid, pid = exact(settlement), find_person(book, contributor)
         given, made = answer_dispute(
-            book,
-            sid,
-            pid,
-            outcome,
-            reason,
-            correction=correction,
-            text=text,
-            key=key,
-            by=at.by,
+            book, sid, pid, outcome, reason, correction=correction, text=text, key=key, by=at.by,
             dry_run=at.dry_run,
-        )
+        )  # fmt: skip
         shown = names_of(book).get(pid, pid)
     value = {"entry": made.seq, **given._asdict(), "dry_run": at.dry_run}
     lines = [f"The dispute of {shown} is {outcome}: {reason}."]
@@ -135,12 +127,8 @@ def resolve(
         shown = names_of(book).get(pid, pid)
     done = "Would post" if at.dry_run else "Posted"
     amount = f"{show_money(made.correction, made.currency)} {made.currency}"
-    value = {
-        "entry": made.entry.seq,
-        "correction": made.correction,
-        "by": made.entry.by,
-        "dry_run": at.dry_run,
-    }
+    value = {"entry": made.entry.seq, "correction": made.correction, "by": made.entry.by}
+    value["dry_run"] = at.dry_run
     at.show(value, [f"{done} a correction of {amount} for {shown}."])
 
 

@@ -44,18 +44,9 @@ def demo(
     errors = {name: float(wrong.mean()) for name, wrong in done.wrong.items()}
     if json:
         last = done.federation.history[-1]
-        print(
-            as_json(
-                {
-                    "errors": errors,
-                    "rounds": rounds,
-                    "weights": last.weights(),
-                    "reputation": {name: done.federation.reputation_of(name) for name in done.case.names},
-                    "gate": last.gate.to_dict(),
-                    "out": str(out),
-                }
-            )
-        )
+        reputation = {name: done.federation.reputation_of(name) for name in done.case.names}
+        print(as_json({"errors": errors, "rounds": rounds, "weights": last.weights(),
+                       "reputation": reputation, "gate": last.gate.to_dict(), "out": str(out)}))  # fmt: skip
         return
     print(f"Error on {len(done.case.y_test)} test digits after {rounds} rounds:")
     for name, words in (("uniform", "averaged"), ("q only", "by q alone"), ("chosen", f"by {recipe}")):

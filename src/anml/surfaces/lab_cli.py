@@ -2,8 +2,6 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,6 +10,7 @@ import typer
 
 from anml.core.errors import InputError
 from anml.surfaces.options import arg, opt
+from anml.surfaces.progress import progress_shown
 
 if TYPE_CHECKING:
     from anml.lab.spec import Experiment
@@ -33,9 +32,8 @@ def list_(as_json: AsJson = False) -> None:
 
     experiments = [e for room in ("paper", "beyond", "field") for e in catalogue(room).values()]
     if as_json:
-        entries = [
-            {"name": e.name, "title": e.title, "trials": e.trials, "about": e.about} for e in experiments
-        ]
+        names = ("name", "title", "trials", "about")
+        entries = [{name: getattr(experiment, name) for name in names} for experiment in experiments]
         print(json.dumps({"experiments": entries}, indent=1))
         return
     for experiment in experiments:
@@ -75,17 +73,12 @@ def run_(
     for experiment in experiments:
         check_experiment(experiment)
     place = available(device)
-    with _bar(quiet=as_json) as progress:
+    watched = sys.stderr.isatty() and not as_json
+    with progress_shown(None if watched else False, bar_after=0.0) as progress:
         missing = run(
-            experiments,
-            out,
-            trials=trials,
-            jobs=jobs or processes(place),
-            device=place,
-            fresh=fresh,
-            command=" ".join(["anml", *sys.argv[1:]]),
-            progress=progress,
-        )
+            experiments, out, trials=trials, jobs=jobs or processes(place), device=place, fresh=fresh,
+            command=" ".join(["anml", *sys.argv[1:]]), progress=progress,
+        )  # fmt: skip
     if not any(rows_file(experiment, out).exists() for experiment in experiments):
         wanted = ", ".join(dict.fromkeys(name for datasets in missing.values() for name in datasets))
         raise InputError(f"none of the data sets is here (set ANML_DATA to their folder): {wanted}")
@@ -134,22 +127,21 @@ def report_(
         own = {experiment.name: experiment for experiment in own_experiments(folder)}
         for experiment in own.values():
             check_experiment(experiment)
-        paper = [e for e in catalogue().values() if e.name not in own and rows_file(e, folder).exists()]
-        field = [
-            e for e in catalogue("field").values() if e.name not in own and rows_file(e, folder).exists()
-        ]
-        room = "paper" if paper else "own" if own else "field" if field else "paper"
-        if page is None and room != "paper":
-            page = folder / ("report.md" if room == "own" else "cited.md")
-        elif page is None:
-            page = Path("docs/paper.md") if folder == Path("results") else folder / "paper.md"
+
+        def has_rows(room: str, place: Path) -> bool:
+            known = (e for e in catalogue(room).values() if e.name not in own)
+            return any(rows_file(experiment, place).exists() for experiment in known)
+
+        room = "paper"
+        if not has_rows("paper", folder):
+            room = "own" if own else "field" if has_rows("field", folder) else "paper"
+        if page is None:
+            page = folder / {"paper": "paper.md", "own": "report.md", "field": "cited.md"}[room]
+            page = Path("docs/paper.md") if (room, folder) == ("paper", Path("results")) else page
         written = write_report(folder, page, list(own.values()), room)
-        beyond = folder / "beyond"
-        if any(rows_file(experiment, beyond).exists() for experiment in catalogue("beyond").values()):
-            written += write_report(beyond, page.with_name("beyond.md"), room="beyond")
-        cited = folder / "cited"
-        if any(rows_file(experiment, cited).exists() for experiment in catalogue("field").values()):
-            written += write_report(cited, page.with_name("cited.md"), room="field")
+        for room, name in (("beyond", "beyond"), ("field", "cited")):
+            if has_rows(room, folder / name):
+                written += write_report(folder / name, page.with_name(f"{name}.md"), room=room)
     if as_json:
         print(json.dumps({"written": [str(path) for path in written]}, indent=1))
     else:
@@ -171,22 +163,3 @@ def _print_entries(summary: dict[str, Any], experiments: list["Experiment"]) -> 
         for claim in entry["claims"]:
             word = {True: "holds", False: "FAILS", None: "unclear"}[claim["holds"]]
             print(f"  {word:<8}{claim['text']}\n          {claim['detail']}")
-
-
-@contextmanager
-def _bar(quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
-    """Progress on the error stream, so that output stays clean; nothing when piped or not wanted."""
-    if quiet or not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task("starting")
-
-        def tick(what: str, done: int, of: int) -> None:
-            bar.update(task, description=what or "running", completed=done, total=of)
-
-        yield tick

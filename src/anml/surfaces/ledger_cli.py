@@ -52,15 +52,13 @@ def init(
     if single_person:
         lines.append("One person keeps this ledger, and every statement says so.")
     else:
+        seal = f"Print {recovery}, seal it, give it to somebody outside, and delete the file."
+        none = "There is no recovery key (--recovery): of two people, neither may lose theirs."
         lines += [
             "Money needs a second person, who makes a key with: anml ledger staff new NAME",
             f"and whom you bring in with: anml ledger staff add NAME --public-key KEY --by {who}",
+            seal if recovery else none,
         ]
-        lines.append(
-            f"Print {recovery}, seal it, give it to somebody outside, and delete the file."
-            if recovery
-            else "There is no recovery key (--recovery): of two people, neither may lose theirs."
-        )
     value = {"origin": origin, "public_key": made.public_key, "founder": who, "single_person": single_person}
     at.show(value, lines)
 
@@ -191,13 +189,10 @@ def erase(
     lines = [f"{'Would erase' if at.dry_run else 'Erased'} the personal data of {pid}."]
     lines += [f"With it that of {', '.join(left.also)}: the same person."] * bool(left.also)
     lines += [f"NOT reached: {place}." for place in left.unreached]
-    lines += [
-        f"Their rows were used in run {run} (settlement {sid})."
-        for run, sid in zip(left.runs, left.settlements, strict=True)
-    ]
-    lines += [
-        "Models trained on those runs are not changed; training again without the rows is up to you."
-    ] * bool(left.runs)
+    used = zip(left.runs, left.settlements, strict=True)
+    lines += [f"Their rows were used in run {run} (settlement {sid})." for run, sid in used]
+    models = "Models trained on those runs are not changed; training again without the rows is up to you."
+    lines += [models] * bool(left.runs)
     at.show(left._asdict(), lines)
 
 

@@ -12,10 +12,9 @@ from anml.app.audit.result import Audited
 from anml.app.audit.values import by_index, typed
 from anml.app.audit.weights_for import weights_for
 from anml.app.files import write_file
-from anml.app.relabel.files import relabel_file
+from anml.app.relabel.files import write_list
 from anml.app.relabel.queue import of_result, of_run, where_to_look
 from anml.app.relabel.rounds import source_of, source_of_audit
-from anml.app.spreadsheets import check_text
 from anml.core.domain import Gate, Recipe, Weighting
 from anml.core.errors import UnsupportedError
 from anml.core.profile import Profile
@@ -23,7 +22,7 @@ from anml.surfaces.audit_options import BY_NAME, documented
 from anml.surfaces.auditing import audit_data
 from anml.surfaces.native import to_native
 from anml.surfaces.progress import progress_shown
-from anml.surfaces.report import render_card, render_report
+from anml.surfaces.report import render_card, render_report, write_report
 from anml.surfaces.summary import summary
 from anml.surfaces.verdict import decided
 
@@ -42,7 +41,7 @@ class Audit:
     gate
         Which branch decided, and why.
     result
-        Everything, as `anml.app.audit.audit.Audited`.
+        Everything, as `anml.app.audit.result.Audited`.
     """
 
     def __init__(self, result: Audited, like: Any = None, table: Any = None) -> None:
@@ -70,31 +69,17 @@ class Audit:
 
     def save(self, folder: str | Path) -> list[str]:
         """Write the run into a folder: samples, contributors, items, run.json and report.html."""
-        return write_run(Path(folder), self.result, "audit", lambda draft: self._report_into(draft))
+        return write_run(Path(folder), self.result, "audit", lambda draft: write_report(self.result, draft))
 
     def relabel(self, path: str | Path | None = None, *, format: str = "auto", top: int | None = None) -> Any:
-        """List the items to look at first, most to gain first, and write them as a file to relabel from.
+        """List the items to look at first, most to gain first: a frame of the kind that was audited.
 
-        Parameters
-        ----------
-        path
-            The file to write; none is written without.
-        format
-            `"label-studio"`, `"argilla"` or `"csv"`; `"auto"` is what the data came in.
-        top
-            How many items somebody has time to look at; all of the queue without.
-
-        Returns
-        -------
-        A frame of the kind that was audited: given and suggested label, probability, gain, reason.
+        `path` is a file to write, to relabel from; `format` and `top` are those of `anml.relabel`.
         """
         looking = where_to_look(of_result(self.result), top)
         if path is not None:
-            check_text(Path(path))
-            source = source_of_audit(self.result, self.table)
-            place = self.result.data.get("path")
-            text = relabel_file(looking, source, None if place is None else Path(place), format)
-            write_file(Path(path), text)
+            place, source = self.result.data.get("path"), source_of_audit(self.result, self.table)
+            write_list(looking, source, None if place is None else Path(place), format, Path(path))
         return to_native(looking.rows, self._like)
 
     def weights_for(self, data: Any, key: str | None = None) -> Weighting:
@@ -118,9 +103,6 @@ class Audit:
             raise UnsupportedError("rows that were read slice by slice are not in memory to find yours among")
         index = getattr(self._like, "index", None) if key is None else None
         return weights_for(self.result, self.table.frame, data, key, index)
-
-    def _report_into(self, folder: Path) -> None:
-        self.report(folder / "report.html")
 
     def __repr__(self) -> str:
         said = summary(self.result)
@@ -239,9 +221,7 @@ def relabel(
     found = of_run(Path(run))
     looking = where_to_look(found, top)
     if out is not None:
-        check_text(Path(out))
         given = None if data is None else Path(data)
-        source = source_of(found, Path(run), given)
-        place = given or Path(run, str(found.data["path"]))
-        write_file(Path(out), relabel_file(looking, source, place, format))
+        place = given or Path(run, str(found.data.get("path")))
+        write_list(looking, source_of(found, Path(run), given), place, format, Path(out))
     return looking.rows

@@ -13,9 +13,7 @@ app = typer.Typer(help="Track records: shown, replayed, fed.", no_args_is_help=T
 
 @app.command("show")
 @at_desk("domain", "policy")
-def show_(
-    at: Desk,
-) -> None:
+def show_(at: Desk) -> None:
     """Show everybody's r with its interval. Of newcomers also what they need."""
     from dataclasses import asdict
 
@@ -28,22 +26,13 @@ def show_(
         found = standings_now(book, at.domain, policy=at.read_policy())
         names = names_of(book)
     rows = [
-        (
-            names.get(pid, pid),
-            f"{s.r:.3f}",
-            f"{s.track.low:.2f}-{s.track.high:.2f}",
-            s.track.events,
-            s.prior,
-            " ".join(s.needs),
-        )
+        (names.get(pid, pid), f"{s.r:.3f}", f"{s.track.low:.2f}-{s.track.high:.2f}", s.track.events, s.prior,
+         " ".join(s.needs))
         for pid, s in found.items()
-    ]
+    ]  # fmt: skip
     header = ("contributor", "r", "90 %", "events", "settled", "still needs")
-    value = {
-        "domain": at.domain,
-        "rule": asdict(TrackRule()),
-        "contributors": [plain(s) for s in found.values()],
-    }
+    everybody = [plain(s) for s in found.values()]
+    value = {"domain": at.domain, "rule": asdict(TrackRule()), "contributors": everybody}
     at.show(value, columns(header, rows))
 
 
@@ -61,16 +50,10 @@ def replay(
         pid = find_person(book, who)
         steps, now = replay_history(book, pid, at.domain, policy=at.read_policy())
     value = [
-        {
-            "at": s.at,
-            "source": s.event.source,
-            "batch": s.event.batch,
-            "quality": s.event.quality,
-            "endorsed": s.track.endorsed,
-            "r": s.track.r,
-        }
+        {"at": s.at, "source": s.event.source, "batch": s.event.batch, "quality": s.event.quality,
+         "endorsed": s.track.endorsed, "r": s.track.r}
         for s in steps
-    ]
+    ]  # fmt: skip
     rows = [
         (s.at[:19], s.event.source, s.event.batch, f"{s.event.quality:.3f}", f"{s.track.r:.3f}")
         for s in steps

@@ -111,20 +111,11 @@ def list_(at: Desk) -> None:
     with at.opened() as book:
         found = members(book)
     rows = [
-        (
-            m.name,
-            "removed" if m.until else "active",
-            m.since[:10],
-            ", ".join(sorted(m.roles)),
-            m.public_key,
-        )
+        (m.name, "removed" if m.until else "active", m.since[:10], ", ".join(sorted(m.roles)), m.public_key)
         for m in found
     ]
-    value = [
-        {"name": m.name, "roles": sorted(m.roles), "since": m.since, "until": m.until,
-         "public_key": m.public_key}
-        for m in found
-    ]  # fmt: skip
+    plain = ("name", "since", "until", "public_key")
+    value = [{**{name: getattr(m, name) for name in plain}, "roles": sorted(m.roles)} for m in found]
     at.show({"staff": value}, columns(("name", "state", "since", "roles", "public key"), rows))
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from anml.core.errors import InputError
 from anml.surfaces.audit_options import BY_NAME, with_options
+from anml.surfaces.ledger_common import columns
 from anml.surfaces.options import arg, opt
 from anml.surfaces.run_argument import newest
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from anml.app.value.value import Valued
 
 
+MOST_SHOWN = 30
 SHARED = (
     "label", "contributor", "time", "features", "ignore", "task", "test", "seed", "json", "quiet",
 )  # fmt: skip
@@ -63,14 +65,13 @@ def value(
 
 def _source(data: Path, table: Path | None) -> tuple[Any, Path | None]:
     """The table, and the run where a folder was given."""
+    from anml.app.audit.runs import data_of
+
     if not data.is_dir():
         if table is not None:
             raise InputError("--table goes with the folder of a run; here the table itself was given")
         return data, None
-    if table is None:
-        from anml.app.audit.runs import data_of
-
-        table = data_of(data)
+    table = table or data_of(data)
     if table is None:
         raise InputError(
             f"this run does not know where its table lies; say which it was: anml value {data} --table FILE"
@@ -82,15 +83,14 @@ def _show(found: "Valued") -> None:
     how = "exact" if found.exact else "sampled"
     print(f"{found.method} values, {how}, from {found.evaluations} coalitions")
     print(f"all together are worth {found.worth_of_all:.4g}, nobody {found.worth_of_nobody:.4g}\n")
-    width = max(12, *(len(name) for name in found.contributors["contributor"].head(30)))
-    print(f"{'contributor':<{width}}{'value':>10}{'95% interval':>22}{'rows':>8}{'share':>8}")
-    for row in found.contributors.head(30).iter_rows(named=True):
-        between = "" if found.exact else f"{row['low']:.4f} to {row['high']:.4f}"
-        print(
-            f"{row['contributor']:<{width}}{row['value']:>10.4f}{between:>22}{row['rows']:>8}{row['share']:>8.1%}"
-        )
-    if found.contributors.height > 30:
-        print(f"... and {found.contributors.height - 30} more")
+    rows = [
+        (row["contributor"], f"{row['value']:.4f}",
+         "" if found.exact else f"{row['low']:.4f} to {row['high']:.4f}", row["rows"], f"{row['share']:.1%}")
+        for row in found.contributors.head(MOST_SHOWN).iter_rows(named=True)
+    ]  # fmt: skip
+    print("\n".join(columns(("contributor", "value", "95% interval", "rows", "share"), rows)))
+    if found.contributors.height > MOST_SHOWN:
+        print(f"... and {found.contributors.height - MOST_SHOWN} more")
     print()
     for note in found.notes:
         print(f"note: {note}")

@@ -1,7 +1,8 @@
 """`anml ledger verify`, `checkpoint` and `watch`: whether the log holds, and only grew."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -27,24 +28,20 @@ def verify(
         return
     with at.opened() as book:
         found, by_itself = verify_files(book, checkpoint or (), public_key)
-    value = {
-        "entries": found.entries,
-        "root": found.root.hex(),
-        "sound": not found.problems,
-        "problems": found.problems,
-    }
-    good = (
-        f"{found.entries} entries, every hash, link, step, signature and sum holds; root {found.root.hex()}"
-    )
-    advice = (
-        [] if checkpoint else ["Without an older checkpoint nobody can tell an old copy from the newest one."]
-    )
+    root = found.root.hex()
+    lines = [f"{found.entries} entries, every hash, link, step, signature and sum holds; root {root}"]
+    if not checkpoint:
+        lines.append("Without an older checkpoint nobody can tell an old copy from the newest one.")
     if by_itself:
-        advice.append(
-            "Checked with the key that the log itself names; give the one you know as --public-key."
-        )
-    at.show(value, [f"PROBLEM: {problem}" for problem in found.problems] or [good, *advice])
-    if found.problems:
+        lines.append("Checked with the key that the log itself names; give the one you know as --public-key.")
+    _sound(at, {"entries": found.entries, "root": root}, found.problems, lines)
+
+
+def _sound(at: Desk, value: dict[str, Any], problems: Sequence[str], good: list[str]) -> None:
+    """Show what was found; where something is wrong, that alone, and exit code 1."""
+    shown = {**value, "sound": not problems, "problems": problems}
+    at.show(shown, [f"PROBLEM: {problem}" for problem in problems] or good)
+    if problems:
         raise typer.Exit(1)
 
 
@@ -79,13 +76,7 @@ def checkpoint(
             write_file(proof, prove_growth(book, read_text(since, "checkpoint")))
     if out is not None:
         write_file(out, made.note)
-    value = {
-        "size": made.size,
-        "root": made.root,
-        "note": made.note,
-        "verifier_key": made.verifier_key,
-        "out": None if out is None else str(out),
-    }
+    value = {**made._asdict(), "out": None if out is None else str(out)}
     lines = made.note.rstrip("\n").split("\n") if out is None else [f"Signed {made.size} entries: {out}"]
     at.show(value, lines + ([f"Proof of growth: {proof}"] if proof else []))
 
@@ -104,15 +95,9 @@ def watch(
     while True:
         with at.opened() as book:
             found = look(book, to)
-        value = {"size": found.size, "compared": found.compared, "sound": not found.problems,
-                 "problems": found.problems}  # fmt: skip
-        good = (
-            f"{found.size} entries hold against {counted(found.compared, 'older checkpoint')} in {to}; "
-            "one more is kept."
-        )
-        at.show(value, [f"PROBLEM: {problem}" for problem in found.problems] or [good])
-        if found.problems:
-            raise typer.Exit(1)
+        older = counted(found.compared, "older checkpoint")
+        good = f"{found.size} entries hold against {older} in {to}; one more is kept."
+        _sound(at, {"size": found.size, "compared": found.compared}, found.problems, [good])
         if every is None:
             return
         time.sleep(every)

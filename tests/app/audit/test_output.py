@@ -3,8 +3,9 @@
 import polars as pl
 import pytest
 
-from anml.app.audit.audit import Request, audit_table
+from anml.app.audit.audit import audit_table
 from anml.app.audit.output import check_folder, removed_on_error, write_frame, write_run
+from anml.app.audit.request import Request
 from anml.app.spreadsheets import safe_for_spreadsheets
 from anml.core.errors import InputError, IntegrityError
 from made_up import consortium

@@ -9,10 +9,10 @@ import polars as pl
 
 from anml.app.audit.compare import Comparison, compare
 from anml.app.audit.data_warnings import look_at_data, refuse_unnamed_items, with_copies, with_time_spent
-from anml.app.audit.gold import GoldCheck, check_gold
+from anml.app.audit.gold import check_gold
 from anml.app.audit.items import item_frame, suggestions
-from anml.app.audit.request import DEFAULT_HALF_LIFE, Request
-from anml.app.audit.result import Audited, run_record, versions
+from anml.app.audit.request import ROLES, Request
+from anml.app.audit.result import Audited, versions
 from anml.app.relabel.queue import ANSWER
 from anml.assess.assess import Assessment, Known, Policy, assess
 from anml.assess.contributors import contributor_frame
@@ -31,16 +31,6 @@ from anml.intake.tables import Table, read_table
 from anml.intake.times import as_moment
 from anml.intake.unread import refuse_parts
 
-__all__ = [
-    "DEFAULT_HALF_LIFE",
-    "Audited",
-    "Request",
-    "audit_table",
-    "run_record",
-    "testing_arrays",
-    "versions",
-]
-
 
 def audit_table(
     data: Any, request: Request, *, test: Any = None, progress: Progress | None = None,
@@ -55,13 +45,11 @@ def audit_table(
     policy = request.policy()
     table = data if isinstance(data, Table) else read_table(data)
     columns, notes = choose_columns(
-        table.frame, label=request.label, contributor=request.contributor, item=request.item,
-        verification=request.verification, reputation=request.reputation, time=request.time,
-        derived_from=request.derived_from, gold=request.gold, known=request.known,
-        reviewed=request.reviewed, features=request.features if request.embeddings is None else (),
-        ignore=request.ignore, key=request.key,
+        table.frame,
+        **{role: getattr(request, role) for role in ROLES},
+        features=request.features if request.embeddings is None else (),
         needs_features=request.predictions is None and request.embeddings is None,
-    )  # fmt: skip
+    )
     refuse_parts(table.frame, columns)
     ordered, told = one_order(table.frame, columns.label, columns.known)
     table, notes = replace(table, frame=ordered), [*notes, *told]
@@ -88,17 +76,12 @@ def audit_table(
 
 
 def _known(prepared: Prepared, request: Request) -> Known:
-    answers = prepared.known
+    same = ("contributor", "item", "verification", "reputation", "parents", "predictions")
     return Known(
-        contributor=prepared.contributor,
-        item=prepared.item,
-        verification=prepared.verification,
-        reputation=prepared.reputation,
+        **{name: getattr(prepared, name) for name in same},
         age=prepared.age if request.decay.delta > 0 else None,
-        parents=prepared.parents,
-        predictions=prepared.predictions,
-        truth=None if answers is None else answers.truth,
-        wrong=None if answers is None else answers.wrong,
+        truth=None if prepared.known is None else prepared.known.truth,
+        wrong=None if prepared.known is None else prepared.known.wrong,
     )
 
 
@@ -176,13 +159,12 @@ def _result(
     keys = key_columns(table.frame, columns, request.key)
     samples = with_keys(sample_frame(prepared, found), table.frame, keys)
     name = request.recipe if isinstance(request.recipe, str) else policy.recipe.combine
-    people, doubt = found.belief.contributors, _doubt(found)
+    judged, doubt = found.belief.contributors, _doubt(found)
     looked = look_at_data(prepared)
+    people = with_copies(_contributors(samples, found), looked.copies)
     return Audited(
         samples=samples,
-        contributors=with_time_spent(
-            with_copies(_contributors(samples, found), looked.copies), samples, table.frame
-        ),
+        contributors=with_time_spent(people, samples, table.frame),
         confusion=confusion_of(samples, prepared.task),
         gate=found.weighting.gate,
         comparison=comparison,
@@ -203,9 +185,9 @@ def _result(
             *looked.warnings,
         ],
         versions=versions(),
-        gold=_gold(prepared, found),
+        gold=check_gold(prepared.gold, found.belief.p_correct, found.weighting.kept),
         items=item_frame(prepared, found),
-        false_accusations=0.0 if people is None else people.false_accusations,
+        false_accusations=0.0 if judged is None else judged.false_accusations,
         doubtful=doubt,
         help=found.belief.help,
     )
@@ -217,19 +199,12 @@ def _doubt(found: Assessment) -> str | None:
     return gate.reason if gate.branch == "doubtful" else found.belief.doubtful
 
 
-def _gold(prepared: Prepared, found: Assessment) -> GoldCheck | None:
-    if prepared.gold is None:
-        return None
-    return check_gold(prepared.gold, found.belief.p_correct, found.weighting.kept)
-
-
 def sample_frame(prepared: Prepared, found: Assessment, told: bool = False) -> pl.DataFrame:
     """One row per row used, with what was found out about it; `told`: by predictions made elsewhere."""
     signals, held_out, codes = found.signals, found.scores.held_out, prepared.y
+    who, nothing = prepared.contributor, [None] * len(codes)
     frame: dict[str, Any] = {"row": prepared.rows}
-    frame["contributor"] = (
-        ["(all)"] * len(codes) if prepared.contributor is None else prepared.contributor.tolist()
-    )
+    frame["contributor"] = ["(all)"] * len(codes) if who is None else who.tolist()
     if prepared.item is not None:
         frame["item"] = prepared.item.tolist()
     if prepared.task == "classification":
@@ -238,11 +213,11 @@ def sample_frame(prepared: Prepared, found: Assessment, told: bool = False) -> p
         # Of labels alone no model says anything: what stands there is how often each class is given.
         told = told or prepared.x.shape[1] > 0 or prepared.predictions is not None
         predicted, confidence = names[held_out.argmax(axis=1)], np.exp(held_out[np.arange(len(codes)), codes])
-        frame["predicted"] = pl.Series(predicted if told else [None] * len(codes), dtype=pl.String)
-        frame["confidence"] = pl.Series(confidence if told else [None] * len(codes), dtype=pl.Float64)
+        frame["predicted"] = pl.Series(predicted if told else nothing, dtype=pl.String)
+        frame["confidence"] = pl.Series(confidence if told else nothing, dtype=pl.Float64)
     else:
         frame["label"], frame["predicted"] = codes, held_out
-        frame["confidence"] = pl.Series([None] * len(codes), dtype=pl.Float64)
+        frame["confidence"] = pl.Series(nothing, dtype=pl.Float64)
     frame |= {"q": signals.q, "score": found.scores.raw, "v": signals.v, "r": signals.r, "t": signals.t}
     if prepared.age is not None:
         frame["age"] = prepared.age

@@ -31,16 +31,9 @@ EXCERPT = 300
 class Media:
     """What the user says of pictures and texts.
 
-    Parameters
-    ----------
-    image, text
-        Names of columns; a column of paths of pictures is recognised, and a text is where `embed` is given.
-    embed
-        A function from a list of pictures or texts to vectors, or `library:name` of a model.
-    cache
-        A folder that keeps what was embedded, by content.
-    folder
-        Where paths of pictures start.
+    `image` and `text` name columns; one of paths of pictures is recognised, and a text is where `embed` is
+    given: a function from a list of them to vectors, or `library:name` of a model. `cache` is a folder that
+    keeps what was embedded, by content; paths of pictures start in `folder`.
     """
 
     image: str | None = None
@@ -137,8 +130,7 @@ def _own_predictions(
     labels = read_labels(frame[columns.label], request.task)
     if labels.task != "classification":
         return None
-    same = hashlib.sha256
-    groups = np.array([same(each.tobytes()).hexdigest() for each in pixels[given]])
+    groups = np.array([hashlib.sha256(each.tobytes()).hexdigest() for each in pixels[given]])
     if columns.item is not None:
         groups = frame[columns.item].cast(pl.String).to_numpy()
     codes = as_codes("item", groups, len(given))[0]

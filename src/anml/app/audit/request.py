@@ -15,6 +15,11 @@ from anml.core.weigh import recipe_of
 from anml.intake.beside import Beside
 from anml.intake.times import as_moment
 
+# Columns that a request may name, beside those of features.
+ROLES = (
+    "label", "contributor", "item", "verification", "reputation", "time", "derived_from", "gold", "known",
+    "reviewed", "ignore", "key",
+)  # fmt: skip
 # That of the paper's fast-moving fields.
 DEFAULT_HALF_LIFE = "7y"
 

@@ -53,30 +53,13 @@ MAY = {
     "dispute.resolved": {"approver"},
 }
 # Second coordinates of the points of small order, for which anybody could sign.
-SMALL = {
-    0,
-    1,
-    PRIME - 1,
-    int.from_bytes(
-        bytes.fromhex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05"), "little"
-    ),
-    int.from_bytes(
-        bytes.fromhex("c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a"), "little"
-    ),
-}
-
-
-# What reading something that somebody made up may end in.
-UNREADABLE = (
-    OSError,
-    ValueError,
-    KeyError,
-    TypeError,
-    IndexError,
-    AttributeError,
-    ArithmeticError,
-    RecursionError,
+ODD = (
+    "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+    "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
 )
+SMALL = {0, 1, PRIME - 1, *(int.from_bytes(bytes.fromhex(one), "little") for one in ODD)}
+# What reading something that somebody made up may end in.
+UNREADABLE = (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
 
 
 class No(Exception):
@@ -174,8 +157,7 @@ def check_entries(statement, checkpoint):
 
     proof = statement["proof"]
     covers = {
-        int(seq): (shown(part), [unbase(node) for node in part["cover"]])
-        for seq, part in proof["covers"].items()
+        int(seq): (shown(part), list(map(unbase, part["cover"]))) for seq, part in proof["covers"].items()
     }
     return [shown(part) for part in proof["entries"]], covers
 
@@ -194,10 +176,8 @@ def check_signed(entry, staff):
     allowed = MAY[entry["body"]["step"] if kind == "proposal.made" else kind]
     need(allowed & staff[by]["roles"], "%s may not sign a %s" % (by, kind))
     message = b"anml-entry/1\n" + canonical({k: v for k, v in entry.items() if k != "sig"})
-    need(
-        signed(read_key(key_of(staff, by, entry["seq"])), unbase(entry["sig"]), message),
-        "%s did not sign" % by,
-    )
+    key = read_key(key_of(staff, by, entry["seq"]))
+    need(signed(key, unbase(entry["sig"]), message), "%s did not sign" % by)
 
 
 def check_staff(entries, created, public):
@@ -289,11 +269,8 @@ def check_acts(entries, covers, statement, public, size):
 
 def check_sums(entries, statement):
     """What the contributor's own entries come to; returns the credit."""
-    own = [
-        e
-        for e in entries
-        if e["kind"] in ("credit.held", "credit.released", "credit.reversed", "dispute.resolved")
-    ]
+    kinds = ("credit.held", "credit.released", "credit.reversed", "dispute.resolved")
+    own = [e for e in entries if e["kind"] in kinds]
     place = (statement["contributor"], statement["settlement"])
     need(all((e["subject"], e["settlement"]) == place for e in own), "an entry is of somebody else")
     need(len({e["seq"] for e in own}) == len(own), "an entry is counted twice")
@@ -301,13 +278,8 @@ def check_sums(entries, statement):
     need(len(credits) == 1, "there is not one credit")
 
     def total(kinds, account):
-        return sum(
-            amount
-            for e in own
-            if e["kind"] in kinds
-            for name, _, amount in e["postings"]
-            if name.startswith(account + ":")
-        )
+        lines = (line for e in own if e["kind"] in kinds for line in e["postings"])
+        return sum(amount for name, _, amount in lines if name.startswith(account + ":"))
 
     every = {e["kind"] for e in own}
     sums = {
@@ -366,11 +338,8 @@ def check_share(head, line, credit, statement):
         return "%d labels at the rate of the manifest" % line["counted"]
     share = recomputed_share(head, line)
     if share is None:
-        need(
-            gross
-            in (head["pool"] * statement["share"] // unit, head["pool"] * statement["share"] // unit + 1),
-            "the amount does not follow from the share",
-        )
+        least = head["pool"] * statement["share"] // unit
+        need(gross in (least, least + 1), "the amount does not follow from the share")
         return "share as approved: this settlement bounds shares, so it depends on everybody's"
     need(statement["share"] == share.numerator * unit // share.denominator, "the share does not follow")
     exact = head["pool"] * share
@@ -387,10 +356,8 @@ def check_decided(head, line, entries, statement):
     (created,) = (e["body"] for e in entries if e["kind"] == "ledger.created")
     approved = one["settlement.approved"]
     by_rows = head["rate"] * line["rows"] or head["pool"] * line["rows"] // head["run"]["rows"]
-    lower = statement["amounts"]["gross"] < by_rows
-    need(
-        not (lower and created.get("decisions")) or approved.get("below"), "nobody decided that you get less"
-    )
+    lower = statement["amounts"]["gross"] < by_rows and created.get("decisions")
+    need(not lower or approved.get("below"), "nobody decided that you get less")
     need(statement["because"] == approved.get("because", ""), "another reason was given than is stated")
 
 
@@ -501,10 +468,8 @@ def known_key(folder, given):
     if given:
         wanted = given.lower().replace(":", "").replace(" ", "")
         need(len(wanted) >= 16, "a fingerprint has 16 letters or more")
-        need(
-            hashlib.sha256(found).hexdigest().startswith(wanted),
-            "the key in the folder is not the one you know",
-        )
+        print_of_key = hashlib.sha256(found).hexdigest()
+        need(print_of_key.startswith(wanted), "the key in the folder is not the one you know")
     return found
 
 
