@@ -25,7 +25,7 @@ FOUND = SimpleNamespace(contributors=PEOPLE, wrong=Estimate(0.12, 0.1, 0.14), co
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("quality<0.6", ["quality of eve is 0.2, dan is 0.55"]),
+        ("quality<0.6", ["quality of eve is 0.2 and dan is 0.55"]),
         ("quality <= 0.2", ["quality of eve is 0.2"]),
         ("quality<0.1", []),
         ("quality>0.97", ["quality of ann is 0.98"]),

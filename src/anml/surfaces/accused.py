@@ -15,8 +15,8 @@ from anml.core.people.verdicts import (
     RELIABLE,
     UNSURE,
 )
-from anml.core.words import counted, listed
-from anml.surfaces.names import shortened
+from anml.core.words import counted
+from anml.surfaces.names import names_listed, shortened
 
 # Of somebody who answers without looking: above this share of one label, it is always that one.
 ALWAYS = 0.9
@@ -299,7 +299,7 @@ def _judged(result: Audited, verdicts: tuple[str, ...]) -> list[str]:
 
 
 def _named(names: Sequence[str]) -> str:
-    return listed([shortened(name, NAME) for name in names], MOST_NAMES)
+    return names_listed(names, NAME)
 
 
 def _quoted(label: object) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from anml.core.errors import InputError, UnknownNameError, UnsupportedError
+from anml.surfaces.names import names_listed
 
 if TYPE_CHECKING:
     from anml.app.audit.result import Audited
@@ -24,8 +25,6 @@ FACTS = ("accused", "doubtful")
 SIGNS: dict[str, Callable[[float, float], bool]] = {
     "<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt,
 }  # fmt: skip
-# Names that one sentence lists.
-MOST_NAMED = 5
 
 
 class Check(NamedTuple):
@@ -87,7 +86,7 @@ def _failure(part: Check, result: "Audited") -> str:
     if part.name == "accused":
         verdicts = () if people.is_empty() else people.select("contributor", "verdict").iter_rows()
         who = [str(name) for name, verdict in verdicts if verdict in ACCUSED]
-        return f"accused: {_listed(who)}" if who else ""
+        return f"accused: {names_listed(who)}" if who else ""
     held = SIGNS[part.sign]
     if part.name in OF_RUN:
         figure = OF_RUN[part.name](result)
@@ -98,14 +97,7 @@ def _failure(part: Check, result: "Audited") -> str:
         raise UnsupportedError(f"--fail-if asks for {part.name}, and no contributors are known in this run")
     pairs = people.select("contributor", part.name).iter_rows()
     bad = [(str(who), figure) for who, figure in pairs if figure is not None and held(figure, part.limit)]
-    return f"{part.name} of {_listed([f'{who} is {figure:.3g}' for who, figure in bad])}" if bad else ""
-
-
-def _listed(names: list[str]) -> str:
-    from anml.surfaces.names import printable
-
-    shown = ", ".join(printable(name) for name in names[:MOST_NAMED])
-    return shown if len(names) <= MOST_NAMED else f"{shown} and {len(names) - MOST_NAMED:,} more"
+    return f"{part.name} of {names_listed([f'{who} is {figure:.3g}' for who, figure in bad])}" if bad else ""
 
 
 def fail(condition: FailIf | None, result: "Audited") -> None:

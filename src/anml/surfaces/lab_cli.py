@@ -10,7 +10,6 @@ import typer
 
 from anml.core.errors import InputError
 from anml.surfaces.options import arg, opt
-from anml.surfaces.progress import progress_shown
 
 if TYPE_CHECKING:
     from anml.lab.spec import Experiment
@@ -61,6 +60,7 @@ def run_(
     from anml.lab.spec import catalogue, find
     from anml.lab.store import keep_files, own_experiments, rows_file
     from anml.lab.summary import write_summary
+    from anml.surfaces.progress import progress_shown
 
     if bool(names) == everything:
         raise InputError("name experiments (see `anml lab list`), or give --all")

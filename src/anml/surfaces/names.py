@@ -1,6 +1,9 @@
 """Names as they can be shown: cut to a width, with nothing in them that does not print."""
 
 import unicodedata
+from collections.abc import Sequence
+
+from anml.core.words import listed
 
 
 def shortened(name: str, width: int) -> str:
@@ -29,6 +32,11 @@ def printable(name: str) -> str:
     """
     return "".join(" " if unicodedata.category(letter) in {"Cc", "Cs", "Zl", "Zp"} else letter
                    for letter in name if unicodedata.bidirectional(letter) not in _TURNING)  # fmt: skip
+
+
+def names_listed(names: Sequence[str], width: int = 80) -> str:
+    """Names in one go, as they can be shown; many of them are counted."""
+    return listed([shortened(name, width) for name in names])
 
 
 _TURNING = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from anml.core.errors import InputError
 from anml.surfaces.audit_options import Json
 from anml.surfaces.ledger_common import columns
+from anml.surfaces.names import names_listed
 from anml.surfaces.options import opt
 from anml.surfaces.run_argument import RunFolder
 
@@ -172,7 +173,9 @@ def changes(applied: "Applied") -> dict[str, tuple[str, str]]:
             f"{before['kept']:,} of {before['rows']:,}",
             f"{after.kept:,} of {after.samples.height:,}",
         ),
-        "accused": (_names(applied.accused_before), _names(accused)),
+        "accused": tuple(
+            names_listed(sorted(names)) if names else "nobody" for names in (applied.accused_before, accused)
+        ),
         "doubtful": ("yes" if before.get("doubtful") else "no", "yes" if after.doubtful else "no"),
     }
     was, now = before.get("comparison"), after.comparison
@@ -185,10 +188,3 @@ def changes(applied: "Applied") -> dict[str, tuple[str, str]]:
 
 def _error(mean: Any, metric: str) -> str:
     return f"{mean:.3g}" if metric == "mean absolute error" else f"{mean:.1%}"
-
-
-def _names(names: list[str]) -> str:
-    from anml.surfaces.names import printable
-
-    shown = ", ".join(printable(name) for name in sorted(names)[:5])
-    return f"{shown} and {len(names) - 5:,} more" if len(names) > 5 else shown or "nobody"

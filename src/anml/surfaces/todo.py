@@ -5,9 +5,9 @@ from typing import NamedTuple
 from anml.app.audit.result import Audited
 from anml.core.people.consensus import CLEAR
 from anml.core.people.verdicts import ACCUSED, LESS, UNSURE
-from anml.core.words import counted, listed
-from anml.surfaces.accused import MOST_NAMES, NAME
-from anml.surfaces.names import shortened
+from anml.core.words import counted
+from anml.surfaces.accused import NAME
+from anml.surfaces.names import names_listed
 from anml.surfaces.tables import queue
 
 # What would help where the model has nothing to say of it; others' labels are no news where there are some.
@@ -68,7 +68,7 @@ def _talk(result: Audited) -> list[str]:
 
     def named(*verdicts: str) -> str:
         names = people.filter(people["verdict"].is_in(verdicts))["contributor"]
-        return listed([shortened(name, NAME) for name in names], MOST_NAMES) if len(names) else ""
+        return names_listed(names.to_list(), NAME) if len(names) else ""
 
     accused, less = named(*ACCUSED), named(LESS)
     said = f"Talk to {accused}, with examples of their rows; hold back new items until then."
