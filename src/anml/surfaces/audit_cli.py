@@ -5,7 +5,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Annotated, Any
 
-from anml.app.audit.sources import finish, fit
+from anml.app.audit.sources import SHAPED_BY, finish, fit, read
 from anml.core.errors import InputError, UnsupportedError
 from anml.surfaces.audit_options import (
     AUDIT,
@@ -18,7 +18,7 @@ from anml.surfaces.audit_options import (
     request_of,
     with_options,
 )
-from anml.surfaces.auditing import SHAPED_BY, audit_data, in_slices, located, read_data
+from anml.surfaces.auditing import audit_data, in_slices
 from anml.surfaces.fail_if import condition_of, fail
 from anml.surfaces.options import opt
 from anml.surfaces.run_argument import RunFolder
@@ -56,7 +56,8 @@ def train(
     """Audit a table, then train a model on what was kept."""
     condition = condition_of(chosen["fail_if"])
     # What is wrong with the file is said before the heavy imports.
-    found = read_data(data, {**dict.fromkeys(SHAPED_BY), **chosen})
+    chosen = {**dict.fromkeys(SHAPED_BY), **chosen}
+    found = read(data, chosen)
     if found.source.shape is not None:
         raise UnsupportedError(f"no model is trained on {chosen['task']}; audit it, and train by its weights")
     request = fit(request_of(chosen), found)
@@ -69,7 +70,7 @@ def train(
         trained = train_table(
             found.source.table, request, model=model, test=chosen["test"], progress=progress
         )
-    audited = located(finish(found)(trained.audited), data, chosen)
+    audited = finish(trained.audited, found, data, chosen)
 
     def extra(draft: Path) -> None:
         write_report(audited, draft)

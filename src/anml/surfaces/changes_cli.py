@@ -26,15 +26,15 @@ def changes(
     """Compare two runs: people, rows, and what was mended."""
     from anml.app.audit.changes import changes as compare
     from anml.app.audit.output import as_json, check_folder, write_frame
+    from anml.app.files import write_file
 
     if out is not None:
         check_folder(out, "changes.html")
     found = compare(before, after)
     if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
         write_frame(found.people, out / "people.csv")
         write_frame(found.rows, out / "rows.csv")
-        (out / "changes.html").write_text(render_changes(found, before, after), encoding="utf-8")
+        write_file(out / "changes.html", render_changes(found, before, after))
     if json:
         figures = {name: list(pair) for name, pair in found.figures.items()}
         print(as_json({"figures": figures, "shared": found.shared, "mended": found.mended,

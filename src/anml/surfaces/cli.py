@@ -35,12 +35,7 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
-app = typer.Typer(
-    name="anml",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
+app = typer.Typer(name="anml", no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
 
 
 @app.callback()
@@ -80,20 +75,20 @@ def main() -> None:
     """Run the command line; what the user can mend is one sentence and exit code 2."""
     try:
         app(prog_name="anml")
-    except AnmlError as error:
-        print(f"error: {error}", file=sys.stderr)
+    except (AnmlError, RecursionError, UnicodeError, OSError) as error:
+        print(f"error: {_said(error)}", file=sys.stderr)
         raise SystemExit(2) from None
-    except RecursionError:
-        print("error: the input is nested too deeply to be read", file=sys.stderr)
-        raise SystemExit(2) from None
-    except UnicodeError:
-        print("error: a value holds bytes that are no text", file=sys.stderr)
-        raise SystemExit(2) from None
-    except OSError as error:
+
+
+def _said(error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return "the input is nested too deeply to be read"
+    if isinstance(error, UnicodeError):
+        return "a value holds bytes that are no text"
+    if isinstance(error, OSError):
         # A full disk, a folder without rights: no fault of the program, and no door saw it coming.
-        place = "" if error.filename is None else f": {error.filename}"
-        print(f"error: {error.strerror or error}{place}", file=sys.stderr)
-        raise SystemExit(2) from None
+        return f"{error.strerror or error}" + ("" if error.filename is None else f": {error.filename}")
+    return str(error)
 
 
 if __name__ == "__main__":

@@ -48,7 +48,6 @@ def import_(
     warn(found.warnings)
     out = None if at.dry_run else out
     if out is not None:
-        out.parent.mkdir(parents=True, exist_ok=True)
         write_frame(found.rows, out)
     value = {
         "batch": found.batch, "format": found.format, "source": found.source, "rows": found.rows.height,

@@ -15,7 +15,7 @@ from anml.app.files import write_file
 from anml.app.relabel.files import write_list
 from anml.app.relabel.queue import of_result, of_run, where_to_look
 from anml.app.relabel.rounds import source_of, source_of_audit
-from anml.core.domain import Gate, Recipe, Weighting
+from anml.core.domain import Recipe, Weighting
 from anml.core.errors import UnsupportedError
 from anml.core.profile import Profile
 from anml.surfaces.audit_options import BY_NAME, documented
@@ -30,22 +30,15 @@ from anml.surfaces.verdict import decided
 class Audit:
     """What an audit found.
 
-    Attributes
-    ----------
-    samples, contributors
-        Frames of the kind that was audited (polars for a file): one row per sample, per contributor. Of
-        a pandas frame, `samples` keeps the index of the rows that were used.
-    items
-        The like: one row per item, with the label that all of its labels make together and the
-        probability that it is right; None where items have one label each.
-    gate
-        Which branch decided, and why.
-    result
-        Everything, as `anml.app.audit.result.Audited`.
+    `samples` and `contributors` are frames of the kind that was audited (polars for a file), one row each; of
+    a pandas frame, `samples` keeps the index of the rows that were used. `items` has one row per item, with
+    the label that all of its labels make together and the probability that it is right; None where items have
+    one label each. `gate` says which branch decided, and why; `result` is everything, as
+    `anml.app.audit.result.Audited`.
     """
 
     def __init__(self, result: Audited, like: Any = None, table: Any = None) -> None:
-        self.result = result
+        self.result, self.gate = result, result.gate
         self.table = table
         self._like = like
 
@@ -55,11 +48,6 @@ class Audit:
         self.samples: Any = to_native(own(result.samples), like, result.samples["row"].to_numpy())
         self.contributors: Any = to_native(own(result.contributors), like)
         self.items: Any = None if result.items is None else to_native(own(result.items), like)
-
-    @property
-    def gate(self) -> Gate:
-        """Which branch decided, and why."""
-        return self.result.gate
 
     def report(self, path: str | Path = "report.html") -> Path:
         """Write the report as one self-contained HTML file."""
@@ -85,19 +73,11 @@ class Audit:
     def weights_for(self, data: Any, key: str | None = None) -> Weighting:
         """Weights of the rows of a dataset that is trained on, in its order; not kept is what was not judged.
 
-        Parameters
-        ----------
-        data
-            A frame, a dataset of Hugging Face (with labels, or with prompt, chosen and rejected), a Dataset
-            or DataLoader of torch, or a list of examples.
-        key
-            A column that `data` and the audited table both have and that names each row once. Without,
-            rows are found by the index of a pandas frame, or by their place: columns of the same name
-            must then hold the same, or it is an error.
-
-        Returns
-        -------
-        What `WeightedTrainer`, `WeightedSampler` and, as `sample_weight()`, any learner takes.
+        `data` is a frame, a dataset of Hugging Face (with labels, or with prompt, chosen and rejected), a
+        Dataset or DataLoader of torch, or a list of examples. `key` is a column that it and the audited table
+        both have and that names each row once; without, rows are found by the index of a pandas frame, or by
+        their place: columns of the same name must then hold the same, or it is an error. The result is what
+        `WeightedTrainer`, `WeightedSampler` and, as `sample_weight()`, any learner takes.
         """
         if self.table is None:
             raise UnsupportedError("rows that were read slice by slice are not in memory to find yours among")
@@ -205,18 +185,9 @@ def relabel(
 ) -> pl.DataFrame:
     """List the items of a finished run to look at first, most to gain first.
 
-    Parameters
-    ----------
-    run
-        Folder of a run of `anml audit` or `anml train`.
-    out
-        The file to write, to relabel from; none is written without.
-    format
-        `"label-studio"`, `"argilla"` or `"csv"`; `"auto"` is what the data came in.
-    top
-        How many items somebody has time to look at; all of the queue without.
-    data
-        The data of the run, where they no longer lie where they did.
+    `run` is a folder of `anml audit` or `anml train`, `out` a file to write, to relabel from, in a `format`:
+    `"label-studio"`, `"argilla"` or `"csv"`; `"auto"` is what the data came in. `top` is how many items
+    somebody has time to look at, `data` where the data of the run lie, if they were moved.
     """
     found = of_run(Path(run))
     looking = where_to_look(found, top)

@@ -21,18 +21,18 @@ class Value:
     def __init__(self, found: Valued, like: Any) -> None:
         self.result = found
         self.contributors: Any = to_native(found.contributors, like)
-        self.notes: list[str] = found.notes
-        self.exact: bool = found.exact
+        self.notes: list[str] = found.record["notes"]
+        self.exact: bool = found.record["exact"]
 
     def save(self, folder: str | Path) -> list[str]:
         """Write values.csv, multipliers.csv (for `anml settle --multiplier`) and value.json."""
         return write_value(Path(folder), self.result)
 
     def __repr__(self) -> str:
-        best = self.result.contributors.row(0, named=True)
-        how = "exact" if self.exact else f"from {self.result.evaluations} coalitions"
+        best, record = self.result.contributors.row(0, named=True), self.result.record
+        how = "exact" if self.exact else f"from {record['evaluations']} coalitions"
         return (
-            f"{self.result.method} values of {self.result.contributors.height} contributors, {how}; "
+            f"{record['method']} values of {self.result.contributors.height} contributors, {how}; "
             f"{best['contributor']} has the highest, {best['value']:.4g}"
         )
 

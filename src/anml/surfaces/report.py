@@ -79,7 +79,7 @@ def render_report(result: Audited) -> str:
         pictured=bool(result.pictures),
         excerpted=bool(result.excerpts),
         items=_items(result),
-        vouched=_vouched(result),
+        vouched=vouched_view(result),
         shape=shape_section(result),
     )
 
@@ -130,12 +130,6 @@ def _compared(result: Audited) -> dict[str, Any] | None:
         return None
     ways = [(WAYS.get(way.name, way.name), shown_error(way, comparison)) for way in comparison.ways]
     return {"ways": ways, "metric": comparison.metric, "as_given": comparison.on != "test data"}
-
-
-def _vouched(result: Audited) -> dict[str, Any] | None:
-    """What v rests on and who is new, where a ledger was asked."""
-    order = result.contributors["contributor"].to_list()
-    return None if result.vouched is None else vouched_view(result.samples, result.vouched, order)
 
 
 def _people(result: Audited) -> dict[str, Any] | None:

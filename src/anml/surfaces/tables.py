@@ -58,7 +58,10 @@ def contributor_table(result: Audited) -> Listing:
 def _contributor(row: dict[str, Any], result: Audited, errors: dict[str, float], does: dict[str, str]) -> Row:
     given = result.signals_given
     agreement = errors.get(row["contributor"]) if errors else row["agreement"]
-    doubtful = result.doubtful is not None
+    doubtful, kappa = (
+        result.doubtful is not None,
+        f"{row['reliability_low']:z.2f}–{row['reliability_high']:z.2f}",
+    )
     said = does.get(row["contributor"], "")
     if row.get("habits"):
         said = f"{said}; {row['habits']}" if said else row["habits"]
@@ -68,9 +71,7 @@ def _contributor(row: dict[str, Any], result: Audited, errors: dict[str, float],
         "kind": KINDS[row["verdict"]],
         "does": "" if said.startswith(row["verdict"]) else said,
         "reliability": "–" if doubtful else f"{row['reliability']:z.2f}",
-        "reliability_interval": ""
-        if doubtful
-        else f"{row['reliability_low']:z.2f}–{row['reliability_high']:z.2f}",
+        "reliability_interval": "" if doubtful else kappa,
         "few": "few rows" if row["rows"] <= few_rows(result) else "",
         "rows": f"{row['rows']:,}",
         "kept": f"{row['kept'] / row['rows']:.0%}",
@@ -96,25 +97,19 @@ def _residual() -> pl.Expr:
 
 def residual_table(result: Audited) -> Listing:
     """For numbers: how each contributor's labels lie around the held-out predictions, widest first."""
+    far = _residual().abs()
     frame = (
         result.samples.group_by("contributor")
-        .agg(rows=pl.len(), absolute=_residual().abs().mean(), wide=_residual().abs().quantile(0.9))
+        .agg(pl.len(), absolute=far.mean(), wide=far.quantile(0.9), residuals=_residual())
         .sort("absolute", "contributor", descending=[True, False])
     )
     rows = []
-    for row in frame.head(MOST_CONFUSED).iter_rows(named=True):
-        mine = result.samples.filter(pl.col("contributor") == row["contributor"]).select(_residual())
-        mean, low, high = mean_interval(mine.to_series())
-        rows.append(
-            {
-                "contributor": shortened(row["contributor"], NAME),
-                "rows": f"{row['rows']:,}",
-                "bias": _signed(mean),
-                "bias_interval": f"{_signed(low)} to {_signed(high)}" if np.isfinite(low) else "one row only",
-                "absolute": f"{row['absolute']:.3g}",
-                "wide": f"{row['wide']:.3g}",
-            }
-        )
+    for name, count, absolute, wide, residuals in frame.head(MOST_CONFUSED).iter_rows():
+        mean, low, high = mean_interval(np.array(residuals))
+        between = f"{_signed(low)} to {_signed(high)}" if np.isfinite(low) else "one row only"
+        row = {"contributor": shortened(name, NAME), "rows": f"{count:,}", "bias": _signed(mean)}
+        row |= {"bias_interval": between, "absolute": f"{absolute:.3g}", "wide": f"{wide:.3g}"}
+        rows.append(row)
     return Listing(rows, frame.height - len(rows))
 
 
@@ -145,17 +140,16 @@ def confusion_table(result: Audited, ranked: pl.DataFrame) -> Listing:
     for row in ranked.head(MOST_CONFUSED).iter_rows(named=True):
         cells = result.confusion.filter((pl.col("contributor") == row["contributor"]) & _differs())
         top = cells.sort("rows", "given", "predicted", descending=[True, False, False]).head(3)
-        rows.append(
-            {
-                "contributor": shortened(row["contributor"], NAME),
-                "disagrees": f"{row['wrong']:,} of {row['total']:,}",
-                "share": f"{row['wrong'] / row['total']:.0%}",
-                "top": "\n".join(
-                    f"{shortened(cell['given'], 24)} for {shortened(cell['predicted'], 24)} ×{cell['rows']:,}"
-                    for cell in top.iter_rows(named=True)
-                ),
-            }
-        )
+        most = [
+            f"{shortened(given, 24)} for {shortened(predicted, 24)} ×{count:,}"
+            for given, predicted, count in top.select("given", "predicted", "rows").iter_rows()
+        ]
+        made = {"contributor": shortened(row["contributor"], NAME), "top": "\n".join(most)}
+        made |= {
+            "disagrees": f"{row['wrong']:,} of {row['total']:,}",
+            "share": f"{row['wrong'] / row['total']:.0%}",
+        }
+        rows.append(made)
     return Listing(rows, ranked.height - len(rows))
 
 

@@ -80,17 +80,17 @@ def _source(data: Path, table: Path | None) -> tuple[Any, Path | None]:
 
 
 def _show(found: "Valued") -> None:
-    how = "exact" if found.exact else "sampled"
-    print(f"{found.method} values, {how}, from {found.evaluations} coalitions")
-    print(f"all together are worth {found.worth_of_all:.4g}, nobody {found.worth_of_nobody:.4g}\n")
+    record, how = found.record, "exact" if found.record["exact"] else "sampled"
+    print(f"{record['method']} values, {how}, from {record['evaluations']} coalitions")
+    print(f"all together are worth {record['worth_of_all']:.4g}, nobody {record['worth_of_nobody']:.4g}\n")
+    shown = found.contributors.select("contributor", "value", "low", "high", "rows", "share").head(MOST_SHOWN)
     rows = [
-        (row["contributor"], f"{row['value']:.4f}",
-         "" if found.exact else f"{row['low']:.4f} to {row['high']:.4f}", row["rows"], f"{row['share']:.1%}")
-        for row in found.contributors.head(MOST_SHOWN).iter_rows(named=True)
-    ]  # fmt: skip
+        (who, f"{value:.4f}", "" if record["exact"] else f"{low:.4f} to {high:.4f}", rows, f"{share:.1%}")
+        for who, value, low, high, rows, share in shown.iter_rows()
+    ]
     print("\n".join(columns(("contributor", "value", "95% interval", "rows", "share"), rows)))
     if found.contributors.height > MOST_SHOWN:
         print(f"... and {found.contributors.height - MOST_SHOWN} more")
     print()
-    for note in found.notes:
+    for note in record["notes"]:
         print(f"note: {note}")

@@ -4,17 +4,16 @@ Sizes do not grow with the table: rows of one contributor with the same verdict 
 """
 
 import re
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from anml.app.audit.result import Audited
 from anml.core.signals.track_record import DAY, TrackRule
 from anml.surfaces.names import shortened
 
 if TYPE_CHECKING:
-    from anml.app.ledger.vouched import Vouched
     from anml.core.signals.standing import Entry, Standing
 
 # A page that a browser still opens; samples.parquet has the evidence of every row.
@@ -23,10 +22,17 @@ MOST_LINKS = 1000
 MOST_NEW = 200
 
 
-def vouched_view(rows: pl.DataFrame, found: "Vouched", order: Sequence[str]) -> dict[str, Any]:
-    """Tables of text from rows with contributor, item (where there is one), v, level and evidence."""
-    people, entries, at = found.people, found.entries, found.at
-    names = list(dict.fromkeys([*order, *sorted(rows["contributor"].unique())]))
+def vouched_view(result: Audited) -> dict[str, Any] | None:
+    """Tables of text on what v rests on; None where no ledger was asked."""
+    if result.vouched is None:
+        return None
+    rows, people, entries, at = (
+        result.samples,
+        result.vouched.people,
+        result.vouched.entries,
+        result.vouched.at,
+    )
+    names = list(dict.fromkeys([*result.contributors["contributor"], *sorted(rows["contributor"].unique())]))
     lines = _lines(rows, names)
     shown = lines[:MOST_LINES]
     anchors: dict[str, str] = {}

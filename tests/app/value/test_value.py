@@ -69,7 +69,7 @@ def test_a_coalition_is_asked_once(files):
 
     request = ValueRequest(label="label", contributor="worker", model=Counting(), budget=1000)
     found = value_data(files / "labels.csv", request)
-    assert len(asked) <= found.evaluations
+    assert len(asked) <= found.record["evaluations"]
 
 
 def test_a_run_is_valued_by_the_rows_it_keeps(files):
@@ -102,7 +102,7 @@ def test_a_metric_and_a_model_of_ones_own():
         return -float((truth != said).sum())
 
     found = anml.value(table(), "label", "worker", model=LogisticRegression(), metric=minus_errors)
-    assert found.result.worth_of_all < 0
+    assert found.result.record["worth_of_all"] < 0
     assert found.contributors["value"].to_numpy().shape == (5,)
 
 

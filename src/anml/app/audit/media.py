@@ -57,7 +57,11 @@ class Shown:
             return replace(result, pictures={row: self.pictures.thumbnail(row) for row in rows})
         if self.texts is not None:
             found = {row: self.texts[row] for row in rows}
-            shown = {row: _excerpt(text) for row, text in found.items() if text is not None}
+            shown = {
+                row: text if len(text) <= EXCERPT else f"{text[:EXCERPT].rstrip()} …"
+                for row, text in found.items()
+                if text is not None
+            }
             return replace(result, excerpts=shown)
         return result
 
@@ -151,15 +155,8 @@ def _text_column(frame: pl.DataFrame, request: Request, media: Media) -> str | N
         return media.text
     taken = {request.label, request.contributor, request.item, *request.ignore}
     names = request.features or [name for name in frame.columns if name not in taken]
-    found = next((name for name in names if name in frame.columns and _is_text(frame[name])), None)
+    texts = (name for name in names if frame.schema.get(name) == pl.String and kind_of(frame[name]) == "text")
+    found = next(texts, None)
     if found is None and media.embed is not None:
         raise InputError("embed was given, and there is no column of pictures or of texts; name one")
     return found
-
-
-def _is_text(series: pl.Series) -> bool:
-    return series.dtype == pl.String and kind_of(series) == "text"
-
-
-def _excerpt(text: str) -> str:
-    return text if len(text) <= EXCERPT else f"{text[:EXCERPT].rstrip()} …"

@@ -85,6 +85,12 @@ class Audited:
         return int(self.samples["kept"].sum())
 
 
+def with_columns_of(result: Audited, people: pl.DataFrame) -> pl.DataFrame:
+    """The table of contributors with these columns, in place of its own of the same names."""
+    kept = result.contributors.drop(people.columns[1:], strict=False)
+    return kept.join(people, on="contributor", how="left", maintain_order="left")
+
+
 def versions() -> dict[str, str]:
     """Versions of what decides the numbers."""
     own = {"python": platform.python_version(), "anml": version("attribution-native-ml")}

@@ -8,20 +8,19 @@ from typing import Any
 import polars as pl
 
 from anml.app.files import write_file
-from anml.app.relabel.places import WRITERS, places_file
+from anml.app.relabel.places import AGENT, WRITERS, places_file, predicted_task
 from anml.app.relabel.queue import Looking
 from anml.app.spreadsheets import check_text, safe_for_spreadsheets
 from anml.core.canonical import sha256
 from anml.core.checks import one_of
 from anml.core.errors import InputError, UnsupportedError
 from anml.intake.argilla import fields_of, question_of
-from anml.intake.contributions import ANNOTATION, OURS
+from anml.intake.contributions import ANNOTATION
 from anml.intake.file import File
 from anml.intake.label_studio import annotation_id
 from anml.intake.shapes.regions import REGIONS as MARKED
 from anml.intake.source import Source
 
-AGENT = "anml"
 NEW_LABEL = "new_label"
 # What names a row of the list, and what is said of it.
 NAMES = ("row", "item", ANNOTATION, "contributor")
@@ -95,20 +94,8 @@ def _label_studio(rows: pl.DataFrame, source: Source, path: Path | None) -> str:
     places, made = annotations_of(records(path)), []
     for row in rows.iter_rows(named=True):
         task, annotation = places[row[ANNOTATION]]
-        about = {f"{OURS}{name}": value for name, value in _about(row).items()}
         result = _suggested(annotation, row, source.question)
-        prediction = {
-            "model_version": AGENT,
-            **({} if row["probability"] is None else {"score": round(row["probability"], 4)}),
-            "result": result,
-        }
-        made.append(
-            {
-                **({"id": task["id"]} if isinstance(task.get("id"), int) else {}),
-                "data": {**task.get("data", {}), **about},
-                "predictions": [prediction] if result else [],
-            }
-        )
+        made.append(predicted_task(task, _about(row), row["probability"], [result] if result else []))
     return json.dumps(made, indent=1, ensure_ascii=False) + "\n"
 
 

@@ -11,7 +11,6 @@ RECORD = "value.json"
 def write_value(folder: Path, valued: Valued) -> list[str]:
     """Write values.csv, multipliers.csv and value.json; values replace values, and nothing else."""
     check_folder(folder, RECORD)
-    folder.mkdir(parents=True, exist_ok=True)
     write_frame(valued.contributors, folder / "values.csv")
     write_frame(valued.multipliers(), folder / "multipliers.csv")
     (folder / RECORD).write_text(as_json(valued.record) + "\n", encoding="utf-8")

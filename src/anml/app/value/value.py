@@ -77,17 +77,12 @@ class Valued:
     """Values of contributors, and what they rest on.
 
     `contributors` has one row each, the most valuable first: contributor, value, low, high, rows, counted
-    (rows that count: copies do once), per_row and share (of all positive value).
+    (rows that count: copies do once), per_row and share (of all positive value). `record` says how they were
+    made: method, exact, evaluations, worth_of_all, worth_of_nobody, notes and more.
     """
 
     contributors: pl.DataFrame
-    method: str
-    exact: bool
-    evaluations: int
-    worth_of_all: float
-    worth_of_nobody: float
     record: dict[str, Any]
-    notes: list[str]
 
     def multipliers(self) -> pl.DataFrame:
         """Contributor and value per row that counts: what `anml settle --multiplier` takes."""
@@ -171,9 +166,7 @@ def _valued(
         "data": {"name": table.name, "sha256": table.sha256}, "worth_of_all": float(ends[1]),
         "worth_of_nobody": float(ends[0]), "notes": notes,
     }  # fmt: skip
-    return Valued(
-        frame, request.method, found.exact, found.evaluations, float(ends[1]), float(ends[0]), record, notes
-    )
+    return Valued(frame, record)
 
 
 def _asked_once(utility: Utility, budget: int, progress: Progress | None) -> Utility:
