@@ -6,7 +6,7 @@ The commands get their options from it, `help(anml.audit)` its text; a test hold
 
 import inspect
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -198,11 +198,11 @@ def listed(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def documented(function: Callable[..., Any]) -> str:
-    """The docstring of a Python function, with a section on those of its parameters that the table has."""
-    lines = []
+def documented(function: Callable[..., Any], options: Sequence[Option] = OPTIONS) -> str:
+    """The docstring of a Python function, with those of its parameters that the table has at its end."""
+    known, lines = {option.name: option for option in options}, []
     for name, parameter in inspect.signature(function).parameters.items():
-        option = BY_NAME.get(name)
+        option = known.get(name)
         if option is None:
             continue
         shown = str(parameter.annotation).replace("typing.", "").replace("collections.abc.", "")

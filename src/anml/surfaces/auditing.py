@@ -44,8 +44,9 @@ def audit_data(data: Any, chosen: Mapping[str, Any], shown: Shown) -> Done:
     table = found.source.table
     cache = None if chosen["cache"] is None else Path(chosen["cache"])
     media = Media(
-        *(chosen[name] for name in ("image", "text", "embed")), cache, folder_of(data), chosen["device"]
-    )
+        image=chosen["image"], text=chosen["text"], embed=chosen["embed"], cache=cache,
+        folder=folder_of(data), device=chosen["device"],
+    )  # fmt: skip
     with shown as progress:
         result, seen = audit_media(table, request, media, test=chosen["test"], progress=progress)
     return Done(finish(seen.of(result, first_rows(result)), found, data, chosen), table)

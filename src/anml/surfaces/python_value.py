@@ -5,9 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from anml.app.value.output import write_value
-from anml.app.value.value import Valued, ValueRequest, value_data
+from anml.app.value.value import Valued, request_of, value_data
+from anml.surfaces.audit_options import BY_NAME, documented
 from anml.surfaces.native import to_native
 from anml.surfaces.progress import progress_shown
+from anml.surfaces.value_cli import OPTIONS
 
 
 class Value:
@@ -57,35 +59,20 @@ def value(
 ) -> Value:
     """Say what each contributor's rows are worth to a model.
 
+    Where `time` is named, rows that several sent belong to whoever was first.
+
     Parameters
     ----------
     data
         Path of a CSV or Parquet file, or a pandas, polars or Arrow frame.
-    label, contributor, time, features, ignore, task
-        As in `anml.audit`. Where `time` is named, rows that several sent belong to whoever was first.
-    test
-        A table with right labels that models are measured on; without it some rows are held out.
-    method
-        `"banzhaf"`, which splitting oneself or copying others does not raise in total, `"shapley"` or
-        `"beta-shapley"`.
-    model
-        `"linear"`, `"mlp"`, or an estimator with `fit` and `predict`.
-    metric
-        A name (accuracy, balanced-accuracy, r2, minus-rmse), or with an estimator a function of truth and
-        prediction, the higher the better.
-    budget
-        Coalitions to evaluate at most; values are exact where all of them are no more.
     run
         The folder of a run of this table: only the rows that it keeps are valued.
-    progress
-        As in `anml.audit`.
     """
-    one = (features,) if isinstance(features, str) else features
-    request = ValueRequest(
-        label, contributor, time, None if one is None else tuple(one),
-        (ignore,) if isinstance(ignore, str) else tuple(ignore), task, method, model, metric, budget, seed,
-    )  # fmt: skip
+    request = request_of(locals())
     place = None if run is None else Path(run)
     with progress_shown(progress) as report:
         found = value_data(data, request, test=test, run=place, progress=report)
     return Value(found, None if isinstance(data, str | Path) else data)
+
+
+value.__doc__ = documented(value, (*OPTIONS, BY_NAME["progress"]))

@@ -163,28 +163,20 @@ def changes(applied: "Applied") -> dict[str, tuple[str, str]]:
     before, after, last = applied.before, applied.after, applied.rounds[-1]
     people = after.contributors
     accused = (
-        people.filter(people["verdict"].is_in(list(ACCUSED)))["contributor"].to_list()
-        if "verdict" in people.columns
-        else []
+        [] if people.is_empty() else people.filter(people["verdict"].is_in(list(ACCUSED)))["contributor"]
     )
+    was, now = applied.accused_before, sorted(accused)
+    kept = f"{before['kept']:,} of {before['rows']:,}", f"{after.kept:,} of {after.samples.height:,}"
     found = {
         "wrong labels nobody has mended": (f"{last['before']:.0f}", f"{last['left']:.0f}"),
-        "rows kept": (
-            f"{before['kept']:,} of {before['rows']:,}",
-            f"{after.kept:,} of {after.samples.height:,}",
-        ),
-        "accused": tuple(
-            names_listed(sorted(names)) if names else "nobody" for names in (applied.accused_before, accused)
-        ),
+        "rows kept": kept,
+        "accused": (names_listed(was) if was else "nobody", names_listed(now) if now else "nobody"),
         "doubtful": ("yes" if before.get("doubtful") else "no", "yes" if after.doubtful else "no"),
     }
-    was, now = before.get("comparison"), after.comparison
+    old, new = before.get("comparison"), after.comparison
     # Only on the same rows with right labels do errors before and after say anything.
-    if was and now and was["on"] == now.on == "test data" and was["rows"] == now.rows:
-        found["error on test data"] = (_error(was["ways"][-1]["error"]["mean"], now.metric),
-                                       _error(now.ways[-1].error.mean, now.metric))  # fmt: skip
+    if old and new and old["on"] == new.on == "test data" and old["rows"] == new.rows:
+        means = (old["ways"][-1]["error"]["mean"], new.ways[-1].error.mean)
+        form = ".3g" if new.metric == "mean absolute error" else ".1%"
+        found["error on test data"] = (format(means[0], form), format(means[1], form))
     return found
-
-
-def _error(mean: Any, metric: str) -> str:
-    return f"{mean:.3g}" if metric == "mean absolute error" else f"{mean:.1%}"

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from anml.core.errors import InputError
-from anml.surfaces.audit_options import BY_NAME, with_options
+from anml.surfaces.audit_options import BY_NAME, Option, with_options
 from anml.surfaces.ledger_common import columns
 from anml.surfaces.options import arg, opt
 from anml.surfaces.run_argument import newest
@@ -14,24 +14,25 @@ if TYPE_CHECKING:
 
 
 MOST_SHOWN = 30
-SHARED = (
-    "label", "contributor", "time", "features", "ignore", "task", "test", "seed", "json", "quiet",
+SHARED = ("label", "contributor", "time", "features", "ignore", "task", "test", "seed", "json", "quiet")
+OPTIONS = (
+    *(BY_NAME[name] for name in SHARED),
+    Option("method", str, "banzhaf",
+           "banzhaf, which splitting and copying do not raise; shapley or beta-shapley."),
+    Option("model", str, "linear", "linear, or mlp: a small network.",
+           python="An estimator with `fit` and `predict` will do."),
+    Option("metric", str | None, None,
+           "accuracy or balanced-accuracy of classes, r2 or minus-rmse of numbers.",
+           python="With an estimator also a function of truth and prediction, the higher the better."),
+    Option("budget", int, 2_000, "Coalitions to evaluate at most; exact where all are no more."),
 )  # fmt: skip
 
 
-@with_options(*(BY_NAME[name] for name in SHARED))
+@with_options(*OPTIONS)
 def value(
     data: Annotated[
         Path, arg("A table, or the folder of a run, or latest.", metavar="RUN|TABLE", callback=newest)
     ],
-    method: Annotated[
-        str, opt("banzhaf, which splitting and copying do not raise; shapley or beta-shapley.")
-    ] = "banzhaf",
-    model: Annotated[str, opt("linear, or mlp: a small network.")] = "linear",
-    metric: Annotated[
-        str | None, opt("accuracy or balanced-accuracy of classes, r2 or minus-rmse of numbers.")
-    ] = None,
-    budget: Annotated[int, opt("Coalitions to evaluate at most; exact where all are no more.")] = 2_000,
     table: Annotated[Path | None, opt("The table that a run was made of, if it moved.")] = None,
     out: Annotated[Path | None, opt("Folder for the values.")] = None,
     **chosen: Any,
@@ -39,15 +40,11 @@ def value(
     """Say what each contributor is worth to a model. `anml settle` takes it as a multiplier."""
     from anml.app.audit.output import as_json, check_folder
     from anml.app.value.output import RECORD, write_value
-    from anml.app.value.value import ValueRequest, value_data
+    from anml.app.value.value import request_of, value_data
     from anml.surfaces.progress import progress_shown
 
     source, run = _source(data, table)
-    request = ValueRequest(
-        chosen["label"], chosen["contributor"], chosen["time"],
-        tuple(chosen["features"]) if chosen["features"] else None, tuple(chosen["ignore"] or ()),
-        chosen["task"], method, model, metric, budget, chosen["seed"],
-    )  # fmt: skip
+    request = request_of(chosen)
     if out is not None:
         check_folder(out, RECORD)
     with progress_shown(wanted=False if chosen["quiet"] or chosen["json"] else None) as progress:

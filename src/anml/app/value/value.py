@@ -1,7 +1,7 @@
 """What each contributor is worth to a model: Shapley or Banzhaf values of a table or of a finished run."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -49,8 +49,8 @@ class ValueRequest:
     label: str | None = None
     contributor: str | None = None
     time: str | None = None
-    features: tuple[str, ...] | None = None
-    ignore: tuple[str, ...] = ()
+    features: Sequence[str] | None = None
+    ignore: Sequence[str] = ()
     task: str = "auto"
     method: str = "banzhaf"
     model: Any = "linear"
@@ -59,6 +59,10 @@ class ValueRequest:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        # One name is a list of one.
+        for name in ("features", "ignore"):
+            if isinstance(getattr(self, name), str):
+                object.__setattr__(self, name, (getattr(self, name),))
         one_of("method", self.method, METHODS)
         if isinstance(self.model, str):
             one_of("model", self.model, MODELS)
@@ -70,6 +74,12 @@ class ValueRequest:
             raise InputError("a metric of your own goes with an estimator of your own; name one of ours")
         if whole("budget", self.budget) < 16:
             raise InputError(f"budget must be at least 16 coalitions, got {self.budget}")
+
+
+def request_of(chosen: Mapping[str, Any]) -> ValueRequest:
+    """The request that options make."""
+    known = {field.name: chosen[field.name] for field in fields(ValueRequest)}
+    return ValueRequest(**{name: value for name, value in known.items() if value is not None})
 
 
 @dataclass(frozen=True)
