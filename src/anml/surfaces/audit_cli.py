@@ -33,7 +33,7 @@ def audit(data: Data, **chosen: Any) -> None:
         from anml.app.audit.output import check_folder
 
         check_folder(out)
-    result = audit_data(data, chosen, _shown(chosen)).result
+    result, _ = audit_data(data, chosen, _shown(chosen))
     files = ["samples/", "contributors.csv", "report.html", "run.json"]
     if out is None:
         files = []

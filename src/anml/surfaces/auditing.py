@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from anml.app.audit.sources import finish, fit, folder_of, read
 from anml.app.scale.audit import audit_in_slices, holds_parquet
@@ -18,17 +18,10 @@ if TYPE_CHECKING:
 Shown = AbstractContextManager["Progress | None"]
 
 
-class Done(NamedTuple):
-    """What an audit found, and the table it read; None where that was read slice by slice."""
-
-    result: "Audited"
-    table: Any
-
-
-def audit_data(data: Any, chosen: Mapping[str, Any], shown: Shown) -> Done:
-    """Audit a file or a frame by the options of `anml.surfaces.audit_options`."""
+def audit_data(data: Any, chosen: Mapping[str, Any], shown: Shown) -> tuple["Audited", Any]:
+    """What an audit by these options found, and the table it read; None where that was slice by slice."""
     if in_slices(data, chosen):
-        return Done(_in_slices(data, chosen, shown), None)
+        return _in_slices(data, chosen, shown), None
     # What is wrong with the file is said before the heavy imports.
     found = read(data, chosen)
     request = fit(request_of(chosen), found)
@@ -37,7 +30,7 @@ def audit_data(data: Any, chosen: Mapping[str, Any], shown: Shown) -> Done:
 
         with shown as progress:
             result = audit_shape(found.source, request, progress, chosen["nested"])
-        return Done(finish(result, found, data, chosen), found.source.table)
+        return finish(result, found, data, chosen), found.source.table
     from anml.app.audit.media import Media, audit_media
     from anml.surfaces.tables import first_rows
 
@@ -49,7 +42,7 @@ def audit_data(data: Any, chosen: Mapping[str, Any], shown: Shown) -> Done:
     )  # fmt: skip
     with shown as progress:
         result, seen = audit_media(table, request, media, test=chosen["test"], progress=progress)
-    return Done(finish(seen.of(result, first_rows(result)), found, data, chosen), table)
+    return finish(seen.of(result, first_rows(result)), found, data, chosen), table
 
 
 def in_slices(data: Any, chosen: Mapping[str, Any]) -> bool:

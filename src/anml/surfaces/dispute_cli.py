@@ -47,12 +47,8 @@ def open_(
     contributor: Contributor,
     reason: Annotated[str | None, opt("wrong-count, wrong-weight, wrong-evidence, … or other.")] = None,
     text: Text = "",
-    appeal: Annotated[
-        Path | None, opt("What the contributor signed with a key of their own (verify.py --appeal).")
-    ] = None,
-    own: Annotated[
-        bool, opt("You open it, not the contributor; somebody else answers.", "--as-staff")
-    ] = False,
+    appeal: Annotated[Path | None, opt("What the contributor signed with a key of their own.")] = None,
+    own: Annotated[bool, opt("You open it; somebody else answers.", "--as-staff")] = False,
     key: Annotated[str | None, opt("Name of this dispute; the same one twice is one.")] = None,
 ) -> None:
     """Open a dispute: the contributor's held amount waits. Only before the window ends."""

@@ -23,12 +23,8 @@ def import_(
     time: Annotated[str | None, opt("Column or metadata field with the time.")] = None,
     doi: Annotated[str | None, opt("Column with DOIs.")] = None,
     retractions: Annotated[Path | None, opt("Retraction Watch CSV, matched by DOI.")] = None,
-    agreement: Annotated[
-        bool, opt("Two others who agree count as reproduction; known people only.", "--agreement")
-    ] = False,
-    names: Annotated[
-        bool, opt("Leave account names in the rows; settle with --source then.", "--names")
-    ] = False,
+    agreement: Annotated[bool, opt("Agreement of two known others counts.", "--agreement")] = False,
+    names: Annotated[bool, opt("Leave account names in the rows.", "--names")] = False,
 ) -> None:
     """Take an export in, and give its rows v and r. Contributors, reviews and gold answers go on record."""
     from anml.app.audit.output import write_frame

@@ -41,9 +41,7 @@ def list_(as_json: AsJson = False) -> None:
 
 @lab.command("run")
 def run_(
-    names: Annotated[
-        list[str] | None, arg("Experiments, or TOML files of your own.", metavar="NAME...")
-    ] = None,
+    names: Annotated[list[str] | None, arg("Experiments, or your TOML files.", metavar="NAME...")] = None,
     everything: Annotated[bool, opt("Run every experiment.", "--all")] = False,
     trials: Annotated[int | None, opt("Trials instead of the experiment's own number.")] = None,
     seed: Annotated[int | None, opt("Seed instead of the experiment's own.")] = None,
@@ -104,17 +102,11 @@ def run_(
 @lab.command("report")
 def report_(
     folder: Annotated[Path, arg("Folder of results.")] = Path("results"),
-    page: Annotated[
-        Path | None, opt("The page to write; docs/paper.md for results, else a page in the folder.")
-    ] = None,
+    page: Annotated[Path | None, opt("The page to write; else one in the folder.")] = None,
     fill: Annotated[Path | None, opt("Only put fresh tables into this page, between its markers.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write figures and pages from the rows of earlier runs.
-
-    Rows of experiments beyond the paper, in the folder `beyond`, get a page of their own, beyond.md. A folder
-    with nothing but experiments of your own gets report.md.
-    """
+    """Write figures and pages from the rows of earlier runs. Experiments of your own get report.md."""
     from anml.lab.door import check_experiment
     from anml.lab.report import write_report
     from anml.lab.spec import catalogue

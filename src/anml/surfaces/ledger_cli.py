@@ -19,27 +19,23 @@ app = typer.Typer(help="The record of who contributed, vouched and earned what."
 def init(
     at: Desk,
     origin: Annotated[str, opt("Name under which the ledger signs.")] = "anml-ledger",
-    by: Annotated[
-        str | None, opt("Your staff identifier; your login name without.", envvar="ANML_BY")
-    ] = None,
-    single_person: Annotated[
-        bool, opt("One person keeps it; every statement will say so.", "--single-person")
-    ] = False,
+    by: Annotated[str | None, opt("Your staff identifier; else your login.", envvar="ANML_BY")] = None,
+    single_person: Annotated[bool, opt("One person keeps it; statements say so.", "--single-person")] = False,
     appeals: Annotated[str, opt("Where contributors write to when they disagree.")] = "",
     payee_wait_days: Annotated[int, opt("Days before new bank details are paid.")] = 3,
     recovery: Annotated[
-        Path | None, opt("Where to write a recovery key, to be sealed: with one of you it renews a lost key.")
+        Path | None, opt("Where a recovery key goes, to be sealed; it renews a lost one.")
     ] = None,
     password: Annotated[bool, opt("Lock your key with a password, asked for now.", "--password")] = False,
 ) -> None:
     """Make a new ledger, with you as its first member of staff. It gets its keys, and you one of your own."""
-    import getpass
+    from getpass import getuser
 
     from anml.app.ledger.ledgers import make
     from anml.surfaces.staff_cli import new_password
 
     made = make(
-        at.place(), at.keys, origin, by or getpass.getuser(), single_person=single_person,
+        at.place(), at.keys, origin, by or getuser(), single_person=single_person,
         payee_wait_days=payee_wait_days, appeals=appeals, recovery=recovery,
         password=new_password() if password else "",
     )  # fmt: skip
@@ -80,8 +76,7 @@ def contributors(
     from anml.app.people.names import find_account, find_person, names_of
     from anml.surfaces import contributor_view
 
-    changes = {"name": name, "iban": iban, "bic": bic}
-    given = {key: value for key, value in changes.items() if value is not None}
+    given = {key: value for key, value in (("name", name), ("iban", iban), ("bic", bic)) if value is not None}
     with at.opened() as book:
         if find is not None:
             found = find_account(book, find)

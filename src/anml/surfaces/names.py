@@ -3,6 +3,8 @@
 import unicodedata
 from collections.abc import Sequence
 
+from rich.cells import cell_len, set_cell_size
+
 from anml.core.words import listed
 
 
@@ -15,14 +17,7 @@ def shortened(name: str, width: int) -> str:
     ('a-very-…', 'two lines')
     """
     text = printable(name)
-    if columns(text) <= width:
-        return text
-    taken = 0
-    for position, letter in enumerate(text):
-        taken += columns(letter)
-        if taken > width - 1:
-            return text[:position] + "…"
-    return text
+    return text if cell_len(text) <= width else set_cell_size(text, width - 1).rstrip() + "…"
 
 
 def printable(name: str) -> str:
@@ -40,8 +35,3 @@ def names_listed(names: Sequence[str], width: int = 80) -> str:
 
 
 _TURNING = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
-
-
-def columns(text: str) -> int:
-    """Count the letter widths that a text takes; wide scripts take two a letter."""
-    return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)

@@ -164,12 +164,11 @@ def audit(
     chosen = {name: given for name, given in locals().items() if name in BY_NAME}
     if key is None:
         chosen |= {name: by_index(name, chosen[name], data) for name in ("predictions", "embeddings")}
-    done = audit_data(data, chosen, progress_shown(progress))
-    if done.table is None:
-        found = Audit(done.result)
+    result, table = audit_data(data, chosen, progress_shown(progress))
+    found = Audit(result, None if isinstance(data, str | Path) else data, table)
+    if table is None:
         found.samples = pl.scan_parquet(Path(chosen["out"]) / "samples")
-        return found
-    return Audit(done.result, None if isinstance(data, str | Path) else data, done.table)
+    return found
 
 
 audit.__doc__ = documented(audit)

@@ -21,22 +21,21 @@ def relabel(
     format: Annotated[str, opt("label-studio, argilla or csv; auto is what the data came in.")] = "auto",
     top: Annotated[int | None, opt("How many items somebody has time to look at; all without.")] = None,
     data: Annotated[Path | None, opt("The data of the run, where they no longer lie where they did.")] = None,
-    ask: Annotated[
-        bool, opt("Say of each item which contributor to ask for a second label.", "--ask")
-    ] = False,
-    prices: Annotated[
-        str | None, opt("What an answer costs: a number, or a table of contributor and price.")
-    ] = None,
+    ask: Annotated[bool, opt("Say whom to ask for a second label of each.", "--ask")] = False,
+    prices: Annotated[str | None, opt("Cost of an answer: a number, or a table by contributor.")] = None,
     apply: Annotated[Path | None, opt("The file with the answers: shows what they change.")] = None,
     kind: Annotated[str, opt("With --apply: what an answer counts as, truth or label.", "--as")] = "truth",
-    new_labels: Annotated[
-        bool, opt("With --apply: answers may be labels nobody gave before.", "--new-labels")
-    ] = False,
+    new_labels: Annotated[bool, opt("With --apply: allow new labels.", "--new-labels")] = False,
     test: Annotated[Path | None, opt("With --apply: a table with right labels to measure on.")] = None,
     json: Json = False,
 ) -> None:
     """List what to relabel first, or apply the answers. Most to gain comes first."""
-    from anml.app.relabel.ask import read_prices
+    from anml.app.files import check_place, write_file
+    from anml.app.relabel.ask import asked, priced, read_prices
+    from anml.app.relabel.files import relabel_file
+    from anml.app.relabel.queue import of_run, where_to_look
+    from anml.app.relabel.rounds import source_of
+    from anml.app.spreadsheets import check_text
 
     paid = read_prices(prices)
     if apply is not None:
@@ -45,26 +44,17 @@ def relabel(
         return
     if test is not None or new_labels or kind != "truth":
         raise InputError("--test, --as and --new-labels are about answers; they go with --apply")
-    from anml.app.files import check_place, write_file
-    from anml.app.relabel.ask import asked, priced
-    from anml.app.relabel.files import relabel_file
-    from anml.app.relabel.queue import of_run, where_to_look
-    from anml.app.relabel.rounds import source_of
-    from anml.app.spreadsheets import check_text
-
     if out is not None:
         check_text(out)
         check_place(out)
     found = of_run(run)
-    ask = ask or paid.by is not None
     looking = where_to_look(found, top)
-    if ask:
+    if ask or paid.by is not None:
         looking = asked(looking, found, paid)
     if prices is not None:
         looking = priced(looking, paid)
-    source = source_of(found, run, data)
     place = data or Path(run, str(found.data.get("path")))
-    text = relabel_file(looking, source, place, format)
+    text = relabel_file(looking, source_of(found, run, data), place, format)
     if out is not None:
         write_file(out, text)
     _show(looking, text, out, json)

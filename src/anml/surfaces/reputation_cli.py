@@ -70,9 +70,7 @@ def replay(
 def add(
     at: Desk,
     run: RunFolder,
-    source: Annotated[
-        str | None, opt("Place the run's contributor names belong to; any that knows them.")
-    ] = None,
+    source: Annotated[str | None, opt("Place that the run's names belong to; else any.")] = None,
 ) -> None:
     """Record the held-out quality of a run. It weighs a quarter of a gold answer."""
     from anml.app.people.run_scores import add_run
@@ -86,9 +84,7 @@ def add(
 @at_desk("policy")
 def trust(
     at: Desk,
-    trusted: Annotated[
-        list[str] | None, arg("Contributors or verifiers to trust beforehand, beside those on record.")
-    ] = None,
+    trusted: Annotated[list[str] | None, arg("Whom to trust beforehand as well.")] = None,
 ) -> None:
     """Follow who verified whom from a trusted set. By EigenTrust, with what it counts for in r."""
     from anml.app.people.names import names_of

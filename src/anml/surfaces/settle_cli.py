@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 # Options of `anml settle` alone.
 Run = Annotated[Path | None, arg("Folder of a run to settle, or latest.", callback=newest)]
 Pool = Annotated[str | None, opt("Amount to share, such as 10000 or 0.50.")]
-PerLabel = Annotated[
-    str | None, opt("Pay this for each label that counts, such as 0.05, in place of a pool.")
-]
+PerLabel = Annotated[str | None, opt("In place of a pool: pay for each label that counts.")]
 Currency = Annotated[str | None, opt("Three letters, such as EUR.")]
 Project = Annotated[str, opt("Name of the project, for statements; the data's without.")]
 Approve = Annotated[str | None, opt("Approve this draft, once all of it was shown to you (--yes).")]

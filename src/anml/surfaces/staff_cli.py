@@ -19,9 +19,7 @@ Name = Annotated[str, arg("A staff identifier.")]
 def new(
     at: Desk,
     name: Name,
-    out: Annotated[
-        Path | None, opt("Where the private key goes; else your folder, where it is found.")
-    ] = None,
+    out: Annotated[Path | None, opt("Where the private key goes; else your folder.")] = None,
     password: Annotated[bool, opt("Lock it with a password, asked for now.", "--password")] = False,
 ) -> None:
     """Make a key for yourself. Give the public part, which is printed, to somebody of the staff."""
@@ -42,9 +40,7 @@ def add(
     at: Desk,
     name: Name,
     public_key: Annotated[str, opt("Their public key, as text or file.")],
-    role: Annotated[
-        list[str] | None, opt("drafter, approver, payer, reviewer or admin; all of them without.")
-    ] = None,
+    role: Annotated[list[str] | None, opt("drafter, approver, payer, reviewer or admin; else all.")] = None,
 ) -> None:
     """Bring in a member of staff. From the third on, somebody else confirms it."""
     from anml.app.ledger.steps import add_member
@@ -79,9 +75,7 @@ def renew(
     at: Desk,
     name: Name,
     public_key: Annotated[str, opt("Their new public key, as text or file.")],
-    recovery: Annotated[
-        Path | None, opt("The recovery key, where no second person is left to confirm it.")
-    ] = None,
+    recovery: Annotated[Path | None, opt("The recovery key, where nobody else is left.")] = None,
 ) -> None:
     """Give somebody whose key was lost another one. Somebody else confirms it, or the recovery key does."""
     from anml.app.ledger.steps import renew_key

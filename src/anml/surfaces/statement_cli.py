@@ -21,10 +21,7 @@ def statement(
     settlement: Annotated[str | None, arg("The settlement, or the latest.")] = None,
     contributor: Annotated[list[str] | None, opt("Only these contributors.")] = None,
     out: Annotated[Path | None, opt("Folder for signed JSON, HTML and statements.csv.")] = None,
-    bundle: Annotated[
-        Path | None,
-        opt("Folder for a bundle each: statement, proofs, public key and a program that checks them."),
-    ] = None,
+    bundle: Annotated[Path | None, opt("Folder for bundles that anybody can check.")] = None,
     verify: Annotated[Path | None, opt("Check this signed statement instead.")] = None,
     public_key: Annotated[str | None, opt("The ledger's public key, to check with.")] = None,
 ) -> None:
@@ -95,23 +92,15 @@ def _verify(at: Desk, path: Path, public_key: str | None) -> None:
     sums, currency = found["amounts"], found["currency"]
     due = sums["gross"] + sums["corrected"] - sums["returned"] - sums["reversed"]
     value = {
-        "verified": True,
-        "contributor": found["contributor"],
-        "settlement": found["settlement"],
-        "gross": show_money(sums["gross"], currency),
-        "due": show_money(due, currency),
+        "verified": True, "contributor": found["contributor"], "settlement": found["settlement"],
+        "gross": show_money(sums["gross"], currency), "due": show_money(due, currency),
         "changes": {name: show_money(sums[name], currency) for name in ("corrected", "returned", "reversed")},
-    }
+    }  # fmt: skip
     who = found["name"] or found["contributor"]
     line = f"Sound: {who} was credited {value['gross']} {currency} in {found['settlement']}."
-    signs = (
-        ("corrected", "corrected by", 1),
-        ("returned", "back to the pool", -1),
-        ("reversed", "reversed", -1),
-    )
-    changes = [
-        f"{word} {show_money(sign * sums[name], currency)}" for name, word, sign in signs if sums[name]
-    ]
+    moved = {"corrected by": sums["corrected"], "back to the pool": -sums["returned"]}
+    moved["reversed"] = -sums["reversed"]
+    changes = [f"{word} {show_money(amount, currency)}" for word, amount in moved.items() if amount]
     changed = [f"Since then {', '.join(changes)}: {value['due']} {currency} in all."] if changes else []
     alone = ["One person keeps this ledger."] if found["single_person"] else []
     at.show(value, [line, *changed, *alone, "Signatures, checkpoint and inclusion proofs hold."])
@@ -129,12 +118,8 @@ def payout(
     paid: Annotated[str | None, opt("Record that this batch was paid.")] = None,
     failed: Annotated[str | None, opt("Record that payments of this batch came back.")] = None,
     contributor: Annotated[list[str] | None, opt("Only these, with --paid or --failed.")] = None,
-    checkpoint: Annotated[
-        Path | None, opt("A checkpoint kept elsewhere: nothing is paid from an older copy.")
-    ] = None,
-    bank_list: Annotated[
-        Path | None, opt("After a restored backup: CSV with contributor and amount that the bank paid since.")
-    ] = None,
+    checkpoint: Annotated[Path | None, opt("A checkpoint that was kept elsewhere.")] = None,
+    bank_list: Annotated[Path | None, opt("After a restored backup: CSV of what the bank paid.")] = None,
 ) -> None:
     """Pay what was released. Make a batch, then record what was paid or came back."""
     from anml.app.pay.payout import create, read_bank_list, read_payer

@@ -15,8 +15,7 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
-
-from anml.surfaces.names import columns
+from rich.cells import cell_len
 
 # Blue and orange of Okabe and Ito, which the common kinds of colour blindness tell apart.
 INK, QUIET, LINE, PAPER = "#1f2933", "#5b6874", "#c6cdd4", "#fdfdfe"
@@ -98,7 +97,7 @@ def grid(axes: Axes, axis: str = "x") -> None:
 
 def label_margin(labels: list[str]) -> float:
     """Pixels that the widest of these labels takes at the left of an axis."""
-    return max((columns(label) for label in labels), default=0) * CHARACTER + 12
+    return max(map(cell_len, labels), default=0) * CHARACTER + 12
 
 
 def _inline(svg: str, name: str, title: str, text: str) -> str:

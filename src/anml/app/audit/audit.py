@@ -64,10 +64,9 @@ def audit_table(
     tested = None if test is None else testing_arrays(test, prepared, columns)
     known = _known(prepared, request)
     known = known if prior is None else replace(known, predictions=prior[prepared.rows])
-    classes = max(len(prepared.classes), 1)
     found = assess(
-        prepared.x, prepared.y, prepared.task, classes, known, policy, progress=progress,
-        believed=None if believe is None else believe(prepared),
+        prepared.x, prepared.y, prepared.task, max(len(prepared.classes), 1), known, policy,
+        progress=progress, believed=None if believe is None else believe(prepared),
     )  # fmt: skip
     comparing = request.compare and prepared.x.shape[1] > 0
     comparison = _compared(prepared, found, request.seed, tested, progress) if comparing else None

@@ -28,10 +28,7 @@ class Read(NamedTuple):
 
 
 def read(data: Any, chosen: Mapping[str, Any]) -> Read:
-    """Read a file or take a frame by the user's options, with v and r from the ledger where one is named.
-
-    What is wrong with it is said before anything heavy is loaded.
-    """
+    """Read a file or take a frame by the user's options; what is wrong is said before anything heavy."""
     from anml.core.checks import one_of
     from anml.intake.labels import TASKS
     from anml.intake.shapes.read import holds_tags
@@ -55,8 +52,11 @@ def read(data: Any, chosen: Mapping[str, Any]) -> Read:
             given = {**given, "task": "tags"}
         shaped = given["task"] in SHAPES
         source = shaped_source(table, "table", given) if shaped else plain_source(table)
-    if not url:
-        return Read(source, None)
+    return _vouched(source, given, chosen) if url else Read(source, None)
+
+
+def _vouched(source: "Source", given: dict[str, Any], chosen: Mapping[str, Any]) -> Read:
+    """What was read with v and r from the ledger."""
     from anml.app.ledger.ledgers import opened
     from anml.app.ledger.policies import read_policy
     from anml.app.ledger.vouched import vouch
@@ -68,7 +68,7 @@ def read(data: Any, chosen: Mapping[str, Any]) -> Read:
         item=named.get("item"), needs_features=False,
     )  # fmt: skip
     keys, policy = (None if chosen[name] is None else Path(chosen[name]) for name in ("keys", "policy"))
-    with opened(str(url), keys) as ledger:
+    with opened(str(chosen["ledger"]), keys) as ledger:
         found = vouch(
             ledger, source, columns.contributor, columns.item, accounts=chosen["source"],
             domain=chosen["track_domain"], policy=read_policy(policy),
