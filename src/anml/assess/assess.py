@@ -53,6 +53,8 @@ class Known:
     predictions
         Held-out predictions that were given: class probabilities (n, classes), columns in the order of
         the class codes and rows that sum to 1; or predicted numbers (n,).
+    rates
+        Whether these are rates of the classes that no model has said.
     truth
         The right label where it is known: class codes with -1 elsewhere, or numbers with NaN elsewhere.
     wrong
@@ -66,6 +68,7 @@ class Known:
     age: Any = None
     parents: Sequence[Sequence[int]] | None = None
     predictions: Floats | None = None
+    rates: bool = False
     truth: Array | None = None
     wrong: Bools | None = None
 
@@ -129,8 +132,9 @@ def assess(
             belief, fit = believed, None
         elif task == "classification":
             table = Table(
-                scaled, np.asarray(y, dtype=np.int64), classes, side, known.predictions, training, policy.seed
-            )
+                scaled, np.asarray(y, dtype=np.int64), classes, side, known.predictions, training,
+                policy.seed, known.rates,
+            )  # fmt: skip
             belief, fit = believe_labels(table, progress)
         else:
             values = np.asarray(y, dtype=np.float64)

@@ -52,7 +52,10 @@ USUAL_THERE = 1 / 8
 
 @dataclass(frozen=True)
 class Table:
-    """What is to be believed in: standardised features (n, 0 or more), labels, side information."""
+    """What is to be believed in: standardised features (n, 0 or more), labels, side information.
+
+    What is `given` are predictions, or `rates` of the classes that no model has said.
+    """
 
     x: Floats
     y: Ints
@@ -61,6 +64,7 @@ class Table:
     given: Floats | None
     training: Training
     seed: int
+    rates: bool = False
 
 
 def believe_labels(table: Table, progress: Progress | None = None) -> tuple[Belief, CrossFit | None]:
@@ -117,7 +121,7 @@ class _Search:
         self.change = np.inf
         self.log_bayes_factor: float | None = None
         self.fair, self.moved, self.vouched = False, 0.0, False
-        self.hottest = HOTTEST
+        self.hottest = None if table.rates and rows is None else HOTTEST
         self.trees: Floats | None = None
         self.ordinary = np.ones(0)
 
@@ -130,7 +134,8 @@ class _Search:
         shares = dict(zip(each, (float(s) for s in pooled.share), strict=True))
         if self.log_bayes_factor is None:
             shares = dict.fromkeys(self.shares, 0.0) | shares
-            self._take(*fit_classes(pooled.log_p, table.y, table.side, self.fits or None), shares)
+            found = fit_classes(pooled.log_p, table.y, table.side, self.fits or None, self.hottest)
+            self._take(*found, shares)
             self.ordinary = self._ordinary()
             if turn == 0 and self.rows is not None and not self.labels.shared:
                 self._see_through(pooled)

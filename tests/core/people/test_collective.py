@@ -17,16 +17,22 @@ class TestRate:
         assert found.wrong + found.right == pytest.approx(ITEMS)
 
     def test_known_items_are_counted_where_the_crowd_is_clear(self):
-        # Three clear, of which one is wrong; one unclear, which says nothing.
+        # Three clear, of which one is wrong where 0.08 were expected; one unclear, which says nothing.
         said = np.array([[0.95, 0.05], [0.02, 0.98], [0.99, 0.01], [0.6, 0.4]])
         found = collective_error(0.3, known_errors(said, np.array([0, 1, 1, 1])))
-        assert found.wrong == pytest.approx(ITEMS * TOGETHER * 0.3 + 1)
-        assert found.right == pytest.approx(ITEMS * (1 - TOGETHER * 0.3) + 2)
+        assert found.wrong == pytest.approx(ITEMS * TOGETHER * 0.3 + 1 - 0.08)
+        assert found.right == pytest.approx(ITEMS * (1 - TOGETHER * 0.3) + 2.08)
+
+    def test_doubt_that_was_there_is_no_error_of_all(self):
+        # One of ten is wrong, as was expected of items that are nine tenths sure.
+        said = np.tile([0.901, 0.099], (10, 1))
+        found = collective_error(0.3, known_errors(said, np.array([1] + [0] * 9)))
+        assert found.wrong == pytest.approx(ITEMS * TOGETHER * 0.3, abs=0.02)
 
     def test_many_known_items_decide(self):
         said = np.tile([0.99, 0.01], (1000, 1))
         truth = (np.arange(1000) % 5 == 0).astype(np.int64)
-        assert collective_error(0.01, known_errors(said, truth)).mean == pytest.approx(0.2, abs=0.01)
+        assert collective_error(0.01, known_errors(said, truth)).mean == pytest.approx(0.19, abs=0.01)
 
     def test_known_items_that_are_all_unclear_say_nothing(self):
         unclear = known_errors(np.full((9, 2), 0.5), np.ones(9, dtype=np.int64))

@@ -63,7 +63,7 @@ def audit_table(
     notes += _about(prepared, request)
     tested = None if test is None else testing_arrays(test, prepared, columns)
     known = _known(prepared, request)
-    known = known if prior is None else replace(known, predictions=prior[prepared.rows])
+    known = known if prior is None else replace(known, predictions=prior[prepared.rows], rates=True)
     found = assess(
         prepared.x, prepared.y, prepared.task, max(len(prepared.classes), 1), known, policy,
         progress=progress, believed=None if believe is None else believe(prepared),

@@ -2,7 +2,8 @@
 
 No agreement among people, and no model of them, can tell an error that all of them make. Known labels can:
 the rate is learned from items whose truth is known, where what the crowd would say is clear. With nothing
-known it is a share of what single people get wrong, and wide.
+known it is a share of what single people get wrong on items with several labels, and wide: where everything
+has one label nothing tells single errors from those of all, and single ones are the usual.
 """
 
 from typing import NamedTuple
@@ -42,7 +43,7 @@ class Collective(NamedTuple):
 
 
 def known_errors(said: Floats, truth: np.ndarray) -> Floats:
-    """Known items of which the crowd is clear: how many it gets wrong, and how many there are.
+    """Known items of which the crowd is clear: how many more than it expects it gets wrong, of how many.
 
     Parameters
     ----------
@@ -51,12 +52,15 @@ def known_errors(said: Floats, truth: np.ndarray) -> Floats:
     truth
         The right class of these items.
     """
-    clear = said.max(axis=1, initial=0.0) > CLEAR
-    return np.array([(said[clear].argmax(axis=1) != truth[clear]).sum(), clear.sum()], dtype=np.float64)
+    most = said.max(axis=1, initial=0.0)
+    clear = most > CLEAR
+    # Doubt that is there already is no error of all: who asks about doubtful items first finds more of it.
+    wrong = (said[clear].argmax(axis=1) != truth[clear]).sum() - (1 - most[clear]).sum()
+    return np.array([wrong, clear.sum()], dtype=np.float64)
 
 
 def collective_error(single: float, known: Floats) -> Collective:
     """The rate, from the share of labels that are not what careful people would say, and `known_errors`."""
     mean = float(np.clip(TOGETHER * single, 1e-3, 0.5))
-    wrong, clear = known
-    return Collective(ITEMS * mean + float(wrong), ITEMS * (1 - mean) + float(clear - wrong))
+    wrong, clear = max(float(known[0]), 0.0), float(known[1])
+    return Collective(ITEMS * mean + wrong, ITEMS * (1 - mean) + clear - wrong)

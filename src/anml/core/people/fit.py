@@ -85,7 +85,7 @@ class OneSlice:
 
 
 def begin(
-    table: Table | Rows, hypothesis: str, temperature: float, base: float, hottest: float = HOTTEST
+    table: Table | Rows, hypothesis: str, temperature: float, base: float, hottest: float | None = HOTTEST
 ) -> Params:
     """Parameters before the first pass."""
     about = table.about
@@ -98,14 +98,14 @@ def begin(
         spread = means.std(axis=0)
         means = means / np.where(spread > 1e-6, spread, 1.0)
     judging = hypothesis != "all ordinary" and count > 1
-    predicted = _predicted(about)
+    predicted = hottest is not None and _predicted(about)
     return Params(
         hypothesis, size, given, share, means, share,
         types=np.tile([0.88, 0.06, 0.06] if judging else [1.0, 0.0, 0.0], (count, 1)),
         by_class=np.zeros(classes), worth=np.zeros(about.features.shape[1]),
         strange_worth=np.zeros(means.shape[1]), base=SURE if hypothesis in ("none", "all ordinary") else base,
-        # A class prior alone is no prediction, to be taken for sharper or flatter than it is.
-        temperature=temperature if predicted else 1.0, hottest=hottest, predicted=predicted,
+        # Rates of classes are no prediction, to be taken for sharper or flatter than it is.
+        temperature=temperature if predicted else 1.0, hottest=hottest or 1.0, predicted=predicted,
         shared=about.shared,
     )  # fmt: skip
 
@@ -131,12 +131,16 @@ def climb(starts: Mapping[str, Params], table: Table, passes: int) -> dict[str, 
 
 
 def fit_classes(
-    log_p: Floats, y: Ints, side: Side, before: Sequence[Climbed] | None = None, hottest: float = HOTTEST
+    log_p: Floats,
+    y: Ints,
+    side: Side,
+    before: Sequence[Climbed] | None = None,
+    hottest: float | None = HOTTEST,
 ) -> tuple[Rows, list[Fit], Floats]:
     """The best fit under every hypothesis to a table in memory, and the posterior of each.
 
     `before` are the fits to earlier predictions, whose parameters are started from. Predictions are taken for
-    flatter than they say up to the `hottest` temperature.
+    flatter than they say up to the `hottest` temperature; None takes them as they are.
     """
     rows = rows_of(log_p, y, side)
     table = OneSlice(rows)
@@ -150,7 +154,7 @@ def fit_of(one: Climbed, rows: Rows, found: Posterior) -> Fit:
 
 
 def fit_table(
-    table: Table, people: bool, before: Sequence[Climbed] | None = None, hottest: float = HOTTEST
+    table: Table, people: bool, before: Sequence[Climbed] | None = None, hottest: float | None = HOTTEST
 ) -> tuple[dict[str, Climbed], Floats]:
     """The best fit under every hypothesis, by the name its beliefs are kept under, and the posterior of each.
 
@@ -160,7 +164,7 @@ def fit_table(
     hypotheses = list(HYPOTHESES) if people else list(HYPOTHESES)[:-1]
     starts: dict[str, Params] = {}
     for place, hypothesis in enumerate(hypotheses):
-        several = STARTS if before is None and _predicted(few.about) else STARTS[:1]
+        several = STARTS if before is None and hottest and _predicted(few.about) else STARTS[:1]
         for at, start in enumerate(several):
             starts[f"{hypothesis} {at}"] = begin(few, hypothesis, *start, hottest)
         if before is not None:

@@ -59,7 +59,7 @@ class Told(NamedTuple):
     people
         What they say of contributors.
     single
-        Wrong labels expected of ordinary contributors, and their labels.
+        Wrong labels of items with several that are expected of ordinary contributors, and all their labels.
     known
         Known items that the crowd gets wrong, of those where it is clear.
     right
@@ -114,7 +114,7 @@ def tell(rows: Rows, fits: Sequence[Fit], weights: Floats) -> Told:
     right, known = said[np.arange(rows.n), rows.y], _known(rows)
     return Told(
         tally_rows(seen, said, rows.y, rows.who, rows.count, to, known),
-        np.array([ordinary @ (1 - right), ordinary.sum()]),
+        np.array([(ordinary * _several(rows)) @ (1 - right), ordinary.sum()]),
         known_errors(*_known_items(rows, fits, weights)),
         np.array([right[~known].sum(), (~known).sum(), right[known].sum(), known.sum()]),
         int((seen.argmax(axis=1) != rows.y).sum()),
@@ -274,6 +274,11 @@ def _known(rows: Rows) -> Bools:
     """Rows of which something is known beyond labels."""
     known = np.zeros(rows.n, dtype=bool) if rows.wrong is None else rows.wrong.copy()
     return known if rows.truth is None else known | (rows.truth >= 0)
+
+
+def _several(rows: Rows) -> Bools:
+    """Rows whose item has labels of several voices."""
+    return rows.votes > 1 if rows.shared else np.zeros(rows.n, dtype=bool)
 
 
 def _known_items(rows: Rows, fits: Sequence[Fit], weights: Floats) -> tuple[Floats, Ints]:
