@@ -43,7 +43,7 @@ def audit(data: Data, **chosen: Any) -> None:
 
         files = write_run(out, result, "audit", lambda draft: write_report(result, draft))
     _show(result, "audit", out, files, chosen["json"])
-    fail(condition, result)
+    fail(condition, chosen["fail_if"], result)
 
 
 @with_options(*options_on(TRAIN))
@@ -80,7 +80,7 @@ def train(
     error = trained.test_error
     more = {"model": model, "test_error": None if error is None else error.to_dict()}
     _show(audited, "train", out, files, chosen["json"], more)
-    fail(condition, audited)
+    fail(condition, chosen["fail_if"], audited)
 
 
 def predict(

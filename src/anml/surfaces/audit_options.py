@@ -1,7 +1,6 @@
 """The options of `anml audit`, `anml train` and `anml.audit`: one table that every surface is made from.
 
-The commands get their options from it, `help(anml.audit)` its text; a test holds the signature of
-`anml.audit` against it.
+A test holds the signature of `anml.audit` against it.
 """
 
 import inspect

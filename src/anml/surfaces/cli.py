@@ -38,12 +38,11 @@ def _version(asked: bool) -> None:
 app = typer.Typer(name="anml", no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
 
 
+Version = Annotated[bool, opt("Show the version and exit.", "--version", is_eager=True, callback=_version)]
+
+
 @app.callback()
-def top(
-    version: Annotated[
-        bool, opt("Show the version and exit.", "--version", is_eager=True, callback=_version)
-    ] = False,
-) -> None:
+def top(version: Version = False) -> None:
     """Decide how far each contributed sample can be trusted, train on that, and say why."""
 
 

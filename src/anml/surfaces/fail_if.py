@@ -35,24 +35,15 @@ class Check(NamedTuple):
     limit: float = 0.0
 
 
-class FailIf(NamedTuple):
-    """Comparisons of which one suffices."""
-
-    text: str
-    parts: tuple[Check, ...]
-
-
-def condition_of(text: str | None) -> FailIf | None:
-    """Read a condition such as `quality<0.6` or `wrong>0.1 or accused`.
+def condition_of(text: str | None) -> list[Check]:
+    """Read a condition such as `quality<0.6` or `wrong>0.1 or accused`: comparisons of which one suffices.
 
     Examples
     --------
-    >>> condition_of("quality < 0.6 or doubtful").parts
-    (Check(name='quality', sign='<', limit=0.6), Check(name='doubtful', sign='', limit=0.0))
+    >>> condition_of("quality < 0.6 or doubtful")
+    [Check(name='quality', sign='<', limit=0.6), Check(name='doubtful', sign='', limit=0.0)]
     """
-    if text is None:
-        return None
-    return FailIf(text, tuple(_part(each.strip(), text) for each in re.split(r"\bor\b", text)))
+    return [] if text is None else [_part(each.strip(), text) for each in re.split(r"\bor\b", text)]
 
 
 def _part(text: str, whole: str) -> Check:
@@ -72,9 +63,9 @@ def _part(text: str, whole: str) -> Check:
     return Check(name, sign, value)
 
 
-def failures(condition: FailIf, result: "Audited") -> list[str]:
+def failures(condition: list[Check], result: "Audited") -> list[str]:
     """What fails, one sentence for each part of the condition that holds."""
-    return [said for part in condition.parts if (said := _failure(part, result))]
+    return [said for part in condition if (said := _failure(part, result))]
 
 
 def _failure(part: Check, result: "Audited") -> str:
@@ -100,9 +91,8 @@ def _failure(part: Check, result: "Audited") -> str:
     return f"{part.name} of {names_listed([f'{who} is {figure:.3g}' for who, figure in bad])}" if bad else ""
 
 
-def fail(condition: FailIf | None, result: "Audited") -> None:
+def fail(condition: list[Check], text: str | None, result: "Audited") -> None:
     """Stop with exit code 1 where the condition holds, saying of whom; what was found has been shown."""
-    said = [] if condition is None else failures(condition, result)
-    if condition is not None and said:
-        print(f"failed ({condition.text}): {'; '.join(said)}", file=sys.stderr)
+    if said := failures(condition, result):
+        print(f"failed ({text}): {'; '.join(said)}", file=sys.stderr)
         raise SystemExit(1)

@@ -9,12 +9,7 @@ import typer
 from anml.surfaces.audit_options import Json, Seed
 from anml.surfaces.options import opt
 
-app = typer.Typer(
-    name="federate",
-    help="Federated training that weighs clients' updates.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.callback()

@@ -14,12 +14,8 @@ from anml.surfaces.options import arg, opt
 if TYPE_CHECKING:
     from anml.lab.spec import Experiment
 
-lab = typer.Typer(
-    name="lab",
-    help="Reproduce the paper's tables beside its own numbers.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+_ABOUT = "Reproduce the paper's tables beside its own numbers."
+lab = typer.Typer(name="lab", help=_ABOUT, no_args_is_help=True, rich_markup_mode=None)
 
 AsJson = Annotated[bool, opt("Print JSON instead of text.", "--json")]
 

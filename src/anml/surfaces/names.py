@@ -21,10 +21,7 @@ def shortened(name: str, width: int) -> str:
 
 
 def printable(name: str) -> str:
-    """Put a space for what would break a line or is not allowed in a page.
-
-    Direction marks are taken out too: they could turn the rest of a line around.
-    """
+    """Put a space for what would break a line; direction marks, which could turn it around, are taken out."""
     return "".join(" " if unicodedata.category(letter) in {"Cc", "Cs", "Zl", "Zp"} else letter
                    for letter in name if unicodedata.bidirectional(letter) not in _TURNING)  # fmt: skip
 

@@ -47,7 +47,7 @@ def person(
 def sentences(found: "Portrait") -> list[str]:
     """How good the labels are beside those of others, what is confused, and what to do next."""
     from anml.core.people.verdicts import ACCUSED, LESS, RELIABLE
-    from anml.core.words import counted
+    from anml.core.words import counted, listed
 
     about = found.about
     said = [
@@ -57,7 +57,8 @@ def sentences(found: "Portrait") -> list[str]:
     ]
     well = found.classes.filter(found.classes["right"] >= found.classes["others"])["label"]
     if len(well) and about["verdict"] not in ACCUSED:
-        said.append(f"As good as the others, or better, on {_quoted(well.head(MOST_CONFUSED).to_list())}.")
+        labels = [f"“{shortened(label, NAME)}”" for label in well.head(MOST_CONFUSED)]
+        said.append(f"As good as the others, or better, on {listed(labels)}.")
     top = found.confused.filter(found.confused["rows"] > 1).head(1)
     for right, given, rows in top.iter_rows():
         said.append(f"Most often “{given}” was given where “{right}” is likelier ({rows:,} times).")
@@ -66,12 +67,6 @@ def sentences(found: "Portrait") -> list[str]:
     if about["verdict"] in (*ACCUSED, LESS):
         return [*said, "Next: go through the examples together, and say which of them are right after all."]
     return [*said, "Next: more labels of items that others label too; so far they do not tell."]
-
-
-def _quoted(labels: list[str]) -> str:
-    from anml.core.words import listed
-
-    return listed([f"“{shortened(label, NAME)}”" for label in labels], MOST_CONFUSED)
 
 
 def render_person(found: "Portrait") -> str:

@@ -53,9 +53,8 @@ def progress_shown(
 
 def _watched() -> bool:
     """Whether a bar can be drawn: on a terminal, or in a notebook that has widgets."""
-    if Console(stderr=True).is_jupyter:
-        return find_spec("ipywidgets") is not None
-    return sys.stderr.isatty()
+    notebook = Console(stderr=True).is_jupyter
+    return find_spec("ipywidgets") is not None if notebook else sys.stderr.isatty()
 
 
 @contextmanager

@@ -128,7 +128,7 @@ def _compared(result: Audited) -> dict[str, Any] | None:
     comparison = result.comparison
     if comparison is None:
         return None
-    ways = [(WAYS.get(way.name, way.name), shown_error(way, comparison)) for way in comparison.ways]
+    ways = [(WAYS.get(way.name, way.name), *shown_error(way, comparison)) for way in comparison.ways]
     return {"ways": ways, "metric": comparison.metric, "as_given": comparison.on != "test data"}
 
 

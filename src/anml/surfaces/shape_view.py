@@ -50,27 +50,20 @@ def _ranking(shape: Shaped) -> Section:
     grouped = frame["group"].n_unique() > 1
     head = ["place", "candidate", "score", "95% interval", "comparisons", "ahead of the next"]
     head = ["group", *head] if grouped else head
-    rows = [
-        [
-            *([shortened(row["group"], NAME)] if grouped else []),
-            f"{row['place']}",
-            shortened(row["candidate"], NAME),
-            f"{row['score']:+.2f}".replace("-", "−"),
-            f"{row['low']:+.2f} to {row['high']:+.2f}".replace("-", "−"),
-            f"{row['comparisons']:,}",
-            "" if row["ahead"] is None else _decided(row["ahead"]),
-        ]
-        for row in frame.head(MOST_ROWS).iter_rows(named=True)
-    ]
+    rows = []
+    for row in frame.head(MOST_ROWS).iter_rows(named=True):
+        names = [shortened(row["group"], NAME)] if grouped else []
+        names += [f"{row['place']}", shortened(row["candidate"], NAME)]
+        score, between = f"{row['score']:+.2f}", f"{row['low']:+.2f} to {row['high']:+.2f}"
+        ahead = "" if row["ahead"] is None else chance(row["ahead"])
+        ahead += ", not decided" if ahead and row["ahead"] < 0.95 else ""
+        figures = (figure.replace("-", "−") for figure in (score, between))
+        rows.append([*names, *figures, f"{row['comparisons']:,}", ahead])
     foot = (
         "Scores are on the scale of log-odds: a careful judge prefers one that is ahead by 1 nearly three "
         "times as often as not. Intervals that overlap much do not rank; ranking.csv has all."
     )
     return Section("Ranking", shape.said, head, rows, frame.height - len(rows), foot)
-
-
-def _decided(p: float) -> str:
-    return chance(p) if p >= 0.95 else f"{chance(p)}, not decided"
 
 
 def _places(shape: Shaped) -> Section:

@@ -122,11 +122,11 @@ def proposals(at: Desk) -> None:
     with at.opened() as book:
         found = waiting(book, names_of(book))
     value = [
-        {"proposal": w.proposal.seq, "step": w.proposal.step, "by": w.proposal.by, "at": w.proposal.at,
-         "subject": w.proposal.subject, "says": w.says, "details": w.details}
-        for w in found
+        {"proposal": p.seq, "step": p.step, "by": p.by, "at": p.at, "subject": p.subject, "says": says,
+         "details": details}
+        for p, says, details in found
     ]  # fmt: skip
-    rows = [(w.proposal.seq, w.proposal.by, w.proposal.at[:10], w.says) for w in found]
+    rows = [(p.seq, p.by, p.at[:10], says) for p, says, _ in found]
     lines = columns(("proposal", "by", "on", "to"), rows) if rows else ["Nothing waits for a second person."]
     at.show({"proposals": value}, lines)
 

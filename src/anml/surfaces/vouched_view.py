@@ -1,7 +1,4 @@
-"""What v rests on, as tables: rows by verdict, the log's entries behind them, and who is new.
-
-Sizes do not grow with the table: rows of one contributor with the same verdict are one line.
-"""
+"""What v rests on, as tables that do not grow with rows: verdicts, entries behind them, and who is new."""
 
 import re
 from datetime import UTC, datetime

@@ -496,10 +496,11 @@ def main(arguments):
     if given:
         print("YES: %s" % answer)
         return 0
-    print(
-        "NOT CHECKED: whose key this is. It came with the folder; compare its fingerprint %s with one from "
-        "elsewhere, or give that one as --public-key" % hashlib.sha256(public).hexdigest()[:32]
+    compare_it = (
+        "It came with the folder; compare its fingerprint %s with one from elsewhere, or give that one"
     )
+    fingerprint = hashlib.sha256(public).hexdigest()[:32]
+    print("NOT CHECKED: whose key this is. " + compare_it % fingerprint + " as --public-key")
     print("YES, by that key alone: %s" % answer)
     return 2
 
