@@ -152,10 +152,8 @@ def changes(applied: "Applied") -> dict[str, tuple[str, str]]:
 
     before, after, last = applied.before, applied.after, applied.rounds[-1]
     people = after.contributors
-    accused = (
-        [] if people.is_empty() else people.filter(people["verdict"].is_in(list(ACCUSED)))["contributor"]
-    )
-    was, now = applied.accused_before, sorted(accused)
+    verdicts = () if people.is_empty() else people.select("contributor", "verdict").iter_rows()
+    was, now = applied.accused_before, sorted(name for name, verdict in verdicts if verdict in ACCUSED)
     kept = f"{before['kept']:,} of {before['rows']:,}", f"{after.kept:,} of {after.samples.height:,}"
     found = {
         "wrong labels nobody has mended": (f"{last['before']:.0f}", f"{last['left']:.0f}"),
