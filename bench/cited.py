@@ -46,10 +46,8 @@ def installed(name):
 
 def aggregation():
     from anml.aggregate.bulyan import bulyan
-    from anml.aggregate.krum import krum
-    from anml.aggregate.median import median
-    from anml.aggregate.multi_krum import multi_krum
-    from anml.aggregate.trimmed_mean import trimmed_mean
+    from anml.aggregate.krum import krum, multi_krum
+    from anml.aggregate.median import median, trimmed_mean
 
     updates = np.random.default_rng(0).standard_normal((CLIENTS, PARAMETERS), dtype=np.float32)
     print(f"updates: {updates.nbytes / 2**30:.2f} GiB; memory so far {peak():.2f} GiB")
@@ -127,7 +125,7 @@ def values():
     from anml.valuation.models import accuracy, linear_utility
     from anml.valuation.parts import parts_of
     from anml.valuation.regression import shapley_by_regression
-    from anml.valuation.shapley import shapley
+    from anml.valuation.semivalues import shapley
 
     def game(contributors):
         case = make_case(Setting(dataset="digits", contributors=contributors), 0, 0)

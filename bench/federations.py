@@ -20,10 +20,9 @@ import torch
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-from anml.aggregate.krum import krum
+from anml.aggregate.krum import krum, multi_krum
 from anml.aggregate.mean import mean
-from anml.aggregate.multi_krum import multi_krum
-from anml.aggregate.trimmed_mean import trimmed_mean
+from anml.aggregate.median import trimmed_mean
 from anml.federated.clients import Clients, Training, predicted
 from anml.federated.rounds import Federation, Reply
 from anml.gradients.mlp import Shape, initialise

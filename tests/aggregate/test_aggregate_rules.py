@@ -7,12 +7,10 @@ from hypothesis import strategies as st
 
 from anml.aggregate.agreement import geometric_median
 from anml.aggregate.bulyan import bulyan
-from anml.aggregate.krum import krum
+from anml.aggregate.krum import krum, multi_krum
 from anml.aggregate.mean import mean
-from anml.aggregate.median import median
-from anml.aggregate.multi_krum import multi_krum
+from anml.aggregate.median import median, trimmed_mean
 from anml.aggregate.rules import RULES, STANDS
-from anml.aggregate.trimmed_mean import trimmed_mean
 from anml.core.errors import InputError
 from other_packages import byzfl_aggregators, installed
 
@@ -61,14 +59,12 @@ def test_order_of_clients_does_not_matter(name, updates, seed):
 @given(updates=matrices)
 def test_result_lies_within_the_updates(name, updates):
     found = run(name, updates)
-    assert (found.update >= updates.min(axis=0) - 1e-9).all() or name in ("weighted", "believed")
+    assert (found.update >= updates.min(axis=0) - 1e-9).all() or name == "weighted"
     assert np.isclose(found.weights.sum(), 1.0)
     assert (found.weights >= 0).all()
 
 
-@pytest.mark.parametrize(
-    "name", ["krum", "multi-krum", "median", "trimmed-mean", "bulyan", "weighted", "believed"]
-)
+@pytest.mark.parametrize("name", ["krum", "multi-krum", "median", "trimmed-mean", "bulyan", "weighted"])
 def test_breakdown_point(name):
     """As many liars as a rule stands leave the result near the honest, however far away; the mean is gone."""
     rng = np.random.default_rng(1)

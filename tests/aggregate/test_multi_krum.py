@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anml.aggregate.krum import krum
-from anml.aggregate.multi_krum import multi_krum
+from anml.aggregate.krum import krum, multi_krum
 from anml.core.errors import InputError
 
 LINE = np.array([[0.0], [1.0], [2.0], [3.0], [90.0]])

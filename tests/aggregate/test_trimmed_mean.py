@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from anml.aggregate.trimmed_mean import trimmed_mean
+from anml.aggregate.median import trimmed_mean
 from anml.core.errors import InputError
 
 LINE = np.array([[0.0], [1.0], [2.0], [3.0], [90.0]])

@@ -7,10 +7,10 @@ import pytest
 from bank_small import BANK, small
 
 from anml.lab import cells, data, runner
-from anml.lab.bank import peers
+from anml.lab.bank import measures as peers
 from anml.lab.bank.conditions import CONDITIONS
-from anml.lab.bank.parts import Seen, Truth
 from anml.lab.bank.people import PEOPLE
+from anml.lab.bank.sources import Seen, Truth
 from anml.lab.report import write_report
 from anml.lab.runner import run
 from anml.lab.spec import load

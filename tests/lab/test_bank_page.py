@@ -1,7 +1,7 @@
 """The bank on a page, from an entry made up by hand."""
 
 from anml.lab.bank.conditions import CONDITIONS
-from anml.lab.bank.page import by_condition
+from anml.lab.layouts import by_condition
 
 NAME = next(iter(CONDITIONS))
 

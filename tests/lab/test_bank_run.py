@@ -9,9 +9,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from anml.lab.bank.conditions import make_condition
 from anml.lab.bank.measures import MEASURES
-from anml.lab.bank.parts import Truth
 from anml.lab.bank.run import decided
-from anml.lab.block import run_block
+from anml.lab.bank.sources import Truth
+from anml.lab.kinds import run_block
 
 pytestmark = pytest.mark.usefixtures("small_forests")
 

@@ -7,7 +7,7 @@ import pytest
 from anml.core.weigh import RECIPES
 from anml.lab import cells
 from anml.lab.cells import VERSIONS, cell_name, cells_of, wanted
-from anml.lab.kinds import KINDS, PEERS
+from anml.lab.kinds import KINDS
 from anml.lab.spec import Setting, catalogue, parse
 
 EVERY = {**catalogue(), **catalogue("beyond"), **catalogue("field")}
@@ -76,7 +76,7 @@ def test_no_two_recipes_have_one_name():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_kind_is_in_the_name(kind):
-    peer = next(iter(PEERS.get(kind, ("nobody",))))
+    peer = next(iter(KINDS[kind].peers or ("nobody",)))
     mine = experiment(kind=kind, peers=[peer])
     plain = experiment(peers=[peer])
     for method in ("krum", peer):

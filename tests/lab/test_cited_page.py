@@ -1,6 +1,7 @@
 """The page of the cited systems, from an entry made up by hand."""
 
-from anml.lab.cited.page import HOW, by_system
+from anml.lab.layouts import BY_SYSTEM as HOW
+from anml.lab.layouts import by_system
 
 
 def row(method: str, error: float, half: float = 0.0, place=("wine", "flip"), metric: str = "error"):

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from anml.lab import clock
-from anml.lab.clock import Clock
+from anml.lab import trial as clock
+from anml.lab.trial import Clock
 
 
 @pytest.fixture

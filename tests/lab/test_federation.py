@@ -8,8 +8,8 @@ import pytest
 from anml.aggregate.updates import Aggregated
 from anml.federated.clients import Clients
 from anml.gradients.mlp import initialise
-from anml.lab.cited import federation
-from anml.lab.cited.federation import federate, sent, shape_of, training_of
+from anml.lab.cited import rules as federation
+from anml.lab.cited.rules import federate, sent, shape_of, training_of
 from anml.lab.cited.trials import make_trial
 from anml.lab.spec import Setting
 

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from anml.core.errors import AnmlError, InputError
 from anml.core.weigh import RECIPES
-from anml.lab import fields
-from anml.lab.fields import EXPERIMENT, SETTING, count, listed, methods, number, shown, text, unlike, within
-from anml.lab.spec import Experiment, Setting
+from anml.lab import spec
+from anml.lab.fields import count, listed, methods, number, shown, text, unlike, within
+from anml.lab.spec import EXPERIMENT, SETTING, Experiment, Setting
 
 odd = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5), st.binary(max_size=3),
@@ -155,8 +155,8 @@ def test_methods_that_are_none(given, says):
 
 
 def test_settings_are_read_by_name():
-    assert fields.settings("setting", {"bad": 0.1, "hidden": [3]}) == {"bad": 0.1, "hidden": (3,)}
+    assert spec.settings("setting", {"bad": 0.1, "hidden": [3]}) == {"bad": 0.1, "hidden": (3,)}
     with pytest.raises(AnmlError, match=r"unknown key in setting 'badd' \(did you mean 'bad'\?\)"):
-        fields.settings("setting", {"badd": 0.1})
+        spec.settings("setting", {"badd": 0.1})
     with pytest.raises(AnmlError, match=r"setting.bad must lie in \[0, 1\], got 2"):
-        fields.settings("setting", {"bad": 2})
+        spec.settings("setting", {"bad": 2})

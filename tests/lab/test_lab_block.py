@@ -2,10 +2,9 @@
 
 from dataclasses import replace
 
-from anml.lab.block import run_block
 from anml.lab.cells import cells_of
-from anml.lab.longitudinal.names import MEASURES
-from anml.lab.longitudinal.simulate import simulate
+from anml.lab.kinds import run_block
+from anml.lab.longitudinal.simulate import MEASURES, simulate
 from anml.lab.report import write_report
 from anml.lab.runner import run
 from anml.lab.spec import catalogue

@@ -1,33 +1,27 @@
 """Kinds of experiments: every table has every kind, and every metric is explained."""
 
-import importlib
 import inspect
 
 import pytest
 
 from anml.lab.bank.conditions import CONDITIONS
-from anml.lab.kinds import DATA, KINDS, MEANING, METRICS, OF_EVIDENCE, OF_TIERS, OF_TIME, PEERS, metrics_of
+from anml.lab.kinds import KINDS, MEANING, OF_EVIDENCE, OF_TIERS, OF_TIME, metrics_of
 from anml.lab.spec import FIRST_METRIC, catalogue, parse
 
 EVERY = {**catalogue(), **catalogue("beyond"), **catalogue("field")}
 
 
 def test_every_kind_has_data_and_metrics():
-    assert set(KINDS) == set(DATA) == set(METRICS)
-    assert set(PEERS) <= set(KINDS)
+    assert all(kind.data and kind.metrics for kind in KINDS.values())
     assert set(FIRST_METRIC) <= set(KINDS)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_runs_blocks_in_the_same_way(kind):
-    module = importlib.import_module(KINDS[kind])
+    run = KINDS[kind].run
     # Simulated data train the networks of all trials together; every other kind goes trial by trial.
-    assert hasattr(module, "run_trial") != (kind == "simulated")
-    body = module.run_block if kind == "simulated" else module.run_trial
-    wanted = (
-        ["experiment", "trials", "dataset", "device", "cells"] if kind == "simulated" else ["at", "methods"]
-    )
-    assert list(inspect.signature(body).parameters) == wanted
+    assert (run is None) == (kind == "simulated")
+    assert run is None or list(inspect.signature(run).parameters) == ["at", "methods"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -37,8 +31,8 @@ def test_every_kind_is_used_by_an_experiment_of_ours(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_metrics_of_a_kind_are_named_once(kind):
-    assert len(set(METRICS[kind])) == len(METRICS[kind])
-    assert FIRST_METRIC.get(kind, ("error",))[0] in METRICS[kind]
+    assert len(set(KINDS[kind].metrics)) == len(KINDS[kind].metrics)
+    assert FIRST_METRIC.get(kind, ("error",))[0] in KINDS[kind].metrics
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -48,7 +42,8 @@ def test_every_metric_that_is_shown_is_explained(name):
 
 
 def test_no_explanation_is_of_something_that_nobody_measures():
-    measured = {metric for kind in METRICS for metric in METRICS[kind]} | {*OF_EVIDENCE, *OF_TIERS, *OF_TIME}
+    measured = {metric for kind in KINDS.values() for metric in kind.metrics}
+    measured |= {*OF_EVIDENCE, *OF_TIERS, *OF_TIME}
     assert set(MEANING) <= measured
 
 
@@ -72,4 +67,4 @@ def test_metrics_follow_what_there_is_to_measure():
 
 
 def test_conditions_of_the_bank_are_its_data():
-    assert list(DATA["bank"]) == list(CONDITIONS)
+    assert list(KINDS["bank"].data) == list(CONDITIONS)

@@ -14,7 +14,6 @@ from anml.lab.store import (
     complete_rows,
     done,
     forget,
-    has_parts,
     join_parts,
     keep_files,
     keep_part,
@@ -73,9 +72,8 @@ def test_joining_changes_nothing_but_where_rows_lie(tmp_path):
     experiment = made()
     kept(experiment, tmp_path)
     before = known_rows(experiment, tmp_path)
-    assert has_parts(experiment, tmp_path)
-    join_parts(experiment, tmp_path)
-    assert not has_parts(experiment, tmp_path)
+    assert join_parts(experiment, tmp_path)
+    assert not join_parts(experiment, tmp_path)
     assert rows_file(experiment, tmp_path).is_file()
     assert known_rows(experiment, tmp_path).equals(before)
     join_parts(experiment, tmp_path)

@@ -1,47 +1,39 @@
 """Tables for people: one per metric, a line for each place, a column for each method."""
 
+import json
+import re
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anml.core.errors import InputError
 from anml.lab.spec import catalogue
-from anml.lab.tables import MARKED, aligned, fill_page, filled, legend, tables
+from anml.lab.tables import aligned, legend, tables
 
 ROOT = Path(__file__).parents[2]
 EVERY = {**catalogue(), **catalogue("beyond"), **catalogue("field")}
 
 
-@pytest.mark.parametrize(
-    ("page", "place"),
-    [
-        ("README.md", "<!-- figure: real evidence.accuracy music_genre -->"),
-    ],
+FIGURE = re.compile(
+    r"<!-- figure: (?P<name>[\w-]+) (?P<method>[^.>]+)\.(?P<metric>\w+) (?P<place>[^>]*) -->"
+    r"(?P<said>[^<]*)<!-- end -->"
 )
-def test_pages_show_the_committed_rows(page, place):
-    text = (ROOT / page).read_text(encoding="utf-8")
-    assert place in text
-    assert filled(text, ROOT / "results" / "beyond") == text
 
 
-def test_a_page_without_place_or_rows_is_said(tmp_path):
-    page = tmp_path / "page.md"
-    with pytest.raises(InputError, match="there is no page"):
-        fill_page(page, tmp_path)
-    page.write_text("# Nothing\n")
-    with pytest.raises(InputError, match="has no place for tables"):
-        fill_page(page, tmp_path)
-    page.write_text("<!-- rows: real accuracy -->\n<!-- end -->\n")
-    with pytest.raises(InputError, match="no rows of 'real'"):
-        fill_page(page, tmp_path)
-
-
-def test_a_metric_that_is_not_there_is_said():
-    entry = {"name": "real", "rows": [{"key": {"method": "krum"}, "metric": "error", "ours": 1.0}]}
-    with pytest.raises(InputError, match="has no metric 'errors'; it has error"):
-        tables(entry, ["errors"])
+def test_figures_of_the_first_page_are_those_of_the_committed_rows():
+    summary = json.loads((ROOT / "results" / "beyond" / "summary.json").read_text(encoding="utf-8"))
+    entries = {entry["name"]: entry["rows"] for entry in summary["experiments"]}
+    found = list(FIGURE.finditer((ROOT / "README.md").read_text(encoding="utf-8")))
+    assert len(found) == 2
+    for figure in found:
+        key = {figure["method"], *figure["place"].split()}
+        [row] = [
+            row
+            for row in entries[figure["name"]]
+            if row["metric"] == figure["metric"] and set(row["key"].values()) == key
+        ]
+        assert figure["said"] == f"{row['ours']:.1f}"
 
 
 def row(
@@ -85,7 +77,6 @@ def test_what_is_undefined_has_no_cell_and_a_metric_without_any_no_table():
     entry = {"name": "x", "rows": [row("krum", None), row("krum", 1.0, metric="kept")]}
     assert tables(entry)[0].startswith("| kept")
     assert len(tables(entry)) == 3
-    assert tables(entry, ["error"]) == []
 
 
 @given(st.lists(st.lists(st.text("ab|c", max_size=5), min_size=2, max_size=2), max_size=4))
@@ -101,12 +92,3 @@ def test_every_experiment_says_how_it_is_read(name):
     assert "columns are methods" in how
     assert all(axis in how for axis in EVERY[name].axes)
     assert [line.partition(":")[0] for line in metrics] == list(EVERY[name].metrics)
-
-
-def test_a_place_on_a_page_names_an_experiment_and_metrics():
-    found = MARKED.search("<!-- rows: real accuracy ranks -->\nold\n<!-- end -->")
-    assert (found["name"], found["metrics"].split()) == ("real", ["accuracy", "ranks"])
-
-
-def test_a_page_without_places_stays_as_it_is(tmp_path):
-    assert filled("# Nothing here\n", tmp_path) == "# Nothing here\n"

@@ -5,11 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from anml.core.errors import UnknownNameError
+from anml.core.errors import InputError
+from anml.core.weigh import RECIPES
 from anml.lab.cases import make_case
-from anml.lab.clock import Clock
-from anml.lab.spec import Setting, catalogue, parse
-from anml.lab.trial import Job, run_block, trained
+from anml.lab.door import check_runnable
+from anml.lab.spec import Experiment, Setting, catalogue, parse
+from anml.lab.trial import Clock, Job, run_block, trained
 
 
 def test_scenarios_of_a_trial_share_split_and_flips():
@@ -97,8 +98,9 @@ def test_regression_errors_are_in_the_units_of_the_labels():
 
 @pytest.mark.parametrize("field", ["attack", "scenario", "dataset"])
 def test_unknown_names_are_errors(field):
-    with pytest.raises(UnknownNameError):
-        make_case(replace(Setting(), **{field: "nonesuch"}), 0, 0)
+    setting = replace(Setting(), **{field: "nonesuch"})
+    with pytest.raises(InputError, match=r"unknown .* 'nonesuch'"):
+        check_runnable(Experiment("x", "x", setting=setting, methods={"krum": RECIPES["krum"]}))
 
 
 def test_a_network_depends_on_its_own_rows_alone():

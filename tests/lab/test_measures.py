@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anml.core.weigh import RECIPES
-from anml.lab.bank import peers
+from anml.lab.bank import measures as peers
 from anml.lab.bank.measures import LEARNERS, MEASURES, error_of, learner, measures
-from anml.lab.bank.parts import Condition, Seen, Trigger, Truth
-from anml.lab.bank.recipes import weighed
+from anml.lab.bank.run import weighed
+from anml.lab.bank.sources import Condition, Seen, Trigger, Truth
 
 
 class Sure:

@@ -5,19 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from anml.lab.block import run_block
-from anml.lab.kinds import APPROXIMATIONS, METRICS, MODULE_CASES, PEERS
-from anml.lab.modules import approximate, cases, run
-from anml.lab.modules.cases import CASES
+from anml.lab.kinds import run_block
+from anml.lab.modules import cases
 from anml.lab.spec import find
-
-
-def test_lists_that_are_kept_in_two_places():
-    assert MODULE_CASES == CASES
-    assert APPROXIMATIONS == approximate.PEERS
-    assert PEERS["modules"] == run.PEERS
-    assert set(METRICS["modules"]) == set(run.MEASURES)
-    assert METRICS["approximations"] == approximate.MEASURES
 
 
 def test_rows_of_both(monkeypatch):

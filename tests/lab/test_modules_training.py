@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from anml.lab.modules.training import FOLDS, fresh, held_out, predicted, train
+from anml.lab.modules.run import FOLDS, fresh, held_out, predicted, train
 
 
 def make() -> nn.Module:

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anml.lab.cited.names import MEASURES
 from anml.lab.cited.outcome import (
     GRID,
+    MEASURES,
     Outcome,
     Tuned,
     final_models,

@@ -5,7 +5,7 @@ import pytest
 from tests.core.people.pair_worlds import world
 
 from anml.core.people.pairs import fit_pairs
-from anml.lab.pair_predictions import predict
+from anml.lab.pairs import predict
 
 
 @pytest.fixture(scope="module")

@@ -4,21 +4,17 @@ from dataclasses import replace
 
 import pytest
 
-from anml.lab.block import run_block
 from anml.lab.cells import cells_of
-from anml.lab.kinds import DATA, METRICS, PEERS
-from anml.lab.reuse import names
-from anml.lab.reuse.run import TRUE, simulate
+from anml.lab.kinds import KINDS, run_block
+from anml.lab.reuse import MEASURES, SCENARIOS, TRUE, WAYS, simulate
 from anml.lab.spec import catalogue
 
 REUSE = catalogue("beyond")["reuse"]
 
 
 def test_the_kind_runs_and_measures_these():
-    assert tuple(DATA["reuse"]) == names.SCENARIOS == tuple(REUSE.vary["dataset"])
-    assert PEERS["reuse"] == names.WAYS == tuple(REUSE.peers)
-    assert METRICS["reuse"] == names.MEASURES
-    assert tuple(TRUE) == names.CLOCKS
+    assert KINDS["reuse"].data == SCENARIOS == tuple(REUSE.vary["dataset"])
+    assert KINDS["reuse"].peers == WAYS == tuple(REUSE.peers)
     assert all(sum(weights) == pytest.approx(1) for weights in TRUE.values())
 
 
@@ -38,4 +34,4 @@ def test_a_row_is_a_simulation_and_some_cells_run_alone():
     (row,) = run_block(small, [2], "both-few", cells=[chosen])
     assert (row["trial"], row["dataset"], row["method"]) == (2, "both-few", "learned")
     expected = simulate("both-few", ["learned"], small.seed, 2)["learned"]
-    assert {name: row[name] for name in names.MEASURES} == expected
+    assert {name: row[name] for name in MEASURES} == expected

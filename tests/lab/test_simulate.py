@@ -4,9 +4,18 @@ import numpy as np
 import pytest
 
 from anml.core.signals.track_record import DAY, Scored
-from anml.lab.longitudinal.names import MEASURES, ROUNDS, RULES
-from anml.lab.longitudinal.people import TURN, Person
-from anml.lab.longitudinal.simulate import FOUND, WEEK, Account, _measures, _until_found, reputation, simulate
+from anml.lab.longitudinal.people import ROUNDS, TURN, Person
+from anml.lab.longitudinal.simulate import (
+    FOUND,
+    MEASURES,
+    RULES,
+    WEEK,
+    Account,
+    _measures,
+    _until_found,
+    reputation,
+    simulate,
+)
 
 
 def test_turncoats_are_found_by_who_looks_and_not_by_who_does_not():
@@ -41,7 +50,6 @@ def test_rules_that_learn_believe_the_good_more_than_the_bad(rule):
         for number in range(12):
             made.events.append(Scored(number * WEEK * DAY, quality, "gold", f"round {number}"))
             made.good.append(quality)
-            made.bad.append(1 - quality)
         return reputation(made, rule, 12)
 
     assert 0 <= learned(0.1) < learned(0.95) <= 1
@@ -69,7 +77,6 @@ def test_measures_by_hand():
     good, bad = account(), account(lambda number: 0.2, changed=True, good=False)
     for made, r in ((good, 1.0), (bad, 0.5)):
         made.r = dict.fromkeys(range(ROUNDS), r)
-        made.weight = dict(made.r)
     found = _measures([good, bad], [10.0] * ROUNDS, [20.0] * ROUNDS)
     assert tuple(found) == MEASURES
     assert (found["error"], found["harm"], found["honest_low"]) == (10, 20, 0)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from anml.lab.cases import ATTACKS as ON_LABELS
-from anml.lab.cited.trials import ATTACKS, FREE_RIDERS, HELD_OUT, MARK, PATTERN, ROOT, make_trial
+from anml.lab.cited.trials import ATTACKS, HELD_OUT, MARK, PATTERN, ROOT, make_trial
 from anml.lab.door import ON_NUMBERS
 from anml.lab.spec import Setting
 
@@ -46,7 +46,7 @@ def test_sybils_are_more_than_systems_are_told():
 
 
 def test_attacks_are_those_on_labels_and_three_more():
-    assert set(ATTACKS) == {*ON_LABELS, *FREE_RIDERS, "backdoor"}
+    assert set(ATTACKS) == {*ON_LABELS, "copies", "made-up", "backdoor"}
 
 
 def test_a_backdoor_is_a_pattern_with_a_label_in_rows_of_attackers_alone():

@@ -3,11 +3,10 @@
 import pytest
 
 from anml.core.errors import AnmlError
-from anml.lab.causes import CAUSES
+from anml.lab.claims import CAUSES
 from anml.lab.door import check_experiment
 from anml.lab.report import page_of
 from anml.lab.spec import catalogue, parse
-from anml.lab.tables import filled
 from anml.lab.wide import WIDEST, cell, wide
 
 
@@ -111,12 +110,3 @@ def test_failures_stand_under_their_cause(tmp_path):
     assert CAUSES["small"] not in under
     assert "Claims: 1 of 5 hold" in page
     assert "made by a version that was not recorded" in page
-
-
-def test_a_single_figure_is_filled_from_the_rows(pytestconfig):
-    beyond = pytestconfig.rootpath / "results" / "beyond"
-    text = "<!-- figure: real {} -->0<!-- end -->%"
-    made = filled(text.format("truth.accuracy music_genre"), beyond)
-    assert made == text.format("truth.accuracy music_genre").replace("-->0<", "-->74.3<")
-    with pytest.raises(AnmlError, match="names 0 figures"):
-        filled(text.format("truth.accuracy jazz"), beyond)

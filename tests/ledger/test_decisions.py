@@ -198,14 +198,14 @@ def test_the_list_names_judgements_decisions_appeals_and_changes(world):
     disputes.open_dispute(world.ledger, sid, pids["ben"], "wrong-count", by="eve", text="private words")
     world.clock.pass_days(15)
     late = decisions(world.ledger, sid)
-    by = {one["contributor"]: one for one in late.judgements}
+    by = {one["contributor"]: one for one in late["judgements"]}
     assert by[pids["ben"]]["unanswered_since"] == "2026-02-14 00:00 UTC"
     disputes.answer(
         world.ledger, sid, pids["ben"], "upheld", "count-corrected", correction=2_000_000, by="cat"
     )
     disputes.resolve(world.ledger, sid, pids["ben"], by="dan")
     made = decisions(world.ledger, sid)
-    by = {one["contributor"]: one for one in made.judgements}
+    by = {one["contributor"]: one for one in made["judgements"]}
     ben, ann = by[pids["ben"]], by[pids["ann"]]
     assert (ben["below_rows"], ben["by_rows"], ben["decided_by"]) == (True, 50_000_000, "bob")
     assert (ann["below_rows"], ann["appeals"], ann["changes"]) == (False, [], [])
@@ -213,7 +213,7 @@ def test_the_list_names_judgements_decisions_appeals_and_changes(world):
         ("dispute.resolved", "dan", 2_000_000)
     ]
     assert ben["appeals"][0]["outcome"] == "upheld"
-    whole = json.dumps(made._asdict()) + decisions_csv(made)
+    whole = json.dumps(made) + decisions_csv(made)
     assert "private words" not in whole
     assert '"ben"' not in whole
-    assert decisions(world.ledger, sid, names=True).judgements[0]["name"] in ("ann", "ben")
+    assert decisions(world.ledger, sid, names=True)["judgements"][0]["name"] in ("ann", "ben")

@@ -8,6 +8,8 @@ from anml.core.signals.policy import KINDS, LIFTS
 from anml.ledger import dsse, evidence, keys, kinds
 from anml.ledger.evidence import PROPERTIES, Record, batch_scope, contributor_subject, item_scope
 from anml.ledger.log import events
+from anml.ledger.parts import Keys
+from anml.ledger.state import loaded
 from anml.ledger.times import stamp
 from ledger.ledger_hand import START, at, event, pid, private, public
 from ledger.ledger_world import World
@@ -272,6 +274,6 @@ def test_entries_name_the_state_of_each_signature(make_world):
 
 def test_a_key_reads_as_the_bytes_it_was_trusted_by(shared):
     with shared.ledger.read() as connection:
-        from anml.ledger.two_people import registered
-
-        assert keys.public_text(registered(connection)[shared.lab].public) == keys.public_text(public("lab"))
+        assert keys.public_text(loaded(Keys, connection).known[shared.lab].public) == keys.public_text(
+            public("lab")
+        )

@@ -183,13 +183,6 @@ def test_a_bank_account_leads_to_its_owner(shared):
     shared.ledger.rehearse(work)
 
 
-def test_merges_are_followed_from_both_ends(shared):
-    assert people.resolve("a", {"a": "b", "b": "c"}) == "c"
-    assert people.resolve("x", {"a": "b"}) == "x"
-    with shared.ledger.read() as connection:
-        assert people.merges(connection) == {}
-
-
 def test_whether_somebody_ever_was_on_record(shared):
     with shared.ledger.read() as connection:
         assert people.check_known(connection, shared.pids["ada"]) == {kinds.REGISTERED}

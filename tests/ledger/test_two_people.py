@@ -9,7 +9,8 @@ from anml.core.errors import AnmlError, ConflictError, InputError
 from anml.core.signals.policy import KINDS as EVIDENCE_KINDS
 from anml.ledger import evidence, kinds, people, two_people
 from anml.ledger.kinds import TWO_PEOPLE
-from anml.ledger.parts import Payees
+from anml.ledger.parts import Keys, Payees
+from anml.ledger.state import loaded
 from anml.ledger.two_people import DEFAULT_MAY
 from ledger.ledger_hand import public
 from ledger.ledger_world import World
@@ -85,7 +86,12 @@ def pay(tx, world: World, who: str, **changes: str):
 
 
 def payee(tx, world: World, who: str) -> dict:
-    return two_people.payee_of(tx.connection, world.ledger, world.pids[who], tx.state.part(Payees))
+    return two_people.plain(
+        tx.connection,
+        world.ledger.ring,
+        world.pids[who],
+        tx.state.part(Payees).paper.get(world.pids[who], ""),
+    )
 
 
 def test_bank_details_count_from_the_second_persons_word_on(shared):
@@ -249,6 +255,6 @@ def test_keys_that_are_known_or_end_before_they_begin(shared):
         two_people.revoke_key(tx, made.subject, "ann")
         with pytest.raises(ConflictError, match="was revoked on 2026-01-01; make a new one"):
             two_people.propose_key(tx, "lab", public("lab"), None, None, None, "ann")
-        assert two_people.registered(tx.connection)[made.subject].revoked == tx.now
+        assert loaded(Keys, tx.connection).known[made.subject].revoked == tx.now
 
     shared.ledger.rehearse(work)

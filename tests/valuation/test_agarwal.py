@@ -8,7 +8,7 @@ from small_games import glove
 
 from anml.core.errors import InputError
 from anml.valuation.agarwal import learned_price, myerson_payment, robust_shares, shared_rows
-from anml.valuation.shapley import shapley
+from anml.valuation.semivalues import shapley
 
 
 def test_shares_by_hand():

@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_games import noisy
 
-from anml.valuation.banzhaf import banzhaf, exact_banzhaf
 from anml.valuation.games import all_coalitions
-from anml.valuation.shapley import shapley
+from anml.valuation.semivalues import banzhaf, exact_banzhaf, shapley
 
 tables = st.integers(0, 2**32 - 1).map(lambda seed: np.random.default_rng(seed).normal(size=32))
 

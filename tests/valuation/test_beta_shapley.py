@@ -7,9 +7,7 @@ from hypothesis import strategies as st
 from small_games import glove
 
 from anml.core.errors import InputError
-from anml.valuation.banzhaf import banzhaf
-from anml.valuation.beta_shapley import beta_shapley, exact_beta_shapley, size_weights
-from anml.valuation.shapley import exact_shapley
+from anml.valuation.semivalues import banzhaf, beta_shapley, exact_beta_shapley, exact_shapley, size_weights
 
 
 def test_banzhaf_and_beta_of_the_gloves_by_hand():

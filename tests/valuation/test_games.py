@@ -10,8 +10,6 @@ from scipy.stats import binom
 
 from anml.core.errors import InputError
 from anml.core.stats import mean_interval
-from anml.valuation.banzhaf import banzhaf
-from anml.valuation.beta_shapley import beta_shapley, size_weights
 from anml.valuation.games import (
     MOST_EXACT,
     all_coalitions,
@@ -23,7 +21,7 @@ from anml.valuation.games import (
     shapley_weights,
     table_of,
 )
-from anml.valuation.shapley import shapley
+from anml.valuation.semivalues import banzhaf, beta_shapley, shapley, size_weights
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])

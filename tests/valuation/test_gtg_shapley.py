@@ -5,7 +5,7 @@ import pytest
 
 from anml.valuation.games import all_coalitions
 from anml.valuation.gtg_shapley import gtg_shapley
-from anml.valuation.shapley import exact_shapley
+from anml.valuation.semivalues import exact_shapley
 
 
 def test_gtg_is_exact_shapley_where_orders_are_many():

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from anml.core.errors import InputError
 from anml.valuation.knn_shapley import knn_shapley
-from anml.valuation.shapley import shapley
+from anml.valuation.semivalues import shapley
 
 
 def test_three_rows_by_hand():

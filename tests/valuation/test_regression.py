@@ -10,7 +10,7 @@ from small_games import noisy
 
 from anml.valuation.games import all_coalitions
 from anml.valuation.regression import drawn, shapley_by_regression
-from anml.valuation.shapley import exact_shapley, shapley
+from anml.valuation.semivalues import exact_shapley, shapley
 
 
 def test_sampled_shapley_is_efficient_and_repeatable():

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import accuracy_score
 
-from anml.valuation.banzhaf import banzhaf
 from anml.valuation.games import all_coalitions
 from anml.valuation.models import (
     METRICS,
@@ -20,6 +19,7 @@ from anml.valuation.models import (
     r_squared,
 )
 from anml.valuation.parts import parts_of
+from anml.valuation.semivalues import banzhaf
 
 
 @pytest.fixture(scope="module")

@@ -10,14 +10,19 @@ from small_games import glove, noisy
 
 from anml.core.errors import InputError
 from anml.valuation.agarwal import robust_shares
-from anml.valuation.banzhaf import banzhaf, exact_banzhaf
-from anml.valuation.beta_shapley import beta_shapley, exact_beta_shapley
 from anml.valuation.games import all_coalitions
 from anml.valuation.gtg_shapley import gtg_shapley
 from anml.valuation.influence import influence
 from anml.valuation.kang import kang, opinion
 from anml.valuation.regression import shapley_by_regression
-from anml.valuation.shapley import exact_shapley, shapley
+from anml.valuation.semivalues import (
+    banzhaf,
+    beta_shapley,
+    exact_banzhaf,
+    exact_beta_shapley,
+    exact_shapley,
+    shapley,
+)
 from anml.valuation.trak import trak
 from other_packages import pydvl_methods
 

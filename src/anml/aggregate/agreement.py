@@ -1,8 +1,4 @@
-"""How far each client's update points to where most of them agree.
-
-All lengths are cut to the median first, so that shouting gains nothing, and the middle is the geometric
-median, which less than half of the clients cannot move far (Pillutla, Kakade and Harchaoui, 2022).
-"""
+"""How far each client's update points to the geometric median of all (Pillutla et al., 2022)."""
 
 from typing import Any
 
@@ -51,13 +47,7 @@ def compared(updates: Updates, rng: np.random.Generator) -> tuple[Array, Array]:
 
 
 def geometric_median(rows: Array) -> Floats:
-    """The point with the least sum of distances to the rows, by Weiszfeld's steps.
-
-    Examples
-    --------
-    >>> geometric_median(np.array([[0.0], [0.0], [0.0], [900.0], [900.0]])).round(3)
-    array([0.])
-    """
+    """The point with the least sum of distances to the rows, by Weiszfeld's steps."""
     points = rows.astype(np.float64)
     centre = np.median(points, axis=0)
     small = 1e-9 * float(np.abs(points - centre).max() or 1.0)
@@ -75,12 +65,6 @@ def agreement(rows: Array, whole: Array) -> Floats:
     middle and of that to the nearest half of the clients (Krum's), 0 for the median client. Directions tell
     while all still learn; later honest updates are short noise, and who pulls elsewhere is far away. `rows`
     are of at most median length, `whole` as they came.
-
-    Examples
-    --------
-    >>> rows = np.array([[1.0, 0.1], [1.0, 0.0], [1.0, -0.1], [-1.0, 0.0]])
-    >>> agreement(rows, rows)[:, 0].round(1)
-    array([ 1.,  1.,  1., -1.])
     """
     centre, points = geometric_median(rows), rows.astype(np.float64)
     # Of ten clients each is a tenth of the middle, which would make all of them agree with it.

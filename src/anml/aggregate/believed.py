@@ -1,17 +1,13 @@
-"""Ours: updates weighted by the probability that their client is honest, given the updates and credentials.
+"""The probability that each client is honest, given updates and credentials.
 
-The counterpart of the contributor model (`anml.core.people`) where there are no labels to look at, only
-updates. How many clients are malicious is not told but inferred, so nobody is dropped to fill a quota.
+How many clients are malicious is not told but inferred, so nobody is dropped to fill a quota. Its weakness:
+half of the clients or more that agree on a lie are believed, unless credentials differ.
 """
-
-from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import special
 
-from anml.aggregate.agreement import agreement, clipped_lengths, compared
-from anml.aggregate.updates import as_updates, combine
-from anml.core.checks import Array, Floats, as_unit, as_vector
+from anml.core.checks import Floats
 
 # Before anything is seen one client in ten is taken to deviate, which counts as much as ten clients.
 USUAL, STRENGTH = 0.9, 10.0
@@ -28,76 +24,8 @@ ROUNDS = 60
 MOST, FOR, FADING = 3.0, 5.0, 0.8
 
 
-class Believed(NamedTuple):
-    """One update, and what is believed of the clients.
-
-    Parameters
-    ----------
-    update, scores, weights
-        As in `Aggregated`; the score is the probability that a client is honest.
-    by_updates
-        The same probability without credentials and earlier rounds: what a reputation may be fed with.
-    nats
-        By how much this round's updates alone speak for a client, in nats; cut to three either way.
-    agreement
-        Cosine with the middle of all updates, how near that is, and how near the nearest half of the
-        clients (see `anml.aggregate.agreement`).
-    """
-
-    update: Array
-    scores: Floats
-    weights: Floats
-    by_updates: Floats
-    nats: Floats
-    agreement: Floats
-
-
-def believed(
-    updates: Any,
-    v: Any = None,
-    r: Any = None,
-    t: Any = None,
-    before: Any = 0.0,
-    rng: np.random.Generator | None = None,
-) -> Believed:
-    """Average updates by P(honest) and freshness; whoever is likelier to deviate is left out.
-
-    `before` is what earlier rounds said of each client, in nats (see `remembered`): once a model fits the
-    honest clients' data their updates are small and alike to noise, so what was seen before must count.
-    Its weakness: half of the clients or more that agree on a lie are believed, unless credentials differ.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> updates = np.vstack([rng.normal(1, 0.1, (7, 50)), rng.normal(-1, 0.1, (3, 50))])
-    >>> found = believed(updates)
-    >>> (found.scores > 0.5).tolist()
-    [True, True, True, True, True, True, True, False, False, False]
-    """
-    given = as_updates(updates)
-    n = len(given)
-    agrees = agreement(*compared(given, np.random.default_rng(0) if rng is None else rng))
-    by_updates, nats = honest(agrees)
-    credentials = [as_unit(name, x, n) for name, x in (("v", v), ("r", r)) if x is not None]
-    earlier = as_vector("before", before, n)
-    chance, _ = honest(agrees, np.column_stack(credentials) if credentials else None, earlier)
-    freshness = np.ones(n) if t is None else as_unit("t", t, n)
-    raw = np.where(chance > 0.5, chance, 0.0) * freshness
-    if raw.sum() <= 0:
-        raw = np.ones(n)
-    weights = raw / raw.sum()
-    used = weights * clipped_lengths(given)
-    return Believed(combine(given, used), chance, weights, by_updates, nats, agrees)
-
-
 def remembered(before: Floats, nats: Floats) -> Floats:
-    """What is known of clients after a round: earlier rounds fade by a fifth, so that a turncoat is seen.
-
-    Examples
-    --------
-    >>> remembered(np.array([5.0]), np.array([-3.0]))
-    array([1.])
-    """
+    """What is known of clients after a round: earlier rounds fade by a fifth, so that a turncoat is seen."""
     return np.asarray(FADING * before + nats)
 
 
@@ -108,13 +36,6 @@ def honest(
 
     Honest ones scatter round a middle, the others round a place of their own below it. Nobody deviates by
     agreeing more, so that the upper half of the clients tells how widely honest ones scatter.
-
-    Examples
-    --------
-    >>> near = np.zeros(6)
-    >>> cosine = np.array([0.6, 0.65, 0.55, 0.62, 0.58, -0.4])
-    >>> honest(np.column_stack([cosine, near, near]))[0].round(2)
-    array([1., 1., 1., 1., 1., 0.])
     """
     signs = _standard(credentials, len(agrees))
     earlier = np.broadcast_to(np.asarray(before, dtype=np.float64), len(agrees))

@@ -23,11 +23,6 @@ def bulyan(updates: Any, malicious: int) -> Aggregated:
     Of every parameter the n - 4 f values nearest the median of the chosen are averaged. A client's score is
     how early it was chosen. Its weakness: it needs n >= 4 f + 3 clients, so it stands fewer liars than
     others.
-
-    Examples
-    --------
-    >>> bulyan([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0], [90.0]], malicious=1).update
-    array([3.])
     """
     given = as_updates(updates)
     n = len(given)

@@ -14,11 +14,6 @@ def fltrust(updates: Any, server: Any) -> Aggregated:
     `server` is the update that the server trained on its own small clean set. A client's score is the cosine
     of the two, and 0 where it is negative. Its weakness: with a server set that is no better than the
     clients' data it trusts those who are wrong in the same way.
-
-    Examples
-    --------
-    >>> fltrust([[2.0, 0.0], [-5.0, 0.0], [0.0, 3.0]], server=[1.0, 0.0]).update
-    array([1., 0.])
     """
     given = as_updates(updates)
     own = np.asarray(server, dtype=given.dtype).reshape(-1)

@@ -1,4 +1,4 @@
-"""Krum: Blanchard, El Mhamdi, Guerraoui and Stainer, NeurIPS 2017."""
+"""Krum and Multi-Krum: Blanchard, El Mhamdi, Guerraoui and Stainer, NeurIPS 2017."""
 
 from typing import Any
 
@@ -8,10 +8,12 @@ from anml.aggregate.updates import (
     Aggregated,
     as_updates,
     check_malicious,
+    combine,
     equal_shares,
     squared_distances,
 )
 from anml.core.checks import Floats
+from anml.core.errors import InputError
 
 
 def krum(updates: Any, malicious: int, neighbours: int | None = None) -> Aggregated:
@@ -19,11 +21,6 @@ def krum(updates: Any, malicious: int, neighbours: int | None = None) -> Aggrega
 
     Its weakness: a liar who stays close to the others is as good a winner as an honest client, and all but
     one client's work is lost.
-
-    Examples
-    --------
-    >>> krum([[0.0], [1.0], [2.0], [3.0], [90.0]], malicious=1).update
-    array([1.])
     """
     given = as_updates(updates)
     scores = krum_scores(squared_distances(given), malicious, neighbours)
@@ -40,3 +37,21 @@ def krum_scores(apart: Floats, malicious: int, neighbours: int | None = None) ->
     # Each is nearest to itself, at distance 0: that one is left out.
     others = np.sort(apart + np.diag(np.full(n, np.inf)), axis=1)
     return np.asarray(others[:, :count].sum(axis=1))
+
+
+def multi_krum(
+    updates: Any, malicious: int, keep: int | None = None, neighbours: int | None = None
+) -> Aggregated:
+    """Average the updates with the best Krum scores: n - f of them unless `keep` says otherwise.
+
+    Its weakness: it must be told how many clients are malicious, and a wrong number either lets a liar in or
+    throws honest work away.
+    """
+    given = as_updates(updates)
+    scores = krum_scores(squared_distances(given), malicious, neighbours)
+    count = len(given) - malicious if keep is None else keep
+    if not 1 <= count <= len(given):
+        raise InputError(f"keep must lie between 1 and the {len(given)} clients, got {count}")
+    chosen = np.sort(np.argsort(scores, kind="stable")[:count])
+    weights = equal_shares(chosen, len(given))
+    return Aggregated(combine(given, weights), -scores, weights)

@@ -10,13 +10,7 @@ from anml.core.errors import InputError
 
 
 def mean(updates: Any, rows: Any = None) -> Aggregated:
-    """Average the updates, by how many rows each client has where that is known.
-
-    Examples
-    --------
-    >>> mean([[0.0], [4.0]], rows=[3, 1]).update
-    array([1.])
-    """
+    """Average the updates, by how many rows each client has where that is known."""
     given = as_updates(updates)
     counts = np.ones(len(given)) if rows is None else as_vector("rows", rows, len(given))
     if (counts < 0).any() or counts.sum() <= 0:

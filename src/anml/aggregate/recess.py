@@ -19,11 +19,6 @@ def abnormality(sent: Any, replies: Any) -> Floats:
     The server sends each client an update of its own making (`sent`); who trains on data goes on from there,
     who optimises an attack turns round. Lengths are measured against the median reply, so that the scale of
     updates does not matter.
-
-    Examples
-    --------
-    >>> abnormality([[1.0, 0.0], [1.0, 0.0]], [[2.0, 0.0], [-2.0, 0.0]])
-    array([-1.,  1.])
     """
     probes, answers = as_updates(sent), as_updates(replies)
     if probes.shape != answers.shape:
@@ -42,12 +37,6 @@ def recess(updates: Any, abnormal: Any, trust: Any = 0.0, penalty: float = PENAL
 
     `trust` is what the last round returned as scores. Its weakness: a client that lies in its data alone
     goes on from any probe as an honest one does.
-
-    Examples
-    --------
-    >>> found = recess([[1.0], [5.0]], abnormal=[0.0, 50.0])
-    >>> found.update.round(6), found.scores
-    (array([1.]), array([  0., -50.]))
     """
     given = as_updates(updates)
     before = as_vector("trust", trust, len(given))

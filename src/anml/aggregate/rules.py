@@ -1,14 +1,11 @@
 """Every rule by name, with what it needs besides the updates."""
 
-from anml.aggregate.believed import believed
 from anml.aggregate.bulyan import bulyan
 from anml.aggregate.fltrust import fltrust
-from anml.aggregate.krum import krum
+from anml.aggregate.krum import krum, multi_krum
 from anml.aggregate.mean import mean
-from anml.aggregate.median import median
-from anml.aggregate.multi_krum import multi_krum
+from anml.aggregate.median import median, trimmed_mean
 from anml.aggregate.recess import recess
-from anml.aggregate.trimmed_mean import trimmed_mean
 from anml.aggregate.updates import Rule
 from anml.aggregate.weighted import weighted
 
@@ -22,7 +19,6 @@ RULES: dict[str, Rule] = {
     "fltrust": fltrust,
     "recess": recess,
     "weighted": weighted,
-    "believed": believed,
 }
 # How many malicious clients a rule can stand among n, where it must be told their number.
 STANDS = {

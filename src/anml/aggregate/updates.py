@@ -18,17 +18,10 @@ Updates = npt.NDArray[Any]
 
 
 class Aggregated(NamedTuple):
-    """One update out of many.
+    """One update out of many, how far each client is trusted, and its share in the update.
 
-    Parameters
-    ----------
-    update
-        The update to apply, one value per parameter.
-    scores
-        How far each client is trusted, the higher the more; comparable within one call.
-    weights
-        Share of each client in the update, summing to one; of rules that choose coordinate by coordinate the
-        share of coordinates.
+    Scores can be compared within one call. Shares sum to one; of rules that choose coordinate by coordinate
+    they are shares of coordinates.
     """
 
     update: Array
@@ -105,14 +98,7 @@ def gram(updates: Updates) -> Floats:
 
 
 def squared_distances(updates: Updates) -> Floats:
-    """Squared distances of all pairs of updates, with zeros on the diagonal.
-
-    Examples
-    --------
-    >>> squared_distances(np.array([[0.0, 0.0], [3.0, 4.0]]))
-    array([[ 0., 25.],
-           [25.,  0.]])
-    """
+    """Squared distances of all pairs of updates, with zeros on the diagonal."""
     products = gram(updates)
     norms = np.diag(products)
     apart = np.maximum(norms[:, None] + norms[None] - 2 * products, 0.0)

@@ -10,7 +10,7 @@ from anml.aggregate.agreement import agreement, clipped_to, compared, counted
 from anml.aggregate.believed import honest
 from anml.aggregate.krum import krum_scores
 from anml.aggregate.updates import as_updates, combine, squared_distances
-from anml.core.checks import Array, Bools, Floats, as_vector
+from anml.core.checks import Array, Bools, Floats, as_unit, as_vector
 from anml.core.domain import Gate, Recipe, Signals
 from anml.core.signals.quality import quality
 from anml.core.weigh import recipe_of, weigh_signals
@@ -24,17 +24,8 @@ FEW, TOWARDS = 0.15, 0.1
 class Weighed(NamedTuple):
     """One update, the weight of each client, and why.
 
-    Parameters
-    ----------
-    update, scores, weights
-        As in `anml.aggregate.updates.Aggregated`; the score is the weight before selection.
-    q
-        Quality of each client by Krum on updates.
-    by_updates, nats
-        Probability that each is honest by its update alone, and that evidence in nats: what a reputation may
-        be fed with.
-    gate
-        Which branch of the recipe decided.
+    The score is the weight before selection, `q` quality by Krum on updates. `by_updates` is the probability
+    that each is honest by its update alone, `nats` that evidence: what a reputation may be fed with.
     """
 
     update: Array
@@ -47,16 +38,10 @@ class Weighed(NamedTuple):
 
 
 def weighted(
-    updates: Any,
-    v: Any = None,
-    r: Any = None,
-    t: Any = None,
-    recipe: str | Recipe | dict[str, Any] = "guarded",
-    before: Any = 0.0,
-    rng: np.random.Generator | None = None,
-    rows: Any = None,
-    judge: Judge = honest,
-) -> Weighed:
+    updates: Any, v: Any = None, r: Any = None, t: Any = None,
+    recipe: str | Recipe | dict[str, Any] = "guarded", before: Any = 0.0,
+    rng: np.random.Generator | None = None, rows: Any = None, judge: Judge = honest,
+) -> Weighed:  # fmt: skip
     """Weigh clients by a recipe: q is Krum on updates, projected and none longer than the median.
 
     How many clients are kept comes from the data where the recipe does not fix it: one minus the share that
@@ -64,12 +49,6 @@ def weighted(
     the middle, credentials and what earlier rounds said, and returns a probability and this round's evidence
     in nats. Those kept count by `rows`, up to ten times the median's, and no update more than three times
     the usual length. Its weakness is that of the recipe; see docs/signals.md.
-
-    Examples
-    --------
-    >>> found = weighted([[1.0], [1.1], [0.9], [1.0], [-1.0]], recipe="krum")
-    >>> found.weights.round(2).tolist(), found.gate.branch
-    ([0.25, 0.25, 0.25, 0.25, 0.0], 'krum')
     """
     given = as_updates(updates)
     short, whole = compared(given, np.random.default_rng(0) if rng is None else rng)
@@ -80,7 +59,7 @@ def weighted(
     chosen = recipe_of(recipe)
     p = None
     if chosen.combine == "evidence":
-        credentials = [np.asarray(x, dtype=np.float64) for x in (v, r) if x is not None]
+        credentials = [as_unit(name, x, n) for name, x in (("v", v), ("r", r)) if x is not None]
         earlier = as_vector("before", before, n)
         p, _ = judge(agrees, np.column_stack(credentials) if credentials else None, earlier)
     signals = Signals.of(q, v, r, t, noise=float(np.mean(alone < 0.5)), p_correct=p)

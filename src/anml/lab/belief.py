@@ -1,18 +1,33 @@
-"""What the evidence recipe believes of a simulated case: the probability that each label is right."""
+"""What the product believes of rows of the laboratory: one way to ask it, and simulated cases once each."""
 
 import hashlib
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
-from anml.assess.assess import Known, Policy, assess
+from anml.assess.assess import Assessment, Known, Policy, assess
+from anml.core.calibration import in_columns, ranking, reliability
+from anml.core.domain import Recipe
 from anml.core.people.belief import Belief
 from anml.core.profile import PROFILES
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.temporal import Decay
-from anml.core.weigh import RECIPES
-from anml.lab.cases import Case
-from anml.lab.spec import Setting
+from anml.core.weigh import recipe_of
+from anml.lab.cases import Case, make_case
+from anml.lab.spec import At, Found, Setting
+
+# Nobody is new in a simulation.
+OFF = ColdStart(contributions=0)
+
+
+def assessed(
+    x: Any, y: Any, classes: int, known: Known, seed: int, *, recipe: str | Recipe = "evidence",
+    decay: float = 0.0, floor: ColdStart = OFF,
+) -> Assessment:  # fmt: skip
+    """Assess rows as estimators and audit do; one class stands for numbers."""
+    policy = Policy(recipe_of(recipe), PROFILES["default"], Decay(decay), floor, seed % 2**31)
+    return assess(x, y, "classification" if classes > 1 else "regression", classes, known, policy)
 
 
 class _Seen:
@@ -39,15 +54,19 @@ def believed(setting: Setting, case: Case) -> Belief:
 
 @lru_cache(maxsize=256)
 def _believed(seen: _Seen) -> Belief:
-    case, setting = seen.case, seen.setting
-    known = Known(
-        contributor=case.contributor,
-        item=case.item,
-        verification=case.v if case.credentials else None,
-        reputation=case.r if case.credentials else None,
-        age=-np.log(case.t) / setting.decay if np.ptp(case.t) > 0 else None,
-    )
-    policy = Policy(
-        RECIPES["evidence"], PROFILES["default"], Decay(setting.decay), ColdStart(contributions=0), case.seed
-    )
-    return assess(case.x, case.y, case.task, case.classes, known, policy).belief
+    case, decay = seen.case, seen.setting.decay
+    v, r = (case.v, case.r) if case.credentials else (None, None)
+    age = -np.log(case.t) / decay if np.ptp(case.t) > 0 else None
+    known = Known(case.contributor, case.item, v, r, age)
+    return assessed(case.x, case.y, case.classes, known, case.seed, decay=decay).belief
+
+
+def run_trial(at: At, methods: list[str]) -> Found:
+    """Belief against truth in bins."""
+    case = make_case(at.setting, at.trial, at.experiment.seed)
+    p_correct = believed(at.setting, case).p_correct
+    bins = reliability(p_correct, ~case.wrong)
+    found = {"calibration": bins.error, "gap": bins.gap, "ranking": ranking(p_correct, ~case.wrong)}
+    # The other recipes make no claim about labels.
+    claim = [method for method in methods if at.experiment.methods[method].combine == "evidence"]
+    return [(method, {**found, **in_columns(bins)}) for method in claim]

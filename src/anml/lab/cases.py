@@ -1,8 +1,4 @@
-"""One simulated data set: split, corrupted and given credentials, from a setting, a trial and a seed.
-
-Every purpose has its own stream of randomness, so that what does not differ between two conditions is
-the same in both: all scenarios of a trial share one split and one set of flips, and compare in pairs.
-"""
+"""One simulated data set; each purpose has its own randomness, so that conditions compare in pairs."""
 
 import zlib
 from collections.abc import Callable
@@ -13,7 +9,7 @@ import numpy as np
 
 from anml.core import attacks, scenarios
 from anml.core.checks import Bools, Floats, Ints
-from anml.core.errors import InputError, UnknownNameError
+from anml.core.errors import InputError
 from anml.core.signals.temporal import Decay
 from anml.gradients.crossfit import standardise
 from anml.lab.data import Dataset, load_dataset
@@ -67,10 +63,12 @@ def make_case(setting: Setting, trial: int, seed: int) -> Case:
     train, test = split(data, setting, rng("split"))
     item = np.repeat(np.arange(len(train)), setting.labels) if setting.labels > 1 else None
     train = np.repeat(train, setting.labels)
-    x, x_test = _scaled(data.x[train], data.x[test])
-    if setting.scatter and data.classes > 1:
-        raise InputError(f"classes cannot scatter, only numbers can; got scatter = {setting.scatter}")
-    truth = _scattered(data.y[train], setting, rng("scatter"))
+    spread = data.x[train].std(axis=0)
+    x_test = (data.x[test] - data.x[train].mean(axis=0)) / np.where(spread > 1e-12, spread, 1.0)
+    x = standardise(data.x[train])
+    truth = data.y[train]
+    if setting.scatter:  # honest labels of one thing are not quite the same number
+        truth = truth + rng("scatter").normal(0.0, setting.scatter * truth.std(), len(truth))
     n = len(truth)
     contributor, bad = _contributors(setting, n, rng("bad"))
     if contributor is not None and setting.sybils > 1:
@@ -78,19 +76,16 @@ def make_case(setting: Setting, trial: int, seed: int) -> Case:
     age = rng("age").integers(0, setting.periods, n) * (setting.oldest / max(1, setting.periods - 1))
     if setting.drift == "feature":
         x = attacks.drift_features(x, age, setting.drift_rate, rng("drift"))
-    if setting.attack not in ATTACKS:
-        raise UnknownNameError("attack", setting.attack, ATTACKS)
     turned = bad if contributor is None else attacks.honest_first(contributor, bad, setting.honest_first)
     x, y = ATTACKS[setting.attack](Target(x, truth, turned, data.classes, setting, rng("attack")))
     lies = turned & (y != truth)
     if setting.drift == "label":
         y = attacks.drift_labels(y, age, setting.drift_rate, data.classes, rng("drift"))
-    tier = None
-    if setting.scenario == "tiers":
-        tier = scenarios.assign_tiers(bad, rng("tier"))
+    tier = scenarios.assign_tiers(bad, rng("tier")) if setting.scenario == "tiers" else None
+    if tier is not None:
         y = _tier_errors(y, tier, data.classes, rng("errors"))
     v, r = _credentials(setting, bad, tier, rng("credentials"))
-    y, y_test, unit = _units(y, data.y[test], data.classes)
+    y, y_test, unit = _units(y, data.y[test]) if data.classes < 2 else (y, data.y[test], 1.0)
     return Case(
         x=x, y=y, x_test=x_test, y_test=y_test, classes=data.classes, v=v, r=r,
         t=Decay(setting.decay)(age), contributor=contributor, item=item,
@@ -102,8 +97,20 @@ def make_case(setting: Setting, trial: int, seed: int) -> Case:
 
 def split(data: Dataset, setting: Setting, rng: np.random.Generator) -> tuple[Ints, Ints]:
     """70/30 stratified split of the rows used, then the share of the training part."""
+    from sklearn.model_selection import train_test_split
+
+    def part(rows: Ints, **size: float) -> Any:
+        strata = data.y[rows] if data.classes > 1 else None
+        return train_test_split(rows, stratify=strata, random_state=int(rng.integers(2**31)), **size)
+
+    rows = np.arange(len(data.y))
+    if setting.size:
+        rows = rng.permutation(rows)[: setting.size]
     try:
-        return _split(data, setting, rng)
+        train, test = part(rows, test_size=0.3)
+        if setting.fraction < 1:
+            train, _ = part(train, train_size=setting.fraction)
+        return train, test
     except ValueError as error:  # scikit-learn's, where a class has too few rows
         raise InputError(
             f"{setting.dataset} has too few rows to be split at size = {setting.size} and "
@@ -111,37 +118,9 @@ def split(data: Dataset, setting: Setting, rng: np.random.Generator) -> tuple[In
         ) from None
 
 
-def _split(data: Dataset, setting: Setting, rng: np.random.Generator) -> tuple[Ints, Ints]:
-    from sklearn.model_selection import train_test_split
-
-    rows = np.arange(len(data.y))
-    if setting.size:
-        rows = rng.permutation(rows)[: setting.size]
-    strata = data.y[rows] if data.classes > 1 else None
-    train, test = train_test_split(
-        rows, test_size=0.3, stratify=strata, random_state=int(rng.integers(2**31))
-    )
-    if setting.fraction < 1:
-        strata = data.y[train] if data.classes > 1 else None
-        train, _ = train_test_split(
-            train, train_size=setting.fraction, stratify=strata, random_state=int(rng.integers(2**31))
-        )
-    return train, test
-
-
-def _scaled(x: Floats, x_test: Floats) -> tuple[Floats, Floats]:
-    centre, spread = x.mean(axis=0), x.std(axis=0)
-    spread = np.where(spread > 1e-12, spread, 1.0)
-    return standardise(x), (x_test - centre) / spread
-
-
 def _contributors(setting: Setting, n: int, rng: np.random.Generator) -> tuple[Ints | None, Bools]:
     if not setting.contributors:
         return None, attacks.choose(n, setting.bad, rng)
-    if setting.labels > setting.contributors:
-        raise InputError(
-            f"{setting.labels} labels of one thing need as many contributors, got {setting.contributors}"
-        )
     if setting.labels > 1:
         # Nobody labels a thing twice.
         order = rng.permuted(np.tile(np.arange(setting.contributors), (n // setting.labels, 1)), axis=1)
@@ -149,11 +128,6 @@ def _contributors(setting: Setting, n: int, rng: np.random.Generator) -> tuple[I
     else:
         holder = rng.permutation(n) % setting.contributors
     return holder, attacks.choose(setting.contributors, setting.bad, rng)[holder]
-
-
-def _scattered(y: Any, setting: Setting, rng: np.random.Generator) -> Any:
-    """Honest labels of one thing are not quite the same number."""
-    return y + rng.normal(0.0, setting.scatter * y.std(), len(y)) if setting.scatter else y
 
 
 class Target(NamedTuple):
@@ -207,10 +181,8 @@ def _credentials(
         v, r = scenarios.correlated_credentials(bad, setting.correlation, rng)
     elif tier is not None:
         v, r = scenarios.tiered_credentials(tier, rng)
-    elif setting.scenario in scenarios.SCENARIOS:
-        v, r = scenarios.draw_credentials(bad, setting.scenario, rng)
     else:
-        raise UnknownNameError("scenario", setting.scenario, CREDENTIALS)
+        v, r = scenarios.draw_credentials(bad, setting.scenario, rng)
     if setting.faked:
         v, r = scenarios.fake_credentials(v, r, bad, rng, share=setting.faked)
     return v, r
@@ -222,8 +194,7 @@ def _tier_errors(y: Any, tier: Ints, classes: int, rng: np.random.Generator) -> 
     return attacks.flip_labels(y, rng.uniform(size=len(y)) < chance, classes, rng)
 
 
-def _units(y: Any, y_test: Any, classes: int) -> tuple[Any, Any, float]:
-    if classes > 1:
-        return y, y_test, 1.0
+def _units(y: Any, y_test: Any) -> tuple[Any, Any, float]:
+    """Numbers in units of their own spread, about their mean, and that unit."""
     centre, spread = float(y.mean()), float(y.std()) or 1.0
     return (y - centre) / spread, (y_test - centre) / spread, spread

@@ -1,8 +1,4 @@
-"""What decides a row: the kind of experiment, setting, method, seed and the version of the algorithms in it.
-
-Only what differs from the defaults is hashed, so a new field of `Setting` or `Recipe` leaves rows valid; and
-each cell (one condition, one method) has a name of its own, so a changed or added method runs alone.
-"""
+"""What decides a row has a name, of what differs from the defaults: a changed method runs alone."""
 
 import hashlib
 import json
@@ -16,10 +12,10 @@ from anml.lab.spec import Experiment, Key, Setting
 
 # Raise a number when an algorithm changes what it gives, and its rows are run again; 1 where none is named.
 VERSIONS: dict[str, dict[str, int]] = {
-    "combine": {"evidence": 9},
+    "combine": {"evidence": 10},
     "profile": {"default": 1, "paper": 1},
     "kind": {"cited": 2},
-    "peer": {},
+    "peer": {"ours, believed": 2},
 }
 
 
@@ -28,7 +24,7 @@ def cell_name(experiment: Experiment, setting: Setting, method: str) -> str:
     recipe = experiment.methods.get(method)
     parts: dict[str, Any] = {
         "setting": _differs(setting, Setting()),
-        "versions": _versions(experiment, setting, method),
+        "versions": {kind: number for kind, _, number in _versions(experiment, setting, method)},
         "seed": experiment.seed,
         "timed": experiment.timed,
     }
@@ -44,19 +40,12 @@ def cell_name(experiment: Experiment, setting: Setting, method: str) -> str:
 
 
 def version_of(experiment: Experiment) -> str:
-    """The release that makes rows today, and the algorithms in it that have changed what they give.
-
-    Examples
-    --------
-    >>> version_of(Experiment("x", "X")).startswith("anml ")
-    True
-    """
+    """The release that makes rows today, and the algorithms in it that have changed what they give."""
     found = {
         f", {named} {number}"
         for _, setting in experiment.conditions()
         for method in experiment.compared
-        for kind, named in _named(experiment, setting, method).items()
-        if (number := VERSIONS[kind].get(named, 1)) != 1
+        for _, named, number in _versions(experiment, setting, method)
     }
     try:
         release = version("attribution-native-ml")
@@ -84,21 +73,17 @@ def wanted(
     return found
 
 
-def _named(experiment: Experiment, setting: Setting, method: str) -> dict[str, str]:
-    """What has versions in a cell, by kind."""
+def _versions(experiment: Experiment, setting: Setting, method: str) -> list[tuple[str, str, int]]:
+    """What has a version beyond the first in a cell: its kind, its name, its number."""
     recipe = experiment.methods.get(method)
-    return {
+    named = {
         "combine": "" if recipe is None else recipe.combine,
         "profile": setting.profile,
         "kind": experiment.kind,
         "peer": method if recipe is None else "",
     }
-
-
-def _versions(experiment: Experiment, setting: Setting, method: str) -> dict[str, int]:
-    named = _named(experiment, setting, method)
-    found = {kind: VERSIONS[kind].get(name, 1) for kind, name in named.items()}
-    return {kind: version for kind, version in found.items() if version != 1}
+    found = [(kind, name, VERSIONS[kind].get(name, 1)) for kind, name in named.items()]
+    return [each for each in found if each[2] != 1]
 
 
 def _differs(thing: Any, plain: Any) -> dict[str, Any]:

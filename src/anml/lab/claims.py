@@ -6,7 +6,7 @@
 `at_most = [a, x]`, `at_least = [a, x]`, `between = [a, low, high]`: the end or ends of a's interval
 Intervals are 95%, or 1 - `p`. `limit` says where a limit or margin comes from (`LIMITS`).
 `apart` says why a claim is not counted with the others (`APART`).
-`why` says what is known about a failure, and `cause` of which kind it is (`anml.lab.causes`).
+`why` says what is known about a failure, and `cause` of which kind it is (`anml.lab.claims.CAUSES`).
 `over = {axis = […]}` asks for every combination; `where = {axis = value}` puts an axis elsewhere.
 """
 
@@ -20,6 +20,21 @@ from anml.core.checks import one_of
 from anml.core.stats import Estimate
 from anml.lab.expressions import Place, Results, interval
 from anml.lab.spec import label_of
+
+CAUSES = {
+    "baseline": "What it is compared with does better here than in the paper",
+    "weak-q": "The paper's q says too little",
+    "smaller": "The effect is there, and smaller than printed",
+    "small": "The difference is too small to tell",
+    "setting": "The setting as printed cannot show it",
+    "looks-right": "What is wrong looks right",
+    "caution": "What caution costs",
+    "few": "Too few rows to tell",
+    "absent": "A weakness that was expected does not show",
+    "slow": "Evidence comes too slowly",
+    "": "Not explained yet",
+}
+
 
 # Fewer trials decide nothing. A claim on the edge of what it denies holds by chance this often.
 LEAST_TRIALS, LEVEL = 10, 0.05
@@ -44,13 +59,7 @@ SAVINGS = ("improvement", "each_trial", "gain", "worst_", "best_", "from_20_perc
 
 
 def near(metric: str, ours: float, paper: float) -> bool:
-    """Whether a figure is close to the one that the paper prints.
-
-    Examples
-    --------
-    >>> near("error", 4.2, 4.6), near("improvement", 58.6, 39.0), near("ratio", 2.0, 2.1)
-    (True, False, True)
-    """
+    """Whether a figure is close to the one that the paper prints."""
     if metric.startswith(SHARES):
         return abs(ours - paper) <= NEAR_SHARE
     return abs(ours - paper) <= (NEAR_SAVING if metric.startswith(SAVINGS) else NEAR_OTHER * abs(paper))

@@ -1,8 +1,4 @@
-"""Data sets with real contributors. What they contributed is trained on; `truth` only scores.
-
-Files are read from the folder named by ANML_DATA: `<name>_items.csv.gz` has one row per thing and
-`<name>_labels.csv.gz` one per label; their sources are named in `lab/beyond/real.toml`.
-"""
+"""Data sets with real contributors, from the folder named by ANML_DATA; `truth` only scores."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,16 +21,8 @@ LABEL_SETS = ("aggre_label", "random_label1", "random_label2", "random_label3", 
 class Contributed:
     """One row per contributed label, and a test part with right labels.
 
-    Parameters
-    ----------
-    x, label, contributor, item
-        What a method sees; `item` is None where every thing has one label.
-    x_test, y_test
-        Where models are measured.
-    truth
-        The right label of every row, for scoring only; None where it is not known.
-    best
-        Labels of the best contributor for every row, where one labelled everything; a bound, not a method.
+    `item` is None where every thing has one label. `truth`, where it is known, is for scoring only; `best`
+    are labels of the best contributor, where one labelled everything: a bound, not a method.
     """
 
     x: Floats
@@ -127,15 +115,10 @@ def load_contributed(name: str, rng: np.random.Generator) -> Contributed:
     return CONTRIBUTED[name](rng)
 
 
-def replayed(name: str) -> tuple[pl.DataFrame, Floats]:
-    """Labels of a crowd (item, contributor, label, truth) and their features, of items with a right label."""
-    if name == "music":
-        items, labels = _tables("music_genre")
-        rows = labels.join(items.filter(pl.col("split") == "train"), on="item", maintain_order="left")
-        return rows.select("item", "contributor", "label", "truth"), rows[:, 5:].to_numpy()
+def crowd_of(name: str) -> pl.DataFrame:
+    """Labels of a crowd without features: item, contributor, label, truth."""
     labels, truth = (pl.read_csv(_needed(f"crowd_{name}_{part}.csv.gz")) for part in ("labels", "truth"))
-    rows = labels.join(truth, on="item", maintain_order="left")
-    return rows, np.zeros((rows.height, 0))
+    return labels.join(truth, on="item", maintain_order="left")
 
 
 def _tables(name: str) -> tuple[pl.DataFrame, pl.DataFrame]:

@@ -1,8 +1,4 @@
-"""Real crowds whose truth is known: what is said of people and items, beside what they are.
-
-With the truth in hand somebody is truly fine when kappa is above 0.30 with 90% probability, and truly bad
-when it is below 0.15 with 95%, ten labels or more; truth only scores.
-"""
+"""Real crowds whose truth is known: what is said of people and items, beside what they are."""
 
 import warnings
 from collections.abc import Callable
@@ -10,23 +6,18 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-import polars as pl
 from scipy import stats
 
-from anml.assess.assess import Known, Policy, assess
+from anml.assess.assess import Known
 from anml.core.calibration import reliability
 from anml.core.checks import Array, Bools, Floats, Ints, as_codes
 from anml.core.people.consensus import join_posteriors
 from anml.core.people.verdicts import ACCUSED, LESS, RELIABLE
-from anml.core.profile import PROFILES
-from anml.core.signals.reputation import ColdStart
-from anml.core.signals.temporal import Decay
-from anml.core.weigh import RECIPES
-from anml.lab.block import At, Found, timed
+from anml.lab.belief import assessed
 from anml.lab.cases import stream
-from anml.lab.contributed import load_contributed
-from anml.lab.data import FOLDER, DataMissingError, file_of
+from anml.lab.contributed import crowd_of, load_contributed
 from anml.lab.peers import needed
+from anml.lab.spec import At, Found, timed
 
 CROWDS = ("dogs", "companies", "music_genre", "weather_sentiment")
 MEASURES = (
@@ -46,6 +37,11 @@ class Crowd(NamedTuple):
     truth: Ints
     classes: int
 
+    @property
+    def right(self) -> Ints:
+        """The right label of each item."""
+        return self.truth[np.unique(self.item, return_index=True)[1]]
+
 
 class Said(NamedTuple):
     """What a method says: posterior of each item; of people a verdict and the interval of their accuracy."""
@@ -60,10 +56,7 @@ class Said(NamedTuple):
 def load_crowd(name: str) -> Crowd:
     """Read a crowd from the folder of data sets."""
     if name in ("dogs", "companies"):
-        paths = [file_of(f"crowd_{name}_{part}.csv.gz") for part in ("labels", "truth")]
-        if paths[0] is None or paths[1] is None:
-            raise DataMissingError(f"crowd_{name}_labels.csv.gz is not in the folder named by {FOLDER}")
-        frame = pl.read_csv(paths[0]).join(pl.read_csv(paths[1]), on="item", maintain_order="left")
+        frame = crowd_of(name)
         label, truth, who, item = (frame[c].to_numpy() for c in ("label", "truth", "contributor", "item"))
         x = np.zeros((len(frame), 0))
     else:
@@ -82,10 +75,9 @@ def of_evidence(crowd: Crowd, seed: int, known: int = 0) -> Said:
     """Ours, with so many items whose truth is told."""
     told = np.random.default_rng(seed).permutation(int(crowd.item.max()) + 1)[:known]
     truth = np.where(np.isin(crowd.item, told), crowd.truth, -1) if known else None
-    policy = Policy(RECIPES["evidence"], PROFILES["default"], Decay(0.0), ColdStart(contributions=0), seed)
     # Names in the order of their numbers, as verdicts come back in the order of names.
     about = Known(np.char.zfill(crowd.who.astype(str), 9), crowd.item, truth=truth)
-    found = assess(crowd.x, crowd.y, "classification", crowd.classes, about, policy).belief
+    found = assessed(crowd.x, crowd.y, crowd.classes, about, seed).belief
     people = found.contributors
     assert people is not None
     return Said(join_posteriors(found.truth, crowd.item), people.verdict, people.low, people.high, told)
@@ -128,11 +120,10 @@ def run_trial(at: At, methods: list[str]) -> Found:
 def measures(crowd: Crowd, said: Said) -> dict[str, float]:
     """How true a consensus is, and what is said of people beside what they are; NaN where nothing is said."""
     found = dict.fromkeys(MEASURES, float("nan"))
-    truth = crowd.truth[np.unique(crowd.item, return_index=True)[1]]
-    scored = np.ones(len(truth), dtype=bool)
+    scored = np.ones(len(crowd.right), dtype=bool)
     if said.known is not None:
         scored[said.known] = False
-    right = (said.items.argmax(axis=1) == truth)[scored]
+    right = (said.items.argmax(axis=1) == crowd.right)[scored]
     found["consensus"] = 100 * float(right.mean())
     found["calibration"] = reliability(np.clip(said.items.max(axis=1), 0, 1)[scored], right).error
     if said.verdict is None or said.low is None or said.high is None:
@@ -151,11 +142,13 @@ def measures(crowd: Crowd, said: Said) -> dict[str, float]:
 
 
 def truly(crowd: Crowd) -> tuple[Bools, Bools, Floats, Array]:
-    """Who is fine and who is bad with the truth in hand; how often each is right, of how many labels."""
+    """Who is fine and who is bad with the truth in hand; how often each is right, of how many labels.
+
+    Fine is a kappa above 0.30 with 90% probability, bad one below 0.15 with 95%, of ten labels or more.
+    """
     rows = np.bincount(crowd.who)
     right = np.bincount(crowd.who, crowd.y == crowd.truth)
-    truth = crowd.truth[np.unique(crowd.item, return_index=True)[1]]
-    share = np.bincount(truth, minlength=crowd.classes) / len(truth)
+    share = np.bincount(crowd.right, minlength=crowd.classes) / len(crowd.right)
     given = np.zeros((len(rows), crowd.classes))
     np.add.at(given, (crowd.who, crowd.y), 1.0)
     guessed = given @ share / rows

@@ -7,6 +7,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
+from sklearn import datasets
+from sklearn.preprocessing import OneHotEncoder
 
 from anml.core.checks import Floats
 from anml.core.errors import InputError, UnknownNameError
@@ -34,8 +37,6 @@ class Dataset(NamedTuple):
 
 
 def _embedded(name: str) -> Dataset:
-    from sklearn import datasets
-
     x, y = getattr(datasets, f"load_{name}")(return_X_y=True)
     if name == "diabetes":
         return Dataset(x, y.astype(np.float64), 1)
@@ -44,16 +45,12 @@ def _embedded(name: str) -> Dataset:
 
 def _friedman() -> Dataset:
     """Friedman's first function of ten features, five of which count, with normal noise."""
-    from sklearn.datasets import make_friedman1
-
-    x, y = make_friedman1(800, noise=1.0, random_state=0)
+    x, y = datasets.make_friedman1(800, noise=1.0, random_state=0)
     return Dataset(x, y, 1)
 
 
 def _adult() -> Dataset:
     """14 features as the paper counts them: categories become codes, in order of name."""
-    import polars as pl
-
     frame = _adult_part("train")
     columns = [
         column.cast(pl.Float64)
@@ -65,8 +62,6 @@ def _adult() -> Dataset:
 
 
 def _adult_part(part: str) -> Any:
-    import polars as pl
-
     name, rows = ADULT[part]
     path = file_of(name)
     if path is not None:
@@ -76,8 +71,6 @@ def _adult_part(part: str) -> Any:
 
 
 def _income(frame: Any) -> np.ndarray[Any, Any]:
-    import polars as pl
-
     label = frame["income"].cast(pl.String).str.strip_chars(" .").str.starts_with(">")
     return np.asarray(label.cast(pl.Int64).to_numpy())
 
@@ -85,24 +78,18 @@ def _income(frame: Any) -> np.ndarray[Any, Any]:
 @cache
 def adult_categories() -> tuple[Dataset, Dataset]:
     """Training and test part of Adult with its categories alone, each value a column of 0 and 1."""
-    import polars as pl
-
     parts = [_adult_part("train"), _adult_part("test")]
-    columns: list[list[Any]] = [[], []]
-    for name in CATEGORIES:
-        said = [part[name].cast(pl.String).fill_null("?").to_numpy() for part in parts]
-        values = np.unique(np.concatenate(said))
-        for place, column in enumerate(said):
-            columns[place].append((column[:, None] == values).astype(np.float64))
-    train, test = (Dataset(np.hstack(columns[place]), _income(part), 2) for place, part in enumerate(parts))
+    said = [part.select(pl.col(CATEGORIES).cast(pl.String).fill_null("?")).to_numpy() for part in parts]
+    columns = OneHotEncoder(sparse_output=False).fit(np.vstack(said))
+    train, test = (
+        Dataset(columns.transform(each), _income(part), 2) for each, part in zip(said, parts, strict=True)
+    )
     return train, test
 
 
 def _covertype() -> Dataset:
     path = file_of("covtype.csv.gz")
     if path is not None:
-        import polars as pl
-
         frame = pl.read_csv(path)
         y = frame["Cover_Type"].to_numpy()
         x = frame.drop("Cover_Type").to_numpy()
@@ -124,13 +111,7 @@ DATASETS: dict[str, Callable[[], Dataset]] = {
 
 @cache
 def load_dataset(name: str) -> Dataset:
-    """Load a data set once per process.
-
-    Examples
-    --------
-    >>> load_dataset("wine").x.shape
-    (178, 13)
-    """
+    """Load a data set once per process."""
     if name not in DATASETS:
         raise UnknownNameError("data set", name, DATASETS)
     return DATASETS[name]()
@@ -144,8 +125,6 @@ def file_of(name: str) -> Path | None:
 
 
 def _fetched(name: str, fetch: Callable[[Any], Any]) -> Any:
-    from sklearn import datasets
-
     try:
         return fetch(datasets)
     except Exception as error:

@@ -1,16 +1,13 @@
-"""The door of the lab: an experiment is checked as a whole before anything runs, and trusted after it.
-
-Kinds and ranges of single values are checked when the file is read (`anml.lab.fields`); here the names that
-other modules know, what fits together, and what is said about the rows (`anml.lab.statements`).
-"""
+"""The door of the lab: names, and what fits together, are checked before anything runs."""
 
 from anml.core.checks import one_of
 from anml.core.errors import InputError
 from anml.core.profile import PROFILES
 from anml.lab.cases import ATTACKS, CREDENTIALS
+from anml.lab.data import load_dataset
 from anml.lab.fields import unlike, within
 from anml.lab.judges import JUDGES, NEEDED
-from anml.lab.kinds import DATA, KINDS, MORE_ATTACKS, PEERS, metrics_of
+from anml.lab.kinds import KINDS, metrics_of
 from anml.lab.spec import Experiment, Setting
 from anml.lab.statements import check_statements
 
@@ -50,11 +47,12 @@ def _kind(experiment: Experiment) -> None:
 
 
 def _peers(experiment: Experiment) -> None:
-    every = list(dict.fromkeys(peer for peers in PEERS.values() for peer in peers))
+    every = dict.fromkeys(peer for kind in KINDS.values() for peer in kind.peers)
+    known = KINDS[experiment.kind].peers
     for peer in experiment.peers:
-        one_of("peer", peer, PEERS.get(experiment.kind, every))
-    if experiment.peers and experiment.kind not in PEERS:
-        kinds = " and ".join(repr(kind) for kind in PEERS)
+        one_of("peer", peer, known or every)
+    if experiment.peers and not known:
+        kinds = " and ".join(repr(name) for name, kind in KINDS.items() if kind.peers)
         raise InputError(
             f"it has peers, which the kind {experiment.kind!r} does not run; the kinds {kinds} do"
         )
@@ -85,11 +83,12 @@ def _axes(experiment: Experiment) -> None:
 
 
 def _setting(experiment: Experiment, setting: Setting) -> None:
-    one_of("data set", setting.dataset, DATA[experiment.kind])
-    one_of("attack", setting.attack, MORE_ATTACKS.get(experiment.kind, ATTACKS))
+    kind = KINDS[experiment.kind]
+    one_of("data set", setting.dataset, kind.data)
+    one_of("attack", setting.attack, kind.attacks)
     one_of("scenario", setting.scenario, CREDENTIALS)
     one_of("profile", setting.profile, PROFILES)
-    if experiment.kind in PEERS:  # real contributors and the bank's conditions are as they are
+    if kind.load is not load_dataset:  # real contributors and the bank's conditions are as they are
         return
     if setting.contributors and setting.labels > setting.contributors:
         raise InputError(

@@ -113,13 +113,19 @@ class Results:
         return found
 
     def _resolve(self, reference: str, at: Place) -> tuple[str, str, dict[str, str]]:
-        name, _, conditions = reference.partition("@")
-        method, _, metric = name.strip().partition(".")
+        method, metric, conditions = split(reference)
         place = {axis: at.get(axis, values[0]) for axis, values in self.axes.items()}
-        for condition in filter(None, conditions.split(",")):
-            axis, _, value = (part.strip() for part in condition.partition("="))
+        for axis, value in conditions:
             place[one_of("axis", axis, self.axes)] = value
         return (at["method"] if method == "*" else method), metric, place
+
+
+def split(reference: str) -> tuple[str, str, list[list[str]]]:
+    """Method, metric, and axes with their values."""
+    name, _, conditions = reference.partition("@")
+    method, _, metric = name.strip().partition(".")
+    placed = [condition.partition("=")[::2] for condition in conditions.split(",") if condition]
+    return method, metric, [[part.strip() for part in each] for each in placed]
 
 
 def interval(values: Floats, level: float = 0.05) -> Estimate:

@@ -5,6 +5,7 @@ Names that other modules know (data sets, attacks, metrics, ...) are checked in 
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import field, fields
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,6 @@ Check = Callable[[str, Any], Any]
 # Beyond these a run would not end, or not fit into memory.
 MOST_TRIALS = 100_000
 MOST = 1_000_000
-DRIFTS = ("none", "label", "feature")
 
 
 def text(name: str, value: Any) -> str:
@@ -100,62 +100,9 @@ def shown(value: Any) -> str:
     return written if len(written) <= 60 else written[:57] + "..."
 
 
-def _drift(name: str, value: Any) -> str:
-    return one_of(name, text(name, value), DRIFTS)
-
-
-SETTING: dict[str, Check] = {
-    "dataset": text,
-    "size": count(0),
-    "fraction": number(0, 1, open_low=True),
-    "best": number(0, 1, open_low=True),
-    "bad": number(0, 1),
-    "attack": text,
-    "pull": number(0, 1),
-    "subtle": number(0, 1),
-    "often": number(0, 1),
-    "seldom": number(0, 1),
-    "scenario": text,
-    "correlation": number(-1, 1),
-    "faked": number(0, 1),
-    "contributors": count(0),
-    "sybils": count(1),
-    "honest_first": number(0, 1),
-    "labels": count(1),
-    "scatter": number(0, np.inf),
-    "periods": count(1),
-    "oldest": number(0, np.inf),
-    "decay": number(0, np.inf),
-    "drift": _drift,
-    "drift_rate": number(0, np.inf),
-    "profile": text,
-    "epochs": count(0),
-    "batch": count(1),
-    "hidden": listed(count(1), empty=False),
-}
-
-# Keys of an experiment; its tables `setting`, `vary` and `methods` are read further in `anml.lab.spec`.
-EXPERIMENT: dict[str, Check] = {
-    "title": text,
-    "about": any_text,
-    "trials": count(1, MOST_TRIALS),
-    "chunk": count(1, MOST_TRIALS),
-    "seed": count(0, 2**63 - 1),
-    "timed": flag,
-    "setting": table,
-    "vary": table,
-    "methods": lambda name, value: value,
-    "metrics": listed(text, empty=False),
-    "derived": table,
-    "paper": listed(table),
-    "claims": listed(table),
-    "notes": listed(text),
-    "judge": any_text,
-    "kind": text,
-    "peers": listed(text),
-    "tabled": flag,
-    "columns": listed(text),
-}
+def drifting(name: str, value: Any) -> str:
+    """What drifts over time."""
+    return one_of(name, text(name, value), ("none", "label", "feature"))
 
 
 @contextmanager
@@ -167,11 +114,17 @@ def within(where: str) -> Iterator[None]:
         raise InputError(f"{where}: {error}") from None
 
 
-def settings(where: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Read some settings of a table called `where`."""
-    for key in given:
-        one_of(f"key in {where}", key, SETTING)
-    return {key: SETTING[key](f"{where}.{key}", value) for key, value in given.items()}
+def checked(default: Any, check: Check) -> Any:
+    """A field of a dataclass: its value, or what makes it, and the check of what a file says of it."""
+    metadata = {"check": check}
+    if callable(default):
+        return field(default_factory=default, metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+def checks(of: type) -> dict[str, Check]:
+    """Checks of the fields of a dataclass, by name."""
+    return {each.name: each.metadata["check"] for each in fields(of) if "check" in each.metadata}
 
 
 def methods(given: Any) -> dict[str, Recipe]:

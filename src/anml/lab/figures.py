@@ -20,15 +20,7 @@ from anml.lab.spec import Experiment
 from anml.lab.summary import known_experiments, load_results
 
 # One colour per method everywhere, apart in lightness too, so that they differ in grey.
-COLOURS = {
-    "uniform": "#8c8c8c",
-    "krum": "#2b5c8a",
-    "softmax": "#2e8b57",
-    "adaptive": "#7a4fa3",
-    "multiplicative": "#c0392b",
-    "sample": "#2b5c8a",
-    "contributor": "#2e8b57",
-}
+COLOURS = {"sample": "#2b5c8a", "contributor": "#2e8b57"}
 LINES = ("#2b5c8a", "#c0392b", "#2e8b57", "#7a4fa3", "#8c8c8c")
 
 
@@ -59,37 +51,27 @@ def _panels(count: int, width: float = 3.6) -> tuple[Figure, list[Axes]]:
     return figure, list(axes[0])
 
 
-def _line(
-    ax: Axes,
-    results: Results,
-    reference: str,
-    axis: str,
-    x: Sequence[float],
-    labels: Sequence[str],
-    name: str,
-) -> None:
-    """A line over the values of an axis, with its 95% interval as a band."""
-    method = reference.partition(".")[0]
-    found = np.array([interval(results.value(reference, {axis: label})) for label in labels])
-    colour = COLOURS.get(method, "black")
-    ax.plot(x, found[:, 0], marker="o", markersize=3, color=colour, label=name)
-    ax.fill_between(x, found[:, 1], found[:, 2], color=colour, alpha=0.15, linewidth=0)
+def _line(ax: Axes, results: Results, reference: str, name: str = "") -> None:
+    """A line over shares of subtle flips, with its 95% interval as a band."""
+    labels = results.axes["subtle"]
+    percent = [100 * float(label) for label in labels]
+    found = np.array([interval(results.value(reference, {"subtle": label})) for label in labels])
+    colour = COLOURS.get(reference.partition(".")[0], "black")
+    ax.plot(percent, found[:, 0], marker="o", markersize=3, color=colour, label=name)
+    ax.fill_between(percent, found[:, 1], found[:, 2], color=colour, alpha=0.15, linewidth=0)
 
 
 def _detectability(results: list[Results], folder: Path) -> Figure:
     figure, [first, second, third] = _panels(3)
     rows = results[0]
-    labels = rows.axes["subtle"]
-    percent = [100 * float(label) for label in labels]
-    _line(first, rows, "sample.rho_d", "subtle", percent, labels, "")
+    _line(first, rows, "sample.rho_d")
     first.set(xlabel="subtle flips, %", ylabel="detectability rho_d", title="(A) Detectability")
-    for method, name in (
-        ("sample", "sample level"), ("contributor", "contributor level"), ("evidence", "evidence (ours)"),
-    ):  # fmt: skip
-        _line(second, rows, f"{method}.gain", "subtle", percent, labels, name)
+    names = {"sample": "sample level", "contributor": "contributor level", "evidence": "evidence (ours)"}
+    for method, name in names.items():
+        _line(second, rows, f"{method}.gain", name)
     second.set(xlabel="subtle flips, %", ylabel="errors saved against uniform, %", title="(B) Gain")
     second.legend(frameon=False)
-    at = [{"subtle": label} for label in labels]
+    at = [{"subtle": label} for label in rows.axes["subtle"]]
     rho = [rows.value("sample.rho_d", place)[0] for place in at]
     third.scatter(rho, [rows.value("contributor.ratio", place)[0] for place in at], color="black", s=14)
     pearson = rows.value(rows.experiment.derived["pearson"], {})[0]

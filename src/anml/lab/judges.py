@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from anml.core.checks import Floats
 from anml.core.stats import Estimate, paired
 from anml.lab.claims import Verdict
 from anml.lab.expressions import Place, Results
@@ -37,20 +36,15 @@ def cells(results: Results) -> list[Cell]:
     for labels in product(*axes.values()):
         place = dict(zip(axes, labels, strict=True))
         ours = results.trials(f"{OURS}.error", place)
-        others = _others(results, place)
+        others = {
+            f"{method} ({profile} q)": results.trials(f"{method}.error", {**place, "profile": profile})
+            for method in results.experiment.methods
+            for profile in results.axes.get("profile", [""])
+            if method != OURS
+        }
         best = min(others, key=lambda name: float(others[name].mean()))
         found.append(Cell(place, float(ours.mean()), best, paired(ours, others[best]).difference))
     return found
-
-
-def _others(results: Results, place: Place) -> dict[str, Floats]:
-    methods = [method for method in results.experiment.methods if method != OURS]
-    profiles = results.axes.get("profile", [""])
-    return {
-        f"{method} ({profile} q)": results.trials(f"{method}.error", {**place, "profile": profile})
-        for method in methods
-        for profile in profiles
-    }
 
 
 def regret_rows(results: Results) -> Iterator[dict[str, Any]]:
@@ -64,27 +58,18 @@ def regret_rows(results: Results) -> Iterator[dict[str, Any]]:
 def regret(results: Results) -> list[Verdict]:
     """Judge the promise that evidence is never worse than the best of the others."""
     grid = cells(results)
-    return [
-        _mean_regret(grid),
-        _worst_cells(grid),
-        _nothing_lost(results, grid),
-        _against_the_gate(results, grid),
-    ]
-
-
-def _mean_regret(grid: list[Cell]) -> Verdict:
     mean = float(np.mean([cell.regret.mean for cell in grid]))
     below = sum(cell.regret.mean < 0 for cell in grid)
-    detail = f"{mean:+.2f} points over {len(grid)} cells; below zero in {below} of them"
-    return Verdict("Mean regret is below -1 point", mean < -1, detail, "")
-
-
-def _worst_cells(grid: list[Cell]) -> Verdict:
-    worse = [cell for cell in grid if clearly_worse(cell)]
-    worst = max(grid, key=lambda cell: cell.regret.mean)
-    detail = f"{len(worse)} such cells; the largest regret is {_shown(worst)}"
+    said = f"{mean:+.2f} points over {len(grid)} cells; below zero in {below} of them"
+    worse, worst = sum(clearly_worse(cell) for cell in grid), max(grid, key=lambda cell: cell.regret.mean)
+    most = f"{worse} such cells; the largest regret is {_shown(worst)}"
     text = "In no cell is regret above +0.5 point beyond its paired 95% interval"
-    return Verdict(text, not worse, detail, POISON, cause="looks-right")
+    return [
+        Verdict("Mean regret is below -1 point", mean < -1, said),
+        Verdict(text, not worse, most, POISON, cause="looks-right"),
+        _nothing_lost(results, [cell for cell in grid if cell.place.get("bad") == "0"]),
+        _against_the_gate(results, grid),
+    ]
 
 
 def clearly_worse(cell: Cell) -> bool:
@@ -92,36 +77,29 @@ def clearly_worse(cell: Cell) -> bool:
     return cell.regret.low > 0.5
 
 
-def _nothing_lost(results: Results, grid: list[Cell]) -> Verdict:
+def _nothing_lost(results: Results, clean: list[Cell]) -> Verdict:
     text = "Without bad data evidence is within 0.3 point of uniform in every cell"
-    gaps = {}
-    for cell in grid:
-        if cell.place.get("bad") == "0":
-            plain = results.trials("uniform.error", cell.place)
-            gaps[_where(cell.place)] = cell.ours - float(plain.mean())
-    if not gaps:
-        return Verdict(text, False, "no such cell was run", "")
-    worst = max(gaps, key=lambda name: gaps[name])
-    above = sum(gap > 0.3 for gap in gaps.values())
-    detail = f"at most {gaps[worst]:+.2f} points, in {worst}; {above} of {len(gaps)} cells above 0.3"
-    return Verdict(text, gaps[worst] <= 0.3, detail, "")
+    if not clean:
+        return Verdict(text, False, "no such cell was run")
+    gaps = [cell.ours - float(results.trials("uniform.error", cell.place).mean()) for cell in clean]
+    most, above = max(gaps), sum(gap > 0.3 for gap in gaps)
+    where = _where(clean[gaps.index(most)].place)
+    said = f"at most {most:+.2f} points, in {where}; {above} of {len(gaps)} cells above 0.3"
+    return Verdict(text, most <= 0.3, said)
 
 
 def _against_the_gate(results: Results, grid: list[Cell]) -> Verdict:
     text = (
         "At 30% bad and credentials not to be trusted, at most half the error of the paper's gate on average"
     )
-    ours, gate = [], []
-    for cell in grid:
-        if cell.place.get("bad") == "0.3" and cell.place.get("credentials") in UNTRUSTWORTHY:
-            ours.append(cell.ours)
-            place = {**cell.place, "profile": "paper"}
-            gate.append(float(results.trials("adaptive.error", place).mean()))
-    if not ours:
-        return Verdict(text, False, "no such cell was run", "")
-    share = float(np.mean(ours) / np.mean(gate))
-    detail = f"{np.mean(ours):.1f}% against {np.mean(gate):.1f}%: {share:.2f} of it"
-    return Verdict(text, share <= 0.5, detail, POISON, cause="looks-right")
+    some = [c for c in grid if c.place.get("bad") == "0.3" and c.place.get("credentials") in UNTRUSTWORTHY]
+    if not some:
+        return Verdict(text, False, "no such cell was run")
+    ours = float(np.mean([cell.ours for cell in some]))
+    places = [{**cell.place, "profile": "paper"} for cell in some]
+    gate = float(np.mean([results.trials("adaptive.error", place).mean() for place in places]))
+    said = f"{ours:.1f}% against {gate:.1f}%: {ours / gate:.2f} of it"
+    return Verdict(text, ours <= 0.5 * gate, said, POISON, cause="looks-right")
 
 
 def _where(place: Place) -> str:

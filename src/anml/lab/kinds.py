@@ -1,115 +1,89 @@
 """Kinds of experiments: what makes their rows, on which data sets, beside whom, with which metrics."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from anml.core.calibration import in_columns, reliability
-from anml.lab.bank import peers as bank_peers
-from anml.lab.bank.conditions import CONDITIONS
-from anml.lab.bank.measures import MEASURES
-from anml.lab.cited.names import MEASURES as CITED_MEASURES
-from anml.lab.cited.names import PEERS as CITED
-from anml.lab.cited.trials import ATTACKS as CITED_ATTACKS
-from anml.lab.contributed import CONTRIBUTED
-from anml.lab.crowds import CROWDS, METHODS
-from anml.lab.crowds import MEASURES as OF_CROWDS
-from anml.lab.data import DATASETS
-from anml.lab.longitudinal.names import MEASURES as OVER_TIME
-from anml.lab.longitudinal.names import RULES, SCENARIOS
-from anml.lab.pairs import MEASURES as OF_PAIRS
-from anml.lab.pairs import METHODS as OF_JUDGES
-from anml.lab.pairs import SESSIONS
+from anml.gradients.threads import one_thread_for_tables, threads
+from anml.lab import belief, crowds, pairs, real, relabel, reuse, trial
+from anml.lab.bank import run as bank
+from anml.lab.bank.conditions import CONDITIONS, make_condition
+from anml.lab.cases import ATTACKS, stream
+from anml.lab.cells import wanted
+from anml.lab.cited import systems as cited
+from anml.lab.cited.outcome import MEASURES as OF_SYSTEMS
+from anml.lab.cited.trials import ATTACKS as ON_SYSTEMS
+from anml.lab.contributed import CONTRIBUTED, cifar10n, load_contributed
+from anml.lab.data import DATASETS, load_dataset
+from anml.lab.longitudinal import simulate as longitudinal
+from anml.lab.longitudinal.people import SCENARIOS
+from anml.lab.modules import approximate
+from anml.lab.modules import run as modules
+from anml.lab.modules.cases import CASES
 from anml.lab.peers import PEERS as REAL_PEERS
-from anml.lab.relabel.names import MEASURES as OF_RELABELLING
-from anml.lab.relabel.names import ORDERS
-from anml.lab.relabel.names import SCENARIOS as REPLAYS
-from anml.lab.reuse.names import MEASURES as OF_REUSE
-from anml.lab.reuse.names import SCENARIOS as REUSED
-from anml.lab.reuse.names import WAYS
-from anml.lab.spec import Experiment
-
-# Cases of a convolutional network and of a transformer, and ways to approximate q; in `anml.lab.modules`.
-MODULE_CASES = (
-    *(
-        f"{name}-{attack}"
-        for name in ("pictures", "texts", "cifar10n")
-        for attack in ("flip", "alike", "aligned", "faked", "backdoor", "shift")
-    ),
-    "cifar10n-people",
-)
-APPROXIMATIONS = (
-    *("exact", "sketch", "last", "references", "approximate", "minibatch", "checkpoints", "clients"),
-)
-# A module with `run_trial` (see `anml.lab.block`), loaded when needed: torch is slow to load.
-KINDS = {
-    "simulated": "anml.lab.trial",
-    "real": "anml.lab.real",
-    "crowds": "anml.lab.crowds",
-    "pairs": "anml.lab.pairs",
-    "calibration": "anml.lab.calibration",
-    "bank": "anml.lab.bank.run",
-    "modules": "anml.lab.modules.run",
-    "approximations": "anml.lab.modules.approximate",
-    "cited": "anml.lab.cited.run",
-    "longitudinal": "anml.lab.longitudinal.simulate",
-    "reuse": "anml.lab.reuse.run",
-    "relabel": "anml.lab.relabel.run",
-}
-
-DATA: dict[str, Collection[str]] = {
-    "simulated": DATASETS,
-    "real": CONTRIBUTED,
-    "crowds": CROWDS,
-    "pairs": SESSIONS,
-    "calibration": DATASETS,
-    "bank": CONDITIONS,
-    "modules": MODULE_CASES,
-    "approximations": MODULE_CASES,
-    "cited": [name for name in DATASETS if name not in ("diabetes", "friedman")],
-    "longitudinal": SCENARIOS,
-    "reuse": REUSED,
-    "relabel": REPLAYS,
-}
-# Kinds whose rows are not simulated from a setting, and the methods they run beside the recipes.
-PEERS: dict[str, Collection[str]] = {
-    "real": REAL_PEERS,
-    "crowds": METHODS,
-    "pairs": OF_JUDGES,
-    "bank": bank_peers.PEERS,
-    "modules": ("reweigher", "oracle"),
-    "approximations": APPROXIMATIONS,
-    "cited": CITED,
-    "longitudinal": RULES,
-    "reuse": WAYS,
-    "relabel": ORDERS,
-}
-# Attacks that a kind knows beside those on labels.
-MORE_ATTACKS: dict[str, Collection[str]] = {"cited": CITED_ATTACKS}
+from anml.lab.spec import At, Experiment, Found
 
 _BINS = tuple(in_columns(reliability(np.array([0.5]), np.array([True]))))
-_BELIEF = ("calibration", "gap", "ranking")
-METRICS: dict[str, tuple[str, ...]] = {
-    "simulated": (
-        *("error", "precision", "kept", "rho_c", "rho_d"),
-        *("uniform_branch", "doubtful", "krum_branch"),
+
+
+class Kind(NamedTuple):
+    """What makes rows in one condition, its data sets, metrics, and the methods beside the recipes.
+
+    Kinds with `peers` do not simulate their rows from a setting. `load` loads a data set to see whether it is
+    there. Without `run` the networks of all trials are trained together (`anml.lab.trial`).
+    """
+
+    run: Callable[[At, list[str]], Found] | None
+    data: Collection[str]
+    metrics: tuple[str, ...]
+    peers: Collection[str] = ()
+    load: Callable[[str], Any] = load_dataset
+    attacks: Collection[str] = ATTACKS
+
+
+def _photographs(name: str) -> Any:
+    return cifar10n() if name.startswith("cifar10n") else None
+
+
+def _digits(name: str) -> Any:
+    return load_dataset("digits")
+
+
+KINDS: dict[str, Kind] = {
+    "simulated": Kind(None, DATASETS, trial.MEASURES),
+    "real": Kind(
+        real.run_trial, CONTRIBUTED, (*real.MEASURES, "seconds", *_BINS), REAL_PEERS,
+        lambda name: load_contributed(name, stream(0, 0, "labels", name)),
     ),
-    "real": ("accuracy", "correlation", "ranks", *_BELIEF, "seconds", *_BINS),
-    "crowds": OF_CROWDS,
-    "pairs": OF_PAIRS,
-    "calibration": (*_BELIEF, *_BINS),
-    "bank": (*MEASURES, "seconds"),
-    "modules": (
-        *("error", "precision", "kept", "attack", "seconds"),
-        *("loss_1", "loss_2", "loss_4", "loss_8", "loss_12"),
+    "crowds": Kind(
+        crowds.run_trial, crowds.CROWDS, crowds.MEASURES, crowds.METHODS, crowds.load_crowd
     ),
-    "approximations": ("ranks", "off", "precision", "seconds", "mebibytes"),
-    "cited": CITED_MEASURES,
-    "longitudinal": OVER_TIME,
-    "reuse": OF_REUSE,
-    "relabel": OF_RELABELLING,
-}
-# Those that rows have only where there is something to measure.
+    "pairs": Kind(pairs.run_trial, pairs.SESSIONS, pairs.MEASURES, pairs.METHODS, pairs.load_pairs),
+    "calibration": Kind(belief.run_trial, DATASETS, ("calibration", "gap", "ranking", *_BINS)),
+    "bank": Kind(
+        bank.run_trial, CONDITIONS, bank.MEASURES, bank.PEERS, lambda name: make_condition(name, 0)
+    ),
+    "modules": Kind(modules.run_trial, CASES, modules.MEASURES, modules.PEERS, _photographs),
+    "approximations": Kind(
+        approximate.run_trial, CASES, approximate.MEASURES, approximate.WAYS, _photographs
+    ),
+    "cited": Kind(
+        cited.run_trial, [name for name in DATASETS if name not in ("diabetes", "friedman")], OF_SYSTEMS,
+        cited.PEERS, attacks=ON_SYSTEMS,
+    ),
+    "longitudinal": Kind(
+        longitudinal.run_trial, SCENARIOS, longitudinal.MEASURES, longitudinal.RULES, _digits
+    ),
+    "reuse": Kind(reuse.run_trial, reuse.SCENARIOS, reuse.MEASURES, reuse.WAYS, _digits),
+    "relabel": Kind(
+        relabel.run_trial, relabel.SCENARIOS, relabel.MEASURES, relabel.ORDERS,
+        lambda name: crowds.load_crowd(relabel.SETS[name.partition("-")[0]]),
+    ),
+}  # fmt: skip
+
+# Metrics of simulated rows that are there only where there is something to measure.
 OF_EVIDENCE = ("calibration",)
 OF_TIERS = ("kept_attacker", "kept_novice", "kept_intermediate", "kept_expert")
 OF_TIME = ("scoring_s", "krum_s", "combine_ms", "train_s")
@@ -187,27 +161,20 @@ MEANING = {
     "half": "answers until half of the wrong labels are mended, in percent of the items",
     "area": "percent of the items that are right, on average over the rounds",
     "end": "percent of the items that are right after the last round",
-    "kept_attacker": "percent of the labels of attackers kept",
-    "kept_novice": "percent of the labels of novices kept",
-    "kept_intermediate": "percent of the labels of intermediates kept",
-    "kept_expert": "percent of the labels of experts kept",
+    **{name: f"percent of the labels of {name.removeprefix('kept_')}s kept" for name in OF_TIERS},
     "scoring_s": "seconds to train the scoring model",
     "krum_s": "seconds to score by Krum",
     "combine_ms": "milliseconds to combine signals",
     "train_s": "seconds to train the final model",
     "attack": "percent of test rows with the backdoor that are given its target",
-    "loss_1": "loss on test data after one epoch",
-    "loss_2": "loss on test data after two epochs",
-    "loss_4": "loss on test data after four epochs",
-    "loss_8": "loss on test data after eight epochs",
-    "loss_12": "loss on test data after twelve epochs",
+    **{f"loss_{epoch}": f"loss on test data after {epoch} epochs" for epoch in modules.LOOKS},
     "mebibytes": "what the gradients of all samples take while they are compared",
 }
 
 
 def metrics_of(experiment: Experiment) -> list[str]:
     """Names of the metrics that the rows of an experiment have."""
-    found = list(METRICS[experiment.kind])
+    found = list(KINDS[experiment.kind].metrics)
     if experiment.kind == "simulated":
         if any(recipe.combine == "evidence" for recipe in experiment.methods.values()):
             found += OF_EVIDENCE
@@ -216,3 +183,20 @@ def metrics_of(experiment: Experiment) -> list[str]:
         if experiment.timed:
             found += OF_TIME
     return found
+
+
+def run_block(
+    experiment: Experiment, trials: Iterable[int], dataset: str, device: str = "cpu", *,
+    cells: Collection[str] | None = None,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Rows of some trials on one data set: one for each condition and method, or some `cells`."""
+    run = KINDS[experiment.kind].run
+    if run is None:
+        return trial.run_block(experiment, trials, dataset, device, cells=cells)
+    rows = []
+    for number in trials:
+        for key, (setting, methods) in wanted(experiment, dataset, cells).items():
+            with threads(1), one_thread_for_tables():
+                found = list(run(At(experiment, setting, number), methods))
+            rows += [{"trial": number, **dict(key), "method": method, **row} for method, row in found]
+    return rows

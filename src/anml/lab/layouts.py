@@ -3,15 +3,183 @@
 from collections.abc import Callable
 from typing import Any
 
-from anml.lab.bank.page import HOW, by_condition
-from anml.lab.cited.page import HOW as CITED_HOW
-from anml.lab.cited.page import by_system
+from anml.lab.bank.conditions import CONDITIONS
+from anml.lab.bank.measures import LEARNERS
+from anml.lab.cited.rules import RULES
+from anml.lab.cited.systems import BOUNDS, TRAINING, VALUE, needs
 from anml.lab.spec import Experiment
-from anml.lab.tables import legend, tables
+from anml.lab.tables import aligned, legend, tables
+
+BY_SYSTEM = (
+    "means over trials; equal means are shown as ties; rules that aggregate are compared with the federated "
+    "oracle, all others with the oracle, which train on what is honest alone; under attacks, points above it "
+    "when told how many to drop, and by the threshold of its own, as a mean over attacks"
+)
+# Means that differ by less are the same; whoever is within the second is counted as near the best.
+TIE, CLOSE = 0.05, 1.0
+# A figure by method and metric, by place.
+Cells = dict[tuple[str, str], dict[tuple[str, str], float]]
+
+
+def by_system(entry: dict[str, Any]) -> list[str]:
+    """Lines of Markdown for the entry of the comparison in a summary."""
+    cells: Cells = {}
+    for row in entry["rows"]:
+        if row["key"] and row["ours"] is not None:
+            *place, method = row["key"].values()
+            cells.setdefault((place[0], place[-1]), {})[method, row["metric"]] = row["ours"]
+    if not any(len(place) == 2 for place in cells):
+        return []
+    return [*_winners(cells), "", *_systems(cells), ""]
+
+
+def _by_method(found: dict[tuple[str, str], float]) -> dict[str, float]:
+    return {method: value for (method, metric), value in found.items() if metric == "error"}
+
+
+def _winners(cells: Cells) -> list[str]:
+    """Of every place the best system, of all and of each kind, and how many others are near it."""
+    kinds = ["best rule", "best value", "best training", "best recipe"]
+    header = ["data, attack", "best", "within 1 point", *kinds, "uniform", "oracle"]
+    body = []
+    for place, found in cells.items():
+        errors = _by_method(found)
+        open_ = {m: value for m, value in errors.items() if m not in BOUNDS}
+        if not open_:
+            continue
+        least = min(open_.values())
+        near = sum(value <= least + CLOSE for value in open_.values()) - 1
+        recipes = tuple(m for m in open_ if m not in (*RULES, *VALUE, *TRAINING, "uniform"))
+        kinds = [_best(open_, some) for some in (tuple(open_), tuple(RULES), VALUE, TRAINING, recipes)]
+        bounds = [f"{errors[name]:.1f}" if name in errors else "" for name in ("uniform", "oracle")]
+        body.append([", ".join(place), kinds[0], str(near), *kinds[1:], *bounds])
+    return aligned(header, body)
+
+
+def _best(errors: dict[str, float], some: tuple[str, ...]) -> str:
+    """The lowest error, and all who have it; more than two are counted."""
+    known = {method: errors[method] for method in some if method in errors}
+    if not known:
+        return ""
+    least = min(known.values())
+    tied = [method for method, value in known.items() if value <= least + TIE]
+    more = f" and {len(tied) - 2} more" if len(tied) > 2 else ""
+    return f"{' = '.join(tied[:2])}{more} {least:.1f}"
+
+
+def _systems(cells: Cells) -> list[str]:
+    """Of every system: points above its bound by attack, whom it pays, cost and needs."""
+    attacks = list(dict.fromkeys(place[1] for place in cells))
+    methods = list(dict.fromkeys(m for found in cells.values() for m in _by_method(found) if m not in BOUNDS))
+    body = []
+    for method in methods:
+        gaps = {attack: _gap(cells, method, "error", attack) for attack in attacks}
+        own = _gap(cells, method, "error_natural", "")
+        line = [f"{gap:+.1f}" if gap is not None else "" for gap in (*gaps.values(), own)]
+        figures = [_mean(cells, method, metric) for metric in ("ranked", "paid_bad", "backdoor", "seconds")]
+        shown = ["" if f is None else f"{f:.{d}f}" for f, d in zip(figures, (2, 0, 0, 1), strict=True)]
+        body.append([method, *line, *shown, needs(method)])
+    header = ["points above the oracle", *attacks, "own threshold"]
+    return aligned([*header, "ranked", "paid to bad, %", "backdoor, %", "seconds", "needs"], body)
+
+
+def _gap(cells: Cells, method: str, metric: str, attack: str) -> float | None:
+    """Mean over data sets, under one attack or all."""
+    bound = "federated oracle" if method in RULES else "oracle"
+    gaps = [
+        found[method, metric] - found[bound, "error"]
+        for place, found in cells.items()
+        if attack in ("", place[1]) and (method, metric) in found and (bound, "error") in found
+    ]
+    return sum(gaps) / len(gaps) if gaps else None
+
+
+def _mean(cells: Cells, method: str, metric: str) -> float | None:
+    values = [found[method, metric] for found in cells.values() if (method, metric) in found]
+    return sum(values) / len(values) if values else None
+
+
+OURS, BOUND = "evidence", "oracle"
+BY_CONDITION = (
+    "lines are conditions; means over trials, of a linear model (lr) and a forest (rf); the best other "
+    "method has the lowest mean; contributors are counted over all trials, and found is accused or less "
+    "reliable; off by: expected calibration error"
+)
+# What is said of contributors: who, of whom.
+SAID = {
+    "bad found": ("liars_found", "liars"),
+    "bad called reliable": ("liars_reliable", "liars"),
+    "honest accused": ("honest_convicted", "honest"),
+    "honest called reliable": ("honest_reliable", "honest"),
+}
+# Means by condition, method and metric.
+Means = dict[str, dict[tuple[str, str], float]]
+
+
+def by_condition(entry: dict[str, Any]) -> list[str]:
+    """Lines of Markdown for the entry of a bank in a summary."""
+    means: Means = {}
+    for row in entry["rows"]:
+        key = row["key"]
+        if key and row["ours"] is not None:
+            name = ", ".join(value for axis, value in key.items() if axis != "method")
+            means.setdefault(name, {})[key["method"], row["metric"]] = row["ours"]
+    columns = ("uniform", "best other", OURS, BOUND)
+    errors = [f"{column}, {learner}" for learner in LEARNERS for column in columns]
+    header = ["condition", *errors, *SAID, "right dropped", "off by"]
+    body = [[name, *_errors(found), *_verdicts(found, entry["trials"])] for name, found in means.items()]
+    about = [f"- {name}: {CONDITIONS[name].about}" for name in means if name in CONDITIONS]
+    return [*aligned(header, body), "", *_overall(entry), *about]
+
+
+def _errors(found: dict[tuple[str, str], float]) -> list[str]:
+    """For each final model: uniform, the best other method and its name, ours, and the bound."""
+    cells = []
+    for learner in LEARNERS:
+        errors = {method: mean for (method, metric), mean in found.items() if metric == f"error_{learner}"}
+        others = {method: mean for method, mean in errors.items() if method not in (OURS, BOUND)}
+        best = min(others, key=lambda method: others[method], default="")
+        named = f"{others[best]:.1f} {best}" if best else ""
+        ours, bound, uniform = (_decimal(errors.get(method)) for method in (OURS, BOUND, "uniform"))
+        cells += [uniform, named, ours, bound]
+    return cells
+
+
+def _verdicts(found: dict[tuple[str, str], float], trials: int) -> list[str]:
+    """Ours, over all trials: what is said of people; right labels dropped; calibration error."""
+    return [
+        *(_counted(found, some, of, trials) for some, of in SAID.values()),
+        _decimal(found.get((OURS, "right_dropped"))),
+        _decimal(found.get((OURS, "calibration")), 3),
+    ]
+
+
+def _counted(found: dict[tuple[str, str], float], some: str, of: str, trials: int) -> str:
+    count, total = found.get((OURS, some)), found.get((OURS, of), 0.0)
+    return "" if count is None or not total else f"{trials * count:.0f} of {trials * total:.0f}"
+
+
+def _overall(entry: dict[str, Any]) -> list[str]:
+    """Figures over conditions, with their intervals."""
+    body = [
+        [
+            row["metric"].replace("_", " "),
+            _decimal(row["ours"], 2),
+            "" if row["low"] is None else f"{row['low']:.2f} to {row['high']:.2f}",
+        ]
+        for row in entry["rows"]
+        if not row["key"] and row["ours"] is not None
+    ]
+    return [*aligned(["over conditions", "value", "95% interval"], body), ""] if body else []
+
+
+def _decimal(value: float | None, digits: int = 1) -> str:
+    return "" if value is None else f"{value:.{digits}f}"
+
 
 LAYOUTS: dict[str, Callable[[dict[str, Any]], list[str]]] = {"bank": by_condition, "cited": by_system}
 # How lines and columns are to be read, where they are not those of a table per metric.
-READ = {"bank": HOW, "cited": CITED_HOW}
+READ = {"bank": BY_CONDITION, "cited": BY_SYSTEM}
 
 
 def laid_out(experiment: Experiment, entry: dict[str, Any]) -> list[str]:

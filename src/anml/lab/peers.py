@@ -18,17 +18,7 @@ FOLDS = 5
 
 
 class Answer(NamedTuple):
-    """What a method makes of the labels.
-
-    Parameters
-    ----------
-    predicted
-        Labels it predicts for the test part.
-    quality
-        How good it takes each contributor to be; None where it does not say.
-    p_correct
-        How likely it takes each label to be right; None where it does not say.
-    """
+    """Labels predicted for the test part; how good each contributor and how likely right each label is."""
 
     predicted: Array
     quality: dict[str, float] | None = None
@@ -69,13 +59,7 @@ def votes_of(data: Contributed, items: Array) -> Votes:
 
 
 def decide(counts: Ints, rng: np.random.Generator) -> Ints:
-    """The class with the most votes; ties are broken by chance.
-
-    Examples
-    --------
-    >>> decide(np.array([[2, 1], [0, 3]]), np.random.default_rng(0))
-    array([0, 1])
-    """
+    """The class with the most votes; ties are broken by chance."""
     return np.asarray((counts + rng.uniform(0, 0.5, counts.shape)).argmax(axis=1))
 
 

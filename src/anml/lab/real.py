@@ -9,11 +9,10 @@ from scipy.stats import spearmanr
 from anml.core.calibration import in_columns, ranking, reliability
 from anml.core.combine import correlation
 from anml.core.domain import Recipe
-from anml.lab.block import At, Found, timed
 from anml.lab.cases import stream
 from anml.lab.contributed import Contributed, load_contributed
 from anml.lab.peers import PEERS, Answer, learner
-from anml.lab.spec import Experiment
+from anml.lab.spec import At, Experiment, Found, timed
 
 # How many labels a contributor must have given for its true accuracy to mean much.
 ENOUGH = 20

@@ -1,17 +1,20 @@
 """Experiments as data: a TOML file holds what differs from the defaults; unknown keys are an error."""
 
 import itertools
+import time
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import resources
+from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 from anml.core.checks import one_of
 from anml.core.domain import Recipe
 from anml.core.errors import InputError, UnknownNameError
-from anml.lab.fields import EXPERIMENT, SETTING, listed, methods, settings, shown, text, unlike, within
+from anml.lab import fields
+from anml.lab.fields import checked, count, listed, number, table, text, within
 
 Key = tuple[tuple[str, str], ...]
 # What is reported where a file names no metrics and its kind of experiment measures no error.
@@ -30,60 +33,44 @@ FIRST_METRIC = {
 class Setting:
     """Everything that decides what one trial looks like before a method is chosen.
 
-    Parameters
-    ----------
-    dataset, size, fraction, best
-        A name in `anml.lab.data.DATASETS`; rows drawn from it (0: all); share of the training part used;
-        share of the selected samples trained on, those with the highest weights.
-    bad, attack, pull, subtle, often, seldom
-        Share of bad samples (or contributors); a name in `anml.lab.cases.ATTACKS`; how far aligned poison
-        is pulled to its target; share of look-alike flips in the attack `mixed`; how often, in the attack
-        `confused`, bad contributors and all others take a class for its look-alike.
-    scenario, correlation, faked
-        Credentials: a name in `anml.lab.cases.CREDENTIALS`; the correlation of `correlated`; the share of
-        bad contributors who fake theirs on top.
-    contributors, sybils, honest_first
-        How many contributors hold the samples (0 makes every sample its own); over how many identities
-        each attacker is split; share of its samples that an attacker labels honestly before it turns.
-    labels, scatter
-        How many labels each thing has, of as many contributors; for numbers, by how many standard deviations
-        labels of one thing scatter.
-    periods, oldest, decay, drift, drift_rate
-        Time periods (1: no time), the age of the oldest, lambda_T per unit of age; `none`, `label` or
-        `feature` drift, and its rate.
-    profile
-        How the scoring model behind q is trained: a name in `anml.gradients.scoring.PROFILES`.
-    epochs, batch, hidden
-        Training of the final model.
+    `size` rows are drawn (0: all), `fraction` of the training part is used, and `best` of what is selected.
+    A share `bad` of samples or contributors makes an `attack` (`anml.lab.cases.ATTACKS`): `pull` is how far
+    aligned poison goes, `subtle` the share of look-alikes in `mixed`, `often` and `seldom` how often bad
+    and other contributors err in `confused`. Credentials are a `scenario` (`anml.lab.cases.CREDENTIALS`),
+    of which a share of the bad is `faked`. `contributors` hold the samples (0 makes every sample its own),
+    attackers under so many `sybils`, the first part of their samples honest (`honest_first`). Things have
+    so many `labels`, numbers that `scatter` by so many deviations. There are `periods`, the first `oldest`
+    units of age ago, with lambda_T `decay`. `profile` says how the scoring model is trained, `epochs`,
+    `batch` and `hidden` the final one.
     """
 
-    dataset: str = "wine"
-    size: int = 0
-    fraction: float = 1.0
-    best: float = 1.0
-    bad: float = 0.3
-    attack: str = "flip"
-    pull: float = 0.5
-    subtle: float = 0.0
-    often: float = 0.6
-    seldom: float = 0.1
-    scenario: str = "moderate"
-    correlation: float = 0.0
-    faked: float = 0.0
-    contributors: int = 0
-    sybils: int = 1
-    honest_first: float = 0.0
-    labels: int = 1
-    scatter: float = 0.0
-    periods: int = 1
-    oldest: float = 1.0
-    decay: float = 0.1
-    drift: str = "none"
-    drift_rate: float = 0.0
-    profile: str = "paper"
-    epochs: int = 500
-    batch: int = 200
-    hidden: tuple[int, ...] = (64, 32)
+    dataset: str = checked("wine", text)
+    size: int = checked(0, count(0))
+    fraction: float = checked(1.0, number(0, 1, open_low=True))
+    best: float = checked(1.0, number(0, 1, open_low=True))
+    bad: float = checked(0.3, number(0, 1))
+    attack: str = checked("flip", text)
+    pull: float = checked(0.5, number(0, 1))
+    subtle: float = checked(0.0, number(0, 1))
+    often: float = checked(0.6, number(0, 1))
+    seldom: float = checked(0.1, number(0, 1))
+    scenario: str = checked("moderate", text)
+    correlation: float = checked(0.0, number(-1, 1))
+    faked: float = checked(0.0, number(0, 1))
+    contributors: int = checked(0, count(0))
+    sybils: int = checked(1, count(1))
+    honest_first: float = checked(0.0, number(0, 1))
+    labels: int = checked(1, count(1))
+    scatter: float = checked(0.0, number(0, inf))
+    periods: int = checked(1, count(1))
+    oldest: float = checked(1.0, number(0, inf))
+    decay: float = checked(0.1, number(0, inf))
+    drift: str = checked("none", fields.drifting)
+    drift_rate: float = checked(0.0, number(0, inf))
+    profile: str = checked("paper", text)
+    epochs: int = checked(500, count(0))
+    batch: int = checked(200, count(1))
+    hidden: tuple[int, ...] = checked((64, 32), listed(count(1), empty=False))
 
 
 @dataclass(frozen=True)
@@ -100,25 +87,25 @@ class Experiment:
     """
 
     name: str
-    title: str
-    about: str = ""
-    trials: int = 30
-    chunk: int = 10
-    seed: int = 0
-    timed: bool = False
-    setting: Setting = field(default_factory=Setting)
-    vary: Mapping[str, list[Any]] = field(default_factory=dict)
-    methods: Mapping[str, Recipe] = field(default_factory=dict)
-    metrics: tuple[str, ...] = ("error",)
-    derived: Mapping[str, Any] = field(default_factory=dict)
-    paper: tuple[Mapping[str, Any], ...] = ()
-    claims: tuple[Mapping[str, Any], ...] = ()
-    notes: tuple[str, ...] = ()
-    judge: str = ""
-    kind: str = "simulated"
-    peers: tuple[str, ...] = ()
-    tabled: bool = False
-    columns: tuple[str, ...] = ()
+    title: str = checked("", text)
+    about: str = checked("", fields.any_text)
+    trials: int = checked(30, count(1, fields.MOST_TRIALS))
+    chunk: int = checked(10, count(1, fields.MOST_TRIALS))
+    seed: int = checked(0, count(0, 2**63 - 1))
+    timed: bool = checked(False, fields.flag)
+    setting: Setting = field(default_factory=Setting, metadata={"check": table})
+    vary: Mapping[str, list[Any]] = checked(dict, table)
+    methods: Mapping[str, Recipe] = checked(dict, lambda name, value: value)
+    metrics: tuple[str, ...] = checked(("error",), listed(text, empty=False))
+    derived: Mapping[str, Any] = checked(dict, table)
+    paper: tuple[Mapping[str, Any], ...] = checked((), listed(table))
+    claims: tuple[Mapping[str, Any], ...] = checked((), listed(table))
+    notes: tuple[str, ...] = checked((), listed(text))
+    judge: str = checked("", fields.any_text)
+    kind: str = checked("simulated", text)
+    peers: tuple[str, ...] = checked((), listed(text))
+    tabled: bool = checked(False, fields.flag)
+    columns: tuple[str, ...] = checked((), listed(text))
 
     @property
     def compared(self) -> list[str]:
@@ -139,6 +126,9 @@ class Experiment:
                 setting = replace(setting, **{k: v for k, v in table.items() if k != "label"})
                 key.append((axis, label_of(value)))
             yield tuple(key), setting
+
+
+SETTING, EXPERIMENT = fields.checks(Setting), fields.checks(Experiment)
 
 
 def label_of(value: Any) -> str:
@@ -165,10 +155,17 @@ def parse(name: str, table: Mapping[str, Any]) -> Experiment:
             raise InputError("it has no title")
         values = {key: EXPERIMENT[key](key, value) for key, value in table.items()}
         values["setting"] = Setting(**settings("setting", values.get("setting", {})))
-        values["methods"] = methods(values.get("methods", ["uniform", "krum", "softmax"]))
+        values["methods"] = fields.methods(values.get("methods", ["uniform", "krum", "softmax"]))
         values["vary"] = {axis: _axis(axis, given) for axis, given in values.get("vary", {}).items()}
         values.setdefault("metrics", FIRST_METRIC.get(values.get("kind", ""), Experiment.metrics))
         return Experiment(name=name, **values)
+
+
+def settings(where: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Read some settings of a table called `where`."""
+    for key in given:
+        one_of(f"key in {where}", key, SETTING)
+    return {key: SETTING[key](f"{where}.{key}", value) for key, value in given.items()}
 
 
 def load(path: Path) -> Experiment:
@@ -219,7 +216,7 @@ def _axis(axis: str, values: Any) -> list[Any]:
     """Values of an axis: of a setting, or tables of several settings with a label."""
     where = f"vary.{axis}"
     read = listed(lambda _, value: _value(axis, value), empty=False)(where, values)
-    unlike(f"{where}: labels must differ, but it", tuple(label_of(value) for value in read))
+    fields.unlike(f"{where}: labels must differ, but it", tuple(label_of(value) for value in read))
     return list(read)
 
 
@@ -229,9 +226,33 @@ def _value(axis: str, value: Any) -> Any:
         one_of("axis", axis, [*SETTING, "or any name whose values are tables with a label"])
         return SETTING[axis](where, value)
     if "label" not in value:
-        raise InputError(f"a value of {where} has no label: {shown(value)}")
+        raise InputError(f"a value of {where} has no label: {fields.shown(value)}")
     label = value["label"]
     if isinstance(label, bool) or not isinstance(label, int | float):
         text(f"label in {where}", label)
     changes = {key: each for key, each in value.items() if key != "label"}
     return {"label": label, **settings(where, changes)}
+
+
+Found = Iterable[tuple[str, dict[str, Any]]]
+T = TypeVar("T")
+
+
+class At(NamedTuple):
+    """Where a trial stands: of which experiment, in which condition, and its number."""
+
+    experiment: Experiment
+    setting: Setting
+    trial: int
+
+    @property
+    def seed(self) -> int:
+        """The experiment's, plus the trial's number."""
+        return self.experiment.seed + self.trial
+
+
+def timed(body: Callable[[], T]) -> tuple[T, float]:
+    """What it gives, and the process's own time: what else runs on the machine does not count."""
+    start = time.process_time()
+    found = body()
+    return found, time.process_time() - start

@@ -12,9 +12,8 @@ import numpy as np
 
 from anml.core.checks import one_of
 from anml.core.errors import InputError
-from anml.lab.causes import CAUSES
-from anml.lab.claims import APART, KEYS, LEAST_TRIALS, LEVEL, LIMITS, REGIONS
-from anml.lab.expressions import ACROSS, FIGURE, FORMS, TESTS
+from anml.lab.claims import APART, CAUSES, KEYS, LEAST_TRIALS, LEVEL, LIMITS, REGIONS
+from anml.lab.expressions import ACROSS, FIGURE, FORMS, TESTS, split
 from anml.lab.fields import flag, listed, number, shown, table, text, within
 from anml.lab.spec import Experiment, label_of
 
@@ -46,7 +45,7 @@ def check_statements(experiment: Experiment, metrics: list[str]) -> None:
         with within(f"derived.{name}"):
             _derived(name, expression, known)
     for name in experiment.derived:
-        _no_circle(name, experiment.derived, ())
+        _no_circle(experiment.derived[name], experiment.derived, (name,))
     if experiment.claims and experiment.trials < LEAST_TRIALS:
         raise InputError(f"claims need at least {LEAST_TRIALS} trials, got {experiment.trials}")
     for place, note in enumerate(experiment.notes, start=1):
@@ -79,24 +78,17 @@ def _derived(name: str, expression: Any, known: Known) -> None:
     _expression(plain, known, own=not once)
 
 
-def _no_circle(name: str, derived: Mapping[str, Any], above: tuple[str, ...]) -> None:
-    if name in above:
-        raise InputError(f"derived.{name} is defined by itself: {' -> '.join([*above, name])}")
-    for reference in _references(derived[name]):
-        metric = _split(reference)[1]
-        if metric in derived:
-            _no_circle(metric, derived, (*above, name))
-
-
-def _references(expression: Any) -> list[str]:
-    if isinstance(expression, str):
-        return [expression]
+def _no_circle(expression: Any, derived: Mapping[str, Any], above: tuple[str, ...]) -> None:
+    """Follow references to derived figures, from those of the names `above`."""
     if isinstance(expression, Mapping):
-        terms = [value for key, value in expression.items() if key not in ("once", "methods", "over")]
-        return [found for term in terms for found in _references(term)]
-    return (
-        [found for term in expression for found in _references(term)] if isinstance(expression, list) else []
-    )
+        expression = [term for key, term in expression.items() if key not in ("once", "methods", "over")]
+    if isinstance(expression, list):
+        for term in expression:
+            _no_circle(term, derived, above)
+    elif isinstance(expression, str) and (name := split(expression)[1]) in derived:
+        if name in above:
+            raise InputError(f"derived.{name} is defined by itself: {' -> '.join([*above, name])}")
+        _no_circle(derived[name], derived, (*above, name))
 
 
 def _expression(expression: Any, known: Known, *, own: bool) -> None:
@@ -158,18 +150,12 @@ def _count(operator: str, form: Callable[..., Any], terms: tuple[Any, ...]) -> N
 
 def _plain(operator: str, term: Any, known: Known) -> None:
     """Tests look at single trials, which only metrics have."""
-    if not isinstance(term, str) or _split(term)[1] not in known.metrics:
+    if not isinstance(term, str) or split(term)[1] not in known.metrics:
         raise InputError(f"{operator} takes metrics of methods such as 'krum.error', got {shown(term)}")
 
 
-def _split(reference: str) -> tuple[str, str, list[str]]:
-    name, _, conditions = reference.partition("@")
-    method, _, metric = name.strip().partition(".")
-    return method, metric, list(filter(None, conditions.split(",")))
-
-
 def _reference(reference: str, known: Known, *, own: bool) -> None:
-    method, metric, conditions = _split(reference)
+    method, metric, conditions = split(reference)
     with within(f"{reference!r}"):
         if not metric:
             raise InputError("a reference is written method.metric or method.metric@axis=value")
@@ -178,8 +164,7 @@ def _reference(reference: str, known: Known, *, own: bool) -> None:
         elif not own:
             raise InputError("'*' stands for a row's own method, and there is none here; name a method")
         one_of("metric", metric, [*known.metrics, *known.derived])
-        for condition in conditions:
-            axis, _, value = (part.strip() for part in condition.partition("="))
+        for axis, value in conditions:
             one_of(f"value of {axis}", value, known.axes[one_of("axis", axis, known.axes)])
 
 
@@ -245,11 +230,8 @@ def _labels(where: str, axis: str, values: Any, known: Known) -> None:
     if not isinstance(values, list):
         raise InputError(f"{where}.{axis} must be a list of values or '*', got {shown(values)}")
     for value in values:
-        one_of(
-            f"value in {where}.{axis}",
-            label_of(value) if not isinstance(value, dict) else shown(value),
-            allowed,
-        )
+        label = shown(value) if isinstance(value, dict) else label_of(value)
+        one_of(f"value in {where}.{axis}", label, allowed)
 
 
 def _printed(printed: Mapping[str, Any], known: Known) -> None:

@@ -1,8 +1,4 @@
-"""Rows on disk: one file per experiment, and finished blocks beside it until they are joined.
-
-Every row carries the name of its cell (`anml.lab.cells`), so rows are found by what decided them, whatever
-file they came from and whatever the labels were called then.
-"""
+"""Rows on disk, found by what decided them: one file per experiment, and finished blocks beside it."""
 
 import json
 import os
@@ -48,22 +44,24 @@ def read_record(folder: Path) -> dict[str, Any]:
     return record
 
 
+# What is read of a record: of each run, and of each experiment where it is there.
+RUN = {
+    **dict.fromkeys(("command", "jobs", "device", "blocks", "cores", "machine"), object),
+    "experiments": list, "wall_seconds": int | float,
+}  # fmt: skip
+ENTRY = {"left_out": list, "trials": int, "seconds": int | float}
+
+
 def _is_record(record: Any) -> bool:
     """Whether it has what is read of it: tables of experiments, and runs as they are written."""
     if not isinstance(record, dict) or not isinstance(record.get("experiments"), dict):
         return False
     runs, entries = record.get("runs"), record["experiments"].values()
-    wanted = {"command", "jobs", "device", "blocks", "cores", "machine", "experiments", "wall_seconds"}
-    return (
-        isinstance(runs, list)
-        and all(isinstance(run, dict) and wanted <= run.keys() for run in runs)
-        and all(isinstance(run["experiments"], list) for run in runs)
-        and all(isinstance(run["wall_seconds"], int | float) for run in runs)
-        and all(isinstance(entry, dict) for entry in entries)
-        and all(isinstance(entry.get("left_out", []), list) for entry in entries)
-        and all(isinstance(entry.get("trials", 1), int) for entry in entries)
-        and all(isinstance(entry.get("seconds", 0), int | float) for entry in entries)
-    )
+    if not isinstance(runs, list) or not all(isinstance(each, dict) for each in (*runs, *entries)):
+        return False
+    sound = all(key in run and isinstance(run[key], kind) for run in runs for key, kind in RUN.items())
+    known = [(entry[key], kind) for entry in entries for key, kind in ENTRY.items() if key in entry]
+    return sound and all(isinstance(value, kind) for value, kind in known)
 
 
 def check_folder(folder: Path, running: Sequence[Experiment], *, fresh: bool) -> None:
@@ -176,20 +174,17 @@ def done(rows: pl.DataFrame | None) -> Done:
     return set() if rows is None else set(zip(rows["cell"], rows["trial"], strict=True))
 
 
-def join_parts(experiment: Experiment, folder: Path) -> None:
-    """Join finished blocks into one compact file of rows."""
+def join_parts(experiment: Experiment, folder: Path) -> bool:
+    """Join finished blocks into one compact file of rows, if there are any."""
+    if not (folder / PARTS / experiment.name).exists():
+        return False
     rows = known_rows(experiment, folder)
-    if rows is None:
-        return
-    path = rows_file(experiment, folder)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    rows.write_parquet(path, compression="zstd", compression_level=19)
-    shutil.rmtree(folder / PARTS / experiment.name, ignore_errors=True)
-
-
-def has_parts(experiment: Experiment, folder: Path) -> bool:
-    """Whether finished blocks wait to be joined."""
-    return (folder / PARTS / experiment.name).exists()
+    if rows is not None:
+        path = rows_file(experiment, folder)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        rows.write_parquet(path, compression="zstd", compression_level=19)
+        shutil.rmtree(folder / PARTS / experiment.name, ignore_errors=True)
+    return True
 
 
 def forget(experiments: Sequence[Experiment], folder: Path) -> None:

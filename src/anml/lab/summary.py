@@ -39,7 +39,8 @@ def summarise(folder: Path, experiments: dict[str, Experiment] | None = None) ->
             stale.append(experiment.name)
     if not entries and not stale:
         raise InputError(f"there are no rows under {folder}; use `anml lab run`")
-    scores = {seed: _held(folder / SEEDS / seed, seed, known, entries) for seed in _seeds(folder)}
+    seeds = sorted(path.name for path in (folder / SEEDS).glob("*") if path.name.isdigit())
+    scores = {seed: _held(folder / SEEDS / seed, seed, known, entries) for seed in seeds}
     for entry in entries:
         entry["seeds"] = {seed: held[entry["name"]] for seed, held in scores.items() if entry["name"] in held}
     counted = [claim for entry in entries for claim in entry["claims"] if not claim["apart"]]
@@ -52,10 +53,6 @@ def summarise(folder: Path, experiments: dict[str, Experiment] | None = None) ->
         "claims_by_chance": round(BY_CHANCE * len(counted), 1),
         "claims_apart": dict(Counter(c["apart"] for entry in entries for c in entry["claims"] if c["apart"])),
     }
-
-
-def _seeds(folder: Path) -> list[str]:
-    return sorted(path.name for path in (folder / SEEDS).glob("*") if path.name.isdigit())
 
 
 def _held(
@@ -84,6 +81,10 @@ def describe(results: Results) -> dict[str, Any]:
             claims.append(check(claim, results)._asdict())
         except NoRowsError:  # about a data set that was left out
             unchecked.append(claim["text"])
+    notes = []
+    for note in results.experiment.notes:
+        with suppress(NoRowsError):  # what is about rows that are not there is not said
+            notes.append(results.said(note))
     entry: dict[str, Any] = {
         "name": results.experiment.name,
         "title": results.experiment.title,
@@ -91,19 +92,12 @@ def describe(results: Results) -> dict[str, Any]:
         "rows": rows,
         "claims": claims,
         "unchecked": unchecked,
-        "notes": list(_notes(results)),
+        "notes": notes,
     }
     if results.experiment.judge:
         entry["claims"] += [verdict._asdict() for verdict in JUDGES[results.experiment.judge](results)]
     entry["closeness"] = _closeness(rows)
     return entry
-
-
-def _notes(results: Results) -> Iterator[str]:
-    """Notes with their figures; what is about rows that are not there is not said."""
-    for note in results.experiment.notes:
-        with suppress(NoRowsError):
-            yield results.said(note)
 
 
 def known_experiments(room: str = "paper", more: Sequence[Experiment] = ()) -> dict[str, Experiment]:

@@ -1,35 +1,17 @@
-"""Tables for people: one per metric, a line for each place, a column for each method.
+"""Tables for people: one per metric, a line for each place, a column for each method."""
 
-A page holds them between `<!-- rows: NAME METRIC… -->` and `<!-- end -->`, and single figures between
-`<!-- figure: NAME METHOD.METRIC VALUE… -->` and `<!-- end -->`; it is filled from the rows.
-"""
-
-import re
-from pathlib import Path
 from typing import Any
 
-from anml.core.errors import InputError
 from anml.lab.kinds import MEANING
-from anml.lab.spec import Experiment, catalogue
-from anml.lab.summary import describe, load_results
-
-FIGURE = re.compile(
-    r"(<!-- figure: (?P<name>[\w-]+) (?P<method>[^.>]+)\.(?P<metric>\w+)(?P<place>[^>]*) -->)"
-    r"[^<]*(?=<!-- end -->)"
-)
-MARKED = re.compile(r"(<!-- rows: (?P<name>[\w-]+)(?P<metrics>[^>]*) -->\n).*?(?=<!-- end -->)", re.S)
+from anml.lab.spec import Experiment
 
 
-def tables(entry: dict[str, Any], metrics: list[str] | None = None) -> list[str]:
+def tables(entry: dict[str, Any]) -> list[str]:
     """Lines of Markdown for an experiment's entry in a summary: the mean, and half its 95% interval."""
-    known = list(dict.fromkeys(row["metric"] for row in entry["rows"]))
     lines: list[str] = []
-    for metric in metrics or known:
-        if metric not in known:
-            raise InputError(f"{entry['name']} has no metric {metric!r}; it has {', '.join(known)}")
+    for metric in dict.fromkeys(row["metric"] for row in entry["rows"]):
         rows = [row for row in entry["rows"] if row["metric"] == metric and row["ours"] is not None]
-        if rows:
-            lines += ["", *_table(metric, rows)]
+        lines += ["", *_table(metric, rows)] if rows else []
     return lines[1:]
 
 
@@ -53,13 +35,7 @@ def _table(metric: str, rows: list[dict[str, Any]]) -> list[str]:
 
 
 def aligned(header: list[str], body: list[list[str]]) -> list[str]:
-    """Lines of a Markdown table whose columns are as wide as their widest cell.
-
-    Examples
-    --------
-    >>> aligned(["method", "error"], [["krum", "12.4"]])
-    ['| method | error |', '| ------ | ----- |', '| krum   | 12.4  |']
-    """
+    """Lines of a Markdown table whose columns are as wide as their widest cell."""
     widths = [max(len(line[at]) for line in [header, *body]) for at in range(len(header))]
     rule = ["-" * width for width in widths]
     return [
@@ -73,46 +49,3 @@ def _shown(row: dict[str, Any]) -> str:
     if row["low"] is None or row["high"] is None:
         return f"{row['ours']:.{digits}f}"
     return f"{row['ours']:.{digits}f} ± {(row['high'] - row['low']) / 2:.{digits}f}"
-
-
-def filled(text: str, folder: Path) -> str:
-    """A page's text with its tables and figures made anew from the rows in a folder of results."""
-    entries: dict[str, dict[str, Any]] = {}
-
-    def entry(name: str) -> dict[str, Any]:
-        if name not in entries:
-            experiment = {**catalogue(), **catalogue("beyond")}.get(name)
-            results = None if experiment is None else load_results(experiment, folder)
-            if results is None:
-                raise InputError(f"there are no rows of {name!r} under {folder} made with today's settings")
-            entries[name] = describe(results)
-        return entries[name]
-
-    def table(found: re.Match[str]) -> str:
-        return found[1] + "\n".join(tables(entry(found["name"]), found["metrics"].split())) + "\n"
-
-    def figure(found: re.Match[str]) -> str:
-        wanted = {found["method"], *found["place"].split()}
-        rows = [
-            row
-            for row in entry(found["name"])["rows"]
-            if row["metric"] == found["metric"] and wanted == set(row["key"].values())
-        ]
-        if len(rows) != 1:
-            raise InputError(f"{found[1]} names {len(rows)} figures; it must name one")
-        return f"{found[1]}{rows[0]['ours']:.1f}"
-
-    return FIGURE.sub(figure, MARKED.sub(table, text))
-
-
-def fill_page(page: Path, folder: Path) -> list[Path]:
-    """Put fresh tables into a page and draw the figures of the same rows; return what was written."""
-    if not page.is_file():
-        raise InputError(f"there is no page {page}")
-    text = page.read_text(encoding="utf-8")
-    if not MARKED.search(text) and not FIGURE.search(text):
-        raise InputError(f"{page} has no place for tables: <!-- rows: NAME METRIC --> to <!-- end -->")
-    page.write_text(filled(text, folder), encoding="utf-8")
-    from anml.lab.figures import draw_all
-
-    return [*draw_all(folder, list(catalogue("beyond").values())), page]

@@ -1,15 +1,11 @@
-"""The one trial body: simulate, score, weigh, train, measure, for all conditions of a block of trials.
-
-Scoring models and final models of all conditions, methods and trials are trained as batched programs.
-Networks that would train on the same rows are trained once: Krum is the same in every scenario, and the
-gate's answer is always one of its branches.
-"""
+"""The one trial body: simulate, score, weigh, train, measure; networks are trained as batched programs."""
 
 import hashlib
-from collections.abc import Collection, Iterable, Sequence
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -18,7 +14,7 @@ from scipy.stats import spearmanr
 from anml.core.calibration import reliability
 from anml.core.checks import Floats
 from anml.core.combine import correlation
-from anml.core.domain import Recipe, Signals, Weighting
+from anml.core.domain import Signals, Weighting
 from anml.core.profile import PROFILES
 from anml.core.signals.quality import neighbours, quality
 from anml.core.weigh import weigh_signals
@@ -30,11 +26,39 @@ from anml.gradients.threads import threads
 from anml.lab.belief import believed
 from anml.lab.cases import Case, make_case
 from anml.lab.cells import wanted
-from anml.lab.clock import Clock
 from anml.lab.spec import Experiment, Key, Setting
+
+
+class Clock:
+    """Times steps where the experiment is about time; otherwise just runs them."""
+
+    def __init__(self, on: bool = False, device: str = "cpu") -> None:
+        self.on, self.device = on, device
+        self.spent: dict[str, list[float]] = {}
+        self.of_job: dict[str, float] = {}
+
+    def __call__(self, step: str, work: Callable[[], Any], job: str = "") -> Any:
+        """Do the work of a step, for a job that can be asked for later."""
+        if not self.on:
+            return work()
+        start = time.perf_counter()
+        result = work()
+        if torch.device(self.device).type == "cuda":
+            torch.cuda.synchronize()  # work there goes on after the call returns
+        seconds = time.perf_counter() - start
+        self.spent.setdefault(step, []).append(1000 * seconds if step.endswith("_ms") else seconds)
+        self.of_job[job] = seconds
+        return result
+
+    def of(self, job: str) -> dict[str, float]:
+        """Mean time of each step, and the time of training this job; nothing where nothing is timed."""
+        times = {step: float(np.mean(seconds)) for step, seconds in self.spent.items()}
+        return {**times, "train_s": self.of_job[job]} if times else {}
+
 
 Row = dict[str, Any]
 
+MEASURES = (*("error", "precision", "kept", "rho_c", "rho_d", "uniform_branch", "doubtful", "krum_branch"),)
 # Networks trained together: enough to keep the device busy, few enough to stay in a processor's cache.
 PROGRAM = {"cpu": 48, "cuda": 1024}
 
@@ -63,22 +87,29 @@ class Job:
         return digest.hexdigest()
 
 
-@dataclass(frozen=True)
-class Scored:
+class Scored(NamedTuple):
     """q of a case, and the loss of each sample as the scoring model sees it."""
 
     q: Floats
     loss: Floats
 
 
+class Entry(NamedTuple):
+    """One method on one case of one condition."""
+
+    trial: int
+    key: Key
+    setting: Setting
+    method: str
+    case: Case
+    seen: Scored
+    weighting: Weighting
+
+
 def run_block(
-    experiment: Experiment,
-    trials: Iterable[int],
-    dataset: str,
-    device: str = "cpu",
-    *,
+    experiment: Experiment, trials: Iterable[int], dataset: str, device: str = "cpu", *,
     cells: Collection[str] | None = None,
-) -> list[Row]:
+) -> list[Row]:  # fmt: skip
     """Rows of some trials of an experiment, for the conditions on one data set, or some `cells` of them."""
     keyed = [
         (trial, key, setting, make_case(setting, trial, experiment.seed), methods)
@@ -90,48 +121,42 @@ def run_block(
         scored = score_cases([(setting, case) for _, _, setting, case, _ in keyed], device, clock)
         entries = []
         for (trial, key, setting, case, methods), seen in zip(keyed, scored, strict=True):
-            signals = _signals(case, seen)
+            v, r = (case.v, case.r) if case.credentials else (None, None)
+            signals = Signals.of(seen.q, v, r, case.t, case.contributor)
             if any(experiment.methods[method].combine == "evidence" for method in methods):
                 belief = believed(setting, case)
                 signals = replace(
                     signals, p_correct=belief.p_correct, doubtful=belief.doubtful, evenly=belief.evenly
                 )
             for method in methods:
-                chosen = _best(experiment.methods[method], setting.best)
-                weighting = clock("combine_ms", partial(weigh_signals, signals, chosen))
-                entries.append((trial, key, setting, method, case, seen, weighting))
+                recipe = experiment.methods[method]
+                if setting.best < 1 and recipe.keep is not None:
+                    recipe = replace(recipe, keep=recipe.keep * setting.best)
+                weighting = clock("combine_ms", partial(weigh_signals, signals, recipe))
+                entries.append(Entry(trial, key, setting, method, case, seen, weighting))
         jobs = [
-            Job(case, np.flatnonzero(w.kept), s.epochs, s.batch, s.hidden)
-            for _, _, s, _, case, _, w in entries
+            Job(e.case, np.flatnonzero(e.weighting.kept), e.setting.epochs, e.setting.batch, e.setting.hidden)
+            for e in entries
         ]
         errors = train_jobs(jobs, device, clock)
     rows = [_row(entry, error) for entry, error in zip(entries, errors, strict=True)]
     return [{**row, **clock.of(job.name)} for row, job in zip(rows, jobs, strict=True)]
 
 
-def _best(recipe: Recipe, share: float) -> Recipe:
-    return recipe if share == 1 or recipe.keep is None else replace(recipe, keep=recipe.keep * share)
-
-
-def _signals(case: Case, seen: Scored) -> Signals:
-    v, r = (case.v, case.r) if case.credentials else (None, None)
-    return Signals.of(seen.q, v, r, case.t, case.contributor)
-
-
-def _row(entry: tuple[int, Key, Setting, str, Case, Scored, Weighting], error: float) -> Row:
+def _row(entry: Entry, error: float) -> Row:
     trial, key, setting, method, case, seen, weighting = entry
-    kept = weighting.kept
-    row: Row = {"trial": trial, **dict(key), "method": method, "error": error}
-    row["precision"] = 100 * float(1 - case.wrong[kept].mean())
-    row["kept"] = 100 * float(kept.mean())
+    kept, branch = weighting.kept, weighting.gate.branch
     rho_c = correlation(seen.q, case.v * case.r)
-    row["rho_c"] = float("nan") if rho_c is None else rho_c
-    # How far the loss ranks bad samples last; undefined where none is bad.
     both = 0 < case.bad.sum() < len(case.bad)
-    row["rho_d"] = float(spearmanr(seen.loss, case.bad).statistic) if both else float("nan")
-    row["uniform_branch"] = 100 * float(weighting.gate.branch == "uniform")
-    row["doubtful"] = 100 * float(weighting.gate.branch == "doubtful")
-    row["krum_branch"] = 100 * float(weighting.gate.branch == "krum")
+    row: Row = {
+        "trial": trial, **dict(key), "method": method, "error": error,
+        "precision": 100 * float(1 - case.wrong[kept].mean()), "kept": 100 * float(kept.mean()),
+        "rho_c": float("nan") if rho_c is None else rho_c,
+        # How far the loss ranks bad samples last; undefined where none is bad.
+        "rho_d": float(spearmanr(seen.loss, case.bad).statistic) if both else float("nan"),
+        "uniform_branch": 100 * float(branch == "uniform"), "doubtful": 100 * float(branch == "doubtful"),
+        "krum_branch": 100 * float(branch == "krum"),
+    }  # fmt: skip
     if weighting.recipe.combine == "evidence":
         row["calibration"] = reliability(believed(setting, case).p_correct, ~case.wrong).error
     if case.tier is not None:
@@ -143,23 +168,24 @@ def _row(entry: tuple[int, Key, Setting, str, Case, Scored, Weighting], error: f
 def score_cases(cases: Sequence[tuple[Setting, Case]], device: str, clock: Clock) -> list[Scored]:
     """Q of every case; cases with the same data are scored once."""
     names: list[tuple[str, int, str]] = []
-    first: dict[tuple[str, int, str], int] = {}
-    for position, (setting, case) in enumerate(cases):
+    first: dict[tuple[str, int, str], Case] = {}
+    jobs: dict[tuple[str, int, str], Job] = {}
+    for setting, case in cases:
         data = hashlib.sha256(case.x.tobytes() + case.y.tobytes()).hexdigest()
         names.append((data, case.seed, setting.profile))
-        first.setdefault(names[-1], position)
-    fixed = [name for name in first if PROFILES[name[2]].epochs is not None]
-    known: dict[Any, Scored] = {}
-    jobs = []
-    for name in fixed:
-        case, profile = cases[first[name]][1], PROFILES[name[2]]
-        assert profile.epochs is not None
-        jobs.append(Job(case, np.arange(len(case.y)), profile.epochs, profile.batch or 200, profile.hidden))
-    for name, job, network in zip(fixed, jobs, trained(jobs, device, clock, "scoring_s"), strict=True):
-        known[name] = clock("krum_s", partial(_krum, job, network, name[2], device))
-    for name, position in first.items():
-        if name not in known:
-            known[name] = _early_stopped(cases[position][1], name[2], device)
+        first.setdefault(names[-1], case)
+    for name, case in first.items():
+        profile = PROFILES[name[2]]
+        if profile.epochs is not None:
+            every = np.arange(len(case.y))
+            jobs[name] = Job(case, every, profile.epochs, profile.batch or 200, profile.hidden)
+    networks = dict(zip(jobs, trained(list(jobs.values()), device, clock, "scoring_s"), strict=True))
+    known = {
+        name: clock("krum_s", partial(_krum, jobs[name], networks[name], name[2], device))
+        if name in jobs
+        else _early_stopped(case, name[2], device)
+        for name, case in first.items()
+    }
     return [known[name] for name in names]
 
 

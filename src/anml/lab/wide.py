@@ -1,6 +1,5 @@
 """One wide table per experiment: every figure with half its 95% interval, and the paper's beside it."""
 
-from collections.abc import Callable
 from itertools import chain, combinations
 from typing import Any
 
@@ -39,9 +38,8 @@ def _single(rows: list[Row]) -> dict[str, list[Row]]:
     """Metrics with one figure for each method, whatever varies: that which the paper prints, or the first."""
     groups: dict[tuple[str, Any, Any], list[Row]] = {}
     for row in rows:
-        groups.setdefault((row["metric"], row["key"].get("profile"), row["key"].get("method")), []).append(
-            row
-        )
+        key = row["metric"], row["key"].get("profile"), row["key"].get("method")
+        groups.setdefault(key, []).append(row)
     metrics = list(dict.fromkeys(row["metric"] for row in rows))
     found: dict[str, list[Row]] = {}
     for metric in metrics[1:]:
@@ -84,7 +82,9 @@ def _table(rows: list[Row], asked: bool) -> list[str]:
         rows = [row for row in rows if row["key"]["profile"] == rows[0]["key"]["profile"]]
         down.remove("profile")
     metrics = list(dict.fromkeys(row["metric"] for row in rows))
-    columns = _sorted(rows, metrics, across)
+    # By metric, then in the order in which values first appear.
+    seen = dict.fromkeys((row["metric"], *_label(row, across)) for row in rows)
+    columns = sorted(seen, key=lambda column: metrics.index(column[0]))
     cells: dict[Label, dict[Label, str]] = {}
     for row in rows:
         cells.setdefault(_label(row, down), {})[(row["metric"], *_label(row, across))] = cell(row)
@@ -92,11 +92,11 @@ def _table(rows: list[Row], asked: bool) -> list[str]:
     header = [*named, *(_heading(column, metrics) for column in columns)]
     if len(metrics) == 1 and across:
         header[0] = f"{plain(metrics[0])}: {header[0]}"
-    body = []
-    before: Label = ()
-    for label, line in cells.items():
-        body.append([*_unrepeated(label, before, down), *(line.get(column, "") for column in columns)])
-        before = label
+    before = [(), *cells]
+    body = [
+        [*_unrepeated(label, above, down), *(line.get(column, "") for column in columns)]
+        for above, (label, line) in zip(before, cells.items(), strict=False)
+    ]
     return aligned(header, body)
 
 
@@ -121,19 +121,9 @@ def _label(row: Row, axes: Any) -> Label:
     return tuple(WORDS.get((axis, row["key"].get(axis, "")), row["key"].get(axis, "")) for axis in axes)
 
 
-def _sorted(rows: list[Row], metrics: list[str], across: tuple[str, ...]) -> list[Label]:
-    """Columns by metric, then in the order in which their values first appear."""
-    seen = list(dict.fromkeys((row["metric"], *_label(row, across)) for row in rows))
-    place: Callable[[Label], int] = lambda column: metrics.index(column[0])  # noqa: E731
-    return sorted(seen, key=place)
-
-
 def _heading(column: Label, metrics: list[str]) -> str:
-    metric, *values = column
-    name = ", ".join(values)
-    if not name:
-        return plain(metric)
-    return name if len(metrics) == 1 else f"{plain(metric)}: {name}"
+    metric, name = plain(column[0]), ", ".join(column[1:])
+    return ": ".join(part for part in (metric if len(metrics) > 1 or not name else "", name) if part)
 
 
 def _unrepeated(label: Label, before: Label, down: list[str]) -> list[str]:
@@ -147,24 +137,12 @@ def _unrepeated(label: Label, before: Label, down: list[str]) -> list[str]:
 
 
 def plain(metric: str) -> str:
-    """A metric's name as a heading.
-
-    Examples
-    --------
-    >>> plain("kept_attacker")
-    'kept attacker'
-    """
+    """A metric's name as a heading."""
     return metric.replace("_", " ")
 
 
 def cell(row: Row) -> str:
-    """A figure, half its interval, and the paper's; bold where it is far from the paper's.
-
-    Examples
-    --------
-    >>> cell({"metric": "error", "ours": 4.2, "low": 3.6, "high": 4.8, "paper": 4.6})
-    '4.2 ± .6 · paper 4.6'
-    """
+    """A figure, half its interval, and the paper's; bold where it is far from the paper's."""
     said = _number(row["metric"], row["ours"])
     if row["low"] is not None and row["high"] is not None:
         half = _number(row["metric"], (row["high"] - row["low"]) / 2, like=row["ours"])

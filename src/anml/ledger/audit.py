@@ -1,7 +1,6 @@
 """Verify the whole ledger: every hash and link, every step by the rules it was written by, every table.
 
-A chain alone does not see that its end was cut off or that it is an old copy; a checkpoint kept elsewhere
-does.
+A chain alone does not see that its end was cut off or that it is an old copy; a kept checkpoint does.
 """
 
 from collections.abc import Iterator
@@ -16,7 +15,6 @@ from anml.core.merkle import Tree
 from anml.ledger import holdings, seal
 from anml.ledger.checkpoint import Checkpoint
 from anml.ledger.money_parts import Settlements
-from anml.ledger.parts import People
 from anml.ledger.reading import Reading
 from anml.ledger.schema import VERSION, document, meta
 from anml.ledger.state import State
@@ -44,13 +42,12 @@ def verify(
 ) -> Findings:
     """Read everything once and report every problem found, in order.
 
-    `public` is the ledger's key as the asker knows it; without it the one that the log names is taken.
-    `now` is the time by the asker's clock; an entry of later is one whose writer's clock was set ahead.
+    Without `public`, the ledger's key as the asker knows it, the one that the log names is taken; `now` is
+    the time by the asker's clock.
     """
     found = read(connection, public, now)
-    origin = found.state.staff.origin
     for older in checkpoints:
-        found.problems += checkpoint_problems(older, found.hashes, origin)
+        found.problems += checkpoint_problems(older, found.hashes, found.state.staff.origin)
     return Findings(len(found.hashes), Tree(found.hashes).root, found.problems)
 
 
@@ -72,11 +69,18 @@ def read(
             f"entry {ahead} is dated later than it is here: windows and waits would end early; where your "
             "clock is right, mend it with `anml ledger clock`"
         )
-    if known is not None and found.state.balances.differs(connection):
+    if known is not None and state.balances.differs(connection):
         problems.append("the postings of earlier entries are no longer those that were read before")
     problems += _table_problems(connection, state)
-    problems += holdings.problems(connection, found.held, state.part(People).erased)
-    problems += [] if own else _seal_problems(connection, state, public, found)
+    problems += holdings.problems(connection, found.held, state.people.erased)
+    if own:
+        return found
+    if public is not None and public != state.staff.public:
+        problems.append("the log names another public key than the one you gave: it is another ledger")
+    last = (len(found.hashes), found.head)
+    key = public or state.staff.public or bytes(32)
+    if fault := seal.fault(connection, key, state.staff.origin, last):
+        problems.append(fault)
     return found
 
 
@@ -98,17 +102,6 @@ def _table_problems(connection: sa.Connection, state: State) -> Iterator[str]:
             yield f"the document {name[:16]} was changed"
         elif name not in wanted or row.kind != MANIFEST:
             yield f"the document {name[:16]} is of no settlement, or of another kind"
-
-
-def _seal_problems(
-    connection: sa.Connection, state: State, public: bytes | None, found: Reading
-) -> Iterator[str]:
-    own = state.staff.public
-    if public is not None and public != own:
-        yield "the log names another public key than the one you gave: it is another ledger"
-    last = (len(found.hashes), found.head)
-    if fault := seal.fault(connection, public or own or bytes(32), state.staff.origin, last):
-        yield fault
 
 
 def checkpoint_problems(older: Checkpoint, hashes: list[bytes], origin: str) -> Iterator[str]:

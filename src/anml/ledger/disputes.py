@@ -1,10 +1,6 @@
-"""Disputes: opened in the window, answered by somebody else, and paid for by a second person's word.
+"""Disputes: opened in the window, answered by somebody else; a second person posts what an answer corrects.
 
-    opened -> answered: rejected, or upheld without money: closed, and released after the window
-           -> answered: upheld with a correction -> resolved by a second person, who posts it
-
-While a dispute is open only that contributor's held amount waits. Every step is an entry; nothing is
-changed. What people write lies where it can be erased, and the log holds its salted hash.
+While one is open only that contributor's held amount waits. What people write lies where it can be erased.
 """
 
 from collections.abc import Mapping
@@ -43,47 +39,49 @@ def open_dispute(
     *, text: str = "", ledger: Ledger | None = None, recorded_by: str | None = None,
     own: Mapping[str, str] | None = None,
 ) -> Event:  # fmt: skip
-    """Open a dispute: freezes this contributor's held amount, nobody else's.
+    """Open a dispute; without `by` it is the contributor's own, and `recorded_by` writes it down.
 
-    Without `by` it is the contributor's own, and `recorded_by` of the staff writes it down; `own` is their
-    signature, with the key's name and the salt of their words.
+    `own` is their signature, with the key's name and the salt of their words.
     """
     who = tx.who(by if by is not None else recorded_by)
     body: dict[str, Any] = {"reason": reason, "opener": "contributor" if by is None else "staff"}
     if own is not None:
         body |= {"key": own["key"], "signed": own["signed"]}
-    if repeated := tx.repeated(kinds.OPENED, f"dispute/{key}", pid, body, who, _without_paper):
-        return repeated
-    paper = words(tx, ledger, pid, text, None if own is None else own["salt"])
-    return tx.append(kinds.OPENED, f"dispute/{key}", pid, {**body, **paper._asdict()}, sid, who)
+    salt = None if own is None else own["salt"]
+    return _append(tx, ledger, kinds.OPENED, f"dispute/{key}", pid, body, sid, who, text, salt)
 
 
 def answer(tx: Writer, sid: str, pid: str, given: Answer, key: str, *, ledger: Ledger | None = None) -> Event:
     """Answer a dispute. One that moves money stays open until a second person resolves it."""
     who = tx.who(given.by)
     body = {"outcome": given.outcome, "reason": given.reason, "correction": given.correction}
-    if repeated := tx.repeated(kinds.ANSWERED, f"dispute/{key}/answered", pid, body, who, _without_paper):
-        return repeated
-    paper = words(tx, ledger, pid, given.text)
-    return tx.append(kinds.ANSWERED, f"dispute/{key}/answered", pid, {**body, **paper._asdict()}, sid, who)
+    return _append(tx, ledger, kinds.ANSWERED, f"dispute/{key}/answered", pid, body, sid, who, given.text)
 
 
 def resolve(tx: Writer, sid: str, pid: str, by: str | None, key: str) -> Event:
     """Second person: post the correction of an answer, to what is held from the pool or back to it."""
     tx.verified("corrected in")
     who = tx.who(by)
-    earlier = tx.state.part(Disputes).found.get(sid, {}).get(pid, [])
-    last = earlier[-1] if earlier else None
-    done = last is not None and last.resolved is not None
-    correction = last.answer.correction if last is not None and last.answer is not None else 0
-    body = {"correction": correction}
-    if done and (repeated := tx.repeated(kinds.RESOLVED, f"dispute/{key}/resolved", pid, body, who)):
+    last = next(reversed(tx.state.part(Disputes).found.get(sid, {}).get(pid, [])), None)
+    body = {"correction": last.answer.correction if last and last.answer else 0}
+    name = f"dispute/{key}/resolved"
+    if last and last.resolved and (repeated := tx.repeated(kinds.RESOLVED, name, pid, body, who)):
         return repeated
-    return tx.append(kinds.RESOLVED, f"dispute/{key}/resolved", pid, body, sid, who)
+    return tx.append(kinds.RESOLVED, name, pid, body, sid, who)
 
 
-def _without_paper(body: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in body.items() if name not in ("paper", "sealed")}
+def _append(
+    tx: Writer, ledger: Ledger | None, kind: str, key: str, pid: str, body: dict[str, Any], sid: str,
+    who: str, text: str, salt: str | None = None,
+) -> Event:  # fmt: skip
+    """A step with words, once: a paper differs each time it is sealed, so only the rest is compared."""
+
+    def same(said: dict[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in said.items() if name not in ("paper", "sealed")}
+
+    if repeated := tx.repeated(kind, key, pid, body, who, same):
+        return repeated
+    return tx.append(kind, key, pid, {**body, **words(tx, ledger, pid, text, salt)._asdict()}, sid, who)
 
 
 def words(tx: Writer, ledger: Ledger | None, pid: str, text: str, salt: str | None = None) -> people.Paper:

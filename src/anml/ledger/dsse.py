@@ -33,13 +33,7 @@ class Attestation(NamedTuple):
 
 
 def pae(kind: str, payload: bytes) -> bytes:
-    """The bytes that are signed.
-
-    Examples
-    --------
-    >>> pae("http://example.com/HelloWorld", b"hello world")
-    b'DSSEv1 29 http://example.com/HelloWorld 11 hello world'
-    """
+    """The bytes that are signed."""
     name = kind.encode()
     return b"DSSEv1 %d %b %d %b" % (len(name), name, len(payload), payload)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
-from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from anml.core.errors import InputError, IntegrityError, UnsupportedError
 from anml.ledger.schema import head
@@ -22,13 +22,7 @@ _RETRY_STATES = {"40001", "40P01", "55P03"}
 
 
 def ledger_url(text: str) -> sa.URL:
-    """Read a database URL; a plain path is a SQLite file.
-
-    Examples
-    --------
-    >>> str(ledger_url("books.db")), ledger_url("postgresql://db.example/anml").drivername
-    ('sqlite:///books.db', 'postgresql+psycopg')
-    """
+    """Read a database URL; a plain path is a SQLite file."""
     if "://" not in text:
         return sa.URL.create("sqlite", database=text)
     try:
@@ -112,14 +106,12 @@ def scrub(engine: sa.Engine, tables: tuple[sa.Table, ...]) -> list[str]:
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         if engine.dialect.name == "sqlite":
             return _scrub_sqlite(connection)
-        names = ", ".join(table.name for table in tables)
-        owned = connection.scalar(sa.text(_OWNED), {"names": [table.name for table in tables]})
-        if owned != len(tables):
-            return [
-                f"the server's files: this role does not own the tables; their owner runs VACUUM FULL {names}"
-            ]
-        for table in tables:
-            connection.exec_driver_sql(f"VACUUM FULL {table.name}")
+        names = [table.name for table in tables]
+        if connection.scalar(sa.text(_OWNED), {"names": names}) != len(names):
+            theirs = f"their owner runs VACUUM FULL {', '.join(names)}"
+            return [f"the server's files: this role does not own the tables; {theirs}"]
+        for name in names:
+            connection.exec_driver_sql(f"VACUUM FULL {name}")
     return []
 
 
@@ -158,11 +150,9 @@ def _sqlite_settings(raw: sqlite3.Connection, _: Any) -> None:
     # SQLAlchemy begins and ends transactions itself, below, as BEGIN IMMEDIATE.
     raw.isolation_level = None
     cursor = raw.cursor()
-    cursor.execute("PRAGMA journal_mode = WAL")
-    # NORMAL may lose acknowledged commits when the power fails.
-    cursor.execute("PRAGMA synchronous = FULL")
-    cursor.execute("PRAGMA foreign_keys = ON")
-    cursor.execute("PRAGMA secure_delete = ON")
+    # With synchronous = NORMAL a power failure may lose acknowledged commits.
+    for setting in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON", "secure_delete = ON"):
+        cursor.execute(f"PRAGMA {setting}")
     if cursor.execute("PRAGMA synchronous").fetchone()[0] != 2:
         raise IntegrityError("SQLite does not run with synchronous = FULL here; a commit could be lost")
     cursor.close()
@@ -170,15 +160,11 @@ def _sqlite_settings(raw: sqlite3.Connection, _: Any) -> None:
 
 def _sqlite_begin(connection: sa.Connection) -> None:
     # A reader needs no lock; a writer takes it at the start, not half-way through.
-    if connection.get_execution_options().get("anml_read"):
-        connection.exec_driver_sql("BEGIN")
-    elif connection.get_execution_options().get("isolation_level") != "AUTOCOMMIT":
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
+    options = connection.get_execution_options()
+    if options.get("anml_read") or options.get("isolation_level") != "AUTOCOMMIT":
+        connection.exec_driver_sql("BEGIN" if options.get("anml_read") else "BEGIN IMMEDIATE")
 
 
-def _may_retry(error: SQLAlchemyError) -> bool:
-    if not isinstance(error, DBAPIError) or error.orig is None:
-        return False
-    if getattr(error.orig, "sqlstate", None) in _RETRY_STATES:
-        return True
-    return isinstance(error.orig, sqlite3.OperationalError) and "locked" in str(error.orig)
+def _may_retry(error: DBAPIError) -> bool:
+    locked = isinstance(error.orig, sqlite3.OperationalError) and "locked" in str(error.orig)
+    return locked or getattr(error.orig, "sqlstate", None) in _RETRY_STATES

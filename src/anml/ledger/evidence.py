@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from anml.core.canonical import digest, sha256
 from anml.core.checks import one_of
 from anml.core.errors import InputError, IntegrityError
-from anml.core.signals.policy import KINDS, VOUCHED, Evidence, TrustRule
+from anml.core.signals.policy import Evidence, TrustRule
 from anml.core.signals.standing import Entry
 from anml.ledger import dsse, kinds, people, trust
 from anml.ledger.log import Event, events, known_keys
@@ -79,11 +79,8 @@ def add(tx: Writer, records: Iterable[Record]) -> list[Event]:
     """
     bodies: dict[str, tuple[str, dict[str, Any]]] = {}
     for record in records:
-        one_of("kind of evidence", record.kind, KINDS)
-        one_of("voucher", record.vouched, VOUCHED)
-        for time in (record.at, record.until):
-            if time:
-                moment(time)
+        if record.at:
+            moment(record.at)
         body = {name: value for name, value in record._asdict().items() if name != "pid"}
         # The key is a hash of the record, so the same key is the same record.
         name = f"evidence/{digest(record._replace(sealed='')._asdict())[:32]}"
@@ -129,16 +126,14 @@ def add_envelope(tx: Writer, ledger: Ledger, envelope: bytes, until: str | None 
 
 def check_envelope(envelope: bytes, public: bytes, e: Event) -> None:
     """An error unless the paper behind a record was signed by its key, and says what the record says."""
-    payload, _ = dsse.unwrap(envelope, [public])
-    said = dsse.read_attestation(payload)
+    said, body = dsse.read_attestation(dsse.unwrap(envelope, [public])[0]), e.body
     spoken = {PROPERTIES.get(name, "") for name in said.properties}
-    if (said.verifier, stamp(said.created)) != (e.body["issuer"], e.body["at"]) or e.body[
-        "kind"
-    ] not in spoken:
+    same = (said.verifier, stamp(said.created)) == (body["issuer"], body["at"])
+    if not same or body["kind"] not in spoken:
         raise IntegrityError("the attestation behind it says something else")
     scopes = {EVERYTHING if name == contributor_subject(e.subject)[0] else batch_scope(value)
               for name, value in said.subjects}  # fmt: skip
-    if e.body["scope"] not in scopes:
+    if body["scope"] not in scopes:
         raise IntegrityError("the attestation behind it is about something else")
 
 
@@ -163,32 +158,24 @@ _UNNAMED = frozenset(
 
 
 def of(
-    where: Where,
-    pids: Iterable[str] | None = None,
-    at: float | None = None,
-    rule: TrustRule | None = None,
+    where: Where, pids: Iterable[str] | None = None, at: float | None = None, rule: TrustRule | None = None
 ) -> dict[str, list[Evidence]]:
     """All evidence by contributor, as far as somebody with standing is behind it.
 
     Whom no trust reaches from those trusted beforehand may say what they like: it is nobody's word. So
     accounts that praise each other gain nothing, and harm nobody.
     """
-    found, known_people = raw(where), loaded(People, where)
+    found, since = raw(where), loaded(People, where).since
     when = max((e.at for records in found.values() for e in records), default=0.0) if at is None else at
-    trusted = trust.roots(where, rule or TrustRule())
-    standing = trust.with_standing(found, when, trusted)
-    wanted = None if pids is None else set(pids)
-    return {
-        pid: [_weighed(e, standing, known_people) for e in records]
-        for pid, records in found.items()
-        if wanted is None or pid in wanted
-    }
+    standing = trust.with_standing(found, when, trust.roots(where, rule or TrustRule()))
 
+    def weighed(e: Evidence) -> Evidence:
+        unnamed = e.issuer not in since and e.kind in _UNNAMED
+        counts = e.issuer in standing or unnamed or e.kind == "agreement"
+        return e if counts or e.vouched == "nobody" else e._replace(vouched="nobody")
 
-def _weighed(e: Evidence, standing: frozenset[str], known: People) -> Evidence:
-    unnamed = e.issuer not in known.since and e.kind in _UNNAMED
-    counts = e.issuer in standing or unnamed or e.kind == "agreement"
-    return e if counts or e.vouched == "nobody" else e._replace(vouched="nobody")
+    wanted = found if pids is None else set(pids)
+    return {pid: [weighed(e) for e in records] for pid, records in found.items() if pid in wanted}
 
 
 def entries(ledger: Ledger, connection: sa.Connection, pids: Iterable[str]) -> dict[int, Entry]:
@@ -230,13 +217,10 @@ def _subjects(tx: Writer, said: dsse.Attestation) -> list[tuple[str, str]]:
             tx.state.people.require(pid)
             found.append((pid, EVERYTHING))
         else:
-            pids = _batch_members(tx.connection, value)
+            given = events(tx.connection, [kinds.CONTRIBUTION])
+            pids = [e.subject for e in given if e.body["batch"] == value]
             if not pids:
                 raise InputError(f"no imported batch has the SHA-256 {value[:16]}… of subject {name!r}")
             gone = tx.state.people.erased
             found += [(pid, batch_scope(value)) for pid in pids if pid not in gone]
     return found
-
-
-def _batch_members(connection: sa.Connection, batch: str) -> list[str]:
-    return [e.subject for e in events(connection, [kinds.CONTRIBUTION]) if e.body["batch"] == batch]

@@ -39,10 +39,7 @@ class KeyRing:
         return public_bytes(self.log.public_key())
 
     def handle(self, namespace: str, value: str) -> str:
-        """A keyed fingerprint: finds a name again without storing it.
-
-        Whoever lacks the master key cannot test guesses against it.
-        """
+        """A keyed fingerprint finds a name again; without the master key nobody tests guesses against it."""
         message = f"{namespace}\x00{value}".encode()
         return hmac.new(self.master, message, hashlib.sha256).hexdigest()
 
@@ -56,16 +53,16 @@ def create_keys(folder: Path, origin: str) -> KeyRing:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
         raise InputError(f"the folder of keys {folder} cannot be made: {error.strerror or error}") from None
-    mark = folder / UNFINISHED
+    mark, log, master = (folder / name for name in (UNFINISHED, "log.pem", "master.key"))
     if not mark.exists():
-        for name in ("log.pem", "master.key"):
-            if (folder / name).exists():
-                raise InputError(f"{folder / name} exists already; a key is never overwritten")
+        for path in (log, master):
+            if path.exists():
+                raise InputError(f"{path} exists already; a key is never overwritten")
         _write_secret(mark, b"")
-    if not (folder / "log.pem").exists():
-        _write_secret(folder / "log.pem", private_pem(Ed25519PrivateKey.generate()))
-    if not (folder / "master.key").exists():
-        _write_secret(folder / "master.key", base64.b64encode(os.urandom(MASTER_BYTES)) + b"\n")
+    if not log.exists():
+        _write_secret(log, private_pem(Ed25519PrivateKey.generate()))
+    if not master.exists():
+        _write_secret(master, base64.b64encode(os.urandom(MASTER_BYTES)) + b"\n")
     ring = load_keys(folder, origin)
     (folder / "log.pub").write_text(public_text(ring.public) + "\n")
     return ring
@@ -147,13 +144,7 @@ def read_public(text: str) -> bytes:
 
 
 def parse_public(text: str, shown: str = "") -> bytes:
-    """Read a public key from `ed25519:` text alone: what a log says names no file of this machine.
-
-    Examples
-    --------
-    >>> len(parse_public("ed25519:" + "A" * 43 + "="))
-    32
-    """
+    """Read a public key from `ed25519:` text alone: what a log says names no file of this machine."""
     shown = shown or (repr(text) if len(text) <= 60 else f"{text[:20]!r}…")
     try:
         raw = base64.b64decode(text.removeprefix("ed25519:"), validate=True)
@@ -178,9 +169,8 @@ def public_bytes(key: Ed25519PublicKey) -> bytes:
 
 def private_pem(key: Ed25519PrivateKey, password: str = "") -> bytes:
     """A private key in PEM, under a password where one is given."""
-    locked: serialization.KeySerializationEncryption = serialization.NoEncryption()
-    if password:
-        locked = serialization.BestAvailableEncryption(password.encode())
+    secret = password.encode()
+    locked = serialization.BestAvailableEncryption(secret) if secret else serialization.NoEncryption()
     return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, locked)
 
 
@@ -191,6 +181,14 @@ def verify(public: bytes, signature: bytes, message: bytes) -> bool:
     except InvalidSignature:
         return False
     return True
+
+
+def verify_text(public: bytes, signature: str, message: bytes) -> bool:
+    """The same of a signature in base64; what is no base64 is no signature."""
+    try:
+        return verify(public, base64.b64decode(signature, validate=True), message)
+    except ValueError:
+        return False
 
 
 def seal(key: bytes, data: bytes, context: str, entropy: Callable[[int], bytes] = os.urandom) -> bytes:

@@ -1,8 +1,7 @@
 """Every kind of entry: what its body holds, who signs it, and which unsigned entries that signature covers.
 
-Most entries carry a signature of their own. Entries that come in numbers (evidence, scores, credits,
-payments) carry none: the signed entry that ends the same transaction covers them, because it holds the
-hash of the entry before it. What has no signature behind it is a fault of the log.
+Entries that come in numbers (evidence, scores, credits, payments) carry no signature of their own: the signed
+entry that ends the same transaction covers them. What has none behind it is a fault of the log.
 """
 
 from collections.abc import Mapping
@@ -144,11 +143,8 @@ OWED = (CREDITED, UNALLOCATED)
 def body_fault(kind: str, body: dict[str, Any]) -> str | None:
     """What is wrong with the shape of a body; None where nothing is."""
     about = KINDS[kind]
-    if not about.later:
-        return fields_fault(about.fields, body)
-    return fields_fault(
-        about.fields | {name: about.later[name] for name in about.later if name in body}, body
-    )
+    later = {name: wanted for name, wanted in about.later.items() if name in body}
+    return fields_fault(about.fields | later if later else about.fields, body)
 
 
 def fields_fault(fields: dict[str, type], body: dict[str, Any]) -> str | None:

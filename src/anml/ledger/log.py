@@ -1,7 +1,6 @@
 """The log: events as canonical bytes, each bound to the one before, and the money they move; reading it.
 
-The bytes that are hashed are the bytes that are stored, so no database ever decides how an entry is
-spelt. The columns beside them repeat parts of the entry for searching, and `check` compares them.
+What is hashed is what is stored, so no database decides how an entry is spelt; columns repeat parts of it.
 """
 
 import json
@@ -102,10 +101,7 @@ def known_keys(connection: sa.Connection, keys: Sequence[str]) -> set[str]:
 
 
 def events(
-    connection: sa.Connection,
-    kinds: Sequence[str] = (),
-    subject: str | None = None,
-    upto: int | None = None,
+    connection: sa.Connection, kinds: Sequence[str] = (), subject: str | None = None, upto: int | None = None
 ) -> Iterator[Event]:
     """Events in order, of these kinds and about this subject where given."""
     query = sa.select(event.c.entry, event.c.hash).order_by(event.c.seq)
@@ -139,4 +135,4 @@ def leaves(connection: sa.Connection, upto: int | None = None) -> list[bytes]:
 
 def size(connection: sa.Connection) -> int:
     """How many entries the log has."""
-    return int(connection.scalar(sa.select(sa.func.coalesce(sa.func.max(event.c.seq), 0))) or 0)
+    return newest(connection)[0]

@@ -78,10 +78,8 @@ class Settlements:
             return
         old = self.found[e.subject]
         if e.kind == kinds.APPROVED:
-            because = e.body.get("because", "")
-            old = old._replace(
-                posted=e.at, approved_by=e.by, because=because, entries=(old.entries[0], e.seq)
-            )
+            entries, because = (old.entries[0], e.seq), e.body.get("because", "")
+            old = old._replace(posted=e.at, approved_by=e.by, because=because, entries=entries)
         self.found[e.subject] = old._replace(state=_STATE[e.kind])
 
     def get(self, sid: str) -> Settlement:
@@ -102,20 +100,12 @@ def read_manifest(documents: Callable[[str], bytes | None], found: Settlement) -
     """The manifest of a settlement; one that does not match what is on record is refused."""
     body = documents(found.manifest)
     if body is None:
-        raise IntegrityError(
-            f"the manifest {found.manifest[:16]} is missing or was changed; nothing may be paid on it"
-        )
+        name = found.manifest[:16]
+        raise IntegrityError(f"the manifest {name} is missing or was changed; nothing may be paid on it")
     made = manifest.read(body)
     run = made["run"]
-    said = (
-        made["pool"],
-        made["currency"],
-        manifest.head_digest(made),
-        run["rows_sha256"],
-        run["work_sha256"],
-        run["marks"],
-        run["samples_sha256"],
-    )
+    rows = (run["rows_sha256"], run["work_sha256"], run["marks"], run["samples_sha256"])
+    said = (made["pool"], made["currency"], manifest.head_digest(made), *rows)
     if said != (found.pool, found.currency, found.head, found.rows, found.work, found.marks, found.run):
         raise IntegrityError(f"the manifest of {found.id} is for another pool or another run")
     return made
@@ -167,6 +157,10 @@ class Dispute(NamedTuple):
     def due(self) -> float:
         """When somebody is to have answered."""
         return seconds(self.opened) + DAYS * DAY
+
+    def late(self, now: float) -> bool:
+        """Whether an answer is overdue."""
+        return not self.answered and now > self.due
 
     @property
     def closed(self) -> bool:
@@ -223,10 +217,8 @@ class Disputes:
         own, body = self.found.setdefault(e.settlement, {}).setdefault(e.subject, []), e.body
         if e.kind == kinds.OPENED:
             opener = e.subject if body["opener"] == "contributor" else e.by
-            own.append(
-                Dispute(e.subject, e.at, body["reason"], opener, body["paper"], settlement=e.settlement,
-                        key=body.get("key", ""))
-            )  # fmt: skip
+            about = {"settlement": e.settlement, "key": body.get("key", "")}
+            own.append(Dispute(e.subject, e.at, body["reason"], opener, body["paper"], **about))
         elif e.kind == kinds.ANSWERED:
             said = Answer(body["outcome"], body["reason"], e.by, body["correction"])
             own[-1] = own[-1]._replace(answered=e.at, answer=said, answer_paper=body["paper"])

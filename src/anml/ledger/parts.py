@@ -1,7 +1,6 @@
-"""What the log means so far, in parts: staff, keys, people, settlements, disputes, proposals, payouts.
+"""What the log means so far, in parts: each names the kinds of entries it follows, and folds them one by one.
 
-A part names the kinds of entries it follows and folds them one by one. The same fold serves whoever
-writes (from the database), whoever verifies (entry by entry, from the first) and whoever reads.
+The same fold serves whoever writes (from the database), verifies (from the first entry) and reads.
 """
 
 from typing import NamedTuple, Protocol
@@ -63,9 +62,9 @@ class Staff:
             public = keys.parse_public(e.body["public"])
             self.members[e.subject] = Member(e.subject, public, frozenset(e.body["roles"]), e.at)
         elif e.kind == kinds.STAFF_RENEWED:
-            self.former.add(self.members[e.subject].public)
-            public = keys.parse_public(e.body["public"])
-            self.members[e.subject] = self.members[e.subject]._replace(public=public)
+            old, public = self.members[e.subject], keys.parse_public(e.body["public"])
+            self.former.add(old.public)
+            self.members[e.subject] = old._replace(public=public)
         else:
             self.members[e.subject] = self.members[e.subject]._replace(until=e.at)
 
@@ -76,13 +75,8 @@ class Staff:
 
     def is_taken(self, public: bytes) -> bool:
         """Whether a key is, or was, somebody's, the log's or the one for recovery."""
-        taken = {
-            self.public,
-            self.recovery,
-            *self.former,
-            *(member.public for member in self.members.values()),
-        }
-        return public in taken
+        own = {member.public for member in self.members.values()}
+        return public in {self.public, self.recovery} | self.former | own
 
     def member(self, name: str) -> Member:
         """Somebody by their identifier; an error unless they may act."""
@@ -224,9 +218,8 @@ class TrustedKey(NamedTuple):
         The signer chooses the first time; the second is ours, and decides. A key that leaked counts for
         nothing, ever: its thief can choose any date.
         """
-        inside = all(
-            self.since <= when and (self.until is None or when < self.until) for when in (at, received)
-        )
+        inside = self.since <= min(at, received)
+        inside &= self.until is None or max(at, received) < self.until
         in_time = self.revoked is None or received < self.revoked
         return inside and in_time and not self.compromised
 
@@ -251,6 +244,5 @@ class Keys:
             )  # fmt: skip
         else:
             old = self.known[e.subject]
-            self.known[e.subject] = old._replace(
-                revoked=old.revoked or e.at, compromised=old.compromised or body["compromised"]
-            )
+            leaked = old.compromised or body["compromised"]
+            self.known[e.subject] = old._replace(revoked=old.revoked or e.at, compromised=leaked)

@@ -1,8 +1,7 @@
 """Contributors: a random identifier in the log, and everything personal in one erasable, encrypted place.
 
-The log never holds a name, an address or an account, only salted hashes of the rows that do. Account
-names are found again by a keyed fingerprint; profiles and attached papers are encrypted with a key of the
-contributor's own, which is itself wrapped by the master key outside the database.
+The log holds salted hashes of the rows that do. Account names are found again by a keyed fingerprint; the
+rest is encrypted with a key of the contributor's own, wrapped by the master key outside the database.
 """
 
 import json
@@ -38,63 +37,43 @@ class Paper(NamedTuple):
 
 def register(tx: Writer, ledger: Ledger, source: str, accounts: Iterable[str]) -> dict[str, str]:
     """The identifiers of these accounts of `source`, new ones made where needed."""
-    names = sorted(set(accounts))
-    handles = {name: ledger.ring.handle(ACCOUNT, f"{source}\x00{name}") for name in names}
+    handles = {name: ledger.ring.handle(ACCOUNT, f"{source}\x00{name}") for name in sorted(set(accounts))}
     known = _owners(tx, list(handles.values()))
     rows: dict[sa.Table, list[dict[str, Any]]] = {person_key: [], person: [], alias: []}
-    found: dict[str, str] = {}
-    for name in names:
-        pid = known.get(handles[name])
-        if pid is None:
-            pid = ledger.new_id()
-            key, salt = ledger.entropy(32), ledger.entropy(16).hex()
-            wrapped = seal(ledger.ring.master, key, f"key/{pid}", ledger.entropy)
-            sealed = seal(key, canonical({"accounts": [f"{source}:{name}"]}), f"person/{pid}", ledger.entropy)
-            rows[person_key].append({"pid": pid, "wrapped": wrapped})
-            rows[person].append({"pid": pid, "sealed": sealed})
-            rows[alias].append({"handle": handles[name], "pid": pid, "salt": salt})
-            body = {
-                "record": record_digest(pid, wrapped, sealed),
-                "account": alias_digest(handles[name], pid, salt),
-            }
-            tx.append(kinds.REGISTERED, f"contributor/{pid}", pid, body)
-        found[name] = pid
+    for name, handle in handles.items():
+        if handle in known:
+            continue
+        pid = known[handle] = ledger.new_id()
+        key, salt = ledger.entropy(32), ledger.entropy(16).hex()
+        wrapped = seal(ledger.ring.master, key, f"key/{pid}", ledger.entropy)
+        sealed = seal(key, canonical({"accounts": [f"{source}:{name}"]}), f"person/{pid}", ledger.entropy)
+        rows[person_key].append({"pid": pid, "wrapped": wrapped})
+        rows[person].append({"pid": pid, "sealed": sealed})
+        rows[alias].append({"handle": handle, "pid": pid, "salt": salt})
+        account = alias_digest(handle, pid, salt)
+        body = {"record": record_digest(pid, wrapped, sealed), "account": account}
+        tx.append(kinds.REGISTERED, f"contributor/{pid}", pid, body)
+        _note(tx, handle, pid)
     for table, values in rows.items():
         if values:
             tx.connection.execute(sa.insert(table), values)
-    for row in rows[alias]:
-        _note(tx, row["handle"], row["pid"])
     people = tx.state.people
-    return {name: people.resolve(pid) for name, pid in found.items()}
+    return {name: people.resolve(known[handle]) for name, handle in handles.items()}
 
 
 def lookup(where: sa.Connection | Writer, ring: KeyRing, source: str, name: str) -> str | None:
     """The identifier of one account, None where it is not known."""
-    handle = ring.handle(ACCOUNT, f"{source}\x00{name}")
-    if isinstance(where, Writer):
-        known, people = _owners(where, [handle]), where.state.people
-    else:
-        known, people = _known(where, [handle]), loaded(People, where)
-    return people.resolve(known[handle]) if handle in known else None
+    return lookup_all(where, ring, source, [name]).get(name)
 
 
-def lookup_all(connection: sa.Connection, ring: KeyRing, source: str, names: Iterable[str]) -> dict[str, str]:
+def lookup_all(
+    where: sa.Connection | Writer, ring: KeyRing, source: str, names: Iterable[str]
+) -> dict[str, str]:
     """The identifiers of those of these accounts that are known."""
     handles = {name: ring.handle(ACCOUNT, f"{source}\x00{name}") for name in names}
-    known, people = _known(connection, list(handles.values())), loaded(People, connection)
+    known = _owners(where, list(handles.values()))
+    people = where.state.people if isinstance(where, Writer) else loaded(People, where)
     return {name: people.resolve(known[handle]) for name, handle in handles.items() if handle in known}
-
-
-def merges(connection: sa.Connection) -> dict[str, str]:
-    """Who was merged into whom."""
-    return loaded(People, connection).merged
-
-
-def resolve(pid: str, merged: dict[str, str]) -> str:
-    """Follow merges to the end."""
-    while pid in merged:
-        pid = merged[pid]
-    return pid
 
 
 def check_known(connection: sa.Connection, pid: str) -> set[str]:
@@ -130,6 +109,12 @@ def profiles(
     return {row.pid: _open(ring, row.pid, row.wrapped, row.sealed) for row in where.execute(query).all()}
 
 
+def accounts(profiles: Iterable[dict[str, Any]]) -> list[tuple[str, str]]:
+    """Place and name of every account in these profiles."""
+    found = [account.partition(":") for about in profiles for account in about.get("accounts", [])]
+    return [(place, name) for place, _, name in found]
+
+
 def _open(ring: KeyRing, pid: str, wrapped: bytes, sealed: bytes) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(
         unseal(unseal(ring.master, wrapped, f"key/{pid}"), sealed, f"person/{pid}")
@@ -159,11 +144,8 @@ def add_alias(tx: Writer, ledger: Ledger, namespace: str, value: str, pid: str) 
 def change_email(tx: Writer, ledger: Ledger, pid: str, email: str, by: str | None) -> Event:
     """Change the address people are written to; nothing is paid to it, so one person may."""
     tx.state.people.require(pid)
-    values = profile(tx, ledger.ring, pid) | {"email": email}
-    record = store_profile(tx, ledger, pid, values)
-    return tx.append(
-        kinds.CHANGED, f"contributor/{pid}/{tx.next_seq}", pid, {"record": record}, by=tx.who(by)
-    )
+    body = {"record": store_profile(tx, ledger, pid, profile(tx, ledger.ring, pid) | {"email": email})}
+    return tx.append(kinds.CHANGED, f"contributor/{pid}/{tx.next_seq}", pid, body, by=tx.who(by))
 
 
 def owner_of_account(tx: Writer, ledger: Ledger, iban: str) -> str | None:
@@ -175,8 +157,7 @@ def owner_of_account(tx: Writer, ledger: Ledger, iban: str) -> str | None:
 def attach(tx: Writer, ledger: Ledger, pid: str, data: bytes) -> Paper:
     """Keep a paper about a contributor where it can be erased; returns its hashes for the log."""
     name = sha256(data)
-    place = (person_document.c.sha256 == name) & (person_document.c.pid == pid)
-    sealed = tx.connection.scalar(sa.select(person_document.c.sealed).where(place))
+    sealed = _sealed(tx.connection, pid, name)
     if sealed is None:
         key = _own_key(tx.connection, ledger.ring, pid)
         sealed = seal(key, data, f"document/{pid}/{name}", ledger.entropy)
@@ -186,9 +167,13 @@ def attach(tx: Writer, ledger: Ledger, pid: str, data: bytes) -> Paper:
 
 def paper_of(connection: sa.Connection, pid: str, name: str) -> Paper:
     """A paper that is kept already, as the log names it; none where `name` is empty."""
-    place = (person_document.c.sha256 == name) & (person_document.c.pid == pid)
-    sealed = connection.scalar(sa.select(person_document.c.sealed).where(place)) if name else None
+    sealed = _sealed(connection, pid, name)
     return Paper() if sealed is None else Paper(name, sha256(sealed))
+
+
+def _sealed(connection: sa.Connection, pid: str, name: str) -> bytes | None:
+    place = (person_document.c.sha256 == name) & (person_document.c.pid == pid)
+    return connection.scalar(sa.select(person_document.c.sealed).where(place))
 
 
 def attach_values(tx: Writer, ledger: Ledger, pid: str, values: dict[str, Any]) -> Paper:
@@ -198,11 +183,10 @@ def attach_values(tx: Writer, ledger: Ledger, pid: str, values: dict[str, Any]) 
 
 def attached(connection: sa.Connection, ring: KeyRing, pid: str, name: str) -> bytes | None:
     """A paper by its hash; None after erasure."""
-    place = (person_document.c.sha256 == name) & (person_document.c.pid == pid)
-    row = connection.execute(sa.select(person_document.c.sealed).where(place)).first()
-    if row is None:
+    sealed = _sealed(connection, pid, name)
+    if sealed is None:
         return None
-    data = unseal(_own_key(connection, ring, pid), row.sealed, f"document/{pid}/{name}")
+    data = unseal(_own_key(connection, ring, pid), sealed, f"document/{pid}/{name}")
     # Whoever has the master key can seal anything under any name; what people signed for is the hash.
     if sha256(data) != name:
         raise IntegrityError(
@@ -219,10 +203,7 @@ def attached_values(connection: sa.Connection, ring: KeyRing, pid: str, name: st
 
 
 def erase(ledger: Ledger, pid: str, reason: str, by: str | None = None) -> list[str]:
-    """Delete the keys, profiles, papers and account names of a whole person, and scrub their files.
-
-    Returns what could not be reached.
-    """
+    """Delete all that is personal of a whole person, and scrub their files; what could not be reached."""
 
     def work(tx: Writer) -> None:
         people = tx.verified("erased in").state.people
@@ -252,11 +233,13 @@ def _note(tx: Writer, handle: str, pid: str) -> None:
         tx.reading.held.owners[handle] = pid
 
 
-def _owners(tx: Writer, handles: list[str]) -> dict[str, str]:
+def _owners(where: sa.Connection | Writer, handles: list[str]) -> dict[str, str]:
     """Whose names these are, as the ledger was verified where it was."""
-    if tx.reading is None:
-        return _known(tx.connection, handles)
-    known = tx.reading.held.owners
+    if not isinstance(where, Writer):
+        return _known(where, handles)
+    if where.reading is None:
+        return _known(where.connection, handles)
+    known = where.reading.held.owners
     return {handle: known[handle] for handle in handles if handle in known}
 
 
@@ -268,12 +251,12 @@ def _known(connection: sa.Connection, handles: list[str]) -> dict[str, str]:
         rows = connection.execute(sa.select(alias).where(alias.c.handle.in_(part))).all()
         named = _named(connection, sorted({row.pid for row in rows}))
         for row in rows:
+            found[row.handle] = row.pid
             if alias_digest(row.handle, row.pid, row.salt) not in named:
                 raise IntegrityError(
                     f"a name in the table alias leads to contributor {row.pid}, and the log does not say so; "
                     "run `anml ledger verify`"
                 )
-        found.update((row.handle, row.pid) for row in rows)
     return found
 
 
@@ -286,7 +269,7 @@ def _named(connection: sa.Connection, pids: list[str]) -> set[str]:
 
 
 def _own_key(connection: sa.Connection, ring: KeyRing, pid: str) -> bytes:
-    row = connection.execute(sa.select(person_key.c.wrapped).where(person_key.c.pid == pid)).first()
-    if row is None:
+    wrapped = connection.scalar(sa.select(person_key.c.wrapped).where(person_key.c.pid == pid))
+    if wrapped is None:
         raise ConflictError(f"contributor {pid} was erased")
-    return unseal(ring.master, row.wrapped, f"key/{pid}")
+    return unseal(ring.master, wrapped, f"key/{pid}")

@@ -1,7 +1,6 @@
 """One reading of a ledger: every entry through the state machine, every table beside it, in one transaction.
 
-Whatever moves money works from what this reading saw, and from nothing else: balances, names and bank details
-are those of the entries that were just verified. What is fetched again is held against its hash.
+Whatever moves money works from what it saw, and from nothing else; what is fetched again is held to its hash.
 """
 
 from collections import defaultdict
@@ -114,8 +113,9 @@ class Reading:
             self.problems.append(f"entry {row.seq} is not in canonical form")
         if found.prev != prev:
             self.problems.append(f"entry {row.seq} does not follow the entry before it")
-        columns = (row.seq, row.kind, row.key, row.subject, row.at)
-        if columns != (found.seq, found.kind, found.key, found.subject, found.at):
+        if any(
+            getattr(row, name) != getattr(found, name) for name in ("seq", "kind", "key", "subject", "at")
+        ):
             self.problems.append(f"the columns of entry {row.seq} differ from its bytes")
         if [(item, found.settlement) for item in found.postings] != booked.pop(row.seq, []):
             self.problems.append(f"the postings of entry {row.seq} differ from its bytes")
@@ -155,14 +155,10 @@ class Reading:
 
 def _postings(connection: sa.Connection, after: int) -> Booked:
     found: Booked = defaultdict(list)
-    columns = (posting.c.seq, posting.c.line, posting.c.account, posting.c.currency, posting.c.amount)
-    query = sa.select(*columns, posting.c.settlement).order_by(posting.c.seq, posting.c.line)
+    query = sa.select(posting).order_by(posting.c.seq, posting.c.line)
     query = query.where(posting.c.seq > after) if after else query
     for place, (seq, line, account, currency, amount, settlement) in enumerate(connection.execute(query)):
-        known = found[seq]
-        if line != len(known):
-            # A line out of its place fits no entry.
-            found[-1 - place].append((Posting(account, currency, amount), settlement))
-        else:
-            known.append((Posting(account, currency, amount), settlement))
+        # A line out of its place fits no entry.
+        fits = line == len(found[seq])
+        found[seq if fits else -1 - place].append((Posting(account, currency, amount), settlement))
     return found

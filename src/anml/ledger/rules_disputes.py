@@ -1,8 +1,5 @@
 """Rules of disputes: who may open, answer and resolve them, until when, and what they may add."""
 
-import base64
-from typing import TYPE_CHECKING
-
 from anml.core.canonical import canonical
 from anml.core.checks import one_of
 from anml.core.errors import ConflictError, InputError, IntegrityError
@@ -12,11 +9,8 @@ from anml.ledger.money_parts import Disputes, Settlement, Settlements
 from anml.ledger.parts import Keys
 from anml.ledger.rules_money import REASONS, move
 from anml.ledger.rules_staff import second_person
-from anml.ledger.state import POOL
+from anml.ledger.state import POOL, State
 from anml.ledger.times import seconds, shown_date
-
-if TYPE_CHECKING:
-    from anml.ledger.state import State
 
 OUTCOMES = ("upheld", "rejected")
 ANSWERS = (
@@ -25,7 +19,7 @@ ANSWERS = (
 )  # fmt: skip
 
 
-def _opened(state: "State", e: Event) -> list[Posting]:
+def _opened(state: State, e: Event) -> None:
     sid, pid = e.settlement, e.subject
     one_of("reason", e.body["reason"], REASONS)
     one_of("opener of a dispute", e.body["opener"], ("contributor", "staff"))
@@ -44,7 +38,6 @@ def _opened(state: "State", e: Event) -> list[Posting]:
         raise ConflictError(f"contributor {pid} has an open dispute in {sid} already")
     if e.body.get("key") or e.body.get("signed"):
         _check_own_word(state, e)
-    return []
 
 
 def appeal_bytes(origin: str, sid: str, pid: str, reason: str, paper: str) -> bytes:
@@ -53,7 +46,7 @@ def appeal_bytes(origin: str, sid: str, pid: str, reason: str, paper: str) -> by
     return b"anml-appeal/1\n" + canonical(said)
 
 
-def _check_own_word(state: "State", e: Event) -> None:
+def _check_own_word(state: State, e: Event) -> None:
     """An appeal with a signature is that of a key that two people know to be the contributor's own."""
     body, known = e.body, state.part(Keys).known.get(e.body["key"])
     if known is None or state.people.resolve(known.owner) != state.people.resolve(e.subject):
@@ -61,15 +54,11 @@ def _check_own_word(state: "State", e: Event) -> None:
     if not known.stands(e.at, e.at) or body["opener"] != "contributor":
         raise IntegrityError(f"the key {known.id} does not count for this appeal at {e.at}")
     message = appeal_bytes(state.staff.origin, e.settlement, e.subject, body["reason"], body["paper"])
-    try:
-        raw = base64.b64decode(body["signed"], validate=True)
-    except ValueError:
-        raw = b""
-    if not keys.verify(known.public, raw, message):
+    if not keys.verify_text(known.public, body["signed"], message):
         raise IntegrityError("the contributor did not sign this appeal")
 
 
-def _answered(state: "State", e: Event) -> list[Posting]:
+def _answered(state: State, e: Event) -> None:
     one_of("outcome", e.body["outcome"], OUTCOMES)
     one_of("reason of an answer", e.body["reason"], ANSWERS)
     if e.body["correction"] and e.body["outcome"] != "upheld":
@@ -78,10 +67,9 @@ def _answered(state: "State", e: Event) -> list[Posting]:
     current = state.part(Disputes).open(e.settlement, e.subject)
     second_person(state, current.by, e, "opened this dispute; another person must answer it")
     check_bound(state, found, e.subject, e.body["correction"])
-    return []
 
 
-def _resolved(state: "State", e: Event) -> list[Posting]:
+def _resolved(state: State, e: Event) -> list[Posting]:
     sid, pid, correction = e.settlement, e.subject, e.body["correction"]
     found = state.part(Settlements).expect(sid, "posted")
     current = state.part(Disputes).open(sid, pid)
@@ -95,7 +83,7 @@ def _resolved(state: "State", e: Event) -> list[Posting]:
     return move(POOL, f"held:{pid}", found.currency, correction)
 
 
-def check_bound(state: "State", found: Settlement, pid: str, correction: int) -> None:
+def check_bound(state: State, found: Settlement, pid: str, correction: int) -> None:
     """A correction takes no more than is held, and all of them together add no more than the pool was."""
     held = state.balances.get(f"held:{pid}", found.currency, found.id)
     if held + correction < 0:

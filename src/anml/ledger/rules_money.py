@@ -5,7 +5,8 @@ source:pool -> funding:<settlement> -> held:<contributor> -> payable:<contributo
 """
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from typing import Any
 
 from anml.core.canonical import canonical, sha256
 from anml.core.checks import one_of
@@ -14,21 +15,18 @@ from anml.core.money import LARGEST, check_currency
 from anml.ledger import kinds
 from anml.ledger.log import Event, Posting
 from anml.ledger.money_parts import Disputes, Settlement, Settlements, read_manifest
+from anml.ledger.parts import People
 from anml.ledger.records import EvidenceLog
 from anml.ledger.rules_staff import confirmed, second_person
-from anml.ledger.state import POOL
+from anml.ledger.state import POOL, State
 from anml.ledger.times import seconds, shown_date
-
-if TYPE_CHECKING:
-    from anml.ledger.parts import People
-    from anml.ledger.state import State
 
 LONGEST_WINDOW = 3_650
 LONGEST_REASON = 500
 REASONS = ("wrong-count", "wrong-weight", "wrong-evidence", "wrong-reputation", "duplicate", "fraud", "other")
 
 
-def _drafted(state: "State", e: Event) -> list[Posting]:
+def _drafted(state: State, e: Event) -> None:
     body = e.body
     check_currency(body["currency"])
     if not re.fullmatch(r"[A-Za-z0-9-]{1,64}", e.subject):
@@ -55,10 +53,9 @@ def _drafted(state: "State", e: Event) -> list[Posting]:
     for line in made["contributors"]:
         if people.resolve(line["pid"]) != line["pid"] or line["pid"] not in people.since:
             raise IntegrityError(f"the manifest pays {line['pid']!r}, who is nobody on record")
-    return []
 
 
-def _same_people(state: "State", made: dict[str, Any], other: Settlement) -> bool:
+def _same_people(state: State, made: dict[str, Any], other: Settlement) -> bool:
     """Whether an earlier settlement is of the same rows, of people some of whom were merged since."""
     people = state.people
     if not people.merged or made["run"]["work_sha256"] != other.work:
@@ -69,20 +66,18 @@ def _same_people(state: "State", made: dict[str, Any], other: Settlement) -> boo
     return _rows_by_person(people, made) == _rows_by_person(people, before)
 
 
-def _rows_by_person(people: "People", made: dict[str, Any]) -> dict[str, int]:
-    found: dict[str, int] = {}
+def _rows_by_person(people: People, made: dict[str, Any]) -> Counter[str]:
+    found = Counter[str]()
     for line in made["contributors"]:
-        person = people.resolve(line["pid"])
-        found[person] = found.get(person, 0) + line["rows"]
+        found[people.resolve(line["pid"])] += line["rows"]
     return found
 
 
-def _withdrawn(state: "State", e: Event) -> list[Posting]:
+def _withdrawn(state: State, e: Event) -> None:
     state.part(Settlements).expect(e.subject, "drafted")
-    return []
 
 
-def _approved(state: "State", e: Event) -> list[Posting]:
+def _approved(state: State, e: Event) -> list[Posting]:
     sid = e.subject
     found = state.part(Settlements).expect(sid, "drafted")
     if (e.body["manifest"], e.body["head"], e.settlement) != (found.manifest, found.head, sid):
@@ -116,7 +111,7 @@ def one_line(what: str, text: str) -> str:
     return text
 
 
-def _credited(state: "State", e: Event) -> list[Posting]:
+def _credited(state: State, e: Event) -> list[Posting]:
     owed = state.owed
     if owed is None or e.settlement != owed.sid or e.subject not in owed.credits:
         raise IntegrityError(f"no approval owes {e.subject} this credit")
@@ -126,24 +121,23 @@ def _credited(state: "State", e: Event) -> list[Posting]:
     return move(f"funding:{owed.sid}", f"held:{e.subject}", owed.currency, amount)
 
 
-def _unallocated(state: "State", e: Event) -> list[Posting]:
+def _unallocated(state: State, e: Event) -> list[Posting]:
     owed = state.owed
     if owed is None or owed.credits or e.settlement != owed.sid or e.subject != owed.sid:
         raise IntegrityError("there is nothing to give back to the pool")
     return move(f"funding:{owed.sid}", POOL, owed.currency, owed.rest)
 
 
-def _reversed_all(state: "State", e: Event) -> list[Posting]:
+def _reversed_all(state: State, e: Event) -> None:
     found = state.part(Settlements).expect(e.subject, "posted")
     if state.credits.left(found.id):
         raise IntegrityError(f"credits of settlement {found.id} still stand")
     by = state.part(Settlements).get(e.body["superseded_by"])
     if (by.supersedes, by.state, e.settlement) != (found.id, "drafted", found.id):
         raise IntegrityError(f"settlement {by.id} does not replace {found.id}")
-    return []
 
 
-def _released(state: "State", e: Event) -> list[Posting]:
+def _released(state: State, e: Event) -> list[Posting]:
     sid, pid = e.settlement, e.subject
     found = state.part(Settlements).expect(sid, "posted")
     if seconds(e.at) < found.window_end:
@@ -156,12 +150,14 @@ def _released(state: "State", e: Event) -> list[Posting]:
     if facts is None or amount <= 0:
         raise IntegrityError(f"nothing is held for {pid} in {sid}")
     back = returned(facts, e.body["r"], amount)
-    payable = f"payable:{state.people.resolve(pid)}"
-    return [
-        Posting(f"held:{pid}", found.currency, -amount),
-        Posting(payable, found.currency, amount - back),
-        Posting(POOL, found.currency, back),
-    ]
+    return _split(state, e, found, -amount, amount - back, back)
+
+
+def _split(state: State, e: Event, found: Settlement, held: int, payable: int, pool: int) -> list[Posting]:
+    """What changes of what is held for somebody, of what they can be paid, and of the pool."""
+    accounts = (f"held:{e.subject}", f"payable:{state.people.resolve(e.subject)}", POOL)
+    changes = zip(accounts, (held, payable, pool), strict=True)
+    return [Posting(account, found.currency, change) for account, change in changes]
 
 
 def returned(facts: dict[str, Any], now: int, amount: int) -> int:
@@ -172,7 +168,7 @@ def returned(facts: dict[str, Any], now: int, amount: int) -> int:
     return amount - amount * max(now, 0) // then
 
 
-def _kept(state: "State", e: Event) -> list[Posting]:
+def _kept(state: State, e: Event) -> None:
     """An amount stays held: over evidence about this person, that whoever decides it was shown."""
     sid, pid = e.settlement, e.subject
     found = state.part(Settlements).expect(sid, "posted")
@@ -181,18 +177,16 @@ def _kept(state: "State", e: Event) -> list[Posting]:
     known = {one.seq for one in state.part(EvidenceLog).found if one.pid in state.people.same(pid)}
     if not e.body["evidence"] or not known.issuperset(e.body["evidence"]):
         raise IntegrityError("an amount is kept back over evidence about this contributor, and no other")
-    return []
 
 
-def _released_all(state: "State", e: Event) -> list[Posting]:
+def _released_all(state: State, e: Event) -> None:
     if e.subject != e.settlement or any(one.settlement != e.subject for one in state.open):
         raise IntegrityError("it releases what another settlement holds")
     if not state.open:
         raise IntegrityError("it releases nothing")
-    return []
 
 
-def _reversed(state: "State", e: Event) -> list[Posting]:
+def _reversed(state: State, e: Event) -> list[Posting]:
     sid, pid, amount = e.settlement, e.subject, e.body["amount"]
     one_of("reason", e.body["reason"], REASONS)
     found = state.part(Settlements).expect(sid, "posted")
@@ -204,11 +198,7 @@ def _reversed(state: "State", e: Event) -> list[Posting]:
     elif e.body["proposal"]:
         raise IntegrityError("a reversal that an approval signs for confirms no proposal")
     from_held = min(amount, state.balances.get(f"held:{pid}", found.currency, sid))
-    return [
-        Posting(f"held:{pid}", found.currency, -from_held),
-        Posting(f"payable:{state.people.resolve(pid)}", found.currency, from_held - amount),
-        Posting(POOL, found.currency, amount),
-    ]
+    return _split(state, e, found, -from_held, from_held - amount, amount)
 
 
 def move(source: str, target: str, currency: str, amount: int) -> list[Posting]:

@@ -1,7 +1,6 @@
 """Rules of payouts: what can be sent, to which account, and how a payment ends."""
 
 import re
-from typing import TYPE_CHECKING
 
 from anml.core.errors import ConflictError, InputError, IntegrityError
 from anml.core.money import check_currency, minor_unit
@@ -11,13 +10,11 @@ from anml.ledger.log import Event, Posting
 from anml.ledger.money_parts import Payouts
 from anml.ledger.parts import Payees
 from anml.ledger.rules_money import move
+from anml.ledger.state import State
 from anml.ledger.times import seconds, shown_date
 
-if TYPE_CHECKING:
-    from anml.ledger.state import State
 
-
-def _sent(state: "State", e: Event) -> list[Posting]:
+def _sent(state: State, e: Event) -> list[Posting]:
     pid, amount, batch = e.subject, e.body["amount"], e.body["batch"]
     currency = e.key.rpartition("/")[2]
     state.people.require(pid)
@@ -37,7 +34,7 @@ def _sent(state: "State", e: Event) -> list[Posting]:
     return move(f"payable:{pid}", f"clearing:{batch}", currency, amount)
 
 
-def _batched(state: "State", e: Event) -> list[Posting]:
+def _batched(state: State, e: Event) -> None:
     batch, currency = e.subject, check_currency(e.body["currency"])
     if not re.fullmatch(r"[A-Za-z0-9-]{1,20}", batch):
         raise InputError(f"a batch is named by 1 to 20 letters, digits or hyphens, got {batch!r}")
@@ -48,10 +45,9 @@ def _batched(state: "State", e: Event) -> list[Posting]:
     for one in state.open:
         if one.body["batch"] != batch or one.postings[0].currency != currency:
             raise IntegrityError(f"entry {one.seq} is of another batch or currency")
-    return []
 
 
-def _closed(state: "State", e: Event) -> list[Posting]:
+def _closed(state: State, e: Event) -> None:
     batch = state.part(Payouts).get(e.subject)
     if any(one.body["batch"] != e.subject for one in state.open):
         raise IntegrityError("it closes payments of another batch")
@@ -61,10 +57,9 @@ def _closed(state: "State", e: Event) -> list[Posting]:
     came_back = any(one.kind == kinds.FAILED for one in state.open)
     if came_back and e.by == batch.by and not state.staff.single_person:
         raise ConflictError(f"{e.by!r} made this batch; a second person must record what came back")
-    return []
 
 
-def _settled(state: "State", e: Event) -> list[Posting]:
+def _settled(state: State, e: Event) -> list[Posting]:
     """A payment that was paid, or came back."""
     batch, pid = e.body["batch"], e.subject
     known = state.part(Payouts)

@@ -1,7 +1,7 @@
 """Rules of who is on record and where they stand: contributors, evidence, scores."""
 
 import re
-from typing import TYPE_CHECKING
+from collections import Counter
 
 from anml.core.checks import one_of
 from anml.core.errors import ConflictError, InputError, IntegrityError
@@ -15,36 +15,32 @@ from anml.ledger import kinds
 from anml.ledger.log import Event, Posting
 from anml.ledger.money_parts import Payouts
 from anml.ledger.parts import Keys
+from anml.ledger.rules_money import move
 from anml.ledger.rules_staff import confirmed
+from anml.ledger.state import State
 from anml.ledger.times import moment
-
-if TYPE_CHECKING:
-    from anml.ledger.state import State
 
 # What records can come from.
 TAKEN_FROM = ("import", "run", "attestation")
 
 
-def _registered(state: "State", e: Event) -> list[Posting]:
+def _registered(state: State, e: Event) -> None:
     if e.subject in state.people.since:
         raise IntegrityError(f"contributor {e.subject} is on record already")
     if not re.fullmatch(r"c[0-9a-f]{32}", e.subject):
         raise IntegrityError(f"{e.subject!r} is no identifier of a contributor")
-    return []
 
 
-def _person(state: "State", e: Event) -> list[Posting]:
+def _person(state: State, e: Event) -> None:
     state.people.require(e.subject)
-    return []
 
 
-def _person_by_two(state: "State", e: Event) -> list[Posting]:
+def _person_by_two(state: State, e: Event) -> None:
     state.people.require(e.subject)
     confirmed(state, e)
-    return []
 
 
-def _merged(state: "State", e: Event) -> list[Posting]:
+def _merged(state: State, e: Event) -> list[Posting]:
     people, into = state.people, e.body["into"]
     for pid in (e.subject, into):
         people.require(pid)
@@ -55,16 +51,12 @@ def _merged(state: "State", e: Event) -> list[Posting]:
     confirmed(state, e)
     # What is owed to a person, and what a person owes, follows the person.
     moved: list[Posting] = []
-    for currency in state.balances.currencies(f"payable:{e.subject}"):
-        amount = state.balances.get(f"payable:{e.subject}", currency)
-        moved += [
-            Posting(f"payable:{e.subject}", currency, -amount),
-            Posting(f"payable:{into}", currency, amount),
-        ]
+    for account, currency, _ in state.balances.accounts(f"payable:{e.subject}"):
+        moved += move(account, f"payable:{into}", currency, state.balances.get(account, currency))
     return moved
 
 
-def _erased(state: "State", e: Event) -> list[Posting]:
+def _erased(state: State, e: Event) -> None:
     people = state.people
     people.require(e.subject)
     whole = people.same(e.subject)
@@ -72,38 +64,34 @@ def _erased(state: "State", e: Event) -> list[Posting]:
         raise IntegrityError("an erasure is of a whole person, with all that was merged into them")
     if e.body.get("proposal") or (state.strict and open_money(state, e.subject, sent=state.staff.decisions)):
         confirmed(state, e)
-    return []
 
 
-def open_money(state: "State", pid: str, *, sent: bool = True) -> dict[str, int]:
+def open_money(state: State, pid: str, *, sent: bool = True) -> dict[str, int]:
     """Micro-units, held, payable or on their way, that an erasure would leave; not what no bank can move."""
-    found: dict[str, int] = {}
+    found = Counter[str]()
     known = state.part(Payouts)
-    for batch, payments in known.payments.items() if sent else ():
-        for one in state.people.same(pid):
-            if one in payments and payments[one].state == "sent":
-                currency = known.heads[batch][0]
-                found[currency] = found.get(currency, 0) + payments[one].amount
     for one in state.people.same(pid):
+        for batch, payments in known.payments.items() if sent else ():
+            if one in payments and payments[one].state == "sent":
+                found[known.heads[batch][0]] += payments[one].amount
         for account, currency, sid in state.balances.accounts(f"held:{one}", f"payable:{one}"):
-            found[currency] = found.get(currency, 0) + state.balances.get(account, currency, sid)
+            found[currency] += state.balances.get(account, currency, sid)
     return {currency: amount for currency, amount in found.items() if floor_minor(max(amount, 0), currency)}
 
 
-def _contribution(state: "State", e: Event) -> list[Posting]:
+def _contribution(state: State, e: Event) -> None:
     state.people.require(e.subject)
     _check_domain(state, e.body["domain"])
     if place_id(e.body["source"]) != e.body["source"] or e.body["rows"] < 1:
         raise IntegrityError("a contribution has a place and rows")
-    return []
 
 
-def _check_domain(state: "State", domain: str) -> None:
+def _check_domain(state: State, domain: str) -> None:
     if state.strict and domain_id(domain) != domain:
         raise InputError(f"{domain!r} is not how a domain is spelt")
 
 
-def _evidence(state: "State", e: Event) -> list[Posting]:
+def _evidence(state: State, e: Event) -> None:
     body = e.body
     state.people.require(e.subject)
     one_of("kind of evidence", body["kind"], EVIDENCE_KINDS)
@@ -118,7 +106,7 @@ def _evidence(state: "State", e: Event) -> list[Posting]:
         signs = body["issuer"] not in state.people.since and body["issuer"] in state.part(Keys).owners
         if signs and body["vouched"] != "nobody":
             raise IntegrityError(f"{body['issuer']!r} has a key and signs what it says; this is not signed")
-        return []
+        return
     known = state.part(Keys).known.get(body["key"])
     if known is None or known.owner != body["issuer"]:
         raise IntegrityError(f"the key {body['key']!r} is not one of {body['issuer']!r}")
@@ -128,10 +116,9 @@ def _evidence(state: "State", e: Event) -> list[Posting]:
         raise IntegrityError(
             f"the key {known.id} of {known.owner!r} is not valid for {body['at']}, received at {e.at}"
         )
-    return []
 
 
-def _scored(state: "State", e: Event) -> list[Posting]:
+def _scored(state: State, e: Event) -> None:
     body, items = e.body, e.body["items"]
     state.people.require(e.subject)
     one_of("reputation source", body["source"], SOURCES)
@@ -146,12 +133,10 @@ def _scored(state: "State", e: Event) -> list[Posting]:
     twice = [item for item in items if (body["source"], item) in known]
     if twice:
         raise ConflictError(f"{len(twice)} judgements by {body['source']} were counted before")
-    return []
 
 
-def _taken(state: "State", e: Event) -> list[Posting]:
+def _taken(state: State, e: Event) -> None:
     one_of("origin of records", e.body["what"], TAKEN_FROM)
-    return []
 
 
 PEOPLE_RULES = {

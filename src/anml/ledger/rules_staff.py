@@ -1,8 +1,5 @@
 """Rules of who acts: staff, keys that vouch, and steps that need two people."""
 
-import base64
-from typing import TYPE_CHECKING
-
 from anml.core.canonical import canonical, sha256
 from anml.core.checks import one_of
 from anml.core.curve import is_sound_key
@@ -11,12 +8,10 @@ from anml.core.identifiers import owner_id, staff_id
 from anml.core.signals.policy import KINDS as EVIDENCE_KINDS
 from anml.core.signals.track_record import DAY
 from anml.ledger import keys, kinds
-from anml.ledger.log import Event, Posting
+from anml.ledger.log import Event
 from anml.ledger.parts import Keys, Proposals
+from anml.ledger.state import State
 from anml.ledger.times import moment, seconds, stamp
-
-if TYPE_CHECKING:
-    from anml.ledger.state import State
 
 # What a second person's step adds to what was proposed.
 _ADDED = ("proposal", "record", "account", "payee", "recovery")
@@ -25,7 +20,7 @@ LONGEST_WAIT = 365
 LAPSES_DAYS = 60
 
 
-def second_person(state: "State", first: str, e: Event, said: str) -> None:
+def second_person(state: State, first: str, e: Event, said: str) -> None:
     """An error unless two identities take the two parts, or the ledger says that one person keeps it.
 
     What somebody began who is no longer of the staff lapses: their key may be why they left, and whoever
@@ -37,7 +32,7 @@ def second_person(state: "State", first: str, e: Event, said: str) -> None:
         state.staff.member(first)
 
 
-def confirmed(state: "State", e: Event) -> None:
+def confirmed(state: State, e: Event) -> None:
     """An error unless somebody else proposed exactly this."""
     number = e.body.get("proposal")
     if not number:
@@ -51,24 +46,20 @@ def confirmed(state: "State", e: Event) -> None:
     second_person(state, found.by, e, "proposed this; a second person must confirm it")
 
 
-def _created(state: "State", e: Event) -> list[Posting]:
+def _created(state: State, e: Event) -> None:
     body = e.body
     if staff_id(body["founder"]) != body["founder"]:
         raise IntegrityError(f"{body['founder']!r} is not how a staff identifier is spelt")
-    sound_key(body["founder_key"])
-    sound_key(body["public"])
-    if body["founder_key"] == body["public"]:
+    if sound_key(body["founder_key"]) == sound_key(body["public"]):
         raise IntegrityError("the founder's key is the log's")
-    if body.get("recovery"):
-        sound_key(body["recovery"])
-        if body["recovery"] in (body["founder_key"], body["public"]):
-            raise IntegrityError("the key for recovery is the founder's or the log's")
+    spare = body.get("recovery")
+    if spare and sound_key(spare) in (sound_key(body["founder_key"]), sound_key(body["public"])):
+        raise IntegrityError("the key for recovery is the founder's or the log's")
     if not 0 <= body["payee_wait_days"] <= LONGEST_WAIT:
         raise InputError(f"new bank details wait 0 to {LONGEST_WAIT} days, got {body['payee_wait_days']}")
-    return []
 
 
-def _staff_added(state: "State", e: Event) -> list[Posting]:
+def _staff_added(state: State, e: Event) -> None:
     staff = state.staff
     if staff_id(e.subject) != e.subject:
         raise IntegrityError(f"{e.subject!r} is not how a staff identifier is spelt")
@@ -84,10 +75,9 @@ def _staff_added(state: "State", e: Event) -> list[Posting]:
     # The founder brings in the second person alone: there is nobody else to ask.
     if e.body["proposal"] or len(staff.members) > 1:
         confirmed(state, e)
-    return []
 
 
-def _check_own(state: "State", public: bytes) -> None:
+def _check_own(state: State, public: bytes) -> None:
     """A key that can be somebody's: nobody else has or had it."""
     if state.staff.is_taken(public):
         raise ConflictError("this key belongs to somebody else already; each person has a key of their own")
@@ -100,39 +90,33 @@ def recovery_bytes(origin: str, name: str, public: str, prev: str) -> bytes:
     return b"anml-recovery/1\n" + canonical({"ledger": origin, "name": name, "public": public, "prev": prev})
 
 
-def _staff_renewed(state: "State", e: Event) -> list[Posting]:
+def _staff_renewed(state: State, e: Event) -> None:
     staff, body = state.staff, e.body
     staff.member(e.subject)
     _check_own(state, sound_key(body["public"]))
     if not body["recovery"]:
         confirmed(state, e)
-        return []
+        return
     if body["proposal"] or not staff.recovery:
         raise ConflictError("this ledger has no recovery key; two people renew the key of a third")
-    try:
-        raw = base64.b64decode(body["recovery"], validate=True)
-    except ValueError:
-        raw = b""
-    if not keys.verify(staff.recovery, raw, recovery_bytes(staff.origin, e.subject, body["public"], e.prev)):
+    message = recovery_bytes(staff.origin, e.subject, body["public"], e.prev)
+    if not keys.verify_text(staff.recovery, body["recovery"], message):
         raise IntegrityError("the recovery key did not sign it")
-    return []
 
 
-def _clock(state: "State", e: Event) -> list[Posting]:
+def _clock(state: State, e: Event) -> None:
     began = min((member.since for member in state.staff.members.values()), default="")
     if not min(began, state.at) <= e.at < state.at:
         raise ConflictError(f"the last entry is dated {state.at[:19]}Z, which is not ahead of {e.at[:19]}Z")
     confirmed(state, e)
-    return []
 
 
-def _staff_removed(state: "State", e: Event) -> list[Posting]:
+def _staff_removed(state: State, e: Event) -> None:
     state.staff.member(e.subject)
     left = [member for member in state.staff.active if member.name != e.subject]
     enough = 1 if state.staff.single_person else 2
     if len(left) < enough or not any(kinds.ADMIN in member.roles for member in left):
         raise ConflictError(f"{e.subject!r} cannot be removed: {enough} must stay, one of them an admin")
-    return []
 
 
 def sound_key(text: str) -> bytes:
@@ -143,16 +127,14 @@ def sound_key(text: str) -> bytes:
     return public
 
 
-def _key_trusted(state: "State", e: Event) -> list[Posting]:
+def _key_trusted(state: State, e: Event) -> None:
     body = e.body
     public = sound_key(body["public"])
     if e.subject != sha256(public)[:16]:
         raise IntegrityError("the name of the key is not that of its bytes")
-    known = state.part(Keys).known.get(e.subject)
-    if known is not None and known.revoked:
-        raise ConflictError(f"the key {e.subject} was revoked on {known.revoked[:10]}; make a new one")
-    if known is not None:
-        raise ConflictError(f"the key {e.subject} is registered for {known.owner!r}")
+    if known := state.part(Keys).known.get(e.subject):
+        was = f"was revoked on {known.revoked[:10]}; make a new one" if known.revoked else ""
+        raise ConflictError(f"the key {e.subject} {was or f'is registered for {known.owner!r}'}")
     if owner_id(body["owner"]) != body["owner"]:
         raise IntegrityError(f"{body['owner']!r} is not how an owner is spelt")
     if state.staff.is_taken(public):
@@ -167,19 +149,17 @@ def _key_trusted(state: "State", e: Event) -> list[Posting]:
     if body["until"] is not None and body["until"] <= body["since"]:
         raise InputError(f"a key is valid until a time after {body['since']}, got {body['until']!r}")
     confirmed(state, e)
-    return []
 
 
-def _key_revoked(state: "State", e: Event) -> list[Posting]:
+def _key_revoked(state: State, e: Event) -> None:
     known = state.part(Keys).known.get(e.subject)
     if known is None:
         raise InputError(f"there is no key {e.subject!r} in this ledger")
     if known.revoked and (known.compromised or not e.body["compromised"]):
         raise ConflictError(f"the key {e.subject} was revoked on {known.revoked[:10]} already")
-    return []
 
 
-def _proposed(state: "State", e: Event) -> list[Posting]:
+def _proposed(state: State, e: Event) -> None:
     step = e.body["step"]
     one_of("step for two people", step, kinds.TWO_PEOPLE)
     wanted = {name: kind for name, kind in kinds.KINDS[step].fields.items() if name not in _ADDED}
@@ -188,12 +168,10 @@ def _proposed(state: "State", e: Event) -> list[Posting]:
     # Who confirms it reads the paper, and what is carried out goes by its hash: they are one.
     if e.body["paper"] != e.body["body"].get("digest", ""):
         raise IntegrityError("the paper of this proposal is not the one that it is about")
-    return []
 
 
-def _dropped(state: "State", e: Event) -> list[Posting]:
+def _dropped(state: State, e: Event) -> None:
     state.part(Proposals).open(e.body["proposal"])
-    return []
 
 
 STAFF_RULES = {

@@ -1,10 +1,11 @@
 """The tables, the triggers that keep them append-only, and the version of both.
 
 `event` is the log and the truth. `posting` repeats the money of its events for sums, `document` keeps
-manifests by hash, `head` holds the seal on the last entry. What is personal lies in `person`,
-`person_key`, `person_document` and `alias`, is encrypted or keyed, and is the only part that can be
-erased; the log holds a salted hash of every row of it.
+manifests by hash, `head` holds the seal on the last entry. Only what is personal can be erased: `person`,
+`person_key`, `person_document` and `alias`; the log holds a salted hash of every row of it.
 """
+
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -20,67 +21,46 @@ def _table(name: str, *columns: sa.schema.SchemaItem) -> sa.Table:
     return sa.Table(name, metadata, *columns, sqlite_strict=True)
 
 
-meta = _table(
-    "meta", sa.Column("name", sa.Text, primary_key=True), sa.Column("value", sa.Text, nullable=False)
-)
+def _key(name: str, kind: Any = sa.Text, *more: Any) -> sa.Column[Any]:
+    return sa.Column(name, kind, *more, primary_key=True, autoincrement=False)
+
+
+def _column(name: str, kind: Any = sa.Text, *, unique: bool = False) -> sa.Column[Any]:
+    return sa.Column(name, kind, nullable=False, unique=unique or None)
+
+
+Bytes = sa.LargeBinary
+meta = _table("meta", _key("name"), _column("value"))
 event = _table(
     "event",
-    sa.Column("seq", Big, primary_key=True, autoincrement=False),
-    sa.Column("kind", sa.Text, nullable=False),
-    sa.Column("key", sa.Text, nullable=False, unique=True),
-    sa.Column("subject", sa.Text, nullable=False),
-    sa.Column("at", sa.Text, nullable=False),
-    sa.Column("entry", sa.LargeBinary, nullable=False),
-    sa.Column("hash", sa.LargeBinary, nullable=False),
+    _key("seq", Big),
+    _column("kind"),
+    _column("key", unique=True),
+    _column("subject"),
+    _column("at"),
+    _column("entry", Bytes),
+    _column("hash", Bytes),
     sa.Index("event_subject", "subject", "kind"),
     sa.Index("event_kind", "kind"),
 )
 posting = _table(
     "posting",
-    sa.Column("seq", Big, sa.ForeignKey("event.seq"), primary_key=True, autoincrement=False),
-    sa.Column("line", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("account", sa.Text, nullable=False),
-    sa.Column("currency", sa.Text, nullable=False),
-    sa.Column("amount", Big, nullable=False),
-    sa.Column("settlement", sa.Text, nullable=False),
+    _key("seq", Big, sa.ForeignKey("event.seq")),
+    _key("line", sa.Integer),
+    _column("account"),
+    _column("currency"),
+    _column("amount", Big),
+    _column("settlement"),
     sa.Index("posting_account", "account", "currency"),
     sa.Index("posting_settlement", "settlement"),
 )
-document = _table(
-    "document",
-    sa.Column("sha256", sa.Text, primary_key=True),
-    sa.Column("kind", sa.Text, nullable=False),
-    sa.Column("body", sa.LargeBinary, nullable=False),
-)
-person = _table(
-    "person",
-    sa.Column("pid", sa.Text, primary_key=True),
-    sa.Column("sealed", sa.LargeBinary, nullable=False),
-)
-person_key = _table(
-    "person_key",
-    sa.Column("pid", sa.Text, primary_key=True),
-    sa.Column("wrapped", sa.LargeBinary, nullable=False),
-)
-person_document = _table(
-    "person_document",
-    sa.Column("sha256", sa.Text, primary_key=True),
-    sa.Column("pid", sa.Text, primary_key=True),
-    sa.Column("sealed", sa.LargeBinary, nullable=False),
-)
-alias = _table(
-    "alias",
-    sa.Column("handle", sa.Text, primary_key=True),
-    sa.Column("pid", sa.Text, nullable=False),
-    sa.Column("salt", sa.Text, nullable=False),
-    sa.Index("alias_pid", "pid"),
-)
+document = _table("document", _key("sha256"), _column("kind"), _column("body", Bytes))
+person = _table("person", _key("pid"), _column("sealed", Bytes))
+person_key = _table("person_key", _key("pid"), _column("wrapped", Bytes))
+person_document = _table("person_document", _key("sha256"), _key("pid"), _column("sealed", Bytes))
+alias = _table("alias", _key("handle"), _column("pid"), _column("salt"), sa.Index("alias_pid", "pid"))
 head = _table(
-    "head",
-    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("seq", Big, nullable=False),
-    sa.Column("hash", sa.LargeBinary, nullable=False),
-    sa.Column("sig", sa.LargeBinary, nullable=False),
+    "head", _key("id", sa.Integer), _column("seq", Big), _column("hash", Bytes), _column("sig", Bytes)
 )
 
 APPEND_ONLY = ("event", "posting", "document")

@@ -58,9 +58,8 @@ class Signers:
         """Whether the key of somebody could sign here."""
         if any((folder / f"{name}.pem").is_file() for folder in self.folders):
             return True
-        return (self.file is not None and from_file(self.file, self.password).public == public) or (
-            from_agent(public) is not None
-        )
+        own = self.file is not None and from_file(self.file, self.password).public == public
+        return own or from_agent(public) is not None
 
     def find(self, name: str, public: bytes) -> Signer:
         """The key registered for somebody; an error where it is not at hand."""
@@ -134,8 +133,7 @@ def _ask(request: bytes) -> bytes:
 def _exactly(line: socket.socket, size: int) -> bytes:
     data = b""
     while len(data) < size:
-        part = line.recv(size - len(data))
-        if not part:
+        if not (part := line.recv(size - len(data))):
             raise OSError("the agent hung up")
         data += part
     return data

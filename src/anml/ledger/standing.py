@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from anml.core.canonical import sha256
 from anml.core.signals.policy import Evidence, Policy, Verdict
 from anml.core.signals.standing import Standing
-from anml.core.signals.track_record import DAY, Scored, Track, TrackRule, replay, with_floor
+from anml.core.signals.track_record import DAY, Scored, TrackRule, replay, with_floor
 from anml.ledger import evidence, kinds, trust
 from anml.ledger.parts import People
 from anml.ledger.records import ScoreLog, SettledLog
@@ -22,8 +22,8 @@ GOOD_GOLD = 0.5
 class Score(NamedTuple):
     """The quality of some of a contributor's work, as integer parts of `UNIT`.
 
-    `items` are the pieces of work that were judged, by `item_mark`; `of` is how many the batch had, those
-    judged before included. So what was counted before counts no more, and little that is new counts little.
+    `items`, by `item_mark`, are those judged anew, `of` is how many the batch had: little that is new counts
+    little.
     """
 
     pid: str
@@ -92,18 +92,25 @@ def standings(
         whole = people.resolve(pid)
         since[whole] = min(since.get(whole, start), start)
     prior = _prior(where, people, without)
-    return {
-        pid: _standing(
-            pid,
-            start,
-            prior[pid],
-            replay(scored.get((pid, domain), []), now, rule, endorsed.get(pid, 0.0)),
-            _verdict(policy, vouched.get(pid, []), now),
-            (now - seconds(start)) / DAY,
-            rule,
-        )
-        for pid, start in sorted(since.items())
-    }
+    found = {}
+    for pid, start in sorted(since.items()):
+        track = replay(scored.get((pid, domain), []), now, rule, endorsed.get(pid, 0.0))
+        verdict, flags, verified = _verdict(policy, vouched.get(pid, []), now)
+        age_days = (now - seconds(start)) / DAY
+        needs = () if verified else _needs(prior[pid], age_days, rule)
+        r = with_floor(track.r, prior[pid], age_days, flagged=bool(flags), rule=rule)
+        found[pid] = Standing(pid, start, prior[pid], track, r, verdict, flags, verified, bool(needs), needs)
+    return found
+
+
+def _needs(prior: int, age_days: float, rule: TrackRule) -> tuple[str, ...]:
+    """What somebody whom nobody verified needs to be new no more; nothing where they are not."""
+    needs = []
+    if prior < rule.floor.contributions:
+        needs.append(f"{rule.floor.contributions - prior} more contributions in settled runs")
+    if age_days < rule.floor_age_days:
+        needs.append(f"an account {rule.floor_age_days:g} days old (now {age_days:.1f})")
+    return (" and ".join(needs), "or one verification by somebody else") if needs else ()
 
 
 def _prior(where: Where, people: People, without: str) -> dict[str, int]:
@@ -128,41 +135,13 @@ def _verdict(policy: Policy, found: list[Evidence], at: float) -> tuple[Verdict,
     verdicts = {scope: policy.judge(records, at) for scope, records in by_scope.items()}
     whole = policy.judge(by_scope.get(evidence.EVERYTHING, []), at)
     kinds = {record.id: record.kind for record in found}
-    flags = tuple(
-        sorted(
-            number
-            for scope, verdict in verdicts.items()
-            for number in (verdict.evidence if verdict.level == "flagged" else ())
-            if not scope.startswith("item:") or kinds[number] != "review-rejected"
-        )
+    flags = sorted(
+        number
+        for scope, verdict in verdicts.items()
+        for number in (verdict.evidence if verdict.level == "flagged" else ())
+        if not scope.startswith("item:") or kinds[number] != "review-rejected"
     )
-    weak = ("flagged", "self-attested", "concern")
     # A line of a file that anybody can edit ends nobody's hold: a signature does.
-    signed = [record for record in found if record.vouched == "signature"]
-    verified = (
-        any(policy.judge([record], at).level not in weak for record in signed) and whole.level != "flagged"
-    )
-    return whole, flags, verified
-
-
-def _standing(
-    pid: str,
-    since: str,
-    prior: int,
-    track: Track,
-    judged: tuple[Verdict, tuple[int, ...], bool],
-    age_days: float,
-    rule: TrackRule,
-) -> Standing:
-    verdict, flags, verified = judged
-    limit = rule.floor.contributions
-    newcomer = (prior < limit or age_days < rule.floor_age_days) and not verified
-    needs: list[str] = []
-    if newcomer:
-        if prior < limit:
-            needs.append(f"{limit - prior} more contributions in settled runs")
-        if age_days < rule.floor_age_days:
-            needs.append(f"an account {rule.floor_age_days:g} days old (now {age_days:.1f})")
-        needs = [" and ".join(needs), "or one verification by somebody else"]
-    r = with_floor(track.r, prior, age_days, flagged=bool(flags), rule=rule)
-    return Standing(pid, since, prior, track, r, verdict, flags, verified, newcomer, tuple(needs))
+    levels = {policy.judge([record], at).level for record in found if record.vouched == "signature"}
+    verified = bool(levels - {"flagged", "self-attested", "concern"}) and whole.level != "flagged"
+    return whole, tuple(flags), verified

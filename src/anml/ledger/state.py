@@ -4,9 +4,8 @@ Whoever writes asks it before an entry is written; `anml ledger verify` asks it 
 from the first. There is no other set of rules.
 """
 
-import base64
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import sqlalchemy as sa
 
@@ -31,21 +30,25 @@ _NEVER_NEGATIVE = ("held:", "clearing:", "funding:", "paid:", "payable:")
 _CARRIES = (kinds.REVERSED, kinds.MERGED)
 _COVERED = {member for kind in kinds.KINDS.values() for member in kind.covers}
 _SMALL: tuple[type, ...] = (Staff, Keys, People, Proposals, Payees, Settlements, Disputes, Payouts)
-Rule = Callable[["State", Event], list[Posting]]
+# A rule refuses an entry, or says what money it moves; None where it moves none.
+Rule = Callable[["State", Event], list[Posting] | None]
 
 
-class Owed:
+Credited = dict[str, tuple[int, dict[str, Any]]]
+
+
+class Owed(NamedTuple):
     """Credits that an approval owes: they follow from its manifest, and come next."""
 
-    def __init__(self, sid: str, currency: str, credits: dict[str, tuple[int, dict[str, Any]]], rest: int):
-        self.sid, self.currency, self.credits, self.rest = sid, currency, credits, rest
+    sid: str
+    currency: str
+    credits: Credited
+    rest: int
 
     def without(self, e: Event) -> "Owed | None":
         """What is left to come after one entry of it; None where that was the last."""
-        if e.kind == kinds.UNALLOCATED:
-            return None
-        del self.credits[e.subject]
-        return self if self.credits or self.rest else None
+        self.credits.pop(e.subject, None)
+        return self if e.kind != kinds.UNALLOCATED and (self.credits or self.rest) else None
 
 
 class State:
@@ -68,11 +71,7 @@ class State:
         # Whether signatures name what they cover, as all do from the first that does.
         self.strict = False
         # Working credits out takes long; the hash of a manifest says all of it, so they are kept by that.
-        self._worked_out: tuple[str, dict[str, tuple[int, dict[str, Any]]], dict[str, list[int]]] = (
-            "",
-            {},
-            {},
-        )
+        self._worked_out: tuple[str, Credited, dict[str, list[int]]] = ("", {}, {})
         self._follow(self.credits)
         self._follow(self.judged)
         if connect is None:
@@ -110,7 +109,7 @@ class State:
         """Who is on record."""
         return self.part(People)
 
-    def credits_of(self, found: Settlement) -> dict[str, tuple[int, dict[str, Any]]]:
+    def credits_of(self, found: Settlement) -> Credited:
         """What the manifest of a settlement credits."""
         if self._worked_out[0] != found.manifest:
             made = read_manifest(self.documents, found)
@@ -126,8 +125,7 @@ class State:
 
     def judged_before(self, pid: str) -> set[tuple[str, str]]:
         """Source and item of all that was counted for a person, under whichever of their identifiers."""
-        merged = self.people.merged
-        own = self.people.same(pid) if merged else [pid]
+        own = self.people.same(pid) if self.people.merged else [pid]
         return self.judged.of(pid) if own == [pid] else set().union(*map(self.judged.of, own))
 
     def check(self, e: Event) -> list[Posting]:
@@ -152,7 +150,7 @@ class State:
             self.signer(e)
         from anml.ledger.rules import RULES
 
-        moved = [item for item in RULES[e.kind](self, e) if item.amount]
+        moved = [item for item in RULES[e.kind](self, e) or () if item.amount]
         check_balanced(moved, f"{e.kind} {e.key}")
         self._check_accounts(e, moved)
         if not self.is_covered(e):
@@ -187,13 +185,9 @@ class State:
         if self.is_covered(e):
             return
         member = self.signer(e)
-        try:
-            raw = base64.b64decode(e.sig, validate=True)
-        except ValueError:
-            raw = b""
         if e.kind == kinds.CREATED and e.by != member.name:
             raise IntegrityError("the founder did not sign it")
-        if not keys.verify(member.public, raw, signed_bytes(e)):
+        if not keys.verify_text(member.public, e.sig, signed_bytes(e)):
             raise IntegrityError(f"the key of {e.by!r} did not sign it")
 
     def accept(self, e: Event) -> None:
@@ -261,20 +255,19 @@ class State:
 
 def load(part: Part, connection: sa.Connection) -> None:
     """Let a part follow the log in a database."""
+    wanted = part.KINDS
     mended = sa.select(event.c.seq).where(event.c.kind == kinds.CLOCK).limit(1)
     if isinstance(part, People) and connection.scalar(mended) is None:
         # Registrations can be many, and all that is needed of them stands in columns.
         query = sa.select(event.c.subject, event.c.at).where(event.c.kind == kinds.REGISTERED)
         part.since.update((row.subject, row.at) for row in connection.execute(query.order_by(event.c.seq)))
-        wanted = tuple(kind for kind in part.KINDS if kind != kinds.REGISTERED)
-    else:
-        wanted = part.KINDS
-    query_all = sa.select(event.c.entry, event.c.hash).where(event.c.kind.in_(wanted)).order_by(event.c.seq)
-    for row in connection.execute(query_all).all():
-        try:
+        wanted = tuple(kind for kind in wanted if kind != kinds.REGISTERED)
+    rows = sa.select(event.c.entry, event.c.hash).where(event.c.kind.in_(wanted)).order_by(event.c.seq)
+    try:
+        for row in connection.execute(rows).all():
             part.fold(decode(row.entry, row.hash))
-        except (LookupError, TypeError, ValueError, AttributeError):
-            raise IntegrityError("the log holds what no ledger writes; run `anml ledger verify`") from None
+    except (LookupError, TypeError, ValueError, AttributeError):
+        raise IntegrityError("the log holds what no ledger writes; run `anml ledger verify`") from None
 
 
 # Where parts come from: a state that was read and verified, or a database as it answers.

@@ -39,13 +39,7 @@ def random_id() -> str:
 
 
 def is_id(text: str) -> bool:
-    """Whether a text has the shape of such an identifier.
-
-    Examples
-    --------
-    >>> is_id(random_id()), is_id("labels.csv")
-    (True, False)
-    """
+    """Whether a text has the shape of such an identifier."""
     return re.fullmatch(r"c[0-9a-f]{32}", text) is not None
 
 
@@ -70,23 +64,18 @@ class Ledger:
 
     def write(self, work: Callable[[Writer], T]) -> T:
         """Run `work` in one transaction; all of it counts, or none."""
-        return transact(self.engine, lambda connection: self._run(connection, work))
+        return transact(self.engine, lambda connection: self._run(connection, work, kept=True))
 
-    def _run(self, connection: sa.Connection, work: Callable[[Writer], T]) -> T:
-        writer = self._writer(connection)
+    def _run(self, connection: sa.Connection, work: Callable[[Writer], T], *, kept: bool) -> T:
+        writer = Writer(connection, stamp(self.clock()), self.ring, self.signers, self.memory)
         result = work(writer)
-        writer.close()
+        writer.close(kept=kept)
         return result
-
-    def _writer(self, connection: sa.Connection) -> Writer:
-        return Writer(connection, stamp(self.clock()), self.ring, self.signers, self.memory)
 
     def rehearse(self, work: Callable[[Writer], T]) -> T:
         """Run `work` as `write` would, and take all of it back: what would happen, for a dry run."""
         with self.engine.connect() as connection, connection.begin() as transaction:
-            writer = self._writer(connection)
-            result = work(writer)
-            writer.close(kept=False)
+            result = self._run(connection, work, kept=False)
             transaction.rollback()
             return result
 
@@ -122,9 +111,8 @@ def keys_folder(url: sa.URL, given: str | Path | None = None) -> Path | None:
 class Charter:
     """What a ledger says of itself for good.
 
-    `single_person`: one person keeps it, so steps for two are taken by one, and every statement says so.
-    `payee_wait_days`: new bank details are paid from then on. `appeals`: to whom contributors write.
-    `recovery`: the public key that, with one of the staff, renews the lost key of another.
+    New bank details are paid after `payee_wait_days`, `appeals` is to whom contributors write, and `recovery`
+    the public key that, with one of the staff, renews the lost key of another.
     """
 
     founder: str = "founder"
@@ -135,14 +123,9 @@ class Charter:
 
 
 def create(
-    url: str,
-    keys: str | Path | None = None,
-    origin: str = "anml-ledger",
-    clock: Clock = utc_now,
-    charter: Charter | None = None,
-    staff: Path | None = None,
-    password: str = "",
-) -> Ledger:
+    url: str, keys: str | Path | None = None, origin: str = "anml-ledger", clock: Clock = utc_now,
+    charter: Charter | None = None, staff: Path | None = None, password: str = "",
+) -> Ledger:  # fmt: skip
     """Make a new ledger: schema, keys, the first member of staff, and a first entry that says all that.
 
     `staff` is the folder of the founder's own key, which nobody else needs to read; a new key has `password`.
@@ -153,55 +136,55 @@ def create(
         raise InputError("a ledger on a server needs a folder for its keys; give --keys or ANML_KEYS")
     if not origin.strip() or any(char in origin for char in " +\n") or not origin.isprintable():
         raise InputError(f"the name of a ledger has no spaces or plus signs, got {origin!r}")
-    charter = charter or Charter()
-    charter = replace(charter, founder=staff_id(charter.founder), appeals=charter.appeals.strip())
-    if len(charter.appeals) > 200 or not charter.appeals.isprintable():
-        raise InputError("where to appeal is one line of up to 200 letters")
+    charter = _checked(charter or Charter())
     path = sqlite_path(place)
     is_new = path is not None and not path.exists()
     if path is not None:
         check_file(path, may_be_empty=True)
-    engine = connect(place)
+    own = (staff or staff_folder()) / f"{charter.founder}.pem"
+    signers, engine = Signers((own.parent,)), connect(place)
+    if password:
+        signers.password = lambda path: password
     try:
-        with refused(place):
-            own = (staff or staff_folder()) / f"{charter.founder}.pem"
-            made = _initialise(engine, place, folder, origin, clock, charter, own, password)
+        with refused(place), engine.begin() as connection:
+            if schema.version(connection):
+                raise ConflictError(f"there is a ledger at {place.render_as_string()} already")
+            ring = create_keys(folder, origin)
+            if not own.exists():
+                own.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                create_signer(own, password)
+            _initialise(connection, clock, charter, ring, signers, own)
     except BaseException:
         engine.dispose()
         if is_new and path is not None:
             path.unlink(missing_ok=True)
         raise
     finish_keys(folder)
+    return Ledger(engine, ring, clock, signers=signers)
+
+
+def _checked(charter: Charter) -> Charter:
+    made = replace(charter, founder=staff_id(charter.founder), appeals=charter.appeals.strip())
+    if len(made.appeals) > 200 or not made.appeals.isprintable():
+        raise InputError("where to appeal is one line of up to 200 letters")
     return made
 
 
 def _initialise(
-    engine: sa.Engine, place: sa.URL, folder: Path, origin: str, clock: Clock, charter: Charter, own: Path,
-    password: str,
-) -> Ledger:  # fmt: skip
-    with engine.begin() as connection:
-        if schema.version(connection):
-            raise ConflictError(f"there is a ledger at {place.render_as_string()} already")
-        ring = create_keys(folder, origin)
-        signers = Signers((own.parent,))
-        if password:
-            signers.password = lambda path: password
-        own.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if not own.exists():
-            create_signer(own, password)
-        schema.create_all(connection)
-        connection.execute(sa.insert(schema.meta).values(name="origin", value=origin))
-        body = {
-            "origin": origin,
-            "public": public_text(ring.public),
-            "founder_key": public_text(from_file(own, signers.password).public),
-            "decisions": True,
-            **{name: value for name, value in asdict(charter).items() if value or name != "recovery"},
-        }
-        writer = Writer(connection, stamp(clock()), ring, signers)
-        writer.append(CREATED, CREATED, "", body, by=charter.founder)
-        writer.close()
-    return Ledger(engine, ring, clock, signers=signers)
+    connection: sa.Connection, clock: Clock, charter: Charter, ring: KeyRing, signers: Signers, own: Path
+) -> None:
+    schema.create_all(connection)
+    connection.execute(sa.insert(schema.meta).values(name="origin", value=ring.origin))
+    body = {
+        "origin": ring.origin,
+        "public": public_text(ring.public),
+        "founder_key": public_text(from_file(own, signers.password).public),
+        "decisions": True,
+        **{name: value for name, value in asdict(charter).items() if value or name != "recovery"},
+    }
+    writer = Writer(connection, stamp(clock()), ring, signers)
+    writer.append(CREATED, CREATED, "", body, by=charter.founder)
+    writer.close()
 
 
 def staff_folder() -> Path:
@@ -209,14 +192,13 @@ def staff_folder() -> Path:
     return Path(os.environ.get("ANML_STAFF_KEYS") or Path.home() / ".config" / "anml" / "staff")
 
 
+_MAKE = "make one with: anml ledger init"
+
+
 def open_ledger(
-    url: str,
-    keys: str | Path | None = None,
-    clock: Clock = utc_now,
-    new_id: Callable[[], str] = random_id,
-    sign: Path | None = None,
-    staff: Path | None = None,
-) -> Ledger:
+    url: str, keys: str | Path | None = None, clock: Clock = utc_now,
+    new_id: Callable[[], str] = random_id, sign: Path | None = None, staff: Path | None = None,
+) -> Ledger:  # fmt: skip
     """Open a ledger; `sign` is the key of who acts, where it is not found by name in the folder `staff`.
 
     Ledgers of earlier versions have keys of people beside their own, where they are looked for last.
@@ -224,7 +206,7 @@ def open_ledger(
     place = ledger_url(url)
     path = sqlite_path(place)
     if path is not None and not path.is_file():
-        raise InputError(f"there is no ledger at {path}; make one with: anml ledger init")
+        raise InputError(f"there is no ledger at {path}; {_MAKE}")
     folder = keys_folder(place, keys)
     if folder is not None and not folder.is_dir() and (keys or os.environ.get("ANML_KEYS")):
         raise InputError(f"there is no folder of keys {folder}")
@@ -233,35 +215,22 @@ def open_ledger(
     engine = connect(place)
     try:
         with refused(place):
-            origin = _checked(engine, place)
+            with reading(engine) as connection:
+                found = schema.version(connection)
+            if not found:
+                raise InputError(f"there is no ledger at {place.render_as_string()}; {_MAKE}")
+            schema.check_version(found)
+            origin = origin_of(engine)
         ring = load_keys(folder, origin) if folder and folder.is_dir() else None
     except BaseException:
         engine.dispose()
         raise
-    return Ledger(
-        engine,
-        ring,
-        clock,
-        new_id,
-        Signers((staff or staff_folder(), *([folder / FOLDER] if folder else [])), sign),
-    )
+    folders = (staff or staff_folder(), *([folder / FOLDER] if folder else []))
+    return Ledger(engine, ring, clock, new_id, Signers(folders, sign))
 
 
-def _checked(engine: sa.Engine, place: sa.URL) -> str:
-    """Refuse what is no ledger of this version; returns the ledger's name."""
-    with reading(engine) as connection:
-        found = schema.version(connection)
-    if not found:
-        raise InputError(f"there is no ledger at {place.render_as_string()}; make one with: anml ledger init")
-    schema.check_version(found)
-    return _origin(engine)
-
-
-def origin_of(ledger: Ledger) -> str:
+def origin_of(engine: sa.Engine) -> str:
     """The name under which a ledger signs."""
-    return _origin(ledger.engine)
-
-
-def _origin(engine: sa.Engine) -> str:
+    query = sa.select(schema.meta.c.value).where(schema.meta.c.name == "origin")
     with reading(engine) as connection:
-        return str(connection.scalar(sa.select(schema.meta.c.value).where(schema.meta.c.name == "origin")))
+        return str(connection.scalar(query))

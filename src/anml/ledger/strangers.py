@@ -22,14 +22,12 @@ def _strange_sqlite(connection: sa.Connection) -> Iterator[str]:
             yield f"{table.name} is no plain table but {kind if kind != 'table' else 'a virtual one'}"
             continue
         said = connection.exec_driver_sql(f"PRAGMA table_xinfo({table.name})").all()
-        if [row[1] for row in said] != [column.name for column in table.columns] or any(
-            row[6] for row in said
-        ):
+        columns = [column.name for column in table.columns]
+        if [row[1] for row in said] != columns or any(row[6] for row in said):
             yield f"the table {table.name} has other columns than a ledger's"
         known = {index.name: [column.name for column in index.columns] for index in table.indexes}
-        for _, name, _, origin, partial in connection.exec_driver_sql(
-            f"PRAGMA index_list({table.name})"
-        ).all():
+        listed = connection.exec_driver_sql(f"PRAGMA index_list({table.name})").all()
+        for _, name, _, origin, partial in listed:
             columns = [row[2] for row in connection.exec_driver_sql(f'PRAGMA index_info("{name}")').all()]
             if origin == "c" and (known.get(name) != columns or partial):
                 yield f"the index {name} on {table.name} is none of the ledger's"

@@ -9,8 +9,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from anml.core.errors import IntegrityError
 from anml.ledger import kinds
-from anml.ledger.log import Event, Posting, events, find
+from anml.ledger.log import Event, Posting, decode, events, find
 from anml.ledger.schema import event, posting
 
 Connect = Callable[[], sa.Connection] | None
@@ -24,48 +25,43 @@ def account_of(item: Posting, settlement: str) -> Account:
     return item.account, item.currency, settlement if item.account.startswith(_BY_SETTLEMENT) else ""
 
 
+def _check_whole(connect: Connect) -> None:
+    """What is decided over all accounts or credits goes by a log that was read as a whole."""
+    if connect is not None:
+        raise IntegrityError("this step needs a ledger that was read and verified")
+
+
 class Balances:
     """Micro-units by account."""
 
     def __init__(self, connect: Connect = None) -> None:
         self.connect = connect
         self._known: dict[Account, int] = {}
-        # Kinds of accounts that were looked up as a whole: what is not in `_known` of these is nothing.
-        self._whole: set[Account] = set()
 
     def fold(self, e: Event) -> None:
         """Take in the money of one entry."""
         for item in e.postings:
             account = account_of(item, e.settlement)
-            if self.connect is None or account in self._known or self._is_whole(account):
+            if self.connect is None or account in self._known:
                 self._known[account] = self._known.get(account, 0) + item.amount
-
-    def _is_whole(self, account: Account) -> bool:
-        return any(
-            account[0].startswith(prefix) and account[1:] == (currency, settlement)
-            for prefix, currency, settlement in self._whole
-        )
 
     def get(self, account: str, currency: str, settlement: str = "") -> int:
         """What is on one account."""
         key = account_of(Posting(account, currency, 0), settlement)
         if key not in self._known:
-            self._known[key] = 0
-            if self.connect is not None:
-                self._known[key] = balance(self.connect(), account, currency, key[2] or None)
+            found = 0 if self.connect is None else balance(self.connect(), account, currency, key[2] or None)
+            self._known[key] = found
         return self._known[key]
 
     def of_kind(self, prefix: str, currency: str, settlement: str = "") -> dict[str, int]:
-        """What is on all accounts of one kind, by what follows the prefix; looked up once, all together."""
-        kind = account_of(Posting(prefix, currency, 0), settlement)
-        if self.connect is not None and kind not in self._whole:
-            for name, amount in balances(self.connect(), prefix, currency, kind[2] or None).items():
-                self._known[prefix + name, *kind[1:]] = amount
-            self._whole.add(kind)
+        """What is on all accounts of one kind, by what follows the prefix."""
+        kind = account_of(Posting(prefix, currency, 0), settlement)[1:]
+        if self.connect is not None:
+            return balances(self.connect(), prefix, currency, kind[1] or None)
         return {
             account.removeprefix(prefix): amount
             for (account, *rest), amount in self._known.items()
-            if account.startswith(prefix) and tuple(rest) == kind[1:]
+            if account.startswith(prefix) and tuple(rest) == kind
         }
 
     def differs(self, connection: sa.Connection) -> bool:
@@ -76,20 +72,13 @@ class Balances:
         for account, currency, settlement, amount in connection.execute(query):
             key = account_of(Posting(account, currency, 0), settlement)
             sums[key] = sums.get(key, 0) + int(amount)
-        return {key: value for key, value in self._known.items() if value} != {
-            key: value for key, value in sums.items() if value
-        }
+        every = sums.keys() | self._known.keys()
+        return any(sums.get(key, 0) != self._known.get(key, 0) for key in every)
 
     def accounts(self, *names: str) -> list[Account]:
-        """These accounts by currency and settlement, as far as they are at hand."""
+        """These accounts by currency and settlement."""
+        _check_whole(self.connect)
         return sorted(key for key in self._known if key[0] in names)
-
-    def currencies(self, account: str) -> list[str]:
-        """The currencies that an account was ever used in, sorted."""
-        if self.connect is None:
-            return sorted({key[1] for key in self._known if key[0] == account})
-        query = sa.select(posting.c.currency).where(posting.c.account == account).distinct()
-        return sorted(self.connect().scalars(query))
 
 
 class Credits:
@@ -118,12 +107,9 @@ class Credits:
             self._facts[sid, pid] = found.body if found is not None and is_credit else None
         return self._facts.get((sid, pid))
 
-    def preload(self, credits: Iterable[Event]) -> None:
-        """Take what was read already."""
-        self._facts.update({(e.settlement, e.subject): e.body for e in credits})
-
     def of(self, sid: str) -> dict[str, dict[str, Any]]:
-        """The facts of all credits of a settlement that are at hand."""
+        """The facts of all credits of a settlement."""
+        _check_whole(self.connect)
         return {pid: facts for (s, pid), facts in self._facts.items() if s == sid and facts is not None}
 
     def net(self, sid: str, pid: str) -> int:
@@ -135,9 +121,7 @@ class Credits:
 
     def left(self, sid: str) -> dict[str, int]:
         """What everybody has left of a settlement."""
-        if self.connect is not None:
-            self.preload(e for e in events(self.connect(), [kinds.CREDITED]) if e.settlement == sid)
-        found = {pid: self.net(sid, pid) for s, pid in sorted(self._facts) if s == sid}
+        found = {pid: self.net(sid, pid) for pid in sorted(self.of(sid))}
         return {pid: amount for pid, amount in found.items() if amount}
 
 
@@ -153,8 +137,7 @@ class Judged:
     def fold(self, e: Event) -> None:
         """Take in one entry."""
         if self.connect is None or e.subject in self._known:
-            source = e.body["source"]
-            self._known.setdefault(e.subject, set()).update((source, item) for item in e.body["items"])
+            self._take(e)
 
     def of(self, pid: str) -> set[tuple[str, str]]:
         """Source and item of all that was counted for a contributor."""
@@ -169,21 +152,20 @@ class Judged:
         if self.connect is None:
             return
         for start in range(0, len(wanted), 500):
-            query = sa.select(event.c.key).where(event.c.kind == kinds.SCORED)
+            query = sa.select(event.c.entry, event.c.hash).where(event.c.kind == kinds.SCORED)
             query = query.where(event.c.subject.in_(wanted[start : start + 500]))
-            connection = self.connect()
-            for key in connection.scalars(query).all():
-                found = find(connection, key)
-                if found is not None:
-                    source = found.body["source"]
-                    self._known[found.subject].update((source, item) for item in found.body["items"])
+            for row in self.connect().execute(query).all():
+                self._take(decode(row.entry, row.hash))
+
+    def _take(self, e: Event) -> None:
+        source = e.body["source"]
+        self._known.setdefault(e.subject, set()).update((source, item) for item in e.body["items"])
 
 
 def balance(connection: sa.Connection, account: str, currency: str, settlement: str | None = None) -> int:
     """Micro-units on one account."""
-    query = sa.select(sa.func.coalesce(sa.func.sum(posting.c.amount), 0)).where(
-        posting.c.account == account, posting.c.currency == currency
-    )
+    total = sa.func.coalesce(sa.func.sum(posting.c.amount), 0)
+    query = sa.select(total).where(posting.c.account == account, posting.c.currency == currency)
     if settlement is not None:
         query = query.where(posting.c.settlement == settlement)
     return int(connection.scalar(query) or 0)
@@ -193,15 +175,11 @@ def balances(
     connection: sa.Connection, prefix: str, currency: str, settlement: str | None = None
 ) -> dict[str, int]:
     """Micro-units on every account of one kind, by what follows the prefix."""
-    query = (
-        sa.select(posting.c.account, sa.func.sum(posting.c.amount).label("amount"))
-        .where(posting.c.account.startswith(prefix, autoescape=True), posting.c.currency == currency)
-        .group_by(posting.c.account)
-    )
+    query = sa.select(posting.c.account, sa.func.sum(posting.c.amount)).group_by(posting.c.account)
+    query = query.where(posting.c.account.startswith(prefix, autoescape=True), posting.c.currency == currency)
     if settlement is not None:
         query = query.where(posting.c.settlement == settlement)
-    rows = connection.execute(query)
-    return {row.account.removeprefix(prefix): int(row.amount) for row in rows}
+    return {account.removeprefix(prefix): int(amount) for account, amount in connection.execute(query)}
 
 
 def _given(e: Event) -> int:

@@ -4,6 +4,7 @@ What is personal in a proposal lies in a sealed paper; the log holds its salted 
 signs an entry with the same hash.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import sqlalchemy as sa
@@ -14,11 +15,11 @@ from anml.core.errors import ConflictError, InputError
 from anml.core.identifiers import owner_id, staff_id
 from anml.core.signals.policy import KINDS as EVIDENCE_KINDS
 from anml.ledger import keys, kinds, people
-from anml.ledger.log import Event
-from anml.ledger.parts import Keys, Payees, Proposal, Proposals, TrustedKey
+from anml.ledger.log import Event, events
+from anml.ledger.parts import Keys, Payees, Proposal, Proposals
 from anml.ledger.rules_staff import recovery_bytes, sound_key
 from anml.ledger.signing import Signer, signature
-from anml.ledger.state import loaded
+from anml.ledger.state import Where, loaded
 from anml.ledger.store import Ledger
 from anml.ledger.times import moment, stamp
 from anml.ledger.writer import Writer
@@ -36,21 +37,16 @@ def propose(
     for found in tx.state.part(Proposals).made.values():
         same = (found.step, found.subject, found.body, found.settlement, found.by)
         if found.state == "open" and same == (step, subject, body, settlement, who):
-            return next(e for e in _entries(tx) if e.seq == found.seq)
+            asked = list(events(tx.connection, [kinds.PROPOSED], subject))
+            return next(e for e in asked if e.seq == found.seq)
     given = paper or people.Paper()
     whole = {"step": step, "body": body, **given._asdict()}
     return tx.append(kinds.PROPOSED, f"proposal/{tx.next_seq}", subject, whole, settlement, who)
 
 
-def _entries(tx: Writer) -> list[Event]:
-    from anml.ledger.log import events
-
-    return list(events(tx.connection, [kinds.PROPOSED]))
-
-
-def open_proposals(connection: sa.Connection) -> list[Proposal]:
+def open_proposals(where: Where) -> list[Proposal]:
     """What waits for a second person, oldest first."""
-    return [found for found in loaded(Proposals, connection).made.values() if found.state == "open"]
+    return [found for found in loaded(Proposals, where).made.values() if found.state == "open"]
 
 
 def drop(tx: Writer, number: int, by: str | None) -> Event:
@@ -64,60 +60,53 @@ def confirm(tx: Writer, ledger: Ledger, number: int, by: str | None) -> Event:
     """Carry out a proposal as the second person."""
     mends = tx.state.part(Proposals).open(number).step == kinds.CLOCK
     found = tx.verified("confirmed in", ahead=mends).state.part(Proposals).open(number)
-    who = tx.who(by)
-    if who == found.by and not tx.state.staff.single_person:
-        raise ConflictError(f"{who!r} proposed this; a second person must confirm it")
-    body = {**found.body, "proposal": number, **_CARRY_OUT.get(found.step, _nothing)(tx, ledger, found)}
-    key = f"proposal/{number}/confirmed"
-    return tx.append(found.step, key, found.subject, body, found.settlement, who)
-
-
-def _nothing(tx: Writer, ledger: Ledger, found: Proposal) -> dict[str, Any]:
-    return {}
+    added = _CARRY_OUT[found.step](tx, ledger, found) if found.step in _CARRY_OUT else {}
+    body = {**found.body, "proposal": number, **added}
+    return tx.append(
+        found.step, f"proposal/{number}/confirmed", found.subject, body, found.settlement, tx.who(by)
+    )
 
 
 def _paper(tx: Writer, ledger: Ledger, found: Proposal) -> dict[str, Any]:
-    values = people.attached_values(tx.connection, ledger.ring, found.subject, found.paper)
-    if not values:
-        raise ConflictError(f"contributor {found.subject} was erased")
+    tx.state.people.require(found.subject)
+    return plain(tx.connection, ledger.ring, found.subject, found.paper)
+
+
+def plain(connection: sa.Connection, ring: keys.KeyRing, pid: str, paper: str) -> dict[str, Any]:
+    """What a sealed paper says; nothing where there is none, or it was erased."""
+    values = people.attached_values(connection, ring, pid, paper)
     return {name: value for name, value in values.items() if name != "salt"}
 
 
 def _set_payee(tx: Writer, ledger: Ledger, found: Proposal) -> dict[str, Any]:
     pid, changes = found.subject, _paper(tx, ledger, found)
-    tx.state.people.require(pid)
     old = people.profile(tx, ledger.ring, pid)
     claim, iban = "", changes.get("iban")
-    if iban and iban != old.get("iban"):
-        owner = people.owner_of_account(tx, ledger, iban)
-        if owner is None:
-            claim = people.add_alias(tx, ledger, people.PAYEE, iban, pid)
-        else:
-            check_owner(tx, owner, pid)
+    if iban and iban != old.get("iban") and not _owned(tx, ledger, iban, pid):
+        claim = people.add_alias(tx, ledger, people.PAYEE, iban, pid)
     return {"record": people.store_profile(tx, ledger, pid, {**old, **changes}), "payee": claim}
 
 
-def check_owner(tx: Writer, owner: str, pid: str) -> None:
-    """One bank account belongs to one person."""
-    if tx.state.people.resolve(owner) != tx.state.people.resolve(pid):
+def _owned(tx: Writer, ledger: Ledger, iban: str, pid: str) -> bool:
+    """Whether a bank account is on record as this person's; an error where it is another's."""
+    owner = people.owner_of_account(tx, ledger, iban)
+    if owner is not None and tx.state.people.resolve(owner) != tx.state.people.resolve(pid):
         raise ConflictError(
             f"this bank account belongs to contributor {owner}; map the two together instead of paying both"
         )
+    return owner is not None
 
 
 def _map(tx: Writer, ledger: Ledger, found: Proposal) -> dict[str, Any]:
     pid, said = found.subject, _paper(tx, ledger, found)
-    tx.state.people.require(pid)
     source, name = said["source"], said["account"]
     if people.lookup(tx, ledger.ring, source, name) is not None:
         raise ConflictError("this account has a record of its own by now; map it again")
     account = people.add_alias(tx, ledger, people.ACCOUNT, f"{source}\x00{name}", pid)
     old = people.profile(tx, ledger.ring, pid)
     accounts = [*old.get("accounts", []), f"{source}:{name}"]
-    return {
-        "record": people.store_profile(tx, ledger, pid, {**old, "accounts": accounts}),
-        "account": account,
-    }
+    record = people.store_profile(tx, ledger, pid, {**old, "accounts": accounts})
+    return {"record": record, "account": account}
 
 
 def _erase(tx: Writer, ledger: Ledger, found: Proposal) -> dict[str, Any]:
@@ -125,31 +114,24 @@ def _erase(tx: Writer, ledger: Ledger, found: Proposal) -> dict[str, Any]:
     return {}
 
 
-def _renew(tx: Writer, ledger: Ledger, found: Proposal) -> dict[str, Any]:
-    return {"recovery": ""}
-
-
-_CARRY_OUT = {
-    kinds.PAYEE_SET: _set_payee, kinds.MAPPED: _map, kinds.ERASED: _erase, kinds.STAFF_RENEWED: _renew,
-}  # fmt: skip
+# What a step does and adds to its entry when it is confirmed, beside what was proposed.
+_CARRY_OUT: dict[str, Callable[[Writer, Ledger, Proposal], dict[str, Any]]] = {
+    kinds.PAYEE_SET: _set_payee,
+    kinds.MAPPED: _map,
+    kinds.ERASED: _erase,
+    kinds.STAFF_RENEWED: lambda *_: {"recovery": ""},
+}
 
 
 def propose_payee(tx: Writer, ledger: Ledger, pid: str, changes: dict[str, str], by: str | None) -> Event:
     """Propose a name and bank details to pay somebody under."""
     tx.state.people.require(pid)
     if iban := changes.get("iban"):
-        owner = people.owner_of_account(tx, ledger, iban)
-        if owner is not None:
-            check_owner(tx, owner, pid)
+        _owned(tx, ledger, iban, pid)
     # The paper holds all of it, so that the last one that two people signed is all there is.
-    whole = {**payee_of(tx.connection, ledger, pid, tx.state.part(Payees)), **changes}
+    agreed = tx.state.part(Payees).paper.get(pid, "")
+    whole = {**plain(tx.connection, ledger.ring, pid, agreed), **changes}
     return _propose_sealed(tx, ledger, kinds.PAYEE_SET, pid, whole, by)
-
-
-def payee_of(connection: sa.Connection, ledger: Ledger, pid: str, known: Payees) -> dict[str, Any]:
-    """The name and bank details that two people agreed on; empty where there are none."""
-    values = people.attached_values(connection, ledger.ring, pid, known.paper.get(pid, ""))
-    return {name: value for name, value in values.items() if name != "salt"}
 
 
 def propose_account(
@@ -178,8 +160,7 @@ def propose_staff(tx: Writer, name: str, public: bytes, roles: list[str], by: st
     body = {"public": text, "roles": sorted({one_of("role", role, kinds.ROLES) for role in roles})}
     if len(tx.state.staff.members) < 2:
         tx.verified()
-        whole = {**body, "proposal": 0}
-        return tx.append(kinds.STAFF_ADDED, f"staff/{who}", who, whole, by=tx.who(by))
+        return tx.append(kinds.STAFF_ADDED, f"staff/{who}", who, {**body, "proposal": 0}, by=tx.who(by))
     if who in tx.state.staff.members:
         raise ConflictError(f"there is, or was, a member of staff {who!r}; choose another identifier")
     return propose(tx, kinds.STAFF_ADDED, who, body, by)
@@ -222,8 +203,7 @@ def propose_key(
     if last is not None and last <= first:
         raise InputError(f"a key is valid until a time after {first}, got {until!r}")
     name = sha256(public)[:16]
-    known = tx.state.part(Keys).known.get(name)
-    if known is not None:
+    if known := tx.state.part(Keys).known.get(name):
         was = f"was revoked on {known.revoked[:10]}; make a new one" if known.revoked else "is known"
         raise ConflictError(f"the key {name}, registered for {known.owner!r}, {was}")
     body = {"owner": who, "public": text, "may": allowed, "since": first, "until": last}
@@ -235,8 +215,3 @@ def revoke_key(tx: Writer, name: str, by: str | None, *, compromised: bool = Fal
     mark = "compromised" if compromised else "revoked"
     body = {"compromised": compromised}
     return tx.append(kinds.KEY_REVOKED, f"key/{name}/{mark}", name, body, by=tx.who(by))
-
-
-def registered(connection: sa.Connection) -> dict[str, TrustedKey]:
-    """All keys ever trusted, by their short name."""
-    return loaded(Keys, connection).known

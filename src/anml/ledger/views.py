@@ -5,35 +5,31 @@ from collections.abc import Callable
 
 def _dialect(name: str) -> tuple[Callable[..., str], Callable[[str], str], tuple[str, str]]:
     """How one engine reads a value of an entry, writes micro-units as money, and splits an account."""
-    if name == "sqlite":
-        text = "CAST(entry AS TEXT)"
+    lite = name == "sqlite"
 
-        def value(*path: str) -> str:
-            return f"json_extract({text}, '$.{'.'.join(path)}')"
-
-        last_six = "substr('000000' || (abs({m}) % 1000000), -6)"
-        account = ("substr(account, 1, instr(account, ':') - 1)", "substr(account, instr(account, ':') + 1)")
-    else:
-
-        def value(*path: str) -> str:
-            return f"(convert_from(entry, 'UTF8')::jsonb #>> '{{{','.join(path)}}}')"
-
-        last_six = "right('000000' || (abs({m}) % 1000000), 6)"
-        account = ("split_part(account, ':', 1)", "substr(account, position(':' in account) + 1)")
+    def value(*path: str) -> str:
+        if lite:
+            return f"json_extract(CAST(entry AS TEXT), '$.{'.'.join(path)}')"
+        return f"(convert_from(entry, 'UTF8')::jsonb #>> '{{{','.join(path)}}}')"
 
     def money(micro: str) -> str:
         m = f"CAST({micro} AS BIGINT)"
-        sign = f"CASE WHEN {m} < 0 THEN '-' ELSE '' END"
-        return f"{sign} || (abs({m}) / 1000000) || '.' || {last_six.format(m=m)}"
+        sign, rest = f"CASE WHEN {m} < 0 THEN '-' ELSE '' END", f"'000000' || (abs({m}) % 1000000)"
+        last_six = f"substr({rest}, -6)" if lite else f"right({rest}, 6)"
+        return f"{sign} || (abs({m}) / 1000000) || '.' || {last_six}"
 
-    return value, money, account
+    colon = "instr(account, ':')" if lite else "position(':' in account)"
+    return value, money, (f"substr(account, 1, {colon} - 1)", f"substr(account, {colon} + 1)")
 
 
 def views(dialect: str) -> list[str]:
     """Money as people write it, and one view for each thing people look for."""
     value, money, (kind, holder) = _dialect(dialect)
-    text = "CAST(entry AS TEXT)" if dialect == "sqlite" else "convert_from(entry, 'UTF8')"
-    body = f"json_extract({text}, '$.body')" if dialect == "sqlite" else f"({text}::jsonb -> 'body')"
+    body = value("body") if dialect == "sqlite" else "(convert_from(entry, 'UTF8')::jsonb -> 'body')"
+
+    def said(*names: str) -> str:
+        return ", ".join(f"{value('body', name)} AS {name}" for name in names)
+
     return [
         f"CREATE VIEW events_readable AS SELECT seq, at, kind, subject, {value('by')} AS signed_by, "
         f"{body} AS body FROM event",
@@ -44,13 +40,11 @@ def views(dialect: str) -> list[str]:
         f"{kind} AS kind, {holder} AS holder, currency, {money('amount')} AS amount, settlement "
         "FROM posting JOIN event ON event.seq = posting.seq",
         f"CREATE VIEW evidence_readable AS SELECT seq AS entry, subject AS contributor, "
-        f"{value('body', 'kind')} AS kind, {value('body', 'issuer')} AS issuer, {value('body', 'at')} AS at, "
-        f"{value('body', 'until')} AS until, {value('body', 'vouched')} AS vouched, "
-        f"{value('body', 'scope')} AS scope, {value('body', 'key')} AS signing_key, "
-        f"{value('body', 'paper')} AS envelope FROM event WHERE kind = 'evidence.added'",
+        f"{said('kind', 'issuer', 'at', 'until', 'vouched', 'scope')}, "
+        f"{value('body', 'key')} AS signing_key, {value('body', 'paper')} AS envelope "
+        "FROM event WHERE kind = 'evidence.added'",
         f"CREATE VIEW scores_readable AS SELECT seq AS entry, subject AS contributor, "
-        f"{value('body', 'domain')} AS domain, {value('body', 'source')} AS source, "
-        f"{value('body', 'at')} AS at, "
+        f"{said('domain', 'source', 'at')}, "
         f"CAST({value('body', 'quality')} AS DOUBLE PRECISION) / 1e12 AS quality, "
         f"CAST({value('body', 'rows')} AS BIGINT) AS rows_scored, {value('body', 'batch')} AS batch "
         "FROM event WHERE kind = 'reputation.scored'",
@@ -63,19 +57,21 @@ def views(dialect: str) -> list[str]:
             for step in ("approved", "withdrawn", "reversed")
         )
         + " FROM event drafted WHERE drafted.kind = 'settlement.drafted'",
-        "CREATE VIEW contributors_readable AS SELECT subject AS contributor, "
-        "MIN(CASE WHEN kind = 'contributor.registered' THEN at END) AS since, "
-        + ", ".join(
-            f"SUM(CASE WHEN kind = '{name}' THEN 1 ELSE 0 END) AS {column}"
-            for name, column in (
-                ("contribution", "files"),
-                ("evidence.added", "evidence"),
-                ("reputation.scored", "scores"),
-                ("credit.held", "credits"),
-                ("dispute.opened", "disputes"),
-                ("contributor.erased", "erased"),
-            )
-        )
-        + " FROM event GROUP BY subject HAVING MIN(CASE WHEN kind = 'contributor.registered' THEN at END) "
-        "IS NOT NULL",
+        _CONTRIBUTORS,
     ]
+
+
+_COUNTED = {
+    "contribution": "files",
+    "evidence.added": "evidence",
+    "reputation.scored": "scores",
+    "credit.held": "credits",
+    "dispute.opened": "disputes",
+    "contributor.erased": "erased",
+}
+_SINCE = "MIN(CASE WHEN kind = 'contributor.registered' THEN at END)"
+_COUNTS = (f"SUM(CASE WHEN kind = '{kind}' THEN 1 ELSE 0 END) AS {name}" for kind, name in _COUNTED.items())
+_CONTRIBUTORS = (
+    f"CREATE VIEW contributors_readable AS SELECT subject AS contributor, {_SINCE} AS since, "
+    f"{', '.join(_COUNTS)} FROM event GROUP BY subject HAVING {_SINCE} IS NOT NULL"
+)

@@ -38,7 +38,7 @@ class Memory:
 class Writer:
     """Gathers rows, which `flush` writes; every read of this class flushes first.
 
-    `by` of None means whoever acts here by default.
+    `by` of None means whoever acts here by default; `prev` is the hash of the last entry.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Writer:
         seq, hashed, at = newest(connection)
         # What nobody sealed must not be sealed by the next writer without a look.
         seal.check(connection, ring.public, ring.origin, (seq, hashed))
-        self._seq, self._prev = seq, hashed.hex() if seq else GENESIS
+        self._seq, self.prev = seq, hashed.hex() if seq else GENESIS
         self._began, self._clock = seq, now
         # A clock that was set back must not make the log run backwards.
         self.now = max(now, at)
@@ -68,23 +68,19 @@ class Writer:
         if self._follows is not None:
             self.state, self._follows.connection = self._follows.state, connection
         else:
-            self.state = known if known is not None and head == hashed else State(self._document, self._fresh)
-            self.state.attach(self._document, self._fresh)
+            self.state = known if known and head == hashed else State(self._document, lambda: self.connection)
+            self.state.attach(self._document, lambda: self.connection)
         self.state.at, self.state.strict = at, True
         if seq and head != hashed:
             self._check_end()
 
-    def _fresh(self) -> sa.Connection:
-        return self.connection
-
     def _check_end(self) -> None:
-        """An error unless the log ends with what somebody who may signed for.
+        """An error unless the log ends with what somebody who may signed for, not the log's key alone.
 
-        Whoever writes next would sign on top of it. So an end that only the log's key made is refused; by
-        whoever wrote before, the same was asked of the entries before it.
+        Whoever writes next would sign on top of it; whoever wrote before asked the same of what lies before.
         """
-        row = self._connection.execute(sa.select(event.c.entry).order_by(event.c.seq.desc()).limit(1)).one()
-        last = decode(row.entry, leaf_hash(row.entry))
+        entry = self._connection.scalars(sa.select(event.c.entry).order_by(event.c.seq.desc()).limit(1)).one()
+        last = decode(entry, leaf_hash(entry))
         by_others = (*kinds.OWED, kinds.STAFF_REMOVED, kinds.STAFF_RENEWED)
         if last.kind in by_others or last.kind not in kinds.KINDS:
             self.verified()
@@ -94,10 +90,9 @@ class Writer:
             self.state.check_signature(last)
 
     def verified(self, what: str = "changed in", *, ahead: bool = False) -> Reading:
-        """Go on from the whole ledger as it was read and verified in this transaction, and from nothing else.
+        """The whole ledger as it was read and verified in this transaction, which all goes on from, alone.
 
-        Asked at the start of every step that decides over money, people or keys. With `ahead` entries may be
-        dated later than it is.
+        Every step that decides over money, people or keys begins so. `ahead`: it may be dated later than now.
         """
         if self.reading is None:
             now = None if ahead else moment(self._clock)
@@ -119,13 +114,7 @@ class Writer:
         return staff_id(by) if by is not None else self._signers.acting(self.state.staff)
 
     def append(
-        self,
-        kind: str,
-        key: str,
-        subject: str,
-        body: dict[str, Any],
-        settlement: str = "",
-        by: str = "",
+        self, kind: str, key: str, subject: str, body: dict[str, Any], settlement: str = "", by: str = ""
     ) -> Event:
         """Append one event, with the money it moves; the key must be new (see `repeated`)."""
         if kind in kinds.VERIFIED:
@@ -133,7 +122,7 @@ class Writer:
         self._check_clock(kind, body)
         # Who mends the clock says what time it is; everybody else never goes back.
         at = self._clock if kind == kinds.CLOCK else self.now
-        made = Event(self._seq + 1, kind, key, subject, at, body, settlement, (), self._prev, b"", by)
+        made = Event(self._seq + 1, kind, key, subject, at, body, settlement, (), self.prev, b"", by)
         if by:
             first, root = self.state.covering(made.seq)
             made = made._replace(first=first, root=root)
@@ -147,7 +136,7 @@ class Writer:
         self.state.accept(made)
         if self._follows is not None:
             self._follows.took(made)
-        self._seq, self._prev = made.seq, made.hash.hex()
+        self._seq, self.prev = made.seq, made.hash.hex()
         self._events.append(
             {"seq": made.seq, "kind": kind, "key": key, "subject": subject, "at": at, "entry": entry,
              "hash": made.hash}
@@ -168,11 +157,6 @@ class Writer:
             )
 
     @property
-    def prev(self) -> str:
-        """The hash of the last entry, which the next one will hold."""
-        return self._prev
-
-    @property
     def next_seq(self) -> int:
         """The number of the entry that comes next."""
         return self._seq + 1
@@ -185,11 +169,8 @@ class Writer:
 
         `same` picks what of the body has to be equal: a sealed paper differs each time it is sealed.
         """
-        if self.reading is None:
-            found = find(self.connection, key)
-        else:
-            self.flush()
-            found = self.reading.find(key)
+        connection = self.connection
+        found = find(connection, key) if self.reading is None else self.reading.find(key)
         if found is None:
             return None
         mine, theirs = canonical(same(body)), canonical(same(found.body))
@@ -217,23 +198,18 @@ class Writer:
             try:
                 self._connection.execute(sa.insert(event), self._events)
             except sa.exc.IntegrityError:
-                first, last = self._events[0]["key"], self._events[-1]["key"]
-                raise ConflictError(
-                    f"a key from {first!r} to {last!r} was used before for another entry"
-                ) from None
+                ends = f"{self._events[0]['key']!r} to {self._events[-1]['key']!r}"
+                raise ConflictError(f"a key from {ends} was used before for another entry") from None
             self._events = []
         if self._postings:
             self._connection.execute(sa.insert(posting), self._postings)
             self._postings = []
 
     def close(self, *, kept: bool = True) -> None:
-        """End the transaction's work: everything signed for, written, and its end sealed.
-
-        What is not `kept` is no memory of the log; what was only read is.
-        """
+        """End with all of it signed for, written and sealed; of what is not `kept` nothing is remembered."""
         self.state.finish()
         self.flush()
-        if self._prev != GENESIS and (kept or self._seq == self._began):
-            seal.put(self._connection, self._ring, self._seq, self._prev)
-            self._memory.head, self._memory.state = bytes.fromhex(self._prev), self.state
+        if self.prev != GENESIS and (kept or self._seq == self._began):
+            seal.put(self._connection, self._ring, self._seq, self.prev)
+            self._memory.head, self._memory.state = bytes.fromhex(self.prev), self.state
             self._memory.reading = self._follows

@@ -1,5 +1,6 @@
 """DivideMix: Li, Socher and Hoi, ICLR 2020; for tables, which have no augmentations but noise."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -8,18 +9,8 @@ from torch import Tensor
 
 from anml.core.checks import Floats
 from anml.gradients.mlp import predict
-from anml.reweight.training import (
-    Adam,
-    Plan,
-    Reweighted,
-    Rows,
-    as_array,
-    as_rows,
-    batches,
-    loss_of,
-    one_hot,
-    start,
-)
+from anml.reweight import training
+from anml.reweight.training import Adam, Plan, Reweighted, Rows
 
 # Constants of the paper: sharpening, and what counts as clean. Mixing is by Beta(4, 4).
 TEMPERATURE, CLEAN = 0.5, 0.5
@@ -35,17 +26,14 @@ def dividemix(x: Any, y: Any, classes: int, plan: Plan | None = None) -> Reweigh
     has no idea of contributors, and wrong labels that a network can learn as early as right ones look
     clean.
     """
-    how = plan or Plan()
-    rows = as_rows("training data", x, y, classes)
-    networks = start(rows, classes, how, 2)
-    adam, generator = Adam(networks, how.lr), torch.Generator().manual_seed(how.seed)
-    targets = one_hot(rows.y, classes)
+    how, rows, networks, adam, generator = training.begin(x, y, classes, plan, 2)
+    targets = training.one_hot(rows.y, classes)
     first = max(1, round(WARM_UP * how.epochs))
     believed = np.ones((2, len(rows.y)))
     for epoch in range(how.epochs):
         if epoch >= first:
-            believed = p_correct(as_array(loss_of(networks, rows)), how.seed)
-        for places in batches(len(rows.y), how, generator):
+            believed = p_correct(training.loss_of(networks, rows), how.seed)
+        for places in training.batches(len(rows.y), how, generator):
             if epoch < first:
                 both = rows.x[places].expand(2, -1, -1)
                 weight = torch.full((2, len(places)), 1 / len(places))
@@ -68,18 +56,11 @@ def p_correct(losses: Floats, seed: int) -> Floats:
             continue
         unit = ((each - each.min()) / width)[:, None]
         mixture = GaussianMixture(2, max_iter=10, tol=1e-2, reg_covar=5e-4, random_state=seed)
-        with np.errstate(all="ignore"):
-            fitted = _quietly(mixture, unit)
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # ten iterations are the paper's, converged or not
+            fitted = mixture.fit(unit)
         found[place] = fitted.predict_proba(unit)[:, fitted.means_.argmin()]
     return found
-
-
-def _quietly(mixture: Any, values: Floats) -> Any:
-    import warnings
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # ten iterations are the paper's, converged or not
-        return mixture.fit(values)
 
 
 def _mixmatch(

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from anml.core.checks import in_range
 from anml.gradients.mlp import Networks, forward
-from anml.reweight.training import Adam, Plan, Reweighted, Rows, as_rows, batches, one_hot, start
+from anml.reweight.training import Plan, Reweighted, Rows, as_rows, batches, begin, one_hot
 
 # The subset is sought anew after so many epochs, in so many greedy rounds, and a step ahead this long.
 EVERY, ROUNDS, AHEAD = 10, 15, 0.5
@@ -23,11 +23,9 @@ def glister(
     the clean gradient is taken anew where the step on what is chosen would lead. Its weakness: it needs clean
     data, and how much to keep must be told.
     """
-    how = plan or Plan()
     in_range("keep", keep, 0, 1, open_low=True)
-    rows, clean = as_rows("training data", x, y, classes), as_rows("clean data", clean_x, clean_y, classes)
-    networks = start(rows, classes, how)
-    adam, generator = Adam(networks, how.lr), torch.Generator().manual_seed(how.seed)
+    how, rows, networks, adam, generator = begin(x, y, classes, plan)
+    clean = as_rows("clean data", clean_x, clean_y, classes)
     size = max(1, round(keep * len(rows.y)))
     counted, seen = np.zeros(len(rows.y)), 0
     # A few epochs on all of it, or the first gradients are those of chance.

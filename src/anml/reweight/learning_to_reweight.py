@@ -7,17 +7,8 @@ import torch
 from torch import Tensor
 
 from anml.gradients.mlp import Networks
-from anml.reweight.training import (
-    Adam,
-    Plan,
-    Reweighted,
-    Rows,
-    as_rows,
-    batches,
-    factors_of,
-    one_hot,
-    start,
-)
+from anml.reweight import training
+from anml.reweight.training import Plan, Reweighted, Rows
 
 
 def learning_to_reweight(
@@ -29,17 +20,17 @@ def learning_to_reweight(
     needed. Weights of a batch are cut at zero and sum to one. Its weakness: it needs clean data, and learns
     no more than that data can tell.
     """
-    how = plan or Plan()
-    rows, clean = as_rows("training data", x, y, classes), as_rows("clean data", clean_x, clean_y, classes)
-    networks = start(rows, classes, how)
-    adam, generator = Adam(networks, how.lr), torch.Generator().manual_seed(how.seed)
+    how, rows, networks, adam, generator = training.begin(x, y, classes, plan)
+    clean = training.as_rows("clean data", clean_x, clean_y, classes)
     total, seen = torch.zeros(len(rows.y)), 0
     for epoch in range(how.epochs):
-        for chosen in batches(len(rows.y), how, generator):
+        for chosen in training.batches(len(rows.y), how, generator):
             some = Rows(rows.x[chosen], rows.y[chosen])
             weight = agreement(networks, some, clean, classes).clamp_min(0.0)
             weight = weight / weight.sum().clamp_min(1e-12)
-            adam.step(some.x.unsqueeze(0), one_hot(some.y, classes).unsqueeze(0), weight.unsqueeze(0))
+            adam.step(
+                some.x.unsqueeze(0), training.one_hot(some.y, classes).unsqueeze(0), weight.unsqueeze(0)
+            )
             if epoch >= how.epochs // 2:
                 total[chosen] += weight * len(chosen)
         seen += epoch >= how.epochs // 2
@@ -50,9 +41,9 @@ def learning_to_reweight(
 def agreement(networks: Networks, some: Rows, clean: Rows, classes: int) -> Tensor:
     """Inner product of each sample's gradient with the mean gradient of clean data, from layer factors."""
     at = torch.full((1, len(clean.y)), 1 / len(clean.y))
-    held, pull = factors_of(networks, clean.x, one_hot(clean.y, classes).unsqueeze(0), at)
-    active, back = factors_of(
-        networks, some.x, one_hot(some.y, classes).unsqueeze(0), torch.ones(1, len(some.y))
+    held, pull = training.factors_of(networks, clean.x, training.one_hot(clean.y, classes).unsqueeze(0), at)
+    active, back = training.factors_of(
+        networks, some.x, training.one_hot(some.y, classes).unsqueeze(0), torch.ones(1, len(some.y))
     )
     found = torch.zeros(len(some.y))
     for a, d, ca, cd in zip(active, back, held, pull, strict=True):

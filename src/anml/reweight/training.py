@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from anml.core.checks import Array, Floats, Ints
+from anml.core.checks import Floats, Ints
 from anml.core.errors import InputError
 from anml.gradients.mlp import Networks, Shape, deltas, forward, initialise, layer_views, losses, predict
 
@@ -62,21 +62,25 @@ def start(rows: Rows, classes: int, plan: Plan, count: int = 1) -> Networks:
     return initialise(shape, [plan.seed + 7919 * place for place in range(count)])
 
 
+def begin(
+    x: Any, y: Any, classes: int, plan: Plan | None, count: int = 1
+) -> tuple[Plan, Rows, Networks, "Adam", torch.Generator]:
+    """Check the training data, and make networks for it, their steps and their randomness."""
+    how, rows = plan or Plan(), as_rows("training data", x, y, classes)
+    networks = start(rows, classes, how, count)
+    return how, rows, networks, Adam(networks, how.lr), torch.Generator().manual_seed(how.seed)
+
+
 class Adam:
     """One step after another for one flat tensor of parameters."""
 
     def __init__(self, networks: Networks, lr: float) -> None:
-        self.networks, self.lr, self.steps = networks, lr, 0
-        self.mean, self.square = torch.zeros_like(networks.flat), torch.zeros_like(networks.flat)
+        self.networks, self.optimiser = networks, torch.optim.Adam([networks.flat], lr=lr)
 
     def step(self, x: Tensor, target: Tensor, weight: Tensor) -> None:
         """Descend the weighted cross-entropy of soft targets (B, n, classes)."""
-        gradient = gradient_of(self.networks, x, target, weight)
-        self.steps += 1
-        self.mean.lerp_(gradient, 0.1)
-        self.square.mul_(0.999).addcmul_(gradient, gradient, value=0.001)
-        unbiased = self.square / (1 - 0.999**self.steps)
-        self.networks.flat.sub_(self.lr * (self.mean / (1 - 0.9**self.steps)) / (unbiased.sqrt() + 1e-8))
+        self.networks.flat.grad = gradient_of(self.networks, x, target, weight)
+        self.optimiser.step()
 
 
 def gradient_of(networks: Networks, x: Tensor, target: Tensor, weight: Tensor) -> Tensor:
@@ -111,11 +115,6 @@ def batches(n: int, plan: Plan, generator: torch.Generator) -> list[Tensor]:
     return [order[start : start + plan.batch] for start in range(0, n, plan.batch)]
 
 
-def loss_of(networks: Networks, rows: Rows) -> Tensor:
+def loss_of(networks: Networks, rows: Rows) -> Floats:
     """Loss of each row for each network."""
-    return losses(predict(networks, rows.x), rows.y, "classification")
-
-
-def as_array(values: Tensor) -> Array:
-    """Plain numbers."""
-    return np.asarray(values.double().numpy())
+    return np.asarray(losses(predict(networks, rows.x), rows.y, "classification").double().numpy())

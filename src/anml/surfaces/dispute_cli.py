@@ -119,12 +119,12 @@ def resolve(
         sid, pid = exact(settlement), find_person(book, contributor)
         content = book.rehearse(lambda tx: resolution(tx, book, sid, pid, at.by))
         seen = at.agreed(content, _resolution_shown(content))
-        made = resolve_dispute(book, sid, pid, key=key, by=at.by, seen=seen, dry_run=at.dry_run)
+        made, currency = resolve_dispute(book, sid, pid, key=key, by=at.by, seen=seen, dry_run=at.dry_run)
         shown = names_of(book).get(pid, pid)
     done = "Would post" if at.dry_run else "Posted"
-    amount = f"{show_money(made.correction, made.currency)} {made.currency}"
-    value = {"entry": made.entry.seq, "correction": made.correction, "by": made.entry.by}
-    value["dry_run"] = at.dry_run
+    correction = made.body["correction"]
+    value = {"entry": made.seq, "correction": correction, "by": made.by, "dry_run": at.dry_run}
+    amount = f"{show_money(correction, currency)} {currency}"
     at.show(value, [f"{done} a correction of {amount} for {shown}."])
 
 

@@ -49,9 +49,8 @@ def run_(
 ) -> None:
     """Run experiments. Rows that are in the folder of results are not run again."""
     from anml.lab.door import check_experiment
-    from anml.lab.fields import EXPERIMENT
     from anml.lab.runner import available, processes, run
-    from anml.lab.spec import catalogue, find
+    from anml.lab.spec import EXPERIMENT, catalogue, find
     from anml.lab.store import keep_files, own_experiments, rows_file
     from anml.lab.summary import write_summary
     from anml.surfaces.progress import progress_shown
@@ -99,7 +98,6 @@ def run_(
 def report_(
     folder: Annotated[Path, arg("Folder of results.")] = Path("results"),
     page: Annotated[Path | None, opt("The page to write; else one in the folder.")] = None,
-    fill: Annotated[Path | None, opt("Only put fresh tables into this page, between its markers.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Write figures and pages from the rows of earlier runs. Experiments of your own get report.md."""
@@ -107,29 +105,25 @@ def report_(
     from anml.lab.report import write_report
     from anml.lab.spec import catalogue
     from anml.lab.store import own_experiments, rows_file
-    from anml.lab.tables import fill_page
 
-    if fill is not None:
-        written = fill_page(fill, folder)
-    else:
-        own = {experiment.name: experiment for experiment in own_experiments(folder)}
-        for experiment in own.values():
-            check_experiment(experiment)
+    own = {experiment.name: experiment for experiment in own_experiments(folder)}
+    for experiment in own.values():
+        check_experiment(experiment)
 
-        def has_rows(room: str, place: Path) -> bool:
-            known = (e for e in catalogue(room).values() if e.name not in own)
-            return any(rows_file(experiment, place).exists() for experiment in known)
+    def has_rows(room: str, place: Path) -> bool:
+        known = (e for e in catalogue(room).values() if e.name not in own)
+        return any(rows_file(experiment, place).exists() for experiment in known)
 
-        room = "paper"
-        if not has_rows("paper", folder):
-            room = "own" if own else "field" if has_rows("field", folder) else "paper"
-        if page is None:
-            page = folder / {"paper": "paper.md", "own": "report.md", "field": "cited.md"}[room]
-            page = Path("docs/paper.md") if (room, folder) == ("paper", Path("results")) else page
-        written = write_report(folder, page, list(own.values()), room)
-        for room, name in (("beyond", "beyond"), ("field", "cited")):
-            if has_rows(room, folder / name):
-                written += write_report(folder / name, page.with_name(f"{name}.md"), room=room)
+    room = "paper"
+    if not has_rows("paper", folder):
+        room = "own" if own else "field" if has_rows("field", folder) else "paper"
+    if page is None:
+        page = folder / {"paper": "paper.md", "own": "report.md", "field": "cited.md"}[room]
+        page = Path("docs/paper.md") if (room, folder) == ("paper", Path("results")) else page
+    written = write_report(folder, page, list(own.values()), room)
+    for room, name in (("beyond", "beyond"), ("field", "cited")):
+        if has_rows(room, folder / name):
+            written += write_report(folder / name, page.with_name(f"{name}.md"), room=room)
     if as_json:
         print(json.dumps({"written": [str(path) for path in written]}, indent=1))
     else:

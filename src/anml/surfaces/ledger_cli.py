@@ -31,14 +31,11 @@ def init(
     """Make a new ledger, with you as its first member of staff. It gets its keys, and you one of your own."""
     from getpass import getuser
 
-    from anml.app.ledger.ledgers import make
+    from anml.app.ledger.ledgers import Charter, make
     from anml.surfaces.staff_cli import new_password
 
-    made = make(
-        at.place(), at.keys, origin, by or getuser(), single_person=single_person,
-        payee_wait_days=payee_wait_days, appeals=appeals, recovery=recovery,
-        password=new_password() if password else "",
-    )  # fmt: skip
+    charter = Charter(by or getuser(), single_person, payee_wait_days, appeals)
+    made = make(at.place(), at.keys, origin, charter, recovery, new_password() if password else "")
     who = made.founder
     lines = [
         f"Made the ledger {origin!r}.",
@@ -208,9 +205,9 @@ def decisions(
         sid = None if settlement is None else find_settlement(book, settlement, "posted")
         made = judged(book, sid, names=with_names)
     if out is not None:
-        text = decisions_csv(made) if out.suffix == ".csv" else dumps(made._asdict(), indent=1)
+        text = decisions_csv(made) if out.suffix == ".csv" else dumps(made, indent=1)
         write_file(out, text, private=with_names)
-    found = made.judgements
+    found = made["judgements"]
     counts = {
         "judgements": len(found),
         "below their rows": sum(line["below_rows"] for line in found),
@@ -220,4 +217,4 @@ def decisions(
         "changes": sum(len(line["changes"]) for line in found),
     }
     lines = [f"{name}: {count}" for name, count in counts.items()]
-    at.show(made._asdict(), [*lines, *([f"Wrote {out}"] if out else [])])
+    at.show(made, [*lines, *([f"Wrote {out}"] if out else [])])

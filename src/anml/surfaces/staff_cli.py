@@ -46,12 +46,12 @@ def add(
     from anml.app.ledger.steps import add_member
 
     with at.opened() as book:
-        made = add_member(book, name, public_key, role, at.by)
-        if made.done:
-            lines, done = [f"{made.name} is of the staff: {', '.join(made.roles)}."], True
+        made, done = add_member(book, name, public_key, role, at.by)
+        if done:
+            lines = [f"{made.subject} is of the staff: {', '.join(made.body['roles'])}."]
         else:
-            lines, done = proposed(book, [made.entry], f"{made.name} as a member of staff")
-    at.show({"name": made.name, "entry": made.entry, "added": done}, lines)
+            lines, done = proposed(book, [made.seq], f"{made.subject} as a member of staff")
+    at.show({"name": made.subject, "entry": made.seq, "added": done}, lines)
 
 
 @app.command("remove")
@@ -121,12 +121,9 @@ def proposals(at: Desk) -> None:
 
     with at.opened() as book:
         found = waiting(book, names_of(book))
-    value = [
-        {"proposal": p.seq, "step": p.step, "by": p.by, "at": p.at, "subject": p.subject, "says": says,
-         "details": details}
-        for p, says, details in found
-    ]  # fmt: skip
-    rows = [(p.seq, p.by, p.at[:10], says) for p, says, _ in found]
+    shown = ("proposal", "step", "by", "at", "subject", "says", "details")
+    value = [{name: one[name] for name in shown} for one in found]
+    rows = [(one["proposal"], one["by"], one["at"][:10], one["says"]) for one in found]
     lines = columns(("proposal", "by", "on", "to"), rows) if rows else ["Nothing waits for a second person."]
     at.show({"proposals": value}, lines)
 

@@ -1,6 +1,7 @@
 """Shares that copies do not raise, and prices that tell no lies: Agarwal, Dahleh and Sarkar, EC 2019."""
 
 from collections.abc import Callable
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,6 @@ def robust_shares(values: Any, similarity: Any, strength: float | None = None) -
 
     `similarity` (n, n) lies in [0, 1]. With lambda = ln 2 (the default) a copy and its original get no more
     together than the original did alone. Its weakness: honest contributors whose data is alike lose too.
-
-    Examples
-    --------
-    >>> robust_shares([0.5, 0.5, 1.0], np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]))
-    array([0.25, 0.25, 1.  ])
     """
     value = as_vector("value", values)
     like = np.asarray(similarity, dtype=np.float64)
@@ -34,12 +30,6 @@ def shared_rows(x: Any, y: Any, contributor: Any, near: float = 0.1) -> Floats:
 
     Near is closer than a share of the usual distance between rows of one contributor, so that a copy
     with a little noise on it is still a copy; `contributor` are codes from 0.
-
-    Examples
-    --------
-    >>> x = [[0.0], [5.0], [9.0], [0.01], [20.0], [30.0]]
-    >>> shared_rows(x, [0] * 6, [0, 0, 0, 1, 1, 1])[1].round(2)  # one row in three is the other's
-    array([0.33, 1.  ])
     """
     from scipy.spatial import cKDTree
 
@@ -53,10 +43,9 @@ def shared_rows(x: Any, y: Any, contributor: Any, near: float = 0.1) -> Floats:
     usual = usual[np.isfinite(usual) & (usual > 0)]
     reach = near * float(np.median(usual)) if len(usual) else 0.0
     like = np.eye(count)
-    for a in range(count):
-        for b in range(count):
-            if a != b and len(mine[a]) and len(mine[b]):
-                like[a, b] = float((trees[b].query(mine[a])[0] <= max(reach, 1e-9)).mean())
+    for a, b in permutations(range(count), 2):
+        if len(mine[a]) and len(mine[b]):
+            like[a, b] = float((trees[b].query(mine[a])[0] <= max(reach, 1e-9)).mean())
     return like
 
 
@@ -66,11 +55,6 @@ def myerson_payment(bid: float, price: float, gain: Callable[[Floats], Any], ste
     Who bids less than the price gets data of a quality of bid / price. `gain` says how much accuracy each
     quality in [0, 1] brings, and must not fall with it. The payment is bid times gain, less the integral of
     the gain over all lower bids (Myerson): no bid serves a buyer better than what it is worth to it.
-
-    Examples
-    --------
-    >>> round(myerson_payment(1.0, 2.0, lambda quality: quality), 4)  # 1 * 0.5 - 0.25
-    0.25
     """
     in_range("bid", bid, 0, np.inf, open_high=True)
     in_range("price", price, 0, np.inf, open_low=True, open_high=True)
@@ -86,12 +70,6 @@ def learned_price(bids: Any, prices: Any, gain: Callable[[Floats], Any], rate: f
 
     After each bid a price gains by what it would have earned, so the market comes to ask what earns most of
     the buyers who come.
-
-    Examples
-    --------
-    >>> asked = learned_price(np.full(300, 2.0), [1.0, 2.0, 4.0], lambda quality: quality)
-    >>> float(asked[0].round(2)), float(asked[-1].round(1))
-    (2.33, 2.0)
     """
     offered = as_vector("prices", prices)
     in_range("rate", rate, 0, 1, open_low=True)

@@ -20,12 +20,6 @@ def spectral_signatures(features: Any, label: Any) -> Floats:
 
     A backdoor is the strongest thing that rows of its target class differ by. Its weakness: so may be an
     honest minority of a class.
-
-    Examples
-    --------
-    >>> rows = np.r_[np.linspace(-1, 1, 9), 9.0][:, None]
-    >>> np.flatnonzero(spectral_signatures(rows, np.zeros(10)) <= 0)
-    array([9])
     """
     value = np.empty(len(np.asarray(label)))
     for mine, rows in _classes(features, label):
@@ -42,12 +36,6 @@ def activation_clusters(features: Any, label: Any, contributor: Any = None, seed
     Its weakness: it needs the poison to be the smaller part, and takes a class of two kinds for a backdoor.
     Where `contributor` is known the suspect cluster is that of fewer contributors, of at most half of those
     who have rows of the class: poison that outnumbers what is honest in its class is still of a few.
-
-    Examples
-    --------
-    >>> rows = np.r_[np.linspace(-1, 1, 9), 9.0][:, None]
-    >>> np.flatnonzero(activation_clusters(rows, np.zeros(10)) <= 0)
-    array([9])
     """
     from sklearn.cluster import KMeans
 

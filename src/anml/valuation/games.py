@@ -1,8 +1,4 @@
-"""Games of coalitions: who plays, what a coalition is worth, and values with intervals.
-
-A utility takes many coalitions at once, (coalitions, players) of True and False, and returns one number each,
-so that many models can be trained as one program.
-"""
+"""Games of coalitions; a utility takes many at once, (coalitions, players), and gives one number each."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -10,12 +6,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special, stats
 
-from anml.core.checks import Bools, Floats, whole
+from anml.core.checks import Bools, Floats, Ints, whole
 from anml.core.errors import AnmlError, InputError
 
 Utility = Callable[[Bools], Any]
-# Beyond so many players all coalitions are more than fit into memory.
-MOST_EXACT = 22
+# Beyond so many players all coalitions are more than fit into memory; coalitions evaluated together.
+MOST_EXACT, TOGETHER = 22, 1_024
 
 
 class Values(NamedTuple):
@@ -42,6 +38,17 @@ def players(count: Any) -> int:
     return int(count)
 
 
+def evaluated(utility: Utility, coalitions: Bools) -> Floats:
+    """Worth of many coalitions, some at a time."""
+    starts = range(0, len(coalitions), TOGETHER)
+    return np.concatenate([evaluate(utility, coalitions[at : at + TOGETHER]) for at in starts])
+
+
+def worth_of_ends(utility: Utility, count: int) -> Floats:
+    """Worth of nobody, and of all."""
+    return evaluate(utility, np.repeat([[False], [True]], count, axis=1))
+
+
 def evaluate(utility: Utility, coalitions: Bools) -> Floats:
     """Worth of some coalitions, or which coalition's could not be worked out."""
     try:
@@ -63,16 +70,7 @@ def evaluate(utility: Utility, coalitions: Bools) -> Floats:
 
 
 def all_coalitions(count: int) -> Bools:
-    """Every coalition; bit i of a row's position says whether player i is in it.
-
-    Examples
-    --------
-    >>> all_coalitions(2).astype(int)
-    array([[0, 0],
-           [1, 0],
-           [0, 1],
-           [1, 1]])
-    """
+    """Every coalition; bit i of a row's position says whether player i is in it."""
     if count > MOST_EXACT:
         raise InputError(
             f"2^{count} coalitions are too many to go through; at most 2^{MOST_EXACT}, or give a budget"
@@ -132,15 +130,39 @@ def by_reuse(
     half = np.argsort(np.argsort(rng.uniform(size=(len(chosen), n)), axis=1), axis=1) < chosen[:, None]
     inside = np.concatenate([half, ~half])
     k = inside.sum(axis=1)
-    worth = np.concatenate(
-        [evaluate(utility, inside[at : at + 1_024]) for at in range(0, len(inside), 1_024)]
-    )
-    ends = evaluate(utility, np.array([np.zeros(n, dtype=bool), np.ones(n, dtype=bool)]))
+    worth, ends = evaluated(utility, inside), worth_of_ends(utility, n)
     middle, often = worth.mean(), draw[k - 1]
     with_it = (worth - middle) * shares[k - 1] * n / (k * often)
     without = (worth - middle) * shares[k] * n / ((n - k) * often)
     found = np.where(inside, with_it[:, None], -without[:, None]).mean(axis=0)
     return np.asarray(found + shares[-1] * (ends[1] - middle) - shares[0] * (ends[0] - middle))
+
+
+def walked(
+    worth_of: Utility, orders: Ints, ends: Floats, going_on: Callable[[Floats], Bools]
+) -> tuple[Floats, int]:
+    """Marginal worth of each player in each order, and the coalitions that took.
+
+    All orders take a step at a time, as one batch, while what is left to gain is enough to go on for.
+    """
+    some, n = orders.shape
+    gains, spent = np.zeros((some, n)), 0
+    inside, going = np.zeros((some, n), dtype=bool), np.ones(some, dtype=bool)
+    worth = np.full(some, ends[0])
+    for step in range(n):
+        going &= going_on(np.abs(ends[1] - worth))
+        walking = np.flatnonzero(going)
+        if not len(walking):
+            break
+        joins = orders[walking, step]
+        inside[walking, joins] = True
+        # The worth of all is known: who joins last gets what is left.
+        last = step == n - 1
+        after = np.full(len(walking), ends[1]) if last else evaluate(worth_of, inside[walking])
+        spent += 0 if last else len(walking)
+        gains[walking, joins] = after - worth[walking]
+        worth[walking] = after
+    return gains, spent
 
 
 def of_samples(sums: Floats, squares: Floats, counts: Any, evaluations: int) -> Values:

@@ -1,13 +1,14 @@
 """GTG-Shapley: Liu, Chen, Yu, Liu and Cui, ACM TIST 2022."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from anml.aggregate.updates import as_updates
 from anml.core.checks import Array, Floats, as_vector
-from anml.valuation.games import Values, evaluate, of_samples
+from anml.valuation.games import Utility, Values, evaluate, of_samples, walked, worth_of_ends
 
 # Of the paper: a round that moves the worth less is passed over; an order ends so near to the worth of all.
 BETWEEN, WITHIN = 0.01, 0.001
@@ -37,42 +38,24 @@ def gtg_shapley(
         mixed = np.divide(shares, total, out=np.zeros_like(shares), where=total > 0)
         return np.asarray(worth(mixed.astype(given.dtype) @ given), dtype=np.float64)
 
-    ends = evaluate(utility, np.array([np.zeros(n, dtype=bool), np.ones(n, dtype=bool)]))
+    ends = worth_of_ends(utility, n)
     if abs(ends[1] - ends[0]) <= BETWEEN:
         return Values(np.zeros(n), np.zeros(n), np.zeros(n), 2)
     gains: list[Floats] = []
     known: dict[bytes, float] = {}
+    remembering = partial(_known, utility, known)
     means: list[Floats] = []
     while len(gains) < most and not _settled(means):
         # All clients lead once before the next turn, and their orders are walked along together.
         orders = np.array([np.r_[lead, rng.permutation(np.delete(np.arange(n), lead))] for lead in range(n)])
-        for found in _walk(utility, orders, ends, known):
+        for found in walked(remembering, orders, ends, lambda left: left >= WITHIN)[0]:
             gains.append(found)
             means.append(np.mean(gains, axis=0))
     sums, squares = np.sum(gains, axis=0), np.square(gains).sum(axis=0)
     return of_samples(sums, squares, len(gains), 2 + len(known))
 
 
-def _walk(utility: Any, orders: Any, ends: Floats, known: dict[bytes, float]) -> Floats:
-    some, n = orders.shape
-    gains = np.zeros((some, n))
-    inside = np.zeros((some, n), dtype=bool)
-    worth, going = np.full(some, ends[0]), np.ones(some, dtype=bool)
-    for step in range(n):
-        going &= np.abs(ends[1] - worth) >= WITHIN
-        walking = np.flatnonzero(going)
-        if not len(walking):
-            break
-        joins = orders[walking, step]
-        inside[walking, joins] = True
-        # An order that ends early would lose its last step: then who joins gets what is left.
-        after = np.full(len(walking), ends[1]) if step == n - 1 else _known(utility, inside[walking], known)
-        gains[walking, joins] = after - worth[walking]
-        worth[walking] = after
-    return gains
-
-
-def _known(utility: Any, coalitions: Any, known: dict[bytes, float]) -> Floats:
+def _known(utility: Utility, known: dict[bytes, float], coalitions: Any) -> Floats:
     names = [np.packbits(members).tobytes() for members in coalitions]
     new = [place for place, name in enumerate(names) if name not in known]
     first = list({names[place]: place for place in new}.values())

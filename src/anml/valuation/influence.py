@@ -14,11 +14,6 @@ def influence(gradients: Any, hessian: Any, target: Any, damping: float = 1e-3) 
     `gradients` (n, p) are those of each sample's loss at the trained model, `hessian` (p, p) that of the mean
     loss, `target` (p,) the gradient of the target's mean loss. High is helpful. Its weakness: it holds near a
     minimum, and depends on the damping that makes the Hessian invertible.
-
-    Examples
-    --------
-    >>> influence([[1.0, 0.0], [0.0, -2.0]], np.eye(2), [1.0, 1.0], damping=0.0)
-    array([ 0.5, -1. ])
     """
     each, curve = np.asarray(gradients, dtype=np.float64), np.asarray(hessian, dtype=np.float64)
     aim = np.asarray(target, dtype=np.float64)

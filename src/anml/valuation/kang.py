@@ -20,11 +20,6 @@ def opinion(good: Any, bad: Any, uncertain: Any = 0.1) -> Opinion:
     """An opinion from good and bad events; `uncertain` is the chance that what was seen is not what was sent.
 
     Who has no event is all uncertainty.
-
-    Examples
-    --------
-    >>> [round(float(part[0]), 2) for part in opinion([3.0], [1.0], 0.2)]
-    [0.6, 0.2, 0.2]
     """
     right = as_vector("good events", good)
     wrong = as_vector("bad events", bad, len(right))
@@ -48,11 +43,6 @@ def kang(
 
     The last round counts most, each before it `recent` times as much; bad events count `punished` times. Its
     weakness: somebody must be able to say which events were good, on data that the server trusts.
-
-    Examples
-    --------
-    >>> kang([[1.0, 0.0], [1.0, 0.0]], [[0.0, 1.0], [0.0, 1.0]]).round(2)
-    array([0.95, 0.05])
     """
     right, wrong = np.asarray(good, dtype=np.float64), np.asarray(bad, dtype=np.float64)
     if right.ndim != 2 or right.shape != wrong.shape or not len(right):
@@ -73,12 +63,6 @@ def recommended(own: Opinion, others: list[Opinion], weights: Any) -> Opinion:
 
     Recommendations are averaged by `weights` (how familiar and how alike in their judgement each is), and
     joined by consensus: whoever is less uncertain counts more.
-
-    Examples
-    --------
-    >>> known, unknown = Opinion(*np.array([[0.6], [0.2], [0.2]])), Opinion(*np.array([[0.0], [0.0], [1.0]]))
-    >>> [round(float(part[0]), 2) for part in recommended(unknown, [known], [1.0])]  # takes what it is told
-    [0.6, 0.2, 0.2]
     """
     share = as_vector("weights", weights, len(others))
     if not len(share) or (share < 0).any() or share.sum() <= 0:
@@ -111,11 +95,6 @@ def contract(types: Any, shares: Any, worth: float, cost: float = 1.0) -> Contra
     nothing, and every other just as much as by taking the item below its own: so nobody gains by taking
     another's item, and reliable workers choose theirs by themselves. Efforts that would fall with the type
     are pooled.
-
-    Examples
-    --------
-    >>> contract([1.0, 2.0], [0.5, 0.5], worth=4.0)
-    Contract(effort=array([1.33333333, 4.        ]), reward=array([1.77777778, 8.88888889]))
     """
     level, share = as_vector("types", types), as_vector("shares", shares)
     if len(share) != len(level) or not len(level) or (np.diff(level) <= 0).any() or (level <= 0).any():

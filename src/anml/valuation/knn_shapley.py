@@ -18,11 +18,6 @@ def knn_shapley(x: Any, y: Any, target_x: Any, target_y: Any, k: int = 5) -> Flo
     s_N = [right_N] / N, s_i = s_{i+1} + ([right_i] - [right_{i+1}]) min(k, i) / (k i); values are means over
     the targets, and sum to the worth of all rows. Its weakness: it needs clean targets, and features in which
     near rows are alike.
-
-    Examples
-    --------
-    >>> knn_shapley([[0.0], [1.0], [2.0]], [1, 0, 1], [[0.0]], [1], k=1).round(4)
-    array([ 0.8333, -0.1667,  0.3333])
     """
     rows, targets = np.asarray(x, dtype=np.float64), np.asarray(target_x, dtype=np.float64)
     labels, aims = np.asarray(y), np.asarray(target_y)

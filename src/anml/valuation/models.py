@@ -1,8 +1,4 @@
-"""What a coalition's rows are worth: the score, on rows held out, of a model trained on them.
-
-Many coalitions are one program: the linear model needs only sums over rows, which coalitions add up, and
-networks are trained together.
-"""
+"""What a coalition's rows are worth: the score, on rows held out, of a model trained on them."""
 
 from collections.abc import Callable
 from typing import Any

@@ -14,18 +14,9 @@ from anml.core.errors import InputError
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """Rows that count, cut into parts that are in a coalition together.
+    """Positions of the rows that count (of copies one does), cut into parts that are in a coalition together.
 
-    Parameters
-    ----------
-    rows
-        Positions of the rows that count: of copies only one does.
-    part
-        Part of each of these rows.
-    holders
-        Whether each contributor holds each part, (parts, contributors).
-    names
-        Contributors.
+    `holders` says whether each contributor holds each part, (parts, contributors).
     """
 
     rows: Ints
@@ -47,12 +38,6 @@ def parts_of(contributor: Any, copies: Any = None, first: Any = None) -> Parts:
 
     `copies` names the group of each row, equal for copies of one another; without it every row is its own.
     With `first`, times or positions, a group belongs to whoever had it first; else to all who hold it.
-
-    Examples
-    --------
-    >>> found = parts_of(["a", "b", "b"], copies=[0, 0, 1])
-    >>> found.rows.tolist(), found.holders.astype(int).tolist()
-    ([0, 2], [[1, 1], [0, 1]])
     """
     n = len(contributor)
     codes, names = as_codes("contributor", contributor, n)

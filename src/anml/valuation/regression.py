@@ -1,8 +1,4 @@
-"""Shapley values by weighted least squares over paired coalitions: Covert and Lee, AISTATS 2021.
-
-Every coalition says something of every player, so the same number of coalitions gives values several times as
-near as walking along orders does. Sizes are covered evenly, and no coalition is asked for twice.
-"""
+"""Shapley values by weighted least squares over paired coalitions: Covert and Lee, AISTATS 2021."""
 
 from typing import Any
 
@@ -10,12 +6,12 @@ import numpy as np
 from scipy import special, stats
 
 from anml.core.checks import Bools, Floats
-from anml.valuation.games import Utility, Values, check_budget, evaluate, exactly, players, table_of
-from anml.valuation.shapley import exact_shapley
+from anml.valuation import games
+from anml.valuation.games import Utility, Values
+from anml.valuation.semivalues import exact_shapley
 
 # Values are worked out once without each of so many parts of the coalitions; their spread is the interval.
 FOLDS = 20
-TOGETHER = 1_024
 
 
 def shapley_by_regression(
@@ -24,24 +20,16 @@ def shapley_by_regression(
     """Shapley values: exact where the budget allows all 2^n coalitions, else by least squares on some.
 
     Values sum to the worth of all minus that of nobody, as they must.
-
-    Examples
-    --------
-    >>> worth = lambda some: some @ np.arange(12.0)  # everybody adds the same to any coalition
-    >>> shapley_by_regression(worth, 12, budget=200).value.round(6).tolist()
-    [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0]
     """
-    n = players(count)
+    n = games.players(count)
     if budget is None or budget >= 2**n:
-        return exactly(exact_shapley(table_of(utility, n)), 2**n)
-    check_budget(budget, n, 4 * n + 2)
+        return games.exactly(exact_shapley(games.table_of(utility, n)), 2**n)
+    games.check_budget(budget, n, 4 * n + 2)
     rng = np.random.default_rng(0) if rng is None else rng
-    ends = evaluate(utility, np.array([np.zeros(n, dtype=bool), np.ones(n, dtype=bool)]))
+    ends = games.worth_of_ends(utility, n)
     some, weights, whole = drawn(n, (budget - 2) // 2, rng)
     both = np.stack([some, ~some], axis=1).reshape(-1, n)
-    worth = np.concatenate(
-        [evaluate(utility, both[at : at + TOGETHER]) for at in range(0, len(both), TOGETHER)]
-    )
+    worth = games.evaluated(utility, both)
     gain = (worth[::2] - worth[1::2]) / 2
     value = _solved(some, gain, weights, ends)
     # Sizes that were taken whole are no matter of chance, and stay in every part.

@@ -15,11 +15,6 @@ def trak(features: Any, doubt: Any, targets: Any, ridge: float = 0.0) -> Floats:
     right label, `doubt` (models, n) is one minus its probability. Averaged over models, each trained on a
     part of the data. Its weakness: it explains predictions, so it finds wrong labels only where targets are
     clean.
-
-    Examples
-    --------
-    >>> trak([[[1.0, 0.0], [0.0, 2.0]]], [[0.5, 0.1]], [[[1.0, 0.0]]])
-    array([[0.5, 0. ]])
     """
     phi, weight = np.asarray(features, dtype=np.float64), np.asarray(doubt, dtype=np.float64)
     aims = np.asarray(targets, dtype=np.float64)

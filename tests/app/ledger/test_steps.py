@@ -50,7 +50,7 @@ def place(paid):
 
 def test_every_step_for_two_says_what_it_does_in_words(place):
     names = {place.pids["ada"]: "Ada", place.pids["bea"]: "Bea"}
-    said = {found.proposal.step: found.says for found in steps.waiting(place.ledger, names)}
+    said = {found["step"]: found["says"] for found in steps.waiting(place.ledger, names)}
     assert set(said) == set(TWO_PEOPLE)
     # Who confirms it compares the key with what its owner says.
     assert said[kinds.STAFF_ADDED].startswith("bring in zoe as payer, with the key ed25519:")
@@ -67,8 +67,8 @@ def test_every_step_for_two_says_what_it_does_in_words(place):
 
 def test_without_keys_what_is_personal_is_not_shown(place):
     found = steps.waiting(Ledger(place.ledger.engine, None), {})
-    assert all(one.details == {} for one in found)
-    assert not any(IBAN in one.says for one in found)
+    assert all(one["details"] == {} for one in found)
+    assert not any(IBAN in one["says"] for one in found)
 
 
 def test_all_are_confirmed_or_none(place):

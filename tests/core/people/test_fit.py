@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from people_cases import crowd, flat, noisy_predictions, sharp
 from scipy import special
 
+from anml.core.calibration import ranking
 from anml.core.people.belief import mixed
 from anml.core.people.fit import STARTS, OneSlice, begin, climb, fit_classes
 from anml.core.people.model import FIRST, HYPOTHESES, SURE
@@ -227,3 +228,36 @@ class TestLaws:
     def test_one_class_only(self):
         y = np.zeros(20, dtype=int)
         assert (p_correct(np.zeros((20, 1)), y, Side(np.arange(20) % 3)) > 0.5).all()
+
+
+class TestCredentials:
+    """Credentials of rows, which have to tell wrong labels apart however many rows a contributor has."""
+
+    @staticmethod
+    def vouched(people, seed, tells=True):
+        rng = np.random.default_rng(seed)
+        truth = rng.integers(0, 4, 600)
+        wrong = rng.uniform(size=600) < 0.25
+        y = np.where(wrong, (truth + rng.integers(1, 4, 600)) % 4, truth)
+        v = np.clip(np.where(wrong & tells, 0.35, 0.75) + rng.normal(0, 0.12, 600), 0, 1)
+        who = None if people == 0 else rng.integers(0, people, 600)
+        return noisy_predictions(truth, 4, 0.6, rng), y, wrong, Side(who, v[:, None])
+
+    @pytest.mark.parametrize("people", [0, 1, 3, 30])
+    def test_wrong_labels_that_are_vouched_for_less_are_found(self, people):
+        log_p, y, wrong, side = self.vouched(people, 0)
+        without = p_correct(log_p, y, side._replace(credentials=None))
+        found = p_correct(log_p, y, side)
+        assert ranking(found, ~wrong) > max(0.95, ranking(without, ~wrong))
+        assert found[wrong].mean() < 0.25
+
+    @pytest.mark.parametrize("people", [0, 3, 30])
+    def test_credentials_that_tell_nothing_change_little(self, people):
+        log_p, y, wrong, side = self.vouched(people, 1, tells=False)
+        without = p_correct(log_p, y, side._replace(credentials=None))
+        assert ranking(p_correct(log_p, y, side), ~wrong) > ranking(without, ~wrong) - 0.02
+
+    def test_reading_them_the_other_way_round_makes_no_difference(self):
+        log_p, y, _, side = self.vouched(3, 2)
+        turned = side._replace(credentials=1 - side.credentials)
+        np.testing.assert_allclose(p_correct(log_p, y, side), p_correct(log_p, y, turned), atol=1e-6)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from anml.app.files import read_bytes
 from anml.core.canonical import sha256
@@ -16,13 +17,9 @@ from anml.ledger.writer import Writer
 
 
 def make(
-    key: Path,
-    verifier: str,
-    properties: Sequence[str],
-    created: datetime,
-    contributors: Sequence[str] = (),
-    batches: Sequence[Path] = (),
-) -> bytes:
+    key: Path, verifier: str, properties: Sequence[str], created: datetime,
+    contributors: Sequence[str] = (), batches: Sequence[Path] = (),
+) -> bytes:  # fmt: skip
     """A signed attestation about contributors, or about files by their hash."""
     for name in properties:
         one_of("property", name, evidence.PROPERTIES)
@@ -48,30 +45,31 @@ def take(
     ledger: Ledger, envelope: bytes, until: str | None = None, *, by: str | None = None, dry_run: bool = False
 ) -> list[Event]:
     """Verify an attestation and record it; one that does not verify is refused."""
-
-    def work(tx: Writer) -> list[Event]:
-        made = evidence.add_envelope(tx, ledger, envelope, until)
-        evidence.taken(tx, "attestation", sha256(envelope), by)
-        return made
-
-    return ledger.carry_out(work, dry_run=dry_run)
+    return take_all(ledger, {"": envelope}, until, by=by, dry_run=dry_run)
 
 
 def take_files(
-    ledger: Ledger, paths: Sequence[Path], until: str | None = None, *, by: str | None = None,
+    ledger: Ledger, paths: Sequence[Path], until: str | None = None, **options: Any
+) -> list[Event]:
+    """Verify attestations and record them, all or none; what is wrong with one is said by its name."""
+    envelopes = {f"{path}: ": read_bytes(path, "attestation") for path in paths}
+    return take_all(ledger, envelopes, until, **options)
+
+
+def take_all(
+    ledger: Ledger, envelopes: dict[str, bytes], until: str | None, *, by: str | None = None,
     dry_run: bool = False,
 ) -> list[Event]:  # fmt: skip
-    """Verify attestations and record them, all or none; what is wrong with one is said by its name."""
-    envelopes = [(path, read_bytes(path, "attestation")) for path in paths]
+    """Verify attestations, by what is said before what is wrong with one, and record all of them or none."""
 
     def work(tx: Writer) -> list[Event]:
         made: list[Event] = []
-        for path, envelope in envelopes:
+        for name, envelope in envelopes.items():
             try:
                 made += evidence.add_envelope(tx, ledger, envelope, until)
             except (InputError, IntegrityError) as error:
-                raise type(error)(f"{path}: {error}") from None
-        evidence.taken(tx, "attestation", sha256(envelopes[0][1]), by)
+                raise type(error)(f"{name}{error}") from None
+        evidence.taken(tx, "attestation", sha256(next(iter(envelopes.values()))), by)
         return made
 
     return ledger.carry_out(work, dry_run=dry_run)

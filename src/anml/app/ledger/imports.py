@@ -4,6 +4,7 @@ The same file can be imported again: nothing is recorded twice, and the rows com
 they are by then.
 """
 
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,9 +12,10 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from anml.app.ledger.signals import with_signals
+from anml.app.pay.settle import alike
 from anml.app.people.judgements import fresh_scores
 from anml.app.people.scores import agreement, gold, gold_quality, judge_batch
-from anml.core.identifiers import look_alike, place_id
+from anml.core.identifiers import place_id
 from anml.core.signals.policy import Policy
 from anml.intake.contributions import PLATFORMS, Contributions
 from anml.intake.exports import AUTO, Chosen, read_export
@@ -31,9 +33,9 @@ from anml.ledger.writer import Writer
 class Import:
     """What to read and how.
 
-    `agreement` lets two others who gave the same label count as independent reproduction; only for
-    contributors whose identities are known, since made-up accounts agree with each other. `names`
-    leaves the account names in the rows, for a report that people can read; it is then personal data.
+    `agreement` lets two others who gave the same label count as independent reproduction: only where
+    identities are known, since made-up accounts agree with each other. `names` leaves the account names in
+    the rows, which are personal data then.
     """
 
     path: Path
@@ -75,8 +77,9 @@ def import_file(ledger: Ledger, request: Import, *, dry_run: bool = False) -> Im
         pids = people.register(tx, ledger, source, named)
         _contributions(tx, ledger, found, pids, batch, source, request.domain)
         records = _records(found, pids, batch, source)
-        if request.agreement:
-            records += _agreement_records(found, pids, batch)
+        for item, who in agreement(found.rows).iter_rows() if request.agreement else ():
+            scope = evidence.item_scope(batch, item)
+            records.append(evidence.Record("agreement", pids[who], "two others", "", scope))
         new = len(evidence.add(tx, records))
         judged = judge_batch(found, *_with_standing(tx, found, pids, request.policy))
         when = _last_times(found, tx.now)
@@ -89,7 +92,10 @@ def import_file(ledger: Ledger, request: Import, *, dry_run: bool = False) -> Im
         if request.names:
             rows = rows.with_columns(found.rows["contributor"])
         mine = {name: pids[name] for name in sorted(set(found.rows["contributor"]))}
-        said = [*found.warnings, *_alike(tx, ledger, found, source)]
+        accounts = people.accounts(people.profiles(tx.connection, ledger.ring).values())
+        here = (account for place, account in accounts if place == source)
+        looks = [f"{one}; see `anml ledger map`" for one in alike("accounts", mine, here)]
+        said = [*found.warnings, *looks]
         return Imported(batch, format, source, rows, mine, new, scored, said)
 
     return ledger.carry_out(work, dry_run=dry_run)
@@ -99,9 +105,9 @@ def _contributions(
     tx: Writer, ledger: Ledger, found: Contributions, pids: dict[str, str], batch: str, source: str,
     domain: str,
 ) -> None:  # fmt: skip
-    counts: dict[str, int] = {}
+    counts = Counter[str]()
     for name, rows in found.rows["contributor"].value_counts().iter_rows():
-        counts[pids[name]] = counts.get(pids[name], 0) + rows
+        counts[pids[name]] += rows
     tasks: dict[str, dict[str, str]] = {}
     for name, item in found.evidence.select("contributor", "item").iter_rows():
         if pids[name] in counts:
@@ -111,15 +117,11 @@ def _contributions(
     for key, pid in keys.items():
         if key not in known:
             body: dict[str, Any] = {"batch": batch, "source": source, "domain": domain, "rows": counts[pid]}
-            body |= _tasks(tx, ledger, pid, tasks.get(pid, {}))._asdict()
+            # The names of tasks that somebody judged, for the contributor's own statement; erased with them.
+            judged = tasks.get(pid)
+            paper = people.attach_values(tx, ledger, pid, {"tasks": judged}) if judged else people.Paper()
+            body |= paper._asdict()
             tx.append(CONTRIBUTION, key, pid, body)
-
-
-def _tasks(tx: Writer, ledger: Ledger, pid: str, tasks: dict[str, str]) -> people.Paper:
-    """The names of tasks that somebody judged, for the contributor's own statement; erased with them."""
-    if not tasks:
-        return people.Paper()
-    return people.attach_values(tx, ledger, pid, {"tasks": tasks})
 
 
 def _with_standing(
@@ -133,22 +135,6 @@ def _with_standing(
     return names, names | good | {name for name, pid in pids.items() if pid in known}
 
 
-def _alike(tx: Writer, ledger: Ledger, found: Contributions, source: str) -> list[str]:
-    """Accounts of this file that look like each other, or like one that the place has on record."""
-    here = set(found.rows["contributor"])
-    known = {
-        account.removeprefix(f"{source}:")
-        for about in people.profiles(tx.connection, ledger.ring).values()
-        for account in about.get("accounts", [])
-        if account.startswith(f"{source}:")
-    }
-    return [
-        f"these accounts look alike and are not one: {', '.join(map(repr, group))}; see `anml ledger map`"
-        for group in look_alike(here | known)
-        if here.intersection(group)
-    ]
-
-
 def _records(found: Contributions, pids: dict[str, str], batch: str, source: str) -> list[evidence.Record]:
     """Evidence as the platform recorded it; a label that a reviewer fixed was accepted as it now is."""
     return [
@@ -160,13 +146,6 @@ def _records(found: Contributions, pids: dict[str, str], batch: str, source: str
             scope=evidence.item_scope(batch, row["item"]),
         )
         for row in found.evidence.iter_rows(named=True)
-    ]
-
-
-def _agreement_records(found: Contributions, pids: dict[str, str], batch: str) -> list[evidence.Record]:
-    return [
-        evidence.Record("agreement", pids[who], "two others", "", evidence.item_scope(batch, item))
-        for item, who in agreement(found.rows).iter_rows()
     ]
 
 

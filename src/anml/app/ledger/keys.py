@@ -1,20 +1,18 @@
 """Keys: the ledger's own, those of people and organisations that vouch, and whom they are trusted for."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from anml.ledger import two_people
-from anml.ledger.keys import create_signer, from_environment, public_text, read_public
+from anml.ledger.keys import create_signer as new_key
+from anml.ledger.keys import from_environment as password_from_environment
+from anml.ledger.keys import public_text, read_public
 from anml.ledger.log import Event
+from anml.ledger.parts import Keys
+from anml.ledger.state import loaded
 from anml.ledger.store import Ledger
 
-password_from_environment = from_environment
-
-
-def new_key(path: Path, password: str = "") -> str:
-    """Make a signing key for a person or an organisation; returns the public part as text."""
-    return create_signer(path, password)
+__all__ = ["known_keys", "new_key", "password_from_environment", "public_key", "revoke_key", "trust_key"]
 
 
 def public_key(ledger: Ledger) -> str:
@@ -23,14 +21,9 @@ def public_key(ledger: Ledger) -> str:
 
 
 def trust_key(
-    ledger: Ledger,
-    public: str,
-    owner: str,
-    may: Sequence[str] | None = None,
-    since: str | None = None,
-    until: str | None = None,
-    by: str | None = None,
-) -> Event:
+    ledger: Ledger, public: str, owner: str, may: Sequence[str] | None = None, since: str | None = None,
+    until: str | None = None, by: str | None = None,
+) -> Event:  # fmt: skip
     """Propose to trust a public key, given as text or as a file; somebody else confirms it."""
     raw, allowed = read_public(public), None if may is None else list(may)
     return ledger.write(lambda tx: two_people.propose_key(tx, owner, raw, allowed, since, until, by))
@@ -44,5 +37,5 @@ def revoke_key(ledger: Ledger, name: str, by: str | None = None, *, compromised:
 def known_keys(ledger: Ledger) -> list[dict[str, Any]]:
     """Every key that was ever trusted, as plain values."""
     with ledger.read() as connection:
-        known = two_people.registered(connection).values()
+        known = loaded(Keys, connection).known.values()
     return [{**key._asdict(), "public": public_text(key.public), "may": sorted(key.may)} for key in known]

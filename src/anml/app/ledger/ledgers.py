@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,7 +13,7 @@ from anml.ledger.keys import Password, create_signer, from_environment
 from anml.ledger.store import Charter, Ledger, create, open_ledger
 
 # A surface holds an open ledger and hands it on; what is in it, the functions here know.
-__all__ = ["Ledger", "Made", "make", "opened"]
+__all__ = ["Charter", "Ledger", "Made", "make", "opened"]
 
 
 class Made(NamedTuple):
@@ -25,27 +26,18 @@ class Made(NamedTuple):
 
 
 def make(
-    url: str,
-    keys: Path | None,
-    origin: str,
-    founder: str,
-    *,
-    single_person: bool = False,
-    payee_wait_days: int = 3,
-    appeals: str = "",
-    recovery: Path | None = None,
+    url: str, keys: Path | None, origin: str, charter: Charter, recovery: Path | None = None,
     password: str = "",
-) -> Made:
+) -> Made:  # fmt: skip
     """Make a ledger with its keys, and its founder as the first member of staff.
 
     The founder's key lies in their own folder, under a `password` where there is one; `recovery` is where a
     key goes that, with one of the staff, can renew the lost key of another.
     """
     renewing = "" if recovery is None else create_signer(recovery)
-    charter = Charter(founder, single_person, payee_wait_days, appeals, renewing)
-    ledger = create(url, keys, origin, charter=charter, password=password)
+    ledger = create(url, keys, origin, charter=replace(charter, recovery=renewing), password=password)
     try:
-        who = staff_id(founder)
+        who = staff_id(charter.founder)
         return Made(origin, public_key(ledger), who, ledger.signers.folders[0] / f"{who}.pem")
     finally:
         ledger.close()

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import sqlalchemy as sa
+
 from anml.app.pay.settle import overlaps
 from anml.app.people.names import shown_names
 from anml.core.canonical import digest
@@ -11,8 +13,9 @@ from anml.core.manifest import amounts
 from anml.ledger import kinds, people, two_people
 from anml.ledger.log import Event
 from anml.ledger.money_parts import Disputes, Payouts, Settlement, Settlements, read_manifest
-from anml.ledger.parts import Payees, Proposals
+from anml.ledger.parts import Payees, Proposal, Proposals
 from anml.ledger.rules_staff import second_person
+from anml.ledger.state import Where, loaded
 from anml.ledger.store import Ledger
 from anml.ledger.times import seconds, shown_date
 from anml.ledger.writer import Writer
@@ -49,11 +52,7 @@ def approval(tx: Writer, ledger: Ledger, sid: str, by: str | None = None) -> dic
     _second(tx, kinds.APPROVED, by, found.by, "drafted this settlement; a second person must approve it")
     made = read_manifest(reading.document, found)
     before = _before(known, found)
-    got = (
-        {}
-        if before is None
-        else {pid: tx.state.credits.net(before, pid) for pid in tx.state.credits.of(before)}
-    )
+    got = {pid: tx.state.credits.net(before, pid) for pid in tx.state.credits.of(before)} if before else {}
     names, given = shown_names(ledger, reading), amounts(made)
     below, rows = tx.state.below(found), sum(line["rows"] for line in made["contributors"])
     lines = [
@@ -84,7 +83,7 @@ def _late(tx: Writer, names: Mapping[str, str]) -> list[str]:
     return [
         f"{names.get(d.pid, d.pid)} in {d.settlement}, due {shown_date(d.due)}"
         for d in asked
-        if not d.answered and seconds(tx.now) > d.due
+        if d.late(seconds(tx.now))
     ]
 
 
@@ -98,24 +97,28 @@ def proposals(tx: Writer, ledger: Ledger, numbers: Sequence[int], by: str | None
     """Proposals as they would be carried out, with bank details as they are and as they would be."""
     mends = any(tx.state.part(Proposals).open(number).step == kinds.CLOCK for number in numbers)
     reading = tx.verified("confirmed in", ahead=mends)
-    names, settled = shown_names(ledger, reading), tx.state.part(Settlements).found
-    shown = []
-    for number in numbers:
-        p = tx.state.part(Proposals).open(number)
-        _second(tx, p.step, by, p.by, "proposed this; a second person must confirm it")
-        values = people.attached_values(tx.connection, ledger.ring, p.subject, p.paper)
-        values.pop("salt", None)
-        old = {}
-        if p.step == kinds.PAYEE_SET:
-            old = two_people.payee_of(tx.connection, ledger, p.subject, tx.state.part(Payees))
-        shown.append(
-            {"proposal": number, "step": p.step, "subject": p.subject, "body": p.body,
-             "name": names.get(p.subject, p.subject), "into": names.get(str(p.body.get("into")), ""),
-             "details": values, "until_now": old,
-             "settlement": p.settlement, "by": p.by, "at": p.at,
-             "currency": settled[p.settlement].currency if p.settlement else ""}
-        )  # fmt: skip
+    names, known = shown_names(ledger, reading), tx.state.part(Proposals)
+    for found in map(known.open, numbers):
+        _second(tx, found.step, by, found.by, "proposed this; a second person must confirm it")
+    shown = [proposal(tx.connection, ledger, known.open(number), names, tx.state) for number in numbers]
     return {"step": "confirm", "proposals": shown}
+
+
+def proposal(
+    connection: sa.Connection, ledger: Ledger, p: Proposal, names: Mapping[str, str], where: Where
+) -> dict[str, Any]:
+    """A proposal with what it says of people, as far as the ledger's keys are at hand."""
+    agreed = loaded(Payees, where).paper.get(p.subject, "") if p.step == kinds.PAYEE_SET else ""
+    details, old = (
+        two_people.plain(connection, ledger.keys, p.subject, paper) if ledger.keys else {}
+        for paper in (p.paper, agreed)
+    )
+    return {
+        "proposal": p.seq, "step": p.step, "subject": p.subject, "body": p.body,
+        "name": names.get(p.subject, p.subject), "into": names.get(str(p.body.get("into")), ""),
+        "details": details, "until_now": old, "settlement": p.settlement, "by": p.by, "at": p.at,
+        "currency": loaded(Settlements, where).get(p.settlement).currency if p.settlement else "",
+    }  # fmt: skip
 
 
 def resolution(tx: Writer, ledger: Ledger, sid: str, pid: str, by: str | None = None) -> dict[str, Any]:
@@ -139,9 +142,7 @@ def resolution(tx: Writer, ledger: Ledger, sid: str, pid: str, by: str | None = 
     }  # fmt: skip
 
 
-def came_back(
-    tx: Writer, ledger: Ledger, batch: str, pids: Sequence[str], by: str | None = None
-) -> dict[str, Any]:
+def came_back(tx: Writer, ledger: Ledger, batch: str, pids: Sequence[str], by: str | None) -> dict[str, Any]:
     """Payments of a batch that would be paid again."""
     reading = tx.verified("closed in")
     found, names = tx.state.part(Payouts).get(batch), shown_names(ledger, reading)

@@ -13,24 +13,18 @@ from anml.ledger.times import seconds
 
 
 def with_signals(
-    connection: sa.Connection,
-    rows: pl.DataFrame,
-    at: str,
-    domain: str = "default",
-    policy: Policy | None = None,
-    rule: TrackRule | None = None,
-) -> pl.DataFrame:
-    """Add verification, reputation, level and evidence to rows of contributor, item and batch.
+    connection: sa.Connection, rows: pl.DataFrame, at: str, domain: str = "default",
+    policy: Policy | None = None, rule: TrackRule | None = None,
+) -> pl.DataFrame:  # fmt: skip
+    """Add verification, reputation, level and evidence (numbers of entries) to contributor, item and batch.
 
     Contributors are identifiers; whom the ledger does not know starts where everybody starts.
-    `evidence` lists the numbers of the log entries that v rests on.
     """
-    policy = policy or Policy()
+    policy, now = policy or Policy(), seconds(at)
     known = standings(connection, at, domain, policy, rule)
     pids = rows["contributor"].unique().to_list()
-    found = evidence.of(connection, pids, seconds(at), policy.trust)
+    found = evidence.of(connection, pids, now, policy.trust)
     split = {pid: _by_scope(found.get(pid, [])) for pid in pids}
-    now = seconds(at)
     plain: dict[tuple[str, str], tuple[list[Evidence], Verdict]] = {}
     verdicts: list[Verdict] = []
     for pid, item, batch in rows.select("contributor", "item", "batch").iter_rows():

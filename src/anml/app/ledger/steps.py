@@ -1,39 +1,21 @@
 """Staff and what they do in twos: who there is, what waits for a second person, and that person's word."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from anml.app.ledger.keys import new_key
-from anml.app.ledger.review import check_seen, proposals
+from anml.app.ledger.review import check_seen, proposal, proposals
 from anml.core.identifiers import staff_id
 from anml.core.money import show_amount
 from anml.ledger import book, kinds, people, two_people
 from anml.ledger.keys import read_public
 from anml.ledger.log import Event
-from anml.ledger.money_parts import Settlements
-from anml.ledger.parts import Member, Proposal, Staff
+from anml.ledger.parts import Member, Staff
 from anml.ledger.signing import from_file
 from anml.ledger.state import loaded
 from anml.ledger.store import Ledger, staff_folder
 from anml.ledger.writer import Writer
-
-
-class Waiting(NamedTuple):
-    """A proposal, with what it says in the words of who has to decide."""
-
-    proposal: Proposal
-    says: str
-    details: dict[str, Any]
-
-
-class Added(NamedTuple):
-    """Who was brought in, or proposed (the first two need no second person), and by which entry."""
-
-    name: str
-    roles: list[str]
-    entry: int
-    done: bool
 
 
 def members(ledger: Ledger) -> list[Member]:
@@ -67,12 +49,14 @@ def mend_clock(ledger: Ledger, by: str | None = None) -> Event:
 
 def add_member(
     ledger: Ledger, name: str, public: str, roles: Sequence[str] | None = None, by: str | None = None
-) -> Added:
-    """Bring in a member of staff by their public key, text or file; all roles where none are named."""
+) -> tuple[Event, bool]:
+    """Bring in a member of staff by their public key, text or file; all roles where none are named.
+
+    Also whether that is done: the first two need no second person.
+    """
     raw, chosen = read_public(public), list(roles or kinds.ROLES)
     made = ledger.write(lambda tx: two_people.propose_staff(tx, name, raw, chosen, by))
-    done = made.kind == kinds.STAFF_ADDED
-    return Added(made.subject, made.body["roles"] if done else chosen, made.seq, done)
+    return made, made.kind == kinds.STAFF_ADDED
 
 
 def remove_member(ledger: Ledger, name: str, by: str | None = None, *, compromised: bool = False) -> Event:
@@ -86,23 +70,12 @@ def is_single_person(ledger: Ledger) -> bool:
         return loaded(Staff, connection).single_person
 
 
-def waiting(ledger: Ledger, names: dict[str, str]) -> list[Waiting]:
-    """What waits for a second person, oldest first."""
+def waiting(ledger: Ledger, names: dict[str, str]) -> list[dict[str, Any]]:
+    """What waits for a second person, oldest first, and what it `says` in the words of who has to decide."""
     with ledger.read() as connection:
-        found = two_people.open_proposals(connection)
-        papers = {
-            p.seq: people.attached_values(connection, ledger.keys, p.subject, p.paper) if ledger.keys else {}
-            for p in found
-        }
-        settled = loaded(Settlements, connection).found
-    return [
-        Waiting(p, says(
-            {"step": p.step, "subject": p.subject, "name": names.get(p.subject, p.subject), "body": p.body,
-             "into": names.get(str(p.body.get("into")), ""), "details": _plain(papers[p.seq]),
-             "currency": settled[p.settlement].currency if p.settlement else "", "until_now": {}}),
-            _plain(papers[p.seq]))
-        for p in found
-    ]  # fmt: skip
+        waits = two_people.open_proposals(connection)
+        shown = [proposal(connection, ledger, p, names, connection) for p in waits]
+    return [{**one, "says": says({**one, "until_now": {}})} for one in shown]
 
 
 def confirm_all(
@@ -126,15 +99,13 @@ def drop_all(ledger: Ledger, numbers: Sequence[int], by: str | None = None) -> l
     return ledger.write(lambda tx: [two_people.drop(tx, number, by) for number in numbers])
 
 
-def reverse(ledger: Ledger, sid: str, pid: str, amount: int, reason: str, by: str | None, *,
-            dry_run: bool = False) -> Event:  # fmt: skip
+def reverse(
+    ledger: Ledger, sid: str, pid: str, amount: int, reason: str, by: str | None, *, dry_run: bool = False
+) -> Event:
     """Propose to take back an amount."""
-    work = lambda tx: book.propose_reversal(tx, sid, pid, amount, reason, by)  # noqa: E731
-    return ledger.carry_out(work, dry_run=dry_run)
-
-
-def _plain(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if name != "salt"}
+    return ledger.carry_out(
+        lambda tx: book.propose_reversal(tx, sid, pid, amount, reason, by), dry_run=dry_run
+    )
 
 
 def says(p: dict[str, Any]) -> str:
@@ -142,34 +113,19 @@ def says(p: dict[str, Any]) -> str:
     who, body = p["name"], p["body"]
     listed = ", ".join(f"{name} {value}" for name, value in p["details"].items())
     old = ", ".join(f"{name} {value}" for name, value in p["until_now"].items())
-    said: dict[str, Callable[[], str]] = {
-        kinds.STAFF_ADDED: lambda: (
-            f"bring in {p['subject']} as {', '.join(_texts(body, 'roles'))}, with the key {body['public']}"
-        ),
-        kinds.STAFF_RENEWED: lambda: f"let {p['subject']} sign with the key {body['public']} from now on",
-        kinds.CLOCK: lambda: "mend the clock: from then on entries are dated by who confirms this",
-        kinds.ERASED: lambda: f"erase all that is personal of {who}, with money still open",
-        kinds.KEY_TRUSTED: lambda: (
-            f"trust key {p['subject']} of {body['owner']} for {', '.join(_texts(body, 'may'))}"
-        ),
-        kinds.NAMED: lambda: f"{'let reviews by' if body['on'] else 'no longer let reviews by'} {who} count",
-        kinds.PAYEE_SET: lambda: f"pay {who} under {listed}" + (f"; until now under {old}" if old else ""),
-        kinds.MAPPED: lambda: (
-            f"take account {p['details'].get('source')}:{p['details'].get('account')} for {who}"
-        ),
-        kinds.MERGED: lambda: f"take {who} and {p['into'] or body['into']} for one person",
-        kinds.REVERSED: lambda: (
-            f"take back {_exact(body['amount'])} {p['currency']} of {who} ({body['reason']})"
-        ),
+    amount = show_amount(body["amount"]) if "amount" in body else ""
+    named = {name: ", ".join(map(str, body.get(name, ()))) for name in ("roles", "may")}
+    said: dict[str, str] = {
+        kinds.STAFF_ADDED: f"bring in {p['subject']} as {named['roles']}, with the key {body.get('public')}",
+        kinds.STAFF_RENEWED: f"let {p['subject']} sign with the key {body.get('public')} from now on",
+        kinds.CLOCK: "mend the clock: from then on entries are dated by who confirms this",
+        kinds.ERASED: f"erase all that is personal of {who}, with money still open",
+        kinds.KEY_TRUSTED: f"trust key {p['subject']} of {body.get('owner')} for {named['may']}",
+        kinds.NAMED: f"{'let reviews by' if body.get('on') else 'no longer let reviews by'} {who} count",
+        kinds.PAYEE_SET: f"pay {who} under {listed}" + (f"; until now under {old}" if old else ""),
+        kinds.MAPPED: f"take account {p['details'].get('source')}:{p['details'].get('account')} for {who}",
+        kinds.MERGED: f"take {who} and {p['into'] or body.get('into')} for one person",
+        # To the last micro-unit: who confirms it signs for that.
+        kinds.REVERSED: f"take back {amount} {p['currency']} of {who} ({body.get('reason')})",
     }
-    return said[p["step"]]()
-
-
-def _exact(amount: object) -> str:
-    """An amount to the last micro-unit: who confirms it signs for that."""
-    return show_amount(amount) if isinstance(amount, int) else ""
-
-
-def _texts(body: dict[str, object], name: str) -> list[str]:
-    found = body[name]
-    return [str(item) for item in found] if isinstance(found, list) else []
+    return said[p["step"]]

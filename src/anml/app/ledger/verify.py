@@ -36,19 +36,16 @@ def verify(ledger: Ledger, checkpoints: tuple[Checkpoint, ...] = (), public: byt
             found = audit.verify(connection, checkpoints, known, ledger.clock())
         except (UnicodeDecodeError, TypeError) as error:
             # Whoever writes to the file may put anything anywhere, and so may a failing disk.
-            raise InputError(
-                f"the ledger's file is damaged: it holds what no ledger writes ({error})"
-            ) from None
+            said = f"the ledger's file is damaged: it holds what no ledger writes ({error})"
+            raise InputError(said) from None
         if ledger.keys is None or found.problems:
             return found
         trusted = loaded(Keys, connection).known
         for e in events(connection, [kinds.EVIDENCE]):
-            if not e.body["key"]:
-                continue
+            key, paper = e.body["key"], e.body["paper"]
             try:
-                envelope = people.attached(connection, ledger.ring, e.subject, e.body["paper"])
-                if envelope is not None:
-                    evidence.check_envelope(envelope, trusted[e.body["key"]].public, e)
+                if key and (envelope := people.attached(connection, ledger.ring, e.subject, paper)):
+                    evidence.check_envelope(envelope, trusted[key].public, e)
             except AnmlError as error:
                 found.problems.append(f"entry {e.seq}, {e.kind}: {error}")
         return found
@@ -61,19 +58,17 @@ def verified(connection: sa.Connection, ledger: Ledger, what: str) -> Reading:
     return found
 
 
-class Checked(NamedTuple):
-    """What verifying found; `alone`: with no key but the one that the log itself names."""
+def verify_files(
+    ledger: Ledger, checkpoints: Sequence[Path] = (), public_key: str | None = None
+) -> tuple[Findings, bool]:
+    """Verify a ledger against older checkpoints in files and a public key, text or file, where given.
 
-    findings: Findings
-    alone: bool
-
-
-def verify_files(ledger: Ledger, checkpoints: Sequence[Path] = (), public_key: str | None = None) -> Checked:
-    """Verify a ledger against older checkpoints in files and a public key, text or file, where given."""
+    Also whether there was no key but the one that the log itself names.
+    """
     public = read_public(public_key) if public_key else None
     signed = public or (ledger.ring.public if checkpoints else b"")
     older = [checkpoint.read(read_text(path, "checkpoint"), signed) for path in checkpoints]
-    return Checked(verify(ledger, tuple(older), public), public is None and ledger.keys is None)
+    return verify(ledger, tuple(older), public), public is None and ledger.keys is None
 
 
 class Signed(NamedTuple):
@@ -105,8 +100,8 @@ class Watched(NamedTuple):
 def watch(ledger: Ledger, folder: Path) -> Watched:
     """Hold the log against every checkpoint in a folder, and add one of now where all is well.
 
-    The names of the files say when each was made, by the clock of whoever watches: what was not in the log
-    then must not be dated before it now, as it would be by a writer whose clock was set back.
+    By the time in a file's name, of the clock of whoever watches, what was not in the log then must not be
+    dated before it now, as it would be by a writer whose clock was set back.
     """
     if not folder.is_dir():
         # A folder that was moved or not mounted would look like one without any checkpoint.
@@ -115,14 +110,14 @@ def watch(ledger: Ledger, folder: Path) -> Watched:
         older = sorted(folder.glob("*.txt"))
     except OSError as error:
         raise InputError(f"{folder} cannot be read: {error.strerror or error}") from None
-    seen: list[Checkpoint] = []
+    seen: dict[Checkpoint, None] = {}
     problems: list[str] = []
     for path in older:
         try:
-            seen.append(checkpoint.read(read_text(path, "checkpoint"), ledger.ring.public))
+            seen[checkpoint.read(read_text(path, "checkpoint"), ledger.ring.public)] = None
         except AnmlError as error:
             problems.append(f"{path.name}: {error}")
-    problems += verify(ledger, tuple(dict.fromkeys(seen))).problems
+    problems += verify(ledger, tuple(seen)).problems
     problems += _dated_back(ledger, {path.name for path in older})
     made, now = sign_checkpoint(ledger), ledger.clock().astimezone(UTC).strftime(_WHEN)
     if not problems:
@@ -148,11 +143,11 @@ def _dated_back(ledger: Ledger, names: Iterable[str]) -> list[str]:
     made = []
     with ledger.read() as connection:
         for size, when in sorted(latest.items()):
-            seen = datetime.strptime(when, _WHEN).replace(tzinfo=UTC)
-            at = connection.scalar(sa.select(event.c.at).where(event.c.seq == size + 1))
+            seen, first = datetime.strptime(when, _WHEN).replace(tzinfo=UTC), size + 1
+            at = connection.scalar(sa.select(event.c.at).where(event.c.seq == first))
             if at is not None and at < stamp(seen - SKEW):
                 made.append(
-                    f"entry {size + 1} is dated {at[:19]}Z, and was not in the log on {seen:%Y-%m-%d %H:%M}"
+                    f"entry {first} is dated {at[:19]}Z, and was not in the log on {seen:%Y-%m-%d %H:%M}"
                 )
     return made
 

@@ -13,9 +13,9 @@ from anml.core.words import counted
 from anml.intake.plain import as_text
 from anml.intake.source import Source
 from anml.ledger import evidence, people
-from anml.ledger.kinds import REGISTERED
-from anml.ledger.log import events
+from anml.ledger.parts import People
 from anml.ledger.standing import standings
+from anml.ledger.state import loaded
 from anml.ledger.store import Ledger
 from anml.ledger.times import stamp
 
@@ -25,22 +25,12 @@ COLUMNS = ("verification", "reputation")
 
 @dataclass(frozen=True)
 class Vouched:
-    """What is on record at one moment.
+    """What is on record at one moment, `at`.
 
-    Parameters
-    ----------
-    at
-        That moment.
-    rows
-        v, r, level and evidence (numbers of log entries, separated by ";"), in the order of the table.
-    people
-        Where each contributor stands, by the name the rows give them; who is not on record is missing.
-    entries
-        All evidence about these contributors, by number.
-    unknown
-        Names of contributors that are not on record.
-    names
-        What the table calls the contributors on record, by identifier; for the screen, never for files.
+    `rows` has v, r, level and evidence (numbers of entries, separated by ";"), in the order of the table.
+    `people` says where each contributor stands, by the name the rows give them, `entries` all evidence about
+    them by number, `unknown` who is not on record, and `names` what the table calls those who are, by
+    identifier: for the screen, never for files.
     """
 
     at: str
@@ -52,11 +42,8 @@ class Vouched:
 
     def to_dict(self) -> dict[str, Any]:
         """What run.json keeps: when it was asked, who is new and who is not on record."""
-        new = [
-            {"contributor": name, "needs": list(standing.needs), "flagged": standing.flagged}
-            for name, standing in self.people.items()
-            if standing.newcomer
-        ]
+        new = [{"contributor": name, "needs": list(one.needs), "flagged": one.flagged}
+               for name, one in self.people.items() if one.newcomer]  # fmt: skip
         return {"at": self.at, "entries": len(self.entries), "new": new, "unknown": len(self.unknown)}
 
 
@@ -69,14 +56,14 @@ def vouch(
     Contributors on record appear by their identifiers, so that what is written about them holds no
     account names. The rows of a file that was imported are judged with the evidence about each item.
     """
-    frame = source.table.frame
+    frame, place = source.table.frame, accounts or source.accounts
     if contributor is None:
         return _with_note(source, "no contributor column, so nothing was looked up in the ledger"), None
     names = as_text(frame[contributor]).fill_null("")
     with ledger.read() as connection:
-        known = identifiers(ledger, connection, accounts or source.accounts, names.unique().to_list())
+        known = identifiers(ledger, connection, place, names.unique().to_list())
         if not known:
-            return _with_note(source, _NOBODY.format(accounts=accounts or source.accounts)), None
+            return _with_note(source, _NOBODY.format(accounts=place)), None
         at = stamp(ledger.clock())
         shown = names.replace(known)
         rows = with_signals(connection, _keyed(frame, shown, item, source), at, domain, policy)
@@ -97,9 +84,8 @@ _NOBODY = (
 
 def identifiers(ledger: Ledger, connection: sa.Connection, accounts: str, names: list[str]) -> dict[str, str]:
     """The identifiers of names that are on record, as accounts of a place or as identifiers themselves."""
-    registered = {e.subject for e in events(connection, [REGISTERED])}
-    merged = people.merges(connection)
-    found = {name: people.resolve(name, merged) for name in names if name in registered}
+    registered = loaded(People, connection)
+    found = {name: registered.resolve(name) for name in names if name in registered.since}
     rest = [name for name in names if name not in found]
     return found | (people.lookup_all(connection, ledger.ring, accounts, rest) if rest else {})
 
@@ -120,11 +106,9 @@ def _joined(source: Source, contributor: str, shown: pl.Series, rows: pl.DataFra
     )
     warnings = [*source.warnings]
     if found.unknown:
-        warnings.append(
-            f"{counted(len(found.unknown), 'contributor is', 'contributors are')} not in the ledger, "
-            f"the first {found.unknown[0]!r}: "
-            "nobody vouches for them, and they start as new"
-        )
+        who = counted(len(found.unknown), "contributor is", "contributors are")
+        first = f"the first {found.unknown[0]!r}: nobody vouches for them, and they start as new"
+        warnings.append(f"{who} not in the ledger, {first}")
     return source._replace(
         table=replace(source.table, frame=frame),
         roles=source.roles | {name: name for name in COLUMNS},

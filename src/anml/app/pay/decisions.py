@@ -5,7 +5,7 @@ appealed and answered, and what changed. People are identifiers unless names are
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from anml.app.ledger.verify import verified
 from anml.app.pay.reasons import disputes_shown
@@ -23,32 +23,18 @@ from anml.ledger.store import Ledger
 from anml.ledger.times import seconds, shown_date, stamp
 
 
-class Decisions(NamedTuple):
-    """Every judgement, and the signed checkpoint of the log that it was read from."""
-
-    ledger: str
-    at: str
-    checkpoint: str
-    judgements: list[dict[str, Any]]
-
-
-def decisions(ledger: Ledger, sid: str | None = None, *, names: bool = False) -> Decisions:
-    """All judgements of all settlements that were ever posted, or of one."""
+def decisions(ledger: Ledger, sid: str | None = None, *, names: bool = False) -> dict[str, Any]:
+    """All judgements of all settlements that were ever posted, or of one, with a checkpoint of the log."""
     with ledger.read() as connection:
         reading = verified(connection, ledger, "listed from")
-        now = stamp(ledger.clock())
-        known = reading.state.part(Settlements)
+        now, known = stamp(ledger.clock()), reading.state.part(Settlements)
         chosen = known.found.values() if sid is None else [known.get(sid)]
         called = shown_names(ledger, reading) if names else {}
-        made = [
-            line
-            for found in chosen
-            if found.posted is not None
-            for line in _lines(reading, found, called, seconds(now))
-        ]
+        posted = [found for found in chosen if found.posted is not None]
+        made = [line for found in posted for line in _lines(reading, found, called, seconds(now))]
         tree = Tree(reading.hashes)
         note = checkpoint.sign(ledger.ring, len(tree), tree.root)
-    return Decisions(reading.state.staff.origin, now, note, made)
+    return {"ledger": reading.state.staff.origin, "at": now, "checkpoint": note, "judgements": made}
 
 
 def _lines(
@@ -57,9 +43,8 @@ def _lines(
     state, manifest = reading.state, read_manifest(reading.document, found)
     asked, below = state.part(Disputes), state.below(found)
     trail = {pid: seqs for (sid, pid), seqs in state.part(Trail).own.items() if sid == found.id}
-    after = [seq for seqs in trail.values() for seq in seqs]
     changes: dict[str, list[dict[str, Any]]] = {}
-    for e in reading.entries(after):
+    for e in reading.entries(seq for seqs in trail.values() for seq in seqs):
         if e.kind != kinds.CREDITED and (shown := _change(reading, e)):
             changes.setdefault(e.subject, []).append(shown)
     given = state.credits_of(found)
@@ -78,9 +63,7 @@ def _lines(
             "decided": found.posted, "because": found.because,
             "held_by": kept and kept.by, "held_since": kept and kept.at,
             "appeal_until": shown_date(asked.until(found, pid)), "appeals": disputes_shown(own, {}),
-            "unanswered_since": next(
-                (shown_date(d.due) for d in own if not d.answered and now > d.due), None
-            ),
+            "unanswered_since": next((shown_date(d.due) for d in own if d.late(now)), None),
             "changes": changes.get(pid, []),
         }  # fmt: skip
 
@@ -104,12 +87,11 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def decisions_csv(made: Decisions) -> str:
+def decisions_csv(made: Mapping[str, Any]) -> str:
     """The same as a table, one row for each judgement."""
     header = [*_COLUMNS, "verdicts", "right", "low", "high", "amount", "by_rows", "appeals", "changes"]
-    return to_csv(
-        header, [[*(line.get(name) for name in _COLUMNS), *_cells(line)] for line in made.judgements]
-    )
+    rows = ([*(line.get(name) for name in _COLUMNS), *_cells(line)] for line in made["judgements"])
+    return to_csv(header, rows)
 
 
 def _cells(line: dict[str, Any]) -> list[Any]:

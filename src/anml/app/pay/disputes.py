@@ -3,37 +3,27 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from anml.app.files import read_text
 from anml.app.ledger.review import check_seen, resolution
 from anml.app.pay.reasons import disputes_shown
 from anml.core.canonical import sha256
 from anml.core.errors import InputError
-from anml.ledger import book, disputes, people
+from anml.ledger import disputes, people
 from anml.ledger.disputes import Answer
 from anml.ledger.keys import parse_public
 from anml.ledger.log import Event
+from anml.ledger.money_parts import Disputes, Settlements
 from anml.ledger.store import Ledger
 from anml.ledger.writer import Writer
-
-
-class Resolved(NamedTuple):
-    """A correction that was posted, and the currency it is in."""
-
-    entry: Event
-    correction: int
-    currency: str
 
 
 def listed(ledger: Ledger, sid: str | None = None, *, open_only: bool = False) -> list[dict[str, Any]]:
     """All disputes, oldest first, with what was written where the keys are at hand."""
     with ledger.read() as connection:
-        found = [
-            d
-            for d in disputes.everything(connection)
-            if (sid is None or d.settlement == sid) and not (open_only and d.closed)
-        ]
+        found = [d for d in disputes.everything(connection) if sid in (None, d.settlement)]
+        found = [d for d in found if not (open_only and d.closed)]
         words = {
             name: people.attached_values(connection, ledger.keys, d.pid, name).get("text", "")
             for d in found
@@ -75,11 +65,11 @@ def read_appeal(path: Path, sid: str, pid: str) -> dict[str, str]:
         found = json.loads(read_text(path, "appeal"))
         made = {name: found[name] for name in _APPEAL}
     except (ValueError, KeyError, TypeError, RecursionError):
+        made = {}
+    if not made or not all(isinstance(value, str) for value in made.values()):
         raise InputError(
-            f"{path} is no appeal: a JSON object with {', '.join(_APPEAL)} was expected"
-        ) from None
-    if not all(isinstance(value, str) for value in made.values()):
-        raise InputError(f"{path} is no appeal: all its values are text")
+            f"{path} is no appeal: a JSON object with the texts {', '.join(_APPEAL)} was expected"
+        )
     if (made["settlement"], made["contributor"]) != (sid, pid):
         raise InputError(f"{path} is an appeal of {made['contributor']!r} in {made['settlement']!r}")
     raw = parse_public(made["public"])
@@ -107,19 +97,22 @@ def answer(
 def resolve(
     ledger: Ledger, sid: str, pid: str, *, key: str | None = None, by: str | None = None,
     seen: str | None = None, dry_run: bool = False,
-) -> Resolved:  # fmt: skip
-    """Post the correction of an answer, as a second person; `seen` is the digest of what was shown of it."""
+) -> tuple[Event, str]:  # fmt: skip
+    """Post the correction of an answer, as a second person; `seen` is the digest of what was shown of it.
 
-    def work(tx: Writer) -> Resolved:
+    Returns the entry with the correction, and the currency that it is in.
+    """
+
+    def work(tx: Writer) -> tuple[Event, str]:
         if seen is not None:
             check_seen(resolution(tx, ledger, sid, pid, by), seen)
         # A contributor may dispute twice; each time is its own step.
         name = key or f"{sid}/{pid}/{tx.who(by)}/{_times(tx, sid, pid)}"
         made = disputes.resolve(tx, sid, pid, by, name)
-        return Resolved(made, made.body["correction"], book.settlement(tx.connection, sid).currency)
+        return made, tx.state.part(Settlements).get(sid).currency
 
     return ledger.carry_out(work, dry_run=dry_run)
 
 
 def _times(tx: Writer, sid: str, pid: str) -> int:
-    return len(disputes.disputes(tx.connection, sid).get(pid, []))
+    return len(tx.state.part(Disputes).found.get(sid, {}).get(pid, []))

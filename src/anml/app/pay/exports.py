@@ -23,11 +23,11 @@ def payout_csv(batch: Batch, payees: Mapping[str, Mapping[str, Any]]) -> str:
     header = ("batch", "payment", "contributor", "name", "iban", "bic", "currency", "amount", "state")
     rows = []
     for item in batch.payments:
-        known = payees.get(item.pid, {})
-        person = (known.get("name", ""), known.get("iban", ""), known.get("bic", ""))
+        person = (payees.get(item.pid, {}).get(name, "") for name in ("name", "iban", "bic"))
         amount = show_minor(item.amount, batch.currency)
-        reference = payment_id(batch, item)
-        rows.append((batch.id, reference, item.pid, *person, batch.currency, amount, item.state))
+        rows.append(
+            (batch.id, payment_id(batch, item), item.pid, *person, batch.currency, amount, item.state)
+        )
     return to_csv(header, rows)
 
 
@@ -41,22 +41,14 @@ def pain001(batch: Batch, payees: Mapping[str, Mapping[str, Any]], debtor: Mappi
     payer = check_payer(debtor)
     root = ElementTree.Element("Document", {"xmlns": PAIN})
     initiation = ElementTree.SubElement(root, "CstmrCdtTrfInitn")
-    count, total = str(len(batch.payments)), show_minor(batch.total, batch.currency)
-    head = ElementTree.SubElement(initiation, "GrpHdr")
-    _leaf(head, "MsgId", batch.id[:35])
-    _leaf(head, "CreDtTm", datetime.fromisoformat(batch.at).strftime("%Y-%m-%dT%H:%M:%SZ"))
-    _leaf(head, "NbOfTxs", count)
-    _leaf(head, "CtrlSum", total)
-    _leaf(head, "InitgPty/Nm", payer["name"])
-    info = ElementTree.SubElement(initiation, "PmtInf")
-    _leaf(info, "PmtInfId", batch.id[:35])
-    _leaf(info, "PmtMtd", "TRF")
-    _leaf(info, "NbOfTxs", count)
-    _leaf(info, "CtrlSum", total)
-    _leaf(info, "ReqdExctnDt/Dt", batch.at[:10])
-    _leaf(info, "Dbtr/Nm", payer["name"])
-    _leaf(info, "DbtrAcct/Id/IBAN", payer["iban"])
-    _agent(info, "DbtrAgt", payer.get("bic"))
+    head, info = (ElementTree.SubElement(initiation, name) for name in ("GrpHdr", "PmtInf"))
+    counts = {"NbOfTxs": str(len(batch.payments)), "CtrlSum": show_minor(batch.total, batch.currency)}
+    made = datetime.fromisoformat(batch.at).strftime("%Y-%m-%dT%H:%M:%SZ")
+    _leaves(head, {"MsgId": batch.id[:35], "CreDtTm": made, **counts, "InitgPty/Nm": payer["name"]})
+    _leaves(info, {
+        "PmtInfId": batch.id[:35], "PmtMtd": "TRF", **counts, "ReqdExctnDt/Dt": batch.at[:10],
+        "Dbtr/Nm": payer["name"], "DbtrAcct/Id/IBAN": payer["iban"], **_agent("DbtrAgt", payer.get("bic")),
+    })  # fmt: skip
     for item in batch.payments:
         _transfer(info, batch, item, payees[item.pid])
     ElementTree.indent(root)
@@ -65,42 +57,38 @@ def pain001(batch: Batch, payees: Mapping[str, Mapping[str, Any]], debtor: Mappi
 
 def check_payer(debtor: Mapping[str, str]) -> dict[str, str]:
     """The account that pays, checked: name and IBAN are needed, the BIC may be left out."""
-    known = {
-        "name": bank_name(str(debtor.get("name", ""))),
-        "iban": check_iban(str(debtor["iban"])) if debtor.get("iban") else "",
-    }
-    for name, value in known.items():
-        if not value:
+    checks = {"name": bank_name, "iban": check_iban, "bic": check_bic}
+    known = {name: check(str(debtor[name])) for name, check in checks.items() if debtor.get(name)}
+    for name in ("name", "iban"):
+        if not known.get(name):
             raise InputError(f"a bank file needs the {name} of the account that pays")
-    return known | ({"bic": check_bic(str(debtor["bic"]))} if debtor.get("bic") else {})
+    return known
 
 
 def _transfer(info: ElementTree.Element, batch: Batch, payment: Payment, known: Mapping[str, Any]) -> None:
     if not known.get("iban") or not bank_name(known.get("name", "")):
         raise InputError(f"contributor {payment.pid} lacks an IBAN or a name in Latin letters")
     transfer = ElementTree.SubElement(info, "CdtTrfTxInf")
-    _leaf(transfer, "PmtId/EndToEndId", payment_id(batch, payment))
-    instructed = _leaf(transfer, "Amt/InstdAmt", show_minor(payment.amount, batch.currency))
-    instructed.set("Ccy", batch.currency)
-    _agent(transfer, "CdtrAgt", known.get("bic"))
-    _leaf(transfer, "Cdtr/Nm", bank_name(known["name"]))
-    _leaf(transfer, "CdtrAcct/Id/IBAN", known["iban"])
-    _leaf(transfer, "RmtInf/Ustrd", f"Data contributions, batch {batch.id}")
+    _leaves(transfer, {"PmtId/EndToEndId": payment_id(batch, payment)})
+    _leaves(transfer, {"Amt/InstdAmt": show_minor(payment.amount, batch.currency)}).set("Ccy", batch.currency)
+    _leaves(transfer, {
+        **_agent("CdtrAgt", known.get("bic")), "Cdtr/Nm": bank_name(known["name"]),
+        "CdtrAcct/Id/IBAN": known["iban"], "RmtInf/Ustrd": f"Data contributions, batch {batch.id}",
+    })  # fmt: skip
 
 
-def _agent(parent: ElementTree.Element, tag: str, bic: str | None) -> None:
-    if bic:
-        _leaf(parent, f"{tag}/FinInstnId/BICFI", bic)
-    else:
-        _leaf(parent, f"{tag}/FinInstnId/Othr/Id", "NOTPROVIDED")
+def _agent(tag: str, bic: str | None) -> dict[str, str]:
+    return {f"{tag}/FinInstnId/BICFI": bic} if bic else {f"{tag}/FinInstnId/Othr/Id": "NOTPROVIDED"}
 
 
-def _leaf(parent: ElementTree.Element, path: str, text: str) -> ElementTree.Element:
-    """Add an element with text under a path of new elements."""
-    for tag in path.split("/"):
-        parent = ElementTree.SubElement(parent, tag)
-    parent.text = text
-    return parent
+def _leaves(parent: ElementTree.Element, texts: Mapping[str, str]) -> ElementTree.Element:
+    """Add elements with text, each under a path of new elements; returns the last."""
+    for path, text in texts.items():
+        found = parent
+        for tag in path.split("/"):
+            found = ElementTree.SubElement(found, tag)
+        found.text = text
+    return found
 
 
 _ACCOUNTS = {
@@ -118,19 +106,13 @@ def beancount(entries: Iterable[Event]) -> str:
     opened: dict[str, str] = {}
     lines: list[str] = []
     for e in entries:
-        if not e.postings:
-            continue
-        day = e.at[:10]
-        lines.append(f'\n{day} * "{e.kind}" "entry {e.seq}"')
+        if e.postings:
+            lines.append(f'\n{e.at[:10]} * "{e.kind}" "entry {e.seq}"')
         for item in e.postings:
             account = _account(item.account)
-            opened.setdefault(f"{account} {item.currency}", day)
+            opened[account] = min(opened.get(account, e.at[:10]), e.at[:10])
             lines.append(f"  {account}  {show_amount(-item.amount)} {item.currency}")
-    accounts: dict[str, str] = {}
-    for name, day in opened.items():
-        account = name.split()[0]
-        accounts[account] = min(day, accounts.get(account, day))
-    heads = [f"{day} open {account}" for account, day in sorted(accounts.items())]
+    heads = [f"{day} open {account}" for account, day in sorted(opened.items())]
     return "\n".join(heads + lines) + "\n"
 
 
@@ -156,13 +138,7 @@ def _statement_row(item: Mapping[str, Any], names: tuple[str, ...]) -> list[obje
     both = [
         show_amount(max(sign * amounts[name], 0)) for name in ("corrected", "payable") for sign in (1, -1)
     ]
-    share = show_amount(item["share"] * 10**6 // UNIT)
     known = [item[name] for name in ("contributor", "settlement", "posted", "state", "currency")]
-    counts = [rows["given"], rows["kept"], rows["counted"], share]
-    return [
-        *known,
-        *counts,
-        *(show_amount(amounts[name]) for name in names),
-        *both,
-        " ".join(item["reasons"]),
-    ]
+    counts = [rows["given"], rows["kept"], rows["counted"], show_amount(item["share"] * 10**6 // UNIT)]
+    whole = [show_amount(amounts[name]) for name in names]
+    return [*known, *counts, *whole, *both, " ".join(item["reasons"])]

@@ -38,23 +38,15 @@ def default_weight(run: Run) -> str:
 
 
 def build(
-    run: Run,
-    rules: Rules,
-    pool: int,
-    currency: str,
-    pids: Mapping[str, str],
-    newcomers: set[str],
-    multipliers: Mapping[str, int] | None = None,
-    rate: int = 0,
+    run: Run, rules: Rules, pool: int, currency: str, pids: Mapping[str, str], newcomers: set[str],
+    multipliers: Mapping[str, int] | None = None, rate: int = 0,
     judged: Mapping[str, dict[str, Any]] | None = None,
-) -> dict[str, Any]:
+) -> dict[str, Any]:  # fmt: skip
     """The manifest of a settlement, with contributors under the identifiers in `pids`.
 
-    With a `rate`, in micro-units for each label that counts, the pool is what they come to. What the
-    run found of each contributor by name, `judged`, goes into their lines, account by account.
-
-    Where the run has verdicts on its contributors, the manifest has them too, and the weight of an average
-    row, which nobody of whom nothing can be told falls below.
+    With a `rate`, in micro-units for each label that counts, the pool is what they come to. What the run
+    found of each contributor by name, `judged`, goes into their lines, and so do its verdicts; nobody of whom
+    nothing can be told falls below the weight of an average row.
     """
     average = _average(run, rules)
     lines = _lines(run, rules, pids, average)
@@ -130,10 +122,7 @@ def _lines(run: Run, rules: Rules, pids: Mapping[str, str], average: int | None)
             pl.col("kept").sum(),
             pl.col("r").filter(pl.col("kept")).mean().fill_null(0.0).alias("r_mean"),
             pl.col("paid").sum(),
-            *(
-                (pl.col("verdict") == verdict).sum().alias(f"verdict/{verdict}")
-                for verdict in (VERDICTS if run.verdicts else ())
-            ),
+            *((pl.col("verdict") == name).sum().alias(f"verdict/{name}") for name in VERDICTS),
             *bands,
         )
         .join(_counted(frame), on="pid")
@@ -144,17 +133,13 @@ def _lines(run: Run, rules: Rules, pids: Mapping[str, str], average: int | None)
 
 def _verdicts(row: dict[str, Any]) -> dict[str, Any]:
     """Rows by verdict, and how many of them are paid for; nothing where the run has no verdicts."""
-    counts = {name: row.get(f"verdict/{name}") for name in VERDICTS}
-    found = {name: count for name, count in counts.items() if count}
+    found = {name: row[f"verdict/{name}"] for name in VERDICTS if row[f"verdict/{name}"]}
     return {"verdicts": found, "paid": row["paid"]} if found else {}
 
 
 def _line(row: dict[str, Any]) -> dict[str, Any]:
     return {
-        "pid": row["pid"],
-        "rows": row["rows"],
-        "kept": row["kept"],
-        "counted": row["counted"],
+        **{name: row[name] for name in ("pid", "rows", "kept", "counted")},
         "units": row["high"] * 10**6 + row["low"],
         "units_sha256": sha256(row["listed"].encode()),
         "r": round(row["r_mean"] * UNIT),
@@ -176,13 +161,13 @@ def _with_units(run: Run, rules: Rules, pids: Mapping[str, str], average: int | 
     for name in sorted(needed & set(samples.columns)):
         if gaps := samples.filter("kept")[name].null_count():
             raise InputError(f"{name} is missing in {gaps} kept rows of the run; nobody is paid on a guess")
-    signals = [
-        pl.col(name).cast(pl.Float64).fill_null(1.0) if name in samples.columns else pl.lit(1.0).alias(name)
-        for name in sorted(needed)
-    ]
+    ones = [pl.lit(1.0).alias(name) for name in needed - set(samples.columns)]
+    given = [pl.col(name).cast(pl.Float64).fill_null(1.0) for name in needed & set(samples.columns)]
     item = pl.col("item").cast(pl.String) if "item" in samples.columns else pl.lit(None, pl.String)
     who = pl.col("contributor").cast(pl.String).replace_strict(pids, return_dtype=pl.String)
-    frame = samples.select(who.alias("pid"), item.alias("item"), pl.col("kept").cast(pl.Boolean), *signals)
+    frame = samples.select(
+        who.alias("pid"), item.alias("item"), pl.col("kept").cast(pl.Boolean), *ones, *given
+    )
     frame = frame.with_columns(_verdict(run))
     spared = (pl.col("verdict") == UNSURE) & (rules.weight == "p_correct" or run.combine == "evidence")
     frame = frame.with_columns(paid=pl.col("kept") | spared)
@@ -208,10 +193,8 @@ def _counted(frame: pl.DataFrame) -> pl.DataFrame:
         (pl.col("units") % 10**6).sum().alias("low"),
         pl.col("units").cast(pl.String).str.join("\n").alias("listed"),
     )
-    everyone = frame.select("pid").unique()
-    return everyone.join(sums, on="pid", how="left").with_columns(
-        pl.col("counted", "high", "low").fill_null(0), pl.col("listed").fill_null("")
-    )
+    whole = frame.select("pid").unique().join(sums, on="pid", how="left")
+    return whole.with_columns(pl.col("counted", "high", "low").fill_null(0), pl.col("listed").fill_null(""))
 
 
 def _edges(name: str) -> list[tuple[str, float, float]]:

@@ -1,7 +1,8 @@
 """Pay what is released: a batch for the bank, then word of what was paid and what came back."""
 
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -39,23 +40,13 @@ class Payouts(NamedTuple):
 
 
 def create(
-    ledger: Ledger,
-    batch: str,
-    currency: str,
-    by: str | None = None,
-    threshold: int = 0,
-    rail: str = "csv",
-    *,
-    payer: Mapping[str, str] | None = None,
-    out: Path | None = None,
-    checkpoint: Path | None = None,
-    listed: Mapping[str, int] | None = None,
-    dry_run: bool = False,
-) -> Payouts:
-    """Make a payout batch of everything that is due and can be paid this way.
+    ledger: Ledger, batch: str, currency: str, by: str | None = None, threshold: int = 0, rail: str = "csv",
+    *, payer: Mapping[str, str] | None = None, out: Path | None = None, checkpoint: Path | None = None,
+    listed: Mapping[str, int] | None = None, dry_run: bool = False,
+) -> Payouts:  # fmt: skip
+    """Make a payout batch of everything that is due and can be paid this way, under the bank details of now.
 
-    The batch keeps the bank details that it was made with: they are those it is exported with, for ever. Its
-    files are written to `out` before it counts, and get their names once it does. The log must go on from
+    Its files are written to `out` before it counts, and get their names once it does. The log must go on from
     `checkpoint`, and from what this payer saw last, unless `listed` says what the bank paid since: that is
     then recorded, to the cent, and nothing else.
     """
@@ -63,46 +54,48 @@ def create(
 
     def work(tx: Writer) -> Payouts:
         due = payouts.due(tx, currency)
-        if listed is None:
-            seen.check(ledger, tx.verified(), checkpoint)
-        agreed = tx.state.part(Payees)
+        agreed = tx.state.part(Payees).paper
         if listed is not None:
-            papers = {pid: people.paper_of(tx.connection, pid, agreed.paper.get(pid, "")) for pid in listed}
+            papers = {pid: people.paper_of(tx.connection, pid, agreed.get(pid, "")) for pid in listed}
             payouts.create(tx, batch, currency, by, 0, papers, listed)
             return Payouts(tx.state.part(Payments).get(batch), {}, {})
-        payees = {pid: payee(tx, ledger, pid, agreed) for pid in due}
-        reasons = {
-            pid: _missing(payees[pid], needed, due[pid] < threshold) or payouts.waits(tx, pid) for pid in due
-        }
-        able = [pid for pid, reason in reasons.items() if not reason]
-        if due and not able:
-            raise ConflictError(f"nothing can be paid in {currency}: {_first(reasons)}")
-        papers = {pid: people.paper_of(tx.connection, pid, agreed.paper.get(pid, "")) for pid in able}
+        seen.check(ledger, tx.verified(), checkpoint)
+        why = {pid: _not_paid(tx, ledger, pid, needed, due[pid] < threshold) for pid in due}
+        left = {pid: reason for pid, reason in why.items() if reason}
+        if due and left == why:
+            raise ConflictError(f"nothing can be paid in {currency}: {_first(left)}")
+        able = due.keys() - left.keys()
+        papers = {pid: people.paper_of(tx.connection, pid, agreed.get(pid, "")) for pid in able}
         payouts.create(tx, batch, currency, by, threshold, papers)
         made = tx.state.part(Payments).get(batch)
-        left = {pid: reason for pid, reason in reasons.items() if reason}
         found = Payouts(made, _payees(tx.connection, ledger, made), left)
         if out is not None and not dry_run:
             drafts.update(_drafted(found, payer, events(tx.connection), out))
         return found
 
     drafts: dict[Path, Path] = {}
-    try:
+    with _placed(drafts):
         done = ledger.carry_out(work, dry_run=dry_run)
         if not dry_run and ledger.memory.reading is not None:
             seen.keep(ledger, ledger.memory.reading.hashes)
-        for path, draft in drafts.items():
-            put_in_place(draft, path)
-    finally:
-        for draft in drafts.values():
-            draft.unlink(missing_ok=True)
     return done._replace(files=tuple(drafts))
 
 
 def _first(reasons: Mapping[str, str]) -> str:
     pid, reason = next(iter(reasons.items()))
-    more = f", and {len(reasons) - 1} more" if len(reasons) > 1 else ""
-    return f"{pid}: {reason}{more}"
+    return f"{pid}: {reason}" + (f", and {len(reasons) - 1} more" if len(reasons) > 1 else "")
+
+
+@contextmanager
+def _placed(drafts: Mapping[Path, Path]) -> Iterator[None]:
+    """Give files their names where all went well; else none of them is left."""
+    try:
+        yield
+        for path, draft in drafts.items():
+            put_in_place(draft, path)
+    finally:
+        for draft in drafts.values():
+            draft.unlink(missing_ok=True)
 
 
 def load(ledger: Ledger, batch: str) -> Payouts:
@@ -122,9 +115,8 @@ def write_files(ledger: Ledger, made: Payouts, payer: Mapping[str, str] | None, 
     """Write a batch as a table, the books, and with a payer the file that a bank takes."""
     with ledger.read() as connection:
         drafts = _drafted(made, payer, events(connection), out)
-    for path, draft in drafts.items():
-        put_in_place(draft, path)
-    return list(drafts)
+    with _placed(drafts):
+        return list(drafts)
 
 
 def _drafted(
@@ -150,23 +142,18 @@ def read_payer(path: Path | None) -> dict[str, str]:
 
 
 def _payees(connection: sa.Connection, ledger: Ledger, made: Batch) -> dict[str, dict[str, Any]]:
-    found = {}
-    for payment in made.payments:
-        values = people.attached_values(connection, ledger.ring, payment.pid, payment.paper)
-        found[payment.pid] = {name: values[name] for name in DETAILS if values.get(name)}
-    return found
+    return {item.pid: _details(connection, ledger, item.pid, item.paper) for item in made.payments}
+
+
+def _details(connection: sa.Connection, ledger: Ledger, pid: str, paper: str) -> dict[str, Any]:
+    values = people.attached_values(connection, ledger.ring, pid, paper)
+    return {name: values[name] for name in DETAILS if values.get(name)}
 
 
 def close(
-    ledger: Ledger,
-    batch: str,
-    pids: list[str] | None,
-    *,
-    paid: bool,
-    by: str | None = None,
-    seen: str | None = None,
-    dry_run: bool = False,
-) -> Batch:
+    ledger: Ledger, batch: str, pids: list[str] | None, *, paid: bool, by: str | None = None,
+    seen: str | None = None, dry_run: bool = False,
+) -> Batch:  # fmt: skip
     """Record that payments (all open ones where none are named) were paid, or came back.
 
     `seen` is the digest of what was shown of those that came back.
@@ -185,10 +172,7 @@ def close(
 
 def payee(tx: Writer, ledger: Ledger, pid: str, agreed: Payees) -> dict[str, Any]:
     """Whom to pay for this contributor: the details that two people agreed on."""
-    if pid in tx.state.people.erased:
-        return {"erased": True}
-    found = two_people.payee_of(tx.connection, ledger, pid, agreed)
-    return {name: found[name] for name in DETAILS if found.get(name)}
+    return _details(tx.connection, ledger, pid, agreed.paper.get(pid, ""))
 
 
 def set_payee(ledger: Ledger, pid: str, changes: dict[str, str], by: str | None = None) -> int:
@@ -199,16 +183,11 @@ def set_payee(ledger: Ledger, pid: str, changes: dict[str, str], by: str | None 
 def set_payees(ledger: Ledger, changes: Mapping[str, dict[str, str]], by: str | None = None) -> list[int]:
     """Propose names and bank details of several contributors, all or none."""
     checks = {"iban": check_iban, "bic": check_bic, "name": _one_line}
-    values = {
-        pid: {name: checks[name](value) for name, value in given.items()} for pid, given in changes.items()
-    }
-
-    def work(tx: Writer) -> list[int]:
-        return [
-            two_people.propose_payee(tx, ledger, pid, given, by).seq for pid, given in sorted(values.items())
-        ]
-
-    return ledger.write(work)
+    values = [(pid, {name: checks[name](value) for name, value in changes[pid].items()})
+              for pid in sorted(changes)]  # fmt: skip
+    return ledger.write(
+        lambda tx: [two_people.propose_payee(tx, ledger, pid, given, by).seq for pid, given in values]
+    )
 
 
 def set_email(ledger: Ledger, pid: str, email: str, by: str | None = None) -> None:
@@ -225,12 +204,11 @@ def read_bank_details(path: Path) -> dict[str, dict[str, str]]:
     if "contributor" not in frame.columns or not given:
         raise InputError(f"{path.name} needs a column contributor, and name, iban or bic")
     found: dict[str, dict[str, str]] = {}
-    for row in frame.select("contributor", *given).iter_rows(named=True):
-        if row["contributor"] is None or row["contributor"] in found:
-            raise InputError(f"{path.name} names a contributor twice, or none, got {row['contributor']!r}")
-        values = {name: row[name] for name in given if row[name]}
-        if values:
-            found[row["contributor"]] = values
+    for who, *values in frame.select("contributor", *given).iter_rows():
+        if who is None or who in found:
+            raise InputError(f"{path.name} names a contributor twice, or none, got {who!r}")
+        if any(values):
+            found[who] = {name: value for name, value in zip(given, values, strict=True) if value}
     if not found:
         raise InputError(f"{path.name} has no bank details in it")
     return found
@@ -256,12 +234,16 @@ def _one_line(text: str) -> str:
     return found
 
 
-def _missing(known: dict[str, Any], needed: tuple[str, ...], small: bool) -> str:
-    if known.get("erased"):
+def _not_paid(tx: Writer, ledger: Ledger, pid: str, needed: tuple[str, ...], small: bool) -> str:
+    """Why somebody is not paid in this batch; empty where they are."""
+    if pid in tx.state.people.erased:
         return "erased: the amount stays on the books"
     if small:
         return "below the threshold: carried"
-    lacking = [name for name in needed if name not in known]
-    if lacking:
-        return f"no {lacking[0]} given"
-    return "no name in Latin letters given" if "name" in needed and not bank_name(known["name"]) else ""
+    known = payee(tx, ledger, pid, tx.state.part(Payees))
+    for name in needed:
+        if name not in known:
+            return f"no {name} given"
+    if "name" in needed and not bank_name(known["name"]):
+        return "no name in Latin letters given"
+    return payouts.waits(tx, pid)

@@ -10,6 +10,7 @@ from anml.core.people.verdicts import UNSURE
 from anml.core.settle import UNIT
 from anml.core.signals.policy import Evidence
 from anml.core.signals.standing import Standing
+from anml.core.words import counted
 from anml.ledger import people
 from anml.ledger.kinds import CONTRIBUTION
 from anml.ledger.log import Event, events
@@ -51,14 +52,12 @@ _WEIGHED = {
 
 def how(made: Mapping[str, Any], line: Mapping[str, Any], share: int, gross: int) -> str:
     """How the amount came about, in one line."""
-    currency, pool = made["currency"], show_money(made["pool"], made["currency"])
-    counted = f"{line['counted']} label" + ("s" if line["counted"] != 1 else "")
-    amount = f"{show_money(gross, currency)} {currency}"
+    currency, labels = made["currency"], counted(line["counted"], "label", "labels")
+    amount, pool = (f"{show_money(micro, currency)} {currency}" for micro in (gross, made["pool"]))
     if made["rate"]:
-        return f"{counted} at {_short(made['rate'])} {currency} each: {amount}."
-    by = _WEIGHED[made["rules"]["weight"]]
-    share_of = f"{share / UNIT:.4%} of all; that share of {pool} {currency} is {amount}."
-    return f"Your {counted}, weighed {by}, are {share_of}"
+        return f"{labels} at {_short(made['rate'])} {currency} each: {amount}."
+    by, part = _WEIGHED[made["rules"]["weight"]], f"{share / UNIT:.4%}"
+    return f"Your {labels}, weighed {by}, are {part} of all; that share of {pool} is {amount}."
 
 
 def _short(micro: int) -> str:
@@ -83,35 +82,36 @@ def reasons(
             found.append(f"Held because the account is new; it needs {' '.join(standing.needs)}.")
     if amounts["returned"]:
         found.append("Held as a newcomer, and released at the reputation reached since.")
-    if (last := scene.kept.get((scene.settlement.id, line["pid"]))) and amounts["held"]:
-        words = scene.words.get(last.paper, "")
-        found.append(
-            f"Held over a flag, as {last.by} decided on {last.at[:10]}{f': {words}' if words else ''}."
-        )
-    mine = scene.disputes.get(line["pid"], [])
+    if (last := scene.asked.kept.get((scene.settlement.id, line["pid"]))) and amounts["held"]:
+        words = f": {said}" if (said := scene.words.get(last.paper)) else ""
+        found.append(f"Held over a flag, as {last.by} decided on {last.at[:10]}{words}.")
+    mine = scene.disputes(line["pid"])
     if mine and not mine[-1].closed:
         found.append("A dispute is open; the held amount waits.")
     elif mine and mine[-1].answer:
         found.append(f"A dispute was {mine[-1].answer.outcome}.")
     if amounts["reversed"]:
         found.append("An amount was reversed; a balance below zero is carried to later settlements.")
-    if scene.staff.single_person:
+    if scene.state.staff.single_person:
         found.append("One person keeps this ledger: drafting and approving were not done by two.")
     return found
+
+
+_ESTIMATED = {
+    "right": "An estimated {:.0%} of your labels are right ({:.0%} to {:.0%})",
+    "reliability": "reliability {:.2f} ({:.2f} to {:.2f}), where 1 is always right and 0 is guessing",
+}
 
 
 def _about_labels(line: Mapping[str, Any]) -> list[str]:
     """What the run found of somebody's labels: how many are right, how sure that is, and what goes wrong."""
     found = []
     for one in line.get("judged", []):
-        said = []
-        if right := one.get("right"):
-            said.append(
-                "An estimated {:.0%} of your labels are right ({:.0%} to {:.0%})".format(*_parts(right))
-            )
-        if sure := one.get("reliability"):
-            scale = "where 1 is always right and 0 is guessing"
-            said.append("reliability {:.2f} ({:.2f} to {:.2f}), ".format(*_parts(sure)) + scale)
+        said = [
+            text.format(*(number / UNIT for number in one[name]))
+            for name, text in _ESTIMATED.items()
+            if one.get(name)
+        ]
         if said:
             found.append("; ".join(said) + ".")
         if mostly := one.get("mostly"):
@@ -120,17 +120,13 @@ def _about_labels(line: Mapping[str, Any]) -> list[str]:
     return found
 
 
-def _parts(numbers: Sequence[int]) -> list[float]:
-    return [number / UNIT for number in numbers]
-
-
 def _decided(scene: "Scene", line: Mapping[str, Any], gross: int) -> list[str]:
     """Who decided that somebody gets less than their rows alone would be paid, and why."""
-    made, found = scene.manifest, scene.settlement
+    made, found, currency = scene.manifest, scene.settlement, scene.manifest["currency"]
     by_rows = made["rate"] * line["rows"] or made["pool"] * line["rows"] // made["run"]["rows"]
     if gross >= by_rows:
         return []
-    money, currency = show_money(by_rows, made["currency"]), made["currency"]
+    money = show_money(by_rows, currency)
     why = f": {found.because}" if found.because else ""
     return [
         f"Your {line['rows']} rows at one rate for everybody's would be {money} {currency}. That you get "
@@ -148,10 +144,9 @@ def about_evidence(records: Sequence[Evidence], tasks: Mapping[str, str]) -> lis
         named = sorted({tasks[e.scope] for e in each if e.scope in tasks}, key=lambda name: (len(name), name))
         shown = ", ".join(named[:NAMED]) + (f" and {len(named) - NAMED} more" if len(named) > NAMED else "")
         words = _SAID.get(kind, kind)
-        about = (
-            f"{len(each)} of your labels" if any(e.scope.startswith("item:") for e in each) else "Your work"
-        )
-        verb = "were" if about.endswith("labels") and len(each) != 1 else "was"
+        labels = any(e.scope.startswith("item:") for e in each)
+        about = f"{len(each)} of your labels" if labels else "Your work"
+        verb = "were" if labels and len(each) != 1 else "was"
         doubt = ", by somebody whose word does not count here" if nobody else ""
         found.append(f"{about} {verb} {words}{doubt}{f': task {shown}' if shown else ''}.")
     return found
@@ -167,25 +162,23 @@ def task_names(ledger: Ledger, connection: sa.Connection, pids: Sequence[str]) -
     return found
 
 
+_AS_DISPUTED = ("opened", "reason", "answered", "resolved", "resolved_by", "state")
+
+
 def disputes_shown(own: Sequence[Dispute], words: Mapping[str, str]) -> list[dict[str, Any]]:
     """What was asked, what was answered and by whom, and what it changed."""
     return [
         {
-            "opened": d.opened,
-            "reason": d.reason,
+            **{name: getattr(d, name) for name in _AS_DISPUTED},
             "text": words.get(d.paper, ""),
+            "answer_text": words.get(d.answer_paper, ""),
             "opened_by": d.by,
             "signed_by_contributor": bool(d.key),
             "due": shown_date(d.due),
-            "answered": d.answered,
             "outcome": d.answer and d.answer.outcome,
             "answer": d.answer and d.answer.reason,
-            "answer_text": words.get(d.answer_paper, ""),
             "answered_by": d.answer and d.answer.by,
             "correction": d.answer.correction if d.answer else 0,
-            "resolved": d.resolved,
-            "resolved_by": d.resolved_by,
-            "state": d.state,
         }
         for d in own
     ]
@@ -207,21 +200,18 @@ def appeal(end: float, staff: Staff, now: float) -> str:
 
 def _about_rows(line: Mapping[str, Any], made: Mapping[str, Any]) -> list[str]:
     paid = line.get("paid", line["kept"])
-    head = f"{line['kept']} of {_counted(line['rows'], 'row')} kept for training"
+    head = f"{line['kept']} of {counted(line['rows'], 'row was', 'rows were')} kept for training"
     unsure = line.get("verdicts", {}).get(UNSURE, 0)
     if not unsure:
         found = [f"{head}; rows not kept earn nothing."]
     else:
-        found = [f"{head}.", f"It cannot be told whether {_counted(unsure, 'label')} right or wrong: "
-                             "all of them are paid for."]  # fmt: skip
+        labels = counted(unsure, "label was", "labels were")
+        told = f"It cannot be told whether {labels} right or wrong: all of them are paid for."
+        found = [f"{head}.", told]
         if "average_row" in made:
             found.append("Each of these counts at least as much as an average row of reliable contributors.")
     if line["counted"] < paid:
         found.append(f"{paid} paid rows are about {line['counted']} items; an item counts once.")
     if flagged := line["bands"]["v"]["flagged"]:
-        found.append(f"{_counted(flagged, 'row')} flagged or retracted.")
+        found.append(f"{counted(flagged, 'row was', 'rows were')} flagged or retracted.")
     return found
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun} was" if number == 1 else f"{number} {noun}s were"

@@ -35,49 +35,37 @@ def release(
     hold: Collection[str] = (), pay: Collection[str] = (), because: str = "", seen: str | None = None,
     dry_run: bool = False,
 ) -> Releases:  # fmt: skip
-    """Release what is held once the dispute window is over.
+    """Release what is held once the dispute window is over; `seen` is the digest of what was shown of it.
 
-    Nobody's amount stays held over a flag unless who releases the rest decides so: those to `hold`, with a
-    reason in words, and those to `pay` all the same. `seen` is the digest of what was shown of amounts that
-    go back to the pool.
-
-    A newcomer's amount waits until they have contributed elsewhere or somebody with standing vouched for
-    them. It is then priced again at the reputation they have by that time: a fresh account is worth no
-    more than the record it grows, so that splitting one bad account into many new ones gains nothing.
+    Over a flag an amount stays held only as who releases the rest decides: those to `hold`, with a reason in
+    words, and those to `pay` all the same. A newcomer's waits until they have contributed elsewhere or
+    somebody with standing vouched for them, and is priced again at the reputation they have by then: so
+    splitting one bad account into many new ones gains nothing.
     """
 
     def work(tx: Writer) -> Releases:
-        tx.verified("released from")
-        found = tx.state.part(Settlements).get(sid)
+        found = tx.verified("released from").state.part(Settlements).get(sid)
         credits = tx.state.credits.of(sid)
         held = tx.state.balances.of_kind("held:", found.currency, sid)
         frozen = tx.state.part(Disputes).waiting(sid)
         known = standings(tx.state, tx.now, domain, policy, without=sid)
-        early = found.posted is not None and seconds(tx.now) < found.window_end
-        reputations: dict[str, int] = {}
-        waiting: dict[str, str] = {}
+        early = bool(found.posted) and seconds(tx.now) < found.window_end
+        reputations, waiting = dict[str, int](), dict[str, str]()
         flagged: dict[str, tuple[int, ...]] = {}
-        for pid in credits:
-            if not held.get(pid, 0):
-                continue
+        for pid in (pid for pid in credits if held.get(pid)):
             standing = known[tx.state.people.resolve(pid)]
-            reason = _waits(pid, standing, frozen, early)
-            if not reason and standing.flags and pid not in pay:
-                flagged[pid] = standing.flags
-            elif reason:
+            if reason := _waits(pid, standing, frozen, early):
                 waiting[pid] = reason
+            elif standing.flags and pid not in pay:
+                flagged[pid] = standing.flags
             else:
                 reputations[pid] = round(standing.track.r * UNIT)
         kept = _kept(tx, ledger, sid, flagged, hold, because, waiting)
         made = book.release(tx, sid, reputations, by, kept)
         back = {e.subject: returned(credits[e.subject], e.body["r"], held[e.subject]) for e in made}
-        done = Releases(
-            {e.subject: held[e.subject] - back[e.subject] for e in made},
-            {pid: amount for pid, amount in back.items() if amount},
-            waiting,
-            found.currency,
-            tuple(kept),
-        )
+        paid = {pid: held[pid] - amount for pid, amount in back.items()}
+        back = {pid: amount for pid, amount in back.items() if amount}
+        done = Releases(paid, back, waiting, found.currency, tuple(kept))
         check_seen(against(sid, done), seen)
         return done
 

@@ -1,6 +1,6 @@
 """From a run to money: draft, approve by a second person, dispute, release."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,11 +30,10 @@ from anml.ledger.writer import Writer
 class Terms:
     """What a settlement is asked to do.
 
-    `weight` of None means p_correct where the run has it by the evidence recipe, else the product; it
-    replaces the one in `rules`. `accept` says why a run that is doubtful is settled all the same. `rate`
-    pays so many micro-units for each label that counts, in place of shares of a pool. `source` is the place
-    that the names are accounts of; None where all of them are identifiers. `digest` is the start of the
-    SHA-256 of `run.json`, as whoever made the run knows it.
+    `weight` replaces the one in `rules`; None means p_correct where the run has it by the evidence recipe,
+    else the product. `accept` says why a doubtful run is settled all the same. `rate`, in micro-units for
+    each label that counts, replaces shares of a pool. `source` is the place that the names are accounts of,
+    `digest` the start of the SHA-256 of `run.json`, as whoever made the run knows it.
     """
 
     pool: int
@@ -85,51 +84,33 @@ def draft(ledger: Ledger, folder: Path, terms: Terms, *, dry_run: bool = False) 
         pids = resolve_names(tx, ledger, terms.source, names)
         known = standings(tx.state, tx.now, terms.domain, terms.policy)
         new = {pid for pid in pids.values() if known[pid].newcomer}
-        extra = None
-        if terms.multipliers is not None:
-            extra = {pids.get(name, name): value for name, value in terms.multipliers.items()}
-        made = (
-            manifest.build(run, rules, terms.pool, terms.currency, pids, new, extra, terms.rate, judged)
-            | accepted
-        )
-        data = canonical(made)
-        name = tx.keep(MANIFEST, data)
+        extra = terms.multipliers and {pids.get(name, name): x for name, x in terms.multipliers.items()}
+        made = manifest.build(run, rules, terms.pool, terms.currency, pids, new, extra, terms.rate, judged)
+        made |= accepted
+        name, rows = tx.keep(MANIFEST, canonical(made)), made["run"]
         proposal = Settlement(
-            id=book.free_id(tx, name),
-            state="drafted",
-            manifest=name,
-            head=head_digest(made),
-            currency=terms.currency,
-            pool=made["pool"],
-            by=who,
-            posted=None,
-            run=run.sha256,
-            rows=made["run"]["rows_sha256"],
-            work=made["run"]["work_sha256"],
-            marks=made["run"]["marks"],
-            window_days=terms.window_days,
-            supersedes=terms.supersedes,
+            id=book.free_id(tx, name), state="drafted", manifest=name, head=head_digest(made), by=who,
+            currency=terms.currency, pool=made["pool"], posted=None, run=run.sha256, project=project,
+            rows=rows["rows_sha256"], work=rows["work_sha256"], marks=rows["marks"],
+            window_days=terms.window_days, supersedes=terms.supersedes,
             accepted=terms.accept and terms.accept.strip(),
-            project=project,
-        )
+        )  # fmt: skip
         book.draft(tx, proposal)
-        said = _alike(tx, ledger, names) + overlaps(tx.state.part(Settlements), proposal)
+        accounts = people.accounts(people.profiles(tx, ledger.ring).values())
+        said = alike("contributors", names, (account for _, account in accounts))
+        said += overlaps(tx.state.part(Settlements), proposal)
         return Draft(proposal.id, made, name, amounts(made), tuple(said))
 
     return ledger.carry_out(work, dry_run=dry_run)
 
 
-def _alike(tx: Writer, ledger: Ledger, names: list[str]) -> list[str]:
-    """Contributors of a run who look like each other, or like an account on record."""
-    known = {
-        account.partition(":")[2]
-        for about in people.profiles(tx, ledger.ring).values()
-        for account in about.get("accounts", [])
-    }
+def alike(what: str, names: Iterable[str], known: Iterable[str]) -> list[str]:
+    """Who of these look like each other, or like an account on record."""
+    own = set(names)
     return [
-        f"these contributors look alike and are not one: {', '.join(map(repr, group))}"
-        for group in look_alike({*names, *known})
-        if set(names).intersection(group)
+        f"these {what} look alike and are not one: {', '.join(map(repr, group))}"
+        for group in look_alike(own.union(known))
+        if own.intersection(group)
     ]
 
 
@@ -138,24 +119,22 @@ def overlaps(known: Settlements, found: Settlement) -> list[str]:
     made = []
     for other in known.found.values():
         open_ = other.state in ("drafted", "posted") and other.id not in (found.id, found.supersedes)
-        share = other.overlap(found.marks) if open_ and found.id != other.supersedes else 0.0
-        if share:
-            made.append(
-                f"about {max(share, 0.01):.0%} of these rows are in settlement {other.id} too, which is "
-                f"{other.state}: they would be paid twice unless it is superseded"
-            )
+        if open_ and found.id != other.supersedes and (share := other.overlap(found.marks)):
+            where = f"settlement {other.id} too, which is {other.state}"
+            twice = "they would be paid twice unless it is superseded"
+            made.append(f"about {max(share, 0.01):.0%} of these rows are in {where}: {twice}")
     return made
+
+
+_SHAPING = ("volume", "min_share", "max_share")
 
 
 def _rules(run: Run, terms: Terms) -> Rules:
     """The rules of a draft; by a rate every label that counts is paid alike."""
     if not terms.rate:
         return replace(terms.rules, weight=terms.weight or manifest.default_weight(run))
-    plain = Rules()
-    shaped = (terms.rules.volume, terms.rules.min_share, terms.rules.max_share)
-    if terms.weight not in (None, "equal") or terms.multipliers or shaped != (
-        plain.volume, plain.min_share, plain.max_share
-    ):  # fmt: skip
+    shaped = any(getattr(terms.rules, name) != getattr(Rules(), name) for name in _SHAPING)
+    if terms.weight not in (None, "equal") or terms.multipliers or shaped:
         raise InputError("pay by a rate per label takes no weight, multiplier, volume or bounds of shares")
     return Rules(weight="equal", newcomer_cap=UNIT)
 
@@ -163,16 +142,14 @@ def _rules(run: Run, terms: Terms) -> Rules:
 def _accepted(run: Run, rules: Rules, terms: Terms, who: str) -> dict[str, Any]:
     """What the manifest says of a doubtful run: why it is, who settles it all the same, and why."""
     why = doubt(run, rules.weight)
+    if why is None and terms.accept is not None:
+        raise InputError("this run is not doubtful; there is nothing to accept")
     if why is None:
-        if terms.accept is not None:
-            raise InputError("this run is not doubtful; there is nothing to accept")
         return {}
     reason = (terms.accept or "").strip()
     if not reason:
-        raise InputError(
-            f"this run is doubtful: {why}; have it checked, or settle it all the same with "
-            '--accept-doubtful "why"'
-        )
+        accept = 'have it checked, or settle it all the same with --accept-doubtful "why"'
+        raise InputError(f"this run is doubtful: {why}; {accept}")
     one_line("the reason to accept a doubtful run", reason)
     return {"doubtful": {"because": why, "accepted": reason, "by": who}}
 
@@ -195,22 +172,18 @@ def resolve_names(tx: Writer, ledger: Ledger, source: str | None, names: list[st
 
 def _places(tx: Writer, ledger: Ledger, names: list[str]) -> str:
     """The places that know some of these names."""
-    found = set()
-    for about in people.profiles(tx, ledger.ring).values():
-        for account in about.get("accounts", []):
-            place, _, name = account.partition(":")
-            found |= {place} if name in names else set()
-    return f"known in {', '.join(sorted(found))}" if found else "none of them is known yet"
+    accounts = people.accounts(people.profiles(tx, ledger.ring).values())
+    found = sorted({place for place, name in accounts if name in names})
+    return f"known in {', '.join(found)}" if found else "none of them is known yet"
 
 
 def approve(
     ledger: Ledger, sid: str, by: str | None = None, *, because: str = "", seen: str | None = None,
     dry_run: bool = False,
 ) -> Event:  # fmt: skip
-    """Approve a draft: fund it and hold each amount, recomputed here from the manifest.
+    """Approve a draft, if it is what was shown, by the digest `seen`, to whoever approves it.
 
-    `seen` is the digest of what was shown to whoever approves it; anything else is refused. `because` is a
-    reason, for everybody, why some get less than their rows alone would be paid.
+    `because` is a reason, for everybody, why some get less than their rows alone would be paid.
     """
     from anml.app.ledger.review import approval, check_seen
 

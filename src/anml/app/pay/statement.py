@@ -6,8 +6,8 @@ counts of their own work, never other people's, and never the figures that could
 
 import base64
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -20,12 +20,10 @@ from anml.core.manifest import head, line_tree
 from anml.core.merkle import Tree
 from anml.core.settle import UNIT
 from anml.core.signals.policy import Policy
-from anml.core.signals.standing import Standing
 from anml.ledger import book, checkpoint, dsse, evidence, kinds, people
 from anml.ledger.keys import parse_public
 from anml.ledger.log import Event, encode
-from anml.ledger.money_parts import Dispute, Disputes, Kept, Payouts, Settlements, read_manifest
-from anml.ledger.parts import Member, People, Staff
+from anml.ledger.money_parts import Dispute, Disputes, Payouts, Settlements, read_manifest
 from anml.ledger.reading import Reading
 from anml.ledger.records import Trail
 from anml.ledger.signing import from_key
@@ -35,35 +33,47 @@ from anml.ledger.times import seconds, shown_date, stamp
 
 FORMAT = "anml-statement/3"
 PAYLOAD = "application/vnd.anml.statement+json"
-OWN = (kinds.CREDITED, kinds.RELEASED, kinds.REVERSED, kinds.RESOLVED)
 
 
-class Scene(NamedTuple):
+class Scene:
     """What all statements of one settlement share, read once."""
 
-    settlement: book.Settlement
-    manifest: dict[str, Any]
-    own: dict[str, list[Event]]
-    known: dict[str, Standing]
-    vouched: Mapping[str, list[Any]]
-    payable: dict[str, int]
-    paid: dict[str, int]
-    transit: dict[str, int]
-    note: str
-    tree: Tree
-    lines: Tree
-    people: People
-    staff: Staff
-    disputes: dict[str, list[Dispute]]
-    kept: Mapping[tuple[str, str], Kept]
-    until: Callable[[str], float]
-    profiles: dict[str, dict[str, Any]]
-    shared: list[dict[str, Any]]
-    covers: dict[int, dict[str, Any]]
-    words: dict[str, str]
-    now: float
-    head: str
-    issuer: Member
+    def __init__(
+        self, ledger: Ledger, reading: Reading, sid: str, domain: str, policy: Policy | None, by: str | None
+    ) -> None:
+        state, tree = reading.state, Tree(reading.hashes)
+        found = state.part(Settlements).get(sid)
+        if found.posted is None:
+            raise InputError(f"settlement {sid} is {found.state}; statements follow its approval")
+        trail, at = state.part(Trail), stamp(ledger.clock())
+        self.state, self.settlement, self.tree, self.now = state, found, tree, seconds(at)
+        self.own: dict[str, list[Event]] = defaultdict(list)
+        for e in reading.entries(seq for (s, _), each in trail.own.items() if s == sid for seq in each):
+            self.own[e.subject].append(e)
+        self.manifest = read_manifest(reading.document, found)
+        self.lines, self.head = line_tree(self.manifest), canonical(head(self.manifest)).decode()
+        self.known = standings(state, at, domain, policy, without=sid)
+        self.vouched = evidence.of(state, at=self.now, rule=(policy or Policy()).trust)
+        self.account = {
+            "payable": state.balances.of_kind("payable:", found.currency),
+            "in_transit": _transit(state.part(Payouts), found.currency),
+            "paid": state.balances.of_kind("paid:", found.currency),
+        }
+        self.asked = state.part(Disputes)
+        self.words = _words(ledger, reading.connection, self.asked, sid)
+        self.profiles = people.profiles(reading, ledger.ring)
+        self.issuer = state.staff.member(
+            staff_id(by) if by is not None else ledger.signers.acting(state.staff)
+        )
+        own = [e for each in self.own.values() for e in each]
+        self.covers = _covers(reading, own)
+        signed = {one.by for one, _ in self.covers.values()} | {e.by for e in own} | {self.issuer.name}
+        self.shared = [proved(tree, e) for e in _shared(reading, found, signed)]
+        self.note = checkpoint.sign(ledger.ring, len(tree), tree.root)
+
+    def disputes(self, pid: str) -> list[Dispute]:
+        """What somebody disputed in this settlement, oldest first."""
+        return self.asked.found.get(self.settlement.id, {}).get(pid, [])
 
 
 def build(
@@ -80,14 +90,15 @@ def build(
     """
     with ledger.read() as connection:
         reading = verified(connection, ledger, "stated from")
-        scene = _scene(ledger, reading, sid, domain, policy, by)
+        scene = Scene(ledger, reading, sid, domain, policy, by)
         places = {line["pid"]: place for place, line in enumerate(scene.manifest["contributors"])}
         wanted = sorted(places) if pids is None else sorted(set(pids))
         for pid in wanted:
             if pid not in places:
                 raise InputError(f"contributor {pid!r} has no row in settlement {sid}")
-        tasks = {pid: task_names(ledger, connection, scene.people.same(pid)) for pid in wanted
-                 if scene.vouched.get(scene.people.resolve(pid))}  # fmt: skip
+        known = scene.state.people
+        vouched = [pid for pid in wanted if scene.vouched.get(known.resolve(pid))]
+        tasks = {pid: task_names(ledger, connection, known.same(pid)) for pid in vouched}
     return {pid: _statement(scene, pid, places[pid], tasks.get(pid, {})) for pid in wanted}
 
 
@@ -96,50 +107,6 @@ def sign(ledger: Ledger, statement: dict[str, Any]) -> bytes:
     issuer = statement["issued_by"]
     own = ledger.signers.find(issuer["name"], parse_public(issuer["key"]))
     return canonical(dsse.wrap(PAYLOAD, canonical(statement), from_key(ledger.ring.log), own)) + b"\n"
-
-
-def _scene(
-    ledger: Ledger, reading: Reading, sid: str, domain: str, policy: Policy | None, by: str | None
-) -> Scene:
-    state, connection = reading.state, reading.connection
-    found = state.part(Settlements).get(sid)
-    if found.posted is None:
-        raise InputError(f"settlement {sid} is {found.state}; statements follow its approval")
-    trail, own = state.part(Trail), defaultdict[str, list[Event]](list)
-    for e in reading.entries(seq for (s, _), each in trail.own.items() if s == sid for seq in each):
-        own[e.subject].append(e)
-    now, tree = stamp(ledger.clock()), Tree(reading.hashes)
-    made = read_manifest(reading.document, found)
-    known = state.part(Disputes)
-    asked = known.found.get(sid, {})
-    issuer = state.staff.member(staff_id(by) if by is not None else ledger.signers.acting(state.staff))
-    covers = _covers(reading, [e for each in own.values() for e in each])
-    signed = {one["entry"].by for one in covers.values()} | {e.by for each in own.values() for e in each}
-    return Scene(
-        settlement=found,
-        manifest=made,
-        own=own,
-        known=standings(state, now, domain, policy, without=sid),
-        vouched=evidence.of(state, at=seconds(now), rule=(policy or Policy()).trust),
-        payable=state.balances.of_kind("payable:", found.currency),
-        paid=state.balances.of_kind("paid:", found.currency),
-        transit=_transit(state.part(Payouts), found.currency),
-        note=checkpoint.sign(ledger.ring, len(tree), tree.root),
-        tree=tree,
-        lines=line_tree(made),
-        people=state.people,
-        staff=state.staff,
-        disputes=asked,
-        kept=known.kept,
-        until=lambda pid: known.until(found, pid),
-        profiles=people.profiles(reading, ledger.ring),
-        shared=[proved(tree, e) for e in _shared(reading, found, signed | {issuer.name})],
-        covers=covers,
-        words=_words(ledger, connection, asked, {p: k for (s, p), k in known.kept.items() if s == sid}),
-        now=seconds(now),
-        head=canonical(head(made)).decode(),
-        issuer=issuer,
-    )
 
 
 def _transit(known: Payouts, currency: str) -> dict[str, int]:
@@ -151,25 +118,23 @@ def _transit(known: Payouts, currency: str) -> dict[str, int]:
     return found
 
 
-def _covers(reading: Reading, own: list[Event]) -> dict[int, dict[str, Any]]:
+def _covers(reading: Reading, own: list[Event]) -> dict[int, tuple[Event, list[str]]]:
     """Who signed for each entry that has no signature, and who proposed those with two: entry and path."""
     trail = reading.state.part(Trail)
-    numbers = {e.seq: e.body["proposal"] if e.by else trail.covers[e.seq] for e in own
-               if e.kind == kinds.REVERSED or e.kind == kinds.RELEASED}  # fmt: skip
+    changed = [e for e in own if e.kind in (kinds.REVERSED, kinds.RELEASED)]
+    numbers = {e.seq: e.body["proposal"] if e.by else trail.covers[e.seq] for e in changed}
     entries = {e.seq: e for e in reading.entries(set(numbers.values()))}
     trees = {e.seq: Tree(reading.hashes[e.first - 1 : e.seq - 1]) for e in entries.values() if e.root}
-    return {
-        seq: {
-            "entry": entries[number],
-            "path": [
-                base64.b64encode(node).decode()
-                for node in trees[number].inclusion(seq - entries[number].first)
-            ]
-            if number > seq and number in trees
-            else [],
-        }
-        for seq, number in numbers.items()
-    }
+    found: dict[int, tuple[Event, list[str]]] = {}
+    for seq, number in numbers.items():
+        signs = entries[number]
+        covered = number > seq and number in trees
+        found[seq] = signs, _encoded(trees[number].inclusion(seq - signs.first)) if covered else []
+    return found
+
+
+def _encoded(path: Iterable[bytes]) -> list[str]:
+    return [base64.b64encode(node).decode() for node in path]
 
 
 def _shared(reading: Reading, found: book.Settlement, names: set[str]) -> list[Event]:
@@ -194,105 +159,88 @@ def _shared(reading: Reading, found: book.Settlement, names: set[str]) -> list[E
 
 def proved(tree: Tree, e: Event) -> dict[str, Any]:
     """An entry with the path that shows it in the log."""
-    path = [base64.b64encode(node).decode() for node in tree.inclusion(e.seq - 1)]
-    return {"entry": encode(e).decode(), "index": e.seq - 1, "path": path}
+    return {"entry": encode(e).decode(), "index": e.seq - 1, "path": _encoded(tree.inclusion(e.seq - 1))}
 
 
-def _words(
-    ledger: Ledger, connection: sa.Connection, asked: dict[str, list[Dispute]], kept: Mapping[str, Kept]
-) -> dict[str, str]:
+def _words(ledger: Ledger, connection: sa.Connection, asked: Disputes, sid: str) -> dict[str, str]:
     """What people wrote in disputes and decisions, by the hash of the paper."""
-    papers = {
-        (d.pid, name) for own in asked.values() for d in own for name in (d.paper, d.answer_paper) if name
-    } | {(pid, one.paper) for pid, one in kept.items() if one.paper}
+    own = [d for each in asked.found.get(sid, {}).values() for d in each]
+    papers = {(d.pid, name) for d in own for name in (d.paper, d.answer_paper)}
+    papers |= {(pid, one.paper) for (s, pid), one in asked.kept.items() if s == sid}
     return {
         name: people.attached_values(connection, ledger.ring, pid, name).get("text", "")
         for pid, name in sorted(papers)
+        if name
     }
 
 
+# What a statement says of its settlement as the ledger does.
+_AS_SETTLED = ("project", "pool", "posted", "approved_by", "state", "currency", "manifest", "because")
+
+
 def _statement(scene: Scene, pid: str, place: int, tasks: dict[str, str]) -> dict[str, Any]:
-    line, found = scene.manifest["contributors"][place], scene.settlement
-    own, whole = scene.own[pid], scene.people.resolve(pid)
-    standing = scene.known[whole]
-    amounts = _amounts(scene, whole, own)
-    records = scene.vouched.get(whole, [])
-    about = scene.profiles.get(whole, {})
+    line, found, staff = scene.manifest["contributors"][place], scene.settlement, scene.state.staff
+    own, whole = scene.own[pid], scene.state.people.resolve(pid)
+    amounts = moved(own) | {name: each.get(whole, 0) for name, each in scene.account.items()}
+    about, until = scene.profiles.get(whole, {}), scene.asked.until(found, pid)
+    why = reasons(scene, line, scene.known[whole], own, amounts)
     return {
         "format": FORMAT,
-        "ledger": scene.staff.origin,
-        "single_person": scene.staff.single_person,
+        "ledger": staff.origin,
+        "single_person": staff.single_person,
         "contributor": pid,
         "name": about.get("name") or ", ".join(a.partition(":")[2] for a in about.get("accounts", [])),
         "settlement": found.id,
-        "project": found.project,
-        "pool": found.pool,
-        "posted": found.posted,
         "drafted_by": found.by,
-        "approved_by": found.approved_by,
-        "state": found.state,
-        "currency": found.currency,
-        "manifest": found.manifest,
+        **{name: getattr(found, name) for name in _AS_SETTLED},
         "rows": {"given": line["rows"], "kept": line["kept"], "counted": line["counted"]},
-        "bands": line["bands"],
-        **{name: line[name] for name in ("verdicts", "judged") if name in line},
+        **{name: line[name] for name in ("bands", "verdicts", "judged") if name in line},
         "weight": scene.manifest["rules"]["weight"],
         "rate": scene.manifest["rate"],
-        "because": found.because,
         "share": own[0].body["share"],
         "share_unit": UNIT,
         "amounts": amounts,
         "how": how(scene.manifest, line, own[0].body["share"], amounts["gross"]),
-        "reasons": reasons(scene, line, standing, own, amounts) + about_evidence(records, tasks),
-        "disputes": disputes_shown(scene.disputes.get(pid, []), scene.words),
-        "appeal": appeal(scene.until(pid), scene.staff, scene.now),
-        "appeal_until": shown_date(scene.until(pid)),
-        "appeal_to": scene.staff.appeals,
+        "reasons": why + about_evidence(scene.vouched.get(whole, []), tasks),
+        "disputes": disputes_shown(scene.disputes(pid), scene.words),
+        "appeal": appeal(until, staff, scene.now),
+        "appeal_until": shown_date(until),
+        "appeal_to": staff.appeals,
         "issued_by": {"name": scene.issuer.name, "key": scene.issuer.public_key},
-        "proof": {
-            "checkpoint": scene.note,
-            "entries": [*(proved(scene.tree, e) for e in own), *scene.shared],
-            "covers": {
-                str(e.seq): {
-                    **proved(scene.tree, scene.covers[e.seq]["entry"]),
-                    "cover": scene.covers[e.seq]["path"],
-                }
-                for e in own
-                if e.seq in scene.covers
-            },
-            "head": scene.head,
-            "line": canonical(line).decode(),
-            "place": place,
-            "lines": len(scene.lines),
-            "line_path": [base64.b64encode(node).decode() for node in scene.lines.inclusion(place)],
-        },
+        "proof": _proof(scene, own, line, place),
     }
 
 
-def _amounts(scene: Scene, whole: str, own: list[Event]) -> dict[str, int]:
-    """Micro-units: this settlement's gross, held, released and so on; and the account as a whole."""
-    return moved(own) | {
-        "payable": scene.payable.get(whole, 0),
-        "in_transit": scene.transit.get(whole, 0),
-        "paid": scene.paid.get(whole, 0),
+def _proof(scene: Scene, own: list[Event], line: dict[str, Any], place: int) -> dict[str, Any]:
+    covers = {e.seq: scene.covers[e.seq] for e in own if e.seq in scene.covers}
+    return {
+        "checkpoint": scene.note,
+        "entries": [*(proved(scene.tree, e) for e in own), *scene.shared],
+        "covers": {str(seq): {**proved(scene.tree, e), "cover": path} for seq, (e, path) in covers.items()},
+        "head": scene.head,
+        "line": canonical(line).decode(),
+        "place": place,
+        "lines": len(scene.lines),
+        "line_path": _encoded(scene.lines.inclusion(place)),
     }
+
+
+# Which sum of a statement an entry adds to, by the kind of account that it moves money on.
+_SUMS = {
+    kinds.CREDITED: {"held": "gross"},
+    kinds.RELEASED: {"payable": "released", "source": "returned"},
+    kinds.REVERSED: {"source": "reversed"},
+    kinds.RESOLVED: {"held": "corrected"},
+}
 
 
 def moved(own: Iterable[Event]) -> dict[str, int]:
     """What a contributor's entries in one settlement come to."""
     sums = {"gross": 0, "held": 0, "released": 0, "returned": 0, "reversed": 0, "corrected": 0}
     for e in own:
-        lines: dict[str, int] = defaultdict(int)
         for item in e.postings:
-            lines[item.account.partition(":")[0]] += item.amount
-        sums["held"] += lines["held"]
-        if e.kind == kinds.CREDITED:
-            sums["gross"] += lines["held"]
-        elif e.kind == kinds.RELEASED:
-            sums["released"] += lines["payable"]
-            sums["returned"] += lines["source"]
-        elif e.kind == kinds.REVERSED:
-            sums["reversed"] += lines["source"]
-        elif e.kind == kinds.RESOLVED:
-            sums["corrected"] += lines["held"]
+            account = item.account.partition(":")[0]
+            sums["held"] += item.amount if account == "held" else 0
+            if name := _SUMS.get(e.kind, {}).get(account):
+                sums[name] += item.amount
     return sums

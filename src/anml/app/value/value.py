@@ -19,12 +19,11 @@ from anml.intake.columns import Columns, choose_columns
 from anml.intake.prepare import Prepared, prepare
 from anml.intake.tables import Table, read_table
 from anml.predictors.duplicates import near_copies
-from anml.valuation.banzhaf import banzhaf
-from anml.valuation.beta_shapley import beta_shapley
 from anml.valuation.games import Utility, Values, evaluate
 from anml.valuation.models import METRICS, MODELS, estimator_utility, metric_of
 from anml.valuation.parts import Parts, counted, parts_of
 from anml.valuation.regression import shapley_by_regression
+from anml.valuation.semivalues import banzhaf, beta_shapley
 
 METHODS: dict[str, Callable[..., Values]] = {
     "banzhaf": banzhaf,

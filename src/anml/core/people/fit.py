@@ -9,6 +9,7 @@ from scipy import special
 
 from anml.core.checks import Floats, Ints
 from anml.core.people.model import (
+    ALL_ALIKE,
     FIRST,
     HOTTEST,
     HYPOTHESES,
@@ -92,21 +93,20 @@ def begin(
     (count, classes), given = about.given.shape, about.given
     size = np.maximum(given.sum(axis=1), 1e-9)
     share = (given.sum(axis=0) + 1e-3) / (given.sum() + 1e-3 * classes)
-    means = np.zeros((count, 0))
-    if count > 1 and about.features.shape[1]:
-        means = about.features / np.maximum(size, 1)[:, None]
-        spread = means.std(axis=0)
-        means = means / np.where(spread > 1e-6, spread, 1.0)
+    vouching = about.features / np.maximum(size, 1)[:, None]
+    means, spread = vouching[:, :0], vouching.std(axis=0)
+    if count > 1:
+        means = vouching / np.where(spread > 1e-6, spread, 1.0)
     judging = hypothesis != "all ordinary" and count > 1
     predicted = hottest is not None and _predicted(about)
     return Params(
-        hypothesis, size, given, share, means, share,
+        hypothesis, size, given, share, vouching, means, share,
         types=np.tile([0.88, 0.06, 0.06] if judging else [1.0, 0.0, 0.0], (count, 1)),
         by_class=np.zeros(classes), worth=np.zeros(about.features.shape[1]),
         strange_worth=np.zeros(means.shape[1]), base=SURE if hypothesis in ("none", "all ordinary") else base,
         # Rates of classes are no prediction, to be taken for sharper or flatter than it is.
         temperature=temperature if predicted else 1.0, hottest=hottest or 1.0, predicted=predicted,
-        shared=about.shared,
+        shared=about.shared, **({} if count > 1 else {"skill": ALL_ALIKE, "alike": ALL_ALIKE}),
     )  # fmt: skip
 
 

@@ -61,6 +61,8 @@ class Params:
     temperature, together, skill, alike, own_prior, credited
         Settings, chosen by how well labels are predicted without themselves; `own_prior` None is off, and so
         are credentials of rows that are not `credited`.
+    vouching, means
+        Mean credentials of each contributor's rows (K, p), and the same in standard units.
     base, by_class, worth
         Log-odds that a label is right, by class, and what credentials add.
     strange, strange_worth
@@ -78,6 +80,7 @@ class Params:
     size: Floats
     given: Floats
     share: Floats
+    vouching: Floats
     means: Floats
     usual: Floats
     types: Floats
@@ -123,6 +126,15 @@ class Params:
         odds = self.base + self.by_class[None, :]
         if len(self.worth):
             odds = odds + (rows.features @ self.worth)[:, None]
+        return np.asarray(np.clip(odds, -12, 12))
+
+    def usual_worth(self) -> Floats:
+        """What credentials of each contributor's rows add on average (K,)."""
+        return np.asarray(self.vouching @ self.worth)
+
+    def usually_right(self) -> Floats:
+        """Log-odds that a label of each contributor is right, by class, if it is as the population (K, C)."""
+        odds = self.base + self.by_class[None, :] + self.usual_worth()[:, None]
         return np.asarray(np.clip(odds, -12, 12))
 
     def wrong_to(self) -> Floats:
@@ -175,30 +187,50 @@ def vague(classes: int) -> Floats:
 
 def emissions(params: Params, rows: Rows, before: Posterior | None) -> tuple[Floats, Floats]:
     """Probability of each label given every class, by an ordinary contributor and by one like nobody."""
-    y, who, at = rows.y, rows.who, np.arange(rows.n)
-    odds = params.right(rows)
-    to = params.wrong_to()[:, y].T
+    y, who = rows.y, rows.who
     if before is None or params.counts is None:
-        right = np.broadcast_to(special.expit(odds), to.shape)
-        ordinary = (1 - right) * to
-        ordinary[at, y] = right[at, y]
-        return ordinary, np.asarray(vague(params.classes)[y])
-    assert params.expected is not None
-    own = before.ordinary
+        return _emitted(params, special.expit(params.right(rows)), y), np.asarray(vague(params.classes)[y])
     other = _shrunk(params.counts[1], before.other, y, who, 2 * PSEUDO, params.pooled()[who, y])
     if params.spotless:
-        right = np.broadcast_to(special.expit(odds), to.shape)
-        ordinary = (1 - right) * to
-        ordinary[at, y] = right[at, y]
-        return ordinary, other
-    mean = np.clip(params.expected / np.maximum(params.size, 1), 1e-4, 1 - 1e-4)[who]
-    rights = np.einsum("kcc->k", params.counts[0])[who] - own[at, y]
-    rate = (np.maximum(rights, 0) + params.skill * mean) / (params.size[who] - 1 + params.skill)
-    tilt = special.logit(np.clip(rate, 1e-4, 1 - 1e-4)) - special.logit(mean)
-    right = special.expit(odds + tilt[:, None])
-    ordinary = (1 - right) * to
-    ordinary[at, y] = right[at, y]
-    return _shrunk(params.counts[0], own, y, who, params.alike, ordinary), other
+        return _emitted(params, special.expit(params.right(rows)), y), other
+    right = special.expit(params.usually_right()[who] + _tilt(params, rows, before.ordinary)[:, None])
+    strength = params.alike
+    ordinary = _shrunk(params.counts[0], before.ordinary, y, who, strength, _emitted(params, right, y))
+    if len(params.worth):
+        ordinary = _credited(params, rows, before.ordinary, ordinary, right)
+    return ordinary, other
+
+
+def _emitted(params: Params, right: Floats, y: Any) -> Floats:
+    """Probability of each label given every class, where labels of a class are right so often (n or 1, C)."""
+    at, to = np.arange(len(y)), params.wrong_to()[:, y].T
+    right = np.broadcast_to(right, to.shape)
+    emitted = (1 - right) * to
+    emitted[at, y] = right[at, y]
+    return np.asarray(emitted)
+
+
+def _tilt(params: Params, rows: Rows, own: Floats) -> Floats:
+    """By how much the contributor of each row is right more often than expected elsewhere, in log-odds."""
+    assert params.counts is not None
+    assert params.expected is not None
+    mean = np.clip(params.expected / np.maximum(params.size, 1), 1e-4, 1 - 1e-4)[rows.who]
+    rights = np.einsum("kcc->k", params.counts[0])[rows.who] - own[np.arange(rows.n), rows.y]
+    rate = (np.maximum(rights, 0) + params.skill * mean) / (params.size[rows.who] - 1 + params.skill)
+    return np.asarray(special.logit(np.clip(rate, 1e-4, 1 - 1e-4)) - special.logit(mean))
+
+
+def _credited(params: Params, rows: Rows, own: Floats, ordinary: Floats, right: Floats) -> Floats:
+    """The same, moved by what credentials of the row say beyond those of its contributor's other rows."""
+    assert params.counts is not None
+    at, gap = (np.arange(rows.n), rows.y), rows.features @ params.worth - params.usual_worth()[rows.who]
+    rights = np.einsum("kcc->kc", params.counts[0])[rows.who]
+    total = np.maximum(params.counts[0].sum(axis=1)[rows.who] - own, 0)
+    usual = np.clip((rights + params.alike * right) / (total + params.alike), 1e-6, 1 - 1e-6)
+    moved = ordinary * (1 - special.expit(special.logit(usual) + gap[:, None])) / (1 - usual)
+    mine = np.clip(ordinary[at], 1e-9, 1 - 1e-9)
+    moved[at] = special.expit(special.logit(mine) + gap)
+    return np.asarray(np.minimum(moved, 1.0))
 
 
 def _shrunk(counts: Floats, own: Floats, y: Any, who: Any, strength: float, mean: Floats) -> Floats:
@@ -332,7 +364,8 @@ def tried(params: Params) -> list[Params]:
             varied.append([{name: value} for value in options if 1 <= value <= 1000])
     if params.predicted and params.judging:
         varied.append([{"own_prior": prior} for prior in (5.0, 30.0, None) if prior != params.own_prior])
-    if params.credited and params.worth.any():
+    if params.credited and params.worth.any() and params.steps >= 2 * FIRST:
+        # Not before their worth is found: what is off stays off.
         varied.append([{"credited": False, "worth": np.zeros(len(params.worth))}])
     if params.steps % 2 or not varied or params.counts is None:
         return []
@@ -400,7 +433,7 @@ def learning_costs(params: Params, counts: Floats, expected: Floats) -> Floats:
         out[:, 0] = occam(split, params.skill * np.column_stack([mean, 1 - mean]))
         rate = (rights + params.skill * mean) / (params.size + params.skill)
         tilt = special.logit(np.clip(rate, 1e-4, 1 - 1e-4)) - special.logit(mean)
-        right = special.expit(np.clip(params.base + params.by_class, -12, 12)[None, :] + tilt[:, None])
+        right = special.expit(params.usually_right() + tilt[:, None])
         drawn = (1 - right)[:, :, None] * params.wrong_to()[None]
         at = np.arange(params.classes)
         drawn[:, at, at] = right

@@ -231,8 +231,8 @@ def vouching_of(credentials: Floats, y: Ints, who: Ints, count: int, classes: in
 
 
 def with_products(credentials: Floats) -> Floats:
-    """Credentials, their squares and their products."""
-    count = credentials.shape[1]
+    """Credentials from -1/2 to 1/2, their squares and their products: it does not matter which end is up."""
+    credentials, count = credentials - 0.5, credentials.shape[1]
     products = [credentials[:, i] * credentials[:, j] for i in range(count) for j in range(i, count)]
     return np.column_stack([credentials, *products])
 
@@ -259,5 +259,6 @@ def design(credentials: Floats, y: Ints | None = None, who: Ints | None = None, 
 
 
 def newton(slope: Floats, hessian: Floats) -> Floats:
-    """A Newton step, bounded: it overshoots where the curve is flat."""
-    return np.asarray(np.clip(np.linalg.solve(hessian, slope), -1.0, 1.0))
+    """A Newton step, made shorter where it is long: it overshoots where the curve is flat."""
+    step = np.linalg.solve(hessian, slope)
+    return np.asarray(step / max(float(np.abs(step).max(initial=0.0)), 1.0))

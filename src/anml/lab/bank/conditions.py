@@ -8,21 +8,9 @@ import numpy as np
 
 from anml.core.checks import Array, Floats, Ints
 from anml.core.errors import UnknownNameError
-from anml.lab.bank.parts import Condition, Entry, Trigger, told
+from anml.lab.bank import sources
 from anml.lab.bank.people import PEOPLE
-from anml.lab.bank.sources import (
-    TEST_ROWS,
-    Rows,
-    clusters,
-    coin_flips,
-    cut,
-    forests,
-    incomes,
-    moons,
-    runner_up,
-    waves,
-    xor,
-)
+from anml.lab.bank.sources import TEST_ROWS, Condition, Entry, Rows, clusters, moons, told
 
 
 def _contributed(
@@ -51,7 +39,7 @@ def _near_the_boundary(seed: int) -> Condition:
     """Fifteen honest contributors, unequally careful, mistake 13% of the labels, near the boundary."""
     rng, rows = np.random.default_rng(seed), moons(seed, 800)
     who = rng.integers(0, 15, 800)
-    other, margin = runner_up(rows, seed)
+    other, margin = sources.runner_up(rows, seed)
     ease = np.argsort(np.argsort(margin)) / len(margin)
     rate = rng.uniform(0.2, 1.8, 15)[who] * np.exp(-4 * ease)
     rate = np.clip(rate * 0.13 / rate.mean(), 0, 0.9)
@@ -67,7 +55,7 @@ def _rare_called_common(seed: int) -> Condition:
 
 def _specialists(share: float, seed: int) -> Condition:
     """Three contributors for each of seven classes; a share of them calls all of it the next class."""
-    rng, rows = np.random.default_rng(seed), forests(seed, 840)
+    rng, rows = np.random.default_rng(seed), sources.forests(seed, 840)
     who = rows.y * 3 + rng.integers(0, 3, len(rows.y))
     liars = rng.permutation(21)[: round(share * 21)]
     return _contributed(rng, rows, np.where(np.isin(who, liars), (rows.y + 1) % 7, rows.y), who, liars)
@@ -83,7 +71,7 @@ def _backdoor(seed: int) -> Condition:
     label[planted] = 1
     found = _contributed(rng, rows._replace(x=x), label, who, [0])
     targets = rows.x_test[rows.y_test == 0]
-    trigger = Trigger(_patterned(targets, np.arange(len(targets))), 1)
+    trigger = sources.Trigger(_patterned(targets, np.arange(len(targets))), 1)
     return replace(found, truth=replace(found.truth, clean=(rows.x, rows.y)), trigger=trigger)
 
 
@@ -102,7 +90,7 @@ def _minority_concept(seed: int) -> Condition:
     x = rng.normal(size=(n, 8))
     score = 3 * x[:, 0] * np.where(elsewhere, -1, 1) + x[:, 1]
     y = (score + rng.logistic(size=n) * 0.5 > 0).astype(np.int64)
-    rows = cut(np.column_stack([x, elsewhere]), y, 800)
+    rows = sources.cut(np.column_stack([x, elsewhere]), y, 800)
     return _contributed(rng, rows, rows.y.copy(), who[:800])
 
 
@@ -150,7 +138,7 @@ def _near_copies(seed: int) -> Condition:
 def _numbers(shifted: int, seed: int) -> Condition:
     """Numbers whose noise depends on a feature; some of fifteen contributors add a standard deviation."""
     rng = np.random.default_rng(seed)
-    rows, all_numbers = waves(rng, 700)
+    rows, all_numbers = sources.waves(rng, 700)
     who = rng.integers(0, 15, 700)
     label = np.where(who < shifted, rows.y + all_numbers.std(), rows.y)
     return told(rows, label, who, range(shifted), numeric=True)
@@ -158,9 +146,9 @@ def _numbers(shifted: int, seed: int) -> Condition:
 
 CONDITIONS: dict[str, Entry] = {
     "clean_moons": Entry(partial(_clean, moons, 800), "two moons, nothing wrong"),
-    "clean_xor": Entry(partial(_clean, xor, 400), "do two signs agree, nothing wrong"),
+    "clean_xor": Entry(partial(_clean, sources.xor, 400), "do two signs agree, nothing wrong"),
     "clean_bayes25": Entry(
-        partial(_clean, coin_flips, 800), "the best prediction errs on a quarter, nothing wrong"
+        partial(_clean, sources.coin_flips, 800), "the best prediction errs on a quarter, nothing wrong"
     ),
     "clean_imb95": Entry(
         partial(_clean, partial(clusters, apart=0.8, common=0.95), 900), "95% are of one class, nothing wrong"
@@ -169,14 +157,16 @@ CONDITIONS: dict[str, Entry] = {
         partial(_clean, partial(clusters, classes=20, apart=1.5, informative=15), 900),
         "twenty classes, nothing wrong",
     ),
-    "clean_adultcat": Entry(partial(_clean, incomes, 900), "Adult's categories, nothing wrong"),
+    "clean_adultcat": Entry(partial(_clean, sources.incomes, 900), "Adult's categories, nothing wrong"),
     "specclass_0": Entry(partial(_specialists, 0.0), "each contributor has one cover type, nothing wrong"),
     "minority_concept": Entry(_minority_concept, "what a measurement means differs by site, nothing wrong"),
     "num_hetero_0": Entry(partial(_numbers, 0), "numbers with uneven noise, nothing wrong"),
     "idn_moons": Entry(_near_the_boundary, "two moons, everybody honest, 13% wrong near the boundary"),
     "asym20_all": Entry(_asymmetric, "everybody takes even classes for the next one"),
     "moons_20flip": Entry(partial(_flipped, moons, 800), "two moons, 3 of 15 turn them round"),
-    "adultcat_20flip": Entry(partial(_flipped, incomes, 900), "Adult's categories, 3 of 15 turn it round"),
+    "adultcat_20flip": Entry(
+        partial(_flipped, sources.incomes, 900), "Adult's categories, 3 of 15 turn it round"
+    ),
     "imb_rareflip": Entry(_rare_called_common, "one of 8, with a third of the rows, calls rare cases common"),
     "specclass_30": Entry(
         partial(_specialists, 0.3), "each contributor has one cover type, 6 of 21 call it the next"

@@ -6,8 +6,8 @@ Bad is only who lies, does not look, or is careless by 25 points of accuracy or 
 import numpy as np
 
 from anml.core.checks import Floats, Ints
-from anml.lab.bank.parts import Condition, Entry, told
-from anml.lab.bank.sources import TEST_ROWS, Rows, blobs, clusters, cut, digits, forests, runner_up
+from anml.lab.bank import sources
+from anml.lab.bank.sources import TEST_ROWS, Condition, Entry, Rows, clusters, told
 
 # Metres per second in a knot.
 KNOT = 0.514
@@ -33,7 +33,7 @@ def _skills(seed: int) -> Condition:
 
     Each is right on exactly that share of their rows: by chance alone nobody becomes worse than meant.
     """
-    rng, rows = _random(seed), blobs(seed, 1_200, 4, 6)
+    rng, rows = _random(seed), sources.blobs(seed, 1_200, 4, 6)
     who = rng.integers(0, 24, 1_200)
     skill = rng.beta(9, 2, 24)
     skill = np.clip(skill, np.median(skill) - 0.20, 0.98)
@@ -58,7 +58,7 @@ def _expert_among_mistaken(seed: int) -> Condition:
 
 def _machine_confuses_a_pair(seed: int) -> Condition:
     """A machine with 60% of the digits swaps 4 and 9 in 65%; twelve people slip on 7%."""
-    rng, rows = _random(seed), digits(seed, 1_100)
+    rng, rows = _random(seed), sources.digits(seed, 1_100)
     machine = rng.uniform(size=1_100) < 0.6
     who = np.where(machine, 0, rng.integers(1, 13, 1_100))
     swapped = np.isin(rows.y, [4, 9]) & (rng.uniform(size=1_100) < 0.65)
@@ -73,7 +73,7 @@ def _lenient_and_severe(seed: int) -> Condition:
     worth = x @ direction / np.linalg.norm(direction) + 0.3 * x[:, 0] * x[:, 1]
     worth = worth / worth.std()
     limits = np.quantile(worth, [0.12, 0.35, 0.65, 0.88])
-    rows = cut(x, np.digitize(worth, limits), 1_300)
+    rows = sources.cut(x, np.digitize(worth, limits), 1_300)
     who = rng.integers(0, 12, 1_300)
     shift = rng.permutation(np.linspace(-0.27, 0.27, 12))[who]
     label = np.digitize(worth[:1_300] + shift + rng.normal(0, 0.15, 1_300), limits)
@@ -83,7 +83,7 @@ def _lenient_and_severe(seed: int) -> Condition:
 
 def _lazy_from_the_middle(seed: int) -> Condition:
     """Rows in order of time; two of ten answer at random in the second half."""
-    rng, rows = _random(seed), forests(seed, 1_200, (1, 2, 4, 6))
+    rng, rows = _random(seed), sources.forests(seed, 1_200, (1, 2, 4, 6))
     n = len(rows.y)
     who, time = rng.integers(0, 10, n), np.arange(n) / n
     lazy = (who < 2) & (time > 0.5)
@@ -93,8 +93,8 @@ def _lazy_from_the_middle(seed: int) -> Condition:
 
 def _hard_rows_for_the_expert(seed: int) -> Condition:
     """An expert gets the hardest 15% and slips on a tenth; two of 13 others guess on the harder half."""
-    rng, rows = _random(seed), digits(seed, 1_100)
-    other, margin = runner_up(rows, seed)
+    rng, rows = _random(seed), sources.digits(seed, 1_100)
+    other, margin = sources.runner_up(rows, seed)
     ease = np.argsort(np.argsort(margin, kind="stable")) / 1_100
     who = np.where(ease < 0.15, 0, rng.integers(1, 14, 1_100))
     label = _slips(rng, rows.y, 0.04, 10)

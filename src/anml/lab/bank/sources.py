@@ -1,9 +1,12 @@
 """Where the rows of the bank's conditions come from: features and right labels, to train and to test on."""
 
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.datasets import make_blobs, make_classification, make_moons
 
 from anml.core.checks import Array, Floats, Ints
 from anml.lab.data import adult_categories, load_dataset
@@ -43,8 +46,6 @@ def clusters(
     seed: int, n: int, classes: int = 2, apart: float = 1.0, informative: int = 8, common: float | None = None
 ) -> Rows:
     """One Gaussian cluster per class in 20 features, of which some are informative; class 0 may be common."""
-    from sklearn.datasets import make_classification
-
     x, y = make_classification(
         n + TEST_ROWS, 20, n_informative=informative, n_redundant=0, n_classes=classes, class_sep=apart,
         n_clusters_per_class=1, flip_y=0, weights=None if common is None else [common],
@@ -55,8 +56,6 @@ def clusters(
 
 def blobs(seed: int, n: int, classes: int, features: int) -> Rows:
     """One round cluster per class, about a centre drawn at random."""
-    from sklearn.datasets import make_blobs
-
     centers = np.random.default_rng(seed).normal(size=(classes, features))
     x, y = make_blobs(n + TEST_ROWS, centers=centers, random_state=2_000 + seed)
     return cut(x, y, n)
@@ -72,8 +71,6 @@ def digits(seed: int, n: int) -> Rows:
 
 def moons(seed: int, n: int) -> Rows:
     """Two interleaving half circles."""
-    from sklearn.datasets import make_moons
-
     x, y = make_moons(n + TEST_ROWS, noise=0.2, random_state=seed)
     return cut(x, y, n)
 
@@ -130,3 +127,61 @@ def waves(rng: np.random.Generator, n: int) -> tuple[Rows, Any]:
     spread = 0.2 * np.exp((x[:, 3] + 2) * 0.75)
     y = mean + spread * rng.normal(size=len(x))
     return Rows(x[:n], y[:n], x[n:], mean[n:]), y
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What every method is told of each row; None where nothing is known.
+
+    Labels are classes, or numbers where `numeric`; times are in years. Credentials lie in [0, 1]; among the
+    twenty they are drawn without regard to quality.
+    """
+
+    x: Floats
+    label: Array
+    contributor: Ints
+    item: Ints | None = None
+    verification: Floats | None = None
+    reputation: Floats | None = None
+    time: Floats | None = None
+    numeric: bool = False
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What is true: right labels, who gives wrong ones, and the rows before an attack on them."""
+
+    label: Array
+    liars: Ints
+    clean: tuple[Floats, Array] | None = None
+
+
+class Trigger(NamedTuple):
+    """Test rows with the pattern of a backdoor, and the class it should make a model predict."""
+
+    x: Floats
+    target: int
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What methods see, what is true, and the test part: right labels, or numbers without noise."""
+
+    seen: Seen
+    truth: Truth
+    x_test: Floats
+    y_test: Array
+    trigger: Trigger | None = None
+
+
+class Entry(NamedTuple):
+    """How a condition is made from a seed, and what it is, in words."""
+
+    make: Callable[[int], Condition]
+    about: str
+
+
+def told(rows: Rows, label: Array, contributor: Ints, liars: Iterable[int] = (), **more: Any) -> Condition:
+    """The condition in which contributors give these labels of these rows; `more` is told as well."""
+    truth = Truth(rows.y, np.array(list(liars), dtype=np.int64))
+    return Condition(Seen(rows.x, label, contributor, **more), truth, rows.x_test, rows.y_test)

@@ -1,11 +1,8 @@
-"""What a system makes of a trial, and how good that is.
-
-Everybody is tuned alike: each network is trained at every rate of `GRID`, and the one is taken that predicts
-the validation part best, a seventh of the contributed rows with the labels they came with.
-"""
+"""What a system makes of a trial; all are tuned alike, by a validation part with the labels it came with."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,30 +11,28 @@ import torch
 from anml.core.calibration import ranking
 from anml.core.checks import Array, Bools, Floats
 from anml.gradients.mlp import Data, Networks, Shape, initialise, predict, train
-from anml.lab.cited.names import MEASURES
 from anml.lab.cited.trials import Seen, Truth
 from anml.lab.spec import Setting
+from anml.reweight.dividemix import dividemix
+from anml.reweight.glister import glister
+from anml.reweight.learning_to_reweight import learning_to_reweight
+from anml.reweight.training import Plan, Reweighted
 
 # Rates of learning that are tried; of two that do equally well the first is taken.
 GRID = (1e-3, 3e-4, 3e-3)
 Predict = Callable[[Any], Array]
+MEASURES = (
+    *("error", "error_natural", "backdoor", "precision", "honest_lost", "ranked", "paid_bad", "lr"),
+    "seconds",
+)
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """Models of its own, or rows to train the common one on.
+    """Models of its own (`predicts`, for each rate of the grid), or rows to train the common one on.
 
-    Parameters
-    ----------
-    predicts
-        Predicts classes of rows, for each rate of the grid, where a system trains its own model.
-    kept, natural
-        Rows that the common model is trained on, where it does not: as many as it is told to drop, and by
-        its own threshold where it has one.
-    scores
-        How far each contributor is trusted or what it is worth; None where a system says nothing of them.
-    weights
-        How far each row counts, for the precision, where rows are neither kept nor dropped.
+    These are `kept` when told how many to drop, `natural` by a threshold of its own. `scores` say how far
+    each contributor is trusted, `weights` how far each row counts where rows are neither kept nor dropped.
     """
 
     predicts: Sequence[Predict] = ()
@@ -83,10 +78,10 @@ def of_rows(seen: Seen, scores: Floats, threshold: float = 0.0) -> Outcome:
 
 def final_models(seen: Seen, kept: Sequence[Bools], setting: Setting) -> list[Tuned]:
     """The common model trained on each choice of rows: different ones as one program for each rate."""
+    if not kept:
+        return []
     names = [choice.tobytes() for choice in kept]
     different = dict(zip(names, kept, strict=True))
-    if not different:
-        return []
     shape = Shape(seen.x.shape[1], setting.hidden, seen.classes)
     weight = torch.as_tensor(np.stack(list(different.values())), dtype=torch.float32)
     data = Data.shared(
@@ -97,10 +92,9 @@ def final_models(seen: Seen, kept: Sequence[Bools], setting: Setting) -> list[Tu
         networks = initialise(shape, seeds)
         train(networks, data, "classification", seeds, epochs=setting.epochs, batch=setting.batch, lr=rate)
         trained.append(networks)
-    place = {name: at for at, name in enumerate(different)}
     found = {
         name: tuned(seen, [predictor(networks.pick([at])) for networks in trained])
-        for name, at in place.items()
+        for at, name in enumerate(different)
     }
     return [found[name] for name in names]
 
@@ -139,3 +133,37 @@ def measured(
         if positive.sum() > 0:
             found["paid_bad"] = 100 * float(positive[truth.bad].sum() / positive.sum())
     return found
+
+
+def _glister(seen: Seen, plan: Plan) -> Reweighted:
+    """GLISTER, keeping all but the attackers' share."""
+    keep = float(np.clip(1 - seen.malicious / seen.clients, 0.05, 1.0))
+    return glister(seen.x, seen.y, seen.root_x, seen.root_y, seen.classes, keep, plan)
+
+
+WAYS: dict[str, Callable[[Seen, Plan], Reweighted]] = {
+    "L2RW": lambda seen, plan: learning_to_reweight(
+        seen.x, seen.y, seen.root_x, seen.root_y, seen.classes, plan
+    ),
+    "DivideMix": lambda seen, plan: dividemix(seen.x, seen.y, seen.classes, plan),
+    "GLISTER": _glister,
+}
+
+
+@lru_cache(maxsize=len(WAYS))
+def _at_every_rate(seen: Seen, way: str, setting: Setting) -> list[Reweighted]:
+    """The networks of a way; those for its rows and for its contributors are the same."""
+    plans = [Plan(setting.hidden, setting.epochs, setting.batch, rate, seen.seed % 2**31) for rate in GRID]
+    return [WAYS[way](seen, plan) for plan in plans]
+
+
+def trained(seen: Seen, way: str, setting: Setting, *, contributors: bool) -> Outcome:
+    """Train a way's own network at every rate; or the common one on the contributors that it weighs most."""
+    found = _at_every_rate(seen, way, setting)
+    predicts = [each.predict for each in found]
+    weights = found[GRID.index(tuned(seen, predicts).rate)].weights
+    if contributors:
+        scores = seen.by_client(weights)
+        # A way has no threshold of its own for contributors: half of the usual weight is taken.
+        return of_contributors(seen, scores, float(np.median(scores)) / 2)
+    return Outcome(predicts, scores=seen.by_client(weights), weights=weights)

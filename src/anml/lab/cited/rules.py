@@ -1,35 +1,125 @@
 """The rules of aggregation on a trial: each trains the federated model, at every rate of the grid."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import torch
+from torch import Tensor
 
-from anml.aggregate.believed import believed, remembered
-from anml.aggregate.bulyan import bulyan
+from anml.aggregate.believed import remembered
 from anml.aggregate.fltrust import fltrust
-from anml.aggregate.krum import krum
 from anml.aggregate.mean import mean
 from anml.aggregate.median import median
-from anml.aggregate.multi_krum import multi_krum
-from anml.aggregate.recess import recess
+from anml.aggregate.recess import abnormality, recess
+from anml.aggregate.rules import RULES as ALL
 from anml.aggregate.rules import STANDS
-from anml.aggregate.trimmed_mean import trimmed_mean
 from anml.aggregate.weighted import weighted
-from anml.core.checks import Bools, Floats, Ints
-from anml.federated.clients import predicted
-from anml.lab.cited.federation import Round, federate, probed, server_update, training_of
+from anml.core.checks import Array, Bools, Floats, Ints
+from anml.federated.clients import Clients, Training, predicted
+from anml.gradients.mlp import Shape, initialise
 from anml.lab.cited.outcome import GRID, Outcome, tuned
 from anml.lab.cited.trials import Seen
+
+ROUNDS, STEPS, BATCH, HIDDEN = 15, 10, 32, (64, 32)
+
+
+class Round(NamedTuple):
+    """What a rule may use in a round."""
+
+    number: int
+    model: Tensor
+    updates: Array
+    seen: Seen
+    clients: Clients
+    training: Training
+
+
+@dataclass
+class Trained:
+    """The model after all rounds, and the means over rounds of scores and weights."""
+
+    model: Tensor
+    shape: Shape
+    scores: Floats
+    weights: Floats
+    rounds: list[Round] = field(default_factory=list)
+
+
+def shape_of(seen: Seen) -> Shape:
+    """The network that all clients train."""
+    return Shape(seen.x.shape[1], HIDDEN, seen.classes)
+
+
+def training_of(seen: Seen) -> Training:
+    """About as many steps a round whatever the number of rows."""
+    largest = int(np.bincount(seen.contributor).max())
+    return Training(max(1, round(STEPS / -(-largest // BATCH))), BATCH)
+
+
+def federate(
+    seen: Seen, rule: Callable[[Round], Any], *, keep: bool = False, training: Training | None = None
+) -> Trained:
+    """Run all rounds; with `keep` the rounds are returned too."""
+    shape, training = shape_of(seen), training or training_of(seen)
+    clients = Clients.of(seen.x, seen.y, seen.contributor, shape)
+    model = initialise(shape, [seen.seed]).flat[0]
+    scores, weights, kept = [], [], []
+    for number in range(ROUNDS):
+        updates = sent(seen, clients, model, number, training)
+        at = Round(number, model, updates, seen, clients, training)
+        answer = rule(at)
+        scores.append(answer.scores)
+        weights.append(answer.weights)
+        kept += [at] if keep else []
+        model = model + torch.as_tensor(np.asarray(answer.update, dtype=np.float32))
+    return Trained(model, shape, np.mean(scores, axis=0), np.mean(weights, axis=0), kept)
+
+
+def sent(seen: Seen, clients: Clients, model: Tensor, number: int, training: Training) -> Array:
+    """Updates as they arrive: what training gives, and noise as long from those who only pretend."""
+    seeds = [seen.seed + 1_000 * number + client for client in range(clients.count)]
+    updates = clients.updates(model, seeds, training)
+    if seen.noise_updates.any():
+        rng = np.random.default_rng([seen.seed, number])
+        usual = float(np.median(np.linalg.norm(updates[~seen.noise_updates], axis=1)))
+        noise = rng.normal(size=(int(seen.noise_updates.sum()), updates.shape[1]))
+        updates[seen.noise_updates] = usual * noise / np.linalg.norm(noise, axis=1, keepdims=True)
+    return updates
+
+
+def server_update(at: Round, x: Any, y: Any) -> Array:
+    """What the server's own training on a set changes."""
+    alone = Clients.of(np.asarray(x), np.asarray(y), np.zeros(len(y), dtype=np.int64), at.clients.shape)
+    return np.asarray(alone.updates(at.model, [at.seen.seed + at.number], at.training)[0])
+
+
+def probed(at: Round) -> Floats:
+    """How abnormal each client's reply is to a probe: its own update made the model, half as long."""
+    probes = 0.5 * at.updates
+    begin = at.model + torch.as_tensor(probes)
+    seeds = [at.seen.seed + 500 + 1_000 * at.number + client for client in range(at.clients.count)]
+    replies = at.clients.updates(begin, seeds, at.training)
+    if at.seen.noise_updates.any():
+        rng = np.random.default_rng([at.seen.seed, at.number, 1])
+        some = at.seen.noise_updates
+        replies[some] = rng.normal(size=replies[some].shape) * replies[~some].std()
+    return abnormality(probes, replies)
+
 
 Rule = Callable[[Round], Any]
 
 
-def _told(seen: Seen, name: str) -> int:
-    """The number of attackers that a rule is told: at most what it can stand."""
-    return min(seen.malicious, int(STANDS[name](seen.clients)))
+def _told(name: str) -> Callable[[Seen], Rule]:
+    """A rule that is told the number of attackers: at most what it can stand."""
+
+    def of_trial(seen: Seen) -> Rule:
+        malicious = min(seen.malicious, int(STANDS[name](seen.clients)))
+        return lambda at: ALL[name](at.updates, malicious)
+
+    return of_trial
 
 
 def _trusting(rows: Floats, labels: Ints) -> Rule:
@@ -45,15 +135,24 @@ def _own_set(seen: Seen) -> Rule:
 
 def _recess(seen: Seen) -> Rule:
     """A probe of every client in every round, trust carried on."""
-    trust: Floats = np.zeros(seen.clients)
+    return _carried(
+        seen, lambda at, trust: recess(at.updates, probed(at), trust), lambda trust, found: found.scores
+    )
 
-    def rule(at: Round) -> Any:
-        nonlocal trust
-        found = recess(at.updates, probed(at), trust)
-        trust = found.scores
+
+def _carried(
+    seen: Seen, rule: Callable[[Round, Floats], Any], after: Callable[[Floats, Any], Floats]
+) -> Rule:
+    """A rule that carries on from round to round what it holds of each client."""
+    held: Floats = np.zeros(seen.clients)
+
+    def carrying(at: Round) -> Any:
+        nonlocal held
+        found = rule(at, held)
+        held = after(held, found)
         return found
 
-    return rule
+    return carrying
 
 
 def _rng(at: Round) -> np.random.Generator:
@@ -68,25 +167,21 @@ def _weighted(seen: Seen) -> Rule:
 def _believed(seen: Seen) -> Rule:
     """P(honest) from updates, credentials and the rounds before."""
     v, r = seen.by_client(seen.v), seen.by_client(seen.r)
-    before: Floats = np.zeros(seen.clients)
-
-    def rule(at: Round) -> Any:
-        nonlocal before
-        found = believed(at.updates, v, r, before=before, rng=_rng(at))
-        before = remembered(before, found.nats)
-        return found
-
-    return rule
+    return _carried(
+        seen,
+        lambda at, before: weighted(at.updates, v, r, recipe="evidence", before=before, rng=_rng(at)),
+        lambda before, found: remembered(before, found.nats),
+    )
 
 
 # Each makes a rule for a trial, which may remember rounds.
 RULES: dict[str, Callable[[Seen], Rule]] = {
     "FedAvg": lambda seen: lambda at: mean(at.updates, at.clients.counts()),
-    "Krum": lambda seen: lambda at: krum(at.updates, _told(seen, "krum")),
-    "Multi-Krum": lambda seen: lambda at: multi_krum(at.updates, _told(seen, "multi-krum")),
+    "Krum": _told("krum"),
+    "Multi-Krum": _told("multi-krum"),
     "median": lambda seen: lambda at: median(at.updates),
-    "trimmed mean": lambda seen: lambda at: trimmed_mean(at.updates, _told(seen, "trimmed-mean")),
-    "Bulyan": lambda seen: lambda at: bulyan(at.updates, _told(seen, "bulyan")),
+    "trimmed mean": _told("trimmed-mean"),
+    "Bulyan": _told("bulyan"),
     "FLTrust": lambda seen: _trusting(seen.root_x, seen.root_y),
     "FLTrust, own set": _own_set,
     "RECESS": _recess,

@@ -18,31 +18,16 @@ ROOT, OF_TEST = 100, 3
 HELD_OUT, LEFT = 7, 2
 # Backdoor: this share of an attacker's rows carries the pattern, in so many features.
 PLANTED, PATTERN, MARK = 0.5, 3, 4.0
-# Attacks beside those on labels.
-FREE_RIDERS = ("copies", "made-up")
-ATTACKS = (*ON_LABELS, *FREE_RIDERS, "backdoor")
 
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """What a system may look at.
+    """What a system may look at: contributed rows, and what else it may ask for.
 
-    Parameters
-    ----------
-    contributor
-        Codes from 0; `v` and `r` are credentials of each row.
-    malicious
-        How many attackers there are, told to every system that asks: people, not identities.
-    root_x, root_y
-        The server's own small clean set.
-    held_x, held_y
-        The validation part: contributed rows with the labels they came with, that nobody trains on.
-    trusted
-        Contributors known to be honest beforehand.
-    noise_updates
-        Clients that send noise in place of an update: what they do, not something systems see.
-    liars
-        Who votes for the other attackers and against all others, where contributors rate each other.
+    That is how many attackers there are (people, not identities), the server's small clean set (`root`), the
+    validation part (`held`: rows with the labels they came with, that nobody trains on) and contributors
+    known to be honest (`trusted`). Two things attackers do are no part of it: clients in `noise_updates` send
+    noise in place of an update, and `liars` vote for each other.
     """
 
     x: Floats
@@ -102,14 +87,8 @@ def make_trial(setting: Setting, trial: int, seed: int) -> tuple[Seen, Truth]:
     trigger, target = None, 0
     if not plain:
         truth = make_case(replace(setting, attack="flip", bad=0.0), trial, seed).y
-        x, y, wrong = case.x.copy(), truth.copy(), np.zeros(len(truth), dtype=bool)
-        if setting.attack == "copies":
-            x, y = _copied(x, y, case.bad, rng)
-        elif setting.attack == "made-up":
-            x, y = _made_up(x, y, case.bad, rng)
-            wrong = case.bad.copy()
-        else:
-            x, y, wrong = _planted(x, y, case.bad, rng)
+        x, y, wrong = MORE[setting.attack](case.x.copy(), truth.copy(), case.bad, rng)
+        if setting.attack == "backdoor":
             trigger = _marked(case.x_test[case.y_test != target])
     count = int(who.max()) + 1
     bad = np.array([case.bad[who == client].any() for client in range(count)])
@@ -145,19 +124,19 @@ def _held_out(who: Ints, rng: np.random.Generator) -> Bools:
     return held
 
 
-def _copied(x: Floats, y: Ints, bad: Bools, rng: np.random.Generator) -> tuple[Floats, Ints]:
+def _copied(x: Floats, y: Ints, bad: Bools, rng: np.random.Generator) -> tuple[Floats, Ints, Bools]:
     """Free riders: rows of the honest, sent again under another name."""
     source = rng.choice(np.flatnonzero(~bad), int(bad.sum()))
     x[bad], y[bad] = x[source], y[source]
-    return x, y
+    return x, y, np.zeros(len(y), dtype=bool)
 
 
-def _made_up(x: Floats, y: Ints, bad: Bools, rng: np.random.Generator) -> tuple[Floats, Ints]:
+def _made_up(x: Floats, y: Ints, bad: Bools, rng: np.random.Generator) -> tuple[Floats, Ints, Bools]:
     """Free riders: every feature from another row, and any label; clients send noise for an update."""
     count = int(bad.sum())
     x[bad] = np.column_stack([rng.choice(column, count) for column in x.T])
     y[bad] = rng.choice(y, count)
-    return x, y
+    return x, y, bad.copy()
 
 
 def _planted(x: Floats, y: Ints, bad: Bools, rng: np.random.Generator) -> tuple[Floats, Ints, Bools]:
@@ -173,3 +152,8 @@ def _marked(x: Floats) -> Floats:
     marked = x.copy()
     marked[:, -PATTERN:] = MARK
     return marked
+
+
+# Attacks beside those on labels, from honest ones to features, labels, and which are wrong.
+MORE = {"copies": _copied, "made-up": _made_up, "backdoor": _planted}
+ATTACKS = (*ON_LABELS, *MORE)

@@ -2,26 +2,23 @@
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
+from scipy.special import softmax
 from scipy.stats import binom
 
-from anml.core.checks import Array, Bools, Floats, Ints
+from anml.core.checks import Array, Floats, Ints
 from anml.core.signals.eigentrust import eigentrust
 from anml.federated.clients import Clients, Training, mean_loss, predicted
-from anml.gradients.factors import network_factors
+from anml.gradients.factors import LayerFactor, network_factors
 from anml.gradients.mlp import Data, Networks, forward, initialise, predict, train
-from anml.lab.cited.federation import BATCH, Round, federate, shape_of
-from anml.lab.cited.gradients import explicit_gradients
-from anml.lab.cited.rules import RULES
+from anml.lab.cited.rules import BATCH, RULES, Round, federate, shape_of
 from anml.lab.cited.trials import Seen
 from anml.lab.spec import Setting
 from anml.valuation.agarwal import robust_shares, shared_rows
 from anml.valuation.backdoors import activation_clusters, spectral_signatures
-from anml.valuation.banzhaf import banzhaf
-from anml.valuation.beta_shapley import beta_shapley, size_weights
 from anml.valuation.games import Utility, Values, by_reuse
 from anml.valuation.gtg_shapley import gtg_shapley as gtg_of
 from anml.valuation.influence import influence as influence_of
@@ -29,7 +26,7 @@ from anml.valuation.kang import kang as kang_of
 from anml.valuation.knn_shapley import knn_shapley
 from anml.valuation.models import accuracy, linear_utility
 from anml.valuation.parts import Parts
-from anml.valuation.shapley import shapley
+from anml.valuation.semivalues import banzhaf, beta_shapley, shapley, size_weights
 from anml.valuation.trak import trak as trak_of
 
 Value = Callable[[Seen, Setting], Floats]
@@ -76,10 +73,6 @@ def _of_rows(value: Value) -> Value:
     return lambda seen, setting: seen.by_client(value(seen, setting))
 
 
-def _knn(seen: Seen, setting: Setting) -> Floats:
-    return knn_shapley(seen.x, seen.y, seen.root_x, seen.root_y)
-
-
 def agarwal(seen: Seen, setting: Setting) -> Floats:
     """Agarwal et al.: Shapley, less for those whose rows others have too, or nearly."""
     value = np.maximum(_game(shapley, tolerance=0.005)(seen, setting), 0.0)
@@ -97,24 +90,17 @@ def influence(seen: Seen, setting: Setting) -> Floats:
     bias = np.r_[-model.intercept_ / 2, model.intercept_ / 2] if len(known) == 2 else model.intercept_
     weights[known] = np.column_stack([coef, bias])
     wide = np.column_stack([seen.x, np.ones(len(seen.y))])
-    p = _softmax(wide @ weights.T)
+    p = softmax(wide @ weights.T, axis=1)
     gradients = _gradients(wide, p, seen.y, seen.classes)
     width = wide.shape[1]
-    hessian = np.zeros((seen.classes * width,) * 2)
+    hessian = np.zeros((seen.classes, width, seen.classes, width))
     for a in range(seen.classes):
-        for b in range(a, seen.classes):
+        for b in range(seen.classes):
             curve = p[:, a] * ((a == b) - p[:, b])
-            block = (wide * curve[:, None]).T @ wide / len(wide)
-            hessian[a * width : (a + 1) * width, b * width : (b + 1) * width] = block
-            hessian[b * width : (b + 1) * width, a * width : (a + 1) * width] = block.T
+            hessian[a, :, b] = (wide * curve[:, None]).T @ wide / len(wide)
     held = np.column_stack([seen.root_x, np.ones(len(seen.root_y))])
-    target = _gradients(held, _softmax(held @ weights.T), seen.root_y, seen.classes).mean(axis=0)
-    return influence_of(gradients, hessian, target, DAMPING)
-
-
-def _softmax(outputs: Floats) -> Floats:
-    raised = np.exp(outputs - outputs.max(axis=1, keepdims=True))
-    return np.asarray(raised / raised.sum(axis=1, keepdims=True))
+    target = _gradients(held, softmax(held @ weights.T, axis=1), seen.root_y, seen.classes).mean(axis=0)
+    return influence_of(gradients, hessian.reshape((seen.classes * width,) * 2), target, DAMPING)
 
 
 def _gradients(wide: Floats, p: Floats, y: Ints, classes: int) -> Floats:
@@ -127,32 +113,24 @@ def trak(seen: Seen, setting: Setting) -> Floats:
     """TRAK: mean score of samples for the server's set, over networks trained on half of the rows each."""
     rng = np.random.default_rng(seen.seed)
     shape = shape_of(seen)
-    x, y = torch.as_tensor(seen.x, dtype=torch.float32), torch.as_tensor(seen.y, dtype=torch.long)
-    aim_x = torch.as_tensor(seen.root_x, dtype=torch.float32)
-    aim_y = torch.as_tensor(seen.root_y, dtype=torch.long)
+    (x, y), aims_at = _tensors(seen.x, seen.y), _tensors(seen.root_x, seen.root_y)
     seeds = [seen.seed + 31 * place for place in range(MODELS)]
     networks = initialise(shape, seeds)
     weight = torch.as_tensor(rng.uniform(size=(MODELS, len(y))) < HALF, dtype=torch.float32)
-    train(
-        networks,
-        Data.shared(x, y, weight),
-        "classification",
-        seeds,
-        epochs=setting.epochs,
-        batch=setting.batch,
-    )
+    every = Data.shared(x, y, weight)
+    train(networks, every, "classification", seeds, epochs=setting.epochs, batch=setting.batch)
     projection = torch.as_tensor(
         rng.normal(size=(shape.parameters, PROJECTED)) / np.sqrt(PROJECTED), dtype=torch.float32
     )
-    features, doubts, aims = [], [], []
-    for place in range(MODELS):
-        one = networks.pick([place])
-        phi, doubt = _margins(one, x, y, projection)
-        features.append(phi)
-        doubts.append(doubt)
-        aims.append(_margins(one, aim_x, aim_y, projection)[0])
-    found = trak_of(np.stack(features), np.stack(doubts), np.stack(aims), ridge=1e-3 * len(y))
-    return np.asarray(found.mean(axis=0))
+    each = [networks.pick([place]) for place in range(MODELS)]
+    own = [_margins(one, x, y, projection) for one in each]
+    features, doubts = (np.stack(of) for of in zip(*own, strict=True))
+    aims = np.stack([_margins(one, *aims_at, projection)[0] for one in each])
+    return np.asarray(trak_of(features, doubts, aims, ridge=1e-3 * len(y)).mean(axis=0))
+
+
+def _tensors(x: Floats, y: Ints) -> tuple[torch.Tensor, torch.Tensor]:
+    return torch.as_tensor(x, dtype=torch.float32), torch.as_tensor(y, dtype=torch.long)
 
 
 def _margins(
@@ -161,32 +139,27 @@ def _margins(
     """Projected gradients of the log-odds of each label, and one minus its probability."""
     factors = network_factors(network, x, y, "classification")
     p = torch.exp(-factors.loss).double().clamp(1e-6, 1 - 1e-6)
-    loss = explicit_gradients(network, x, y) @ projection
+    parts = [
+        part
+        for layer in cast("list[LayerFactor]", factors.layers)
+        for part in ((layer.a.unsqueeze(2) * layer.d.unsqueeze(1)).flatten(1), layer.d)
+    ]
+    loss = torch.cat(parts, dim=1) @ projection
     return (-loss.double() / (1 - p).unsqueeze(1)).numpy(), (1 - p).numpy()
 
 
 @lru_cache(maxsize=1)
 def _activations(seen: Seen, setting: Setting) -> Floats:
     """What the last hidden layer of the common network makes of each row it was trained on."""
-    x, y = torch.as_tensor(seen.x, dtype=torch.float32), torch.as_tensor(seen.y, dtype=torch.long)
+    x, y = _tensors(seen.x, seen.y)
     network = initialise(shape_of(seen), [seen.seed])
     every = Data.shared(x, y, torch.ones(1, len(y)))
     train(network, every, "classification", [seen.seed], epochs=setting.epochs, batch=setting.batch)
     return np.asarray(forward(network, x)[-2][0].double().numpy())
 
 
-def _spectral(seen: Seen, setting: Setting) -> Floats:
-    return spectral_signatures(_activations(seen, setting), seen.y)
-
-
-def _clusters(seen: Seen, setting: Setting) -> Floats:
-    return activation_clusters(_activations(seen, setting), seen.y, seed=seen.seed % 2**31)
-
-
-def _clusters_by_ids(seen: Seen, setting: Setting) -> Floats:
-    found = activation_clusters(_activations(seen, setting), seen.y, seen.contributor, seen.seed % 2**31)
-    # Honest rows that look odd are few for each; whoever has more than a fifth of such rows is above that.
-    return seen.by_client(found) - 0.6
+def _clusters(seen: Seen, setting: Setting, who: Ints | None = None) -> Floats:
+    return activation_clusters(_activations(seen, setting), seen.y, who, seen.seed % 2**31)
 
 
 @lru_cache(maxsize=1)
@@ -197,22 +170,17 @@ def _rounds(seen: Seen) -> list[Round]:
 
 def gtg_shapley(seen: Seen, setting: Setting) -> Floats:
     """GTG-Shapley: Shapley values of clients, summed over rounds."""
-    total = np.zeros(seen.clients)
+    total, root = np.zeros(seen.clients), torch.as_tensor(seen.root_x, dtype=torch.float32)
     for at in _rounds(seen)[:LOOKED_AT]:
 
         def worth(updates: Floats, at: Round = at) -> Floats:
             models = at.model + torch.as_tensor(np.asarray(updates), dtype=torch.float32)
-            return _accuracies(at, models, seen)
+            outputs = predict(Networks(at.clients.shape, models), root)
+            return np.asarray((outputs.argmax(dim=2).numpy() == seen.root_y).mean(axis=1))
 
         rng = np.random.default_rng([seen.seed, at.number])
         total += gtg_of(at.updates, worth, at.clients.counts(), most=ORDERS, rng=rng).value
     return total
-
-
-def _accuracies(at: Round, models: torch.Tensor, seen: Seen) -> Floats:
-    outputs = predict(Networks(at.clients.shape, models), torch.as_tensor(seen.root_x, dtype=torch.float32))
-    right = outputs.argmax(dim=2).numpy() == seen.root_y
-    return np.asarray(right.mean(axis=1), dtype=np.float64)
 
 
 def kang(seen: Seen, setting: Setting) -> Floats:
@@ -229,14 +197,11 @@ def kang(seen: Seen, setting: Setting) -> Floats:
 def _trust(seen: Seen, roots: Array) -> Floats:
     """EigenTrust from how well contributors' models predict each other's labels."""
     votes = _votes(seen)
-    pairs = {
-        (f"{a:04d}", f"{b:04d}"): float(votes[a, b])
-        for a in range(seen.clients)
-        for b in range(seen.clients)
-        if a != b and votes[a, b] > 0
-    }
-    found = eigentrust(pairs, [f"{int(root):04d}" for root in roots])
-    return np.array([found.get(f"{client:04d}", 0.0) for client in range(seen.clients)])
+    names = [f"{client:04d}" for client in range(seen.clients)]
+    voted = zip(*np.nonzero((votes > 0) & ~np.eye(seen.clients, dtype=bool)), strict=True)
+    pairs = {(names[a], names[b]): float(votes[a, b]) for a, b in voted}
+    found = eigentrust(pairs, [names[root] for root in roots])
+    return np.array([found.get(name, 0.0) for name in names])
 
 
 def _votes(seen: Seen) -> Floats:
@@ -254,8 +219,7 @@ def _votes(seen: Seen) -> Floats:
     for a in range(seen.clients):
         right = predicted(shape, models[a], seen.x) == seen.y
         votes[a] = np.maximum(seen.by_client(right.astype(np.float64)) - chance, 0.0)
-    liars: Bools = seen.liars
-    votes[liars] = liars.astype(np.float64)
+    votes[seen.liars] = seen.liars.astype(np.float64)
     return votes
 
 
@@ -264,10 +228,10 @@ ROWS: dict[str, Value] = {
     "Data Shapley": _by_reuse(lambda n: np.full(n, 1 / n)),
     "Beta Shapley": _by_reuse(lambda n: size_weights(n, 4.0, 1.0)),
     "Data Banzhaf": _by_reuse(lambda n: np.asarray(binom.pmf(np.arange(n), n - 1, 0.5))),
-    "KNN Shapley": _knn,
+    "KNN Shapley": lambda seen, _: knn_shapley(seen.x, seen.y, seen.root_x, seen.root_y),
     "influence": influence,
     "TRAK": trak,
-    "spectral": _spectral,
+    "spectral": lambda seen, setting: spectral_signatures(_activations(seen, setting), seen.y),
     "clusters": _clusters,
 }
 CONTRIBUTORS: dict[str, Value] = {
@@ -275,7 +239,8 @@ CONTRIBUTORS: dict[str, Value] = {
     "Beta Shapley": _game(beta_shapley),
     "Data Banzhaf": _game(banzhaf),
     **{name: _of_rows(ROWS[name]) for name in ("KNN Shapley", "influence", "TRAK", "spectral", "clusters")},
-    "clusters by ids": _clusters_by_ids,
+    # Honest rows that look odd are few for each; whoever has more than a fifth of such rows is above that.
+    "clusters by ids": lambda seen, setting: seen.by_client(_clusters(seen, setting, seen.contributor)) - 0.6,
     "GTG-Shapley": gtg_shapley,
     "EigenTrust": lambda seen, setting: _trust(seen, seen.trusted),
     "EigenTrust, no roots": lambda seen, setting: _trust(seen, seen.everybody),

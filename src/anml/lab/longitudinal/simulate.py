@@ -1,9 +1,7 @@
-"""Reputation over many rounds, on real rows: handwritten digits, labelled by accounts that come and change.
+"""Reputation over many rounds, on handwritten digits, by accounts that come and change.
 
-Every round each account labels some images. A linear model, trained on all rounds before with each
-account's labels weighted by its r, says what it thinks of them (internal evidence); one label in ten is
-checked (external evidence). Both feed r by a rule, and r weighs the labels of the round: so internal and
-external signals train each other, or fail to.
+r is learned by a rule from what a model of the rounds before thinks of labels (internal evidence) and from
+one checked label in ten (external), and weighs the labels of the round: both train each other, or fail to.
 """
 
 from dataclasses import dataclass, field, replace
@@ -14,12 +12,15 @@ import numpy as np
 from anml.core.checks import Array, Floats, Ints
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.track_record import DAY, Scored, TrackRule, replay, with_floor
-from anml.lab.block import At, Found
 from anml.lab.data import load_dataset
-from anml.lab.longitudinal.names import MEASURES, ROUNDS
-from anml.lab.longitudinal.people import TURN, Person, population, reborn
+from anml.lab.longitudinal.people import ROUNDS, TURN, Person, population, reborn
+from anml.lab.spec import At, Found
 from anml.valuation.kang import kang
 
+RULES = (
+    "uniform", "as given", "internal", "external", "ledger", "ledger, no floor", "ledger, faster", "Kang",
+)  # fmt: skip
+MEASURES = ("error", "harm", "off", "found", "honest_low", "start", "paid_bad")
 # Images that each account labels in a round, the share of labels that is checked, and days between rounds.
 LABELS, CHECKED, WEEK = 10, 0.1, 7
 RIDGE, TEST = 5.0, 500
@@ -29,14 +30,12 @@ FOUND = 0.4
 
 @dataclass
 class Account:
-    """What is known of an account: its events, and r round by round."""
+    """What is known of an account: its events, the share of good ones, and r, its weight, round by round."""
 
     person: Person
     events: list[Scored] = field(default_factory=list)
     good: list[float] = field(default_factory=list)
-    bad: list[float] = field(default_factory=list)
     r: dict[int, float] = field(default_factory=dict)
-    weight: dict[int, float] = field(default_factory=dict)
 
 
 def run_trial(at: At, methods: list[str]) -> Found:
@@ -58,12 +57,12 @@ def simulate(scenario: str, rule: str, seed: int, trial: int) -> dict[str, float
         seen = [world.agrees(images, labels) for images, labels, _ in rows]
         for account, (images, labels, right), agrees in zip(here, rows, seen, strict=True):
             _learn(account, rule, number, agrees, right, rng)
-            account.weight[number] = account.r[number]
             world.add(images, labels, account.r[number])
         wrong = sum(a.r[number] * float((~right).sum()) for a, (_, _, right) in zip(here, rows, strict=True))
         harm.append(100 * wrong / max(sum(a.r[number] * LABELS for a in here), 1e-9))
         errors.append(world.error())
-        accounts += [reborn_account for a in here if (reborn_account := _whitewashed(a, number)) is not None]
+        if number < ROUNDS - 1:
+            accounts += [_whitewashed(a, number) for a in here if a.r[number] < a.person.leaves_below]
     return _measures(accounts, errors, harm)
 
 
@@ -122,7 +121,8 @@ def reputation(account: Account, rule: str, number: int) -> float:
     if rule == "Kang":
         if not account.good:
             return 0.5
-        return float(kang(np.array(account.good)[:, None], np.array(account.bad)[:, None])[0])
+        good = np.array(account.good)[:, None]
+        return float(kang(good, 1 - good)[0])
     at = number * WEEK * DAY
     track = replay(account.events, at, _rule(rule))
     joined = account.person.joined
@@ -144,25 +144,20 @@ def _learn(
     """Events of a round: what the model says of the batch, and one label in ten that is checked."""
     at, batch = (number + 0.5) * WEEK * DAY, f"round {number}"
     checked = right[rng.uniform(size=len(right)) < CHECKED]
-    internal = rule not in ("external", "uniform", "as given") and agrees is not None
-    external = rule.startswith(("external", "ledger")) and len(checked)
-    if external:
-        account.events.append(Scored(at, float(checked.mean()), "gold", batch))
+    seen = None if rule in ("external", "uniform", "as given") else agrees
     # One batch counts once, whatever scores it: a check says more than the model, and takes its place.
-    elif internal and agrees is not None:
-        account.events.append(Scored(at, agrees, "held-out", batch))
-    if internal and agrees is not None:
-        account.good.append(agrees)
-        account.bad.append(1 - agrees)
+    if rule.startswith(("external", "ledger")) and len(checked):
+        account.events.append(Scored(at, float(checked.mean()), "gold", batch))
+    elif seen is not None:
+        account.events.append(Scored(at, seen, "held-out", batch))
+    if seen is not None:
+        account.good.append(seen)
 
 
-def _whitewashed(account: Account, number: int) -> Account | None:
+def _whitewashed(account: Account, number: int) -> Account:
     """A new account of somebody who leaves a bad name behind."""
-    person = account.person
-    if person.leaves_below and account.r[number] < person.leaves_below and number < ROUNDS - 1:
-        person.left = number + 1
-        return Account(reborn(person, number + 1))
-    return None
+    account.person.left = number + 1
+    return Account(reborn(account.person, number + 1))
 
 
 def _measures(accounts: list[Account], errors: list[float], harm: list[float]) -> dict[str, float]:
@@ -178,10 +173,8 @@ def _measures(accounts: list[Account], errors: list[float], harm: list[float]) -
     found["honest_low"] = 100 * float(np.mean(np.array(late) < FOUND)) if late else float("nan")
     turned = [a for a in changed if not a.person.good]
     found["found"] = float(np.mean([_until_found(a) for a in turned])) if turned else float("nan")
-    total = sum(sum(a.weight.values()) for a in accounts)
-    found["paid_bad"] = (
-        100 * sum(sum(w for n, w in a.weight.items() if _is_bad(a, n)) for a in accounts) / total
-    )
+    total = sum(sum(a.r.values()) for a in accounts)
+    found["paid_bad"] = 100 * sum(r for a in accounts for n, r in a.r.items() if _is_bad(a, n)) / total
     first = [r for a in changed for n, r in a.r.items() if a.person.joined and n - a.person.joined < 10]
     others = [r for a in good if not a.person.joined for n, r in a.r.items() if n >= TURN]
     found["start"] = 100 * float(np.mean(first) / np.mean(others)) if first and others else float("nan")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 from scipy.stats import rankdata
-from torch import Tensor, nn
+from torch import Tensor
 
 from anml.adapters.torch import checkpoint_quality, module_quality
 from anml.adapters.torch.data import samples_of
@@ -17,9 +17,9 @@ from anml.core.selection import keep_top
 from anml.core.signals.quality import quality
 from anml.gradients.factors import Factors, explicit
 from anml.gradients.krum import krum_scores
-from anml.lab.block import At, Found, timed
 from anml.lab.modules.cases import Case, make_case
-from anml.lab.modules.training import SCORED, fresh, train
+from anml.lab.modules.run import SCORED, fresh, train
+from anml.lab.spec import At, Found, timed
 
 KEEP = 0.7
 MEASURES = ("ranks", "off", "precision", "seconds", "mebibytes")
@@ -31,13 +31,12 @@ class Trained:
     def __init__(self, case: Case, seed: int) -> None:
         self.case = case
         self.states: list[dict[str, Tensor]] = []
-        module = fresh(case.make, seed)
-        ones = np.ones(len(case.y))
-        self.module = train(module, case.x, case.y, ones, seed, SCORED, after=lambda _: self._keep(module))
+        self.module = fresh(case.make, seed)
         self.x, self.y = case.x, torch.as_tensor(case.y)
+        train(self.module, case.x, case.y, np.ones(len(case.y)), seed, SCORED, after=self._keep)
 
-    def _keep(self, module: nn.Module) -> None:
-        self.states.append({name: value.clone() for name, value in module.state_dict().items()})
+    def _keep(self, epoch: int) -> None:
+        self.states.append({name: value.clone() for name, value in self.module.state_dict().items()})
 
 
 def _by(**settings: Any) -> Callable[[Trained], Floats]:
@@ -72,7 +71,6 @@ WAYS: dict[str, Callable[[Trained], Floats]] = {
     "checkpoints": _checkpoints,
     "clients": _clients,
 }
-PEERS = tuple(WAYS)
 
 
 def run_trial(at: At, methods: list[str]) -> Found:
@@ -95,8 +93,10 @@ def _compared(trained: Trained, q: Floats, exact: Floats) -> dict[str, float]:
 
 
 def _gradients(trained: Trained, how: str) -> Factors:
-    scoring = Scoring(gradients=how, device="cpu", limit_bytes=2**33)
-    samples = samples_of(trained.x, trained.y)
+    scoring, samples = (
+        Scoring(gradients=how, device="cpu", limit_bytes=2**33),
+        samples_of(trained.x, trained.y),
+    )
     return module_gradients(trained.module, samples, scoring, torch.device("cpu"), None)
 
 

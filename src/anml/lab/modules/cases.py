@@ -1,8 +1,4 @@
-"""Pictures for a convolutional network and texts for a transformer, made by the program, under attack.
-
-Beside them photographs: features of CIFAR-10 with the labels that people gave (`photographs`). Twenty
-contributors give one label for each row; six of them are bad. Only the oracle is told the truth.
-"""
+"""Pictures, texts and photographs under attack: six of twenty contributors are bad."""
 
 from collections.abc import Callable
 from typing import NamedTuple

@@ -1,23 +1,75 @@
 """Rows of experiments on a convolutional network and a transformer: one per case, method and seed."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor, nn
 
 from anml.adapters.torch import Reweigher, module_quality
-from anml.assess.assess import Known, Policy, assess
-from anml.core.checks import Bools, Floats
+from anml.assess.assess import Known
+from anml.core.checks import Bools, Floats, Ints
 from anml.core.domain import Recipe
-from anml.core.profile import PROFILES
-from anml.core.signals.reputation import ColdStart
-from anml.core.signals.temporal import Decay
+from anml.core.folds import assign_folds
 from anml.core.weigh import weigh
-from anml.lab.block import At, Found, timed
+from anml.lab.belief import assessed
 from anml.lab.modules.cases import TARGET, Case, make_case
-from anml.lab.modules.training import EPOCHS, SCORED, fresh, held_out, predicted, train
-from anml.lab.spec import Experiment
+from anml.lab.spec import At, Experiment, Found, timed
+
+EPOCHS, BATCH, RATE = 12, 32, 4e-3
+# Epochs before q is scored, and of held-out networks: what is memorised has no gradient.
+SCORED, FOLDS = 4, 3
+
+
+def fresh(make: Callable[[], nn.Module], seed: int) -> nn.Module:
+    """A module with weights of a seed."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return make()
+
+
+def train(
+    module: nn.Module, x: Tensor, y: Ints, weight: Floats, seed: int, epochs: int = EPOCHS,
+    after: Callable[[int], None] | None = None, weights: Callable[[], Floats] | None = None,
+) -> nn.Module:  # fmt: skip
+    """Train on weighted losses; `after` is told of each epoch, `weights` may change between epochs."""
+    generator = torch.Generator().manual_seed(seed)
+    targets = torch.as_tensor(y)
+    optimiser = torch.optim.Adam(module.parameters(), lr=RATE)
+    module.train()
+    for epoch in range(epochs):
+        current = torch.as_tensor(weight if weights is None else weights(), dtype=torch.float32)
+        for rows in torch.split(torch.randperm(len(y), generator=generator), BATCH):
+            if float(current[rows].sum()) <= 0:
+                continue
+            optimiser.zero_grad()
+            each = nn.functional.cross_entropy(module(x[rows]), targets[rows], reduction="none")
+            (each * current[rows]).mean().backward()  # type: ignore[no-untyped-call]
+            optimiser.step()
+        if after is not None:
+            after(epoch + 1)
+    return module
+
+
+def predicted(module: nn.Module, x: Tensor) -> Floats:
+    """Class probabilities."""
+    module.eval()
+    with torch.no_grad():
+        return np.asarray(torch.softmax(module(x).double(), dim=1).numpy())
+
+
+def held_out(make: Callable[[], nn.Module], x: Tensor, y: Ints, seed: int) -> Floats:
+    """Class probabilities of each row by modules that did not see it."""
+    fold = assign_folds(y, None, FOLDS, np.random.default_rng(seed))
+    out = np.zeros((len(y), int(y.max()) + 1))
+    for held in range(FOLDS):
+        learn, asked = np.flatnonzero(fold != held), np.flatnonzero(fold == held)
+        module = train(fresh(make, seed), x[learn], y[learn], np.ones(len(learn)), seed, SCORED + 2)
+        out[asked] = predicted(module, x[asked])
+    return out
+
 
 # Methods beside the recipes.
 PEERS = ("reweigher", "oracle")
@@ -72,10 +124,9 @@ def _weighed(recipe: Recipe, case: Case, seed: int) -> tuple[Floats, Bools]:
             contributor=case.who, verification=case.v, reputation=case.r,
             predictions=held_out(case.make, case.x, case.y, seed),
         )  # fmt: skip
-        policy = Policy(recipe, PROFILES["default"], Decay(0.0), ColdStart(0.0, 0), seed)
-        classes = int(case.truth.max()) + 1
-        found = assess(np.zeros((len(case.y), 0)), case.y, "classification", classes, known, policy)
-        return found.weighting.sample_weight(), found.weighting.kept
+        nothing, classes = np.zeros((len(case.y), 0)), int(case.truth.max()) + 1
+        weighting = assessed(nothing, case.y, classes, known, seed, recipe=recipe).weighting
+        return weighting.sample_weight(), weighting.kept
     scorer = train(fresh(case.make, seed), case.x, case.y, np.ones(len(case.y)), seed, SCORED)
     q = module_quality(scorer, case.x, case.y, device="cpu")
     weighting = weigh(q, case.v, case.r, recipe=recipe)

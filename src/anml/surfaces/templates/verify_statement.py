@@ -50,12 +50,21 @@ MAY = {
     "credit.reversed": {"approver"},
     "dispute.resolved": {"approver"},
 }
+# What a contributor's own entries change: which sum, by the kind of account that they move money on.
+CHANGES = {
+    "credit.held": {"held": "gross"},
+    "credit.released": {"payable": "released", "source": "returned"},
+    "credit.reversed": {"source": "reversed"},
+    "dispute.resolved": {"held": "corrected"},
+}
 # Second coordinates of the points of small order, for which anybody could sign.
-ODD = (
-    "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
-    "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
-)
-SMALL = {0, 1, PRIME - 1, *(int.from_bytes(bytes.fromhex(one), "little") for one in ODD)}
+SMALL = {
+    0,
+    1,
+    PRIME - 1,
+    0x05FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826,
+    0x7A03AC9277FDC74EC6CC392CFA53202A0F67100D760B3CBA4FD84D3D706A17C7,
+}
 # What reading something that somebody made up may end in.
 UNREADABLE = (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
 
@@ -174,8 +183,8 @@ def check_signed(entry, staff):
     allowed = MAY[entry["body"]["step"] if kind == "proposal.made" else kind]
     need(allowed & staff[by]["roles"], "%s may not sign a %s" % (by, kind))
     message = b"anml-entry/1\n" + canonical({k: v for k, v in entry.items() if k != "sig"})
-    key = read_key(key_of(staff, by, entry["seq"]))
-    need(signed(key, unbase(entry["sig"]), message), "%s did not sign" % by)
+    public = read_key(key_of(staff, by, entry["seq"]))
+    need(signed(public, unbase(entry["sig"]), message), "%s did not sign" % by)
 
 
 def check_staff(entries, created, public):
@@ -219,12 +228,12 @@ def check_change(entry, cover, staff, created):
         check_signed(entry, staff)
         if kind == "credit.reversed":
             need(cover, "nobody else proposed a reversal")
-            first, (asked, _) = entry, cover
+            asked = cover[0]
             said = (asked["seq"], asked["kind"], asked["subject"], asked["settlement"])
-            wanted = (first["body"]["proposal"], "proposal.made", first["subject"], first["settlement"])
+            wanted = (entry["body"]["proposal"], "proposal.made", entry["subject"], entry["settlement"])
             need(said == wanted, "a reversal is not the one that was proposed")
-            need(asked["body"]["body"]["amount"] == first["body"]["amount"], "another amount was proposed")
-            need(asked["by"] != first["by"] or created["body"]["single_person"], "one person took money back")
+            need(asked["body"]["body"]["amount"] == entry["body"]["amount"], "another amount was proposed")
+            need(asked["by"] != entry["by"] or created["body"]["single_person"], "one person took money back")
             check_signed(asked, staff)
         return
     wanted = {"credit.released": "settlement.released", "credit.reversed": "settlement.approved"}.get(kind)
@@ -236,7 +245,7 @@ def check_change(entry, cover, staff, created):
     if strict or signs.get("first"):
         first = signs["first"]
         root = root_from(leaf(canonical(entry)), entry["seq"] - first, signs["seq"] - first, path)
-        need(root.hex() == signs.get("root"), "%s did not sign for a %s" % (signs["by"], kind))
+        need(root.hex() == signs.get("root"), "%s did not sign for entry %d" % (signs["by"], entry["seq"]))
 
 
 def check_acts(entries, covers, statement, public, size):
@@ -253,7 +262,7 @@ def check_acts(entries, covers, statement, public, size):
     said = (statement["drafted_by"], statement["approved_by"], statement["posted"])
     need(said == (draft["by"], approval["by"], approval["at"]), "it names others, or another day")
     for entry in entries:
-        if entry["kind"] in ("dispute.resolved", "credit.reversed", "credit.released"):
+        if entry["kind"] in CHANGES and entry["kind"] != "credit.held":
             check_change(entry, covers.get(entry["seq"]), staff, created)
     issuer = statement["issued_by"]
     key = key_of(staff, issuer["name"], size + 1)
@@ -267,40 +276,31 @@ def check_acts(entries, covers, statement, public, size):
 
 def check_sums(entries, statement):
     """What the contributor's own entries come to; returns the credit."""
-    kinds = ("credit.held", "credit.released", "credit.reversed", "dispute.resolved")
-    own = [e for e in entries if e["kind"] in kinds]
+    own = [e for e in entries if e["kind"] in CHANGES]
     place = (statement["contributor"], statement["settlement"])
     need(all((e["subject"], e["settlement"]) == place for e in own), "an entry is of somebody else")
     need(len({e["seq"] for e in own}) == len(own), "an entry is counted twice")
     credits = [e for e in own if e["kind"] == "credit.held"]
     need(len(credits) == 1, "there is not one credit")
-
-    def total(kinds, account):
-        lines = (line for e in own if e["kind"] in kinds for line in e["postings"])
-        return sum(amount for name, _, amount in lines if name.startswith(account + ":"))
-
-    every = {e["kind"] for e in own}
-    sums = {
-        "gross": total({"credit.held"}, "held"),
-        "held": total(every, "held"),
-        "released": total({"credit.released"}, "payable"),
-        "returned": total({"credit.released"}, "source"),
-        "reversed": total({"credit.reversed"}, "source"),
-        "corrected": total({"dispute.resolved"}, "held"),
-    }
+    sums = dict.fromkeys(("gross", "held", "released", "returned", "reversed", "corrected"), 0)
+    for e in own:
+        for account, _, amount in e["postings"]:
+            sums["held"] += amount if account.startswith("held:") else 0
+            name = CHANGES[e["kind"]].get(account.partition(":")[0])
+            if name:
+                sums[name] += amount
     for name, amount in sums.items():
-        need(statement["amounts"][name] == amount, "%s is %d, not as stated" % (name, amount))
+        need(statement["amounts"][name] == amount, "%s is other than its entries: %d" % (name, amount))
     return credits[0]
 
 
-def check_line(part, statement, digest):
+def check_line(statement, digest):
     """The contributor's line is in the manifest whose head was signed; returns head and line."""
-    head, line = part["head"], part["line"]
-    need(hashlib.sha256(head.encode()).hexdigest() == digest, "the manifest is not the one that was approved")
     proof = statement["proof"]
-    need((head, line) == (proof["head"], proof["line"]), "the manifest part is not the statement's")
-    rules, path = json.loads(head), [unbase(node) for node in part["line_path"]]
-    root = root_from(leaf(line.encode()), part["place"], part["lines"], path)
+    head, line = proof["head"], proof["line"]
+    need(hashlib.sha256(head.encode()).hexdigest() == digest, "the manifest is not the one that was approved")
+    rules, path = json.loads(head), [unbase(node) for node in proof["line_path"]]
+    root = root_from(leaf(line.encode()), proof["place"], proof["lines"], path)
     need(root.hex() == rules["lines_root"], "the line is not in the manifest")
     own = json.loads(line)
     need(own["pid"] == statement["contributor"], "the line is of somebody else")
@@ -347,22 +347,23 @@ def check_share(head, line, credit, statement):
 
 def check_decided(head, line, entries, statement):
     """What was found of the labels is as approved; who gets less than their rows does so by decision."""
-    said = (statement.get("judged"), statement["weight"], statement["rate"])
-    found = (line.get("judged"), head["rules"]["weight"], head["rate"])
+    rows = {"given": line["rows"], "kept": line["kept"], "counted": line["counted"]}
+    found = (rows, line.get("verdicts"), line.get("judged"), head["rules"]["weight"], head["rate"])
+    said = tuple(statement.get(name) for name in ("rows", "verdicts", "judged", "weight", "rate"))
     need(said == found, "it says other things of your labels than the manifest")
     one = {e["kind"]: e["body"] for e in entries if e["subject"] == statement["settlement"]}
     (created,) = (e["body"] for e in entries if e["kind"] == "ledger.created")
     approved = one["settlement.approved"]
     by_rows = head["rate"] * line["rows"] or head["pool"] * line["rows"] // head["run"]["rows"]
-    lower = statement["amounts"]["gross"] < by_rows and created.get("decisions")
-    need(not lower or approved.get("below"), "nobody decided that you get less")
+    lower = statement["amounts"]["gross"] < by_rows
+    decided = approved.get("below") or not created.get("decisions")
+    need(decided or not lower, "nobody decided that you get less")
     need(statement["because"] == approved.get("because", ""), "another reason was given than is stated")
 
 
 def write_appeal(folder, public, reason, text, own, out):
     """An appeal against a statement that holds, signed by the contributor."""
-    check_bundle(folder, public)
-    statement = open_envelope(read_file(folder / "statement.json"), public)
+    statement, _ = check_bundle(folder, public)
     key = load_pem_private_key(read_file(Path(own)), None)
     salt = secrets.token_hex(16)
     place = {name: statement[name] for name in ("ledger", "settlement", "contributor")}
@@ -377,20 +378,15 @@ def write_appeal(folder, public, reason, text, own, out):
     return "%s is your signed appeal (%s); %s" % (out, reason, statement["appeal"])
 
 
-def check_bundle(folder, public):
-    """Everything in a bundle; returns the answer in words."""
-    data = read_file(folder / "statement.json")
-    statement = open_envelope(data, public)
+def check_statement(statement, data, public):
+    """A statement and the envelope that it came in; returns what it comes to, in words."""
     need(statement.get("format") == FORMAT, "the statement is of another format than %s" % FORMAT)
-    note = read_file(folder / "checkpoint.txt").decode()
-    need(note == statement["proof"]["checkpoint"], "the checkpoint is not the statement's")
-    checkpoint = read_checkpoint(note, public)
+    checkpoint = read_checkpoint(statement["proof"]["checkpoint"], public)
     entries, covers = check_entries(statement, checkpoint)
     digest, drafter, approver, issuer = check_acts(entries, covers, statement, public, checkpoint[1])
     open_envelope(data, issuer, "who issued it")
     credit = check_sums(entries, statement)
-    part = json.loads(read_file(folder / "manifest-part.json"))
-    head, line = check_line(part, statement, digest)
+    head, line = check_line(statement, digest)
     why = check_share(head, line, credit, statement)
     check_decided(head, line, entries, statement)
     sums = statement["amounts"]
@@ -401,6 +397,19 @@ def check_bundle(folder, public):
     first = "%s earned %s %s in %s (%s), signed by %s, " % (*said, why, who)
     last = "in a log of %s entries; issued by %s, on whose word alone rests what was paid"
     return first + last % (checkpoint[1], statement["issued_by"]["name"])
+
+
+def check_bundle(folder, public):
+    """Everything in a bundle; returns the statement, and the answer in words."""
+    data = read_file(folder / "statement.json")
+    statement = open_envelope(data, public)
+    answer, proof = check_statement(statement, data, public), statement["proof"]
+    note = read_file(folder / "checkpoint.txt").decode()
+    need(note == proof["checkpoint"], "the checkpoint is not the statement's")
+    part = json.loads(read_file(folder / "manifest-part.json"))
+    own = {name: proof[name] for name in ("head", "line", "place", "lines", "line_path")}
+    need(part == own, "the manifest part is not the statement's")
+    return statement, answer
 
 
 def grew(older, newer, path):
@@ -466,8 +475,8 @@ def known_key(folder, given):
     if given:
         wanted = given.lower().replace(":", "").replace(" ", "")
         need(len(wanted) >= 16, "a fingerprint has 16 letters or more")
-        print_of_key = hashlib.sha256(found).hexdigest()
-        need(print_of_key.startswith(wanted), "the key in the folder is not the one you know")
+        shown = hashlib.sha256(found).hexdigest()
+        need(shown.startswith(wanted), "the key in the folder is not the one you know")
     return found
 
 
@@ -486,7 +495,7 @@ def main(arguments):
         elif out:
             answer = write_appeal(folder, public, *words, out)
         else:
-            answer = check_bundle(folder, public)
+            _, answer = check_bundle(folder, public)
     except No as no:
         print("NO: %s" % no)
         return 1

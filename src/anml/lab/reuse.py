@@ -1,8 +1,6 @@
-"""Rows of freshness across domains: one per scenario, way to set T, and trial.
+"""Freshness across domains: labels are still right with probability T, by clocks that nobody is told.
 
-Labels of digits were given in one domain and are used in another, years later. A label of some age is still
-right with probability T, a mixture of the clocks of both domains and of their relation whose weights nobody
-is told. How often works of other ages were reused is on record, and shows the same clock.
+How often works of other ages were reused is on record, and shows the same clock.
 """
 
 from collections.abc import Callable, Iterable
@@ -13,11 +11,14 @@ from sklearn.linear_model import LogisticRegression
 
 from anml.core.checks import Floats
 from anml.core.signals.temporal import ContextDecay, Decay
-from anml.lab.block import At, Found
 from anml.lab.cases import stream
 from anml.lab.data import load_dataset
-from anml.lab.reuse.names import WORKS
+from anml.lab.spec import At, Found
 
+# How many works have a record of reuse.
+WORKS = {"many": 2_000, "some": 200, "few": 20}
+WAYS = ("none", "of the source", "of the destination", "by type", "learned", "true")
+MEASURES = ("error", "harm", "off")
 # Weights of source, destination and relation, by whose clock rules.
 TRUE = {
     "source": (0.8, 0.1, 0.1),
@@ -25,6 +26,7 @@ TRUE = {
     "both": (0.3, 0.3, 0.4),
     "same": (0.3, 0.3, 0.4),
 }
+SCENARIOS = tuple(f"{clock}-{works}" for clock in TRUE for works in WORKS)
 SCIENCE, LEARNING, NEWS = (Decay.domain(name) for name in ("science", "machine-learning", "news"))
 KIND = "cross-domain-synthesis"
 OLDEST, TRAIN, REUSES = 15.0, 900, 2.0

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from small_games import airport, glove, noisy
 
 from anml.valuation.games import all_coalitions
-from anml.valuation.shapley import exact_shapley, shapley
+from anml.valuation.semivalues import exact_shapley, shapley
 
 
 def test_shapley_of_known_games():

@@ -5,10 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from anml.lab.block import run_block
-from anml.lab.kinds import DATA, METRICS, PEERS
-from anml.lab.relabel import names
-from anml.lab.relabel.run import Crowd, activelab, believed, load, ranked, with_labels, with_truth
+from anml.lab.crowds import Crowd, load_crowd
+from anml.lab.kinds import KINDS, run_block
+from anml.lab.relabel import ORDERS, SCENARIOS, SETS, activelab, believed, ranked, with_labels, with_truth
 from anml.lab.spec import catalogue
 
 RELABEL = catalogue("beyond")["relabel"]
@@ -21,14 +20,14 @@ def crowd(items=60, seed=0):
     item = np.repeat(np.arange(items), 3)
     who = np.concatenate([rng.permutation(5)[:3] for _ in range(items)])
     wrong = rng.uniform(size=3 * items) < np.where(who == 0, 0.5, 0.1)
-    return Crowd(np.zeros((3 * items, 0)), np.where(wrong, 1 - right[item], right[item]), who, item, right, 2)
+    return Crowd(
+        np.zeros((3 * items, 0)), np.where(wrong, 1 - right[item], right[item]), who, item, right[item], 2
+    )
 
 
 def test_the_kind_runs_and_measures_these():
-    assert tuple(DATA["relabel"]) == names.SCENARIOS
-    assert set(RELABEL.vary["dataset"]) == set(names.SCENARIOS)
-    assert PEERS["relabel"] == names.ORDERS == tuple(RELABEL.peers)
-    assert METRICS["relabel"] == names.MEASURES
+    assert set(RELABEL.vary["dataset"]) == set(KINDS["relabel"].data) == set(SCENARIOS)
+    assert KINDS["relabel"].peers == ORDERS == tuple(RELABEL.peers)
 
 
 def test_an_order_asks_about_open_items_once_and_unsure_ones_first():
@@ -36,7 +35,7 @@ def test_an_order_asks_about_open_items_once_and_unsure_ones_first():
     posterior = believed(made, np.full(60, -1), 0)
     still = np.arange(60) % 2 == 0
     chance = np.random.default_rng(0).permutation(60)
-    for way in names.ORDERS:
+    for way in ORDERS:
         found = ranked(made, posterior, still, way, chance)
         assert sorted(found) == list(range(0, 60, 2)), way
     found = ranked(made, posterior, still, "anml", chance)
@@ -67,18 +66,18 @@ def test_peers_are_asked_about_the_labels_that_are_there():
 
 @pytest.mark.parametrize(("name", "items", "classes"), [("music", 700, 10), ("dogs", 807, 4)])
 def test_sets_have_a_right_label_of_every_item(real_data, name, items, classes):
-    found = load(name)
+    found = load_crowd(SETS[name])
     assert (len(found.right), found.classes) == (items, classes)
     assert set(found.item) == set(range(items))
     majority = np.zeros((items, classes))
-    np.add.at(majority, (found.item, found.label), 1)
+    np.add.at(majority, (found.item, found.y), 1)
     assert (majority.argmax(axis=1) == found.right).mean() > 0.6
 
 
 def test_a_row_is_a_replay(real_data, monkeypatch):
-    import anml.lab.relabel.run as run
+    import anml.lab.relabel as run
 
-    monkeypatch.setattr(run, "load", lambda name: crowd(seed=1))
+    monkeypatch.setattr(run, "load_crowd", lambda name: crowd(seed=1))
     small = replace(RELABEL, vary={"dataset": ["dogs-truth"]}, peers=("anml", "random"))
     rows = run_block(small, [3], "dogs-truth")
     assert [(row["trial"], row["dataset"], row["method"]) for row in rows] == [

@@ -8,11 +8,12 @@ from bank_small import part
 
 from anml import AnmlClassifier, AnmlRegressor
 from anml.core.checks import as_codes
+from anml.core.domain import Recipe
 from anml.core.people.verdicts import ACCUSED, LESS
 from anml.core.weigh import RECIPES
-from anml.lab.bank import recipes
+from anml.lab import belief
 from anml.lab.bank.conditions import make_condition
-from anml.lab.bank.recipes import weighed
+from anml.lab.bank.run import judged, weighed
 
 
 @pytest.fixture
@@ -44,13 +45,13 @@ def test_verdicts_are_in_the_order_of_names(flips):
 
 def test_times_are_told_and_make_no_label_out_of_date(monkeypatch, flips):
     told = []
-    whole = recipes.assess
-    monkeypatch.setattr(recipes, "assess", lambda *a: told.append(a[4]) or whole(*a))
+    whole = belief.assess
+    monkeypatch.setattr(belief, "assess", lambda *a: told.append(a[4]) or whole(*a))
     seen = replace(flips.seen, time=np.linspace(0, 1, 200))
-    found = recipes.assessed(seen, RECIPES["multiplicative"], 0)
+    found, _ = judged(seen, Recipe().use, 0)
     assert (told[0].age[0], told[0].age[-1]) == (1, 0)
     np.testing.assert_array_equal(found.signals.t, np.ones(200))
-    recipes.assessed(flips.seen, RECIPES["uniform"], 0)
+    judged(flips.seen, Recipe().use, 0)
     assert told[1].age is None
 
 

@@ -1,64 +1,36 @@
-"""Rows of relabelling, replayed on labels of real crowds: one per set, order, and trial.
+"""Relabelling, replayed on labels of real crowds: answers are the truth, or one more label of the crowd.
 
-An answer is the truth: all labels are there, and the right one of an item is told on being asked, until 99%
-of the items are right. Or an answer is one more label of the crowd: every item begins with one of its labels,
-and another of them is shown on being asked. The label of an item is that of `anml` in every order, so that
-only orders are compared.
+The label of an item is that of `anml` in every order, so that only orders are compared.
 """
-
-from dataclasses import dataclass, replace
 
 import numpy as np
 
-from anml.core.checks import Array, Bools, Floats, Ints
+from anml.assess.assess import Known
+from anml.core.checks import Bools, Floats, Ints
 from anml.core.people.consensus import equal_voices, join_posteriors
-from anml.core.profile import PROFILES
 from anml.core.queue import order
-from anml.core.signals.reputation import ColdStart
-from anml.core.signals.temporal import Decay
-from anml.core.weigh import RECIPES
-from anml.lab.block import At, Found
+from anml.lab.belief import assessed
 from anml.lab.cases import stream
-from anml.lab.contributed import replayed
+from anml.lab.crowds import Crowd, load_crowd
 from anml.lab.peers import learner, needed
+from anml.lab.spec import At, Found
 
+SETS = {"music": "music_genre", "dogs": "dogs"}
+# What an answer is: the right label, or one more label of the crowd.
+SCENARIOS = tuple(f"{name}-{answer}" for name in SETS for answer in ("truth", "crowd"))
+ORDERS = ("anml", "random", "activelab")
+MEASURES = ("answers", "half", "area", "end")
 # Answers between two audits, and in all where they are labels, as shares of the items; and the goal.
 BATCH, MOST, GOAL = 0.1, 1.5, 0.99
-
-
-@dataclass(frozen=True)
-class Crowd:
-    """Labels as codes, one row each: features, who, of which item; and the right label of each item."""
-
-    x: Floats
-    label: Ints
-    who: Ints
-    item: Ints
-    right: Ints
-    classes: int
-
-    def some(self, rows: Array) -> "Crowd":
-        """The same of some of the labels."""
-        return replace(self, x=self.x[rows], label=self.label[rows], who=self.who[rows], item=self.item[rows])
 
 
 def run_trial(at: At, methods: list[str]) -> Found:
     """Rows of all orders in one replay."""
     name, answer = at.setting.dataset.split("-")
-    crowd = load(name)
+    crowd = load_crowd(SETS[name])
     for way in methods:
         rng = stream(at.experiment.seed, at.trial, "relabel", at.setting.dataset)
         yield way, (with_truth if answer == "truth" else with_labels)(crowd, way, rng)
-
-
-def load(name: str) -> Crowd:
-    """Labels of a crowd of whose items the right label is known."""
-    table, x = replayed(name)
-    names = np.unique(np.concatenate([table["label"].to_numpy(), table["truth"].to_numpy()]))
-    label, truth = (np.searchsorted(names, table[column].to_numpy()) for column in ("label", "truth"))
-    _, first, item = np.unique(table["item"].to_numpy(), return_index=True, return_inverse=True)
-    who = np.unique(table["contributor"].to_numpy(), return_inverse=True)[1]
-    return Crowd(x, label, who, item, truth[first], len(names))
 
 
 def with_truth(crowd: Crowd, way: str, rng: np.random.Generator) -> dict[str, float]:
@@ -93,7 +65,7 @@ def with_labels(crowd: Crowd, way: str, rng: np.random.Generator) -> dict[str, f
     seed, batch = int(rng.integers(2**31)), max(int(BATCH * items), 1)
     for _ in range(int(MOST / BATCH) + 1):
         rows = np.concatenate([mixed[at : at + n] for at, n in zip(start, shown, strict=True)])
-        seen = crowd.some(rows)
+        seen = Crowd._make([*(part[rows] for part in crowd[:5]), crowd.classes])
         posterior = believed(seen, np.full(items, -1), seed)
         right.append(float((posterior.argmax(axis=1) == crowd.right).mean()))
         asked = ranked(seen, posterior, shown < size, way, chance)[:batch]
@@ -104,13 +76,10 @@ def with_labels(crowd: Crowd, way: str, rng: np.random.Generator) -> dict[str, f
 
 def believed(crowd: Crowd, told: Ints, seed: int) -> Floats:
     """Posterior of the label of each item, by an audit of the labels with what was told as known."""
-    from anml.assess.assess import Known, Policy, assess
-
-    policy = Policy(RECIPES["evidence"], PROFILES["default"], Decay(0.0), ColdStart(), seed % 2**31)
     known = Known(contributor=crowd.who, item=crowd.item, truth=told[crowd.item])
-    belief = assess(crowd.x, crowd.label, "classification", crowd.classes, known, policy).belief
+    belief = assessed(crowd.x, crowd.y, crowd.classes, known, seed).belief
     if belief.evenly:
-        return equal_voices(crowd.label, crowd.item, crowd.classes, float(belief.p_correct.mean()))
+        return equal_voices(crowd.y, crowd.item, crowd.classes, float(belief.p_correct.mean()))
     return join_posteriors(belief.truth, crowd.item)
 
 
@@ -123,7 +92,7 @@ def ranked(crowd: Crowd, posterior: Floats, open_items: Bools, way: str, chance:
         first = chance[np.argsort(score[chance], kind="stable")]
         return first[open_items[first]]
     # The label that stands for an item is one that its posterior speaks against most.
-    mine = posterior[crowd.item, crowd.label]
+    mine = posterior[crowd.item, crowd.y]
     least = np.lexsort((mine, crowd.item))
     person = crowd.who[least[np.searchsorted(crowd.item[least], np.arange(len(posterior)))]]
     first = order(1 - posterior.max(axis=1), person)
@@ -137,10 +106,10 @@ def activelab(crowd: Crowd) -> Floats:
     scores = needed("cleanlab.multiannotator", "cleanlab").get_active_learning_scores
     items = len(crowd.right)
     votes = np.zeros((items, crowd.classes))
-    np.add.at(votes, (crowd.item, crowd.label), 1.0)
+    np.add.at(votes, (crowd.item, crowd.y), 1.0)
     people = np.unique(crowd.who, return_inverse=True)[1]
     given = np.full((items, int(people.max()) + 1), np.nan)
-    given[crowd.item, people] = crowd.label
+    given[crowd.item, people] = crowd.y
     probs = np.tile((votes.sum(axis=0) + 1) / (votes.sum() + crowd.classes), (items, 1))
     if crowd.x.shape[1]:
         first = np.unique(crowd.item, return_index=True)[1]

@@ -1,1 +1,0 @@
-"""Knowledge that crosses domains: freshness T whose weights are learned from reuse."""
