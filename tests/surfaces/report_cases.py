@@ -3,8 +3,8 @@
 import numpy as np
 import polars as pl
 
-from anml.app.audit.audit import Audited, versions
 from anml.app.audit.compare import Comparison, Way
+from anml.app.audit.result import Audited, versions
 from anml.assess.assess import Policy
 from anml.assess.contributors import judged_columns
 from anml.core.attribute import attribute

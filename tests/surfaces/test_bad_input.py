@@ -291,8 +291,8 @@ def test_test_data_that_does_not_match(case, refused, table, tmp_path):
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     """A folder of `anml train`, made once."""
-    from anml.app.audit.audit import Request
     from anml.app.audit.output import write_run
+    from anml.app.audit.request import Request
     from anml.app.audit.train import train_table
 
     folder = tmp_path_factory.mktemp("trained") / "run"
@@ -331,7 +331,8 @@ def test_predict_on_a_table_that_does_not_match(trained, refused, table):
 def test_predict_into_a_place_that_cannot_be_written(trained, refused, table, tmp_path):
     path = table()
     assert "must end in .csv or .parquet" in refused("predict", trained, path, "--out", tmp_path / "x.txt")
-    assert "there is no folder" in refused("predict", trained, path, "--out", tmp_path / "no" / "x.csv")
+    (tmp_path / "x.csv").mkdir()
+    assert "it is a folder" in refused("predict", trained, path, "--out", tmp_path / "x.csv")
 
 
 WORKS_AND_SAYS = {

@@ -139,9 +139,7 @@ REFUSED = {
     # files that cannot be written
     "ledger import run/samples.parquet --out .": "the rows go to a .parquet or .csv file",
     "ledger import list.json --out table.csv/x.csv": "table.csv/x.csv cannot be written",
-    "ledger import list.json --report .": ". cannot be written: it is a folder",
     "ledger checkpoint --out .": ". cannot be written: it is a folder",
-    "ledger datasette --out table.csv/x": "table.csv/x cannot be written",
     "statement {sid} --out table.csv": "cannot be written",
     "settle run --pool 1 --currency EUR --source r --by cat --manifest .": (
         ". cannot be written: it is a folder"

@@ -160,19 +160,21 @@ def test_demo_finds_the_bad_contributors_and_its_model_predicts(anml, tmp_path):
 
 
 def test_demo_runs_again_over_itself_and_over_nothing_else(anml, tmp_path, monkeypatch):
-    monkeypatch.setattr("anml.surfaces.audit_cli._train", lambda *arguments: (tmp_path / "d" / "run").mkdir())
+    monkeypatch.setattr(
+        "anml.surfaces.audit_cli.train", lambda *arguments, **chosen: (tmp_path / "d" / "run").mkdir()
+    )
     assert anml("demo", "--out", tmp_path / "d").code == 0
     assert anml("demo", "--out", tmp_path / "d").code == 2
     (tmp_path / "d" / "run" / "run.json").write_text("{}")
-    monkeypatch.setattr("anml.surfaces.audit_cli._train", lambda *arguments: None)
+    monkeypatch.setattr("anml.surfaces.audit_cli.train", lambda *arguments, **chosen: None)
     assert anml("demo", "--out", tmp_path / "d").code == 0
 
 
 def test_demo_that_fails_leaves_no_tables(anml, tmp_path, monkeypatch):
-    def fail(*arguments):
+    def fail(*arguments, **chosen):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("anml.surfaces.audit_cli._train", fail)
+    monkeypatch.setattr("anml.surfaces.audit_cli.train", fail)
     assert anml("demo", "--out", tmp_path / "d").code == 130
     assert list((tmp_path / "d").iterdir()) == []
 
@@ -322,8 +324,7 @@ def test_figures_of_contributors_are_never_cut(width, anml, tmp_path, monkeypatc
     assert len(rows) == 5
     header, *people = [[cell.strip() for cell in row] for row in rows]
     assert [name for name in header if name != "reliability"][:3] == ["contributor", "verdict", "rows"]
-    shown = [name in header for name in ("reliability", "kept", "mean q")]
-    assert shown == [width >= 100, width >= 100, width >= 200]
+    assert [name in header for name in ("reliability", "kept")] == [width >= 100] * 2
     assert all(
         re.fullmatch(r"0\.\d\d \[0\.\d\d-[01]\.\d\d\]", row[header.index("quality")]) for row in people
     )

@@ -135,16 +135,16 @@ def test_samples_of_a_pandas_frame_keep_its_index():
 def test_the_ledgers_policy_and_domain_reach_it_from_python(tmp_path, monkeypatch):
     from anml.surfaces import auditing
 
-    places = []
+    asked = []
 
-    def read(data, format, given, place):
-        places.append(place)
+    def read(data, chosen):
+        asked.append(chosen)
         raise InterruptedError
 
     monkeypatch.setattr(auditing, "read", read)
     with pytest.raises(InterruptedError):
         package.audit("x.csv", ledger="books.db", policy="p.toml", track_domain="law")
-    assert (places[0].domain, str(places[0].policy)) == ("law", "p.toml")
+    assert (asked[0]["track_domain"], str(asked[0]["policy"])) == ("law", "p.toml")
 
 
 def test_samples_keep_the_columns_that_name_rows_so_that_they_can_be_joined_again():

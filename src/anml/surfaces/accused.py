@@ -15,8 +15,8 @@ from anml.core.people.verdicts import (
     RELIABLE,
     UNSURE,
 )
-from anml.core.words import counted, listed
-from anml.surfaces.names import shortened
+from anml.core.words import counted
+from anml.surfaces.names import names_listed, shortened
 
 # Of somebody who answers without looking: above this share of one label, it is always that one.
 ALWAYS = 0.9
@@ -46,15 +46,19 @@ class Finding(NamedTuple):
     many: str
     short: str = ""
 
+    def of(self, names: Sequence[str]) -> str:
+        """Said of these people."""
+        return self.one if len(names) == 1 else self.many
 
-UNCONFIRMED = Finding(
-    "labels what the others cannot confirm",
-    "label what the others cannot confirm",
-    "others cannot confirm it",
-)
-CONTRADICTS_OTHERS = Finding("contradicts the others", "contradict the others")
-ELSEWHERE = Finding("marks other places than the others", "mark other places than the others")
-TOO_LITTLE = Finding("gives too little to judge by", "give too little to judge by", "too little to judge by")
+
+def _does(one: str, many: str, rest: str, short: str = "") -> Finding:
+    return Finding(f"{one} {rest}", f"{many} {rest}", short)
+
+
+UNCONFIRMED = _does("labels", "label", "what the others cannot confirm", "others cannot confirm it")
+CONTRADICTS_OTHERS = _does("contradicts", "contradict", "the others")
+ELSEWHERE = _does("marks", "mark", "other places than the others")
+TOO_LITTLE = _does("gives", "give", "too little to judge by", "too little to judge by")
 
 
 def who(result: Audited) -> list[Told]:
@@ -95,18 +99,17 @@ def less_reliable(result: Audited) -> list[Told]:
     """Who is clearly below the others, with the figures, by name while they are few."""
     less = result.contributors.filter(pl.col("verdict") == LESS)
     if less.height > MOST_NAMES:
-        return [
-            Told("", f"{less.height:,} contributors are less reliable than the others on comparable rows.")
-        ]
-    found = findings(result)
-    said = []
-    for name, quality, others in less.select("contributor", "quality", "others").iter_rows():
-        what = f"; {found[name].one}" if name in found else ""
-        rest = (
-            f"is less reliable: {quality:.0%} of the labels are right, where others get {others:.0%}{what}."
+        rest = "contributors are less reliable than the others on comparable rows."
+        return [Told("", f"{less.height:,} {rest}")]
+    does = {name: f"; {found.one}" for name, found in findings(result).items()}
+    return [
+        Told(
+            _named([name]),
+            f"is less reliable: {quality:.0%} of the labels are right, where others get {others:.0%}"
+            f"{does.get(name, '')}.",
         )
-        said.append(Told(_named([name]), rest))
-    return said
+        for name, quality, others in less.select("contributor", "quality", "others").iter_rows()
+    ]
 
 
 def best(result: Audited) -> list[Told]:
@@ -124,14 +127,11 @@ def best(result: Audited) -> list[Told]:
 
 def accusations(result: Audited) -> list[Told]:
     """Who is accused, and of what: one sentence for all who do the same, the worst first."""
-    alike: dict[Finding, list[str]] = {}
     accused = set(_judged(result, ACCUSED))
-    for name, finding in findings(result).items():
-        if name in accused:
-            alike.setdefault(finding, []).append(name)
+    alike = _alike({name: found for name, found in findings(result).items() if name in accused})
     said = [
-        Told(_named(names), f"{finding.one if len(names) == 1 else finding.many} ({_extent(result, names)}).")
-        for finding, names in alike.items()
+        Told(_named(names), f"{found.of(names)} ({_extent(result, names)}).")
+        for found, names in alike.items()
     ]
     if len(said) > MOST_SAID:
         left = sum(len(names) for names in list(alike.values())[MOST_SAID:])
@@ -148,17 +148,19 @@ def cannot_tell(result: Audited) -> list[Told]:
     if len(unsure) == people:
         return [Told("", f"Cannot tell how reliable any of the {people:,} contributors is.")]
     told = f"Cannot tell how reliable {len(unsure):,} of {people:,} contributors are"
-    return [Told("", f"{told}: {_because(result)}." if len(unsure) <= MOST_NAMES else f"{told}.")]
+    if len(unsure) > MOST_NAMES:
+        return [Told("", f"{told}.")]
+    alike = _alike(open_reasons(result))
+    because = "; ".join(f"{_named(names)} {reason.of(names)}" for reason, names in alike.items())
+    return [Told("", f"{told}: {because}.")]
 
 
-def _because(result: Audited) -> str:
-    """Who is left open and why, one clause for all with the same reason."""
+def _alike(found: dict[str, Finding]) -> dict[Finding, list[str]]:
+    """People of whom the same is to be said, together."""
     alike: dict[Finding, list[str]] = {}
-    for name, reason in open_reasons(result).items():
-        alike.setdefault(reason, []).append(name)
-    return "; ".join(
-        f"{_named(names)} {reason.one if len(names) == 1 else reason.many}" for reason, names in alike.items()
-    )
+    for name, what in found.items():
+        alike.setdefault(what, []).append(name)
+    return alike
 
 
 def open_reasons(result: Audited) -> dict[str, Finding]:
@@ -175,11 +177,9 @@ def _left_open(row: dict[str, Any]) -> Finding:
     if row["quality_low"] > row["others"] / 2 and row["quality_high"] >= row["others"]:
         return UNCONFIRMED
     between = f"{row['quality_low']:.0%} to {row['quality_high']:.0%}"
-    return Finding(
-        f"has {between} of the labels right, where others get {row['others']:.0%}",
-        f"have {between} of their labels right, where others get {row['others']:.0%}",
-        f"{between} right, others {row['others']:.0%}",
-    )
+    others = f"{row['others']:.0%}"
+    rest = f"{between} of the labels right, where others get {others}"
+    return _does("has", "have", rest, f"{between} right, others {others}")
 
 
 def findings(result: Audited) -> dict[str, Finding]:
@@ -220,12 +220,9 @@ def _most_common(rows: pl.DataFrame, *what: str) -> dict[str, tuple[float, list[
 def _without_looking(usual: tuple[float, list[str]] | None) -> Finding:
     if usual is not None and usual[0] > ALWAYS:
         label = _quoted(usual[1][0])
-        return Finding(f"always answers {label}", f"always answer {label}")
-    return Finding(
-        "is no better than guessing: the labels say nothing about the items",
-        "are no better than guessing: their labels say nothing about the items",
-        "the labels say nothing about the items",
-    )
+        return _does("always answers", "always answer", label)
+    nothing = "the labels say nothing about the items"
+    return _does("is", "are", f"no better than guessing: {nothing}", nothing)
 
 
 def _errs_on(rows: pl.DataFrame) -> dict[str, Finding]:
@@ -238,7 +235,7 @@ def _errs_on(rows: pl.DataFrame) -> dict[str, Finding]:
         for name, label, count in more.filter(pl.col("more") > 0).sort("more", column).iter_rows():
             said = f"mostly wrong {when} {_quoted(label)}"
             if count > worst.get(name, (0,))[0]:
-                worst[name] = (count, Finding(f"is {said}", f"are {said}"))
+                worst[name] = (count, _does("is", "are", said))
     return {name: finding for name, (_, finding) in worst.items()}
 
 
@@ -251,11 +248,9 @@ def _confused(wrong: pl.DataFrame) -> dict[str, Finding]:
     for name, (share, labels) in _most_common(both, "one", "other").items():
         way, (right, given) = ways[name]
         if way > ONE_WAY * share and way > HALF:
-            right, given = _quoted(right), _quoted(given)
-            found[name] = Finding(f"takes {right} for {given}", f"take {right} for {given}")
+            found[name] = _does("takes", "take", f"{_quoted(right)} for {_quoted(given)}")
         elif share > HALF:
-            one, other = (_quoted(label) for label in labels)
-            found[name] = Finding(f"confuses {one} with {other}", f"confuse {one} with {other}")
+            found[name] = _does("confuses", "confuse", " with ".join(_quoted(label) for label in labels))
     return found
 
 
@@ -304,7 +299,7 @@ def _judged(result: Audited, verdicts: tuple[str, ...]) -> list[str]:
 
 
 def _named(names: Sequence[str]) -> str:
-    return listed([shortened(name, NAME) for name in names], MOST_NAMES)
+    return names_listed(names, NAME)
 
 
 def _quoted(label: object) -> str:

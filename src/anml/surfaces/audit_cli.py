@@ -3,11 +3,9 @@
 import sys
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
-import typer
-
-from anml.app.audit.sources import finish, fit
+from anml.app.audit.sources import SHAPED_BY, finish, fit, read
 from anml.core.errors import InputError, UnsupportedError
 from anml.surfaces.audit_options import (
     AUDIT,
@@ -20,15 +18,10 @@ from anml.surfaces.audit_options import (
     request_of,
     with_options,
 )
-from anml.surfaces.auditing import READ_BY, SHAPED_BY, audit_data, in_slices, located, read_data
-from anml.surfaces.fail_if import FailIf, condition_of, fail
+from anml.surfaces.auditing import audit_data, in_slices
+from anml.surfaces.fail_if import condition_of, fail
+from anml.surfaces.options import opt
 from anml.surfaces.run_argument import RunFolder
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from anml.app.audit.request import Request
-    from anml.app.audit.result import Audited
 
 
 @with_options(*options_on(AUDIT))
@@ -40,7 +33,7 @@ def audit(data: Data, **chosen: Any) -> None:
         from anml.app.audit.output import check_folder
 
         check_folder(out)
-    result = audit_data(data, chosen, _shown(chosen)).result
+    result, _ = audit_data(data, chosen, _shown(chosen))
     files = ["samples/", "contributors.csv", "report.html", "run.json"]
     if out is None:
         files = []
@@ -50,36 +43,50 @@ def audit(data: Data, **chosen: Any) -> None:
 
         files = write_run(out, result, "audit", lambda draft: write_report(result, draft))
     _show(result, "audit", out, files, chosen["json"])
-    fail(condition, result)
+    fail(condition, chosen["fail_if"], result)
 
 
 @with_options(*options_on(TRAIN))
 def train(
     data: Data,
-    model: Annotated[str, typer.Option(help="mlp, logistic (classes) or ridge (numbers).")] = "mlp",
-    out: Annotated[Path, typer.Option(help="Folder for the model, report and files.")] = Path("anml-run"),
+    model: Annotated[str, opt("mlp, logistic (classes) or ridge (numbers).")] = "mlp",
+    out: Annotated[Path, opt("Folder for the model, report and files.")] = Path("anml-run"),
     **chosen: Any,
 ) -> None:
     """Audit a table, then train a model on what was kept."""
     condition = condition_of(chosen["fail_if"])
     # What is wrong with the file is said before the heavy imports.
-    found = read_data(data, {**dict.fromkeys(SHAPED_BY), **chosen})
+    chosen = {**dict.fromkeys(SHAPED_BY), **chosen}
+    found = read(data, chosen)
     if found.source.shape is not None:
         raise UnsupportedError(f"no model is trained on {chosen['task']}; audit it, and train by its weights")
     request = fit(request_of(chosen), found)
+    from anml.app.audit.output import check_folder, write_run
+    from anml.app.audit.train import train_table
+    from anml.surfaces.report import write_report
 
-    def complete(result: "Audited") -> "Audited":
-        return located(finish(found)(result), data, chosen)
+    check_folder(out)
+    with _shown(chosen) as progress:
+        trained = train_table(
+            found.source.table, request, model=model, test=chosen["test"], progress=progress
+        )
+    audited = finish(trained.audited, found, data, chosen)
 
-    _train(found.source.table, request, model, chosen, out, complete, condition)
+    def extra(draft: Path) -> None:
+        write_report(audited, draft)
+        trained.save(draft / "model")
+
+    files = write_run(out, audited, "train", extra)
+    error = trained.test_error
+    more = {"model": model, "test_error": None if error is None else error.to_dict()}
+    _show(audited, "train", out, files, chosen["json"], more)
+    fail(condition, chosen["fail_if"], audited)
 
 
 def predict(
     run: RunFolder,
     data: Table,
-    out: Annotated[
-        Path | None, typer.Option(help="File to write, .csv or .parquet; default: print CSV.")
-    ] = None,
+    out: Annotated[Path | None, opt("File to write, .csv or .parquet; default: print CSV.")] = None,
 ) -> None:
     """Predict the rows of a table with a trained model."""
     from anml.app.audit.output import write_frame
@@ -96,11 +103,9 @@ def predict(
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the tables, the run and the report.")] = Path(
-        "anml-demo"
-    ),
+    out: Annotated[Path, opt("Folder for the tables, the run and the report.")] = Path("anml-demo"),
     seed: Seed = 0,
-    images: Annotated[bool, typer.Option("--images", help="Pictures that the program draws.")] = False,
+    images: Annotated[bool, opt("Pictures that the program draws.", "--images")] = False,
     json: Json = False,
 ) -> None:
     """Audit digits labelled by twelve made-up contributors. Some of them are bad; writes a report."""
@@ -109,55 +114,31 @@ def demo(
 
     run, data, test = out / "run", out / "contributed.csv", out / "test.csv"
     check_folder(out, f"run/{RECORD}")
+    out.mkdir(parents=True, exist_ok=True)
     if images:
         _demo_images(out, data, run, seed, json)
         return
-    chosen = {"time": "labeled_at", "domain": "science", "seed": seed, "test": test, "json": json}
     contributed, right = demo_tables(seed)
-    out.mkdir(parents=True, exist_ok=True)
     if not json:
         print(f"anml train {data} --time labeled_at --domain science --test {test} --out {run}\n")
     with removed_on_error(data, test):
         write_frame(contributed, data)
         write_frame(right, test)
-        read_as = {**dict.fromkeys(READ_BY), **chosen, "quiet": not sys.stderr.isatty()}
-        _train(data, request_of(chosen), "mlp", read_as, run, lambda made: located(made, data, read_as))
+        train(
+            data, out=run, test=test, time="labeled_at", domain="science", seed=seed, json=json,
+            quiet=not sys.stderr.isatty(),
+        )  # fmt: skip
 
 
 def _demo_images(out: Path, data: Path, run: Path, seed: int, json: bool) -> None:
     from anml.app.audit.output import removed_on_error, write_frame
     from anml.app.demo_images import demo_pictures
 
-    out.mkdir(parents=True, exist_ok=True)
     if not json:
         print(f"anml audit {data} --no-compare --out {run}\n")
     with removed_on_error(data):
         write_frame(demo_pictures(out, seed)[0], data)
         audit(data, seed=seed, compare=False, out=run, json=json, quiet=not sys.stderr.isatty())
-
-
-def _train(
-    data: Any, request: "Request", model: str, chosen: dict[str, Any], out: Path,
-    complete: "Callable[[Audited], Audited]" = lambda result: result, condition: FailIf | None = None,
-) -> None:  # fmt: skip
-    from anml.app.audit.output import check_folder, write_run
-    from anml.app.audit.train import train_table
-    from anml.surfaces.report import write_report
-
-    check_folder(out)
-    with _shown(chosen) as progress:
-        trained = train_table(data, request, model=model, test=chosen["test"], progress=progress)
-    audited = complete(trained.audited)
-
-    def extra(draft: Path) -> None:
-        write_report(audited, draft)
-        trained.save(draft / "model")
-
-    files = write_run(out, audited, "train", extra)
-    error = trained.test_error
-    more = {"model": model, "test_error": None if error is None else error.to_dict()}
-    _show(audited, "train", out, files, chosen["json"], more)
-    fail(condition, audited)
 
 
 def _shown(chosen: dict[str, Any]) -> Any:
@@ -169,12 +150,7 @@ def _shown(chosen: dict[str, Any]) -> Any:
 
 
 def _show(
-    result: Any,
-    command: str,
-    out: Path | None,
-    files: list[str],
-    json: bool,
-    more: dict[str, Any] | None = None,
+    result: Any, command: str, out: Path | None, files: list[str], json: bool, more: Any = None
 ) -> None:
     from anml.app.audit.output import as_json
     from anml.app.audit.result import run_record

@@ -1,16 +1,16 @@
 """The options of `anml audit`, `anml train` and `anml.audit`: one table that every surface is made from.
 
-The commands get their options from it, `help(anml.audit)` its text; a test holds the signature of
-`anml.audit` against it.
+A test holds the signature of `anml.audit` against it.
 """
 
 import inspect
-from collections.abc import Callable, Mapping
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-import typer
+from anml.surfaces.options import arg, opt
 
 if TYPE_CHECKING:
     from anml.app.audit.request import Request
@@ -107,8 +107,6 @@ OPTIONS = (
            IN_MEMORY),
     Option("test", Path | None, None, "A table with right labels to measure on.", python="A path or frame."),
     Option("compare", bool, True, "Measure what the weights change.", flag="--compare/--no-compare"),
-    Option("value", bool, False, "Measure what each contributor's data are worth, by training without them.",
-           flag="--value"),
     Option("seed", int, 0, "The same seed gives the same result."),
     Option("format", str, "auto",
            "table, label-studio, argilla, croissant, crowd-long, crowd-wide, toloka, mturk, prodigy, "
@@ -135,20 +133,12 @@ BY_NAME = {option.name: option for option in OPTIONS}
 # Where Python's word replaces the command line's.
 _REPLACED = ("features", "ignore", "out")
 
-Data = Annotated[
-    Path,
-    typer.Argument(
-        help="A table (.csv, .csv.gz, .tsv, .parquet, .xlsx), an export of a labelling tool, a folder of "
-        "pictures.",
-        show_default=False,
-    ),
-]
-Table = Annotated[
-    Path, typer.Argument(help="A table: .csv, .csv.gz, .tsv, .parquet or .xlsx.", show_default=False)
-]
-Seed = Annotated[int, typer.Option(help=BY_NAME["seed"].help)]
-Format = Annotated[str, typer.Option(help=BY_NAME["format"].help)]
-Json = Annotated[bool, typer.Option("--json", help=BY_NAME["json"].help)]
+_READ = "A table (.csv, .csv.gz, .tsv, .parquet, .xlsx), an export of a labelling tool, a folder of pictures."
+Data = Annotated[Path, arg(_READ)]
+Table = Annotated[Path, arg("A table: .csv, .csv.gz, .tsv, .parquet or .xlsx.")]
+Seed = Annotated[int, opt(BY_NAME["seed"].help)]
+Format = Annotated[str, opt(BY_NAME["format"].help)]
+Json = Annotated[bool, opt(BY_NAME["json"].help, "--json")]
 
 
 def options_on(surface: str) -> tuple[Option, ...]:
@@ -187,16 +177,13 @@ def with_options(*shared: Option) -> Callable[[Callable[..., None]], Callable[..
 
 def parameter(option: Option) -> inspect.Parameter:
     """The option as typer reads it from a signature."""
-    kind = str | None if option.kind == Names | None else option.kind
-    spelt = (option.flag or f"--{option.name.replace('_', '-')}",)
-    about = typer.Option(
-        *spelt, help=option.help, envvar=option.envvar, metavar=option.metavar,
-        show_default=option.default not in (None, (), False),
+    kind, default = (str | None, None) if option.kind == Names | None else (option.kind, option.default)
+    about = opt(
+        option.help, option.flag or f"--{option.name.replace('_', '-')}", envvar=option.envvar,
+        metavar=option.metavar, show_default=option.default not in (None, (), False),
     )  # fmt: skip
-    default = None if option.kind == Names | None else option.default
-    return inspect.Parameter(
-        option.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, about]
-    )
+    only = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(option.name, only, default=default, annotation=Annotated[kind, about])
 
 
 def listed(text: str) -> list[str]:
@@ -210,24 +197,18 @@ def listed(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def documented(function: Callable[..., Any]) -> str:
-    """The docstring of a Python function, with a section on those of its parameters that the table has."""
-    lines = []
+def documented(function: Callable[..., Any], options: Sequence[Option] = OPTIONS) -> str:
+    """The docstring of a Python function, with those of its parameters that the table has at its end."""
+    known, lines = {option.name: option for option in options}, []
     for name, parameter in inspect.signature(function).parameters.items():
-        option = BY_NAME.get(name)
+        option = known.get(name)
         if option is None:
             continue
         shown = str(parameter.annotation).replace("typing.", "").replace("collections.abc.", "")
         shown = parameter.annotation.__name__ if isinstance(parameter.annotation, type) else shown
         said = option.python if name in _REPLACED else " ".join((option.help, option.python)).strip()
-        lines += [f"    {name} : {shown}", *(f"        {line}" for line in _wrapped(said))]
+        lines += [f"    {name} : {shown}", *(f"        {line}" for line in textwrap.wrap(said, 100))]
     return inspect.cleandoc(function.__doc__ or "") + "\n" + inspect.cleandoc("\n".join(["x", *lines]))[2:]
-
-
-def _wrapped(text: str) -> list[str]:
-    import textwrap
-
-    return textwrap.wrap(text, 100)
 
 
 def request_of(chosen: Mapping[str, Any]) -> "Request":

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from anml.app.audit.sources import Place, Read, finish, fit, folder_of, read
+from anml.app.audit.sources import finish, fit, folder_of, read
 from anml.app.scale.audit import audit_in_slices, holds_parquet
 from anml.core.errors import InputError, UnsupportedError
 from anml.surfaces.audit_options import request_of
@@ -15,70 +15,34 @@ if TYPE_CHECKING:
     from anml.app.audit.result import Audited
     from anml.core.progress import Progress
 
-# Columns, or questions, that readers of exports are told.
-READ_BY = ("label", "contributor", "item", "time")
-# The like of judgements that are no classes: their shape first.
-SHAPED_BY = ("task", "first", "second", "choice", "group", "start", "end", "seen", "order")
 Shown = AbstractContextManager["Progress | None"]
 
 
-class Done(NamedTuple):
-    """What an audit found, and the table it read; None where that was read slice by slice."""
-
-    result: "Audited"
-    table: Any
-
-
-def audit_data(data: Any, chosen: Mapping[str, Any], shown: Shown) -> Done:
-    """Audit a file or a frame by the options of `anml.surfaces.audit_options`."""
+def audit_data(data: Any, chosen: Mapping[str, Any], shown: Shown) -> tuple["Audited", Any]:
+    """What an audit by these options found, and the table it read; None where that was slice by slice."""
     if in_slices(data, chosen):
-        return Done(_in_slices(data, chosen, shown), None)
+        return _in_slices(data, chosen, shown), None
     # What is wrong with the file is said before the heavy imports.
-    found = read_data(data, chosen)
+    found = read(data, chosen)
     request = fit(request_of(chosen), found)
     if found.source.shape is not None:
         from anml.app.shapes.audit import audit_shape
 
         with shown as progress:
             result = audit_shape(found.source, request, progress, chosen["nested"])
-        return Done(located(finish(found)(result), data, chosen), found.source.table)
+        return finish(result, found, data, chosen), found.source.table
     from anml.app.audit.media import Media, audit_media
     from anml.surfaces.tables import first_rows
 
     table = found.source.table
+    cache = None if chosen["cache"] is None else Path(chosen["cache"])
     media = Media(
-        chosen["image"], chosen["text"], chosen["embed"], _path(chosen["cache"]), folder_of(data),
-        chosen["device"],
+        image=chosen["image"], text=chosen["text"], embed=chosen["embed"], cache=cache,
+        folder=folder_of(data), device=chosen["device"],
     )  # fmt: skip
     with shown as progress:
         result, seen = audit_media(table, request, media, test=chosen["test"], progress=progress)
-    return Done(located(finish(found)(seen.of(result, first_rows(result))), data, chosen), table)
-
-
-def located(result: "Audited", data: Any, chosen: Mapping[str, Any]) -> "Audited":
-    """The result, with where its data lie and what was named to read them; `anml relabel` does so again."""
-    if not isinstance(data, str | Path):
-        return result
-    names = (*READ_BY, *(SHAPED_BY if result.shape is not None else ()))
-    named = {
-        name: str(Path(chosen[name]).absolute()) if name == "seen" else chosen[name]
-        for name in names
-        if chosen[name]
-    }
-    named |= {} if result.shape is None else {"task": result.shape.kind}
-    place = str(Path(data).expanduser().absolute())
-    return replace(result, data={**result.data, "path": place, "named": named})
-
-
-def read_data(data: Any, chosen: Mapping[str, Any]) -> Read:
-    """Read a file, or take a frame, with v and r from the ledger where one is named."""
-    given = {name: chosen[name] for name in (*READ_BY, *SHAPED_BY)}
-    ledger = chosen["ledger"]
-    place = Place(
-        None if ledger is None else str(ledger), _path(chosen["keys"]), chosen["source"],
-        chosen["track_domain"], _path(chosen["policy"]),
-    )  # fmt: skip
-    return read(data, chosen["format"], given, place)
+    return finish(seen.of(result, first_rows(result)), found, data, chosen), table
 
 
 def in_slices(data: Any, chosen: Mapping[str, Any]) -> bool:
@@ -93,7 +57,7 @@ def _in_slices(data: Any, chosen: Mapping[str, Any], shown: Shown) -> "Audited":
         raise UnsupportedError(f"an engine judges classes and numbers, not {chosen['task']}; leave it out")
     if chosen["out"] is None:
         raise InputError("with an engine, or a folder of Parquet files, the output needs a folder: --out DIR")
-    for name in ("value", "ledger", "test", "image", "text", "embed"):
+    for name in ("ledger", "test", "image", "text", "embed"):
         if chosen[name]:
             raise UnsupportedError(f"{name} needs all rows in memory; leave out either {name} or the engine")
     if chosen["device"] not in ("auto", "cpu"):
@@ -105,7 +69,3 @@ def _in_slices(data: Any, chosen: Mapping[str, Any], shown: Shown) -> "Audited":
         return audit_in_slices(
             data, request, chosen["engine"] or "local", chosen["address"], out, progress, write_report
         )
-
-
-def _path(given: Any) -> Path | None:
-    return None if given is None else Path(given)

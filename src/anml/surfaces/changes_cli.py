@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from anml.core.words import counted, listed
 from anml.surfaces.audit_options import Json
+from anml.surfaces.ledger_common import columns
 from anml.surfaces.names import printable, shortened
+from anml.surfaces.options import arg, opt
 from anml.surfaces.run_argument import newest
 
 if TYPE_CHECKING:
@@ -18,27 +18,23 @@ MOST, NAME, MOST_NAMES = 50, 40, 5
 
 
 def changes(
-    before: Annotated[Path, typer.Argument(help="Folder of the earlier run.", show_default=False)],
-    after: Annotated[
-        Path, typer.Argument(help="Folder of the later run, or latest.", show_default=False, callback=newest)
-    ],
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for people.csv, rows.csv and changes.html.")
-    ] = None,
+    before: Annotated[Path, arg("Folder of the earlier run.")],
+    after: Annotated[Path, arg("Folder of the later run, or latest.", callback=newest)],
+    out: Annotated[Path | None, opt("Folder for people.csv, rows.csv and changes.html.")] = None,
     json: Json = False,
 ) -> None:
     """Compare two runs: people, rows, and what was mended."""
     from anml.app.audit.changes import changes as compare
     from anml.app.audit.output import as_json, check_folder, write_frame
+    from anml.app.files import write_file
 
     if out is not None:
         check_folder(out, "changes.html")
     found = compare(before, after)
     if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
         write_frame(found.people, out / "people.csv")
         write_frame(found.rows, out / "rows.csv")
-        (out / "changes.html").write_text(render_changes(found, before, after), encoding="utf-8")
+        write_file(out / "changes.html", render_changes(found, before, after))
     if json:
         figures = {name: list(pair) for name, pair in found.figures.items()}
         print(as_json({"figures": figures, "shared": found.shared, "mended": found.mended,
@@ -47,9 +43,7 @@ def changes(
         return
     for sentence in sentences(found):
         print(printable(sentence))
-    from anml.surfaces.relabel_cli import print_columns
-
-    print_columns([("", "before", "after"), *figures_shown(found)])
+    print("\n".join(columns(("", "before", "after"), figures_shown(found))))
     if out is not None:
         print(f"Report: {out / 'changes.html'}")
 
@@ -60,17 +54,13 @@ def sentences(found: "RunChanges") -> list[str]:
 
     said = []
     changed = found.people.filter(pl.col("changed").fill_null(False))
-    for verb, some in (
-        ("worse", changed.filter(pl.col("difference") < 0)),
-        ("better", changed.filter(pl.col("difference") > 0)),
-    ):
-        if some.height:
-            names = [
-                f"{shortened(name, NAME)} ({was:.2f} → {now:.2f})"
-                for name, was, now in some.select(
-                    "contributor", "quality_before", "quality_after"
-                ).iter_rows()
-            ]
+    figures = ("contributor", "quality_before", "quality_after")
+    for verb, which in (("worse", pl.col("difference") < 0), ("better", pl.col("difference") > 0)):
+        names = [
+            f"{shortened(name, NAME)} ({was:.2f} → {now:.2f})"
+            for name, was, now in changed.filter(which).select(figures).iter_rows()
+        ]
+        if names:
             does = "does" if len(names) == 1 else "do"
             said.append(f"{listed(names, MOST_NAMES)} {does} {verb} than before, beyond chance.")
     if not changed.height:
@@ -101,23 +91,16 @@ def figures_shown(found: "RunChanges") -> list[tuple[str, str, str]]:
 
 def render_changes(found: "RunChanges", before: Path, after: Path) -> str:
     """One page with everything in it, that asks the network for nothing."""
-    from anml.surfaces.report import environment
+    from anml.surfaces.report import rendered
 
-    return (
-        environment()
-        .get_template("changes.html.j2")
-        .render(
-            before=before.name,
-            after=after.name,
-            said=sentences(found),
-            figures=figures_shown(found),
-            people=[_person(row) for row in found.people.head(MOST).iter_rows(named=True)],
-            more_people=max(found.people.height - MOST, 0),
-            rows=[_row(row) for row in found.rows.head(MOST).iter_rows(named=True)],
-            more_rows=max(found.rows.height - MOST, 0),
-        )
-        + "\n"
-    )
+    return rendered(
+        "changes.html.j2", before=before.name, after=after.name, said=sentences(found),
+        figures=figures_shown(found),
+        people=[_person(row) for row in found.people.head(MOST).iter_rows(named=True)],
+        more_people=max(found.people.height - MOST, 0),
+        rows=[_row(row) for row in found.rows.head(MOST).iter_rows(named=True)],
+        more_rows=max(found.rows.height - MOST, 0),
+    )  # fmt: skip
 
 
 def _person(row: dict[str, Any]) -> dict[str, str]:

@@ -9,7 +9,6 @@ from anml.core.errors import AnmlError
 from anml.surfaces import (
     audit_cli,
     changes_cli,
-    datasette_cli,
     dispute_cli,
     federate_cli,
     import_cli,
@@ -25,6 +24,7 @@ from anml.surfaces import (
     verify_cli,
 )
 from anml.surfaces.lab_cli import lab
+from anml.surfaces.options import opt
 
 
 def _version(asked: bool) -> None:
@@ -35,20 +35,14 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
-app = typer.Typer(
-    name="anml",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
+app = typer.Typer(name="anml", no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
+
+
+Version = Annotated[bool, opt("Show the version and exit.", "--version", is_eager=True, callback=_version)]
 
 
 @app.callback()
-def top(
-    version: Annotated[
-        bool, typer.Option("--version", help="Show the version and exit.", is_eager=True, callback=_version)
-    ] = False,
-) -> None:
+def top(version: Version = False) -> None:
     """Decide how far each contributed sample can be trusted, train on that, and say why."""
 
 
@@ -61,7 +55,6 @@ app.command()(value_cli.value)
 app.add_typer(lab)
 app.add_typer(federate_cli.app, name="federate")
 ledger_cli.app.command("import")(import_cli.import_)
-ledger_cli.app.command()(datasette_cli.datasette)
 for check in (verify_cli.verify, verify_cli.checkpoint, verify_cli.watch):
     ledger_cli.app.command()(check)
 ledger_cli.app.add_typer(keys_cli.app, name="keys")
@@ -81,20 +74,20 @@ def main() -> None:
     """Run the command line; what the user can mend is one sentence and exit code 2."""
     try:
         app(prog_name="anml")
-    except AnmlError as error:
-        print(f"error: {error}", file=sys.stderr)
+    except (AnmlError, RecursionError, UnicodeError, OSError) as error:
+        print(f"error: {_said(error)}", file=sys.stderr)
         raise SystemExit(2) from None
-    except RecursionError:
-        print("error: the input is nested too deeply to be read", file=sys.stderr)
-        raise SystemExit(2) from None
-    except UnicodeError:
-        print("error: a value holds bytes that are no text", file=sys.stderr)
-        raise SystemExit(2) from None
-    except OSError as error:
+
+
+def _said(error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return "the input is nested too deeply to be read"
+    if isinstance(error, UnicodeError):
+        return "a value holds bytes that are no text"
+    if isinstance(error, OSError):
         # A full disk, a folder without rights: no fault of the program, and no door saw it coming.
-        place = "" if error.filename is None else f": {error.filename}"
-        print(f"error: {error.strerror or error}{place}", file=sys.stderr)
-        raise SystemExit(2) from None
+        return f"{error.strerror or error}" + ("" if error.filename is None else f": {error.filename}")
+    return str(error)
 
 
 if __name__ == "__main__":

@@ -34,18 +34,11 @@ def show_all(at: Desk, ledger: "Ledger") -> None:
     found = list_contributors(ledger, at.domain, at.read_policy())
     values = [plain(c.standing) | {"accounts": ", ".join(c.accounts), "name": c.name} for c in found]
     rows = [
-        (
-            c.name,
-            ", ".join(c.accounts),
-            c.standing.prior,
-            f"{c.standing.r:.2f}",
-            f"{c.standing.track.low:.2f}-{c.standing.track.high:.2f}",
-            c.standing.verdict.level,
-            _mark(c.standing),
-            c.standing.pid,
-        )
+        (c.name, ", ".join(c.accounts), s.prior, f"{s.r:.2f}", f"{s.track.low:.2f}-{s.track.high:.2f}",
+         s.verdict.level, _mark(s), s.pid)
         for c in found
-    ]
+        for s in [c.standing]
+    ]  # fmt: skip
     header = ("contributor", "accounts", "settled", "r", "90 %", "evidence", "", "identifier")
     at.show({"domain": at.domain, "contributors": values}, columns(header, sorted(rows)))
 

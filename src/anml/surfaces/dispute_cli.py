@@ -7,21 +7,20 @@ import typer
 
 from anml.core.errors import InputError
 from anml.surfaces.ledger_common import Desk, at_desk, columns, proposed
+from anml.surfaces.options import arg, opt
 
 disputes = typer.Typer(help="Disputes about a settlement, and corrections.", no_args_is_help=True)
-Settlement = Annotated[str, typer.Argument(help="The settlement.", show_default=False)]
-Contributor = Annotated[
-    str, typer.Argument(help="The contributor: a name, source:name or identifier.", show_default=False)
-]
-Text = Annotated[str, typer.Option(help="What they say, in their own words; kept where it can be erased.")]
+Settlement = Annotated[str, arg("The settlement.")]
+Contributor = Annotated[str, arg("The contributor: a name, source:name or identifier.")]
+Text = Annotated[str, opt("What they say, in their own words; kept where it can be erased.")]
 
 
 @disputes.command("list")
 @at_desk()
 def list_(
     at: Desk,
-    settlement: Annotated[str | None, typer.Argument(help="Only of this one, or the latest.")] = None,
-    open_only: Annotated[bool, typer.Option("--open", help="Only those that wait for somebody.")] = False,
+    settlement: Annotated[str | None, arg("Only of this one, or the latest.")] = None,
+    open_only: Annotated[bool, opt("Only those that wait for somebody.", "--open")] = False,
 ) -> None:
     """List disputes: what was asked, answered, and who is next."""
     from anml.app.pay.disputes import listed
@@ -46,18 +45,11 @@ def open_(
     at: Desk,
     settlement: Settlement,
     contributor: Contributor,
-    reason: Annotated[
-        str | None, typer.Option(help="wrong-count, wrong-weight, wrong-evidence, … or other.")
-    ] = None,
+    reason: Annotated[str | None, opt("wrong-count, wrong-weight, wrong-evidence, … or other.")] = None,
     text: Text = "",
-    appeal: Annotated[
-        Path | None,
-        typer.Option(help="What the contributor signed with a key of their own (verify.py --appeal)."),
-    ] = None,
-    own: Annotated[
-        bool, typer.Option("--as-staff", help="You open it, not the contributor; somebody else answers.")
-    ] = False,
-    key: Annotated[str | None, typer.Option(help="Name of this dispute; the same one twice is one.")] = None,
+    appeal: Annotated[Path | None, opt("What the contributor signed with a key of their own.")] = None,
+    own: Annotated[bool, opt("You open it; somebody else answers.", "--as-staff")] = False,
+    key: Annotated[str | None, opt("Name of this dispute; the same one twice is one.")] = None,
 ) -> None:
     """Open a dispute: the contributor's held amount waits. Only before the window ends."""
     from anml.app.pay.disputes import open_dispute, read_appeal
@@ -82,12 +74,12 @@ def answer(
     at: Desk,
     settlement: Settlement,
     contributor: Contributor,
-    outcome: Annotated[str, typer.Option(help="upheld or rejected.")],
-    reason: Annotated[str, typer.Option(help="as-computed, count-corrected, not-shown, … or other.")],
-    text: Annotated[str, typer.Option(help="The answer in your words, for the contributor.")] = "",
-    add: Annotated[str, typer.Option(help="Amount to add to what is held, from the pool.")] = "0",
-    take: Annotated[str, typer.Option(help="Amount to take from what is held, to the pool.")] = "0",
-    key: Annotated[str | None, typer.Option(help="Name of this answer; the same one twice is one.")] = None,
+    outcome: Annotated[str, opt("upheld or rejected.")],
+    reason: Annotated[str, opt("as-computed, count-corrected, not-shown, … or other.")],
+    text: Annotated[str, opt("The answer in your words, for the contributor.")] = "",
+    add: Annotated[str, opt("Amount to add to what is held, from the pool.")] = "0",
+    take: Annotated[str, opt("Amount to take from what is held, to the pool.")] = "0",
+    key: Annotated[str | None, opt("Name of this answer; the same one twice is one.")] = None,
 ) -> None:
     """Answer a dispute with a reason. Where that moves an amount, a second person resolves it."""
     from anml.app.pay.disputes import answer as answer_dispute
@@ -98,17 +90,9 @@ def answer(
     with at.opened() as book:
         sid, pid = exact(settlement), find_person(book, contributor)
         given, made = answer_dispute(
-            book,
-            sid,
-            pid,
-            outcome,
-            reason,
-            correction=correction,
-            text=text,
-            key=key,
-            by=at.by,
+            book, sid, pid, outcome, reason, correction=correction, text=text, key=key, by=at.by,
             dry_run=at.dry_run,
-        )
+        )  # fmt: skip
         shown = names_of(book).get(pid, pid)
     value = {"entry": made.seq, **given._asdict(), "dry_run": at.dry_run}
     lines = [f"The dispute of {shown} is {outcome}: {reason}."]
@@ -123,7 +107,7 @@ def resolve(
     at: Desk,
     settlement: Settlement,
     contributor: Contributor,
-    key: Annotated[str | None, typer.Option(help="Name of this step; the same one twice is one.")] = None,
+    key: Annotated[str | None, opt("Name of this step; the same one twice is one.")] = None,
 ) -> None:
     """Post the correction of an answer, as a second person."""
     from anml.app.ledger.review import resolution
@@ -164,8 +148,8 @@ def reverse(
     at: Desk,
     settlement: Settlement,
     contributor: Contributor,
-    amount: Annotated[str, typer.Option(help="What to take back.")],
-    reason: Annotated[str, typer.Option(help="duplicate, fraud, wrong-count, … or other.")],
+    amount: Annotated[str, opt("What to take back.")],
+    reason: Annotated[str, opt("duplicate, fraud, wrong-count, … or other.")],
 ) -> None:
     """Propose to take back an amount. Held money goes first, then payable, which may go below zero."""
     from anml.app.ledger.steps import reverse as propose

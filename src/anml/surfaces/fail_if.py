@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from anml.core.errors import InputError, UnknownNameError, UnsupportedError
+from anml.surfaces.names import names_listed
 
 if TYPE_CHECKING:
     from anml.app.audit.result import Audited
@@ -14,8 +15,7 @@ if TYPE_CHECKING:
 # What a condition may be about: figures of a contributor, figures of the run, and plain facts.
 OF_CONTRIBUTORS = (
     "quality", "quality_low", "quality_high", "reliability", "reliability_low", "reliability_high",
-    "agreement", "q", "rows", "kept", "row_share",
-    "weight_share", "value", "value_low", "value_high",
+    "agreement", "q", "rows", "kept", "row_share", "weight_share",
 )  # fmt: skip
 OF_RUN: dict[str, Callable[["Audited"], float | None]] = {
     "wrong": lambda result: result.wrong.mean,
@@ -25,8 +25,6 @@ FACTS = ("accused", "doubtful")
 SIGNS: dict[str, Callable[[float, float], bool]] = {
     "<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt,
 }  # fmt: skip
-# Names that one sentence lists.
-MOST_NAMED = 5
 
 
 class Check(NamedTuple):
@@ -37,24 +35,15 @@ class Check(NamedTuple):
     limit: float = 0.0
 
 
-class FailIf(NamedTuple):
-    """Comparisons of which one suffices."""
-
-    text: str
-    parts: tuple[Check, ...]
-
-
-def condition_of(text: str | None) -> FailIf | None:
-    """Read a condition such as `quality<0.6` or `wrong>0.1 or accused`.
+def condition_of(text: str | None) -> list[Check]:
+    """Read a condition such as `quality<0.6` or `wrong>0.1 or accused`: comparisons of which one suffices.
 
     Examples
     --------
-    >>> condition_of("quality < 0.6 or doubtful").parts
-    (Check(name='quality', sign='<', limit=0.6), Check(name='doubtful', sign='', limit=0.0))
+    >>> condition_of("quality < 0.6 or doubtful")
+    [Check(name='quality', sign='<', limit=0.6), Check(name='doubtful', sign='', limit=0.0)]
     """
-    if text is None:
-        return None
-    return FailIf(text, tuple(_part(each.strip(), text) for each in re.split(r"\bor\b", text)))
+    return [] if text is None else [_part(each.strip(), text) for each in re.split(r"\bor\b", text)]
 
 
 def _part(text: str, whole: str) -> Check:
@@ -74,9 +63,9 @@ def _part(text: str, whole: str) -> Check:
     return Check(name, sign, value)
 
 
-def failures(condition: FailIf, result: "Audited") -> list[str]:
+def failures(condition: list[Check], result: "Audited") -> list[str]:
     """What fails, one sentence for each part of the condition that holds."""
-    return [said for part in condition.parts if (said := _failure(part, result))]
+    return [said for part in condition if (said := _failure(part, result))]
 
 
 def _failure(part: Check, result: "Audited") -> str:
@@ -88,7 +77,7 @@ def _failure(part: Check, result: "Audited") -> str:
     if part.name == "accused":
         verdicts = () if people.is_empty() else people.select("contributor", "verdict").iter_rows()
         who = [str(name) for name, verdict in verdicts if verdict in ACCUSED]
-        return f"accused: {_listed(who)}" if who else ""
+        return f"accused: {names_listed(who)}" if who else ""
     held = SIGNS[part.sign]
     if part.name in OF_RUN:
         figure = OF_RUN[part.name](result)
@@ -96,23 +85,14 @@ def _failure(part: Check, result: "Audited") -> str:
             raise UnsupportedError(f"{part.name} was not measured; leave --no-compare out")
         return f"{part.name} is {figure:.3g}" if held(figure, part.limit) else ""
     if part.name not in people.columns:
-        reason = "measure it with --value" if part.name.startswith("value") else "no contributors are known"
-        raise UnsupportedError(f"--fail-if asks for {part.name}, which this run does not have; {reason}")
+        raise UnsupportedError(f"--fail-if asks for {part.name}, and no contributors are known in this run")
     pairs = people.select("contributor", part.name).iter_rows()
     bad = [(str(who), figure) for who, figure in pairs if figure is not None and held(figure, part.limit)]
-    return f"{part.name} of {_listed([f'{who} is {figure:.3g}' for who, figure in bad])}" if bad else ""
+    return f"{part.name} of {names_listed([f'{who} is {figure:.3g}' for who, figure in bad])}" if bad else ""
 
 
-def _listed(names: list[str]) -> str:
-    from anml.surfaces.names import printable
-
-    shown = ", ".join(printable(name) for name in names[:MOST_NAMED])
-    return shown if len(names) <= MOST_NAMED else f"{shown} and {len(names) - MOST_NAMED:,} more"
-
-
-def fail(condition: FailIf | None, result: "Audited") -> None:
+def fail(condition: list[Check], text: str | None, result: "Audited") -> None:
     """Stop with exit code 1 where the condition holds, saying of whom; what was found has been shown."""
-    said = [] if condition is None else failures(condition, result)
-    if condition is not None and said:
-        print(f"failed ({condition.text}): {'; '.join(said)}", file=sys.stderr)
+    if said := failures(condition, result):
+        print(f"failed ({text}): {'; '.join(said)}", file=sys.stderr)
         raise SystemExit(1)

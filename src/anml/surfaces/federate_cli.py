@@ -7,13 +7,9 @@ from typing import Annotated, Any
 import typer
 
 from anml.surfaces.audit_options import Json, Seed
+from anml.surfaces.options import opt
 
-app = typer.Typer(
-    name="federate",
-    help="Federated training that weighs clients' updates.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.callback()
@@ -23,13 +19,9 @@ def federate() -> None:
 
 @app.command()
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the report and the record.")] = Path(
-        "anml-federation"
-    ),
-    rounds: Annotated[int, typer.Option(help="Rounds of training.")] = 10,
-    recipe: Annotated[
-        str, typer.Option(help="How clients are weighed; a recipe as `anml audit` takes it.")
-    ] = "evidence",
+    out: Annotated[Path, opt("Folder for the report and the record.")] = Path("anml-federation"),
+    rounds: Annotated[int, opt("Rounds of training.")] = 10,
+    recipe: Annotated[str, opt("How clients are weighed; a recipe as `anml audit` takes it.")] = "evidence",
     seed: Seed = 0,
     json: Json = False,
 ) -> None:
@@ -47,18 +39,9 @@ def demo(
     errors = {name: float(wrong.mean()) for name, wrong in done.wrong.items()}
     if json:
         last = done.federation.history[-1]
-        print(
-            as_json(
-                {
-                    "errors": errors,
-                    "rounds": rounds,
-                    "weights": last.weights(),
-                    "reputation": {name: done.federation.reputation_of(name) for name in done.case.names},
-                    "gate": last.gate.to_dict(),
-                    "out": str(out),
-                }
-            )
-        )
+        reputation = {name: done.federation.reputation_of(name) for name in done.case.names}
+        print(as_json({"errors": errors, "rounds": rounds, "weights": last.weights(),
+                       "reputation": reputation, "gate": last.gate.to_dict(), "out": str(out)}))  # fmt: skip
         return
     print(f"Error on {len(done.case.y_test)} test digits after {rounds} rounds:")
     for name, words in (("uniform", "averaged"), ("q only", "by q alone"), ("chosen", f"by {recipe}")):

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from anml.surfaces.ledger_common import Desk, at_desk, columns, proposed
+from anml.surfaces.options import arg, opt
 
 app = typer.Typer(help="The keys that may vouch for contributions.", no_args_is_help=True)
 
@@ -14,7 +15,7 @@ app = typer.Typer(help="The keys that may vouch for contributions.", no_args_is_
 @at_desk(every=("json",))
 def new(
     at: Desk,
-    file: Annotated[Path, typer.Argument(help="Where the private key goes.", show_default=False)],
+    file: Annotated[Path, arg("Where the private key goes.")],
 ) -> None:
     """Make a signing key; the public part is printed."""
     from anml.app.ledger.keys import new_key
@@ -27,11 +28,11 @@ def new(
 @at_desk("by")
 def trust(
     at: Desk,
-    public_key: Annotated[str, typer.Argument(help="The public key, as text or file.", show_default=False)],
-    owner: Annotated[str, typer.Option(help="An organisation's address, a staff name or a contributor.")],
-    may: Annotated[list[str] | None, typer.Option(help="What it may attest; default: no flags.")] = None,
-    since: Annotated[str | None, typer.Option(help="First moment of validity; default: now.")] = None,
-    until: Annotated[str | None, typer.Option(help="End of validity.")] = None,
+    public_key: Annotated[str, arg("The public key, as text or file.")],
+    owner: Annotated[str, opt("An organisation's address, a staff name or a contributor.")],
+    may: Annotated[list[str] | None, opt("What it may attest; default: no flags.")] = None,
+    since: Annotated[str | None, opt("First moment of validity; default: now.")] = None,
+    until: Annotated[str | None, opt("End of validity.")] = None,
 ) -> None:
     """Propose to trust a key; somebody else confirms it."""
     from anml.app.ledger.keys import trust_key
@@ -48,10 +49,8 @@ def trust(
 @at_desk("by")
 def revoke(
     at: Desk,
-    key: Annotated[str, typer.Argument(help="The short name of the key.", show_default=False)],
-    compromised: Annotated[
-        bool, typer.Option("--compromised", help="It leaked: nothing it ever signed counts.")
-    ] = False,
+    key: Annotated[str, arg("The short name of the key.")],
+    compromised: Annotated[bool, opt("It leaked: nothing it ever signed counts.", "--compromised")] = False,
 ) -> None:
     """Stop trusting a key."""
     from anml.app.ledger.keys import revoke_key

@@ -2,8 +2,6 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,18 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from anml.core.errors import InputError
+from anml.surfaces.options import arg, opt
 
 if TYPE_CHECKING:
     from anml.lab.spec import Experiment
 
-lab = typer.Typer(
-    name="lab",
-    help="Reproduce the paper's tables beside its own numbers.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+_ABOUT = "Reproduce the paper's tables beside its own numbers."
+lab = typer.Typer(name="lab", help=_ABOUT, no_args_is_help=True, rich_markup_mode=None)
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+AsJson = Annotated[bool, opt("Print JSON instead of text.", "--json")]
 
 
 @lab.command("list")
@@ -32,9 +27,8 @@ def list_(as_json: AsJson = False) -> None:
 
     experiments = [e for room in ("paper", "beyond", "field") for e in catalogue(room).values()]
     if as_json:
-        entries = [
-            {"name": e.name, "title": e.title, "trials": e.trials, "about": e.about} for e in experiments
-        ]
+        names = ("name", "title", "trials", "about")
+        entries = [{name: getattr(experiment, name) for name in names} for experiment in experiments]
         print(json.dumps({"experiments": entries}, indent=1))
         return
     for experiment in experiments:
@@ -43,16 +37,14 @@ def list_(as_json: AsJson = False) -> None:
 
 @lab.command("run")
 def run_(
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="NAME...", help="Experiments, or TOML files of your own.")
-    ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Run every experiment.")] = False,
-    trials: Annotated[int | None, typer.Option(help="Trials instead of the experiment's own number.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed instead of the experiment's own.")] = None,
-    jobs: Annotated[int, typer.Option(help="Processes; 0 takes one per core, or a few on a GPU.")] = 0,
-    device: Annotated[str, typer.Option(help="cpu, cuda, or auto: a GPU when there is one.")] = "auto",
-    fresh: Annotated[bool, typer.Option("--fresh", help="Throw away earlier rows first.")] = False,
-    out: Annotated[Path, typer.Option(help="Folder of results.")] = Path("results"),
+    names: Annotated[list[str] | None, arg("Experiments, or your TOML files.", metavar="NAME...")] = None,
+    everything: Annotated[bool, opt("Run every experiment.", "--all")] = False,
+    trials: Annotated[int | None, opt("Trials instead of the experiment's own number.")] = None,
+    seed: Annotated[int | None, opt("Seed instead of the experiment's own.")] = None,
+    jobs: Annotated[int, opt("Processes; 0 takes one per core, or a few on a GPU.")] = 0,
+    device: Annotated[str, opt("cpu, cuda, or auto: a GPU when there is one.")] = "auto",
+    fresh: Annotated[bool, opt("Throw away earlier rows first.", "--fresh")] = False,
+    out: Annotated[Path, opt("Folder of results.")] = Path("results"),
     as_json: AsJson = False,
 ) -> None:
     """Run experiments. Rows that are in the folder of results are not run again."""
@@ -61,6 +53,7 @@ def run_(
     from anml.lab.spec import EXPERIMENT, catalogue, find
     from anml.lab.store import keep_files, own_experiments, rows_file
     from anml.lab.summary import write_summary
+    from anml.surfaces.progress import progress_shown
 
     if bool(names) == everything:
         raise InputError("name experiments (see `anml lab list`), or give --all")
@@ -73,17 +66,12 @@ def run_(
     for experiment in experiments:
         check_experiment(experiment)
     place = available(device)
-    with _bar(quiet=as_json) as progress:
+    watched = sys.stderr.isatty() and not as_json
+    with progress_shown(None if watched else False, bar_after=0.0) as progress:
         missing = run(
-            experiments,
-            out,
-            trials=trials,
-            jobs=jobs or processes(place),
-            device=place,
-            fresh=fresh,
-            command=" ".join(["anml", *sys.argv[1:]]),
-            progress=progress,
-        )
+            experiments, out, trials=trials, jobs=jobs or processes(place), device=place, fresh=fresh,
+            command=" ".join(["anml", *sys.argv[1:]]), progress=progress,
+        )  # fmt: skip
     if not any(rows_file(experiment, out).exists() for experiment in experiments):
         wanted = ", ".join(dict.fromkeys(name for datasets in missing.values() for name in datasets))
         raise InputError(f"none of the data sets is here (set ANML_DATA to their folder): {wanted}")
@@ -108,18 +96,11 @@ def run_(
 
 @lab.command("report")
 def report_(
-    folder: Annotated[Path, typer.Argument(help="Folder of results.")] = Path("results"),
-    page: Annotated[
-        Path | None,
-        typer.Option(help="The page to write; docs/paper.md for results, else a page in the folder."),
-    ] = None,
+    folder: Annotated[Path, arg("Folder of results.")] = Path("results"),
+    page: Annotated[Path | None, opt("The page to write; else one in the folder.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write figures and pages from the rows of earlier runs.
-
-    Rows of experiments beyond the paper, in the folder `beyond`, get a page of their own, beyond.md. A folder
-    with nothing but experiments of your own gets report.md.
-    """
+    """Write figures and pages from the rows of earlier runs. Experiments of your own get report.md."""
     from anml.lab.door import check_experiment
     from anml.lab.report import write_report
     from anml.lab.spec import catalogue
@@ -128,20 +109,21 @@ def report_(
     own = {experiment.name: experiment for experiment in own_experiments(folder)}
     for experiment in own.values():
         check_experiment(experiment)
-    paper = [e for e in catalogue().values() if e.name not in own and rows_file(e, folder).exists()]
-    field = [e for e in catalogue("field").values() if e.name not in own and rows_file(e, folder).exists()]
-    room = "paper" if paper else "own" if own else "field" if field else "paper"
-    if page is None and room != "paper":
-        page = folder / ("report.md" if room == "own" else "cited.md")
-    elif page is None:
-        page = Path("docs/paper.md") if folder == Path("results") else folder / "paper.md"
+
+    def has_rows(room: str, place: Path) -> bool:
+        known = (e for e in catalogue(room).values() if e.name not in own)
+        return any(rows_file(experiment, place).exists() for experiment in known)
+
+    room = "paper"
+    if not has_rows("paper", folder):
+        room = "own" if own else "field" if has_rows("field", folder) else "paper"
+    if page is None:
+        page = folder / {"paper": "paper.md", "own": "report.md", "field": "cited.md"}[room]
+        page = Path("docs/paper.md") if (room, folder) == ("paper", Path("results")) else page
     written = write_report(folder, page, list(own.values()), room)
-    beyond = folder / "beyond"
-    if any(rows_file(experiment, beyond).exists() for experiment in catalogue("beyond").values()):
-        written += write_report(beyond, page.with_name("beyond.md"), room="beyond")
-    cited = folder / "cited"
-    if any(rows_file(experiment, cited).exists() for experiment in catalogue("field").values()):
-        written += write_report(cited, page.with_name("cited.md"), room="field")
+    for room, name in (("beyond", "beyond"), ("field", "cited")):
+        if has_rows(room, folder / name):
+            written += write_report(folder / name, page.with_name(f"{name}.md"), room=room)
     if as_json:
         print(json.dumps({"written": [str(path) for path in written]}, indent=1))
     else:
@@ -163,22 +145,3 @@ def _print_entries(summary: dict[str, Any], experiments: list["Experiment"]) -> 
         for claim in entry["claims"]:
             word = {True: "holds", False: "FAILS", None: "unclear"}[claim["holds"]]
             print(f"  {word:<8}{claim['text']}\n          {claim['detail']}")
-
-
-@contextmanager
-def _bar(quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
-    """Progress on the error stream, so that output stays clean; nothing when piped or not wanted."""
-    if quiet or not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task("starting")
-
-        def tick(what: str, done: int, of: int) -> None:
-            bar.update(task, description=what or "running", completed=done, total=of)
-
-        yield tick

@@ -9,6 +9,7 @@ import typer
 from anml.app.files import write_file
 from anml.core.errors import InputError
 from anml.surfaces.ledger_common import Desk, at_desk, proposed
+from anml.surfaces.options import arg, opt
 
 app = typer.Typer(help="The record of who contributed, vouched and earned what.", no_args_is_help=True)
 
@@ -17,32 +18,23 @@ app = typer.Typer(help="The record of who contributed, vouched and earned what."
 @at_desk()
 def init(
     at: Desk,
-    origin: Annotated[str, typer.Option(help="Name under which the ledger signs.")] = "anml-ledger",
-    by: Annotated[
-        str | None, typer.Option(help="Your staff identifier; your login name without.", envvar="ANML_BY")
-    ] = None,
-    single_person: Annotated[
-        bool, typer.Option("--single-person", help="One person keeps it; every statement will say so.")
-    ] = False,
-    appeals: Annotated[str, typer.Option(help="Where contributors write to when they disagree.")] = "",
-    payee_wait_days: Annotated[int, typer.Option(help="Days before new bank details are paid.")] = 3,
+    origin: Annotated[str, opt("Name under which the ledger signs.")] = "anml-ledger",
+    by: Annotated[str | None, opt("Your staff identifier; else your login.", envvar="ANML_BY")] = None,
+    single_person: Annotated[bool, opt("One person keeps it; statements say so.", "--single-person")] = False,
+    appeals: Annotated[str, opt("Where contributors write to when they disagree.")] = "",
+    payee_wait_days: Annotated[int, opt("Days before new bank details are paid.")] = 3,
     recovery: Annotated[
-        Path | None,
-        typer.Option(
-            help="Where to write a recovery key, to be sealed: with one of you it renews a lost key."
-        ),
+        Path | None, opt("Where a recovery key goes, to be sealed; it renews a lost one.")
     ] = None,
-    password: Annotated[
-        bool, typer.Option("--password", help="Lock your key with a password, asked for now.")
-    ] = False,
+    password: Annotated[bool, opt("Lock your key with a password, asked for now.", "--password")] = False,
 ) -> None:
     """Make a new ledger, with you as its first member of staff. It gets its keys, and you one of your own."""
-    import getpass
+    from getpass import getuser
 
     from anml.app.ledger.ledgers import Charter, make
     from anml.surfaces.staff_cli import new_password
 
-    charter = Charter(by or getpass.getuser(), single_person, payee_wait_days, appeals)
+    charter = Charter(by or getuser(), single_person, payee_wait_days, appeals)
     made = make(at.place(), at.keys, origin, charter, recovery, new_password() if password else "")
     who = made.founder
     lines = [
@@ -53,15 +45,13 @@ def init(
     if single_person:
         lines.append("One person keeps this ledger, and every statement says so.")
     else:
+        seal = f"Print {recovery}, seal it, give it to somebody outside, and delete the file."
+        none = "There is no recovery key (--recovery): of two people, neither may lose theirs."
         lines += [
             "Money needs a second person, who makes a key with: anml ledger staff new NAME",
             f"and whom you bring in with: anml ledger staff add NAME --public-key KEY --by {who}",
+            seal if recovery else none,
         ]
-        lines.append(
-            f"Print {recovery}, seal it, give it to somebody outside, and delete the file."
-            if recovery
-            else "There is no recovery key (--recovery): of two people, neither may lose theirs."
-        )
     value = {"origin": origin, "public_key": made.public_key, "founder": who, "single_person": single_person}
     at.show(value, lines)
 
@@ -70,25 +60,20 @@ def init(
 @at_desk("by", "domain", "policy")
 def contributors(
     at: Desk,
-    who: Annotated[
-        str | None, typer.Argument(help="Show one: an identifier, a name, or source:name.", metavar="WHO")
-    ] = None,
-    name: Annotated[str | None, typer.Option(help="Set the person's name; somebody else confirms.")] = None,
-    email: Annotated[str | None, typer.Option(help="Set the e-mail address.")] = None,
-    iban: Annotated[str | None, typer.Option(help="Set the bank account; somebody else confirms.")] = None,
-    bic: Annotated[str | None, typer.Option(help="Set the bank's BIC; somebody else confirms.")] = None,
-    bank: Annotated[
-        Path | None, typer.Option(help="CSV with contributor, name, iban and bic, for many at once.")
-    ] = None,
-    find: Annotated[str | None, typer.Option(help="Identifier of an account, as source:name.")] = None,
+    who: Annotated[str | None, arg("Show one: an identifier, a name, or source:name.", metavar="WHO")] = None,
+    name: Annotated[str | None, opt("Set the person's name; somebody else confirms.")] = None,
+    email: Annotated[str | None, opt("Set the e-mail address.")] = None,
+    iban: Annotated[str | None, opt("Set the bank account; somebody else confirms.")] = None,
+    bic: Annotated[str | None, opt("Set the bank's BIC; somebody else confirms.")] = None,
+    bank: Annotated[Path | None, opt("CSV with contributor, name, iban and bic, for many at once.")] = None,
+    find: Annotated[str | None, opt("Identifier of an account, as source:name.")] = None,
 ) -> None:
     """List contributors, or show and change what is known of one."""
     from anml.app.pay.payout import read_bank_details, set_email, set_payee, set_payees
     from anml.app.people.names import find_account, find_person, names_of
     from anml.surfaces import contributor_view
 
-    changes = {"name": name, "iban": iban, "bic": bic}
-    given = {key: value for key, value in changes.items() if value is not None}
+    given = {key: value for key, value in (("name", name), ("iban", iban), ("bic", bic)) if value is not None}
     with at.opened() as book:
         if find is not None:
             found = find_account(book, find)
@@ -119,8 +104,8 @@ def contributors(
 @at_desk("by")
 def map_(
     at: Desk,
-    accounts: Annotated[list[str], typer.Argument(help="Accounts as source:name, or one CSV file.")],
-    to: Annotated[str | None, typer.Option(help="The contributor they belong to.")] = None,
+    accounts: Annotated[list[str], arg("Accounts as source:name, or one CSV file.")],
+    to: Annotated[str | None, opt("The contributor they belong to.")] = None,
 ) -> None:
     """Say which accounts are one person. Here, or in a CSV with source, account and contributor."""
     from anml.app.people.identity import map_accounts, read_identity_map
@@ -147,15 +132,13 @@ def map_(
 @at_desk("by", "dry_run")
 def attest(
     at: Desk,
-    envelopes: Annotated[list[Path] | None, typer.Argument(help="Signed attestations to take in.")] = None,
-    sign: Annotated[Path | None, typer.Option(help="Make one instead, with this private key.")] = None,
-    verifier: Annotated[str | None, typer.Option(help="Who vouches, as registered with the key.")] = None,
-    property: Annotated[
-        list[str] | None, typer.Option(help="What is vouched for: ANML_REPRODUCED and others.")
-    ] = None,
-    about: Annotated[list[str] | None, typer.Option(help="A contributor, or a file by its contents.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Where the new attestation goes.")] = None,
-    until: Annotated[str | None, typer.Option(help="Time until which to believe it.")] = None,
+    envelopes: Annotated[list[Path] | None, arg("Signed attestations to take in.")] = None,
+    sign: Annotated[Path | None, opt("Make one instead, with this private key.")] = None,
+    verifier: Annotated[str | None, opt("Who vouches, as registered with the key.")] = None,
+    property: Annotated[list[str] | None, opt("What is vouched for: ANML_REPRODUCED and others.")] = None,
+    about: Annotated[list[str] | None, opt("A contributor, or a file by its contents.")] = None,
+    out: Annotated[Path | None, opt("Where the new attestation goes.")] = None,
+    until: Annotated[str | None, opt("Time until which to believe it.")] = None,
 ) -> None:
     """Make a signed attestation, or verify and record some."""
     from anml.app.ledger.attest import sign_about, take_files
@@ -181,8 +164,8 @@ def attest(
 @at_desk("by", "dry_run")
 def erase(
     at: Desk,
-    who: Annotated[str, typer.Argument(help="The contributor to forget.", metavar="WHO")],
-    anyway: Annotated[bool, typer.Option("--anyway", help="Even with money still open.")] = False,
+    who: Annotated[str, arg("The contributor to forget.", metavar="WHO")],
+    anyway: Annotated[bool, opt("Even with money still open.", "--anyway")] = False,
 ) -> None:
     """Delete all that is personal about a contributor. The books stay, and still verify."""
     from anml.app.people.erase import erase as forget
@@ -198,13 +181,10 @@ def erase(
     lines = [f"{'Would erase' if at.dry_run else 'Erased'} the personal data of {pid}."]
     lines += [f"With it that of {', '.join(left.also)}: the same person."] * bool(left.also)
     lines += [f"NOT reached: {place}." for place in left.unreached]
-    lines += [
-        f"Their rows were used in run {run} (settlement {sid})."
-        for run, sid in zip(left.runs, left.settlements, strict=True)
-    ]
-    lines += [
-        "Models trained on those runs are not changed; training again without the rows is up to you."
-    ] * bool(left.runs)
+    used = zip(left.runs, left.settlements, strict=True)
+    lines += [f"Their rows were used in run {run} (settlement {sid})." for run, sid in used]
+    models = "Models trained on those runs are not changed; training again without the rows is up to you."
+    lines += [models] * bool(left.runs)
     at.show(left._asdict(), lines)
 
 
@@ -212,9 +192,9 @@ def erase(
 @at_desk()
 def decisions(
     at: Desk,
-    settlement: Annotated[str | None, typer.Argument(help="Only of this one, or the latest.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Where to write it: a .csv table, or JSON.")] = None,
-    with_names: Annotated[bool, typer.Option("--names", help="With names, which are personal data.")] = False,
+    settlement: Annotated[str | None, arg("Only of this one, or the latest.")] = None,
+    out: Annotated[Path | None, opt("Where to write it: a .csv table, or JSON.")] = None,
+    with_names: Annotated[bool, opt("With names, which are personal data.", "--names")] = False,
 ) -> None:
     """List what was judged of people, and who decided."""
     from anml.app.pay.decisions import decisions as judged

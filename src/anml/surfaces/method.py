@@ -1,10 +1,10 @@
 """The last part of the report: all that is needed to repeat the run, and to know what it was run on."""
 
 import math
-from dataclasses import fields
-from typing import Any, NamedTuple
+from typing import Any
 
-from anml.app.audit.result import Audited
+from anml.app.audit.result import Audited, run_record
+from anml.core.combine import correlation
 from anml.core.profile import PROFILES
 from anml.core.signals.temporal import DAYS_PER_YEAR, ContextDecay, Decay
 from anml.core.words import listed
@@ -12,109 +12,65 @@ from anml.surfaces.names import shortened
 from anml.surfaces.verdict import looks_wrong
 
 MOST_NAMED = 12
-
-# What each setting does, in the words of the reader.
-RECIPE = {
-    "combine": "how signals become one weight",
-    "use": "signals used; the others count as 1",
-    "level": "whether q is taken by row or by contributor",
-    "alpha": "softmax blend: share of q against s",
-    "tau_s": "softmax blend: temperature",
-    "tau_h": "gate: all s above it, credentials call all labels right",
-    "tau_c": "gate: rho_c above it, credentials are trusted",
-    "tau_n": "gate: share of wrong labels up to which all rows count alike",
-    "keep": "share of rows kept",
-    "select": "how rows are chosen by weight",
-}
-PROFILE = {
-    "hidden": "widths of the hidden layers",
-    "epochs": "fixed length of training",
-    "max_epochs": "longest training when it stops early",
-    "folds": "folds of held-out predictions",
-    "lr": "learning rate",
-    "batch": "rows per step",
-    "k": "nearest neighbours in a score",
-    "malicious": "share of bad rows, for k = n - f - 2",
-    "references": "rows that neighbours are sought among",
-    "method": "where scores come from",
-}
+Facts = dict[str, str]
 
 
-class Fact(NamedTuple):
-    """A name, its value as text, and what it means."""
-
-    name: str
-    value: str
-    meaning: str = ""
-
-
-class Facts(NamedTuple):
-    """Facts under one heading."""
-
-    title: str
-    rows: list[Fact]
-
-
-def method_facts(result: Audited) -> list[Facts]:
-    """Settings, model, data and versions, in the order of the report."""
-    recipe, profile = result.policy.recipe, result.policy.profile
+def method_facts(result: Audited) -> dict[str, Facts]:
+    """Settings, model, data and versions under their headings, in the order of the report."""
+    record, profile = run_record(result, ""), result.policy.profile
     named = next((name for name, known in PROFILES.items() if known == profile), "own settings")
-    return [
-        Facts(
-            "Recipe", [Fact("recipe", result.recipe_name, "its settings follow"), *_settings(recipe, RECIPE)]
-        ),
-        Facts(
-            "Scoring model",
-            [
-                Fact("profile", named, "its settings follow"),
-                Fact("epochs trained", f"{result.scoring_epochs:,}"),
-                *_settings(profile, PROFILE),
-            ],
-        ),
-        Facts("Evidence", _evidence(result)),
-        Facts("Data", _data(result)),
-        Facts("Columns used", _columns(result)),
-        Facts(
-            "Seed and versions",
-            [
-                Fact("seed", str(result.policy.seed), "the same seed gives the same result"),
-                *(Fact(name, value) for name, value in result.versions.items()),
-            ],
-        ),
-    ]
+    return {
+        "Recipe": {"recipe": result.recipe_name, **_settings(record["recipe"])},
+        "Scoring model": {
+            "profile": named,
+            "epochs trained": f"{result.scoring_epochs:,}",
+            **_settings(record["profile"]),
+        },
+        "Evidence": _evidence(result),
+        "Data": _data(result),
+        "Columns used": _columns(result),
+        "Seed and versions": {"seed": str(result.policy.seed), **result.versions},
+    }
 
 
-def _settings(settings: Any, meanings: dict[str, str]) -> list[Fact]:
-    return [
-        Fact(field.name, _plain(getattr(settings, field.name)), meanings.get(field.name, ""))
-        for field in fields(settings)
-    ]
+def _settings(settings: dict[str, Any]) -> Facts:
+    return {name: _plain(value) for name, value in settings.items() if name != "name"}
 
 
 def _plain(value: Any) -> str:
     if value is None:
         return "automatic"
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | list):
         return ", ".join(str(part) for part in value)
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _evidence(result: Audited) -> list[Fact]:
-    cold, comparison = result.policy.cold_start, result.comparison
-    used = ", ".join(name.upper() if name == "t" else name for name in result.signals_given)
-    facts = [
-        Fact("signals used", used, "of q, v, r and T; the others count as 1"),
-        Fact("wrong labels", looks_wrong(result), "estimated without the truth"),
-    ]
-    if "t" in result.signals_given:
-        facts.append(Fact("decay", decay_words(result.policy.decay)))
-    if "r" in result.signals_given:
-        facts.append(Fact("r_min", f"{cold.r_min:g}", "floor on r for newcomers"))
-        facts.append(Fact("newcomer", f"first {cold.contributions} rows", "while the floor holds"))
+def _evidence(result: Audited) -> Facts:
+    cold, comparison, given = result.policy.cold_start, result.comparison, result.signals_given
+    facts = {
+        "signals used": ", ".join(name.upper() if name == "t" else name for name in given),
+        "wrong labels": f"{looks_wrong(result)}, estimated without the truth",
+    }
+    if {"v", "r"} & set(given):
+        facts["rho_c"] = _rho_c(result)
+    if "t" in given:
+        facts["decay"] = decay_words(result.policy.decay)
+    if "r" in given:
+        facts["r_min"] = f"{cold.r_min:g}, floor on r for the first {cold.contributions} rows"
     if comparison is not None:
         measured = f"{comparison.rows:,} rows, {comparison.epochs} epochs"
-        facts.append(Fact("comparison", measured, f"{comparison.metric} on {comparison.on}"))
+        facts["comparison"] = f"{measured}; {comparison.metric} on {comparison.on}"
     return facts
+
+
+def _rho_c(result: Audited) -> str:
+    """How q goes with what the credentials say, s = v r, over all rows; that of the gate where it asked."""
+    recipe, samples, found = result.policy.recipe, result.samples, result.gate.rho_c
+    if found is None:
+        found = correlation(samples["q"].to_numpy(), (samples["v"] * samples["r"]).to_numpy())
+    shown = "undefined, as q or s is the same in every row" if found is None else f"{found:.3f}"
+    asked = "" if recipe.combine in ("adaptive", "guarded") else "; this recipe does not ask it"
+    return f"{shown} (correlation of q and s = v r), tau_c = {recipe.tau_c:g}{asked}"
 
 
 def decay_words(decay: Decay | ContextDecay) -> str:
@@ -130,34 +86,29 @@ def decay_words(decay: Decay | ContextDecay) -> str:
     if decay.delta == 0:
         return "T does not fall with age"
     half = math.log(2) / decay.delta
-    return (
-        f"T halves every {half:.3g} years" if half >= 1 else f"T halves every {half * DAYS_PER_YEAR:.3g} days"
-    )
+    every = f"{half:.3g} years" if half >= 1 else f"{half * DAYS_PER_YEAR:.3g} days"
+    return f"T halves every {every}"
 
 
-def _data(result: Audited) -> list[Fact]:
+def _data(result: Audited) -> Facts:
     used, rows = result.samples.height, result.data["rows"]
-    facts = [
-        Fact("name", shortened(str(result.data["name"]), 80)),
-        Fact("sha256", str(result.data["sha256"])),
-        Fact("rows", f"{rows:,}" if rows == used else f"{rows:,}, of which {used:,} used"),
-        Fact("task", result.task if result.shape is None else result.shape.kind),
-    ]
-    if result.classes:
-        facts.append(Fact("classes", f"{len(result.classes)}: {_listed(result.classes)}"))
-    return facts
+    facts = {
+        "name": shortened(str(result.data["name"]), 80),
+        "sha256": str(result.data["sha256"]),
+        "rows": f"{rows:,}" if rows == used else f"{rows:,}, of which {used:,} used",
+        "task": result.task if result.shape is None else result.shape.kind,
+    }
+    return facts | _listed("classes", result.classes)
 
 
-def _columns(result: Audited) -> list[Fact]:
+def _columns(result: Audited) -> Facts:
     roles = result.columns.to_dict()
     features = roles.pop("features")
-    facts = [
-        Fact(role.replace("_", " "), shortened(str(name), 60))
-        for role, name in roles.items()
-        if name is not None
-    ]
-    return [*facts, *([Fact("features", f"{len(features)}: {_listed(features)}")] if features else [])]
+    named = {role: str(name) for role, name in roles.items() if name is not None}
+    facts = {role.replace("_", " "): shortened(name, 60) for role, name in named.items()}
+    return facts | _listed("features", features)
 
 
-def _listed(names: list[str]) -> str:
-    return listed([shortened(str(name), 30) for name in names], MOST_NAMED)
+def _listed(what: str, names: list[str]) -> Facts:
+    shown = [shortened(str(name), 30) for name in names]
+    return {what: f"{len(names)}: {listed(shown, MOST_NAMED)}"} if names else {}

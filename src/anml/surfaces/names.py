@@ -1,6 +1,11 @@
 """Names as they can be shown: cut to a width, with nothing in them that does not print."""
 
 import unicodedata
+from collections.abc import Sequence
+
+from rich.cells import cell_len, set_cell_size
+
+from anml.core.words import listed
 
 
 def shortened(name: str, width: int) -> str:
@@ -12,28 +17,18 @@ def shortened(name: str, width: int) -> str:
     ('a-very-…', 'two lines')
     """
     text = printable(name)
-    if columns(text) <= width:
-        return text
-    taken = 0
-    for position, letter in enumerate(text):
-        taken += columns(letter)
-        if taken > width - 1:
-            return text[:position] + "…"
-    return text
+    return text if cell_len(text) <= width else set_cell_size(text, width - 1).rstrip() + "…"
 
 
 def printable(name: str) -> str:
-    """Put a space for what would break a line or is not allowed in a page.
-
-    Direction marks are taken out too: they could turn the rest of a line around.
-    """
+    """Put a space for what would break a line; direction marks, which could turn it around, are taken out."""
     return "".join(" " if unicodedata.category(letter) in {"Cc", "Cs", "Zl", "Zp"} else letter
                    for letter in name if unicodedata.bidirectional(letter) not in _TURNING)  # fmt: skip
 
 
+def names_listed(names: Sequence[str], width: int = 80) -> str:
+    """Names in one go, as they can be shown; many of them are counted."""
+    return listed([shortened(name, width) for name in names])
+
+
 _TURNING = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
-
-
-def columns(text: str) -> int:
-    """Count the letter widths that a text takes; wide scripts take two a letter."""
-    return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)

@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from anml.surfaces.audit_options import Json
+from anml.surfaces.ledger_common import columns
 from anml.surfaces.names import printable, shortened
+from anml.surfaces.options import arg, opt
 from anml.surfaces.run_argument import RunFolder
 
 if TYPE_CHECKING:
@@ -17,15 +17,14 @@ NAME, TEXT, MOST_CONFUSED = 40, 200, 5
 
 def person(
     run: RunFolder,
-    who: Annotated[str, typer.Argument(help="The contributor.", show_default=False, metavar="WHO")],
-    out: Annotated[Path | None, typer.Option(help="Write one page to show to them (.html).")] = None,
+    who: Annotated[str, arg("The contributor.", metavar="WHO")],
+    out: Annotated[Path | None, opt("Write one page to show to them (.html).")] = None,
     json: Json = False,
 ) -> None:
     """Show what a run says of one contributor. Nobody else is named."""
     from anml.app.audit.output import as_json
     from anml.app.files import check_place, write_file
     from anml.app.people.person import person_of
-    from anml.surfaces.relabel_cli import print_columns
 
     if out is not None:
         check_place(out)
@@ -39,7 +38,8 @@ def person(
     for sentence in sentences(found):
         print(printable(sentence))
     if not found.classes.is_empty():
-        print_columns([("label", "rows", "right", "others"), *(tuple(r.values()) for r in _classes(found))])
+        rows = [tuple(each.values()) for each in _classes(found)]
+        print("\n".join(columns(("label", "rows", "right", "others"), rows)))
     if out is not None:
         print(f"Page: {out}")
 
@@ -47,7 +47,7 @@ def person(
 def sentences(found: "Portrait") -> list[str]:
     """How good the labels are beside those of others, what is confused, and what to do next."""
     from anml.core.people.verdicts import ACCUSED, LESS, RELIABLE
-    from anml.core.words import counted
+    from anml.core.words import counted, listed
 
     about = found.about
     said = [
@@ -57,7 +57,8 @@ def sentences(found: "Portrait") -> list[str]:
     ]
     well = found.classes.filter(found.classes["right"] >= found.classes["others"])["label"]
     if len(well) and about["verdict"] not in ACCUSED:
-        said.append(f"As good as the others, or better, on {_quoted(well.head(MOST_CONFUSED).to_list())}.")
+        labels = [f"“{shortened(label, NAME)}”" for label in well.head(MOST_CONFUSED)]
+        said.append(f"As good as the others, or better, on {listed(labels)}.")
     top = found.confused.filter(found.confused["rows"] > 1).head(1)
     for right, given, rows in top.iter_rows():
         said.append(f"Most often “{given}” was given where “{right}” is likelier ({rows:,} times).")
@@ -68,23 +69,16 @@ def sentences(found: "Portrait") -> list[str]:
     return [*said, "Next: more labels of items that others label too; so far they do not tell."]
 
 
-def _quoted(labels: list[str]) -> str:
-    from anml.core.words import listed
-
-    return listed([f"“{shortened(label, NAME)}”" for label in labels], MOST_CONFUSED)
-
-
 def render_person(found: "Portrait") -> str:
     """One page with everything in it, that asks the network for nothing."""
-    from anml.surfaces.report import environment
+    from anml.surfaces.report import rendered
 
-    page = environment().get_template("person.html.j2")
-    return page.render(
-        name=shortened(found.about["contributor"], NAME), verdict=found.about["verdict"],
+    return rendered(
+        "person.html.j2", name=shortened(found.about["contributor"], NAME), verdict=found.about["verdict"],
         said=sentences(found), classes=_classes(found), weeks=[_week(row) for row in found.weeks.to_dicts()],
         confused=found.confused.head(MOST_CONFUSED).to_dicts(),
         examples=[_example(row) for row in found.examples.to_dicts()],
-    ) + "\n"  # fmt: skip
+    )  # fmt: skip
 
 
 def _classes(found: "Portrait") -> list[dict[str, str]]:

@@ -31,13 +31,9 @@ def progress_shown(
 ) -> Iterator[Report | None]:
     """Give what a run reports its progress to, as (what, done, of).
 
-    Parameters
-    ----------
-    wanted
-        None shows what takes long, true shows it from the start, false shows nothing; a function is
-        called with every step instead.
-    bar_after, lines_after
-        Seconds before a bar, or the first line where there is no terminal and no notebook, is shown.
+    `wanted`: None shows what takes long, true shows it from the start, false shows nothing; a function is
+    called with every step instead. Bars, or lines where there is no terminal and no notebook, come after so
+    many seconds.
     """
     if wanted is not None and not isinstance(wanted, bool):
         if not callable(wanted):
@@ -57,9 +53,8 @@ def progress_shown(
 
 def _watched() -> bool:
     """Whether a bar can be drawn: on a terminal, or in a notebook that has widgets."""
-    if Console(stderr=True).is_jupyter:
-        return find_spec("ipywidgets") is not None
-    return sys.stderr.isatty()
+    notebook = Console(stderr=True).is_jupyter
+    return find_spec("ipywidgets") is not None if notebook else sys.stderr.isatty()
 
 
 @contextmanager

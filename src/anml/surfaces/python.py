@@ -12,18 +12,17 @@ from anml.app.audit.result import Audited
 from anml.app.audit.values import by_index, typed
 from anml.app.audit.weights_for import weights_for
 from anml.app.files import write_file
-from anml.app.relabel.files import relabel_file
+from anml.app.relabel.files import write_list
 from anml.app.relabel.queue import of_result, of_run, where_to_look
 from anml.app.relabel.rounds import source_of, source_of_audit
-from anml.app.spreadsheets import check_text
-from anml.core.domain import Gate, Recipe, Weighting
+from anml.core.domain import Recipe, Weighting
 from anml.core.errors import UnsupportedError
 from anml.core.profile import Profile
 from anml.surfaces.audit_options import BY_NAME, documented
 from anml.surfaces.auditing import audit_data
 from anml.surfaces.native import to_native
 from anml.surfaces.progress import progress_shown
-from anml.surfaces.report import render_card, render_report
+from anml.surfaces.report import render_card, render_report, write_report
 from anml.surfaces.summary import summary
 from anml.surfaces.verdict import decided
 
@@ -31,22 +30,15 @@ from anml.surfaces.verdict import decided
 class Audit:
     """What an audit found.
 
-    Attributes
-    ----------
-    samples, contributors
-        Frames of the kind that was audited (polars for a file): one row per sample, per contributor. Of
-        a pandas frame, `samples` keeps the index of the rows that were used.
-    items
-        The like: one row per item, with the label that all of its labels make together and the
-        probability that it is right; None where items have one label each.
-    gate
-        Which branch decided, and why.
-    result
-        Everything, as `anml.app.audit.audit.Audited`.
+    `samples` and `contributors` are frames of the kind that was audited (polars for a file), one row each; of
+    a pandas frame, `samples` keeps the index of the rows that were used. `items` has one row per item, with
+    the label that all of its labels make together and the probability that it is right; None where items have
+    one label each. `gate` says which branch decided, and why; `result` is everything, as
+    `anml.app.audit.result.Audited`.
     """
 
     def __init__(self, result: Audited, like: Any = None, table: Any = None) -> None:
-        self.result = result
+        self.result, self.gate = result, result.gate
         self.table = table
         self._like = like
 
@@ -57,11 +49,6 @@ class Audit:
         self.contributors: Any = to_native(own(result.contributors), like)
         self.items: Any = None if result.items is None else to_native(own(result.items), like)
 
-    @property
-    def gate(self) -> Gate:
-        """Which branch decided, and why."""
-        return self.result.gate
-
     def report(self, path: str | Path = "report.html") -> Path:
         """Write the report as one self-contained HTML file."""
         path = Path(path)
@@ -70,57 +57,32 @@ class Audit:
 
     def save(self, folder: str | Path) -> list[str]:
         """Write the run into a folder: samples, contributors, items, run.json and report.html."""
-        return write_run(Path(folder), self.result, "audit", lambda draft: self._report_into(draft))
+        return write_run(Path(folder), self.result, "audit", lambda draft: write_report(self.result, draft))
 
     def relabel(self, path: str | Path | None = None, *, format: str = "auto", top: int | None = None) -> Any:
-        """List the items to look at first, most to gain first, and write them as a file to relabel from.
+        """List the items to look at first, most to gain first: a frame of the kind that was audited.
 
-        Parameters
-        ----------
-        path
-            The file to write; none is written without.
-        format
-            `"label-studio"`, `"argilla"` or `"csv"`; `"auto"` is what the data came in.
-        top
-            How many items somebody has time to look at; all of the queue without.
-
-        Returns
-        -------
-        A frame of the kind that was audited: given and suggested label, probability, gain, reason.
+        `path` is a file to write, to relabel from; `format` and `top` are those of `anml.relabel`.
         """
         looking = where_to_look(of_result(self.result), top)
         if path is not None:
-            check_text(Path(path))
-            source = source_of_audit(self.result, self.table)
-            place = self.result.data.get("path")
-            text = relabel_file(looking, source, None if place is None else Path(place), format)
-            write_file(Path(path), text)
+            place, source = self.result.data.get("path"), source_of_audit(self.result, self.table)
+            write_list(looking, source, None if place is None else Path(place), format, Path(path))
         return to_native(looking.rows, self._like)
 
     def weights_for(self, data: Any, key: str | None = None) -> Weighting:
         """Weights of the rows of a dataset that is trained on, in its order; not kept is what was not judged.
 
-        Parameters
-        ----------
-        data
-            A frame, a dataset of Hugging Face (with labels, or with prompt, chosen and rejected), a Dataset
-            or DataLoader of torch, or a list of examples.
-        key
-            A column that `data` and the audited table both have and that names each row once. Without,
-            rows are found by the index of a pandas frame, or by their place: columns of the same name
-            must then hold the same, or it is an error.
-
-        Returns
-        -------
-        What `WeightedTrainer`, `WeightedSampler` and, as `sample_weight()`, any learner takes.
+        `data` is a frame, a dataset of Hugging Face (with labels, or with prompt, chosen and rejected), a
+        Dataset or DataLoader of torch, or a list of examples. `key` is a column that it and the audited table
+        both have and that names each row once; without, rows are found by the index of a pandas frame, or by
+        their place: columns of the same name must then hold the same, or it is an error. The result is what
+        `WeightedTrainer`, `WeightedSampler` and, as `sample_weight()`, any learner takes.
         """
         if self.table is None:
             raise UnsupportedError("rows that were read slice by slice are not in memory to find yours among")
         index = getattr(self._like, "index", None) if key is None else None
         return weights_for(self.result, self.table.frame, data, key, index)
-
-    def _report_into(self, folder: Path) -> None:
-        self.report(folder / "report.html")
 
     def __repr__(self) -> str:
         said = summary(self.result)
@@ -171,7 +133,6 @@ def audit(
     newcomer: int = 10,
     test: Any = None,
     compare: bool = True,
-    value: bool = False,
     seed: int = 0,
     format: str = "auto",
     ledger: str | Path | None = None,
@@ -203,12 +164,11 @@ def audit(
     chosen = {name: given for name, given in locals().items() if name in BY_NAME}
     if key is None:
         chosen |= {name: by_index(name, chosen[name], data) for name in ("predictions", "embeddings")}
-    done = audit_data(data, chosen, progress_shown(progress))
-    if done.table is None:
-        found = Audit(done.result)
+    result, table = audit_data(data, chosen, progress_shown(progress))
+    found = Audit(result, None if isinstance(data, str | Path) else data, table)
+    if table is None:
         found.samples = pl.scan_parquet(Path(chosen["out"]) / "samples")
-        return found
-    return Audit(done.result, None if isinstance(data, str | Path) else data, done.table)
+    return found
 
 
 audit.__doc__ = documented(audit)
@@ -224,25 +184,14 @@ def relabel(
 ) -> pl.DataFrame:
     """List the items of a finished run to look at first, most to gain first.
 
-    Parameters
-    ----------
-    run
-        Folder of a run of `anml audit` or `anml train`.
-    out
-        The file to write, to relabel from; none is written without.
-    format
-        `"label-studio"`, `"argilla"` or `"csv"`; `"auto"` is what the data came in.
-    top
-        How many items somebody has time to look at; all of the queue without.
-    data
-        The data of the run, where they no longer lie where they did.
+    `run` is a folder of `anml audit` or `anml train`, `out` a file to write, to relabel from, in a `format`:
+    `"label-studio"`, `"argilla"` or `"csv"`; `"auto"` is what the data came in. `top` is how many items
+    somebody has time to look at, `data` where the data of the run lie, if they were moved.
     """
     found = of_run(Path(run))
     looking = where_to_look(found, top)
     if out is not None:
-        check_text(Path(out))
         given = None if data is None else Path(data)
-        source = source_of(found, Path(run), given)
-        place = given or Path(run, str(found.data["path"]))
-        write_file(Path(out), relabel_file(looking, source, place, format))
+        place = given or Path(run, str(found.data.get("path")))
+        write_list(looking, source_of(found, Path(run), given), place, format, Path(out))
     return looking.rows

@@ -4,48 +4,37 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from anml.app.value.output import check_value_folder, write_value
-from anml.app.value.value import Valued, ValueRequest, value_data
+from anml.app.value.output import write_value
+from anml.app.value.value import Valued, request_of, value_data
+from anml.surfaces.audit_options import BY_NAME, documented
 from anml.surfaces.native import to_native
 from anml.surfaces.progress import progress_shown
+from anml.surfaces.value_cli import OPTIONS
 
 
 class Value:
     """Values of contributors.
 
-    `contributors` is a frame of the kind that was passed in, the most valuable first; `notes` say how worth
-    was measured.
+    `contributors` is a frame of the kind that was passed in, the most valuable first: value, its 95%
+    interval, rows, rows that count, value per row, share. `notes` say how worth was measured, `exact` whether
+    every coalition was evaluated.
     """
 
     def __init__(self, found: Valued, like: Any) -> None:
         self.result = found
-        self._like = like
-
-    @property
-    def contributors(self) -> Any:
-        """One row per contributor: value, its 95% interval, rows, rows that count, value per row, share."""
-        return to_native(self.result.contributors, self._like)
-
-    @property
-    def notes(self) -> list[str]:
-        """How worth was measured, and what was found about copies."""
-        return self.result.notes
-
-    @property
-    def exact(self) -> bool:
-        """Whether every coalition was evaluated."""
-        return self.result.exact
+        self.contributors: Any = to_native(found.contributors, like)
+        self.notes: list[str] = found.record["notes"]
+        self.exact: bool = found.record["exact"]
 
     def save(self, folder: str | Path) -> list[str]:
         """Write values.csv, multipliers.csv (for `anml settle --multiplier`) and value.json."""
-        check_value_folder(Path(folder))
         return write_value(Path(folder), self.result)
 
     def __repr__(self) -> str:
-        best = self.result.contributors.row(0, named=True)
-        how = "exact" if self.exact else f"from {self.result.evaluations} coalitions"
+        best, record = self.result.contributors.row(0, named=True), self.result.record
+        how = "exact" if self.exact else f"from {record['evaluations']} coalitions"
         return (
-            f"{self.result.method} values of {self.result.contributors.height} contributors, {how}; "
+            f"{record['method']} values of {self.result.contributors.height} contributors, {how}; "
             f"{best['contributor']} has the highest, {best['value']:.4g}"
         )
 
@@ -66,46 +55,24 @@ def value(
     budget: int = 2_000,
     run: str | Path | None = None,
     seed: int = 0,
-    folder: str | Path | None = None,
     progress: bool | Callable[[str, int, int], None] | None = None,
 ) -> Value:
     """Say what each contributor's rows are worth to a model.
+
+    Where `time` is named, rows that several sent belong to whoever was first.
 
     Parameters
     ----------
     data
         Path of a CSV or Parquet file, or a pandas, polars or Arrow frame.
-    label, contributor, time, features, ignore, task
-        As in `anml.audit`. Where `time` is named, rows that several sent belong to whoever was first.
-    test
-        A table with right labels that models are measured on; without it some rows are held out.
-    method
-        `"banzhaf"`, which splitting oneself or copying others does not raise in total, `"shapley"` or
-        `"beta-shapley"`.
-    model
-        `"linear"`, `"mlp"`, or an estimator with `fit` and `predict`.
-    metric
-        A name (accuracy, balanced-accuracy, r2, minus-rmse), or with an estimator a function of truth and
-        prediction, the higher the better.
-    budget
-        Coalitions to evaluate at most; values are exact where all of them are no more.
     run
         The folder of a run of this table: only the rows that it keeps are valued.
-    folder
-        Where coalitions are kept as they are evaluated; a run that was stopped goes on from there.
-    progress
-        As in `anml.audit`.
     """
-    one = (features,) if isinstance(features, str) else features
-    request = ValueRequest(
-        label, contributor, time, None if one is None else tuple(one),
-        (ignore,) if isinstance(ignore, str) else tuple(ignore), task, method, model, metric, budget, seed,
-    )  # fmt: skip
-    place = None if folder is None else Path(folder)
-    if place is not None:
-        check_value_folder(place)
+    request = request_of(locals())
+    place = None if run is None else Path(run)
     with progress_shown(progress) as report:
-        found = value_data(
-            data, request, test=test, run=None if run is None else Path(run), folder=place, progress=report
-        )
+        found = value_data(data, request, test=test, run=place, progress=report)
     return Value(found, None if isinstance(data, str | Path) else data)
+
+
+value.__doc__ = documented(value, (*OPTIONS, BY_NAME["progress"]))

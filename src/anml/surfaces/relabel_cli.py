@@ -3,10 +3,11 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from anml.core.errors import InputError
 from anml.surfaces.audit_options import Json
+from anml.surfaces.ledger_common import columns
+from anml.surfaces.names import names_listed
+from anml.surfaces.options import opt
 from anml.surfaces.run_argument import RunFolder
 
 if TYPE_CHECKING:
@@ -16,40 +17,25 @@ if TYPE_CHECKING:
 
 def relabel(
     run: RunFolder,
-    out: Annotated[
-        Path | None, typer.Option(help="File to write; with --apply, the folder of the run after it.")
-    ] = None,
-    format: Annotated[
-        str, typer.Option(help="label-studio, argilla or csv; auto is what the data came in.")
-    ] = "auto",
-    top: Annotated[
-        int | None, typer.Option(help="How many items somebody has time to look at; all without.")
-    ] = None,
-    data: Annotated[
-        Path | None, typer.Option(help="The data of the run, where they no longer lie where they did.")
-    ] = None,
-    ask: Annotated[
-        bool, typer.Option("--ask", help="Say of each item which contributor to ask for a second label.")
-    ] = False,
-    prices: Annotated[
-        str | None, typer.Option(help="What an answer costs: a number, or a table of contributor and price.")
-    ] = None,
-    apply: Annotated[
-        Path | None, typer.Option(help="The file with the answers: shows what they change.")
-    ] = None,
-    kind: Annotated[
-        str, typer.Option("--as", help="With --apply: what an answer counts as, truth or label.")
-    ] = "truth",
-    new_labels: Annotated[
-        bool, typer.Option("--new-labels", help="With --apply: answers may be labels nobody gave before.")
-    ] = False,
-    test: Annotated[
-        Path | None, typer.Option(help="With --apply: a table with right labels to measure on.")
-    ] = None,
+    out: Annotated[Path | None, opt("File to write; with --apply, the folder of the run after it.")] = None,
+    format: Annotated[str, opt("label-studio, argilla or csv; auto is what the data came in.")] = "auto",
+    top: Annotated[int | None, opt("How many items somebody has time to look at; all without.")] = None,
+    data: Annotated[Path | None, opt("The data of the run, where they no longer lie where they did.")] = None,
+    ask: Annotated[bool, opt("Say whom to ask for a second label of each.", "--ask")] = False,
+    prices: Annotated[str | None, opt("Cost of an answer: a number, or a table by contributor.")] = None,
+    apply: Annotated[Path | None, opt("The file with the answers: shows what they change.")] = None,
+    kind: Annotated[str, opt("With --apply: what an answer counts as, truth or label.", "--as")] = "truth",
+    new_labels: Annotated[bool, opt("With --apply: allow new labels.", "--new-labels")] = False,
+    test: Annotated[Path | None, opt("With --apply: a table with right labels to measure on.")] = None,
     json: Json = False,
 ) -> None:
     """List what to relabel first, or apply the answers. Most to gain comes first."""
-    from anml.app.relabel.ask import read_prices
+    from anml.app.files import check_place, write_file
+    from anml.app.relabel.ask import asked, priced, read_prices
+    from anml.app.relabel.files import relabel_file
+    from anml.app.relabel.queue import of_run, where_to_look
+    from anml.app.relabel.rounds import source_of
+    from anml.app.spreadsheets import check_text
 
     paid = read_prices(prices)
     if apply is not None:
@@ -58,26 +44,17 @@ def relabel(
         return
     if test is not None or new_labels or kind != "truth":
         raise InputError("--test, --as and --new-labels are about answers; they go with --apply")
-    from anml.app.files import check_place, write_file
-    from anml.app.relabel.ask import asked, priced
-    from anml.app.relabel.files import relabel_file
-    from anml.app.relabel.queue import of_run, where_to_look
-    from anml.app.relabel.rounds import source_of
-    from anml.app.spreadsheets import check_text
-
     if out is not None:
         check_text(out)
         check_place(out)
     found = of_run(run)
-    ask = ask or paid.by is not None
     looking = where_to_look(found, top)
-    if ask:
+    if ask or paid.by is not None:
         looking = asked(looking, found, paid)
     if prices is not None:
         looking = priced(looking, paid)
-    source = source_of(found, run, data)
     place = data or Path(run, str(found.data.get("path")))
-    text = relabel_file(looking, source, place, format)
+    text = relabel_file(looking, source_of(found, run, data), place, format)
     if out is not None:
         write_file(out, text)
     _show(looking, text, out, json)
@@ -126,31 +103,27 @@ def _apply(run: Path, file: Path, out: Path | None, json: bool, more: dict[str, 
                        "after": run_record(result, "relabel")}))  # fmt: skip
         return
     print(looked(applied))
-    print_columns([("", "before", "after"), *((name, *pair) for name, pair in changes(applied).items())])
-    print_columns(rounds_table(applied.rounds))
+    before_and_after = [(name, *pair) for name, pair in changes(applied).items()]
+    print("\n".join(columns(("", "before", "after"), before_and_after)))
+    print("\n".join(columns(*rounds_table(applied.rounds))))
     print(left_over(applied, out))
     if out is not None:
         print(f"Report: {out / 'report.html'}")
 
 
-def print_columns(rows: list[tuple[str, ...]]) -> None:
-    """Print rows of text as a table."""
-    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
-    for row in rows:
-        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
-
-
-def rounds_table(rounds: list[dict[str, Any]]) -> list[tuple[str, ...]]:
+def rounds_table(rounds: list[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
     """Rounds so far: answers, what they changed, what is left, and the cost of each wrong label mended."""
-    paid = any(each["cost"] is not None for each in rounds)
-    head = ("round", "answers", "labels changed", "wrong labels left, as expected")
-    rows: list[tuple[str, ...]] = [(*head, "cost of each changed") if paid else head]
-    for number, each in enumerate(rounds, start=1):
-        row = (f"{number}", f"{each['answers']:,}", f"{each['changed']:,}", f"{each['left']:.0f}")
+    head = ["round", "answers", "labels changed", "wrong labels left, as expected"]
+    rows = [
+        [f"{number}", f"{each['answers']:,}", f"{each['changed']:,}", f"{each['left']:.0f}"]
+        for number, each in enumerate(rounds, start=1)
+    ]
+    if all(each["cost"] is None for each in rounds):
+        return head, rows
+    for row, each in zip(rows, rounds, strict=True):
         known = each["cost"] is not None and each["changed"]
-        cost = f"{each['cost'] / each['changed']:.2f}" if known else "–"
-        rows.append((*row, cost) if paid else row)
-    return rows
+        row.append(f"{each['cost'] / each['changed']:.2f}" if known else "–")
+    return [*head, "cost of each changed"], rows
 
 
 def left_over(applied: "Applied", out: Path | None) -> str:
@@ -179,34 +152,19 @@ def changes(applied: "Applied") -> dict[str, tuple[str, str]]:
 
     before, after, last = applied.before, applied.after, applied.rounds[-1]
     people = after.contributors
-    accused = (
-        people.filter(people["verdict"].is_in(list(ACCUSED)))["contributor"].to_list()
-        if "verdict" in people.columns
-        else []
-    )
+    verdicts = () if people.is_empty() else people.select("contributor", "verdict").iter_rows()
+    was, now = applied.accused_before, sorted(name for name, verdict in verdicts if verdict in ACCUSED)
+    kept = f"{before['kept']:,} of {before['rows']:,}", f"{after.kept:,} of {after.samples.height:,}"
     found = {
         "wrong labels nobody has mended": (f"{last['before']:.0f}", f"{last['left']:.0f}"),
-        "rows kept": (
-            f"{before['kept']:,} of {before['rows']:,}",
-            f"{after.kept:,} of {after.samples.height:,}",
-        ),
-        "accused": (_names(applied.accused_before), _names(accused)),
+        "rows kept": kept,
+        "accused": (names_listed(was) if was else "nobody", names_listed(now) if now else "nobody"),
         "doubtful": ("yes" if before.get("doubtful") else "no", "yes" if after.doubtful else "no"),
     }
-    was, now = before.get("comparison"), after.comparison
+    old, new = before.get("comparison"), after.comparison
     # Only on the same rows with right labels do errors before and after say anything.
-    if was and now and was["on"] == now.on == "test data" and was["rows"] == now.rows:
-        found["error on test data"] = (_error(was["ways"][-1]["error"]["mean"], now.metric),
-                                       _error(now.ways[-1].error.mean, now.metric))  # fmt: skip
+    if old and new and old["on"] == new.on == "test data" and old["rows"] == new.rows:
+        means = (old["ways"][-1]["error"]["mean"], new.ways[-1].error.mean)
+        form = ".3g" if new.metric == "mean absolute error" else ".1%"
+        found["error on test data"] = (format(means[0], form), format(means[1], form))
     return found
-
-
-def _error(mean: Any, metric: str) -> str:
-    return f"{mean:.3g}" if metric == "mean absolute error" else f"{mean:.1%}"
-
-
-def _names(names: list[str]) -> str:
-    from anml.surfaces.names import printable
-
-    shown = ", ".join(printable(name) for name in sorted(names)[:5])
-    return f"{shown} and {len(names) - 5:,} more" if len(names) > 5 else shown or "nobody"

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from anml.surfaces.ledger_common import Desk, at_desk, columns, proposed
+from anml.surfaces.options import arg, opt
 from anml.surfaces.run_argument import RunFolder
 
 app = typer.Typer(help="Track records: shown, replayed, fed.", no_args_is_help=True)
@@ -12,9 +13,7 @@ app = typer.Typer(help="Track records: shown, replayed, fed.", no_args_is_help=T
 
 @app.command("show")
 @at_desk("domain", "policy")
-def show_(
-    at: Desk,
-) -> None:
+def show_(at: Desk) -> None:
     """Show everybody's r with its interval. Of newcomers also what they need."""
     from dataclasses import asdict
 
@@ -27,22 +26,13 @@ def show_(
         found = standings_now(book, at.domain, policy=at.read_policy())
         names = names_of(book)
     rows = [
-        (
-            names.get(pid, pid),
-            f"{s.r:.3f}",
-            f"{s.track.low:.2f}-{s.track.high:.2f}",
-            s.track.events,
-            s.prior,
-            " ".join(s.needs),
-        )
+        (names.get(pid, pid), f"{s.r:.3f}", f"{s.track.low:.2f}-{s.track.high:.2f}", s.track.events, s.prior,
+         " ".join(s.needs))
         for pid, s in found.items()
-    ]
+    ]  # fmt: skip
     header = ("contributor", "r", "90 %", "events", "settled", "still needs")
-    value = {
-        "domain": at.domain,
-        "rule": asdict(TrackRule()),
-        "contributors": [plain(s) for s in found.values()],
-    }
+    everybody = [plain(s) for s in found.values()]
+    value = {"domain": at.domain, "rule": asdict(TrackRule()), "contributors": everybody}
     at.show(value, columns(header, rows))
 
 
@@ -50,7 +40,7 @@ def show_(
 @at_desk("domain", "policy")
 def replay(
     at: Desk,
-    who: Annotated[str, typer.Argument(help="The contributor.", show_default=False, metavar="WHO")],
+    who: Annotated[str, arg("The contributor.", metavar="WHO")],
 ) -> None:
     """Recompute one contributor's r from scratch, event by event."""
     from anml.app.people.names import find_person
@@ -60,16 +50,10 @@ def replay(
         pid = find_person(book, who)
         steps, now = replay_history(book, pid, at.domain, policy=at.read_policy())
     value = [
-        {
-            "at": s.at,
-            "source": s.event.source,
-            "batch": s.event.batch,
-            "quality": s.event.quality,
-            "endorsed": s.track.endorsed,
-            "r": s.track.r,
-        }
+        {"at": s.at, "source": s.event.source, "batch": s.event.batch, "quality": s.event.quality,
+         "endorsed": s.track.endorsed, "r": s.track.r}
         for s in steps
-    ]
+    ]  # fmt: skip
     rows = [
         (s.at[:19], s.event.source, s.event.batch, f"{s.event.quality:.3f}", f"{s.track.r:.3f}")
         for s in steps
@@ -86,9 +70,7 @@ def replay(
 def add(
     at: Desk,
     run: RunFolder,
-    source: Annotated[
-        str | None, typer.Option(help="Place the run's contributor names belong to; any that knows them.")
-    ] = None,
+    source: Annotated[str | None, opt("Place that the run's names belong to; else any.")] = None,
 ) -> None:
     """Record the held-out quality of a run. It weighs a quarter of a gold answer."""
     from anml.app.people.run_scores import add_run
@@ -102,10 +84,7 @@ def add(
 @at_desk("policy")
 def trust(
     at: Desk,
-    trusted: Annotated[
-        list[str] | None,
-        typer.Argument(help="Contributors or verifiers to trust beforehand, beside those on record."),
-    ] = None,
+    trusted: Annotated[list[str] | None, arg("Whom to trust beforehand as well.")] = None,
 ) -> None:
     """Follow who verified whom from a trusted set. By EigenTrust, with what it counts for in r."""
     from anml.app.people.names import names_of
@@ -126,8 +105,8 @@ def trust(
 @at_desk("by")
 def reviewer(
     at: Desk,
-    who: Annotated[str, typer.Argument(help="The contributor whose reviews are to count.", metavar="WHO")],
-    off: Annotated[bool, typer.Option("--off", help="Their reviews shall no longer count.")] = False,
+    who: Annotated[str, arg("The contributor whose reviews are to count.", metavar="WHO")],
+    off: Annotated[bool, opt("Their reviews shall no longer count.", "--off")] = False,
 ) -> None:
     """Propose that somebody's reviews count. They are trusted beforehand then; somebody else confirms it."""
     from anml.app.people.names import find_person, names_of

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from anml.surfaces.options import arg
 
 LATEST = "latest"
 
@@ -17,6 +17,4 @@ def newest(given: Path | None) -> Path | None:
     return latest_run(Path())
 
 
-RunFolder = Annotated[
-    Path, typer.Argument(help="Folder of a run, or latest.", show_default=False, callback=newest)
-]
+RunFolder = Annotated[Path, arg("Folder of a run, or latest.", callback=newest)]

@@ -5,66 +5,44 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from anml.app.files import check_place, write_file
 from anml.core.errors import InputError
 from anml.core.words import counted
 from anml.surfaces.draft_view import doubt, draft_shown, marks
 from anml.surfaces.ledger_common import Desk, at_desk, columns, warn
+from anml.surfaces.options import arg, opt
 from anml.surfaces.run_argument import newest
 
 if TYPE_CHECKING:
     from anml.app.ledger.ledgers import Ledger
     from anml.app.pay.settle import Terms
+    from anml.core.settle import Rules
 
 
 # Options of `anml settle` alone.
-Run = Annotated[
-    Path | None,
-    typer.Argument(help="Folder of a run to settle, or latest.", show_default=False, callback=newest),
-]
-Pool = Annotated[str | None, typer.Option(help="Amount to share, such as 10000 or 0.50.")]
-PerLabel = Annotated[
-    str | None, typer.Option(help="Pay this for each label that counts, such as 0.05, in place of a pool.")
-]
-Currency = Annotated[str | None, typer.Option(help="Three letters, such as EUR.")]
-Project = Annotated[str, typer.Option(help="Name of the project, for statements; the data's without.")]
-Approve = Annotated[
-    str | None, typer.Option(help="Approve this draft, once all of it was shown to you (--yes).")
-]
-Release = Annotated[str | None, typer.Option(help="Release what this settlement holds.")]
-Withdraw = Annotated[str | None, typer.Option(help="Take back this draft.")]
-Supersedes = Annotated[str | None, typer.Option(help="The settlement of these rows to replace.")]
-Weight = Annotated[str | None, typer.Option(help="product, p_correct, equal or blend.")]
-Volume = Annotated[str, typer.Option(help="Pay grows with rows to this power, above 0 and up to 1.")]
-MinShare = Annotated[str, typer.Option(help="Smallest share of a contributor who is not new.")]
-MaxShare = Annotated[str, typer.Option(help="Largest share of one contributor.")]
-Newcomers = Annotated[str, typer.Option(help="Largest share of all newcomers together.")]
-AcceptDoubtful = Annotated[
-    str | None, typer.Option(help="Why to settle a run that is doubtful; goes on record.")
-]
-Multiplier = Annotated[
-    Path | None, typer.Option(help="CSV with contributor and value, such as Shapley values.")
-]
-WindowDays = Annotated[int, typer.Option(help="Days in which a contributor may dispute.")]
-AccountsAt = Annotated[
-    str | None, typer.Option(help="Place that the run's contributor names are accounts of.")
-]
-Digest = Annotated[
-    str | None,
-    typer.Option(help="SHA-256 of run.json as you were told it; another run is refused."),
-]
-Hold = Annotated[
-    list[str] | None, typer.Option(help="With --release: this contributor's amount stays held over a flag.")
-]
-Pay = Annotated[
-    list[str] | None, typer.Option(help="With --release: this contributor is paid in spite of a flag.")
-]
-Because = Annotated[
-    str, typer.Option(help="Why, for those who get less than their rows, or whose amount stays held.")
-]
-Manifest = Annotated[Path | None, typer.Option(help="Write the frozen manifest here.")]
+Run = Annotated[Path | None, arg("Folder of a run to settle, or latest.", callback=newest)]
+Pool = Annotated[str | None, opt("Amount to share, such as 10000 or 0.50.")]
+PerLabel = Annotated[str | None, opt("In place of a pool: pay for each label that counts.")]
+Currency = Annotated[str | None, opt("Three letters, such as EUR.")]
+Project = Annotated[str, opt("Name of the project, for statements; the data's without.")]
+Approve = Annotated[str | None, opt("Approve this draft, once all of it was shown to you (--yes).")]
+Release = Annotated[str | None, opt("Release what this settlement holds.")]
+Withdraw = Annotated[str | None, opt("Take back this draft.")]
+Supersedes = Annotated[str | None, opt("The settlement of these rows to replace.")]
+Weight = Annotated[str | None, opt("product, p_correct, equal or blend.")]
+Volume = Annotated[str, opt("Pay grows with rows to this power, above 0 and up to 1.")]
+MinShare = Annotated[str, opt("Smallest share of a contributor who is not new.")]
+MaxShare = Annotated[str, opt("Largest share of one contributor.")]
+Newcomers = Annotated[str, opt("Largest share of all newcomers together.")]
+AcceptDoubtful = Annotated[str | None, opt("Why to settle a run that is doubtful; goes on record.")]
+Multiplier = Annotated[Path | None, opt("CSV with contributor and value, such as Shapley values.")]
+WindowDays = Annotated[int, opt("Days in which a contributor may dispute.")]
+AccountsAt = Annotated[str | None, opt("Place that the run's contributor names are accounts of.")]
+Digest = Annotated[str | None, opt("SHA-256 of run.json as you were told it; another run is refused.")]
+Hold = Annotated[list[str] | None, opt("With --release: this contributor's amount stays held over a flag.")]
+Pay = Annotated[list[str] | None, opt("With --release: this contributor is paid in spite of a flag.")]
+Because = Annotated[str, opt("Why, for those who get less than their rows, or whose amount stays held.")]
+Manifest = Annotated[Path | None, opt("Write the frozen manifest here.")]
 
 
 @at_desk("by", "yes", "domain", "policy", "dry_run")
@@ -79,14 +57,13 @@ def settle(
 ) -> None:  # fmt: skip
     """Share a pool by a run's weights. Draft first, then --approve by a second person, then --release."""
     from anml.app.people.names import exact
+    from anml.app.value.multipliers import read_multipliers
 
-    steps = [name for name in (run, approve, release, withdraw) if name is not None]
-    if len(steps) > 1:
+    if sum(name is not None for name in (run, approve, release, withdraw)) > 1:
         raise InputError("one step at a time: a run, --approve, --release or --withdraw")
     with at.opened() as book:
         if release is not None:
-            decided = {"hold": hold or [], "pay": pay or [], "because": because}
-            _release(at, book, exact(release), decided)
+            _release(at, book, exact(release), {"hold": hold or [], "pay": pay or [], "because": because})
         elif approve is not None:
             _approve(at, book, exact(approve), because)
         elif withdraw is not None:
@@ -96,46 +73,39 @@ def settle(
         elif run is None:
             raise InputError("name the run whose rows are to be paid: a folder, or latest")
         else:
-            shares = (volume, min_share, max_share, newcomers)
-            old = None if supersedes is None else exact(supersedes)
-            terms = _terms(at, (pool, per_label), currency, weight, shares, window_days, source, old)
+            paid = _paid(at.by, pool, per_label, currency)
             terms = replace(
-                terms, multipliers=_multipliers(multiplier), policy=at.read_policy(),
-                accept=accept_doubtful, project=project, digest=digest,
+                paid, weight=weight, rules=_rules(volume, min_share, max_share, newcomers),
+                window_days=window_days, source=source, domain=at.domain,
+                supersedes=None if supersedes is None else exact(supersedes),
+                multipliers=None if multiplier is None else read_multipliers(multiplier),
+                policy=at.read_policy(), accept=accept_doubtful, project=project, digest=digest,
             )  # fmt: skip
             _draft(at, book, run, terms, manifest)
 
 
-def _rate(text: str | None) -> int:
-    from anml.core.money import parse_amount
-
-    rate = 0 if text is None else parse_amount(text)
-    if text is not None and rate <= 0:
-        raise InputError(f"a rate per label is more than 0, got {text!r}")
-    return rate
-
-
-def _terms(
-    at: Desk, paid: tuple[str | None, str | None], currency: str | None, weight: str | None,
-    shares: tuple[str, str, str, str], window_days: int, source: str | None, supersedes: str | None,
-) -> "Terms":  # fmt: skip
-    """What is drafted, of a pool or a rate per label; one of the two is given."""
+def _paid(by: str | None, pool: str | None, per_label: str | None, currency: str | None) -> "Terms":
+    """What is paid: a pool, or a rate per label; one of the two is given."""
     from anml.app.pay.settle import Terms
     from anml.core.money import parse_amount
-    from anml.core.settle import Rules, parts
 
-    pool, per_label = paid
     if (pool is None) == (per_label is None) or currency is None:
         raise InputError("give the run with --currency, and --pool or --per-label")
-    volume, *bounds = shares
+    rate = parse_amount(per_label or "0")
+    if per_label is not None and rate <= 0:
+        raise InputError(f"a rate per label is more than 0, got {per_label!r}")
+    return Terms(parse_amount(pool or "0"), currency, by, rate=rate)
+
+
+def _rules(volume: str, min_share: str, max_share: str, newcomers: str) -> "Rules":
+    from anml.core.settle import Rules, parts
+
     low, high, cap = (
-        parts(name, text) for name, text in zip(("min-share", "max-share", "newcomers"), bounds, strict=True)
+        parts("min-share", min_share),
+        parts("max-share", max_share),
+        parts("newcomers", newcomers),
     )
-    rules = Rules(volume=volume, min_share=low, max_share=high, newcomer_cap=cap)
-    terms = Terms(
-        parse_amount(pool or "0"), currency, at.by, weight, rules, window_days, source, at.domain, supersedes
-    )
-    return replace(terms, rate=_rate(per_label))
+    return Rules(volume=volume, min_share=low, max_share=high, newcomer_cap=cap)
 
 
 def _draft(at: Desk, book: "Ledger", run: Path, terms: "Terms", manifest: Path | None) -> None:
@@ -155,26 +125,16 @@ def _draft(at: Desk, book: "Ledger", run: Path, terms: "Terms", manifest: Path |
     lines = {line["pid"]: line for line in made.manifest["contributors"]}
     order = sorted(made.amounts, key=lambda pid: (-made.amounts[pid][0], pid))
     rows = [
-        (
-            names.get(pid, pid),
-            lines[pid]["rows"],
-            lines[pid]["kept"],
-            f"{made.amounts[pid][1] / UNIT:.4%}",
-            show_money(made.amounts[pid][0], terms.currency),
-            marks(lines[pid]),
-        )
+        (names.get(pid, pid), lines[pid]["rows"], lines[pid]["kept"], f"{made.amounts[pid][1] / UNIT:.4%}",
+         show_money(made.amounts[pid][0], terms.currency), marks(lines[pid]))
         for pid in order
-    ]
+    ]  # fmt: skip
     value = {
-        "settlement": made.id,
-        "state": "rehearsed" if at.dry_run else "drafted",
-        "manifest": made.sha256,
-        "weight": made.manifest["rules"]["weight"],
-        "pool": made.manifest["pool"],
-        "currency": terms.currency,
-        "amounts": {pid: amount for pid, (amount, _) in made.amounts.items()},
+        "settlement": made.id, "state": "rehearsed" if at.dry_run else "drafted", "manifest": made.sha256,
+        "weight": made.manifest["rules"]["weight"], "pool": made.manifest["pool"],
+        "currency": terms.currency, "amounts": {pid: amount for pid, (amount, _) in made.amounts.items()},
         "doubtful": made.manifest.get("doubtful"),
-    }
+    }  # fmt: skip
     pool = f"{show_money(made.manifest['pool'], terms.currency)} {terms.currency}"
     how = f"by {made.manifest['rules']['weight']}" if not terms.rate else "by a rate per label"
     head = f"{'Would draft' if at.dry_run else 'Drafted'} {made.id}: {pool} {how}."
@@ -256,12 +216,3 @@ def _list(at: Desk, book: "Ledger") -> None:
     header = ("settlement", "project", "state", "pool", "", "drafted by", "approved by", "posted")
     value = [{name: item for name, item in s._asdict().items() if name != "marks"} for s in found]
     at.show({"settlements": value}, columns(header, rows))
-
-
-def _multipliers(path: Path | None) -> dict[str, int] | None:
-    """External values by contributor; below zero counts as zero, and only proportions matter."""
-    if path is None:
-        return None
-    from anml.app.value.multipliers import read_multipliers
-
-    return read_multipliers(path)

@@ -48,36 +48,22 @@ def shape_section(result: Audited) -> Section | None:
 def _ranking(shape: Shaped) -> Section:
     frame = shape.tables["ranking"]
     grouped = frame["group"].n_unique() > 1
-    head = [
-        *(["group"] if grouped else []),
-        "place",
-        "candidate",
-        "score",
-        "95% interval",
-        "comparisons",
-        "ahead of the next",
-    ]
-    rows = [
-        [
-            *([shortened(row["group"], NAME)] if grouped else []),
-            f"{row['place']}",
-            shortened(row["candidate"], NAME),
-            f"{row['score']:+.2f}".replace("-", "−"),
-            f"{row['low']:+.2f} to {row['high']:+.2f}".replace("-", "−"),
-            f"{row['comparisons']:,}",
-            "" if row["ahead"] is None else _decided(row["ahead"]),
-        ]
-        for row in frame.head(MOST_ROWS).iter_rows(named=True)
-    ]
+    head = ["place", "candidate", "score", "95% interval", "comparisons", "ahead of the next"]
+    head = ["group", *head] if grouped else head
+    rows = []
+    for row in frame.head(MOST_ROWS).iter_rows(named=True):
+        names = [shortened(row["group"], NAME)] if grouped else []
+        names += [f"{row['place']}", shortened(row["candidate"], NAME)]
+        score, between = f"{row['score']:+.2f}", f"{row['low']:+.2f} to {row['high']:+.2f}"
+        ahead = "" if row["ahead"] is None else chance(row["ahead"])
+        ahead += ", not decided" if ahead and row["ahead"] < 0.95 else ""
+        figures = (figure.replace("-", "−") for figure in (score, between))
+        rows.append([*names, *figures, f"{row['comparisons']:,}", ahead])
     foot = (
         "Scores are on the scale of log-odds: a careful judge prefers one that is ahead by 1 nearly three "
         "times as often as not. Intervals that overlap much do not rank; ranking.csv has all."
     )
     return Section("Ranking", shape.said, head, rows, frame.height - len(rows), foot)
-
-
-def _decided(p: float) -> str:
-    return chance(p) if p >= 0.95 else f"{chance(p)}, not decided"
 
 
 def _places(shape: Shaped) -> Section:
@@ -151,32 +137,22 @@ def _listed(name: str, title: str, head: dict[str, str], foot: str) -> Callable[
 
     def view(shape: Shaped) -> Section:
         frame = shape.tables[name]
-        first = (
-            frame.sort("least_sure", nulls_last=True, maintain_order=True) if "least_sure" in head else frame
-        )
-        rows = [
-            [_cell(row[column]) for column in head] for row in first.head(MOST_ROWS).iter_rows(named=True)
-        ]
+        by = ["least_sure"] if "least_sure" in head else []
+        first = frame.sort(by, nulls_last=True, maintain_order=True).head(MOST_ROWS) if by else frame
+        rows = [[_cell(value) for value in row] for row in first.head(MOST_ROWS).select(*head).iter_rows()]
         return Section(title, shape.said, [*head.values()], rows, frame.height - len(rows), foot)
 
     return view
 
 
 def _cell(value: object) -> str:
-    return (
-        "" if value is None else f"{value:.2f}" if isinstance(value, float) else shortened(str(value), NAME)
-    )
+    if value is None:
+        return ""
+    return f"{value:.2f}" if isinstance(value, float) else shortened(str(value), NAME)
 
 
 _TAGS = {"item": "item", "tags": "tags", "least_sure": "least sure", "seen": "seen by"}
-_GRADES = {
-    "item": "item",
-    "grade": "grade",
-    "low": "from",
-    "high": "to",
-    "mean": "mean step",
-    "labels": "grades",
-}
+_GRADES = {"item": "item", "grade": "grade", "low": "from", "high": "to", "mean": "mean", "labels": "grades"}
 VIEWS: dict[str, Callable[[Shaped], Section]] = {
     "preference": _ranking,
     "spans": _places,

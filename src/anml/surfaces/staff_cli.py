@@ -8,9 +8,10 @@ import typer
 
 from anml.core.errors import InputError
 from anml.surfaces.ledger_common import Desk, at_desk, columns, proposed
+from anml.surfaces.options import arg, opt
 
 app = typer.Typer(help="Who may act in the ledger, and with which key.", no_args_is_help=True)
-Name = Annotated[str, typer.Argument(help="A staff identifier.", show_default=False)]
+Name = Annotated[str, arg("A staff identifier.")]
 
 
 @app.command("new")
@@ -18,12 +19,8 @@ Name = Annotated[str, typer.Argument(help="A staff identifier.", show_default=Fa
 def new(
     at: Desk,
     name: Name,
-    out: Annotated[
-        Path | None, typer.Option(help="Where the private key goes; else your folder, where it is found.")
-    ] = None,
-    password: Annotated[
-        bool, typer.Option("--password", help="Lock it with a password, asked for now.")
-    ] = False,
+    out: Annotated[Path | None, opt("Where the private key goes; else your folder.")] = None,
+    password: Annotated[bool, opt("Lock it with a password, asked for now.", "--password")] = False,
 ) -> None:
     """Make a key for yourself. Give the public part, which is printed, to somebody of the staff."""
     from anml.app.ledger.steps import new_member
@@ -42,11 +39,8 @@ def new(
 def add(
     at: Desk,
     name: Name,
-    public_key: Annotated[str, typer.Option(help="Their public key, as text or file.")],
-    role: Annotated[
-        list[str] | None,
-        typer.Option(help="drafter, approver, payer, reviewer or admin; all of them without."),
-    ] = None,
+    public_key: Annotated[str, opt("Their public key, as text or file.")],
+    role: Annotated[list[str] | None, opt("drafter, approver, payer, reviewer or admin; else all.")] = None,
 ) -> None:
     """Bring in a member of staff. From the third on, somebody else confirms it."""
     from anml.app.ledger.steps import add_member
@@ -65,7 +59,7 @@ def add(
 def remove(
     at: Desk,
     name: Name,
-    compromised: Annotated[bool, typer.Option("--compromised", help="Their key leaked.")] = False,
+    compromised: Annotated[bool, opt("Their key leaked.", "--compromised")] = False,
 ) -> None:
     """From now on somebody may act no more; what they did before stands."""
     from anml.app.ledger.steps import remove_member
@@ -80,10 +74,8 @@ def remove(
 def renew(
     at: Desk,
     name: Name,
-    public_key: Annotated[str, typer.Option(help="Their new public key, as text or file.")],
-    recovery: Annotated[
-        Path | None, typer.Option(help="The recovery key, where no second person is left to confirm it.")
-    ] = None,
+    public_key: Annotated[str, opt("Their new public key, as text or file.")],
+    recovery: Annotated[Path | None, opt("The recovery key, where nobody else is left.")] = None,
 ) -> None:
     """Give somebody whose key was lost another one. Somebody else confirms it, or the recovery key does."""
     from anml.app.ledger.steps import renew_key
@@ -113,20 +105,11 @@ def list_(at: Desk) -> None:
     with at.opened() as book:
         found = members(book)
     rows = [
-        (
-            m.name,
-            "removed" if m.until else "active",
-            m.since[:10],
-            ", ".join(sorted(m.roles)),
-            m.public_key,
-        )
+        (m.name, "removed" if m.until else "active", m.since[:10], ", ".join(sorted(m.roles)), m.public_key)
         for m in found
     ]
-    value = [
-        {"name": m.name, "roles": sorted(m.roles), "since": m.since, "until": m.until,
-         "public_key": m.public_key}
-        for m in found
-    ]  # fmt: skip
+    plain = ("name", "since", "until", "public_key")
+    value = [{**{name: getattr(m, name) for name in plain}, "roles": sorted(m.roles)} for m in found]
     at.show({"staff": value}, columns(("name", "state", "since", "roles", "public key"), rows))
 
 
@@ -148,8 +131,8 @@ def proposals(at: Desk) -> None:
 @at_desk("by", "yes")
 def confirm(
     at: Desk,
-    numbers: Annotated[list[str], typer.Argument(help="Numbers of proposals.", show_default=False)],
-    drop: Annotated[bool, typer.Option("--drop", help="Take them off the list instead.")] = False,
+    numbers: Annotated[list[str], arg("Numbers of proposals.")],
+    drop: Annotated[bool, opt("Take them off the list instead.", "--drop")] = False,
 ) -> None:
     """Confirm, as the second person, what somebody proposed. It is shown to you first."""
     from anml.app.ledger.review import proposals as to_sign

@@ -1,36 +1,34 @@
 """`anml statement` and `anml payout`: what people get to see, and what banks get to do."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
-
-import typer
+from typing import TYPE_CHECKING, Annotated, Any
 
 from anml.app.files import check_place, write_file
 from anml.core.errors import InputError
 from anml.surfaces.ledger_common import Desk, at_desk, columns
+from anml.surfaces.options import arg, opt
 
 if TYPE_CHECKING:
     from anml.app.ledger.ledgers import Ledger
+
+# Statements by contributor.
+Made = dict[str, dict[str, Any]]
 
 
 @at_desk("by", "domain", "policy")
 def statement(
     at: Desk,
-    settlement: Annotated[
-        str | None, typer.Argument(help="The settlement, or the latest.", show_default=False)
-    ] = None,
-    contributor: Annotated[list[str] | None, typer.Option(help="Only these contributors.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for signed JSON, HTML and statements.csv.")] = None,
-    bundle: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder for a bundle each: statement, proofs, public key and a program that checks them."
-        ),
-    ] = None,
-    verify: Annotated[Path | None, typer.Option(help="Check this signed statement instead.")] = None,
-    public_key: Annotated[str | None, typer.Option(help="The ledger's public key, to check with.")] = None,
+    settlement: Annotated[str | None, arg("The settlement, or the latest.")] = None,
+    contributor: Annotated[list[str] | None, opt("Only these contributors.")] = None,
+    out: Annotated[Path | None, opt("Folder for signed JSON, HTML and statements.csv.")] = None,
+    bundle: Annotated[Path | None, opt("Folder for bundles that anybody can check.")] = None,
+    verify: Annotated[Path | None, opt("Check this signed statement instead.")] = None,
+    public_key: Annotated[str | None, opt("The ledger's public key, to check with.")] = None,
 ) -> None:
     """Write everybody's statement of a settlement, or check one. They are signed in your name."""
+    from anml.app.pay.statement import build
+    from anml.app.people.names import find_person, find_settlement, names_of
+
     if verify is not None:
         _verify(at, verify, public_key)
         return
@@ -40,70 +38,44 @@ def statement(
         if folder is not None:
             check_place(folder / "statements.csv")
     with at.opened() as book:
-        _make(at, book, settlement, contributor, Places(out, bundle))
+        sid = find_settlement(book, settlement, "posted")
+        chosen = None if contributor is None else [find_person(book, text) for text in contributor]
+        made = build(book, sid, chosen, at.domain, at.read_policy())
+        _write(book, made, out, bundle)
+        lines = _table(made, names_of(book))
+    lines += [f"Wrote {len(made)} statements to {out}"] if out else []
+    last = f"Wrote {len(made)} bundles to {bundle}; in each: python verify.py --public-key KEY"
+    places = {name: None if path is None else str(path) for name, path in (("out", out), ("bundle", bundle))}
+    value = {"settlement": sid, "statements": list(made.values()), **places}
+    at.show(value, [*lines, *([last] if bundle else [])])
 
 
-class Places(NamedTuple):
-    """Where statements go: a folder for all of them, and one with a bundle each."""
-
-    out: Path | None
-    bundle: Path | None
-
-
-def _make(at: Desk, book: "Ledger", wanted: str, contributor: list[str] | None, places: Places) -> None:
-    """Statements of a settlement, written where asked, and shown."""
-    from anml.app.pay.statement import build
-    from anml.app.people.names import find_person, find_settlement, names_of
-
-    settlement = find_settlement(book, wanted, "posted")
-    chosen = None if contributor is None else [find_person(book, text) for text in contributor]
-    made = build(book, settlement, chosen, at.domain, at.read_policy())
-    _write(book, made, places)
-    value = {
-        "settlement": settlement,
-        "statements": list(made.values()),
-        "out": None if places.out is None else str(places.out),
-        "bundle": None if places.bundle is None else str(places.bundle),
-    }
-    lines = _table(made, names_of(book))
-    lines += [f"Wrote {len(made)} statements to {places.out}"] if places.out else []
-    if places.bundle:
-        lines.append(
-            f"Wrote {len(made)} bundles to {places.bundle}; in each: python verify.py --public-key KEY"
-        )
-    at.show(value, lines)
-
-
-def _write(book: "Ledger", made: dict[str, dict[str, Any]], places: Places) -> None:
+def _write(book: "Ledger", made: Made, out: Path | None, bundle: Path | None) -> None:
+    """Write statements into a folder for all of them, and into one with a bundle each."""
     from anml.app.ledger.keys import public_key
     from anml.app.pay.exports import statements_csv
     from anml.app.pay.statement import sign
     from anml.surfaces.statement_html import statement_html, write_bundle
 
-    signed = {pid: sign(book, item) for pid, item in made.items()} if any(places) else {}
-    if places.out is not None:
-        for pid, item in made.items():
-            write_file(places.out / f"{pid}.json", signed[pid], private=True)
-            write_file(places.out / f"{pid}.html", statement_html(item), private=True)
-        write_file(places.out / "statements.csv", statements_csv(made.values()), private=True)
-    if places.bundle is not None:
-        for pid, item in made.items():
-            write_bundle(places.bundle / pid, item, signed[pid], public_key(book))
+    for pid, item in made.items() if out or bundle else ():
+        signed = sign(book, item)
+        if out is not None:
+            write_file(out / f"{pid}.json", signed, private=True)
+            write_file(out / f"{pid}.html", statement_html(item), private=True)
+        if bundle is not None:
+            write_bundle(bundle / pid, item, signed, public_key(book))
+    if out is not None:
+        write_file(out / "statements.csv", statements_csv(made.values()), private=True)
 
 
-def _table(made: dict[str, dict[str, Any]], names: dict[str, str]) -> list[str]:
+def _table(made: Made, names: dict[str, str]) -> list[str]:
     from anml.core.money import show_money
 
     currency = next(iter(made.values()))["currency"] if made else ""
-    rows = [
-        (
-            names.get(pid, pid),
-            s["rows"]["kept"],
-            *(show_money(s["amounts"][name], currency) for name in ("gross", "held", "released", "paid")),
-            pid,
-        )
-        for pid, s in made.items()
-    ]
+    rows = []
+    for pid, s in made.items():
+        amounts = [show_money(s["amounts"][name], currency) for name in ("gross", "held", "released", "paid")]
+        rows.append((names.get(pid, pid), s["rows"]["kept"], *amounts, pid))
     head = ("contributor", "kept", f"gross {currency}", "held", "released", "paid", "identifier")
     return columns(head, sorted(rows))
 
@@ -120,25 +92,15 @@ def _verify(at: Desk, path: Path, public_key: str | None) -> None:
     sums, currency = found["amounts"], found["currency"]
     due = sums["gross"] + sums["corrected"] - sums["returned"] - sums["reversed"]
     value = {
-        "verified": True,
-        "contributor": found["contributor"],
-        "settlement": found["settlement"],
-        "gross": show_money(sums["gross"], currency),
-        "due": show_money(due, currency),
+        "verified": True, "contributor": found["contributor"], "settlement": found["settlement"],
+        "gross": show_money(sums["gross"], currency), "due": show_money(due, currency),
         "changes": {name: show_money(sums[name], currency) for name in ("corrected", "returned", "reversed")},
-    }
+    }  # fmt: skip
     who = found["name"] or found["contributor"]
     line = f"Sound: {who} was credited {value['gross']} {currency} in {found['settlement']}."
-    signs = {
-        "corrected": ("corrected by", 1),
-        "returned": ("back to the pool", -1),
-        "reversed": ("reversed", -1),
-    }
-    changes = [
-        f"{word} {show_money(sign * sums[name], currency)}"
-        for name, (word, sign) in signs.items()
-        if sums[name]
-    ]
+    moved = {"corrected by": sums["corrected"], "back to the pool": -sums["returned"]}
+    moved["reversed"] = -sums["reversed"]
+    changes = [f"{word} {show_money(amount, currency)}" for word, amount in moved.items() if amount]
     changed = [f"Since then {', '.join(changes)}: {value['due']} {currency} in all."] if changes else []
     alone = ["One person keeps this ledger."] if found["single_person"] else []
     at.show(value, [line, *changed, *alone, "Signatures, checkpoint and inclusion proofs hold."])
@@ -147,26 +109,17 @@ def _verify(at: Desk, path: Path, public_key: str | None) -> None:
 @at_desk("by", "yes", "dry_run")
 def payout(
     at: Desk,
-    currency: Annotated[str | None, typer.Option(help="Pay what is due in this currency.")] = None,
-    batch: Annotated[str | None, typer.Option(help="Name of the batch; the same one twice is one.")] = None,
-    threshold: Annotated[str, typer.Option(help="Smallest amount to pay; the rest is carried.")] = "0",
-    rail: Annotated[str, typer.Option(help="csv, or pain001 (needs bank details).")] = "csv",
-    debtor: Annotated[Path | None, typer.Option(help="TOML with name, iban and bic of who pays.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for the files of the batch.")] = None,
-    paid: Annotated[str | None, typer.Option(help="Record that this batch was paid.")] = None,
-    failed: Annotated[str | None, typer.Option(help="Record that payments of this batch came back.")] = None,
-    contributor: Annotated[
-        list[str] | None, typer.Option(help="Only these, with --paid or --failed.")
-    ] = None,
-    checkpoint: Annotated[
-        Path | None, typer.Option(help="A checkpoint kept elsewhere: nothing is paid from an older copy.")
-    ] = None,
-    bank_list: Annotated[
-        Path | None,
-        typer.Option(
-            help="After a restored backup: CSV with contributor and amount that the bank paid since."
-        ),
-    ] = None,
+    currency: Annotated[str | None, opt("Pay what is due in this currency.")] = None,
+    batch: Annotated[str | None, opt("Name of the batch; the same one twice is one.")] = None,
+    threshold: Annotated[str, opt("Smallest amount to pay; the rest is carried.")] = "0",
+    rail: Annotated[str, opt("csv, or pain001 (needs bank details).")] = "csv",
+    debtor: Annotated[Path | None, opt("TOML with name, iban and bic of who pays.")] = None,
+    out: Annotated[Path | None, opt("Folder for the files of the batch.")] = None,
+    paid: Annotated[str | None, opt("Record that this batch was paid.")] = None,
+    failed: Annotated[str | None, opt("Record that payments of this batch came back.")] = None,
+    contributor: Annotated[list[str] | None, opt("Only these, with --paid or --failed.")] = None,
+    checkpoint: Annotated[Path | None, opt("A checkpoint that was kept elsewhere.")] = None,
+    bank_list: Annotated[Path | None, opt("After a restored backup: CSV of what the bank paid.")] = None,
 ) -> None:
     """Pay what was released. Make a batch, then record what was paid or came back."""
     from anml.app.pay.payout import create, read_bank_list, read_payer

@@ -10,6 +10,8 @@ from anml.surfaces.verdict import Change, change_of
 
 WHO, TODO, CHANGES = "Who", "What to do", "What it changes"
 LONGEST = 400
+# How a warning begins that is said at the top.
+DOUBT = "the result is doubtful"
 
 
 class Summary(NamedTuple):
@@ -35,15 +37,11 @@ def summary(result: Audited) -> Summary:
     doubt = reason_for_doubt(result)
     return Summary(
         doubt=f"Do not rely on this result: {doubt.rstrip('.')}." if doubt else "",
-        warnings=[_sentence(warning) for warning in result.warnings if not _says_doubt(warning)],
+        warnings=[_sentence(said) for said in result.warnings if not said.startswith(DOUBT)],
         who=who(result),
         todo=todo(result),
         change=change_of(result),
     )
-
-
-def _says_doubt(warning: str) -> bool:
-    return warning.startswith("the result is doubtful")
 
 
 def _sentence(text: str) -> str:

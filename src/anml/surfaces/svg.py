@@ -15,20 +15,12 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
-
-from anml.surfaces.names import columns
+from rich.cells import cell_len
 
 # Blue and orange of Okabe and Ito, which the common kinds of colour blindness tell apart.
 INK, QUIET, LINE, PAPER = "#1f2933", "#5b6874", "#c6cdd4", "#fdfdfe"
 MAIN, OTHER = "#0b6aa8", "#c8641b"
-VARIABLES = {
-    INK: "--ink",
-    QUIET: "--quiet",
-    LINE: "--line",
-    PAPER: "--paper",
-    MAIN: "--main",
-    OTHER: "--other",
-}
+VARIABLES = {INK: "ink", QUIET: "quiet", LINE: "line", PAPER: "paper", MAIN: "main", OTHER: "other"}
 
 # Drawn about as wide as a phone shows it, so that text stays readable there and on a desktop alike.
 WIDTH = 440
@@ -61,18 +53,9 @@ def draw(
 ) -> str:
     """Paint one figure and return it as an SVG element.
 
-    Parameters
-    ----------
-    name
-        Unique in the page: ids are made from it.
-    height
-        In pixels; the width is `WIDTH`.
-    margins
-        Left, right, top, bottom in pixels. Fixed, because the reader's fonts are not known here.
-    paint
-        Draws on the figure and its only axes.
-    text
-        What a reader who does not see it is told.
+    `name` is unique in the page: ids are made from it. `height` and `margins` (left, right, top, bottom) are
+    in pixels, fixed because the reader's fonts are not known here; `paint` draws on the figure and its only
+    axes, and `text` is what a reader who does not see it is told.
     """
     left, right, top, bottom = margins
     with matplotlib.rc_context(_defaults() | SETTINGS), warnings.catch_warnings():
@@ -114,7 +97,7 @@ def grid(axes: Axes, axis: str = "x") -> None:
 
 def label_margin(labels: list[str]) -> float:
     """Pixels that the widest of these labels takes at the left of an axis."""
-    return max((columns(label) for label in labels), default=0) * CHARACTER + 12
+    return max(map(cell_len, labels), default=0) * CHARACTER + 12
 
 
 def _inline(svg: str, name: str, title: str, text: str) -> str:
@@ -139,5 +122,5 @@ def _own(tag: str, name: str) -> str:
     tag = re.sub(r'( id="|url\(#|href="#)', rf"\g<1>{name}-", tag)
     tag = re.sub(r' transform="rotate\(-0 [^"]*"| ?font-family: [^;]*;|\n', "", tag)
     for colour, variable in VARIABLES.items():
-        tag = tag.replace(colour, f"var({variable})")
+        tag = tag.replace(colour, f"var(--{variable})")
     return tag

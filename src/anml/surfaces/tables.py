@@ -18,7 +18,6 @@ from anml.surfaces.names import shortened
 MOST_LISTED, MOST_FOUND = 200, 5_000
 MOST_SAMPLES = 20
 MOST_CONFUSED = 8
-MOST_BELIEVED = 40
 NAME = 80
 TEXT = 60
 # Below this many rows a contributor is marked, whatever the floor for newcomers says.
@@ -59,7 +58,10 @@ def contributor_table(result: Audited) -> Listing:
 def _contributor(row: dict[str, Any], result: Audited, errors: dict[str, float], does: dict[str, str]) -> Row:
     given = result.signals_given
     agreement = errors.get(row["contributor"]) if errors else row["agreement"]
-    doubtful = result.doubtful is not None
+    doubtful, kappa = (
+        result.doubtful is not None,
+        f"{row['reliability_low']:z.2f}–{row['reliability_high']:z.2f}",
+    )
     said = does.get(row["contributor"], "")
     if row.get("habits"):
         said = f"{said}; {row['habits']}" if said else row["habits"]
@@ -68,46 +70,20 @@ def _contributor(row: dict[str, Any], result: Audited, errors: dict[str, float],
         "verdict": row["verdict"],
         "kind": KINDS[row["verdict"]],
         "does": "" if said.startswith(row["verdict"]) else said,
-        "others": f"{row['others']:.2f}",
         "reliability": "–" if doubtful else f"{row['reliability']:z.2f}",
-        "reliability_interval": ""
-        if doubtful
-        else f"{row['reliability_low']:z.2f}–{row['reliability_high']:z.2f}",
+        "reliability_interval": "" if doubtful else kappa,
         "few": "few rows" if row["rows"] <= few_rows(result) else "",
         "rows": f"{row['rows']:,}",
         "kept": f"{row['kept'] / row['rows']:.0%}",
         "quality": f"{row['quality']:.2f}",
         "quality_interval": f"{row['quality_low']:.2f}–{row['quality_high']:.2f}",
         "bar": f"{100 * row['quality']:.0f}",
-        "value": _points(row.get("value")),
-        "value_interval": _between(row.get("value_low"), row.get("value_high")),
         **{name: f"{row[name]:.2f}" if name in given else "" for name in CREDENTIALS},
         "seconds": "–" if row.get("seconds") is None else f"{row['seconds']:.3g}",
         "row_share": f"{row['row_share']:.1%}",
         "weight_share": f"{row['weight_share']:.1%}",
         "agreement": "–" if agreement is None else f"{agreement:.3g}" if errors else f"{agreement:.0%}",
     }
-
-
-def _points(value: float | None) -> str:
-    """Percentage points with their sign.
-
-    Examples
-    --------
-    >>> _points(1.26), _points(-0.4), _points(0.001), _points(None)
-    ('+1.3', '−0.4', '0.0', '–')
-    """
-    return "–" if value is None or not np.isfinite(value) else _log_odds(value)
-
-
-def _between(low: float | None, high: float | None) -> str:
-    return "" if low is None or high is None else f"{_points(low)} to {_points(high)}"
-
-
-def totals(result: Audited) -> Row:
-    """The last line of the contributor table."""
-    samples = result.samples
-    return {"rows": f"{samples.height:,}", "kept": f"{result.kept / samples.height:.0%}"}
 
 
 def _absolute_errors(result: Audited) -> dict[str, float]:
@@ -121,25 +97,19 @@ def _residual() -> pl.Expr:
 
 def residual_table(result: Audited) -> Listing:
     """For numbers: how each contributor's labels lie around the held-out predictions, widest first."""
+    far = _residual().abs()
     frame = (
         result.samples.group_by("contributor")
-        .agg(rows=pl.len(), absolute=_residual().abs().mean(), wide=_residual().abs().quantile(0.9))
+        .agg(pl.len(), absolute=far.mean(), wide=far.quantile(0.9), residuals=_residual())
         .sort("absolute", "contributor", descending=[True, False])
     )
     rows = []
-    for row in frame.head(MOST_CONFUSED).iter_rows(named=True):
-        mine = result.samples.filter(pl.col("contributor") == row["contributor"]).select(_residual())
-        mean, low, high = mean_interval(mine.to_series())
-        rows.append(
-            {
-                "contributor": shortened(row["contributor"], NAME),
-                "rows": f"{row['rows']:,}",
-                "bias": _signed(mean),
-                "bias_interval": f"{_signed(low)} to {_signed(high)}" if np.isfinite(low) else "one row only",
-                "absolute": f"{row['absolute']:.3g}",
-                "wide": f"{row['wide']:.3g}",
-            }
-        )
+    for name, count, absolute, wide, residuals in frame.head(MOST_CONFUSED).iter_rows():
+        mean, low, high = mean_interval(np.array(residuals))
+        between = f"{_signed(low)} to {_signed(high)}" if np.isfinite(low) else "one row only"
+        row = {"contributor": shortened(name, NAME), "rows": f"{count:,}", "bias": _signed(mean)}
+        row |= {"bias_interval": between, "absolute": f"{absolute:.3g}", "wide": f"{wide:.3g}"}
+        rows.append(row)
     return Listing(rows, frame.height - len(rows))
 
 
@@ -170,17 +140,16 @@ def confusion_table(result: Audited, ranked: pl.DataFrame) -> Listing:
     for row in ranked.head(MOST_CONFUSED).iter_rows(named=True):
         cells = result.confusion.filter((pl.col("contributor") == row["contributor"]) & _differs())
         top = cells.sort("rows", "given", "predicted", descending=[True, False, False]).head(3)
-        rows.append(
-            {
-                "contributor": shortened(row["contributor"], NAME),
-                "disagrees": f"{row['wrong']:,} of {row['total']:,}",
-                "share": f"{row['wrong'] / row['total']:.0%}",
-                "top": "\n".join(
-                    f"{shortened(cell['given'], 24)} for {shortened(cell['predicted'], 24)} ×{cell['rows']:,}"
-                    for cell in top.iter_rows(named=True)
-                ),
-            }
-        )
+        most = [
+            f"{shortened(given, 24)} for {shortened(predicted, 24)} ×{count:,}"
+            for given, predicted, count in top.select("given", "predicted", "rows").iter_rows()
+        ]
+        made = {"contributor": shortened(row["contributor"], NAME), "top": "\n".join(most)}
+        made |= {
+            "disagrees": f"{row['wrong']:,} of {row['total']:,}",
+            "share": f"{row['wrong'] / row['total']:.0%}",
+        }
+        rows.append(made)
     return Listing(rows, ranked.height - len(rows))
 
 
@@ -250,41 +219,6 @@ def item_table(result: Audited) -> Listing:
         for row in result.items.head(MOST_SAMPLES).iter_rows(named=True)
     ]
     return Listing(rows, result.items.height - len(rows))
-
-
-PARTS = ("from_model", "from_credentials", "from_contributor")
-
-
-def evidence_table(result: Audited) -> Listing:
-    """Say where p_correct of each contributor's labels comes from, in mean log-odds, least first."""
-    if PARTS[0] not in result.samples.columns or result.contributors.is_empty():
-        return Listing([])
-    frame = (
-        result.samples.group_by("contributor")
-        .agg(pl.len().alias("rows"), pl.col("p_correct").mean(), *(pl.col(part).mean() for part in PARTS))
-        .sort("p_correct", "contributor")
-    )
-    rows = [
-        {
-            "contributor": shortened(row["contributor"], NAME),
-            "rows": f"{row['rows']:,}",
-            "p_correct": f"{row['p_correct']:.2f}",
-            **{part: _log_odds(row[part]) for part in PARTS},
-        }
-        for row in frame.head(MOST_BELIEVED).iter_rows(named=True)
-    ]
-    return Listing(rows, frame.height - len(rows))
-
-
-def _log_odds(value: float) -> str:
-    """With its sign, and nothing for what says nothing.
-
-    Examples
-    --------
-    >>> _log_odds(2.04), _log_odds(-0.25), _log_odds(-0.04)
-    ('+2.0', '−0.2', '0.0')
-    """
-    return f"{value:+.1f}".replace("-", "−") if abs(value) >= 0.05 else "0.0"
 
 
 def chance(p: float) -> str:

@@ -5,16 +5,14 @@ from typing import NamedTuple
 from anml.app.audit.result import Audited
 from anml.core.people.consensus import CLEAR
 from anml.core.people.verdicts import ACCUSED, LESS, UNSURE
-from anml.core.words import counted, listed
-from anml.surfaces.accused import MOST_NAMES, NAME
-from anml.surfaces.names import shortened
+from anml.core.words import counted
+from anml.surfaces.accused import NAME
+from anml.surfaces.names import names_listed
 from anml.surfaces.tables import queue
 
 # What would help where the model has nothing to say of it; others' labels are no news where there are some.
 HELP = "right labels for some of their rows"
 MORE_HELP = "right labels for some of their rows, or labels of the same items by others"
-# How the model ends what it says of it.
-SETTLES = " would settle it"
 
 
 class Gain(NamedTuple):
@@ -35,7 +33,8 @@ def todo(result: Audited) -> list[str]:
             "Until then, do not drop, relabel or pay by this result.",
         ]
     said = [*_talk(result), *_checks(result)]
-    if result.help or _unsure(result):
+    people = result.contributors
+    if result.help or (not people.is_empty() and (people["verdict"] == UNSURE).any()):
         needed = _needed(result) or (MORE_HELP if result.items is None else HELP)
         said.append(f"To judge those left open, get {needed}.")
     return said
@@ -69,15 +68,14 @@ def _talk(result: Audited) -> list[str]:
 
     def named(*verdicts: str) -> str:
         names = people.filter(people["verdict"].is_in(verdicts))["contributor"]
-        return listed([shortened(name, NAME) for name in names], MOST_NAMES) if len(names) else ""
+        return names_listed(names.to_list(), NAME) if len(names) else ""
 
     accused, less = named(*ACCUSED), named(LESS)
-    said = (
-        [f"Talk to {accused}, with examples of their rows; hold back new items until then."]
-        if accused
-        else []
-    )
-    return [*said, *([f"Show {less} which of their labels look wrong."] if less else [])]
+    said = f"Talk to {accused}, with examples of their rows; hold back new items until then."
+    return [
+        *([said] if accused else []),
+        *([f"Show {less} which of their labels look wrong."] if less else []),
+    ]
 
 
 def _checks(result: Audited) -> list[str]:
@@ -106,11 +104,6 @@ def _share(share: float) -> str:
     return "under 1%" if share < 0.01 else f"about {share:.0%}"
 
 
-def _unsure(result: Audited) -> bool:
-    return not result.contributors.is_empty() and bool((result.contributors["verdict"] == UNSURE).any())
-
-
 def _needed(result: Audited) -> str:
-    """What to get, of what the model says would help; a second label is no news where items have some."""
-    needed = (result.help or "").rstrip(".").removesuffix(SETTLES).rstrip(",")
-    return needed if result.items is None else needed.partition(", or a second label")[0]
+    """What to get, of what the model says would settle it."""
+    return (result.help or "").removesuffix(" would settle it").rstrip(",")

@@ -3,65 +3,52 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from anml.core.errors import InputError
-from anml.surfaces.audit_options import BY_NAME, with_options
+from anml.surfaces.audit_options import BY_NAME, Option, with_options
+from anml.surfaces.ledger_common import columns
+from anml.surfaces.options import arg, opt
 from anml.surfaces.run_argument import newest
 
 if TYPE_CHECKING:
     from anml.app.value.value import Valued
 
 
-SHARED = (
-    "label", "contributor", "time", "features", "ignore", "task", "test", "seed", "json", "quiet",
+MOST_SHOWN = 30
+SHARED = ("label", "contributor", "time", "features", "ignore", "task", "test", "seed", "json", "quiet")
+OPTIONS = (
+    *(BY_NAME[name] for name in SHARED),
+    Option("method", str, "banzhaf",
+           "banzhaf, which splitting and copying do not raise; shapley or beta-shapley."),
+    Option("model", str, "linear", "linear, or mlp: a small network.",
+           python="An estimator with `fit` and `predict` will do."),
+    Option("metric", str | None, None,
+           "accuracy or balanced-accuracy of classes, r2 or minus-rmse of numbers.",
+           python="With an estimator also a function of truth and prediction, the higher the better."),
+    Option("budget", int, 2_000, "Coalitions to evaluate at most; exact where all are no more."),
 )  # fmt: skip
 
 
-@with_options(*(BY_NAME[name] for name in SHARED))
+@with_options(*OPTIONS)
 def value(
     data: Annotated[
-        Path,
-        typer.Argument(
-            metavar="RUN|TABLE",
-            help="A table, or the folder of a run, or latest.",
-            show_default=False,
-            callback=newest,
-        ),
+        Path, arg("A table, or the folder of a run, or latest.", metavar="RUN|TABLE", callback=newest)
     ],
-    method: Annotated[
-        str, typer.Option(help="banzhaf, which splitting and copying do not raise; shapley or beta-shapley.")
-    ] = "banzhaf",
-    model: Annotated[str, typer.Option(help="linear, or mlp: a small network.")] = "linear",
-    metric: Annotated[
-        str | None,
-        typer.Option(help="accuracy or balanced-accuracy of classes, r2 or minus-rmse of numbers."),
-    ] = None,
-    budget: Annotated[
-        int, typer.Option(help="Coalitions to evaluate at most; exact where all are no more.")
-    ] = 2_000,
-    table: Annotated[Path | None, typer.Option(help="The table that a run was made of, if it moved.")] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for the values; a run that was stopped goes on there.")
-    ] = None,
+    table: Annotated[Path | None, opt("The table that a run was made of, if it moved.")] = None,
+    out: Annotated[Path | None, opt("Folder for the values.")] = None,
     **chosen: Any,
 ) -> None:
     """Say what each contributor is worth to a model. `anml settle` takes it as a multiplier."""
-    from anml.app.audit.output import as_json
-    from anml.app.value.output import check_value_folder, write_value
-    from anml.app.value.value import ValueRequest, value_data
+    from anml.app.audit.output import as_json, check_folder
+    from anml.app.value.output import RECORD, write_value
+    from anml.app.value.value import request_of, value_data
     from anml.surfaces.progress import progress_shown
 
     source, run = _source(data, table)
-    request = ValueRequest(
-        chosen["label"], chosen["contributor"], chosen["time"],
-        tuple(chosen["features"]) if chosen["features"] else None, tuple(chosen["ignore"] or ()),
-        chosen["task"], method, model, metric, budget, chosen["seed"],
-    )  # fmt: skip
+    request = request_of(chosen)
     if out is not None:
-        check_value_folder(out)
+        check_folder(out, RECORD)
     with progress_shown(wanted=False if chosen["quiet"] or chosen["json"] else None) as progress:
-        found = value_data(source, request, test=chosen["test"], run=run, folder=out, progress=progress)
+        found = value_data(source, request, test=chosen["test"], run=run, progress=progress)
     files = [] if out is None else write_value(out, found)
     if chosen["json"]:
         print(as_json({**found.record, "contributors": found.contributors.to_dicts()}))
@@ -75,14 +62,13 @@ def value(
 
 def _source(data: Path, table: Path | None) -> tuple[Any, Path | None]:
     """The table, and the run where a folder was given."""
+    from anml.app.audit.runs import data_of
+
     if not data.is_dir():
         if table is not None:
             raise InputError("--table goes with the folder of a run; here the table itself was given")
         return data, None
-    if table is None:
-        from anml.app.audit.runs import data_of
-
-        table = data_of(data)
+    table = table or data_of(data)
     if table is None:
         raise InputError(
             f"this run does not know where its table lies; say which it was: anml value {data} --table FILE"
@@ -91,18 +77,17 @@ def _source(data: Path, table: Path | None) -> tuple[Any, Path | None]:
 
 
 def _show(found: "Valued") -> None:
-    how = "exact" if found.exact else "sampled"
-    print(f"{found.method} values, {how}, from {found.evaluations} coalitions")
-    print(f"all together are worth {found.worth_of_all:.4g}, nobody {found.worth_of_nobody:.4g}\n")
-    width = max(12, *(len(name) for name in found.contributors["contributor"].head(30)))
-    print(f"{'contributor':<{width}}{'value':>10}{'95% interval':>22}{'rows':>8}{'share':>8}")
-    for row in found.contributors.head(30).iter_rows(named=True):
-        between = "" if found.exact else f"{row['low']:.4f} to {row['high']:.4f}"
-        print(
-            f"{row['contributor']:<{width}}{row['value']:>10.4f}{between:>22}{row['rows']:>8}{row['share']:>8.1%}"
-        )
-    if found.contributors.height > 30:
-        print(f"... and {found.contributors.height - 30} more")
+    record, how = found.record, "exact" if found.record["exact"] else "sampled"
+    print(f"{record['method']} values, {how}, from {record['evaluations']} coalitions")
+    print(f"all together are worth {record['worth_of_all']:.4g}, nobody {record['worth_of_nobody']:.4g}\n")
+    shown = found.contributors.select("contributor", "value", "low", "high", "rows", "share").head(MOST_SHOWN)
+    rows = [
+        (who, f"{value:.4f}", "" if record["exact"] else f"{low:.4f} to {high:.4f}", rows, f"{share:.1%}")
+        for who, value, low, high, rows, share in shown.iter_rows()
+    ]
+    print("\n".join(columns(("contributor", "value", "95% interval", "rows", "share"), rows)))
+    if found.contributors.height > MOST_SHOWN:
+        print(f"... and {found.contributors.height - MOST_SHOWN} more")
     print()
-    for note in found.notes:
+    for note in record["notes"]:
         print(f"note: {note}")

@@ -56,7 +56,7 @@ def change_of(result: Audited) -> Change:
         said.append(better)
     most = max(uniform.error.mean, chosen.error.mean) or 1.0
     bars = [
-        Bar(name, _error(way, comparison), _interval(way, comparison), way.error.mean / most)
+        Bar(name, *shown_error(way, comparison), way.error.mean / most)
         for name, way in (("without anml", uniform), ("with anml", chosen))
     ]
     return Change(f"{bars[0].shown} → {bars[1].shown}", f"{metric} on {where}", said, bars)
@@ -99,10 +99,7 @@ def _judges(result: Audited) -> str:
 
 
 def looks_wrong(result: Audited) -> str:
-    """The share of labels that look wrong, with its interval where there is one.
-
-    Of a run slice by slice there is none.
-    """
+    """The share of labels that look wrong, with its interval; of a run slice by slice there is none."""
     mean, low, high = result.wrong
     interval = f" ({low:.0%} to {high:.0%})" if math.isfinite(low) and math.isfinite(high) else ""
     return f"about {mean:.0%}{interval}"
@@ -125,35 +122,18 @@ def against_uniform(uniform: Way, chosen: Way, branch: str) -> str:
 def advice(comparison: Comparison, branch: str) -> str:
     """Say what to try where the chosen way did worse than a simpler one; empty where it did not."""
     _, only_q, chosen = comparison.ways
+    q_wins = chosen.against[only_q.name].low > 0
     if branch != "uniform" and chosen.against["uniform"].low > 0:
         return "Training on all rows alike did better here: try the recipe “uniform”, or keep more rows."
-    if branch == "krum" and q_alone_wins(only_q, chosen):
+    if branch == "krum" and q_wins:
         return "q without freshness did better here: try a longer half-life, and look at the ages below."
-    if q_alone_wins(only_q, chosen):
+    if q_wins:
         return "q alone did better here: try the recipe “krum”, and look at the credentials below."
     return ""
 
 
-def q_alone_wins(only_q: Way, chosen: Way) -> bool:
-    """Whether q alone is better beyond chance, on the same rows."""
-    return chosen.against[only_q.name].low > 0
-
-
-def shown_error(way: Way, comparison: Comparison) -> str:
-    """Write an error with its interval: per cent for classes, plain for numbers."""
-    interval = _interval(way, comparison)
-    return f"{_error(way, comparison)} ({interval})" if interval else _error(way, comparison)
-
-
-def _error(way: Way, comparison: Comparison) -> str:
-    return _figure(way.error.mean, comparison)
-
-
-def _interval(way: Way, comparison: Comparison) -> str:
-    """Low to high; empty for a mean of one value, whose interval is endless."""
-    _, low, high = way.error
-    return f"{_figure(low, comparison)}–{_figure(high, comparison)}" if math.isfinite(low) else ""
-
-
-def _figure(value: float, comparison: Comparison) -> str:
-    return f"{value:.3g}" if comparison.metric == "mean absolute error" else f"{value:.1%}"
+def shown_error(way: Way, comparison: Comparison) -> tuple[str, str]:
+    """An error and its interval: per cent for classes, plain for numbers; none of a mean of one value."""
+    form = ".3g" if comparison.metric == "mean absolute error" else ".1%"
+    mean, low, high = (format(value, form) for value in way.error)
+    return mean, f"{low}–{high}" if math.isfinite(way.error.low) else ""

@@ -1,7 +1,8 @@
 """`anml ledger verify`, `checkpoint` and `watch`: whether the log holds, and only grew."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -9,16 +10,15 @@ from anml.app.files import check_place, read_text, write_file
 from anml.core.errors import InputError
 from anml.core.words import counted
 from anml.surfaces.ledger_common import Desk, at_desk
+from anml.surfaces.options import opt
 
 
 @at_desk()
 def verify(
     at: Desk,
-    checkpoint: Annotated[list[Path] | None, typer.Option(help="Older checkpoints kept elsewhere.")] = None,
-    proof: Annotated[
-        Path | None, typer.Option(help="Check a proof of growth instead; needs no ledger.")
-    ] = None,
-    public_key: Annotated[str | None, typer.Option(help="The ledger's public key, as text or file.")] = None,
+    checkpoint: Annotated[list[Path] | None, opt("Older checkpoints kept elsewhere.")] = None,
+    proof: Annotated[Path | None, opt("Check a proof of growth instead; needs no ledger.")] = None,
+    public_key: Annotated[str | None, opt("The ledger's public key, as text or file.")] = None,
 ) -> None:
     """Replay every entry by the rules it was written by. An older checkpoint shows that it only grew."""
     from anml.app.ledger.verify import verify_files
@@ -28,24 +28,20 @@ def verify(
         return
     with at.opened() as book:
         found, by_itself = verify_files(book, checkpoint or (), public_key)
-    value = {
-        "entries": found.entries,
-        "root": found.root.hex(),
-        "sound": not found.problems,
-        "problems": found.problems,
-    }
-    good = (
-        f"{found.entries} entries, every hash, link, step, signature and sum holds; root {found.root.hex()}"
-    )
-    advice = (
-        [] if checkpoint else ["Without an older checkpoint nobody can tell an old copy from the newest one."]
-    )
+    root = found.root.hex()
+    lines = [f"{found.entries} entries, every hash, link, step, signature and sum holds; root {root}"]
+    if not checkpoint:
+        lines.append("Without an older checkpoint nobody can tell an old copy from the newest one.")
     if by_itself:
-        advice.append(
-            "Checked with the key that the log itself names; give the one you know as --public-key."
-        )
-    at.show(value, [f"PROBLEM: {problem}" for problem in found.problems] or [good, *advice])
-    if found.problems:
+        lines.append("Checked with the key that the log itself names; give the one you know as --public-key.")
+    _sound(at, {"entries": found.entries, "root": root}, found.problems, lines)
+
+
+def _sound(at: Desk, value: dict[str, Any], problems: Sequence[str], good: list[str]) -> None:
+    """Show what was found; where something is wrong, that alone, and exit code 1."""
+    shown = {**value, "sound": not problems, "problems": problems}
+    at.show(shown, [f"PROBLEM: {problem}" for problem in problems] or good)
+    if problems:
         raise typer.Exit(1)
 
 
@@ -62,9 +58,9 @@ def _verify_growth(proof: Path, public_key: str | None, at: Desk) -> None:
 @at_desk()
 def checkpoint(
     at: Desk,
-    out: Annotated[Path | None, typer.Option(help="File for the checkpoint; printed without.")] = None,
-    since: Annotated[Path | None, typer.Option(help="An older checkpoint, to prove growth from.")] = None,
-    proof: Annotated[Path | None, typer.Option(help="File for the proof of growth.")] = None,
+    out: Annotated[Path | None, opt("File for the checkpoint; printed without.")] = None,
+    since: Annotated[Path | None, opt("An older checkpoint, to prove growth from.")] = None,
+    proof: Annotated[Path | None, opt("File for the proof of growth.")] = None,
 ) -> None:
     """Sign the state of the log; keep the result somewhere else."""
     from anml.app.ledger.verify import prove_growth, sign_checkpoint
@@ -80,13 +76,7 @@ def checkpoint(
             write_file(proof, prove_growth(book, read_text(since, "checkpoint")))
     if out is not None:
         write_file(out, made.note)
-    value = {
-        "size": made.size,
-        "root": made.root,
-        "note": made.note,
-        "verifier_key": made.verifier_key,
-        "out": None if out is None else str(out),
-    }
+    value = {**made._asdict(), "out": None if out is None else str(out)}
     lines = made.note.rstrip("\n").split("\n") if out is None else [f"Signed {made.size} entries: {out}"]
     at.show(value, lines + ([f"Proof of growth: {proof}"] if proof else []))
 
@@ -94,10 +84,8 @@ def checkpoint(
 @at_desk()
 def watch(
     at: Desk,
-    to: Annotated[Path, typer.Option(help="Folder of checkpoints, best on another machine.")],
-    every: Annotated[
-        int | None, typer.Option(help="Do it again after so many seconds, until stopped; else once.")
-    ] = None,
+    to: Annotated[Path, opt("Folder of checkpoints, best on another machine.")],
+    every: Annotated[int | None, opt("Do it again after so many seconds, until stopped; else once.")] = None,
 ) -> None:
     """Hold the log against the checkpoints in a folder. Adds one of now; exits with 1 where it differs."""
     import time
@@ -107,15 +95,9 @@ def watch(
     while True:
         with at.opened() as book:
             found = look(book, to)
-        value = {"size": found.size, "compared": found.compared, "sound": not found.problems,
-                 "problems": found.problems}  # fmt: skip
-        good = (
-            f"{found.size} entries hold against {counted(found.compared, 'older checkpoint')} in {to}; "
-            "one more is kept."
-        )
-        at.show(value, [f"PROBLEM: {problem}" for problem in found.problems] or [good])
-        if found.problems:
-            raise typer.Exit(1)
+        older = counted(found.compared, "older checkpoint")
+        good = f"{found.size} entries hold against {older} in {to}; one more is kept."
+        _sound(at, {"size": found.size, "compared": found.compared}, found.problems, [good])
         if every is None:
             return
         time.sleep(every)

@@ -1,16 +1,12 @@
-"""What v rests on, as tables: rows by verdict, the log's entries behind them, and who is new.
-
-Shared by the report of a run and the page of an import. Sizes do not grow with the table: rows of one
-contributor with the same verdict are one line, and what is too long is counted.
-"""
+"""What v rests on, as tables that do not grow with rows: verdicts, entries behind them, and who is new."""
 
 import re
-from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from anml.app.audit.result import Audited
 from anml.core.signals.track_record import DAY, TrackRule
 from anml.surfaces.names import shortened
 
@@ -23,15 +19,17 @@ MOST_LINKS = 1000
 MOST_NEW = 200
 
 
-def vouched_view(
-    rows: pl.DataFrame,
-    people: Mapping[str, "Standing"],
-    entries: Mapping[int, "Entry"],
-    at: str,
-    order: Sequence[str] = (),
-) -> dict[str, Any]:
-    """Tables of text from rows with contributor, item (where there is one), v, level and evidence."""
-    names = list(dict.fromkeys([*order, *sorted(rows["contributor"].unique())]))
+def vouched_view(result: Audited) -> dict[str, Any] | None:
+    """Tables of text on what v rests on; None where no ledger was asked."""
+    if result.vouched is None:
+        return None
+    rows, people, entries, at = (
+        result.samples,
+        result.vouched.people,
+        result.vouched.entries,
+        result.vouched.at,
+    )
+    names = list(dict.fromkeys([*result.contributors["contributor"], *sorted(rows["contributor"].unique())]))
     lines = _lines(rows, names)
     shown = lines[:MOST_LINES]
     anchors: dict[str, str] = {}
@@ -120,13 +118,8 @@ def _short(name: str) -> str:
 
 def _person(name: str, standing: "Standing | None") -> dict[str, str]:
     if standing is None:
-        return {
-            "contributor": shortened(name, 80),
-            "r": "–",
-            "interval": "",
-            "events": "0",
-            "state": "not on record",
-        }
+        nothing = {"r": "–", "interval": "", "events": "0", "state": "not on record"}
+        return {"contributor": shortened(name, 80), **nothing}
     return {
         "contributor": name,
         "r": f"{standing.r:.2f}",

@@ -6,7 +6,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from anml.app.audit.audit import Request, audit_table, run_record
+from anml.app.audit.audit import audit_table
+from anml.app.audit.request import Request
+from anml.app.audit.result import run_record
 from anml.app.audit.train import predict_table, train_table
 from anml.core.errors import InputError
 from anml.core.signals.verification import VERIFICATION

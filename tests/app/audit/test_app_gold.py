@@ -7,9 +7,11 @@ import polars as pl
 import pytest
 
 import anml
-from anml.app.audit.audit import Request, audit_table, run_record
+from anml.app.audit.audit import audit_table
 from anml.app.audit.gold import check_gold
 from anml.app.audit.output import write_run
+from anml.app.audit.request import Request
+from anml.app.audit.result import run_record
 from anml.intake.gold import Gold
 from anml.surfaces.report import render_report
 from made_up import consortium

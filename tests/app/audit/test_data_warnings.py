@@ -9,7 +9,6 @@ from anml.app.audit.audit import audit_table
 from anml.app.audit.data_warnings import (
     Copies,
     copied,
-    one_value_at_one_site,
     one_voice,
     supplied_by_one,
     with_copies,
@@ -64,41 +63,6 @@ class TestLabelsThatAreCopied:
 
     def test_wrong_each_in_a_way_of_his_own_is_no_copy(self):
         assert one_voice(*self.crowd(copied=False)) == []
-
-
-class TestAColumnThatIsConstantAtOneSite:
-    def test_is_named_and_so_is_one_that_is_empty_there(self):
-        rng = np.random.default_rng(0)
-        frame = pl.DataFrame(
-            {
-                "age": rng.normal(size=600),
-                "ward": np.where(WHO == "eve", 0, rng.integers(0, 3, 600)),
-                "chol": [None if name == "bob" else float(i) for i, name in enumerate(WHO)],
-            }
-        )
-        assert one_value_at_one_site(frame, WHO) == [
-            "column 'ward' is the same in all rows of eve, and varies elsewhere: a model may learn the "
-            "contributor instead",
-            "column 'chol' is empty in all rows of bob, and more often filled in elsewhere: a model may "
-            "learn the contributor instead",
-        ]
-
-    def test_a_few_values_are_as_good_as_none(self):
-        values = [float(i) if name != "bob" or i < 204 else None for i, name in enumerate(WHO)]
-        (said,) = one_value_at_one_site(pl.DataFrame({"chol": values}), WHO)
-        assert said.startswith("column 'chol' is empty in nearly all rows of bob, and more often filled in")
-
-    def test_what_is_rare_everywhere_is_no_news(self):
-        rng = np.random.default_rng(1)
-        rare = pl.DataFrame({f"c{i}": (rng.uniform(size=600) < 0.02).astype(int) for i in range(30)})
-        assert one_value_at_one_site(rare, WHO) == []
-
-    @pytest.mark.parametrize("seed", range(5))
-    def test_chance_alone_says_nothing(self, seed):
-        rng = np.random.default_rng(seed)
-        who = rng.choice([f"p{i}" for i in range(40)], 1_000)
-        frame = pl.DataFrame({f"c{i}": rng.integers(0, 2, 1_000) for i in range(20)})
-        assert one_value_at_one_site(frame, who) == []
 
 
 class TestCopies:
@@ -160,7 +124,6 @@ def test_they_are_in_the_record_the_report_and_the_card(tmp_path):
                        profile={"epochs": 3}, progress=False)  # fmt: skip
     wanted = [
         "all 15 labels “rare” are given by south: a wrong one looks like any other",
-        "20 of the 20 rows without a time are south’s",
         "20 of 20 rows of east nearly equal rows of north",
     ]
     for said in wanted:
@@ -169,7 +132,6 @@ def test_they_are_in_the_record_the_report_and_the_card(tmp_path):
         assert said[1:] in audit.report(tmp_path / "report.html").read_text()
     assert "hand in the same rows: 20 of 20 are nearly equal." in repr(audit)
     assert dict(audit.contributors.select("contributor", "copies_of").rows())["south"] is None
-    assert "without a time" in audit._repr_html_()
 
 
 class TestUnnamedItems:

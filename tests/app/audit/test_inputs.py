@@ -10,7 +10,9 @@ import pytest
 
 import anml
 from anml.app.audit import audit as audit_module
-from anml.app.audit.audit import Request, audit_table, run_record
+from anml.app.audit.audit import audit_table
+from anml.app.audit.request import Request
+from anml.app.audit.result import run_record
 from anml.app.audit.train import predict_table, train_table
 from anml.assess.assess import Known, assess
 from anml.core.errors import AnmlError, InputError, UnsupportedError

@@ -10,9 +10,10 @@ import polars as pl
 import pytest
 
 import anml
-from anml.app.audit.audit import Request, audit_table
+from anml.app.audit.audit import audit_table
 from anml.app.audit.items import _not_rejected, item_frame, suggestions
 from anml.app.audit.output import write_run
+from anml.app.audit.request import Request
 from anml.core.people.consensus import equal_voices
 from made_up import consortium
 

@@ -3,8 +3,9 @@
 import polars as pl
 import pytest
 
-from anml.app.audit.audit import Request, audit_table
+from anml.app.audit.audit import audit_table
 from anml.app.audit.output import check_folder, removed_on_error, write_frame, write_run
+from anml.app.audit.request import Request
 from anml.app.spreadsheets import safe_for_spreadsheets
 from anml.core.errors import InputError, IntegrityError
 from made_up import consortium
@@ -136,11 +137,10 @@ def test_frame_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
         write_frame(frame, tmp_path / name)
     assert pl.read_csv(tmp_path / "a.csv").equals(pl.read_parquet(tmp_path / "a.parquet"))
 
-    def fail(self, file):
-        file.write_text("hal")
+    def fail(file):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(pl.DataFrame, "write_csv", fail)
+    monkeypatch.setattr("os.fsync", fail)
     with pytest.raises(InputError, match=r"a.csv cannot be written: No space left on device"):
         write_frame(frame, tmp_path / "a.csv")
     assert (tmp_path / "a.csv").read_text() == "x\n1\n2\n"

@@ -92,7 +92,6 @@ def test_a_file_is_read_again_for_relabelling(tmp_path):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"value": True}, UnsupportedError, "value is not for judgements of the kind preference"),
         ({"known": "judge"}, UnsupportedError, "known is not for judgements"),
         ({"engine": "local", "out": "x"}, UnsupportedError, "an engine judges classes and numbers"),
         ({"choice": "nowhere"}, InputError, "no column 'nowhere' for choice"),

@@ -6,8 +6,7 @@ import polars as pl
 import pytest
 
 from anml.app.value.multipliers import read_multipliers
-from anml.app.value.output import check_value_folder, write_value
-from anml.app.value.store import CACHE
+from anml.app.value.output import write_value
 from anml.core.errors import InputError
 from anml.core.settle import UNIT
 
@@ -31,13 +30,9 @@ def test_values_are_written_and_feed_settlement(tmp_path):
 
 
 def test_values_replace_values_and_nothing_else(tmp_path):
-    check_value_folder(tmp_path / "new")
     write_value(tmp_path / "v", Valued())
-    check_value_folder(tmp_path / "v")
-    (tmp_path / "half").mkdir()
-    (tmp_path / "half" / CACHE).write_bytes(b"")
-    check_value_folder(tmp_path / "half")
+    write_value(tmp_path / "v", Valued())
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "notes.txt").write_text("keep me")
     with pytest.raises(InputError, match="holds other files and no earlier run; choose a new one"):
-        check_value_folder(tmp_path / "other")
+        write_value(tmp_path / "other", Valued())

@@ -9,12 +9,11 @@ import polars as pl
 
 from anml.app.audit.compare import Comparison, compare
 from anml.app.audit.data_warnings import look_at_data, refuse_unnamed_items, with_copies, with_time_spent
-from anml.app.audit.gold import GoldCheck, check_gold
+from anml.app.audit.gold import check_gold
 from anml.app.audit.items import item_frame, suggestions
-from anml.app.audit.request import DEFAULT_HALF_LIFE, Request
-from anml.app.audit.result import Audited, run_record, versions
+from anml.app.audit.request import Request
+from anml.app.audit.result import Audited, versions
 from anml.app.relabel.queue import ANSWER
-from anml.app.value.contributor_value import contributor_values
 from anml.assess.assess import Assessment, Known, Policy, assess
 from anml.assess.contributors import contributor_frame
 from anml.core.checks import Bools, Floats
@@ -33,16 +32,6 @@ from anml.intake.tables import Table, read_table
 from anml.intake.times import as_moment
 from anml.intake.unread import refuse_parts
 
-__all__ = [
-    "DEFAULT_HALF_LIFE",
-    "Audited",
-    "Request",
-    "audit_table",
-    "run_record",
-    "testing_arrays",
-    "versions",
-]
-
 
 def audit_table(
     data: Any, request: Request, *, test: Any = None, progress: Progress | None = None,
@@ -57,10 +46,13 @@ def audit_table(
     policy = request.policy()
     table = data if isinstance(data, Table) else read_table(data)
     columns, notes = choose_columns(
-        table.frame, **{role: getattr(request, role) for role in ROLES},
-        features=request.features if request.embeddings is None else (), ignore=request.ignore,
-        key=request.key, needs_features=request.predictions is None and request.embeddings is None,
-    )  # fmt: skip
+        table.frame,
+        **{role: getattr(request, role) for role in ROLES},
+        features=request.features if request.embeddings is None else (),
+        ignore=request.ignore,
+        key=request.key,
+        needs_features=request.predictions is None and request.embeddings is None,
+    )
     refuse_parts(table.frame, columns)
     ordered, told = one_order(table.frame, columns.label, columns.known)
     table, notes = replace(table, frame=ordered), [*notes, *told]
@@ -75,42 +67,23 @@ def audit_table(
     tested = None if test is None else testing_arrays(test, prepared, columns)
     known = _known(prepared, request)
     known = known if prior is None else replace(known, predictions=prior[prepared.rows], rates=True)
-    classes = max(len(prepared.classes), 1)
     found = assess(
-        prepared.x, prepared.y, prepared.task, classes, known, policy, progress=progress,
-        believed=None if believe is None else believe(prepared),
+        prepared.x, prepared.y, prepared.task, max(len(prepared.classes), 1), known, policy,
+        progress=progress, believed=None if believe is None else believe(prepared),
     )  # fmt: skip
     comparing = request.compare and prepared.x.shape[1] > 0
     comparison = _compared(prepared, found, request.seed, tested, progress) if comparing else None
     result = _result(table, columns, prepared, found, comparison, request, policy, notes)
-    if request.value:
-        result = _with_value(result, prepared, tested, request.seed, progress)
     return result, prepared, found
 
 
-def _with_value(
-    result: Audited, prepared: Prepared, test: tuple[Any, Any] | None, seed: int, progress: Progress | None
-) -> Audited:
-    if prepared.x.shape[1] == 0:
-        raise UnsupportedError("there are no feature columns to train a model on, so nothing can be valued")
-    kept = result.samples["kept"].to_numpy()
-    worth = contributor_values(prepared, kept, test=test, seed=seed, progress=progress)
-    joined = result.contributors.join(worth.contributors, on="contributor", how="left", maintain_order="left")
-    return replace(result, contributors=joined, notes=[*result.notes, worth.note])
-
-
 def _known(prepared: Prepared, request: Request) -> Known:
-    answers = prepared.known
+    same = ("contributor", "item", "verification", "reputation", "parents", "predictions")
     return Known(
-        contributor=prepared.contributor,
-        item=prepared.item,
-        verification=prepared.verification,
-        reputation=prepared.reputation,
+        **{name: getattr(prepared, name) for name in same},
         age=prepared.age if request.decay.delta > 0 else None,
-        parents=prepared.parents,
-        predictions=prepared.predictions,
-        truth=None if answers is None else answers.truth,
-        wrong=None if answers is None else answers.wrong,
+        truth=None if prepared.known is None else prepared.known.truth,
+        wrong=None if prepared.known is None else prepared.known.wrong,
     )
 
 
@@ -188,13 +161,12 @@ def _result(
     keys = key_columns(table.frame, columns, request.key)
     samples = with_keys(sample_frame(prepared, found), table.frame, keys)
     name = request.recipe if isinstance(request.recipe, str) else policy.recipe.combine
-    people, doubt = found.belief.contributors, _doubt(found)
-    looked = look_at_data(prepared, columns, table.frame[prepared.rows])
+    judged, doubt = found.belief.contributors, _doubt(found)
+    looked = look_at_data(prepared)
+    people = with_copies(_contributors(samples, found), looked.copies)
     return Audited(
         samples=samples,
-        contributors=with_time_spent(
-            with_copies(_contributors(samples, found), looked.copies), samples, table.frame
-        ),
+        contributors=with_time_spent(people, samples, table.frame),
         confusion=confusion_of(samples, prepared.task),
         gate=found.weighting.gate,
         comparison=comparison,
@@ -215,9 +187,9 @@ def _result(
             *looked.warnings,
         ],
         versions=versions(),
-        gold=_gold(prepared, found),
+        gold=check_gold(prepared.gold, found.belief.p_correct, found.weighting.kept),
         items=item_frame(prepared, found),
-        false_accusations=0.0 if people is None else people.false_accusations,
+        false_accusations=0.0 if judged is None else judged.false_accusations,
         doubtful=doubt,
         help=found.belief.help,
     )
@@ -229,19 +201,12 @@ def _doubt(found: Assessment) -> str | None:
     return gate.reason if gate.branch == "doubtful" else found.belief.doubtful
 
 
-def _gold(prepared: Prepared, found: Assessment) -> GoldCheck | None:
-    if prepared.gold is None:
-        return None
-    return check_gold(prepared.gold, found.belief.p_correct, found.weighting.kept)
-
-
 def sample_frame(prepared: Prepared, found: Assessment, told: bool = False) -> pl.DataFrame:
     """One row per row used, with what was found out about it; `told`: by predictions made elsewhere."""
     signals, held_out, codes = found.signals, found.scores.held_out, prepared.y
+    who, nothing = prepared.contributor, [None] * len(codes)
     frame: dict[str, Any] = {"row": prepared.rows}
-    frame["contributor"] = (
-        ["(all)"] * len(codes) if prepared.contributor is None else prepared.contributor.tolist()
-    )
+    frame["contributor"] = ["(all)"] * len(codes) if who is None else who.tolist()
     if prepared.item is not None:
         frame["item"] = prepared.item.tolist()
     if prepared.task == "classification":
@@ -250,11 +215,11 @@ def sample_frame(prepared: Prepared, found: Assessment, told: bool = False) -> p
         # Of labels alone no model says anything: what stands there is how often each class is given.
         told = told or prepared.x.shape[1] > 0 or prepared.predictions is not None
         predicted, confidence = names[held_out.argmax(axis=1)], np.exp(held_out[np.arange(len(codes)), codes])
-        frame["predicted"] = pl.Series(predicted if told else [None] * len(codes), dtype=pl.String)
-        frame["confidence"] = pl.Series(confidence if told else [None] * len(codes), dtype=pl.Float64)
+        frame["predicted"] = pl.Series(predicted if told else nothing, dtype=pl.String)
+        frame["confidence"] = pl.Series(confidence if told else nothing, dtype=pl.Float64)
     else:
         frame["label"], frame["predicted"] = codes, held_out
-        frame["confidence"] = pl.Series([None] * len(codes), dtype=pl.Float64)
+        frame["confidence"] = pl.Series(nothing, dtype=pl.Float64)
     frame |= {"q": signals.q, "score": found.scores.raw, "v": signals.v, "r": signals.r, "t": signals.t}
     if prepared.age is not None:
         frame["age"] = prepared.age

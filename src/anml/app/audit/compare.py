@@ -53,17 +53,10 @@ class Comparison:
 
 
 def compare(
-    x: Array,
-    y: Array,
-    task: Task,
-    classes: int,
-    ways: dict[str, Weighting],
-    *,
-    groups: np.ndarray[Any, Any] | None = None,
-    test: tuple[Array, Array] | None = None,
-    seed: int = 0,
+    x: Array, y: Array, task: Task, classes: int, ways: dict[str, Weighting], *,
+    groups: np.ndarray[Any, Any] | None = None, test: tuple[Array, Array] | None = None, seed: int = 0,
     progress: Progress | None = None,
-) -> Comparison:
+) -> Comparison:  # fmt: skip
     """Train the same network on each weighting and measure it on rows it did not see.
 
     With `test` that data is what they are measured on; without it, folds of the rows themselves,
@@ -84,7 +77,7 @@ def compare(
     for name, values in zip(ways, wrong, strict=True):
         before = zip([way.name for way in measured], wrong, strict=False)
         against = {earlier: paired(values, others).difference for earlier, others in before}
-        measured.append(Way(name, _interval(values, task), against))
+        measured.append(Way(name, error_of(values, task), against))
     metric = "share of wrong predictions" if task == "classification" else "mean absolute error"
     return Comparison(measured, on, wrong.shape[1], epochs, metric)
 
@@ -123,9 +116,7 @@ def _fit(
     count, n = weights.shape
     epochs = int(np.clip(PASSES // (count * n), 10, EPOCHS))
     centre, spread = (0.0, 1.0) if task == "classification" else (float(y.mean()), float(y.std()) or 1.0)
-    target = (
-        torch.as_tensor(y) if task == "classification" else torch.as_tensor((y - centre) / spread).float()
-    )
+    target = torch.as_tensor(y if task == "classification" else ((y - centre) / spread).astype(np.float32))
     shape = Shape(x.shape[1], (64, 32), classes if task == "classification" else 1)
     networks = initialise(shape, [seed] * count)
 
@@ -147,7 +138,8 @@ def _errors(networks: Networks, x: Array, y: Array, task: Task, scale: tuple[flo
     return np.asarray(np.abs(outputs[..., 0] * scale[1] + scale[0] - y), dtype=np.float64)
 
 
-def _interval(values: Floats, task: Task) -> Estimate:
+def error_of(values: Floats, task: str) -> Estimate:
+    """The mean of errors with its interval: shares of wrong predictions, or distances."""
     if task == "regression":
         return mean_interval(values)
     low, high = wilson(values.mean(), len(values))

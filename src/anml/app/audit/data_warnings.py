@@ -15,21 +15,16 @@ from anml.core.errors import InputError
 from anml.core.people.copies import copy_groups
 from anml.core.words import counted, listed
 from anml.gradients.crossfit import standardise
-from anml.intake.columns import Columns
 from anml.intake.prepare import Prepared
 from anml.intake.roles import TIMES_SPENT, is_named
 from anml.predictors.duplicates import near_copies
 
-# A class with fewer labels says nothing of who supplies it, nor do fewer rows of a column's values.
+# A class with fewer labels says nothing of who supplies it.
 SOME = 10
 # Sentences of one kind; the rest is counted.
 MOST_SAID = 3
-# A value as common as this elsewhere is no news at one site; columns are compared at the largest of these.
-COMMON, MOST_COLUMNS, MOST_SITES = 0.9, 300, 200
-# A column with fewer values than this leaves out is as good as empty at a site.
-EMPTY = 0.95
-# How often chance alone may say so, over all columns and contributors of a table.
-BY_CHANCE = 1e-3
+# Hardly anybody labels a thing twice: above this share of rows, each is somebody's only one of its kind.
+COMMON = 0.9
 # More than this share of rows shared with one other contributor, and a contributor's rows are copies.
 MOSTLY = 0.5
 
@@ -52,17 +47,16 @@ class Found(NamedTuple):
     copies: list[Copies]
 
 
-def look_at_data(prepared: Prepared, columns: Columns, frame: pl.DataFrame) -> Found:
-    """What is to be said of the rows used, `frame`, before anybody is judged by them."""
+def look_at_data(prepared: Prepared) -> Found:
+    """What is to be said of the rows used before anybody is judged by them."""
     who = prepared.contributor
-    said = [] if columns.time is None else _times_missing(frame[columns.time], who)
+    said: list[str] = []
     if who is None or len(np.unique(who)) < 2:
         return Found(said, [])
     if prepared.task == "classification":
         said += supplied_by_one(prepared.y, prepared.classes, who)
         if prepared.item is not None:
             said += one_voice(prepared.y, prepared.item, who)
-    said += one_value_at_one_site(frame.select(columns.features), who)
     copies, about = copied(prepared.x, who, prepared.item)
     return Found([*said, *about], copies)
 
@@ -131,75 +125,6 @@ def one_voice(y: Ints, item: npt.NDArray[Any], who: Names) -> list[str]:
     if len(groups) > MOST_SAID:
         said.append(f"{counted(len(groups) - MOST_SAID, 'more group', 'more groups')} like that")
     return said
-
-
-def one_value_at_one_site(features: pl.DataFrame, who: Names) -> list[str]:
-    """Columns with one value, or none, in all rows of a contributor, beyond what chance would give."""
-    sizes = pl.Series(who).value_counts(sort=True).filter(pl.col("count") >= SOME).head(MOST_SITES)
-    sites, names = sizes[:, 0].to_list(), features.columns[:MOST_COLUMNS]
-    if len(sites) < 2 or not names:
-        return []
-    bound = -np.log(BY_CHANCE / (len(sites) * len(names)))
-    found: dict[tuple[str, str], list[str]] = {}
-    for name in names:
-        for site, how in _constant_sites(features[name], who, sites, float(bound)):
-            found.setdefault((site, how), []).append(name)
-    most = sorted(found.items(), key=lambda each: -len(each[1]))
-    said = [_about_site(site, how, columns) for (site, how), columns in most[:MOST_SAID]]
-    if len(most) > MOST_SAID:
-        more = counted(len(most) - MOST_SAID, "more contributor has", "more contributors have")
-        said.append(f"{more} columns like that")
-    return said
-
-
-def _constant_sites(values: pl.Series, who: Names, sites: list[str], bound: float) -> list[tuple[str, str]]:
-    """Whose rows all have one value of a column, or hardly any, that is otherwise elsewhere; and how."""
-    value, rows = pl.col("value"), pl.col("rows")
-    table = pl.DataFrame({"value": values, "who": who})
-    by_site = table.group_by("who").agg(
-        rows=pl.len(), kinds=value.n_unique(), empty=value.null_count(), value=value.first()
-    )
-    hollow = pl.col("empty") >= EMPTY * rows
-    constant = by_site.filter(((pl.col("kinds") == 1) | hollow) & pl.col("who").is_in(sites)).sort("who")
-    if constant.is_empty():
-        return []
-    constant = constant.with_columns(
-        value=pl.when(hollow).then(None).otherwise(value), same=pl.when(hollow).then("empty").otherwise(rows)
-    )
-    counts = table.group_by("value").agg(all=pl.len())
-    joined = constant.join(counts, on="value", how="left", nulls_equal=True).with_columns(
-        elsewhere=(pl.col("all") - pl.col("same") + 1) / (table.height - rows + 2)
-    )
-    rare = joined.filter((pl.col("elsewhere") <= COMMON) & (-pl.col("elsewhere").log() * rows > bound))
-    return [
-        (
-            site,
-            "the same in all" if empty < EMPTY * n else f"empty in {'all' if empty == n else 'nearly all'}",
-        )
-        for site, n, empty in rare.select("who", "rows", "empty").iter_rows()
-    ]
-
-
-def _about_site(site: str, how: str, columns: list[str]) -> str:
-    named = listed([repr(name) for name in columns], most=3)
-    are, vary = ("are", "vary") if len(columns) > 1 else ("is", "varies")
-    return (
-        f"column{'s' if len(columns) > 1 else ''} {named} {are} {how} rows of {site}, and "
-        f"{'more often filled in' if how.startswith('empty') else vary} elsewhere: a model may learn the "
-        "contributor instead"
-    )
-
-
-def _times_missing(times: pl.Series, who: Names | None) -> list[str]:
-    """Whose rows have no time, where most of the missing ones are one contributor's."""
-    missing = times.is_null().to_numpy()
-    if who is None or missing.sum() < SOME:
-        return []
-    names, counts = np.unique(who[missing], return_counts=True)
-    most = int(counts.argmax())
-    if counts[most] < COMMON * missing.sum() or (who == names[most]).mean() > COMMON:
-        return []
-    return [f"{counts[most]:,} of the {missing.sum():,} rows without a time are {names[most]}’s"]
 
 
 def copied(

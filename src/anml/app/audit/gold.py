@@ -14,18 +14,9 @@ from anml.intake.gold import Gold
 class GoldCheck:
     """What rows with a known label say about p_correct of a run.
 
-    Parameters
-    ----------
-    kind
-        "marks" (some labels are known to be right) or "labels" (the right label of some rows is known).
-    right, wrong
-        How many of the known labels are right, and wrong.
-    kept_right, kept_wrong
-        Share of them that was kept; None where there are none.
-    reliability
-        p_correct against truth, in bins.
-    ranking
-        Chance that p_correct of a right label is above that of a wrong one; None where all are one kind.
+    `kind` is "marks" (some labels are known to be right) or "labels" (the right label of some is known);
+    `right` and `wrong` count them, and shares of them were kept. `reliability` is p_correct against truth, in
+    bins, `ranking` the chance that p_correct of a right label is above that of a wrong one.
     """
 
     kind: str
@@ -43,15 +34,8 @@ class GoldCheck:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        return {
-            "kind": self.kind,
-            "right": self.right,
-            "wrong": self.wrong,
-            "kept_right": self.kept_right,
-            "kept_wrong": self.kept_wrong,
-            "ranking": self.ranking,
-            "calibration": self.reliability.to_dict(),
-        }
+        plain = {name: value for name, value in vars(self).items() if name != "reliability"}
+        return {**plain, "calibration": self.reliability.to_dict()}
 
     def sentence(self) -> str:
         """One sentence for the terminal and the report."""
@@ -71,9 +55,9 @@ class GoldCheck:
         )
 
 
-def check_gold(gold: Gold, p_correct: Floats, kept: Bools) -> GoldCheck | None:
+def check_gold(gold: Gold | None, p_correct: Floats, kept: Bools) -> GoldCheck | None:
     """Compare p_correct with what is known; None where nothing is."""
-    if not gold.known.any():
+    if gold is None or not gold.known.any():
         return None
     right, p, was_kept = gold.right[gold.known], p_correct[gold.known], kept[gold.known]
     order = ranking(p, right)

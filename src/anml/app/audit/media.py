@@ -31,16 +31,9 @@ EXCERPT = 300
 class Media:
     """What the user says of pictures and texts.
 
-    Parameters
-    ----------
-    image, text
-        Names of columns; a column of paths of pictures is recognised, and a text is where `embed` is given.
-    embed
-        A function from a list of pictures or texts to vectors, or `library:name` of a model.
-    cache
-        A folder that keeps what was embedded, by content.
-    folder
-        Where paths of pictures start.
+    `image` and `text` name columns; one of paths of pictures is recognised, and a text is where `embed` is
+    given: a function from a list of them to vectors, or `library:name` of a model. `cache` is a folder that
+    keeps what was embedded, by content; paths of pictures start in `folder`.
     """
 
     image: str | None = None
@@ -64,7 +57,11 @@ class Shown:
             return replace(result, pictures={row: self.pictures.thumbnail(row) for row in rows})
         if self.texts is not None:
             found = {row: self.texts[row] for row in rows}
-            shown = {row: _excerpt(text) for row, text in found.items() if text is not None}
+            shown = {
+                row: text if len(text) <= EXCERPT else f"{text[:EXCERPT].rstrip()} …"
+                for row, text in found.items()
+                if text is not None
+            }
             return replace(result, excerpts=shown)
         return result
 
@@ -137,8 +134,7 @@ def _own_predictions(
     labels = read_labels(frame[columns.label], request.task)
     if labels.task != "classification":
         return None
-    same = hashlib.sha256
-    groups = np.array([same(each.tobytes()).hexdigest() for each in pixels[given]])
+    groups = np.array([hashlib.sha256(each.tobytes()).hexdigest() for each in pixels[given]])
     if columns.item is not None:
         groups = frame[columns.item].cast(pl.String).to_numpy()
     codes = as_codes("item", groups, len(given))[0]
@@ -159,15 +155,8 @@ def _text_column(frame: pl.DataFrame, request: Request, media: Media) -> str | N
         return media.text
     taken = {request.label, request.contributor, request.item, *request.ignore}
     names = request.features or [name for name in frame.columns if name not in taken]
-    found = next((name for name in names if name in frame.columns and _is_text(frame[name])), None)
+    texts = (name for name in names if frame.schema.get(name) == pl.String and kind_of(frame[name]) == "text")
+    found = next(texts, None)
     if found is None and media.embed is not None:
         raise InputError("embed was given, and there is no column of pictures or of texts; name one")
     return found
-
-
-def _is_text(series: pl.Series) -> bool:
-    return series.dtype == pl.String and kind_of(series) == "text"
-
-
-def _excerpt(text: str) -> str:
-    return text if len(text) <= EXCERPT else f"{text[:EXCERPT].rstrip()} …"

@@ -1,5 +1,6 @@
 """The output folder of a run: all of its files appear, or none."""
 
+import io
 import json
 import os
 import shutil
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from anml.app.files import write_file
 from anml.app.spreadsheets import check_text, safe_for_spreadsheets
 from anml.core.canonical import sha256
 from anml.core.errors import InputError
@@ -122,20 +124,14 @@ def removed_on_error(*files: Path) -> Iterator[None]:
 
 
 def write_frame(frame: pl.DataFrame, file: Path) -> None:
-    """Write a table as .csv or .parquet, whole or not at all."""
+    """Write a table as .csv or .parquet, making its folder: whole or not at all."""
     check_text(file)
-    if not file.parent.is_dir():
-        raise InputError(f"the output {file} cannot be written: there is no folder {file.parent}")
-    draft = file.with_name(f".{file.name}-{os.getpid()}")
-    try:
-        with removed_on_error(draft):
-            if file.suffix == ".parquet":
-                frame.write_parquet(draft)
-            else:
-                safe_for_spreadsheets(frame).write_csv(draft)
-            draft.replace(file)
-    except OSError as error:
-        raise InputError(f"the output {file} cannot be written: {error.strerror or error}") from None
+    made = io.BytesIO()
+    if file.suffix == ".parquet":
+        frame.write_parquet(made)
+    else:
+        safe_for_spreadsheets(frame).write_csv(made)
+    write_file(file, made.getvalue())
 
 
 def as_json(value: dict[str, Any]) -> str:

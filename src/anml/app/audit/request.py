@@ -26,7 +26,7 @@ class Request:
     `known` is a column with right labels, or with true and false, that count as observed; `reviewed` one
     with what reviewers of an export accepted and rejected, which counts likewise; `gold` only checks.
     `predictions` and `embeddings` are arrays, frames or paths, aligned by position or by column `key`, which
-    the samples keep. `value` asks what each contributor's data are worth.
+    the samples keep.
     """
 
     label: str | None = None
@@ -52,7 +52,6 @@ class Request:
     now: datetime | date | str | None = None
     seed: int = 0
     compare: bool = True
-    value: bool = False
     predictions: Any = field(default=None, compare=False, repr=False)
     embeddings: Any = field(default=None, compare=False, repr=False)
     key: str | None = None

@@ -35,38 +35,16 @@ class Shaped:
 
 @dataclass(frozen=True)
 class Audited:
-    """All that an audit found, as frames and plain values.
+    """All that an audit found, as frames and plain values; None where there is nothing of the kind.
 
-    Parameters
-    ----------
-    samples
-        One row per row used: row, contributor, item, label, q, score, v, r, t, age, weight, kept,
-        predicted, confidence, p_correct; with the evidence recipe also the log-odds of p_correct that came
-        from the model, the credentials and the contributor; alone (rests on its contributor alone); of
-        classes the likeliest label and its probability (suggested, p_suggested); with gold or with known
-        labels, whether the label is right (gold_right, known_right); last the columns that name the rows.
-    contributors
-        One row per contributor: the accused first, then those of whom nothing can be told, then the
-        trusted; in each group the worst quality first.
-    confusion
-        contributor, given, predicted, rows: labels against held-out predictions.
-    wrong
-        Share of labels that are wrong, as far as can be told without the truth.
-    items
-        One row per item where items have several labels: item, labels, consensus, p, agree; of numbers
-        deviation in place of the last two. None elsewhere.
-    false_accusations
-        How many of the accusations are expected to be false.
-    doubtful, help
-        Why the result must not be relied on, and what would help; None where it may.
-    vouched
-        What a ledger knows of the contributors and of each v, where one was asked.
-    gold
-        What rows with a known label say about p_correct; None where there are none.
-    shape
-        What the labels were made of where they are no classes of their own, with tables of its own.
-    pictures, excerpts
-        Small pictures (PNG), or the beginning of the text, of the rows to look at first.
+    `samples` has one row per row used: row, contributor, item, label, q, score, v, r, t, age, weight, kept,
+    predicted, confidence, p_correct; with the evidence recipe also the log-odds of p_correct that came from
+    the model, the credentials and the contributor; alone (rests on its contributor alone); of classes the
+    likeliest label and its probability; whether the label is known to be right; last the columns that name
+    the rows. `contributors` has the accused first and the reliable last, `confusion` labels against held-out
+    predictions, `items` what several labels of an item say together. `wrong` is the share of labels that are
+    wrong, as far as can be told without the truth; `help` says what would settle a `doubtful` result.
+    `pictures` (PNG) and `excerpts` of texts are of the rows to look at first.
     """
 
     samples: pl.DataFrame
@@ -107,19 +85,16 @@ class Audited:
         return int(self.samples["kept"].sum())
 
 
+def with_columns_of(result: Audited, people: pl.DataFrame) -> pl.DataFrame:
+    """The table of contributors with these columns, in place of its own of the same names."""
+    kept = result.contributors.drop(people.columns[1:], strict=False)
+    return kept.join(people, on="contributor", how="left", maintain_order="left")
+
+
 def versions() -> dict[str, str]:
     """Versions of what decides the numbers."""
-    names = {
-        "anml": "attribution-native-ml",
-        "numpy": "numpy",
-        "scikit-learn": "scikit-learn",
-        "torch": "torch",
-        "polars": "polars",
-    }
-    return {
-        "python": platform.python_version(),
-        **{name: version(package) for name, package in names.items()},
-    }
+    own = {"python": platform.python_version(), "anml": version("attribution-native-ml")}
+    return own | {name: version(name) for name in ("numpy", "scikit-learn", "torch", "polars")}
 
 
 def run_record(result: Audited, command: str) -> dict[str, Any]:

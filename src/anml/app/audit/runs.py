@@ -138,19 +138,16 @@ def _hashes(info: Mapping[str, Any]) -> dict[str, Any]:
 
 def _check_kinds(samples: pl.DataFrame) -> None:
     """Say which column does not hold what the arithmetic needs."""
-    kinds = {name: pl.selectors.numeric() for name in (*SIGNALS, "p_correct", "weight", "confidence")}
-    kinds |= {"kept": pl.selectors.boolean(), "contributor": ~pl.selectors.nested()}
+    shares = [name for name in (*SIGNALS, "p_correct", "weight", "confidence") if name in samples.columns]
+    kinds = dict.fromkeys(shares, pl.selectors.numeric()) | {"kept": pl.selectors.boolean()}
+    kinds["contributor"] = ~(pl.selectors.nested() | pl.selectors.binary())
     for name, kind in kinds.items():
-        if name in samples.columns and not pl.selectors.expand_selector(samples.select(name), kind):
+        if not pl.selectors.expand_selector(samples.select(name), kind):
             raise InputError(f"column {name!r} of samples.parquet cannot hold {samples.schema[name]}")
-    for name in (*SIGNALS, "p_correct", "weight", "confidence"):
-        if name in samples.columns:
-            values = samples[name].cast(pl.Float64)
-            bad = values.is_nan() | values.is_infinite() | (values < 0) | (values > 1)
-            if count := int(bad.fill_null(False).sum()):
-                raise InputError(f"column {name!r} of samples.parquet is not between 0 and 1 in {count} rows")
-    if samples.schema["contributor"] == pl.Binary:
-        raise InputError("column 'contributor' of samples.parquet cannot hold Binary")
+    for name in shares:
+        bad = ~samples[name].cast(pl.Float64).is_between(0, 1)
+        if count := int(bad.fill_null(False).sum()):
+            raise InputError(f"column {name!r} of samples.parquet is not between 0 and 1 in {count} rows")
 
 
 def _read_info(path: Path) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """What `audit` and `train` read: the file as what it is, with v and r from a ledger where one is named."""
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,14 +14,10 @@ if TYPE_CHECKING:
     from anml.intake.source import Source
 
 
-class Place(NamedTuple):
-    """Where v and r come from: nowhere without a URL."""
-
-    url: str | None = None
-    keys: Path | None = None
-    accounts: str | None = None
-    domain: str = "default"
-    policy: Path | None = None
+# Columns, or questions, that readers of exports are told.
+READ_BY = ("label", "contributor", "item", "time")
+# The like of judgements that are no classes: their shape first.
+SHAPED_BY = ("task", "first", "second", "choice", "group", "start", "end", "seen", "order")
 
 
 class Read(NamedTuple):
@@ -31,8 +27,8 @@ class Read(NamedTuple):
     vouched: "Vouched | None"
 
 
-def read(data: Any, format: str, given: dict[str, str | None], place: Place) -> Read:
-    """Read a file or take a frame; what is wrong with it is said before anything heavy is loaded."""
+def read(data: Any, chosen: Mapping[str, Any]) -> Read:
+    """Read a file or take a frame by the user's options; what is wrong is said before anything heavy."""
     from anml.core.checks import one_of
     from anml.intake.labels import TASKS
     from anml.intake.shapes.read import holds_tags
@@ -40,22 +36,27 @@ def read(data: Any, format: str, given: dict[str, str | None], place: Place) -> 
     from anml.intake.source import plain_source, read_source, shaped_source
     from anml.intake.tables import read_table
 
-    one_of("task", given.get("task") or "auto", (*TASKS, *SHAPES))
+    given = {name: chosen.get(name) for name in (*READ_BY, *SHAPED_BY)}
+    format, url = chosen["format"], chosen["ledger"]
+    one_of("task", given["task"] or "auto", (*TASKS, *SHAPES))
     is_file = isinstance(data, str | Path)
     if not is_file and format not in ("auto", "table"):
         raise InputError(f"a format is for files; a frame is read as it is, got format {format!r}")
-    if not place.url and (place.policy or place.accounts):
+    if not url and (chosen["policy"] or chosen["source"]):
         raise InputError("a policy or a source of accounts counts only with a ledger; name one")
     if is_file:
         source = read_source(Path(data).expanduser(), format, given)
     else:
         table = read_table(data)
-        if given.get("task") == "auto" and holds_tags(table.frame, given):
+        if given["task"] == "auto" and holds_tags(table.frame, given):
             given = {**given, "task": "tags"}
-        shaped = given.get("task") in SHAPES
+        shaped = given["task"] in SHAPES
         source = shaped_source(table, "table", given) if shaped else plain_source(table)
-    if not place.url:
-        return Read(source, None)
+    return _vouched(source, given, chosen) if url else Read(source, None)
+
+
+def _vouched(source: "Source", given: dict[str, Any], chosen: Mapping[str, Any]) -> Read:
+    """What was read with v and r from the ledger."""
     from anml.app.ledger.ledgers import opened
     from anml.app.ledger.policies import read_policy
     from anml.app.ledger.vouched import vouch
@@ -66,10 +67,11 @@ def read(data: Any, format: str, given: dict[str, str | None], place: Place) -> 
         source.table.frame, label=named.get("label"), contributor=named.get("contributor"),
         item=named.get("item"), needs_features=False,
     )  # fmt: skip
-    with opened(place.url, place.keys) as ledger:
+    keys, policy = (None if chosen[name] is None else Path(chosen[name]) for name in ("keys", "policy"))
+    with opened(str(chosen["ledger"]), keys) as ledger:
         found = vouch(
-            ledger, source, columns.contributor, columns.item, accounts=place.accounts,
-            domain=place.domain, policy=read_policy(place.policy),
+            ledger, source, columns.contributor, columns.item, accounts=chosen["source"],
+            domain=chosen["track_domain"], policy=read_policy(policy),
         )  # fmt: skip
     return Read(*found)
 
@@ -114,22 +116,27 @@ def _known_apart(roles: dict[str, Any], request: "Request") -> dict[str, Any]:
     return roles
 
 
-def finish(found: Read) -> "Callable[[Audited], Audited]":
-    """How a result is completed with what its source said."""
+def finish(result: "Audited", found: Read, data: Any, chosen: Mapping[str, Any]) -> "Audited":
+    """A result with what its source said, where its data lie and what was named to read them.
 
-    def complete(result: "Audited") -> "Audited":
-        source, vouched = found
-        samples = result.samples
-        if vouched is not None:
-            rows = vouched.rows[samples["row"].to_list()]
-            samples = samples.with_columns(rows["level"], rows["evidence"])
-        notes = [*source.notes, *([source.about_v] if source.about_v else []), *result.notes]
-        return replace(
-            result, samples=samples, notes=notes, warnings=[*source.warnings, *result.warnings],
-            vouched=vouched, data={**result.data, "format": source.format},
-        )  # fmt: skip
-
-    return complete
+    `anml relabel` reads them again by it.
+    """
+    source, vouched = found
+    samples, about = result.samples, {**result.data, "format": source.format}
+    if vouched is not None:
+        rows = vouched.rows[samples["row"].to_list()]
+        samples = samples.with_columns(rows["level"], rows["evidence"])
+    if isinstance(data, str | Path):
+        names = (*READ_BY, *(SHAPED_BY if result.shape is not None else ()))
+        named = {name: chosen[name] for name in names if chosen[name]}
+        named |= {"seen": str(Path(named["seen"]).absolute())} if "seen" in named else {}
+        named |= {} if result.shape is None else {"task": result.shape.kind}
+        about |= {"path": str(Path(data).expanduser().absolute()), "named": named}
+    notes = [*source.notes, *([source.about_v] if source.about_v else []), *result.notes]
+    return replace(
+        result, samples=samples, notes=notes, warnings=[*source.warnings, *result.warnings], vouched=vouched,
+        data=about,
+    )  # fmt: skip
 
 
 def folder_of(data: Any) -> Path:

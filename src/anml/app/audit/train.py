@@ -16,12 +16,13 @@ from anml.adapters.sklearn.fitting import fit_weighted, seeded
 from anml.adapters.sklearn.mlp import MLPClassifier, MLPRegressor
 from anml.adapters.sklearn.storage import load_model, missing_file, save_model
 from anml.app.audit.audit import audit_table, testing_arrays
+from anml.app.audit.compare import error_of
 from anml.app.audit.request import Request
 from anml.app.audit.result import Audited
 from anml.core.checks import one_of
 from anml.core.errors import InputError, UnsupportedError
 from anml.core.progress import Progress
-from anml.core.stats import Estimate, mean_interval, wilson
+from anml.core.stats import Estimate
 from anml.intake.predictions import read_vectors
 from anml.intake.prepare import Preparation, Prepared
 from anml.intake.tables import read_table
@@ -85,16 +86,10 @@ def train_table(
     error = None
     if test is not None:
         x, y = testing_arrays(test, prepared, audited.columns)
-        error = _error(fitted.predict(x), y, prepared.task)
+        said = fitted.predict(x)
+        wrong = np.abs(said - y) if prepared.task == "regression" else np.asarray(said != y, dtype=float)
+        error = error_of(wrong, prepared.task)
     return Trained(audited, fitted, prepared, error)
-
-
-def _error(predicted: Any, y: Any, task: str) -> Estimate:
-    if task == "regression":
-        return mean_interval(np.abs(predicted - y))
-    wrong = float(np.mean(predicted != y))
-    low, high = wilson(wrong, len(y))
-    return Estimate(wrong, float(low), float(high))
 
 
 def predict_table(folder: Path, data: Any) -> pl.DataFrame:

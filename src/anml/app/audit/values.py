@@ -40,17 +40,15 @@ def by_index(what: str, given: Any, data: Any) -> Any:
     """A pandas frame beside another, with its rows in the order of the other's index; or an error."""
     if not (nw.dependencies.is_pandas_dataframe(data) and nw.dependencies.is_pandas_dataframe(given)):
         return given
-    if given.index.equals(data.index) or _plain(given.index):
+    index = given.index
+    # One that says no more than the order of rows goes by it.
+    plain = type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1
+    if plain or index.equals(data.index):
         return given
-    if not (given.index.is_unique and data.index.is_unique):
+    if not (index.is_unique and data.index.is_unique):
         raise InputError(f"the {what} and the data have other indexes, and one names rows twice; name a key")
-    at = given.index.get_indexer(data.index)
+    at = index.get_indexer(data.index)
     if (at < 0).any():
         missing = data.index[int((at < 0).argmax())]
         raise InputError(f"the {what} have no row of index {str(missing)!r}; align them, or name a key")
     return given.iloc[at]
-
-
-def _plain(index: Any) -> bool:
-    """Whether an index says no more than the order of rows."""
-    return type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1

@@ -23,17 +23,7 @@ def weights_for(
 ) -> Weighting:
     """Weights of the rows of `data`, in their order; 0 for rows of the table that were not judged.
 
-    Parameters
-    ----------
-    table
-        What was audited, with all of its rows.
-    data
-        A frame, a dataset of Hugging Face (also of preferences: prompt, chosen, rejected), a Dataset or
-        DataLoader of torch, or a list of examples.
-    key
-        A column of both that names each row once.
-    index
-        Of a pandas frame that was audited: rows of another are found by it.
+    `table` is what was audited, with all of its rows; `index` that of a pandas frame that was audited.
     """
     inner = getattr(data, "dataset", None) if hasattr(data, "batch_size") else None
     at = _places(table, data if inner is None else inner, key, index)
@@ -106,9 +96,7 @@ def _check_same(table: pl.DataFrame, data: Any, at: Array) -> None:
 
 def _column(data: Any, name: str) -> list[Any] | None:
     """A column of a frame, a dataset of Hugging Face, or of examples; None where it has none."""
-    columns = getattr(data, "column_names", None)
-    if columns is None:
-        columns = getattr(data, "columns", None)
+    columns = getattr(data, "column_names", getattr(data, "columns", None))
     if columns is not None:
         return list(data[name]) if name in list(columns) else None
     try:

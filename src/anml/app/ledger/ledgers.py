@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from anml.app.ledger.keys import public_key
-from anml.core.errors import InputError
 from anml.core.identifiers import staff_id
-from anml.ledger.engine import ledger_url, refused, sqlite_path
+from anml.ledger.engine import refused
 from anml.ledger.keys import Password, create_signer, from_environment
-from anml.ledger.store import Charter, Ledger, create, open_ledger, origin_of
+from anml.ledger.store import Charter, Ledger, create, open_ledger
 
 # A surface holds an open ledger and hands it on; what is in it, the functions here know.
-__all__ = ["Charter", "Ledger", "Made", "make", "opened", "sqlite_file"]
+__all__ = ["Charter", "Ledger", "Made", "make", "opened"]
 
 
 class Made(NamedTuple):
@@ -58,12 +57,3 @@ def opened(
             yield ledger
     finally:
         ledger.close()
-
-
-def sqlite_file(url: str) -> tuple[Path, str]:
-    """The file of a ledger and the name it signs under, for programs that read SQLite."""
-    path = sqlite_path(ledger_url(url))
-    if path is None:
-        raise InputError("Datasette opens SQLite files; PostgreSQL has the same views for any SQL prompt")
-    with opened(url) as ledger:
-        return path, origin_of(ledger.engine)

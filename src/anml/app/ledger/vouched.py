@@ -6,7 +6,6 @@ from typing import Any
 import polars as pl
 import sqlalchemy as sa
 
-from anml.app.ledger.imports import Imported
 from anml.app.ledger.signals import with_signals
 from anml.core.signals.policy import Policy
 from anml.core.signals.standing import Entry, Standing
@@ -75,17 +74,6 @@ def vouch(
     called = {pid: name for name, pid in known.items() if name != pid}
     found = Vouched(at, rows.drop("contributor", "item", "batch"), standing, entries, unknown, called)
     return _joined(source, contributor, shown, rows, found), found
-
-
-def vouched_import(ledger: Ledger, found: Imported, domain: str, policy: Policy | None) -> Vouched:
-    """What is on record of the rows of an import, as it is now."""
-    at = stamp(ledger.clock())
-    with ledger.read() as connection:
-        people_now = standings(connection, at, domain, policy)
-        entries = evidence.entries(ledger, connection, found.contributors.values())
-    # People are named by their identifiers even where the rows keep account names.
-    rows = found.rows.with_columns(found.rows["contributor"].replace(found.contributors))
-    return Vouched(at, rows.rename({"verification": "v"}), people_now, entries, ())
 
 
 _NOBODY = (

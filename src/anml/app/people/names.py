@@ -61,15 +61,13 @@ def exact(name: str, what: str = "settlement") -> str:
     return name
 
 
-def find_settlement(ledger: Ledger, name: str, state: str | None = None) -> str:
-    """A settlement by its identifier, or the latest one (in `state`) by that word."""
+def find_settlement(ledger: Ledger, name: str, state: str) -> str:
+    """A settlement by its identifier, or the latest one in `state` by that word."""
     if name != "latest":
         return name
     with ledger.read() as connection:
-        found = [s.id for s in book.settlements(connection) if state is None or s.state == state]
-    if not found:
-        raise InputError(f"there is no {state or ''} settlement yet".replace("  ", " "))
-    return found[-1]
+        found = [s.id for s in book.settlements(connection) if s.state == state]
+    return _last(found, f"{state} settlement")
 
 
 def find_batch(ledger: Ledger, name: str) -> str:
@@ -77,9 +75,12 @@ def find_batch(ledger: Ledger, name: str) -> str:
     if name != "latest":
         return name
     with ledger.read() as connection:
-        found = [batch.id for batch in payouts.batches(connection)]
+        return _last([batch.id for batch in payouts.batches(connection)], "payout batch")
+
+
+def _last(found: list[str], what: str) -> str:
     if not found:
-        raise InputError("there is no payout batch yet")
+        raise InputError(f"there is no {what} yet")
     return found[-1]
 
 
@@ -95,7 +96,11 @@ def find_person(ledger: Ledger, text: str) -> str:
             if pid is not None:
                 return pid
         profiles = people.profiles(connection, ledger.keys) if ledger.keys else {}
-    hits = {known.resolve(pid) for pid, about in profiles.items() if text in _names(about)}
+    hits = {
+        known.resolve(pid)
+        for pid, about in profiles.items()
+        if text in (about.get("name"), *(one.partition(":")[2] for one in about.get("accounts", [])))
+    }
     if not hits and len(text) >= SHORT:
         hits = {pid for pid in known.since if pid.startswith(text)}
     if not hits:
@@ -103,9 +108,3 @@ def find_person(ledger: Ledger, text: str) -> str:
     if len(hits) > 1:
         raise InputError(f"{text!r} is {len(hits)} contributors: {', '.join(sorted(hits))}")
     return hits.pop()
-
-
-def _names(about: dict[str, object]) -> set[object]:
-    accounts = about.get("accounts")
-    listed = accounts if isinstance(accounts, list) else []
-    return {about.get("name"), *(account.partition(":")[2] for account in listed)}

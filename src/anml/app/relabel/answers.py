@@ -2,16 +2,14 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
-from anml.app.relabel.files import NEW_LABEL
+from anml.app.relabel.files import NEW_LABEL, Records, records
 from anml.app.relabel.rounds import LABEL, TRUTH, Answer
 from anml.core.errors import InputError
 from anml.intake.argilla import SUBMITTED, answers_to, question_of
 from anml.intake.contributions import OURS, label_text
-from anml.intake.file import File
 from anml.intake.label_studio import account, annotation_label, annotations_of
 from anml.intake.plain import as_text
 from anml.intake.source import Source
@@ -29,7 +27,7 @@ def read_answers(
     if is_json and source.format not in _READERS:
         raise InputError(f"{file.name} is JSON, and the data of this run are no export; fill in the CSV file")
     if is_json:
-        found = _READERS[source.format](_records(file), _records(place), source.question)
+        found = _READERS[source.format](records(file), records(place), source.question)
         rows = dict(samples.sort("p_correct", "row", descending=True).select("item", "row").iter_rows())
         answers = {rows[item]: answer for item, answer in found.items() if item in rows}
     else:
@@ -60,17 +58,7 @@ def _of_table(file: Path, samples: pl.DataFrame) -> dict[int, Answer]:
     return answers
 
 
-def _records(file: Path) -> list[dict[str, Any]]:
-    found = File(file).json
-    found = found.get("records", [found]) if isinstance(found, dict) else found
-    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
-        raise InputError(f"{file.name} must be a list of tasks or records")
-    return found
-
-
-def _of_label_studio(
-    tasks: list[dict[str, Any]], before: list[dict[str, Any]], question: str | None
-) -> dict[str, Answer]:
+def _of_label_studio(tasks: Records, before: Records, question: str | None) -> dict[str, Answer]:
     """The last annotation of each task that is new: all of a task made by `anml relabel`, else by its id."""
     old = {name for _, _, name, _ in annotations_of(before)}
     answers = {}
@@ -85,9 +73,7 @@ def _of_label_studio(
     return answers
 
 
-def _of_argilla(
-    entries: list[dict[str, Any]], before: list[dict[str, Any]], question: str | None
-) -> dict[str, Answer]:
+def _of_argilla(entries: Records, before: Records, question: str | None) -> dict[str, Answer]:
     """Responses that were not there before, by record."""
     name = question_of([*before, *entries], question)
     old = {(item, str(value), user) for item, _, value, user, _ in answers_to(before, name)}
@@ -99,7 +85,7 @@ def _of_argilla(
     return answers
 
 
-_READERS: dict[str, Callable[[list[dict[str, Any]], list[dict[str, Any]], str | None], dict[str, Answer]]] = {
+_READERS: dict[str, Callable[[Records, Records, str | None], dict[str, Answer]]] = {
     "label-studio": _of_label_studio,
     "argilla": _of_argilla,
 }

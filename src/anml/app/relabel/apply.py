@@ -33,11 +33,10 @@ from anml.core.checks import one_of
 from anml.core.errors import InputError, UnsupportedError
 from anml.core.people.verdicts import ACCUSED
 from anml.core.progress import Progress
+from anml.core.words import listed
 from anml.intake.plain import as_text
 from anml.intake.sets import spelled_as
 from anml.intake.shapes.shape import PREFERENCE
-
-MOST_LISTED = 5
 
 
 @dataclass(frozen=True)
@@ -126,9 +125,7 @@ def _round(found: Found, answers: dict[int, Answer], kind: str, prices: Prices) 
     queue = where_to_look(found)
     listed = queue.rows.filter(pl.col("row").is_in(list(answers)))
     given = dict(found.samples.select("row", as_text(found.samples["label"]).alias("label")).iter_rows())
-    now = {
-        row: label for row, label in queue.rows.select("row", "consensus").iter_rows() if label is not None
-    }
+    now = dict(queue.rows.select("row", "consensus").drop_nulls().iter_rows())
     changed = sum(now.get(row, given[row]) != answer.label for row, answer in answers.items())
     costs = [prices.of(answer.by) for answer in answers.values()]
     return {
@@ -155,17 +152,15 @@ def _checked(answers: dict[int, Answer], found: Found, task: str, new_labels: bo
     new = sorted({answer.label for answer in answers.values()} - known)
     if not new or new_labels:
         return answers
-    shown = ", ".join(_with_hint(label, known) for label in new[:MOST_LISTED])
-    more = f" and {len(new) - MOST_LISTED} more" if len(new) > MOST_LISTED else ""
+    shown = listed([_with_hint(label, known) for label in new])
     raise InputError(
-        f"answers that are no label of this table: {shown}{more}; correct them, or allow new labels with "
-        "--new-labels"
+        f"answers that are no label of this table: {shown}; correct them, or allow them with --new-labels"
     )
 
 
 def _with_hint(label: str, known: set[str]) -> str:
-    close = difflib.get_close_matches(label.lower(), {name.lower(): name for name in known}, n=1)
     names = {name.lower(): name for name in known}
+    close = difflib.get_close_matches(label.lower(), names, n=1)
     return f"{label!r} (did you mean {names[close[0]]!r}?)" if close else repr(label)
 
 

@@ -7,21 +7,25 @@ from typing import Any
 
 import polars as pl
 
-from anml.app.relabel.places import WRITERS, places_file
+from anml.app.files import write_file
+from anml.app.relabel.places import AGENT, WRITERS, places_file, predicted_task
 from anml.app.relabel.queue import Looking
-from anml.app.spreadsheets import safe_for_spreadsheets
+from anml.app.spreadsheets import check_text, safe_for_spreadsheets
 from anml.core.canonical import sha256
 from anml.core.checks import one_of
-from anml.core.errors import UnsupportedError
+from anml.core.errors import InputError, UnsupportedError
 from anml.intake.argilla import fields_of, question_of
-from anml.intake.contributions import ANNOTATION, OURS
+from anml.intake.contributions import ANNOTATION
 from anml.intake.file import File
 from anml.intake.label_studio import annotations_of
 from anml.intake.shapes.regions import REGIONS as MARKED
 from anml.intake.source import Source
 
-AGENT = "anml"
 NEW_LABEL = "new_label"
+# What names a row of the list, and what is said of it.
+NAMES = ("row", "item", ANNOTATION, "contributor")
+SAID = ("given", "suggested", "probability", "consensus", "p_correct", "gain", "reason", "ask", "price")
+Records = list[dict[str, Any]]
 
 
 def relabel_file(looking: Looking, source: Source, path: Path | None, format: str = "auto") -> str:
@@ -40,6 +44,12 @@ def relabel_file(looking: Looking, source: Source, path: Path | None, format: st
     return FORMATS[format](with_data(looking, source), source, path)
 
 
+def write_list(looking: Looking, source: Source, place: Path | None, format: str, out: Path) -> None:
+    """Write the list to a file; a workbook is refused."""
+    check_text(out)
+    write_file(out, relabel_file(looking, source, place, format))
+
+
 def with_data(looking: Looking, source: Source) -> pl.DataFrame:
     """The list with what there is to see of each row; names that clash have data_ before them."""
     frame, rows = source.table.frame, looking.rows
@@ -55,9 +65,7 @@ def with_data(looking: Looking, source: Source) -> pl.DataFrame:
 
 
 def _csv(rows: pl.DataFrame, source: Source, path: Path | None) -> str:
-    first = [name for name in ("row", "item", ANNOTATION, "contributor") if name in rows.columns]
-    said = ["given", "suggested", "probability", "consensus", "p_correct", "gain", "reason"]
-    said += [name for name in ("ask", "price") if name in rows.columns]
+    first, said = ([name for name in names if name in rows.columns] for names in (NAMES, SAID))
     data = [name for name in rows.columns if name not in (*first, *said)]
     figures = [pl.col(name).round(4) for name in ("probability", "p_correct", "gain")]
     rows = rows.with_columns(figures)
@@ -77,33 +85,18 @@ def _as_cell(series: pl.Series) -> pl.Series:
 def _about(row: dict[str, Any]) -> dict[str, Any]:
     """What is said of an item, without what is not known; probabilities to four places."""
     names = {"item": "task", ANNOTATION: "annotation", "contributor": "given_by"}
-    kept = ("row", "item", ANNOTATION, "contributor", "given", "suggested", "probability", "consensus",
-            "p_correct", "gain", "reason", "ask", "price")  # fmt: skip
-    about = {names.get(name, name): row[name] for name in kept if row.get(name) is not None}
+    about = {names.get(name, name): row[name] for name in (*NAMES, *SAID) if row.get(name) is not None}
     return {name: round(value, 4) if isinstance(value, float) else value for name, value in about.items()}
 
 
 def _label_studio(rows: pl.DataFrame, source: Source, path: Path | None) -> str:
     """Tasks as they came, with the suggestion as a prediction and what is said of them in the data."""
-    tasks = _raw(source, path)
-    places = {name: (task, annotation) for _, task, name, annotation in annotations_of(tasks)}
-    made = []
+    found = annotations_of(records(path))
+    places, made = {name: (task, annotation) for _, task, name, annotation in found}, []
     for row in rows.iter_rows(named=True):
         task, annotation = places[row[ANNOTATION]]
-        about = {f"{OURS}{name}": value for name, value in _about(row).items()}
         result = _suggested(annotation, row, source.question)
-        prediction = {
-            "model_version": AGENT,
-            **({} if row["probability"] is None else {"score": round(row["probability"], 4)}),
-            "result": result,
-        }
-        made.append(
-            {
-                **({"id": task["id"]} if isinstance(task.get("id"), int) else {}),
-                "data": {**task.get("data", {}), **about},
-                "predictions": [prediction] if result else [],
-            }
-        )
+        made.append(predicted_task(task, _about(row), row["probability"], [result] if result else []))
     return json.dumps(made, indent=1, ensure_ascii=False) + "\n"
 
 
@@ -146,16 +139,11 @@ def _parsed(label: Any) -> Any:
 
 def _argilla(rows: pl.DataFrame, source: Source, path: Path | None) -> str:
     """Records under their own ids, so that Argilla updates them, with the suggestion for the question."""
-    entries = _raw(source, path)
-    by_id = {
-        str(entry.get("id") or entry.get("_server_id") or number): entry
-        for number, entry in enumerate(entries)
-    }
-    question = question_of(entries, source.question)
-    made = []
+    entries = records(path)
+    known, question, made = by_id(entries), question_of(entries, source.question), []
     for row in rows.iter_rows(named=True):
-        entry = by_id[row["item"]]
-        suggestion = {"value": _parsed_list(row["suggested"]), "agent": AGENT}
+        entry, parsed = known[row["item"]], _parsed(row["suggested"])
+        suggestion = {"value": parsed if isinstance(parsed, list) else row["suggested"], "agent": AGENT}
         if row["probability"] is not None:
             suggestion["score"] = round(row["probability"], 4)
         server = {"_server_id": entry["_server_id"]} if entry.get("_server_id") else {}
@@ -174,16 +162,19 @@ def _argilla(rows: pl.DataFrame, source: Source, path: Path | None) -> str:
     return json.dumps(made, indent=1, ensure_ascii=False) + "\n"
 
 
-def _parsed_list(label: Any) -> Any:
-    parsed = _parsed(label)
-    return parsed if isinstance(parsed, list) else label
-
-
-def _raw(source: Source, path: Path | None) -> list[dict[str, Any]]:
-    assert path is not None, "an export is a file"
-    found = File(path).json
+def records(file: Path | None) -> Records:
+    """Tasks or records of a file of a labelling tool."""
+    assert file is not None, "an export is a file"
+    found = File(file).json
     found = found.get("records", [found]) if isinstance(found, dict) else found
-    return list(found)
+    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+        raise InputError(f"{file.name} must be a list of tasks or records")
+    return found
+
+
+def by_id(entries: Records) -> dict[str, dict[str, Any]]:
+    """Records of Argilla by their identifiers."""
+    return {str(e.get("id") or e.get("_server_id") or at): e for at, e in enumerate(entries)}
 
 
 FORMATS: dict[str, Callable[[pl.DataFrame, Source, Path | None], str]] = {

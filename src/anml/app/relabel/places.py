@@ -68,16 +68,22 @@ def _label_studio(made: Made, source: Source, path: Path) -> str:
     written = []
     for document, (about, drawn) in made.items():
         task, rows = by_id[document], [] if drawn is None else drawn.to_dicts()
-        said = {f"{OURS}task": document, f"{OURS}reason": about["reason"], f"{OURS}gain": about["gain"]}
+        said = {"task": document, "reason": about["reason"], "gain": about["gain"]}
         score = min((row["p"] for row in rows), default=None)
-        prediction = {
-            "model_version": AGENT,
-            **({} if score is None else {"score": round(score, 4)}),
-            "result": [_region(like, row, task, document) for row in rows],
-        }
-        own = {"id": task["id"]} if isinstance(task.get("id"), int) else {}
-        written.append({**own, "data": {**task.get("data", {}), **said}, "predictions": [prediction]})
+        drawn_in = [_region(like, row, task, document) for row in rows]
+        written.append(predicted_task(task, said, score, [drawn_in]))
     return json.dumps(written, indent=1, ensure_ascii=False) + "\n"
+
+
+def predicted_task(
+    task: dict[str, Any], said: dict[str, Any], score: float | None, results: list[Any]
+) -> dict[str, Any]:
+    """A task of Label Studio as it came, with predictions, and what is said of it in its data."""
+    own = {"id": task["id"]} if isinstance(task.get("id"), int) else {}
+    scored = {} if score is None else {"score": round(score, 4)}
+    about = {f"{OURS}{name}": value for name, value in said.items()}
+    predictions = [{"model_version": AGENT, **scored, "result": result} for result in results]
+    return {**own, "data": {**task.get("data", {}), **about}, "predictions": predictions}
 
 
 def _region(like: dict[str, Any], row: dict[str, Any], task: dict[str, Any], document: str) -> dict[str, Any]:

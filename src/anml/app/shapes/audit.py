@@ -19,9 +19,8 @@ AUDITS: dict[str, Callable[..., Audited]] = {
     TAGS: audit_tags,
     GRADES: audit_grades,
 }
-# What a request may not ask of each shape, beside what no shape has.
+# What a request may not ask of a shape.
 NOT_OF = {PREFERENCE: ("predictions", "embeddings", "known", "gold"), TAGS: ("predictions",)}
-NEVER = ("value",)
 
 
 def audit_shape(
@@ -30,7 +29,7 @@ def audit_shape(
     """Audit labels that were made of another shape; `nested` lets spans lie within each other."""
     assert source.shape is not None
     kind = source.shape.kind
-    for name in (*NEVER, *NOT_OF.get(kind, ())):
+    for name in NOT_OF.get(kind, ()):
         if getattr(request, name):
             raise UnsupportedError(f"{name} is not for judgements of the kind {kind}; leave it out")
     if nested and kind != SPANS:

@@ -8,7 +8,7 @@ import polars as pl
 
 from anml.app.audit.audit import audit_table
 from anml.app.audit.request import Request
-from anml.app.audit.result import Audited, Shaped
+from anml.app.audit.result import Audited, Shaped, with_columns_of
 from anml.core.checks import Array, Bools, Floats, as_codes
 from anml.core.people.consensus import join_posteriors
 from anml.core.people.marks import (
@@ -59,8 +59,7 @@ def audit_places(
         found = _pass(source, replace(request, predictions=words), progress)
     people, guess = _people(source, found, request.seed)
     found = found._replace(result=_accused(found.result, people["contributor"].to_list(), guess))
-    kept = found.result.contributors.drop(people.columns[1:], strict=False)
-    people = kept.join(people, on="contributor", how="left", maintain_order="left")
+    people = with_columns_of(found.result, people)
     consensus = _consensus(source, found, nested)
     said = _said(source, consensus)
     shaped = Shaped(source.shape.kind, source.shape.unit, {source.shape.kind: consensus}, said, frames)

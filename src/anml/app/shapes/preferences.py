@@ -8,7 +8,7 @@ from scipy import special
 
 from anml.app.audit.audit import audit_table
 from anml.app.audit.request import Request
-from anml.app.audit.result import Audited, Shaped
+from anml.app.audit.result import Audited, Shaped, with_columns_of
 from anml.assess.pairs import Compared, believe_pairs
 from anml.core.checks import Ints, as_codes
 from anml.core.people.belief import Belief
@@ -46,9 +46,7 @@ def audit_preferences(source: Source, request: Request, progress: Progress | Non
     result, prepared, _ = audit_table(source.table, request, progress=progress, believe=believe)
     first, second = first[prepared.rows], second[prepared.rows]
     ranking = rank(names, found[0], first, second)
-    people = _people(result, found[0])
-    kept = result.contributors.drop(people.columns[1:], strict=False)
-    people = kept.join(people, on="contributor", how="left", maintain_order="left")
+    people = with_columns_of(result, _people(result, found[0]))
     shaped = Shaped(
         "preference", "comparison", {"ranking": ranking}, _said(ranking, found[0], first, second), {}
     )

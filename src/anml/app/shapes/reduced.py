@@ -7,7 +7,7 @@ import polars as pl
 
 from anml.app.audit.audit import audit_table
 from anml.app.audit.request import Request
-from anml.app.audit.result import Audited, Shaped
+from anml.app.audit.result import Audited, Shaped, with_columns_of
 from anml.core.checks import Floats, Ints, as_codes
 from anml.core.people.consensus import join_posteriors
 from anml.core.people.verdicts import ACCUSED, CONCERN, LESS
@@ -93,8 +93,7 @@ def audit_grades(source: Source, request: Request, progress: Progress | None = N
     posterior = join_posteriors(found.belief.truth, items)
     table = _graded(posterior, steps, things, np.bincount(items), list(order))
     people = _leanings(steps[prepared.y.astype(np.int64)], (posterior @ steps)[items], who, names, items)
-    kept = result.contributors.drop(people.columns[1:], strict=False)
-    people = kept.join(people, on="contributor", how="left", maintain_order="left")
+    people = with_columns_of(result, people)
     # Who leans and yet follows the order is no guesser, however seldom the grade is the very same.
     cleared = pl.col("verdict").is_in(ACCUSED) & (pl.col("follows") > FOLLOWS)
     accused, less = people["verdict"].is_in(ACCUSED).sum(), people.select(cleared.sum()).item()

@@ -1,9 +1,7 @@
 """What each contributor is worth to a model: Shapley or Banzhaf values of a table or of a finished run."""
 
-import hashlib
-import json
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +10,6 @@ import polars as pl
 
 from anml.app.audit.audit import testing_arrays
 from anml.app.audit.runs import read_run
-from anml.app.value.store import CoalitionStore
 from anml.core.checks import Array, Bools, Floats, Ints, one_of, whole
 from anml.core.domain import Task
 from anml.core.errors import InputError, UnsupportedError
@@ -34,6 +31,8 @@ METHODS: dict[str, Callable[..., Values]] = {
     "beta-shapley": beta_shapley,
 }
 BUDGET = 2_000
+# Coalitions that are evaluated before progress is reported.
+TOGETHER = 256
 # Without test data this share of the rows is held out, at most so many.
 HELD_OUT, MOST_HELD = 0.3, 2_000
 
@@ -49,8 +48,8 @@ class ValueRequest:
     label: str | None = None
     contributor: str | None = None
     time: str | None = None
-    features: tuple[str, ...] | None = None
-    ignore: tuple[str, ...] = ()
+    features: Sequence[str] | None = None
+    ignore: Sequence[str] = ()
     task: str = "auto"
     method: str = "banzhaf"
     model: Any = "linear"
@@ -59,6 +58,10 @@ class ValueRequest:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        # One name is a list of one.
+        for name in ("features", "ignore"):
+            if isinstance(getattr(self, name), str):
+                object.__setattr__(self, name, (getattr(self, name),))
         one_of("method", self.method, METHODS)
         if isinstance(self.model, str):
             one_of("model", self.model, MODELS)
@@ -72,22 +75,23 @@ class ValueRequest:
             raise InputError(f"budget must be at least 16 coalitions, got {self.budget}")
 
 
+def request_of(chosen: Mapping[str, Any]) -> ValueRequest:
+    """The request that options make."""
+    known = {field.name: chosen[field.name] for field in fields(ValueRequest)}
+    return ValueRequest(**{name: value for name, value in known.items() if value is not None})
+
+
 @dataclass(frozen=True)
 class Valued:
     """Values of contributors, and what they rest on.
 
     `contributors` has one row each, the most valuable first: contributor, value, low, high, rows, counted
-    (rows that count: copies do once), per_row and share (of all positive value).
+    (rows that count: copies do once), per_row and share (of all positive value). `record` says how they were
+    made: method, exact, evaluations, worth_of_all, worth_of_nobody, notes and more.
     """
 
     contributors: pl.DataFrame
-    method: str
-    exact: bool
-    evaluations: int
-    worth_of_all: float
-    worth_of_nobody: float
     record: dict[str, Any]
-    notes: list[str]
 
     def multipliers(self) -> pl.DataFrame:
         """Contributor and value per row that counts: what `anml settle --multiplier` takes."""
@@ -95,9 +99,13 @@ class Valued:
 
 
 def value_data(
-    data: Any, request: ValueRequest, *, test: Any = None, run: Path | None = None,
-    folder: Path | None = None, progress: Progress | None = None,
-) -> Valued:  # fmt: skip
+    data: Any,
+    request: ValueRequest,
+    *,
+    test: Any = None,
+    run: Path | None = None,
+    progress: Progress | None = None,
+) -> Valued:
     """Value the contributors of a table; with `run`, of the rows that a finished run of it keeps."""
     table = data if isinstance(data, Table) else read_table(data)
     columns, notes, kept = _columns(table, request, run)
@@ -109,7 +117,7 @@ def value_data(
     used = np.ones(len(prepared.y), dtype=bool) if kept is None else np.isin(prepared.rows, kept)
     if not used.any():
         raise InputError("the run keeps none of the rows of this table")
-    return _valued(table, columns, prepared, used, request, test, folder, notes, progress)
+    return _valued(table, columns, prepared, used, request, test, notes, progress)
 
 
 def _columns(table: Table, request: ValueRequest, run: Path | None) -> tuple[Columns, list[str], Ints | None]:
@@ -133,7 +141,7 @@ def _columns(table: Table, request: ValueRequest, run: Path | None) -> tuple[Col
 
 def _valued(
     table: Table, columns: Columns, prepared: Prepared, used: Bools, request: ValueRequest, test: Any,
-    folder: Path | None, notes: list[str], progress: Progress | None,
+    notes: list[str], progress: Progress | None,
 ) -> Valued:  # fmt: skip
     x = standardise(np.asarray(prepared.x, dtype=np.float64))
     rng = np.random.default_rng(request.seed)
@@ -153,13 +161,11 @@ def _valued(
         raise InputError(f"a value needs at least two contributors, got {parts.names[0]!r} alone")
     notes += _about_copies(len(train), parts, first)
     utility = _utility(x[train], prepared.y[train], parts, x_test, y_test, prepared, request)
-    store = CoalitionStore(folder, _fingerprint(table, columns, request, test, used))
-    known = store.wrap(utility, request.budget, progress)
+    known = _asked_once(utility, request.budget, progress)
     found = METHODS[request.method](
         known, len(parts.names), budget=request.budget, rng=np.random.default_rng(request.seed)
     )
     ends = evaluate(known, np.array([np.zeros(len(parts.names), bool), np.ones(len(parts.names), bool)]))
-    store.keep()
     rows = pl.Series(prepared.contributor[used]).value_counts().rows()
     frame = _frame(parts, found, {str(name): int(count) for name, count in rows})
     record = {
@@ -169,9 +175,26 @@ def _valued(
         "data": {"name": table.name, "sha256": table.sha256}, "worth_of_all": float(ends[1]),
         "worth_of_nobody": float(ends[0]), "notes": notes,
     }  # fmt: skip
-    return Valued(
-        frame, request.method, found.exact, found.evaluations, float(ends[1]), float(ends[0]), record, notes
-    )
+    return Valued(frame, record)
+
+
+def _asked_once(utility: Utility, budget: int, progress: Progress | None) -> Utility:
+    """The same utility, asked once for each coalition."""
+    known: dict[bytes, float] = {}
+
+    def ask(coalitions: Bools) -> Floats:
+        names = [np.packbits(members).tobytes() for members in coalitions]
+        new = {name: place for place, name in enumerate(names) if name not in known}
+        places = list(new.values())
+        for start in range(0, len(places), TOGETHER):
+            some = places[start : start + TOGETHER]
+            worth = evaluate(utility, coalitions[some])
+            known.update({names[p]: float(w) for p, w in zip(some, worth, strict=True)})
+            if progress is not None:
+                progress("coalitions", min(len(known), budget), budget)
+        return np.array([known[name] for name in names])
+
+    return ask
 
 
 def _held_out(prepared: Prepared, used: Bools, rng: np.random.Generator) -> tuple[Ints, Ints]:
@@ -256,16 +279,6 @@ def _score(metric: Any, task: Task) -> Callable[[Array, Array], float]:
 
 def _named(thing: Any) -> str | None:
     return thing if thing is None or isinstance(thing, str) else repr(thing)
-
-
-def _fingerprint(table: Table, columns: Columns, request: ValueRequest, test: Any, used: Bools) -> str:
-    """Name of everything that decides what a coalition is worth."""
-    other = None if test is None else read_table(test, name="test data").sha256
-    about = [
-        table.sha256, columns.to_dict(), other, _named(request.model), _named(request.metric), request.seed,
-        request.task, hashlib.sha256(np.packbits(used).tobytes()).hexdigest(),
-    ]  # fmt: skip
-    return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
 
 
 def _frame(parts: Parts, found: Values, rows: dict[str, int]) -> pl.DataFrame:

@@ -6,21 +6,19 @@
     python verify.py [FOLDER] --appeal FILE --reason REASON --text TEXT --sign OWN.pem --public-key KEY
 
 FOLDER (this file's own without it) holds statement.json, manifest-part.json, checkpoint.txt and log.pub.
-Needs Python 3.9 or newer and the package cryptography; nothing is sent anywhere. KEY is the ledger's public
-key, a file with it, or 16 letters or more of its fingerprint, from somewhere else than this folder: a
-website, a contract. It prints YES or NO and why, and exits with 0 or 1; without KEY it says first that it
-could not check whose key it is, and exits with 2 at best. So that an honest copy of this program answers,
-take it from somewhere else as well.
+Needs Python 3.9 and the package cryptography; nothing is sent anywhere. KEY is the ledger's public key, a
+file with it, or 16 letters or more of its fingerprint, from elsewhere: a website, a contract. It prints YES
+or NO and why, and exits with 0 or 1; without KEY it cannot tell whose key it is, and exits with 2 at best.
+Take this program from elsewhere as well.
 
 --compare says whether two checkpoints that somebody kept are of one log, which only grew. --appeal writes an
 appeal against the statement, signed with a key of your own that they know; send them the file, keep a copy.
 
 It checks that the ledger's key and a member of staff signed the statement; that every entry behind it is in
-the log that the checkpoint stands for; that two people with two keys of their own signed the draft and its
-approval, those who may every release and reversal, and others of the staff, back to the founder, for these
-keys; that your line is in the manifest that they signed, with what was found of your labels; that share and
-amount follow from it; and that whoever approved it decided where that is less than your rows alone would be
-paid. Entries that were left out cannot be seen from here: compare checkpoints with others.
+the log; that two people signed the draft and its approval, those who may every release and reversal, and
+others of the staff, back to the founder, for their keys; that your line is in the manifest that they signed;
+that share and amount follow from it; and that somebody decided where that is less than your rows alone would
+be paid. Entries that were left out cannot be seen from here: compare checkpoints with others.
 """
 
 import base64
@@ -166,8 +164,7 @@ def check_entries(statement, checkpoint):
 
     proof = statement["proof"]
     covers = {
-        int(seq): (shown(part), [unbase(node) for node in part["cover"]])
-        for seq, part in proof["covers"].items()
+        int(seq): (shown(part), list(map(unbase, part["cover"]))) for seq, part in proof["covers"].items()
     }
     return [shown(part) for part in proof["entries"]], covers
 
@@ -508,10 +505,11 @@ def main(arguments):
     if given:
         print("YES: %s" % answer)
         return 0
-    print(
-        "NOT CHECKED: whose key this is. It came with the folder; compare its fingerprint %s with one from "
-        "elsewhere, or give that one as --public-key" % hashlib.sha256(public).hexdigest()[:32]
+    compare_it = (
+        "It came with the folder; compare its fingerprint %s with one from elsewhere, or give that one"
     )
+    fingerprint = hashlib.sha256(public).hexdigest()[:32]
+    print("NOT CHECKED: whose key this is. " + compare_it % fingerprint + " as --public-key")
     print("YES, by that key alone: %s" % answer)
     return 2
 
