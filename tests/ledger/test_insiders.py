@@ -596,7 +596,7 @@ def test_16_tracebacks_are_sentences(world, tmp_path):
     assert read_export(tmp_path / "type.json", "label-studio", {})[1].rows.height == 1
     frame = pl.DataFrame({"contributor": [["a"], ["b"]], "label": ["x", "y"]})
     frame.write_parquet(tmp_path / "list.parquet")
-    assert "can be neither an identifier" in refused("list.parquet", (tmp_path / "list.parquet").read_bytes())
+    assert "no identifier and no label" in refused("list.parquet", (tmp_path / "list.parquet").read_bytes())
     frame.with_columns(contributor=pl.Series([b"\xff", b"a"])).write_parquet(tmp_path / "binary.parquet")
     assert "holds Binary" in refused("binary.parquet", (tmp_path / "binary.parquet").read_bytes())
     for depth in (200, 940, 100_000):
