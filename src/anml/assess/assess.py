@@ -39,25 +39,15 @@ SHOWN_BY = 512
 class Known:
     """What is known about each sample beside its features and label; None where nothing is.
 
-    Parameters
-    ----------
-    contributor, item
-        Identifiers: who contributed it, and which rows are labels of the same thing.
-    verification, reputation
-        Level names, or numbers in [0, 1].
-    age
-        Years since the contribution.
-    parents
-        For each sample, the positions of the samples it was derived from.
-    predictions
-        Held-out predictions that were given: class probabilities (n, classes), columns in the order of
-        the class codes and rows that sum to 1; or predicted numbers (n,).
-    rates
-        Whether these are rates of the classes that no model has said.
-    truth
-        The right label where it is known: class codes with -1 elsewhere, or numbers with NaN elsewhere.
-    wrong
-        Rows whose label is known to be wrong, also where the right one is not known.
+    `contributor`, `item`: identifiers: who contributed it, and which rows are labels of the same thing.
+    `verification`, `reputation`: level names, or numbers in [0, 1].
+    `age`: years since the contribution.
+    `parents`: for each sample, the positions of the samples it was derived from.
+    `predictions`: held-out predictions that were given: class probabilities (n, classes), columns in the
+    order of the class codes and rows that sum to 1; or predicted numbers (n,).
+    `rates`: whether these are rates of the classes that no model has said.
+    `truth`: the right label where it is known: class codes with -1 elsewhere, or numbers with NaN elsewhere.
+    `wrong`: rows whose label is known to be wrong, also where the right one is not known.
     """
 
     contributor: np.ndarray[Any, Any] | None = None

@@ -141,14 +141,9 @@ def gaussians(rows: Rows, weight: Floats | None) -> Floats:
 class GaussianFit(NamedTuple):
     """Class Gaussians that see through wrong labels, fitted to all rows.
 
-    Parameters
-    ----------
-    log_p
-        Log-probabilities of the classes (n, classes).
-    rate, overlap
-        Share of wrong labels, and of samples that belong to another than their nearest class.
-    moved
-        How far wrong samples were moved towards the class they are labelled as.
+    `log_p`: log-probabilities of the classes (n, classes).
+    `rate`, `overlap`: share of wrong labels, and of samples that belong to another than their nearest class.
+    `moved`: how far wrong samples were moved towards the class they are labelled as.
     """
 
     log_p: Floats

@@ -45,12 +45,8 @@ class Parts(NamedTuple):
 class ClassGaussians:
     """One Gaussian per class with a shared covariance; a share of the labels is wrong.
 
-    Parameters
-    ----------
-    moved
-        How far wrong samples were moved towards the class they are labelled as.
-    basis
-        Where rows lie and the directions they spread in, which no label has a part in; None finds them.
+    `moved`: how far wrong samples were moved towards the class they are labelled as.
+    `basis`: where rows lie and the directions they spread in, which no label has a part in; None finds them.
     """
 
     def __init__(self, moved: float = 0.0, basis: tuple[Floats, Floats] | None = None) -> None:

@@ -30,16 +30,10 @@ def predict_numbers(
 ) -> tuple[Floats, Floats]:
     """Held-out mean and natural spread of every label.
 
-    Parameters
-    ----------
-    x, y
-        Features (n, d) and numbers.
-    groups
-        Rows that are never held out against each other: labels of one item, near-duplicates.
-    weight
-        How far each label is believed: it counts so much.
-    network
-        Held-out predictions of networks that were trained with the same weights.
+    `x`, `y`: features (n, d) and numbers.
+    `groups`: rows that are never held out against each other: labels of one item, near-duplicates.
+    `weight`: how far each label is believed: it counts so much.
+    `network`: held-out predictions of networks that were trained with the same weights.
     """
     n = len(y)
     if n < 2 or np.ptp(y) == 0:

@@ -24,12 +24,8 @@ class Pooled(NamedTuple):
 def pool(each: list[Floats], labels: Ints, weight: Floats | None = None) -> Pooled:
     """Pool predictors.
 
-    Parameters
-    ----------
-    each
-        Held-out log-probabilities (n, classes) of every predictor.
-    weight
-        How far each label counts; all alike by default.
+    `each`: held-out log-probabilities (n, classes) of every predictor.
+    `weight`: how far each label counts; all alike by default.
 
     Examples
     --------

@@ -22,14 +22,9 @@ def natural_spread(
 ) -> Floats:
     """Spread of each row's residual: standard deviation if it is normal, from rows of other folds.
 
-    Parameters
-    ----------
-    x, residual
-        Features (n, d), and held-out residuals.
-    fold
-        Rows of one fold are not learned from for each other.
-    weight
-        How far each label is believed.
+    `x`, `residual`: features (n, d), and held-out residuals.
+    `fold`: rows of one fold are not learned from for each other.
+    `weight`: how far each label is believed.
     """
     trust = np.ones(len(residual)) if weight is None else np.maximum(weight, 1e-6)
     middle = weighted_median(np.abs(residual), trust)

@@ -57,12 +57,8 @@ def audit_slices(
 ) -> Audited:  # fmt: skip
     """Audit Parquet files slice by slice into a folder; a run that was broken off goes on.
 
-    Parameters
-    ----------
-    rows
-        Rows of a slice at most; None takes the default.
-    data
-        The file or folder that was named, for commands that read the data again.
+    `rows`: rows of a slice at most; None takes the default.
+    `data`: the file or folder that was named, for commands that read the data again.
     """
     _check(request)
     slices = slices_of(files) if rows is None else slices_of(files, rows)

@@ -41,18 +41,11 @@ CREDENTIALS = ("v", "r", "t")
 class Sides:
     """What is known beside the labels of all slices, as far as it takes all of them to know.
 
-    Parameters
-    ----------
-    newcomers
-        Places of the first contributions of everybody, where reputation counts.
-    used
-        Credentials that tell rows apart, with their means.
-    tied, spread
-        By how much they go with the label, and the units of what is left.
-    groups
-        Copy groups of contributors, where items are known.
-    changed
-        Who changed over time, and is two from then on.
+    `newcomers`: places of the first contributions of everybody, where reputation counts.
+    `used`: credentials that tell rows apart, with their means.
+    `tied`, `spread`: by how much they go with the label, and the units of what is left.
+    `groups`: copy groups of contributors, where items are known.
+    `changed`: who changed over time, and is two from then on.
     """
 
     newcomers: Ints | None = None

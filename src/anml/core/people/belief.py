@@ -15,27 +15,17 @@ from anml.core.stats import Estimate, beta_interval
 class Contributor:
     """What is believed of the contributors, one value each.
 
-    Parameters
-    ----------
-    verdict
-        One of `anml.core.people.verdicts.VERDICTS`.
-    quality, low, high
-        Expected share of right labels, and its 95% interval.
-    reliability, reliability_low, reliability_high
-        Kappa: 1 is always right, 0 is guessing; and its 95% interval.
-    expected
-        Share of right labels that others have on comparable rows.
-    good, bad
-        How many labels seen to be right, and wrong, that rests on, credentials left aside.
-    settled_by
-        How many known labels would settle a verdict that is open; 0 where it is settled, and more than
-        there are rows where only more rows would.
-    false_accusations
-        How many of the accusations are expected to be false.
-    habits
-        What is peculiar to a contributor and no accusation, in words; empty where there is nothing.
-    changed
-        When each began to be right more, or less, often; None where nobody did, or no times are known.
+    `verdict`: one of `anml.core.people.verdicts.VERDICTS`.
+    `quality`, `low`, `high`: expected share of right labels, and its 95% interval.
+    `reliability`, `reliability_low`, `reliability_high`: kappa: 1 is always right, 0 is guessing; and its 95%
+    interval.
+    `expected`: share of right labels that others have on comparable rows.
+    `good`, `bad`: how many labels seen to be right, and wrong, that rests on, credentials left aside.
+    `settled_by`: how many known labels would settle a verdict that is open; 0 where it is settled, and more
+    than there are rows where only more rows would.
+    `false_accusations`: how many of the accusations are expected to be false.
+    `habits`: what is peculiar to a contributor and no accusation, in words; empty where there is nothing.
+    `changed`: when each began to be right more, or less, often; None where nobody did, or no times are known.
     """
 
     verdict: list[str]
@@ -67,30 +57,19 @@ class Contributor:
 class Belief:
     """What one fit believes.
 
-    Parameters
-    ----------
-    p_correct
-        Probability that each label is right.
-    base, credentials, contributor, model
-        Its log-odds in four parts: of all labels, and what credentials, contributor and predictions add.
-    truth
-        Posterior of the classes of each row (n, classes), or mean and deviation of its right number (n, 2).
-    predicted
-        Pooled held-out predictions: log-probabilities (n, classes), or numbers (n,).
-    shares
-        How far each predictor counts in the pool.
-    wrong
-        Share of wrong labels, from what is surely wrong to what predictions contradict.
-    contributors
-        None where contributors are not known.
-    alone
-        Labels that rest on their contributor alone: neither believed nor condemned.
-    covered
-        Contributors whose rows others cover; None where that was not asked.
-    mirrored
-        Probability that those who contradict the others are the ones who are right.
-    doubtful
-        Why the result must not be relied on; None where it may.
+    `p_correct`: probability that each label is right.
+    `base`, `credentials`, `contributor`, `model`: its log-odds in four parts: of all labels, and what
+    credentials, contributor and predictions add.
+    `truth`: posterior of the classes of each row (n, classes), or mean and deviation of its right number (n,
+    2).
+    `predicted`: pooled held-out predictions: log-probabilities (n, classes), or numbers (n,).
+    `shares`: how far each predictor counts in the pool.
+    `wrong`: share of wrong labels, from what is surely wrong to what predictions contradict.
+    `contributors`: none where contributors are not known.
+    `alone`: labels that rest on their contributor alone: neither believed nor condemned.
+    `covered`: contributors whose rows others cover; None where that was not asked.
+    `mirrored`: probability that those who contradict the others are the ones who are right.
+    `doubtful`: why the result must not be relied on; None where it may.
     """
 
     p_correct: Floats

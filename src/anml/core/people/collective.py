@@ -45,12 +45,8 @@ class Collective(NamedTuple):
 def known_errors(said: Floats, truth: np.ndarray) -> Floats:
     """Known items of which the crowd is clear: how many more than it expects it gets wrong, of how many.
 
-    Parameters
-    ----------
-    said
-        Probability of what careful people would say of known items, their truth left aside (items, C).
-    truth
-        The right class of these items.
+    `said`: probability of what careful people would say of known items, their truth left aside (items, C).
+    `truth`: the right class of these items.
     """
     most = said.max(axis=1, initial=0.0)
     clear = most > CLEAR

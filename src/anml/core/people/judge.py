@@ -54,18 +54,13 @@ NEVER = 0.05
 class Told(NamedTuple):
     """What rows tell before people are judged: sums, which add up over slices.
 
-    Parameters
-    ----------
-    people
-        What they say of contributors.
-    single
-        Wrong labels of items with several that are expected of ordinary contributors, and all their labels.
-    known
-        Known items that the crowd gets wrong, of those where it is clear.
-    right
-        Rights expected among labels of which nothing is known, how many these are, and both of the others.
-    contradicted
-        Labels that are not what all else says is likeliest.
+    `people`: what they say of contributors.
+    `single`: wrong labels of items with several that are expected of ordinary contributors, and all their
+    labels.
+    `known`: known items that the crowd gets wrong, of those where it is clear.
+    `right`: rights expected among labels of which nothing is known, how many these are, and both of the
+    others.
+    `contradicted`: labels that are not what all else says is likeliest.
     """
 
     people: Tally
@@ -85,16 +80,11 @@ class Told(NamedTuple):
 class Judged(NamedTuple):
     """What is believed of people and of all rows together.
 
-    Parameters
-    ----------
-    people
-        None where contributors are not known.
-    error
-        How often the crowd errs together.
-    mirror, doubtful
-        Probability that those who contradict the others are right, and why nobody can be accused for it.
-    mean, contradicted
-        Share of right labels, and how many all else contradicts.
+    `people`: none where contributors are not known.
+    `error`: how often the crowd errs together.
+    `mirror`, `doubtful`: probability that those who contradict the others are right, and why nobody can be
+    accused for it.
+    `mean`, `contradicted`: share of right labels, and how many all else contradicts.
     """
 
     people: Contributor | None
@@ -153,16 +143,10 @@ def believe(
 ) -> Belief:  # fmt: skip
     """Sum up the hypotheses.
 
-    Parameters
-    ----------
-    people
-        Whether contributors are known.
-    alone, covered
-        Labels that rest on their contributor alone, and contributors whose rows others cover.
-    owner
-        Which contributor each of those in the fit is a part of; None where all are whole.
-    spared
-        Who is not to be accused, see `decide`; None: nobody.
+    `people`: whether contributors are known.
+    `alone`, `covered`: labels that rest on their contributor alone, and contributors whose rows others cover.
+    `owner`: which contributor each of those in the fit is a part of; None where all are whole.
+    `spared`: who is not to be accused, see `decide`; None: nobody.
     """
     judged = judge(tell(rows, fits, weights), fits, weights, people, covered, owner, spared)
     return replace(believe_rows(rows, fits, weights, judged, shares, alone, owner), covered=covered)

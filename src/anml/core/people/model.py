@@ -52,28 +52,20 @@ HOTTEST, COLDEST = 4.0, 0.1
 class Params:
     """What is believed of the population and of every contributor before a pass over the rows.
 
-    Parameters
-    ----------
-    hypothesis
-        One of `HYPOTHESES`.
-    size, given, share
-        Rows of each contributor (K,), its labels (K, C), share of each label in all.
-    temperature, together, skill, alike, own_prior, credited
-        Settings, chosen by how well labels are predicted without themselves; `own_prior` None is off, and so
-        are credentials of rows that are not `credited`.
-    vouching, means
-        Mean credentials of each contributor's rows (K, p), and the same in standard units.
-    base, by_class, worth
-        Log-odds that a label is right, by class, and what credentials add.
-    strange, strange_worth
-        Log-odds of a contributor not being of the population, and what its mean credentials add.
-    types
-        Posterior of being ordinary, answering without looking, being like nobody (K, 3).
-    counts, expected, likelihood
-        Labels by truth [contributor, label, truth] for either type that looks (2, K, C, C), rights that the
-        population would have on these rows (K,), log-likelihoods of the types (K, 3); None before a pass.
-    steps, former
-        How many passes there were, and `types` before the last of them.
+    `hypothesis`: one of `HYPOTHESES`.
+    `size`, `given`, `share`: rows of each contributor (K,), its labels (K, C), share of each label in all.
+    `temperature`, `together`, `skill`, `alike`, `own_prior`, `credited`: settings, chosen by how well labels
+    are predicted without themselves; `own_prior` None is off, and so are credentials of rows that are not
+    `credited`.
+    `vouching`, `means`: mean credentials of each contributor's rows (K, p), and the same in standard units.
+    `base`, `by_class`, `worth`: log-odds that a label is right, by class, and what credentials add.
+    `strange`, `strange_worth`: log-odds of a contributor not being of the population, and what its mean
+    credentials add.
+    `types`: posterior of being ordinary, answering without looking, being like nobody (K, 3).
+    `counts`, `expected`, `likelihood`: labels by truth [contributor, label, truth] for either type that looks
+    (2, K, C, C), rights that the population would have on these rows (K,), log-likelihoods of the types (K,
+    3); None before a pass.
+    `steps`, `former`: how many passes there were, and `types` before the last of them.
     """
 
     hypothesis: str

@@ -23,21 +23,14 @@ HARDLY = 0.2
 class Judges(NamedTuple):
     """One value for each person.
 
-    Parameters
-    ----------
-    rows, decided
-        Comparisons, and those that are no ties.
-    slope, side, tie
-        Discrimination (1 is usual), pull towards the first, readiness to call a tie.
-    kappa, low, high
-        Reliability and its 95% interval.
-    better, half
-        Probability of a kappa above 0.2, and above a half.
-    guess, reversed, taste
-        Probability of choosing without looking, of choosing the worse, and of a taste of one's own.
-    sceptic
-        The odds of being honest by the choices alone, as somebody sees them who holds a quarter of all
-        people to be of no use: trust needs evidence, too.
+    `rows`, `decided`: comparisons, and those that are no ties.
+    `slope`, `side`, `tie`: discrimination (1 is usual), pull towards the first, readiness to call a tie.
+    `kappa`, `low`, `high`: reliability and its 95% interval.
+    `better`, `half`: probability of a kappa above 0.2, and above a half.
+    `guess`, `reversed`, `taste`: probability of choosing without looking, of choosing the worse, and of a
+    taste of one's own.
+    `sceptic`: the odds of being honest by the choices alone, as somebody sees them who holds a quarter of all
+    people to be of no use: trust needs evidence, too.
     """
 
     rows: Ints

@@ -16,20 +16,12 @@ NEVER = -36.0
 class Side(NamedTuple):
     """Side information, as arrays; None where nothing is known.
 
-    Parameters
-    ----------
-    codes
-        Who gave each label, from 0.
-    credentials
-        What vouches for each row (n, p), in [0, 1].
-    items
-        Which rows are labels of the same thing, from 0.
-    truth
-        The right label of each row where it is known: class codes with -1 elsewhere, numbers with NaN.
-    wrong
-        Rows whose label is known to be wrong, whatever is right.
-    when
-        When each label was given, as numbers that grow with time.
+    `codes`: who gave each label, from 0.
+    `credentials`: what vouches for each row (n, p), in [0, 1].
+    `items`: which rows are labels of the same thing, from 0.
+    `truth`: the right label of each row where it is known: class codes with -1 elsewhere, numbers with NaN.
+    `wrong`: rows whose label is known to be wrong, whatever is right.
+    `when`: when each label was given, as numbers that grow with time.
     """
 
     codes: Ints | None = None
@@ -43,14 +35,9 @@ class Side(NamedTuple):
 class About(NamedTuple):
     """What fits start from, which adds up over slices.
 
-    Parameters
-    ----------
-    given, features
-        How often each contributor gave each label (K, C), and its sums of features (K, p).
-    low, high
-        Smallest and largest log-probability of each class.
-    shared
-        Whether some item has several labels.
+    `given`, `features`: how often each contributor gave each label (K, C), and its sums of features (K, p).
+    `low`, `high`: smallest and largest log-probability of each class.
+    `shared`: whether some item has several labels.
     """
 
     given: Floats

@@ -38,16 +38,11 @@ ENOUGH_ROWS = 10
 class Chances(NamedTuple):
     """Of every contributor: probabilities that decide, and how many rows they rest on.
 
-    Parameters
-    ----------
-    guessing
-        That labels are hardly better than guessing.
-    against
-        That labels are right less often than by chance.
-    less, no_more
-        That kappa is below `CLEARLY_LESS`, and below `NO_LESS`, of what others have on comparable rows.
-    rows
-        How many labels there are.
+    `guessing`: that labels are hardly better than guessing.
+    `against`: that labels are right less often than by chance.
+    `less`, `no_more`: that kappa is below `CLEARLY_LESS`, and below `NO_LESS`, of what others have on
+    comparable rows.
+    `rows`: how many labels there are.
     """
 
     guessing: Floats
@@ -69,16 +64,10 @@ def decide(
 ) -> Verdicts:
     """A verdict on every contributor.
 
-    Parameters
-    ----------
-    blind
-        Whose labels follow no truth at all: guessing, however often that is wrong.
-    covered
-        Whose rows others cover, so that there is something to compare with.
-    mirrored
-        Probability that those who contradict the others are right.
-    spared
-        Whom two accounts of the labels judge differently: at worst less reliable; None: nobody.
+    `blind`: whose labels follow no truth at all: guessing, however often that is wrong.
+    `covered`: whose rows others cover, so that there is something to compare with.
+    `mirrored`: probability that those who contradict the others are right.
+    `spared`: whom two accounts of the labels judge differently: at worst less reliable; None: nobody.
 
     Examples
     --------

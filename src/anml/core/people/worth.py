@@ -34,16 +34,11 @@ CLEAR = np.array([0.6, 0.8, 0.95, 0.99])
 class Tally(NamedTuple):
     """What rows say of contributors: sums, which add up over slices.
 
-    Parameters
-    ----------
-    logs
-        Log-likelihood of each contributor's labels for every share of right ones on `GRID` (K, grid).
-    rows, right
-        Rows, and rights expected among them, by how clear the truth is (K, kinds).
-    given, share
-        How often each label was given (K, C), and how many rows are expected to be of each class (C,).
-    known
-        Rows whose truth is known (K,).
+    `logs`: log-likelihood of each contributor's labels for every share of right ones on `GRID` (K, grid).
+    `rows`, `right`: rows, and rights expected among them, by how clear the truth is (K, kinds).
+    `given`, `share`: how often each label was given (K, C), and how many rows are expected to be of each
+    class (C,).
+    `known`: rows whose truth is known (K,).
     """
 
     logs: Floats
@@ -61,18 +56,12 @@ class Tally(NamedTuple):
 class Worth(NamedTuple):
     """Posteriors of contributors' shares of right labels on `GRID` (K, grid), beside comparable people.
 
-    Parameters
-    ----------
-    right
-        Posterior of the share of labels that are what careful people of this crowd would say.
-    expected
-        What others get right on rows as clear as these (K,).
-    guessed
-        What the contributor's labels would get on items dealt at random (K,).
-    rows, known
-        How many there are (K,), and the share of them whose truth is known.
-    prior, alone
-        What is known of people before their rows, and what the rows say by themselves (K, grid).
+    `right`: posterior of the share of labels that are what careful people of this crowd would say.
+    `expected`: what others get right on rows as clear as these (K,).
+    `guessed`: what the contributor's labels would get on items dealt at random (K,).
+    `rows`, `known`: how many there are (K,), and the share of them whose truth is known.
+    `prior`, `alone`: what is known of people before their rows, and what the rows say by themselves (K,
+    grid).
     """
 
     right: Floats
@@ -89,14 +78,9 @@ def tally_rows(
 ) -> Tally:
     """What some rows say of their contributors.
 
-    Parameters
-    ----------
-    seen, truth
-        Probability of every class of each row by all but its label, and with it (n, C).
-    to
-        Where wrong labels go [truth, label].
-    known
-        Rows whose truth is known; None where that of none is.
+    `seen`, `truth`: probability of every class of each row by all but its label, and with it (n, C).
+    `to`: where wrong labels go [truth, label].
+    `known`: rows whose truth is known; None where that of none is.
     """
     n, classes = seen.shape
     at = np.arange(n), y
@@ -121,12 +105,8 @@ def tally_rows(
 def worth_of(sums: Tally, ordinary: Floats, vouched: Floats) -> Worth:
     """Posterior of every contributor's share of right labels.
 
-    Parameters
-    ----------
-    ordinary
-        Posterior probability of each contributor being of the population (K,).
-    vouched
-        Log-odds that credentials add to each contributor being of the population (K,).
+    `ordinary`: posterior probability of each contributor being of the population (K,).
+    `vouched`: log-odds that credentials add to each contributor being of the population (K,).
     """
     rows, share = sums.rows.sum(axis=1), sums.share / sums.share.sum()
     guessed = (sums.given + PSEUDO * share) @ share / (rows + PSEUDO)
@@ -190,15 +170,10 @@ def beta_on_grid(a: Floats, b: Floats) -> Floats:
 class Standing(NamedTuple):
     """Worth against the truth, for some rates at which the crowd errs together.
 
-    Parameters
-    ----------
-    right
-        Shares of right labels at each rate, for every share on `GRID` of what careful people would say
-        (K, rates, grid), or (1, rates, grid) where they are those of everybody.
-    weight
-        Their probabilities (K, rates, grid).
-    expected
-        What others get right on comparable rows (K, rates).
+    `right`: shares of right labels at each rate, for every share on `GRID` of what careful people would say
+    (K, rates, grid), or (1, rates, grid) where they are those of everybody.
+    `weight`: their probabilities (K, rates, grid).
+    `expected`: what others get right on comparable rows (K, rates).
     """
 
     right: Floats
