@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from anml.assess.believe import Table, believe_labels
+from anml.assess.believe import LabelTable, believe_labels
 from anml.core.checks import Floats, Ints
 from anml.core.people.belief import Belief
 from anml.core.people.rows import Side
@@ -15,7 +15,7 @@ NOTHING = Side()
 
 def believed(x: Floats, y: Ints, side: Side = NOTHING, seed: int = 0) -> Belief:
     z = (x - x.mean(axis=0)) / np.maximum(x.std(axis=0), 1e-9)
-    return believe_labels(Table(z, y, int(y.max()) + 1, side, None, Training(), seed))[0]
+    return believe_labels(LabelTable(z, y, int(y.max()) + 1, side, None, Training(), seed))[0]
 
 
 def apart(n: int, seed: int) -> tuple[Floats, Ints]:
@@ -128,7 +128,7 @@ def test_a_site_of_its_own_is_neither_accused_nor_condemned():
     x[who == 3, 1:] += 6.0
     y[who == 3] = rng.uniform(size=150) < 0.25
     x = (x - x.mean(axis=0)) / x.std(axis=0)
-    belief, _ = believe_labels(Table(x, y, 2, Side(who), None, Training(), 0))
+    belief, _ = believe_labels(LabelTable(x, y, 2, Side(who), None, Training(), 0))
     assert belief.contributors is not None
     assert belief.contributors.verdict[3] == UNSURE
     assert np.mean(belief.p_correct[who == 3] >= 0.5) > 0.95

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from anml.assess.believe import Table, believe_labels
+from anml.assess.believe import LabelTable, believe_labels
 from anml.assess.numbers import believe_numbers
 from anml.core.attribute import Contributors, attribute, chain_factor
 from anml.core.checks import Array, Bools, Floats, Ints, as_ages, as_codes, whole
@@ -113,22 +113,9 @@ def assess(
     used = signals.only(policy.recipe.use)
     when = None if known.age is None else -as_ages("age", known.age, n)
     side = Side(codes, _credentials(used, _is_known(known, n)), items, known.truth, known.wrong, when)
-    scaled = _scaled(x)
-    training = policy.profile
-    with one_thread_for_tables():
-        if believed is not None:
-            belief, fit = believed, None
-        elif task == "classification":
-            table = Table(
-                scaled, np.asarray(y, dtype=np.int64), classes, side, known.predictions, training,
-                policy.seed, known.rates,
-            )  # fmt: skip
-            belief, fit = believe_labels(table, progress)
-        else:
-            values = np.asarray(y, dtype=np.float64)
-            belief, fit = believe_numbers(
-                scaled, values, side, known.predictions, training, policy.seed, progress
-            )
+    scaled, belief, fit = standardise(np.asarray(x, dtype=np.float64)), believed, None
+    if belief is None:
+        belief, fit = _believed(scaled, y, task, classes, side, known, policy, progress)
     scores = _scores(scaled, y, task, belief, fit, policy, progress)
     signals = replace(
         signals, q=scores.q, p_correct=belief.p_correct, noise=belief.wrong.mean,
@@ -143,8 +130,17 @@ def assess(
     return Assessment(scores, belief, signals, weighting, contributors)
 
 
-def _scaled(x: Array) -> Floats:
-    return standardise(np.asarray(x, dtype=np.float64))
+def _believed(
+    x: Floats, y: Array, task: Task, classes: int, side: Side, known: Known, policy: Policy,
+    progress: Progress | None,
+) -> tuple[Belief, CrossFit | None]:  # fmt: skip
+    given, training, seed = known.predictions, policy.profile, policy.seed
+    with one_thread_for_tables():
+        if task == "classification":
+            codes = np.asarray(y, dtype=np.int64)
+            table = LabelTable(x, codes, classes, side, given, training, seed, known.rates)
+            return believe_labels(table, progress)
+        return believe_numbers(x, np.asarray(y, dtype=np.float64), side, given, training, seed, progress)
 
 
 def _scores(

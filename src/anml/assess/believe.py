@@ -14,25 +14,15 @@ from scipy import special
 from anml.core.checks import Bools, Floats, Ints
 from anml.core.people.belief import Belief, mixed
 from anml.core.people.fit import Fit, fit_classes
-from anml.core.people.judge import believe, changed_people, credentials_of
+from anml.core.people.judge import believe, credentials_of, told_of_time
 from anml.core.people.model import HOTTEST, accusing, normalised, told_by_people
-from anml.core.people.periods import Changes
-from anml.core.people.rows import Rows as Labels
-from anml.core.people.rows import Side
+from anml.core.people.periods import Changes, changes
+from anml.core.people.rows import Rows, Side
 from anml.core.profile import Training
 from anml.core.progress import Progress
 from anml.gradients.crossfit import CrossFit
-from anml.predictors.classes import (
-    PREDICTORS,
-    GaussianFit,
-    Predictions,
-    Rows,
-    class_gaussians,
-    forest_without,
-    gaussians_likelihood,
-    network,
-    rows_of,
-)
+from anml.predictors import classes
+from anml.predictors.classes import PREDICTORS, FeatureRows, GaussianFit
 from anml.predictors.duplicates import near_copies
 from anml.predictors.overlap import OWN_REGION, own_region, usual_there
 from anml.predictors.pool import Pooled, pool
@@ -51,7 +41,7 @@ USUAL_THERE = 1 / 8
 
 
 @dataclass(frozen=True)
-class Table:
+class LabelTable:
     """What is to be believed in: standardised features (n, 0 or more), labels, side information.
 
     What is `given` are predictions, or `rates` of the classes that no model has said.
@@ -67,7 +57,7 @@ class Table:
     rates: bool = False
 
 
-def believe_labels(table: Table, progress: Progress | None = None) -> tuple[Belief, CrossFit | None]:
+def believe_labels(table: LabelTable, progress: Progress | None = None) -> tuple[Belief, CrossFit | None]:
     """Belief in class labels, and the networks of the first round (None where there are no features)."""
     rows = _rows(table)
     search = _Search(table, rows)
@@ -86,32 +76,28 @@ def believe_labels(table: Table, progress: Progress | None = None) -> tuple[Beli
     return belief, search.first
 
 
-def _random(table: Table) -> np.random.Generator:
-    return np.random.default_rng(table.seed)
-
-
-def _rows(table: Table) -> Rows | None:
+def _rows(table: LabelTable) -> FeatureRows | None:
     if table.x.shape[1] == 0:
         return None
     groups = table.side.items
     if groups is None:
-        groups = near_copies(table.x, _random(table))
-    return rows_of(table.x, table.y, table.classes, groups, table.training, table.seed)
+        groups = near_copies(table.x, np.random.default_rng(table.seed))
+    return classes.rows_of(table.x, table.y, table.classes, groups, table.training, table.seed)
 
 
 class _SideEvidence(NamedTuple):
-    """Log Bayes factor of credentials telling which labels are wrong, and the fits that use them."""
+    """Fits that use credentials, and the log Bayes factor of these telling which labels are wrong."""
 
-    gain: float
-    labels: Labels
+    labels: Rows
     fits: list[Fit]
     weights: Floats
+    gain: float
 
 
 class _Search:
     """The rounds: what predictors say, what is believed, and which of them is asked."""
 
-    def __init__(self, table: Table, rows: Rows | None) -> None:
+    def __init__(self, table: LabelTable, rows: FeatureRows | None) -> None:
         self.table, self.rows = table, rows
         self.p: Floats | None = None
         self.fits: list[Fit] = []
@@ -145,7 +131,7 @@ class _Search:
         self.change = np.inf if self.p is None else float(np.abs(p - self.p).mean())
         self.p = p
 
-    def _take(self, labels: Labels, fits: list[Fit], weights: Floats, shares: dict[str, float]) -> None:
+    def _take(self, labels: Rows, fits: list[Fit], weights: Floats, shares: dict[str, float]) -> None:
         self.labels, self.fits, self.weights, self.shares = labels, fits, weights, shares
 
     def _ordinary(self) -> Floats:
@@ -166,7 +152,8 @@ class _Search:
         side = self.table.side
         if side.when is None or side.codes is None:
             return None, None
-        changed = changed_people(self.labels, self.fits, self.weights, side.when)
+        told, labels = told_of_time(self.labels, self.fits, self.weights), self.labels
+        changed = changes(*told, labels.who, side.when, labels.count)
         if not changed.any:
             return None, None
         codes, owner = changed.codes(side.codes, side.when)
@@ -175,7 +162,7 @@ class _Search:
         return changed, owner
 
     def alone(self) -> tuple[Bools | None, Bools | None]:
-        """Labels that only their contributor's own rows support, and contributors that others cover.
+        """Rows that only their contributor's own rows support, and contributors that others cover.
 
         The same trees predict them with the contributor's other rows, and not without: a backdoor, or a
         site of its own kind. Nor do others cover a contributor whose rows lie in a region of its own, such
@@ -185,7 +172,7 @@ class _Search:
         if self.rows is None or self.trees is None or who is None or int(who.max()) < 2:
             return None, None
         at = np.arange(len(table.y)), table.y
-        without = forest_without(self.rows, who, self.p)
+        without = classes.forest_without(self.rows, who, self.p)
         alone = (np.exp(self.trees[at]) >= 0.5) & (np.exp(without[at]) < 0.5)
         share = np.bincount(who, alone) / np.maximum(np.bincount(who), 1)
         covered = share <= 0.5
@@ -204,19 +191,16 @@ class _Search:
             return None
         return (self.ordinary >= 0.5) & (self._ordinary() < 0.5)
 
-    def _predictions(self, turn: int, progress: Progress | None) -> Predictions:
+    def _predictions(self, turn: int, progress: Progress | None) -> classes.Predictions:
         table, rows = self.table, self.rows
-        each: Predictions = {}
+        each: classes.Predictions = {}
         if rows is not None:
             # What the first round learned from poison says nothing of who learns best without it.
             anew = turn == 0 or self.log_bayes_factor is not None
             asked = {name for name in ("network", *PREDICTORS) if anew or self.shares[name] >= SOME}
             if "network" in asked:
                 start = None if self.last is None else self.last.folds
-                said = (
-                    None if progress is None else lambda _, done, of: progress(f"round {turn + 1}", done, of)
-                )
-                each["network"], self.last = network(rows, self.p, start, said)
+                each["network"], self.last = classes.network(rows, self.p, start, round_of(progress, turn))
                 self.first = self.first or self.last
             for name, predictor in PREDICTORS.items():
                 if name in asked:
@@ -239,7 +223,7 @@ class _Search:
         """
         table, rows = self.table, self.rows
         assert rows is not None
-        gaussians = class_gaussians(rows)
+        gaussians = classes.class_gaussians(rows)
         if gaussians is None:
             return
         self.fair, self.moved = gaussians.overlap <= FEW < gaussians.rate, gaussians.moved
@@ -250,10 +234,9 @@ class _Search:
             if (
                 gain > CLEARLY_MORE
                 and gain > self._gain(pooled.log_p, self.fits, self.weights) + CLEARLY_MORE
-                and self._gathered(found.labels, found.fits, found.weights)
-                >= self._gathered(self.labels, self.fits, self.weights)
+                and self._gathered(*found[:3]) >= self._gathered(self.labels, self.fits, self.weights)
             ):
-                self._take(found.labels, found.fits, found.weights, {"gaussians": 1.0})
+                self._take(*found[:3], {"gaussians": 1.0})
                 self.log_bayes_factor = gain
                 if table.side.credentials is not None:
                     self._hear_the_vouched(gaussians)
@@ -279,12 +262,7 @@ class _Search:
         pooled = pool([predictor(rows, vouched) for predictor in PREDICTORS.values()], table.y, vouched)
         found = self._side_evidence(normalised(pooled.log_p + gaussians.log_p)[0])
         if found.gain > self.log_bayes_factor - CLEARLY_MORE and _evidence(found.fits) > _evidence(self.fits):
-            self._take(
-                found.labels,
-                found.fits,
-                found.weights,
-                _halves(dict(zip(PREDICTORS, pooled.share, strict=True))),
-            )
+            self._take(*found[:3], _halves(dict(zip(PREDICTORS, pooled.share, strict=True))))
             self.log_bayes_factor, self.vouched = found.gain, True
 
     def _take_over(self, pooled: Floats, shares: dict[str, float]) -> None:
@@ -296,7 +274,7 @@ class _Search:
         rows = self.rows
         assert self.log_bayes_factor is not None
         assert rows is not None
-        gaussians = class_gaussians(rows, self.p, [self.moved])
+        gaussians = classes.class_gaussians(rows, self.p, [self.moved])
         tried = [(pooled, shares)]
         if gaussians is not None:
             # Once others speak beside them, Gaussians are not left alone again with their one style a class.
@@ -305,13 +283,13 @@ class _Search:
         for log_p, named in tried:
             found = self._side_evidence(log_p, self.fits)
             if found.gain > self.log_bayes_factor + CLEARLY_MORE:
-                self._take(found.labels, found.fits, found.weights, named)
+                self._take(*found[:3], named)
                 self.log_bayes_factor = found.gain
 
     def _side_evidence(self, log_p: Floats, before: list[Fit] | None = None) -> "_SideEvidence":
         """How far what is known beside the labels tells which of them are wrong."""
         labels, fits, weights = fit_classes(log_p, self.table.y, self.table.side, before, self.hottest)
-        return _SideEvidence(self._gain(log_p, fits, weights), labels, fits, weights)
+        return _SideEvidence(labels, fits, weights, self._gain(log_p, fits, weights))
 
     def _gain(self, log_p: Floats, fits: list[Fit], weights: Floats) -> float:
         """Log Bayes factor of credentials telling that, and of contributors too where Gaussians are fair."""
@@ -323,13 +301,13 @@ class _Search:
         _, alone, _ = fit_classes(log_p, table.y, without, fits, self.hottest)
         return gain + _evidence(fits) - _evidence(alone)
 
-    def _gathered(self, labels: Labels, fits: list[Fit], weights: Floats) -> float:
+    def _gathered(self, labels: Rows, fits: list[Fit], weights: Floats) -> float:
         """How far wrong labels gather in some contributors; 0 where that does not speak for Gaussians."""
         if not self.fair or self.table.side.credentials is not None:
             return 0.0
         return float(weights @ [told_by_people(fit.params, labels, fit.found) for fit in fits])
 
-    def _simpler(self, gaussians: GaussianFit, pooled: Pooled) -> tuple[Labels, list[Fit], Floats] | None:
+    def _simpler(self, gaussians: GaussianFit, pooled: Pooled) -> tuple[Rows, list[Fit], Floats] | None:
         """Fits to Gaussians, where they explain the labels as well as the pool does; else None.
 
         Right labels that contradict the Gaussians follow from the features in another way: predictors that
@@ -338,9 +316,9 @@ class _Search:
         """
         table, rows = self.table, self.rows
         assert rows is not None
-        likelihood = {moved: gaussians_likelihood(rows, moved) for moved in (0.0, gaussians.moved)}
+        likelihood = {moved: classes.gaussians_likelihood(rows, moved) for moved in (0.0, gaussians.moved)}
         best = max(likelihood, key=lambda moved: likelihood[moved])
-        simpler = gaussians if best == gaussians.moved else class_gaussians(rows, moves=[best])
+        simpler = gaussians if best == gaussians.moved else classes.class_gaussians(rows, moves=[best])
         assert simpler is not None
         # Gaussians that lie apart are no flat predictions: nothing could contradict them then.
         labels, fits, weights = fit_classes(simpler.log_p, table.y, table.side, hottest=1.0)
@@ -352,6 +330,11 @@ class _Search:
             if after.likelihood < pooled.likelihood - CLEARLY_MORE:
                 return None
         return labels, fits, weights
+
+
+def round_of(progress: Progress | None, turn: int) -> Progress | None:
+    """Progress of networks, told as that of a round."""
+    return progress and (lambda _, done, of: progress(f"round {turn + 1}", done, of))
 
 
 def _halves(shares: dict[str, float]) -> dict[str, float]:

@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from anml.assess.believe import ROUNDS, SETTLED, round_of
 from anml.core.checks import Bools, Floats, Ints
-from anml.core.people.belief import Belief, log_odds
+from anml.core.people.belief import Belief, in_parts
 from anml.core.people.judge import judge_numbers, reason_for_doubt, what_would_help
 from anml.core.people.numbers import NumericFit, fit_numbers
 from anml.core.people.rows import Side
@@ -16,8 +17,6 @@ from anml.predictors.duplicates import near_copies
 from anml.predictors.numeric import predict_numbers
 from anml.predictors.overlap import OWN_REGION, own_region
 
-# How often predictors learn, and the mean change of beliefs at which they have learned enough.
-ROUNDS, SETTLED = 3, 0.004
 # Robust spreads beyond which hardly any distribution of honest numbers reaches.
 FAR_OUT = 10.0
 
@@ -79,10 +78,9 @@ def _network(
     last: CrossFit | None, turn: int, progress: Progress | None,
 ) -> tuple[Floats, CrossFit]:  # fmt: skip
     inputs, targets, unscale = as_tensors(x, values, "regression")
-    said = None if progress is None else lambda _, done, of: progress(f"round {turn + 1}", done, of)
     fit = cross_fit(
         inputs, targets, "regression", 1, groups, training, seed, weight=weight,
-        start=None if last is None else last.folds, progress=said,
+        start=None if last is None else last.folds, progress=round_of(progress, turn),
     )  # fmt: skip
     return unscale(as_numpy(fit.held_out[:, 0])), fit
 
@@ -100,24 +98,19 @@ def _predicted(
 def _belief(
     fit: NumericFit, values: Floats, mean: Floats, spread: Floats, side: Side, apart: Bools | None
 ) -> Belief:
-    n = len(values)
     p = np.clip(fit.p_correct, 1e-9, 1 - 1e-9)
-    base = float(log_odds(np.array(p.mean())))
-    people, mirror, doubt, settles, contributor = None, 0.0, None, None, np.zeros(n)
+    people, mirror, doubt, settles = None, 0.0, None, None
     if side.codes is not None:
         people, against = judge_numbers(fit, p, values, side.codes, None if apart is None else ~apart)
         rows = np.bincount(side.codes).astype(np.float64)
         mirror = mirrored(against, rows)
         doubt, settles = reason_for_doubt(mirror, against, rows), what_would_help(people)
-        contributor = (log_odds(people.quality) - base)[side.codes]
     wrong = float(1 - p.mean())
     far = float((np.abs(values - mean) > 3 * spread).mean())
     return Belief(
-        p_correct=p, base=base, credentials=fit.credentials, contributor=contributor,
-        model=log_odds(p) - base - fit.credentials - contributor,
+        **in_parts(p, p.mean(), fit.credentials, people, side.codes),
         truth=np.column_stack([fit.consensus, fit.doubt]), predicted=mean, shares={},
         wrong=Estimate(wrong, min(float((p < 0.05).mean()), wrong), max(far, wrong)),
-        contributors=people,
-        alone=np.zeros(n, dtype=bool) if apart is None or side.codes is None else apart[side.codes],
+        alone=np.zeros(len(p), dtype=bool) if apart is None or side.codes is None else apart[side.codes],
         mirrored=mirror, doubtful=doubt, help=settles,
     )  # fmt: skip

@@ -6,10 +6,9 @@ import numpy as np
 from scipy import special
 
 from anml.core.checks import Floats, Ints
-from anml.core.people.belief import Belief, Contributor, log_odds
+from anml.core.people.belief import Belief, Contributor, in_parts
 from anml.core.people.davidson import TIE, choices
-from anml.core.people.pair_people import Judges, judges
-from anml.core.people.pair_verdicts import verdicts
+from anml.core.people.pair_people import Judges, judges, words_for
 from anml.core.people.pairs import Fit, fit_pairs
 from anml.core.people.verdicts import UNSURE
 from anml.core.stats import Estimate, beta_interval
@@ -37,29 +36,19 @@ def believe_pairs(first: Ints, second: Ints, y: Ints, classes: int, who: Ints) -
     choice = (y - 1) % 3 if ties else y
     fit = fit_pairs(first, second, choice, who)
     people = judges(fit)
-    words, false = verdicts(people)
+    words, false = words_for(people)
     order = [TIE, 0, 1] if ties else [0, 1]
     seen = left_out(fit)[:, order]
     p = np.clip(_looked(fit, people, seen, y), 1e-9, 1 - 1e-9)
-    truth = _better(fit, first, second, choice)[:, order]
-    base = float(log_odds(np.array(p.mean())))
+    wrong = 1 - float(p.mean())
     found = _contributor(people, words, false, p, who, fit.people)
-    contributor = (log_odds(found.quality) - base)[who]
     belief = Belief(
-        p_correct=p,
-        base=base,
-        credentials=np.zeros(len(y)),
-        contributor=contributor,
-        model=log_odds(p) - base - contributor,
-        truth=truth,
+        **in_parts(p, p.mean(), np.zeros(len(y)), found, who),
+        truth=_better(fit, first, second, choice)[:, order],
         predicted=np.log(np.maximum(seen, 1e-12)),
         shares={},
-        wrong=Estimate(
-            1 - float(p.mean()), float((p < 0.05).mean()), max(float((p < 0.5).mean()), 1 - float(p.mean()))
-        ),
-        contributors=found,
+        wrong=Estimate(wrong, float((p < 0.05).mean()), max(float((p < 0.5).mean()), wrong)),
         alone=np.zeros(len(y), dtype=bool),
-        doubtful=None,
     )
     return belief, Compared(fit, people, words)
 
@@ -71,24 +60,12 @@ def _contributor(
     rows = np.bincount(who, minlength=count).astype(np.float64)
     good = np.asarray(np.bincount(who, p, count), dtype=np.float64)
     quality, usual = (good + 1) / (rows + 2), np.full(count, float(p.mean()))
-    low, high = beta_interval(good + 1, rows - good + 1)
+    share = quality, *beta_interval(good + 1, rows - good + 1)
     # Choices that are needed so that kappa is known to a tenth.
     wide = np.ceil(rows * np.square((people.high - people.low) / 0.2)).astype(np.int64)
     settled = np.where(np.array(words) == UNSURE, np.maximum(wide, 1), 0)
-    return Contributor(
-        words,
-        quality,
-        low,
-        high,
-        people.kappa,
-        people.low,
-        people.high,
-        usual,
-        good,
-        rows - good,
-        settled,
-        false,
-    )
+    kappa = people.kappa, people.low, people.high
+    return Contributor(words, *share, *kappa, usual, good, rows - good, settled, false)
 
 
 def left_out(fit: Fit) -> Floats:

@@ -12,8 +12,7 @@ from anml.core.checks import Array, Bools, Floats, Ints
 from anml.core.people.candidates import Net
 from anml.core.people.davidson import FIRST, SECOND, TIE, choices
 from anml.core.people.pair_kinds import KINDS
-from anml.core.people.pair_people import habits, judges, varies_by
-from anml.core.people.pair_verdicts import verdicts
+from anml.core.people.pair_people import habits, judges, varies_by, words_for
 from anml.core.people.pairs import Fit, bradley_terry, fit_pairs
 from anml.core.people.verdicts import ACCUSED, GUESSING, LESS, RELIABLE
 from anml.lab.cases import stream
@@ -152,7 +151,7 @@ def planted(session: Session, rng: np.random.Generator) -> Session:
         }
         y[at] = chosen.get(kind, y[at])
         more += [at] * COPIES if kind == "copies" else []
-    before = np.array(verdicts(judges(fit_pairs(first, second, choice, who)))[0])
+    before = np.array(words_for(judges(fit_pairs(first, second, choice, who)))[0])
     decided = np.bincount(who[y != TIE], minlength=len(rows)) >= LEAST
     informed = (made == "reversed") & decided & (before == RELIABLE)
     if more:
@@ -184,7 +183,7 @@ def of_anml(session: Session) -> Said:
             fit, session.first[test], session.second[test], np.where(known, session.who[test], -1)
         )
     people = judges(fit_pairs(*session[:4]))
-    return Said(p, people.kappa, verdicts(people)[0])
+    return Said(p, people.kappa, words_for(people)[0])
 
 
 def _parts(session: Session, fold: int) -> tuple[Ints, Ints]:

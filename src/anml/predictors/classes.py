@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.linear_model import LogisticRegression
 
 from anml.core.checks import Floats, Ints
 from anml.core.profile import Training
@@ -23,7 +25,7 @@ from anml.predictors.gaussians import MOVED, ClassGaussians, directions
 # A predictor learns from so many rows at most: more of them hardly change what it predicts.
 MOST_ROWS = 20_000
 TREES = 20
-# Rows that settle the Gaussians; a column of fewer different values is a category.
+# FeatureRows that settle the Gaussians; a column of fewer different values is a category.
 GAUSSIAN_ROWS, FEW_VALUES = 2_000, 8
 # Folds of contributors: so many that contributors of one kind are seldom all held out together; and rows
 # that are enough to see whether the others' tell what theirs are.
@@ -35,7 +37,7 @@ Predictions = dict[str, Floats]
 
 
 @dataclass(frozen=True)
-class Rows:
+class FeatureRows:
     """What predictors learn from: standardised features, labels, folds, and which rows are learned from."""
 
     x: Floats
@@ -68,7 +70,9 @@ class Rows:
         return directions(self.x[self.taught])
 
 
-def rows_of(x: Floats, y: Ints, classes: int, groups: Ints | None, training: Training, seed: int) -> Rows:
+def rows_of(
+    x: Floats, y: Ints, classes: int, groups: Ints | None, training: Training, seed: int
+) -> FeatureRows:
     """Deal rows to folds; of a large table, choose the rows that are learned from."""
     n = len(y)
     rng = np.random.default_rng(seed)
@@ -81,11 +85,11 @@ def rows_of(x: Floats, y: Ints, classes: int, groups: Ints | None, training: Tra
         of_group = np.full(int(groups.max()) + 1, -1, dtype=np.int64)
         of_group[groups[taught]] = fold[taught]
         fold = np.where(fold < 0, of_group[groups], fold)
-    return Rows(x, y, classes, fold, taught, some, groups, training, seed)
+    return FeatureRows(x, y, classes, fold, taught, some, groups, training, seed)
 
 
 def network(
-    rows: Rows, weight: Floats | None, start: Networks | None, progress: Progress | None
+    rows: FeatureRows, weight: Floats | None, start: Networks | None, progress: Progress | None
 ) -> tuple[Floats, CrossFit]:
     """Networks that stop early, going on from `start` where there is one."""
     inputs = torch.as_tensor(rows.x, dtype=torch.float32, device=current())
@@ -106,10 +110,8 @@ def network(
     return _unsure(np.exp(out), rows.prior), fit
 
 
-def forest(rows: Rows, weight: Floats | None, fewest: int = 2) -> Floats:
+def forest(rows: FeatureRows, weight: Floats | None, fewest: int = 2) -> Floats:
     """Randomised trees, with at least so many rows in a leaf."""
-    from sklearn.ensemble import ExtraTreesClassifier
-
     leaf = max(fewest, len(rows.taught) // 2_000)
 
     def make(fold: int) -> Any:
@@ -118,7 +120,7 @@ def forest(rows: Rows, weight: Floats | None, fewest: int = 2) -> Floats:
     return _cross_fitted(make, rows, weight)
 
 
-def forest_without(rows: Rows, who: Ints, weight: Floats | None) -> Floats:
+def forest_without(rows: FeatureRows, who: Ints, weight: Floats | None) -> Floats:
     """The same trees, with all rows of a contributor held out together."""
     some = rows.some(CHECKED_ROWS)
     count = int(np.clip(len(np.unique(who[some])), 2, CONTRIBUTOR_FOLDS))
@@ -126,14 +128,12 @@ def forest_without(rows: Rows, who: Ints, weight: Floats | None) -> Floats:
     return forest(replace(rows, taught=some, fold=order[who] % count), weight)
 
 
-def logistic(rows: Rows, weight: Floats | None) -> Floats:
+def logistic(rows: FeatureRows, weight: Floats | None) -> Floats:
     """Logistic regression, on scaled features."""
-    from sklearn.linear_model import LogisticRegression
-
     return _cross_fitted(lambda _: LogisticRegression(C=0.1, max_iter=100, tol=1e-3), rows, weight)
 
 
-def gaussians(rows: Rows, weight: Floats | None) -> Floats:
+def gaussians(rows: FeatureRows, weight: Floats | None) -> Floats:
     """One Gaussian per class, with a shared and shrunk covariance."""
     return _cross_fitted(lambda _: ClassGaussians(basis=rows.directions), rows, weight)
 
@@ -153,7 +153,7 @@ class GaussianFit(NamedTuple):
 
 
 def class_gaussians(
-    rows: Rows, weight: Floats | None = None, moves: Sequence[float] = MOVED
+    rows: FeatureRows, weight: Floats | None = None, moves: Sequence[float] = MOVED
 ) -> GaussianFit | None:
     """The likeliest class Gaussians over how far wrong samples were moved.
 
@@ -171,7 +171,7 @@ def class_gaussians(
     )
 
 
-def gaussians_likelihood(rows: Rows, moved: float) -> float:
+def gaussians_likelihood(rows: FeatureRows, moved: float) -> float:
     """Held-out log-likelihood of the labels, right or wrong, by class Gaussians."""
 
     class Labels(ClassGaussians):
@@ -189,14 +189,14 @@ def _measured(x: Floats) -> bool:
 
 
 # Predictors that need no more than rows and weights; the network can also go on from an earlier fit.
-PREDICTORS: dict[str, Callable[[Rows, Floats | None], Floats]] = {
+PREDICTORS: dict[str, Callable[[FeatureRows, Floats | None], Floats]] = {
     "forest": forest,
     "logistic": logistic,
     "gaussians": gaussians,
 }
 
 
-def _cross_fitted(make: Callable[[int], Any], rows: Rows, weight: Floats | None) -> Floats:
+def _cross_fitted(make: Callable[[int], Any], rows: FeatureRows, weight: Floats | None) -> Floats:
     """Held-out log-probabilities of a model that follows scikit-learn's conventions."""
     out = np.zeros((rows.folds, len(rows.y), rows.classes))
     for fold in range(rows.folds):

@@ -44,7 +44,7 @@ def embedder(wanted: str | Embed, device: str = "cpu") -> Named:
             f"embed={wanted!r} needs the package {error.name}; install it, or give a function or embeddings"
         ) from None
     except (OSError, ValueError, RuntimeError, AttributeError, KeyError) as error:
-        said = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        said = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise InputError(f"embed={wanted!r} cannot be loaded: {said[:200]}") from None
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg, special
+from sklearn.utils.extmath import randomized_svd
 
 from anml.core.checks import Floats, Ints
 
@@ -139,8 +140,6 @@ def directions(x: Floats) -> tuple[Floats, Floats]:
     centre, varies = x.mean(axis=0), np.flatnonzero(x.std(axis=0) > 1e-9)
     if len(varies) <= DIRECTIONS:
         return centre, np.eye(x.shape[1])[:, varies]
-    from sklearn.utils.extmath import randomized_svd
-
     _, _, across = randomized_svd(x - centre, DIRECTIONS, random_state=0)
     return centre, np.asarray(across.T)
 

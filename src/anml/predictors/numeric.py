@@ -28,11 +28,9 @@ def predict_numbers(
     network: Floats | None = None,
     trees: int = 40,
 ) -> tuple[Floats, Floats]:
-    """Held-out mean and natural spread of every label.
+    """Held-out mean and natural spread of every label, each of which counts as far as it is believed.
 
-    `x`, `y`: features (n, d) and numbers.
     `groups`: rows that are never held out against each other: labels of one item, near-duplicates.
-    `weight`: how far each label is believed: it counts so much.
     `network`: held-out predictions of networks that were trained with the same weights.
     """
     n = len(y)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from anml.core.checks import Bools, Floats, Ints
-from anml.predictors.classes import CHECKED_ROWS, Rows, forest
+from anml.predictors.classes import CHECKED_ROWS, FeatureRows, forest
 
 # A contributor whose rows lie among its own by more than this cannot be compared with others: hospitals do by
 # a half, the only one who labels a kind of item by more, specialists of a class who share it by a quarter.
@@ -40,7 +40,7 @@ def own_region(x: Floats, who: Ints, groups: Ints | None = None) -> Floats:
     return np.asarray(np.clip((found - share) / np.maximum(1 - share, 1e-9), 0.0, 1.0))
 
 
-def usual_there(rows: Rows, who: Ints, apart: Bools) -> Floats:
+def usual_there(rows: FeatureRows, who: Ints, apart: Bools) -> Floats:
     """How likely each label is beside the likeliest, by the other rows of its own contributor: 0 to 1.
 
     Only contributors that stand `apart` are asked; the labels of all others have 1.

@@ -22,10 +22,7 @@ class Pooled(NamedTuple):
 
 
 def pool(each: list[Floats], labels: Ints, weight: Floats | None = None) -> Pooled:
-    """Pool predictors.
-
-    `each`: held-out log-probabilities (n, classes) of every predictor.
-    `weight`: how far each label counts; all alike by default.
+    """Pool held-out log-probabilities (n, classes) of predictors; labels count by `weight`, or all alike.
 
     Examples
     --------

@@ -41,10 +41,7 @@ def span_predictions(texts: list[str], start: Ints, end: Ints, document: Ints, t
 
 def _features(text: str, start: int, end: int) -> dict[str, int]:
     words = text[start:end].split() or [""]
-    before, after = (
-        text[max(0, start - AROUND) : start].split()[-WORDS:][::-1],
-        text[end : end + AROUND].split(),
-    )
+    before, after = text[max(0, start - AROUND) : start].split(), text[end : end + AROUND].split()
     found = {
         f"all={text[start:end].lower()}",
         f"form={' '.join(_form(word) for word in words)}",
@@ -54,7 +51,7 @@ def _features(text: str, start: int, end: int) -> dict[str, int]:
     }
     for word in words:
         found |= {f"w={word.lower()}", f"end={word[-3:].lower()}"}
-    for side, near in (("b", before), ("a", after[:WORDS])):
+    for side, near in (("b", before[-WORDS:][::-1]), ("a", after[:WORDS])):
         for place, word in enumerate(near):
             found |= {f"{side}{place}={word.lower()}", f"{side}{place}f={_form(word)}"}
     return dict.fromkeys(found, 1)

@@ -20,12 +20,7 @@ TAILS = 4.0
 def natural_spread(
     x: Floats, residual: Floats, fold: Ints, weight: Floats | None = None, seed: int = 0, trees: int = 40
 ) -> Floats:
-    """Spread of each row's residual: standard deviation if it is normal, from rows of other folds.
-
-    `x`, `residual`: features (n, d), and held-out residuals.
-    `fold`: rows of one fold are not learned from for each other.
-    `weight`: how far each label is believed.
-    """
+    """Spread of each row's residual: standard deviation if it is normal, from rows of other folds."""
     trust = np.ones(len(residual)) if weight is None else np.maximum(weight, 1e-6)
     middle = weighted_median(np.abs(residual), trust)
     if middle <= 0:

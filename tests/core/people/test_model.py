@@ -31,6 +31,7 @@ from anml.core.people.model import (
     vague,
 )
 from anml.core.people.rows import Rows, Side, rows_of
+from anml.core.people.rows import added as added_up
 
 seeds = st.integers(0, 10_000)
 
@@ -187,7 +188,7 @@ class TestSlices:
         for which in (slice(0, 37), slice(37, 90)):
             one, part = e_step(params, rows.some(which), None if before is None else parts_of(before, which))
             found.append(one)
-            added = part if added is None else added.plus(part)
+            added = part if added is None else added_up(added, part)
         for name, together in zip(Posterior._fields, zip(*found, strict=True), strict=True):
             np.testing.assert_allclose(np.concatenate(together), getattr(whole, name), atol=1e-12)
         for name in sums._fields:
@@ -208,7 +209,7 @@ class TestSlices:
             )  # fmt: skip
             found, statistics = e_step(params, part, parts_of(before, which))
             np.testing.assert_allclose(found.ordinary, whole.ordinary[which], atol=1e-12)
-            added = statistics if added is None else added.plus(statistics)
+            added = statistics if added is None else added_up(added, statistics)
         for name in sums._fields:
             np.testing.assert_allclose(getattr(added, name), getattr(sums, name), rtol=1e-9, atol=1e-9)
 

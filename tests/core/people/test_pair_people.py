@@ -1,11 +1,12 @@
-"""What comparisons say of people."""
+"""What comparisons say of people, and who may be accused: never on few, and rarely by mistake."""
 
 import numpy as np
 import pytest
 from pair_worlds import world
 
-from anml.core.people.pair_people import judges
+from anml.core.people.pair_people import judges, words_for
 from anml.core.people.pairs import fit_pairs
+from anml.core.people.verdicts import CONTRADICTS, ENOUGH_ROWS, GUESSING, LESS, RELIABLE, discovered
 
 KINDS = ["careful"] * 16 + ["coin", "first", "reversed", "taste"]
 
@@ -32,3 +33,39 @@ def test_a_taste_of_ones_own_is_no_guess(made):
     assert people.guess[19] < 0.1
     assert people.guess[17] > 0.95
     assert people.side[17] > 2
+
+
+def judged(kinds, **options):
+    first, second, choice, who, _ = world(kinds, **options)
+    return words_for(judges(fit_pairs(first, second, choice, who)))
+
+
+def test_the_bad_are_named_for_what_they_do():
+    words, false = judged(["careful"] * 20 + ["first", "reversed", "taste"], rows=120)
+    assert words[20] == GUESSING
+    assert words[21] == CONTRADICTS
+    assert words[22] not in (GUESSING, CONTRADICTS)
+    assert sum(word in (RELIABLE, LESS) for word in words[:20]) >= 16
+    assert not {GUESSING, CONTRADICTS} & set(words[:20])
+    assert 0 <= false < 0.1
+
+
+def test_few_comparisons_never_accuse():
+    words, _ = judged(["careful"] * 30 + ["first", "reversed"], rows=ENOUGH_ROWS - 1)
+    assert not {GUESSING, CONTRADICTS} & set(words)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_nobody_honest_is_accused(seed):
+    words, _ = judged(["careful"] * 40, rows=25, seed=seed)
+    assert not {GUESSING, CONTRADICTS} & set(words)
+
+
+def test_only_coins_and_nobody_is_trusted():
+    words, _ = judged(["coin"] * 10, rows=40)
+    assert RELIABLE not in words
+
+
+def test_a_weak_case_does_not_ride_along():
+    assert discovered(np.array([0.9999] * 200 + [0.94])).sum() == 200
+    assert not discovered(np.array([0.96])).any()

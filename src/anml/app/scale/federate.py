@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 import torch
 
+from anml.app.audit.audit import confusion_of
 from anml.app.audit.compare import Comparison, Way
 from anml.app.audit.result import Audited, versions
 from anml.assess.assess import Policy
@@ -16,13 +17,14 @@ from anml.core.checks import Array, Bools, Floats, Ints, as_codes, whole
 from anml.core.domain import Signals, Weighting
 from anml.core.errors import InputError
 from anml.core.people.verdicts import CONTRADICTS, RELIABLE, UNSURE
+from anml.core.profile import PROFILES
 from anml.core.progress import Progress
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.temporal import Decay
 from anml.core.stats import Estimate, paired, wilson
 from anml.core.weigh import recipe_of
 from anml.federated.clients import Clients, predicted
-from anml.federated.rounds import ClientLine, Federation, Reply
+from anml.federated.rounds import Federation, Reply
 from anml.gradients.mlp import Shape, initialise
 from anml.gradients.threads import threads
 from anml.intake.columns import Columns
@@ -123,12 +125,10 @@ def as_report(
     if not lines:
         raise InputError("no round had two usable updates; there is nothing to report")
     rows = len(lines)
-    signals = _signals([line for _, line in lines])
-    kept = np.array([line.kept for _, line in lines])
-    weight = np.array([line.weight for _, line in lines])
-    honest = np.array([line.honest for _, line in lines])
-    gate = federation.history[-1].gate
-    recipe = recipe_of(federation.recipe)
+    fields = (*"qvrt", "kept", "weight", "honest")
+    q, v, r, t, kept, weight, honest = (np.array([getattr(line, f) for _, line in lines]) for f in fields)
+    signals = Signals.of(q, v, r, t)
+    gate, recipe = federation.history[-1].gate, recipe_of(federation.recipe)
     weighting = Weighting(weight / weight.sum(), kept, gate, recipe)
     codes, known = as_codes("client", [line.client for _, line in lines], rows)
     samples = pl.DataFrame(
@@ -138,38 +138,25 @@ def as_report(
             "predicted": ["update"] * rows, "confidence": honest,
             "q": signals.q, "score": 1 - signals.q, "v": signals.v, "r": signals.r, "t": signals.t,
             "weight": weighting.w, "kept": kept, "p_correct": honest, "alone": np.zeros(rows, dtype=bool),
-            "suggested": ["update"] * rows, "p_suggested": honest,
-            "from_model": np.zeros(rows), "from_credentials": np.zeros(rows),
-            "from_contributor": np.zeros(rows),
+            "suggested": ["update"] * rows, "p_suggested": honest, "from_model": np.zeros(rows),
+            "from_credentials": np.zeros(rows), "from_contributor": np.zeros(rows),
         }
     )  # fmt: skip
-    people = pl.DataFrame(attribute(signals, weighting, codes, known)._asdict()).rename(
-        {"names": "contributor"}
-    )
+    people = pl.DataFrame(attribute(signals, weighting, codes, known)._asdict())
+    people = people.rename({"names": "contributor"})
     people = people.with_columns(**_believed(federation, known, honest, codes)).sort("quality", "contributor")
     found = np.clip(1 - honest.mean(), 0, 1)
     return Audited(
-        samples=samples, contributors=people, confusion=_confusion(samples), gate=gate,
+        samples=samples, contributors=people, confusion=confusion_of(samples, "classification"), gate=gate,
         comparison=_comparison(wrong), wrong=Estimate(float(found), float((honest < 0.05).mean()),
         float((honest < 0.95).mean())), task="classification", classes=["update"],
         recipe_name=recipe.combine if not isinstance(federation.recipe, str) else federation.recipe,
-        policy=Policy(recipe, _profile(), Decay(0.0), ColdStart(0.4, 0), seed),
+        policy=Policy(recipe, PROFILES["default"], Decay(0.0), ColdStart(0.4, 0), seed),
         columns=Columns(label="update", contributor="client", item="round", features=("update",)),
         data={"name": title, "sha256": "", "rows": rows, "clients": names}, signals_given=["q", "r"],
         scoring_epochs=0, notes=_notes(federation), warnings=[], versions=versions(),
-        false_accusations=float(np.sum([_accused_p(people)])),
+        false_accusations=_accused_p(people),
     )  # fmt: skip
-
-
-def _signals(lines: list[ClientLine]) -> Signals:
-    q, v, r, t = (np.array([getattr(line, name) for line in lines]) for name in "qvrt")
-    return Signals.of(q, v, r, t)
-
-
-def _profile() -> Any:
-    from anml.core.profile import PROFILES
-
-    return PROFILES["default"]
 
 
 def _believed(federation: Federation, known: list[str], honest: Array, codes: Ints) -> dict[str, Any]:
@@ -195,14 +182,6 @@ def _believed(federation: Federation, known: list[str], honest: Array, codes: In
 def _accused_p(people: pl.DataFrame) -> float:
     accused = people.filter(pl.col("verdict") == CONTRADICTS)
     return float(((accused["reliability"] + 1) / 2).sum())
-
-
-def _confusion(samples: pl.DataFrame) -> pl.DataFrame:
-    return (
-        samples.group_by("contributor", pl.col("label").alias("given"), "predicted")
-        .agg(rows=pl.len())
-        .sort("contributor", "given", "predicted")
-    )
 
 
 def _comparison(wrong: dict[str, Array]) -> Comparison:

@@ -12,11 +12,11 @@ from anml.app.audit.audit import audit_table
 from anml.app.audit.request import Request
 from anml.app.audit.result import Audited
 from anml.app.scale.deal import scattered
-from anml.app.scale.models import REFERENCES, Models, Taught, train_models
+from anml.app.scale.models import REFERENCES, Taught, train_models
 from anml.app.scale.read import Chosen, Job, Predicting, Sampled, Survey, survey, take
 from anml.app.scale.slices import Part
 from anml.app.scale.table import Passes
-from anml.core.checks import Bools, Floats
+from anml.core.checks import Bools
 from anml.core.errors import InputError
 from anml.core.people.belief import Belief
 from anml.intake.columns import Columns
@@ -42,6 +42,7 @@ class Plan:
     columns: Columns
     out: Path
     passes: Passes
+    data: Path | None
 
 
 def surveyed(plan: Plan) -> Job:
@@ -69,7 +70,7 @@ def surveyed(plan: Plan) -> Job:
     )  # fmt: skip
 
 
-def sampled(plan: Plan, job: Job) -> Part:
+def sampled(plan: Plan) -> Part:
     """Rows drawn from all slices; the same seed draws the same. Items are drawn whole."""
     total = sum(each.rows for each in plan.passes.slices)
     rng = np.random.default_rng(plan.request.seed)
@@ -116,13 +117,9 @@ def learn(plan: Plan, job: Job, sample: Part) -> Learned:
     models, counts = None, np.bincount(y, minlength=len(job.classes)).astype(np.float64)
     if prepared.x.shape[1]:
         taught = Taught(prepared.x, y, found.belief.p_correct, half, items, prepared.predictions)
-        models = _trained(taught, counts / counts.sum(), audited, plan.request.seed)
+        models = train_models(taught, counts / counts.sum(), audited.policy.profile, plan.request.seed)
     how = Predicting(job, prepared.preparation, models, Sampled(row, half), min(REFERENCES, len(y)))
     return Learned(audited, how, _covered(job, prepared, found.belief))
-
-
-def _trained(taught: Taught, prior: Floats, audited: Audited, seed: int) -> Models:
-    return train_models(taught, prior, audited.policy.profile, seed)
 
 
 def _covered(job: Job, prepared: Prepared, belief: Belief) -> Bools:

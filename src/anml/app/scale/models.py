@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.linear_model import LogisticRegression
 
 from anml.core.checks import Array, Floats, Ints
 from anml.core.profile import Training
@@ -101,12 +103,11 @@ def train_models(sample: Taught, prior: Floats, training: Training, seed: int) -
     spread = np.asarray(sample.x, dtype=np.float64).std(axis=0)
     centre, spread = sample.x.mean(axis=0, dtype=np.float64), np.where(spread > 1e-12, spread, 1.0)
     x, classes = np.asarray((sample.x - centre) / spread, dtype=np.float32), len(prior)
-    halves = [
-        _trained(sample, x, classes, np.flatnonzero(sample.half == own), training, seed) for own in (0, 1)
-    ]
-    each: list[Floats] = []
-    for first, second in zip(*(models.each(x, prior) for models in halves), strict=True):
-        each.append(np.log(np.where((sample.half == 0)[:, None], second, first) + 1e-9))
+    rows = [np.flatnonzero(sample.half == own) for own in (0, 1)]
+    halves = [_trained(sample, x, classes, mine, training, seed) for mine in rows]
+    both = zip(*(models.each(x, prior) for models in halves), strict=True)
+    own = (sample.half == 0)[:, None]
+    each = [np.log(np.where(own, second, first) + 1e-9) for first, second in both]
     if sample.given is not None:
         each.append(np.log(sample.given + 1e-9))
     share = pool(each, sample.y, sample.weight).share
@@ -117,9 +118,6 @@ def train_models(sample: Taught, prior: Floats, training: Training, seed: int) -
 
 
 def _trained(sample: Taught, x: Array, classes: int, rows: Ints, training: Training, seed: int) -> Half:
-    from sklearn.ensemble import ExtraTreesClassifier
-    from sklearn.linear_model import LogisticRegression
-
     some, labels, counts = x[rows], sample.y[rows], np.maximum(sample.weight[rows], 1e-3)
     groups = None if sample.items is None else np.unique(sample.items[rows], return_inverse=True)[1]
     fit = cross_fit(
@@ -128,8 +126,4 @@ def _trained(sample: Taught, x: Array, classes: int, rows: Ints, training: Train
     )  # fmt: skip
     forest = ExtraTreesClassifier(TREES, min_samples_leaf=LEAF, random_state=seed)
     logistic = LogisticRegression(C=0.1, max_iter=100, tol=1e-3)
-    return Half(
-        fit.full,
-        forest.fit(some, labels, sample_weight=counts),
-        logistic.fit(some, labels, sample_weight=counts),
-    )
+    return Half(fit.full, *(each.fit(some, labels, sample_weight=counts) for each in (forest, logistic)))

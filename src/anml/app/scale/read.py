@@ -38,12 +38,8 @@ def survey(part: Slice, columns: Columns) -> Survey:
     assert columns.contributor is not None
     times = [] if columns.time is None else [columns.time]
     frame, row, _ = part.read([columns.label, columns.contributor, *times])
-    named = pl.DataFrame(
-        {
-            "label": named_by(frame[columns.label], part),
-            "contributor": named_by(frame[columns.contributor], part),
-        }
-    )
+    roles = {"label": columns.label, "contributor": columns.contributor}
+    named = pl.DataFrame({role: named_by(frame[name], part) for role, name in roles.items()})
     labelled = named.drop_nulls("label")
     if gaps := labelled["contributor"].null_count():
         raise InputError(
@@ -137,24 +133,14 @@ class Predicting:
     references: int
 
 
-class Seen(NamedTuple):
-    """Of a slice: bounds of raw scores, and the first contributions of each contributor."""
-
-    low: float
-    high: float
-    first: pl.DataFrame
-
-
-def predict_slice(part: Slice, how: Predicting) -> Seen:
-    """What the model of contributors needs of a slice, into a file."""
+def predict_slice(part: Slice, how: Predicting) -> pl.DataFrame:
+    """What the model of contributors needs of a slice, into a file; the first contributions of everybody."""
     path = how.job.work / f"{part.name}.npz"
     if not path.is_file():
         write_arrays(path, **_arrays(part, how))
     with np.load(path) as kept:
-        raw = kept["raw"] if how.models is not None else np.zeros(1)
         first = pl.DataFrame({"who": kept["who"], "order": -kept["age"], "place": kept["place"]})
-    newest = how.job.policy.cold_start.contributions
-    return Seen(float(raw.min()), float(raw.max()), first_of(first, newest))
+    return first_of(first, how.job.policy.cold_start.contributions)
 
 
 def first_of(frame: pl.DataFrame, most: int) -> pl.DataFrame:

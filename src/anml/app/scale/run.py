@@ -21,6 +21,7 @@ from anml.app.audit.output import RECORD, as_json, check_folder, seen_from
 from anml.app.audit.request import Request
 from anml.app.audit.result import Audited, run_record
 from anml.app.audit.runs import remember
+from anml.app.scale import write
 from anml.app.scale.deal import Dealing, deal, dealt, numbers_of
 from anml.app.scale.engines import Engine
 from anml.app.scale.learn import ROLES, Learned, Plan, learn, sampled, surveyed
@@ -28,32 +29,21 @@ from anml.app.scale.read import Job, predict_slice
 from anml.app.scale.slices import Slice, slices_of
 from anml.app.scale.table import Passes, fit_slices
 from anml.app.scale.work import tell_slice
-from anml.app.scale.write import (
-    Believing,
-    Totals,
-    Writing,
-    Wrote,
-    contributors_of,
-    gate_of,
-    gold_of,
-    total_slice,
-    write_slice,
-)
 from anml.app.spreadsheets import safe_for_spreadsheets
 from anml.core.errors import InputError
-from anml.core.people.judge import judge, what_would_help, wrong_share
+from anml.core.people.judge import Judged, judge, what_would_help, wrong_share
 from anml.core.progress import Progress
 from anml.intake.columns import Columns, choose_columns, key_columns
 from anml.intake.labels import guess_task
 from anml.intake.tables import joint_hash
 
 WORK = ".work"
+WriteReport = Callable[[Audited, Path], None]
 
 
 def audit_slices(
     files: Sequence[Path], request: Request, out: Path, engine: Engine, *, progress: Progress | None = None,
-    write_report: Callable[[Audited, Path], None] | None = None, rows: int | None = None,
-    data: Path | None = None,
+    write_report: WriteReport | None = None, rows: int | None = None, data: Path | None = None,
 ) -> Audited:  # fmt: skip
     """Audit Parquet files slice by slice into a folder; a run that was broken off goes on.
 
@@ -66,11 +56,9 @@ def audit_slices(
     digests = [_digest(path) for path in files]
     _open(out, digests, request, slices)
     passes = Passes(slices, engine, progress, out / WORK)
-    plan = Plan(files, digests, request, columns, out, _dealt(passes, columns, request))
+    plan = Plan(files, digests, request, columns, out, _dealt(passes, columns, request), data)
     job = surveyed(plan)
-    sample = sampled(plan, job)
-    learned = learn(plan, job, sample)
-    return _finished(plan, job, learned, write_report, data)
+    return _finished(plan, job, learn(plan, job, sampled(plan)), write_report)
 
 
 def _check(request: Request) -> None:
@@ -138,28 +126,25 @@ def _dealt(passes: Passes, columns: Columns, request: Request) -> Passes:
     return replace(passes, slices=dealt(passes.work, counts))
 
 
-def _finished(
-    plan: Plan, job: Job, learned: Learned, write_report: Callable[[Audited, Path], None] | None,
-    data: Path | None,
-) -> Audited:  # fmt: skip
+def _finished(plan: Plan, job: Job, learned: Learned, write_report: WriteReport | None) -> Audited:
     """Verdicts, samples as partitioned Parquet, contributors, report and, last of all, the record."""
     passes = plan.passes
-    first = [seen.first for seen in passes.each("predicting", predict_slice, learned.how)]
+    first = list(passes.each("predicting", predict_slice, learned.how))
     fitted, owner, changed = fit_slices(passes, job, first)
     told = passes.sum("adding up", tell_slice, fitted)
     fits = list(fitted.fits.values())
     judged = judge(told, fits, fitted.weights, covered=learned.covered, owner=owner)
     assert judged.people is not None
     judged = judged._replace(people=replace(judged.people, changed=changed))
-    how = Believing(fitted, judged, owner, learned.how.models is not None)
-    totals: Totals = passes.sum("believing", total_slice, how)
+    how = write.Believing(fitted, judged, owner, learned.how.models is not None)
+    totals: write.Totals = passes.sum("believing", write.total_slice, how)
     frame = passes.slices[0].read().frame
     shared = bool(fits[0].params.shared)
     keys = key_columns(frame, plan.columns, plan.request.key)
-    asked = Writing(plan.out / "samples", how, totals, keys, _starts(plan), shared)
-    wrote: list[Wrote] = list(passes.each("writing", write_slice, asked))
-    result = _result(plan, job, learned, how, totals, wrote)
-    return _recorded(plan, result, totals, wrote, write_report, data)
+    asked = write.Writing(plan.out / "samples", how, totals, keys, _starts(plan), shared)
+    wrote: list[write.Wrote] = list(passes.each("writing", write.write_slice, asked))
+    result = _result(plan, job, learned, judged, totals, wrote)
+    return _recorded(plan, result, totals, wrote, write_report)
 
 
 def _starts(plan: Plan) -> list[tuple[str, int]]:
@@ -172,13 +157,11 @@ def _starts(plan: Plan) -> list[tuple[str, int]]:
 
 
 def _result(
-    plan: Plan, job: Job, learned: Learned, how: Believing, totals: Totals, wrote: list[Wrote]
+    plan: Plan, job: Job, learned: Learned, judged: Judged, totals: write.Totals, wrote: list[write.Wrote]
 ) -> Audited:
-    audited, judged = learned.audited, how.judged
     assert judged.people is not None
-    place = plan.out / "samples"
+    audited, place, rows = learned.audited, plan.out / "samples", pl.Series(learned.how.sampled.row)
     lazy = pl.scan_parquet(place / "*.parquet")
-    rows = pl.Series(learned.how.sampled.row)
     samples = lazy.filter(pl.col("row").is_in(rows.implode())).collect().sort("row")
     items = [part.items for part in wrote if part.items is not None]
     unlabelled = len(job.unlabelled)
@@ -186,21 +169,18 @@ def _result(
     return replace(
         audited,
         samples=samples,
-        contributors=contributors_of(place, job.names, judged.people),
+        contributors=write.contributors_of(place, job.names, judged.people),
         confusion=confusion_of(samples, "classification"),
-        gate=gate_of(judged),
+        gate=write.gate_of(judged),
         wrong=wrong_share(totals.right, totals.wrong, judged.contradicted, totals.rows),
         classes=job.classes,
         columns=plan.columns,
-        gold=gold_of(wrote),
+        gold=write.gold_of(wrote),
         items=pl.concat(items).sort("p", "item") if items else None,
         doubtful=judged.doubtful,
         help=what_would_help(judged.people),
         false_accusations=judged.people.false_accusations,
-        warnings=[
-            *doubt,
-            *(said for said in audited.warnings if not said.startswith("the result is doubtful")),
-        ],
+        warnings=doubt + [said for said in audited.warnings if not said.startswith("the result is doubtful")],
         notes=[
             f"{totals.rows:,} rows in {len(plan.passes.slices)} slices were judged; rows and figures on this "
             f"page are of a random sample of {samples.height:,}, contributors are of all rows",
@@ -211,11 +191,14 @@ def _result(
 
 
 def _recorded(
-    plan: Plan, result: Audited, totals: Totals, wrote: list[Wrote],
-    write_report: Callable[[Audited, Path], None] | None, data: Path | None,
-) -> Audited:  # fmt: skip
+    plan: Plan,
+    result: Audited,
+    totals: write.Totals,
+    wrote: list[write.Wrote],
+    write_report: WriteReport | None,
+) -> Audited:
     """Write what is not written yet, the record last."""
-    out, kept = plan.out, sum(part.kept for part in wrote)
+    out, data, kept = plan.out, plan.data, sum(part.kept for part in wrote)
     about: dict[str, Any] = {
         **result.data, "name": (data or plan.files[0]).name, "sha256": joint_hash(plan.digests),
         "rows": totals.rows, "kept": kept, "format": "table",

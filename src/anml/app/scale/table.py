@@ -9,31 +9,16 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from anml.app.scale import work
 from anml.app.scale.engines import Engine
 from anml.app.scale.read import Job, first_of, write_arrays
 from anml.app.scale.slices import Slice
-from anml.app.scale.work import (
-    Few,
-    Fitted,
-    Given,
-    Sides,
-    Step,
-    Vouched,
-    about_slice,
-    believe_slice,
-    few_slice,
-    pair_slice,
-    spread_slice,
-    state_path,
-    time_slice,
-    vouch_slice,
-)
 from anml.core.checks import Ints
 from anml.core.people.copies import copies_among
 from anml.core.people.fit import OneSlice, fit_table
 from anml.core.people.model import Params, Statistics
 from anml.core.people.periods import Changes, changes
-from anml.core.people.rows import Rows, Vouching
+from anml.core.people.rows import Rows, Vouching, added
 from anml.core.progress import Progress
 
 # Rows of whole contributors that are looked at together for changes over time.
@@ -58,24 +43,24 @@ class Passes:
 
     def sum(self, what: str, work: Any, shared: Any) -> Any:
         """The sum of one pass."""
-        return reduce(lambda a, b: a.plus(b), self.each(what, work, shared))
+        return reduce(added, self.each(what, work, shared))
 
 
 def sides_of(
     passes: Passes, job: Job, first: Sequence[pl.DataFrame], changed: Changes | None = None
-) -> Sides:
+) -> work.Sides:
     """What it takes all slices to know of credentials and items."""
-    sides = Sides(changed=changed)
+    sides = work.Sides(changed=changed)
     if job.columns.reputation is not None:
         newest = first_of(pl.concat(first), job.policy.cold_start.contributions)
         sides = replace(sides, newcomers=np.sort(newest["place"].to_numpy()))
     if job.columns.item is not None:
-        pairs = passes.sum("comparing contributors", pair_slice, Given(job, sides))
+        pairs = passes.sum("comparing contributors", work.pair_slice, work.Given(job, sides))
         sides = replace(sides, groups=copies_among(pairs))
-    parts = list(passes.each("reading credentials", vouch_slice, Given(job, sides)))
+    parts = list(passes.each("reading credentials", work.vouch_slice, work.Given(job, sides)))
     if parts[0] is None:
         return sides
-    found: Vouched = reduce(lambda a, b: a.plus(b), parts)
+    found: work.Vouched = reduce(added, parts)
     given = found.names
     unknown = found.sums.given.sum() - found.known.sum()
     used = [at for at in range(len(given)) if unknown and found.high[at] - found.low[at] > 1e-9]
@@ -89,15 +74,15 @@ def sides_of(
     )
     named = {given[at]: float(value) for at, value in zip(used, mean, strict=True)}
     sides = replace(sides, used=named, tied=filled.tied())
-    return replace(sides, spread=passes.sum("scaling credentials", spread_slice, Given(job, sides)))
+    return replace(sides, spread=passes.sum("scaling credentials", work.spread_slice, work.Given(job, sides)))
 
 
 class Sliced:
     """A table in slices; sums of passes that are done are kept, so that a run that was broken off goes on."""
 
-    def __init__(self, passes: Passes, given: Given, label: str) -> None:
+    def __init__(self, passes: Passes, given: work.Given, label: str) -> None:
         self.passes, self.given, self.label = passes, given, label
-        self.about = passes.sum("counting", about_slice, given)
+        self.about = passes.sum("counting", work.about_slice, given)
         self.sweeps = 0
         self.done: dict[str, int] = {}
 
@@ -105,7 +90,7 @@ class Sliced:
         """About so many of the rows, in memory."""
         if self.given.job.total <= most:
             return None
-        parts = list(self.passes.each("choosing rows", few_slice, Few(self.given, most)))
+        parts = list(self.passes.each("choosing rows", work.few_slice, (self.given, most)))
         order = np.argsort(np.concatenate([part.pop("place") for part in parts]), kind="stable")
         named: dict[str, Any] = {}
         for name in parts[0]:
@@ -124,15 +109,15 @@ class Sliced:
         path = self.passes.work / f"{self.label}pass-{self.sweeps:03d}.npz"
         if not path.is_file():
             sums: dict[str, Statistics] = {}
-            step = Step(self.given, self.label, params, done)
-            for part in self.passes.each(f"pass {self.sweeps}", believe_slice, step):
-                sums = {name: sums[name].plus(now) if name in sums else now for name, now in part.items()}
+            step = work.Step(self.given, self.label, params, done)
+            for part in self.passes.each(f"pass {self.sweeps}", work.believe_slice, step):
+                sums = {name: added(sums[name], now) if name in sums else now for name, now in part.items()}
             write_arrays(path, **{
                 f"{name}|{one}": value for name, now in sums.items() for one, value in now._asdict().items()
             })  # fmt: skip
         for part in self.passes.slices:
             for name, before in done.items():
-                state_path(self.passes.work, part, self.label, name, before).unlink(missing_ok=True)
+                work.state_path(self.passes.work, part, self.label, name, before).unlink(missing_ok=True)
         self.done |= {name: before + 1 for name, before in done.items()}
         with np.load(path) as kept:
             return {name: Statistics(*(kept[f"{name}|{f}"] for f in Statistics._fields)) for name in params}
@@ -140,9 +125,9 @@ class Sliced:
 
 def fit_slices(
     passes: Passes, job: Job, first: Sequence[pl.DataFrame]
-) -> tuple[Fitted, Ints | None, Changes | None]:
+) -> tuple[work.Fitted, Ints | None, Changes | None]:
     """The model of contributors, fitted to all slices; and who each is a part of, where somebody changed."""
-    given = Given(job, sides_of(passes, job, first))
+    given = work.Given(job, sides_of(passes, job, first))
     fitted = _fitted(passes, given, "")
     if not job.fresh:
         return fitted, None, None
@@ -150,36 +135,29 @@ def fit_slices(
     if not changed.any:
         return fitted, None, None
     late = np.flatnonzero(np.isfinite(changed.when))
-    given = Given(job, sides_of(passes, job, first, changed))
+    given = work.Given(job, sides_of(passes, job, first, changed))
     owner = np.concatenate([np.arange(len(changed.when)), late])
     return _fitted(passes, given, "late-"), owner, changed
 
 
-def _fitted(passes: Passes, given: Given, label: str) -> Fitted:
+def _fitted(passes: Passes, given: work.Given, label: str) -> work.Fitted:
     table = Sliced(passes, given, label)
     fits, weights = fit_table(table, people=True)
-    return Fitted(given, label, fits, {name: table.done[name] for name in fits}, weights).plain()
+    return work.Fitted(given, label, fits, {name: table.done[name] for name in fits}, weights).plain()
 
 
-def _changes(passes: Passes, fitted: Fitted) -> Changes:
+def _changes(passes: Passes, fitted: work.Fitted) -> Changes:
     """Who changed over time, some contributors at a time: each slice has its rows by contributor."""
-    counts = np.stack(list(passes.each("looking at times", time_slice, fitted)))
+    counts = np.stack(list(passes.each("looking at times", work.time_slice, fitted)))
     ends = np.cumsum(counts, axis=1)
     files = [np.load(passes.work / f"{part.name}.times.npy", mmap_mode="r") for part in passes.slices]
     group = np.cumsum(counts.sum(axis=0)) // TOGETHER
     found = []
-    for low, high in _runs(group):
+    cuts = np.flatnonzero(np.diff(group)) + 1
+    for low, high in zip(np.r_[0, cuts], np.r_[cuts, len(group)] - 1, strict=True):
         starts = ends[:, low] - counts[:, low]
         mine = [file[:, start:end] for file, start, end in zip(files, starts, ends[:, high], strict=True)]
         when, right, wrong = np.concatenate(mine, axis=1)
         who = np.concatenate([np.repeat(np.arange(high - low + 1), each[low : high + 1]) for each in counts])
         found.append(changes(right, wrong, who, when, high - low + 1))
     return Changes(*(np.concatenate(each) for each in zip(*found, strict=True)))
-
-
-def _runs(group: Ints) -> list[tuple[int, int]]:
-    """First and last of each run of equal numbers."""
-    cuts = np.flatnonzero(np.diff(group)) + 1
-    return [
-        (int(low), int(high) - 1) for low, high in zip(np.r_[0, cuts], np.r_[cuts, len(group)], strict=True)
-    ]

@@ -25,6 +25,7 @@ from anml.core.people.rows import (
     Rows,
     Spread,
     Vouching,
+    added,
     by_label,
     spread_of,
     voices,
@@ -129,8 +130,8 @@ class Vouched(NamedTuple):
     def plus(self, other: "Vouched") -> "Vouched":
         """Of both slices."""
         return Vouched(
-            self.names, self.sums.plus(other.sums), self.known + other.known, np.minimum(self.low, other.low),
-            np.maximum(self.high, other.high), self.total + other.total,
+            self.names, added(self.sums, other.sums), self.known + other.known,
+            np.minimum(self.low, other.low), np.maximum(self.high, other.high), self.total + other.total,
         )  # fmt: skip
 
 
@@ -164,17 +165,11 @@ def about_slice(part: Slice, given: Given) -> About:
     return Kept(part, *given).rows().about
 
 
-class Few(NamedTuple):
-    """Which of many rows to find a start by."""
-
-    given: Given
-    most: int
-
-
-def few_slice(part: Slice, few: Few) -> dict[str, Any]:
+def few_slice(part: Slice, few: tuple[Given, int]) -> dict[str, Any]:
     """About so many rows of the whole table, as far as they are in this slice."""
-    rows = Kept(part, *few.given).rows()
-    which = rows.thinned(few.most)
+    given, most = few
+    rows = Kept(part, *given).rows()
+    which = rows.thinned(most)
     chosen = rows.some(which)
     named = ("log_p", "y", "who", "features", "item", "voice", "truth", "wrong")
     return {name: getattr(chosen, name) for name in named} | {"place": rows.place[which]}

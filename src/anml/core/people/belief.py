@@ -1,6 +1,7 @@
 """What is believed of every label and of every contributor: the one object that everything else reads."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from scipy import special
@@ -92,6 +93,18 @@ class Belief:
     def evenly(self) -> bool:
         """Whether nobody's word counts for more than another's."""
         return self.mirrored >= 0.5
+
+
+def in_parts(
+    p: Floats, mean: float, credentials: Floats, people: Contributor | None, who: Ints | None
+) -> dict[str, Any]:
+    """Probabilities that labels are right, and their log-odds in parts: fields of a `Belief`."""
+    base = float(log_odds(np.array(mean)))
+    contributor = np.zeros(len(p)) if people is None else (log_odds(people.quality) - base)[who]
+    return {
+        "p_correct": p, "base": base, "credentials": credentials, "contributor": contributor,
+        "model": log_odds(p) - base - credentials - contributor, "contributors": people,
+    }  # fmt: skip
 
 
 def mixed(weights: Floats, parts: list[Floats]) -> Floats:

@@ -45,8 +45,7 @@ class Collective(NamedTuple):
 def known_errors(said: Floats, truth: np.ndarray) -> Floats:
     """Known items of which the crowd is clear: how many more than it expects it gets wrong, of how many.
 
-    `said`: probability of what careful people would say of known items, their truth left aside (items, C).
-    `truth`: the right class of these items.
+    `said` is the probability of what careful people would say, the `truth` left aside (items, C).
     """
     most = said.max(axis=1, initial=0.0)
     clear = most > CLEAR

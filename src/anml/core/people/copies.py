@@ -44,10 +44,6 @@ class Pairs(NamedTuple):
     agreed: sparse.csr_array
     labels: Floats
 
-    def plus(self, other: "Pairs") -> "Pairs":
-        """Of both slices."""
-        return Pairs(self.common + other.common, self.agreed + other.agreed, self.labels + other.labels)
-
 
 def pairs_of(items: Ints, who: Ints, y: Ints, count: int, classes: int) -> Pairs:
     """What some rows say of each two contributors."""

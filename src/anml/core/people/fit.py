@@ -8,22 +8,8 @@ import numpy as np
 from scipy import special
 
 from anml.core.checks import Floats, Ints
-from anml.core.people.model import (
-    ALIKE,
-    ALL_ALIKE,
-    FIRST,
-    HOTTEST,
-    HYPOTHESES,
-    SKILL,
-    SURE,
-    Params,
-    Posterior,
-    Statistics,
-    e_step,
-    log_evidence,
-    m_step,
-    posterior,
-)
+from anml.core.people import model
+from anml.core.people.model import HOTTEST, HYPOTHESES, Params, Posterior, Statistics
 from anml.core.people.rows import About, Rows, Side, rows_of
 
 # Sharp predictions with many wrong labels, and flat ones with few: temperature and log-odds to start from.
@@ -83,7 +69,7 @@ class OneSlice:
         """One pass."""
         sums = {}
         for name, each in params.items():
-            self.found[name], sums[name] = e_step(each, self.rows, self.found.get(name))
+            self.found[name], sums[name] = model.e_step(each, self.rows, self.found.get(name))
         return sums
 
 
@@ -100,16 +86,18 @@ def begin(
     if count > 1:
         means = vouching / np.where(spread > 1e-6, spread, 1.0)
     judging = hypothesis != "all ordinary" and count > 1
+    base = model.SURE if hypothesis in ("none", "all ordinary") else base
+    # Of one contributor, or of none, nobody differs.
+    skill, alike = (model.SKILL, model.ALIKE) if count > 1 else (model.ALL_ALIKE, model.ALL_ALIKE)
     predicted = hottest is not None and _predicted(about)
     return Params(
         hypothesis, size, given, share, vouching, means, share,
         types=np.tile([0.88, 0.06, 0.06] if judging else [1.0, 0.0, 0.0], (count, 1)),
         by_class=np.zeros(classes), worth=np.zeros(about.features.shape[1]),
-        strange_worth=np.zeros(means.shape[1]), base=SURE if hypothesis in ("none", "all ordinary") else base,
+        strange_worth=np.zeros(means.shape[1]), base=base,
         # Rates of classes are no prediction, to be taken for sharper or flatter than they are.
         temperature=temperature if predicted else 1.0, hottest=hottest or 1.0, predicted=predicted,
-        # Of one contributor, or of none, nobody differs.
-        shared=about.shared, skill=SKILL if count > 1 else ALL_ALIKE, alike=ALIKE if count > 1 else ALL_ALIKE,
+        shared=about.shared, skill=skill, alike=alike,
     )  # fmt: skip
 
 
@@ -123,10 +111,10 @@ def climb(starts: Mapping[str, Params], table: Table, passes: int) -> dict[str, 
     for _ in range(passes):
         sums = table.sweep(left) if left else {}
         for name, now in sums.items():
-            before, after = left[name], m_step(left[name], now)
+            before, after = left[name], model.m_step(left[name], now)
             still = float(now.moved) < STILL * before.given.sum() * before.classes
             params = replace(before if still else after, likelihood=after.likelihood)
-            found[name] = Climbed(params, now, log_evidence(params, now))
+            found[name] = Climbed(params, now, model.log_evidence(params, now))
             left[name] = after
             if still:
                 del left[name]
@@ -153,7 +141,7 @@ def fit_classes(
 
 def fit_of(one: Climbed, rows: Rows, found: Posterior) -> Fit:
     """A fit, with what it believes of the rows of a slice."""
-    return Fit(one.params, one.sums, one.evidence, found, posterior(one.params, rows, found))
+    return Fit(one.params, one.sums, one.evidence, found, model.posterior(one.params, rows, found))
 
 
 def fit_table(
@@ -208,7 +196,7 @@ def _again(fresh: Params, before: Params) -> Params:
         fresh, types=before.types, own_prior=before.own_prior, by_class=before.by_class, base=before.base,
         temperature=before.temperature, skill=before.skill, alike=before.alike, together=before.together,
         credited=before.credited,
-        steps=FIRST,
+        steps=model.FIRST,
     )  # fmt: skip
 
 

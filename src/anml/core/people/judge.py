@@ -8,37 +8,15 @@ import numpy as np
 from scipy import special
 
 from anml.core.checks import Bools, Floats, Ints
-from anml.core.people.belief import Belief, Contributor, log_odds, mixed
+from anml.core.people import verdicts, worth
+from anml.core.people.belief import Belief, Contributor, in_parts, mixed
 from anml.core.people.collective import Collective, collective_error, known_errors
 from anml.core.people.consensus import equal_voices
 from anml.core.people.fit import Climbed, Fit
 from anml.core.people.model import PSEUDO, SKILL, Params, e_step, posterior
 from anml.core.people.numbers import NumericFit
-from anml.core.people.periods import Changes, changes
 from anml.core.people.rows import Rows
-from anml.core.people.verdicts import (
-    CLEARLY_LESS,
-    FALSE_DISCOVERIES,
-    NO_LESS,
-    PROBABLY,
-    SURELY,
-    UNSURE,
-    Chances,
-    decide,
-    mirrored,
-)
-from anml.core.people.worth import (
-    GRID,
-    HARDLY,
-    Standing,
-    Tally,
-    Worth,
-    beta_on_grid,
-    interval,
-    standing,
-    tally_rows,
-    worth_of,
-)
+from anml.core.people.worth import GRID, Standing, Tally, Worth
 from anml.core.stats import Estimate
 from anml.core.words import counted
 
@@ -69,13 +47,6 @@ class Told(NamedTuple):
     right: Floats
     contradicted: int
 
-    def plus(self, other: "Told") -> "Told":
-        """Of both slices."""
-        return Told(
-            self.people.plus(other.people), self.single + other.single, self.known + other.known,
-            self.right + other.right, self.contradicted + other.contradicted,
-        )  # fmt: skip
-
 
 class Judged(NamedTuple):
     """What is believed of people and of all rows together.
@@ -98,13 +69,13 @@ class Judged(NamedTuple):
 def tell(rows: Rows, fits: Sequence[Fit], weights: Floats) -> Told:
     """What the rows of a slice tell, by all hypotheses together."""
     said = mixed(weights, [fit.truth for fit in fits])
-    seen = mixed(weights, [np.exp(fit.found.seen) for fit in fits])
-    to = mixed(weights, [wrong_to_of(fit.params) for fit in fits])
+    seen, to = _seen(fits, weights)
     ordinary = mixed(weights, [fit.params.types[:, 0] for fit in fits])[rows.who] + 1e-9
     right, known = said[np.arange(rows.n), rows.y], _known(rows)
+    several = rows.votes > 1 if rows.shared else np.zeros(rows.n, dtype=bool)
     return Told(
-        tally_rows(seen, said, rows.y, rows.who, rows.count, to, known),
-        np.array([(ordinary * _several(rows)) @ (1 - right), ordinary.sum()]),
+        worth.tally_rows(seen, said, rows.y, rows.who, rows.count, to, known),
+        np.array([(ordinary * several) @ (1 - right), ordinary.sum()]),
         known_errors(*_known_items(rows, fits, weights)),
         np.array([right[~known].sum(), (~known).sum(), right[known].sum(), known.sum()]),
         int((seen.argmax(axis=1) != rows.y).sum()),
@@ -170,34 +141,26 @@ def believe_rows(
     alone = np.zeros(rows.n, dtype=bool) if alone is None else alone
     # What rests on its contributor alone is as right as labels are on average: not condemned.
     p = np.where(alone, np.maximum(p, judged.mean), p)
-    base = float(log_odds(np.array(judged.mean)))
     credentials = mixed(weights, [credentials_of(rows, fit) for fit in fits])
     who = rows.who if owner is None else owner[rows.who]
-    contributor = np.zeros(rows.n) if people is None else (log_odds(people.quality) - base)[who]
     return Belief(
-        p_correct=p, base=base, credentials=credentials, contributor=contributor,
-        model=log_odds(p) - base - credentials - contributor, truth=truth, predicted=rows.log_p,
+        **in_parts(p, judged.mean, credentials, people, who), truth=truth, predicted=rows.log_p,
         shares=shares, wrong=wrong_share(p.sum(), (p < NEVER).sum(), judged.contradicted, rows.n),
-        contributors=people, alone=alone, mirrored=judged.mirror, doubtful=judged.doubtful,
+        alone=alone, mirrored=judged.mirror, doubtful=judged.doubtful,
         help=None if people is None else what_would_help(people),
     )  # fmt: skip
 
 
 def judge_people(
-    sums: Tally,
-    types: Floats,
-    vouched: Floats,
-    error: Collective,
-    covered: Bools | None = None,
-    spared: Bools | None = None,
+    sums: Tally, types: Floats, vouched: Floats, rate: Collective, covered: Bools | None, spared: Bools | None
 ) -> tuple[Contributor, float, Floats]:
     """Verdicts, the probability that those who contradict the others are right, and who contradicts them."""
-    found = worth_of(sums, types[:, 0], vouched)
+    found = worth.worth_of(sums, types[:, 0], vouched)
     # Who looks, and is right less often than by chance, has another answer.
     below = (found.right * (found.guessed[:, None] > GRID)).sum(axis=1)
     against = (below * (1 - types[:, 1]) > 0.5).astype(np.float64)
-    mirror = mirrored(against, found.rows)
-    stands = standing(found, error, len(sums.share))
+    mirror = verdicts.mirrored(against, found.rows)
+    stands = worth.standing(found, rate, len(sums.share))
     judged = _judged(found, stands, types[:, 1] > types[:, 2], covered, mirror, spared=spared)
     return judged, mirror, against
 
@@ -230,16 +193,16 @@ def _as_of_late(judged: Contributor, parts: Contributor, owner: Ints) -> Contrib
     return replace(judged, verdict=words, **after)
 
 
-def changed_people(rows: Rows, fits: Sequence[Fit], weights: Floats, when: Floats) -> Changes:
-    """Who changed over time in how many labels are right."""
-    return changes(*told_of_time(rows, fits, weights), rows.who, when, rows.count)
-
-
 def told_of_time(rows: Rows, fits: Sequence[Fit], weights: Floats) -> tuple[Floats, Floats]:
     """How likely each label is if it is right, and if it is wrong."""
-    seen = mixed(weights, [np.exp(fit.found.seen) for fit in fits])
-    to = mixed(weights, [wrong_to_of(fit.params) for fit in fits])
+    seen, to = _seen(fits, weights)
     return seen[np.arange(rows.n), rows.y], np.asarray((seen * to[:, rows.y].T).sum(axis=1))
+
+
+def _seen(fits: Sequence[Fit], weights: Floats) -> tuple[Floats, Floats]:
+    """Probability of every class of each row by all but its label, and where wrong labels go."""
+    seen = mixed(weights, [np.exp(fit.found.seen) for fit in fits])
+    return seen, mixed(weights, [wrong_to_of(fit.params) for fit in fits])
 
 
 def wrong_to_of(params: Params) -> Floats:
@@ -247,9 +210,9 @@ def wrong_to_of(params: Params) -> Floats:
     if params.counts is None:
         return params.wrong_to()
     either = 1 - params.types[:, 2]
-    table = np.einsum("k,kyz->zy", either, params.counts[0]) + np.einsum(
-        "k,kyz->zy", 1 - either, params.counts[1]
-    )
+    both = zip((either, 1 - either), params.counts, strict=True)
+    first, second = (np.einsum("k,kyz->zy", share, counts) for share, counts in both)
+    table = first + second
     off = (table + PSEUDO / max(params.classes - 1, 1)) * (1 - np.eye(params.classes))
     return np.asarray(off / np.maximum(off.sum(axis=1, keepdims=True), 1e-12))
 
@@ -258,11 +221,6 @@ def _known(rows: Rows) -> Bools:
     """Rows of which something is known beyond labels."""
     known = np.zeros(rows.n, dtype=bool) if rows.wrong is None else rows.wrong.copy()
     return known if rows.truth is None else known | (rows.truth >= 0)
-
-
-def _several(rows: Rows) -> Bools:
-    """Rows whose item has labels of several voices."""
-    return rows.votes > 1 if rows.shared else np.zeros(rows.n, dtype=bool)
 
 
 def _known_items(rows: Rows, fits: Sequence[Fit], weights: Floats) -> tuple[Floats, Ints]:
@@ -283,24 +241,20 @@ def _judged(
 ) -> Contributor:  # fmt: skip
     guessed = found.guessed
     above = stands.expected - guessed[:, None]
-    chances = Chances(
-        stands.below(guessed + HARDLY * (1 - guessed)),
+    chances = verdicts.Chances(
+        stands.below(guessed + worth.HARDLY * (1 - guessed)),
         stands.below(guessed) if against is None else against,
-        stands.below(guessed[:, None] + CLEARLY_LESS * above),
-        stands.below(guessed[:, None] + NO_LESS * above),
+        stands.below(guessed[:, None] + verdicts.CLEARLY_LESS * above),
+        stands.below(guessed[:, None] + verdicts.NO_LESS * above),
         found.rows,
     )
     covered = np.ones(len(guessed), dtype=bool) if covered is None else covered
-    words, false = decide(chances, blind, covered, mirror, spared)
+    words, false = verdicts.decide(chances, blind, covered, mirror, spared)
     shares = stands.posterior()
-    mean, (low, high) = shares @ GRID, interval(shares)
+    mean, (low, high) = shares @ GRID, worth.interval(shares)
     kappa, kappa_low, kappa_high = ((share - guessed) / (1 - guessed) for share in (mean, low, high))
-    good, bad = _resting_on(found)
-    others = stands.expected.mean(axis=1)
-    settled_by = _settled_by(found, words)
-    return Contributor(
-        words, mean, low, high, kappa, kappa_low, kappa_high, others, good, bad, settled_by, false
-    )
+    rest = stands.expected.mean(axis=1), *_resting_on(found), _settled_by(found, words), false
+    return Contributor(words, mean, low, high, kappa, kappa_low, kappa_high, *rest)
 
 
 def _resting_on(found: Worth) -> tuple[Floats, Floats]:
@@ -316,9 +270,11 @@ def _settled_by(found: Worth, words: list[str]) -> Ints:
     """How many labels, if they were known, would settle an open verdict, for most shares that are likely."""
     out = np.zeros(len(words), dtype=np.int64)
     running = np.cumsum(found.right, axis=1)
-    for k in np.flatnonzero([word == UNSURE for word in words]):
+    for k in np.flatnonzero([word == verdicts.UNSURE for word in words]):
         above = max(float(found.expected[k] - found.guessed[k]), 0.0)
-        less, no_less = (found.guessed[k] + part * above for part in (CLEARLY_LESS, NO_LESS))
+        less, no_less = (
+            found.guessed[k] + part * above for part in (verdicts.CLEARLY_LESS, verdicts.NO_LESS)
+        )
         rates = GRID[np.minimum((running[k] < DRAWS[:, None]).sum(axis=1), len(GRID) - 1)]
         logs = rates[:, None] * np.log(GRID) + (1 - rates[:, None]) * np.log1p(-GRID)
         tried = np.unique(np.geomspace(1, max(10 * found.rows[k], 1000), 60).astype(np.int64))
@@ -327,8 +283,8 @@ def _settled_by(found: Worth, words: list[str]) -> Ints:
             # A known label takes the place of what the row said before.
             left = max(1 - many / found.rows[k], 0.0) * np.log(found.alone[k] + 1e-300)
             after = special.softmax(many * logs + left + np.log(found.prior[k] + 1e-300), axis=1)
-            good = after[:, no_less > GRID].sum(axis=1) <= 1 - PROBABLY
-            if np.mean(good | (after[:, less > GRID].sum(axis=1) >= SURELY)) >= SURELY:
+            good = after[:, no_less > GRID].sum(axis=1) <= 1 - verdicts.PROBABLY
+            if np.mean(good | (after[:, less > GRID].sum(axis=1) >= verdicts.SURELY)) >= verdicts.SURELY:
                 out[k] = many
                 break
     return out
@@ -350,15 +306,15 @@ def judge_numbers(
     hits = np.abs(dealt - (values - fit.residual * fit.width)) < FAR * fit.width
     guessed = np.full(count, min(float(hits.mean()), 0.95))
     expected = np.full(count, float(np.clip(ordinary @ usual / max(float(ordinary @ rows), 1e-9), 0.5, 0.99)))
-    either = [beta_on_grid(right + 0.5, rows - right + 0.5) for right in (usual, near)]
+    either = [worth.beta_on_grid(right + 0.5, rows - right + 0.5) for right in (usual, near)]
     found = Worth(
         ordinary[:, None] * either[0] + (1 - ordinary)[:, None] * either[1], expected, guessed, rows,
-        beta_on_grid(SKILL * expected, SKILL * (1 - expected)), either[1], np.zeros(count),
+        worth.beta_on_grid(SKILL * expected, SKILL * (1 - expected)), either[1], np.zeros(count),
     )  # fmt: skip
     blind, other = fit.types[:, 1] > fit.types[:, 2], fit.types[:, 2]
     against = (other > 0.5).astype(np.float64)
-    exact = standing(found, Collective(0.01, 100.0), 2)
-    judged = _judged(found, exact, blind, covered, mirrored(against, rows), other)
+    exact = worth.standing(found, Collective(0.01, 100.0), 2)
+    judged = _judged(found, exact, blind, covered, verdicts.mirrored(against, rows), other)
     return replace(judged, habits=list(fit.habits)), against
 
 
@@ -373,7 +329,7 @@ def what_would_help(people: Contributor) -> str | None:
 
 def reason_for_doubt(mirror: float, against: Floats, rows: Floats | None) -> str | None:
     """Why nobody can be accused: those who contradict the others may be right; None where that is clear."""
-    if mirror <= FALSE_DISCOVERIES or rows is None:
+    if mirror <= verdicts.FALSE_DISCOVERIES or rows is None:
         return None
     share = float(against @ rows / rows.sum())
     return (

@@ -133,9 +133,8 @@ class Params:
         """Where wrong labels of the population go, [truth, label]; any other class alike at first."""
         even = PSEUDO / max(self.classes - 1, 1) * (1 - np.eye(self.classes))
         if self.hypothesis == "classes" and self.classes > 2 and self.counts is not None:
-            even = even + np.einsum("k,kyz->zy", self.types[:, 0], self.counts[0]) * (
-                1 - np.eye(self.classes)
-            )
+            counted = np.einsum("k,kyz->zy", self.types[:, 0], self.counts[0])
+            even = even + counted * (1 - np.eye(self.classes))
         return np.asarray(even / np.maximum(even.sum(axis=1, keepdims=True), 1e-12))
 
     def pooled(self) -> Floats:
@@ -167,10 +166,6 @@ class Statistics(NamedTuple):
     tried: Floats
     moved: Floats
 
-    def plus(self, other: "Statistics") -> "Statistics":
-        """Of both slices."""
-        return Statistics(*(a + b for a, b in zip(self, other, strict=True)))
-
 
 def vague(classes: int) -> Floats:
     """Before anything is seen half of the labels of somebody like nobody are right, the rest is anything."""
@@ -186,8 +181,7 @@ def emissions(params: Params, rows: Rows, before: Posterior | None) -> tuple[Flo
     if params.spotless:
         return _emitted(params, special.expit(params.right(rows)), y), other
     right = special.expit(params.usually_right()[who] + _tilt(params, rows, before.ordinary)[:, None])
-    strength = params.alike
-    ordinary = _shrunk(params.counts[0], before.ordinary, y, who, strength, _emitted(params, right, y))
+    ordinary = _shrunk(params.counts[0], before.ordinary, y, who, params.alike, _emitted(params, right, y))
     if len(params.worth):
         ordinary = _credited(params, rows, before.ordinary, ordinary, right)
     return ordinary, other
@@ -258,13 +252,7 @@ def _specialised(params: Params, rows: Rows, counts: Floats, belief: Floats) -> 
     return np.asarray(np.log(of / (params.size[rows.who] - 1 + prior)[:, None]) - np.log(params.usual))
 
 
-class _Joint(NamedTuple):
-    seen: Floats
-    ordinary: Floats
-    other: Floats
-
-
-def _joint(params: Params, rows: Rows, before: Posterior | None) -> _Joint:
+def _joint(params: Params, rows: Rows, before: Posterior | None) -> tuple[Floats, Floats, Floats]:
     """Log-probability of every class by all but the label, and with it for either type that looks."""
     ordinary, other = emissions(params, rows, before)
     seen = look(params, rows, ordinary, other)
@@ -272,7 +260,7 @@ def _joint(params: Params, rows: Rows, before: Posterior | None) -> _Joint:
     if params.own_prior is not None and before is not None and params.counts is not None:
         first = seen + _specialised(params, rows, params.counts[0], before.ordinary)
         second = seen + _specialised(params, rows, params.counts[1], before.other)
-    return _Joint(seen, first + np.log(ordinary + 1e-300), second + np.log(other + 1e-300))
+    return seen, first + np.log(ordinary + 1e-300), second + np.log(other + 1e-300)
 
 
 def e_step(params: Params, rows: Rows, before: Posterior | None) -> tuple[Posterior, Statistics]:
@@ -342,11 +330,8 @@ def tried(params: Params) -> list[Params]:
     factor = 1.3 if params.steps < 15 else 1.12
     varied: list[list[dict[str, Any]]] = []
     if params.predicted:
-        lower, higher = (
-            max(params.temperature / factor, COLDEST),
-            min(params.temperature * factor, params.hottest),
-        )
-        varied.append([{"temperature": lower}, {"temperature": higher}])
+        colder, hotter = params.temperature / factor, params.temperature * factor
+        varied.append([{"temperature": t} for t in (max(colder, COLDEST), min(hotter, params.hottest))])
     if params.shared and params.steps >= FIRST:
         options = (params.together / 1.5 - 0.02, params.together * 1.5 + 0.03)
         varied.append([{"together": t} for t in options if 0 <= t < 1])
@@ -454,9 +439,8 @@ def _judged(params: Params) -> Params:
     assert params.likelihood is not None
     # Answering without looking is as usual as being like nobody.
     either = usual - np.log(2)
-    types = special.softmax(
-        params.likelihood + np.column_stack([np.zeros(len(usual)), either, either]), axis=1
-    )
+    prior = np.column_stack([np.zeros(len(usual)), either, either])
+    types = special.softmax(params.likelihood + prior, axis=1)
     expected = special.expit(usual)
     left, information = 1 - types[:, 0] - expected, expected * (1 - expected)
     step = (left.sum() - (params.strange - STRANGE)) / (information.sum() + 1)
@@ -487,9 +471,8 @@ def log_evidence(params: Params, sums: Statistics) -> float:
     total = _summed_out(params, sums.likelihood + learned) + HYPOTHESES[params.hypothesis] + prior_of(params)
     if params.judging:
         expected = special.expit(strange_odds(params))
-        total += _laplace(
-            params.strange_worth, (params.means * (expected * (1 - expected))[:, None]).T @ params.means
-        )
+        curve = (params.means * (expected * (1 - expected))[:, None]).T @ params.means
+        total += _laplace(params.strange_worth, curve)
     if not params.spotless:
         (mean, variance), information = RIGHT, sums.by_class[1]
         total -= 0.5 * (params.base - mean) ** 2 / variance + 0.5 * np.log1p(variance * information.sum())
@@ -512,9 +495,8 @@ def told_by_people(params: Params, rows: Rows, found: Posterior) -> float:
         return 0.0
     everybody = np.tile([1.0, 0.0, 0.0], (len(params.size), 1))
     alike = replace(params, skill=ALL_ALIKE, alike=ALL_ALIKE, types=everybody)
-    return _summed_out(params, params.likelihood) - float(
-        e_step(alike, rows, found)[1].likelihood[:, 0].sum()
-    )
+    same = e_step(alike, rows, found)[1].likelihood[:, 0].sum()
+    return _summed_out(params, params.likelihood) - float(same)
 
 
 def _laplace(weights: Floats, curve: Floats) -> float:

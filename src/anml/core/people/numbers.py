@@ -16,8 +16,7 @@ import numpy as np
 from scipy import sparse, special
 
 from anml.core.checks import Floats, Ints
-from anml.core.people.credited import credited
-from anml.core.people.rows import Side, design
+from anml.core.people.rows import Side, credited, design
 from anml.core.people.units import other_units
 
 # So many contributors settle what is common to all.
@@ -116,16 +115,8 @@ def _explained(
     rate, evidence = float(np.average(1 - right, weights=trust)), evidence + gain - float(np.log(width).sum())
     # The robust line is about tails of four degrees: normal errors are so much wider than it says.
     own, truth = (types, factor, bias * 0.83, scale * 0.83), (centre + right_value * size, error * size)
-    return NumericFit(
-        types[codes, 0] * right,
-        *own,
-        rate,
-        evidence,
-        *truth,
-        residual * 0.83,
-        width / 0.83,
-        np.zeros(len(values)),
-    )
+    off = (residual * 0.83, width / 0.83, np.zeros(len(values)))
+    return NumericFit(types[codes, 0] * right, *own, rate, evidence, *truth, *off)
 
 
 def _straight(values: Floats, predicted: Floats, spread: Floats, trust: Floats) -> tuple[Floats, Floats]:

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import special
 
 from anml.core.checks import Floats, Ints
+from anml.core.people import verdicts
 from anml.core.people.davidson import TIE
 from anml.core.people.pair_kinds import KINDS, Kind, Params
 from anml.core.people.pairs import Fit
@@ -18,6 +19,8 @@ from anml.core.people.pairs import Fit
 GRID = np.linspace(-3.0, 4.0, 281)
 # A slope below this hardly follows the common scores.
 HARDLY = 0.2
+# How common tastes of one's own may be before whoever chooses the worse has one of many.
+MANY_TASTES = 0.1
 
 
 class Judges(NamedTuple):
@@ -121,6 +124,21 @@ def judges(fit: Fit) -> Judges:
         taste=taste + kinds["careful"] * hardly[:, careful],
         sceptic=_sceptic(fit, kinds["careful"] + kinds["weak"], sees),
     )
+
+
+def words_for(people: Judges) -> tuple[list[str], float]:
+    """A word for everybody, and how many accusations are expected to be false.
+
+    An accusation needs a false discovery rate, its own odds, and rows.
+    """
+    reversed_ = people.reversed * (people.taste.mean() <= MANY_TASTES)
+    worst = (people.guess + reversed_) * (people.rows >= verdicts.ENOUGH_ROWS)
+    accused = verdicts.discovered(worst)
+    trusted = (people.sceptic >= verdicts.PROBABLY) & (people.better >= verdicts.PROBABLY)
+    good = np.where(people.half >= verdicts.PROBABLY, verdicts.RELIABLE, verdicts.LESS)
+    bad = np.where(people.guess >= reversed_, verdicts.GUESSING, verdicts.CONTRADICTS)
+    word = np.where(accused, bad, np.where(trusted, good, verdicts.UNSURE))
+    return word.tolist(), float((1 - worst)[accused].sum())
 
 
 def _worth(fit: Fit) -> Floats:

@@ -11,6 +11,7 @@ person's own comparisons (exactly, by Woodbury's identity). Kinds of people are 
 explain all that a person chose.
 """
 
+from collections import defaultdict
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -138,10 +139,7 @@ def _score(net: Net, batches: list[Batch], spread: float) -> Scores:
 
 def _learn(batches: list[Batch], careful: Floats, params: Params) -> Params:
     """How far people differ, by those who are careful: one step of EM for each variance."""
-    total = dict.fromkeys(
-        ("pull", "pulled", "slopes", "sides", "taste", "tastes", "side", "sided", "tie", "ties", "people"),
-        1e-12,
-    )
+    total: dict[str, float] = defaultdict(lambda: 1e-12)
     for batch in batches:
         mode, share = batch.fits["careful"], careful[batch.owner]
         known, force = mode.precision(), mode.force

@@ -4,7 +4,7 @@ from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
+from scipy import sparse, special
 
 from anml.core.checks import Array, Bools, Floats, Ints
 from anml.core.people.copies import copy_groups
@@ -170,16 +170,19 @@ def by_label(y: Ints, who: Ints, count: int, classes: int) -> Floats:
     return np.asarray(given.reshape(count, classes), dtype=np.float64)
 
 
+def added(one: Any, other: Any) -> Any:
+    """Sums over two slices, part by part; what does not simply add up has a rule of its own, `plus`."""
+    if hasattr(one, "plus"):
+        return one.plus(other)
+    return type(one)(*map(added, one, other)) if isinstance(one, tuple) else one + other
+
+
 class Vouching(NamedTuple):
     """Credentials of rows, summed: by contributor (K, p) and by label (C, p); rows of both (K, C)."""
 
     by_who: Floats
     by_label: Floats
     given: Floats
-
-    def plus(self, other: "Vouching") -> "Vouching":
-        """Of both slices."""
-        return Vouching(*(a + b for a, b in zip(self, other, strict=True)))
 
     def tied(self) -> Floats:
         """By how much credentials of a contributor differ between labels (C, p)."""
@@ -243,6 +246,28 @@ def design(credentials: Floats, y: Ints | None = None, who: Ints | None = None, 
         credentials = credentials - tied[y]
     columns = with_products(credentials)
     return spread_of(columns).standard(columns)
+
+
+def credited(x: Floats, usual: Floats, odds: Floats, weight: Floats) -> tuple[Floats, Floats]:
+    """Log-odds (rows, explanations) with what credentials are worth, and the log-evidence that they add.
+
+    Weights have standard normal priors and are integrated out about their best values.
+    """
+    worth, each = np.zeros((usual.shape[1], x.shape[1])), weight[:, None]
+
+    def information(doubt: Floats) -> Floats:
+        return np.asarray(np.einsum("kp,km,kq->mpq", x, each * doubt, x, optimize=True) + np.eye(x.shape[1]))
+
+    for _ in range(30):
+        prior, after = (special.expit(usual + x @ worth.T + more) for more in (0.0, odds))
+        pull = (each * (after - prior)).T @ x - worth
+        worth += np.linalg.solve(information(prior * (1 - prior)), pull[..., None])[..., 0]
+    lifted = usual + x @ worth.T
+    more, less = (
+        weight @ np.logaddexp(special.log_expit(z) + odds, special.log_expit(-z)) for z in (lifted, usual)
+    )
+    curved = np.linalg.slogdet(information(prior * (1 - prior) - after * (1 - after)))[1]
+    return lifted, more - less - 0.5 * (worth**2).sum(axis=1) - 0.5 * curved
 
 
 def newton(slope: Floats, hessian: Floats) -> Floats:

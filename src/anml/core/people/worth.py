@@ -19,6 +19,7 @@ from scipy import special
 from anml.core.checks import Bools, Floats, Ints
 from anml.core.people.collective import Collective
 from anml.core.people.model import ALIKE, PSEUDO, SKILL, VARIES
+from anml.core.people.rows import by_label
 
 # Shares of right labels at which posteriors are kept.
 GRID = (np.arange(200) + 0.5) / 200
@@ -48,10 +49,6 @@ class Tally(NamedTuple):
     share: Floats
     known: Floats
 
-    def plus(self, other: "Tally") -> "Tally":
-        """Of both slices."""
-        return Tally(*(a + b for a, b in zip(self, other, strict=True)))
-
 
 class Worth(NamedTuple):
     """Posteriors of contributors' shares of right labels on `GRID` (K, grid), beside comparable people.
@@ -76,11 +73,9 @@ class Worth(NamedTuple):
 def tally_rows(
     seen: Floats, truth: Floats, y: Ints, who: Ints, count: int, to: Floats, known: Bools | None = None
 ) -> Tally:
-    """What some rows say of their contributors.
+    """What some rows say of their contributors; wrong labels go `to` [truth, label].
 
     `seen`, `truth`: probability of every class of each row by all but its label, and with it (n, C).
-    `to`: where wrong labels go [truth, label].
-    `known`: rows whose truth is known; None where that of none is.
     """
     n, classes = seen.shape
     at = np.arange(n), y
@@ -88,25 +83,19 @@ def tally_rows(
     logs = [np.bincount(who, np.log(a * right + (1 - a) * wrong + 1e-12), count) for a in GRID]
     kinds = len(CLEAR) + 1
     place = who * kinds + np.searchsorted(CLEAR, seen.max(axis=1))
-    tables = [
-        np.bincount(place, weight, count * kinds).reshape(count, kinds) for weight in (np.ones(n), truth[at])
-    ]
-    given = np.bincount(who * classes + y, minlength=count * classes).reshape(count, classes)
-    return Tally(
-        np.stack(logs, axis=1),
-        np.asarray(tables[0], dtype=np.float64),
-        np.asarray(tables[1], dtype=np.float64),
-        given.astype(np.float64),
-        truth.sum(axis=0),
-        np.asarray(np.bincount(who, np.zeros(n) if known is None else known, count)),
+    rows, rights = (
+        np.asarray(np.bincount(place, weight, count * kinds), dtype=np.float64).reshape(count, kinds)
+        for weight in (np.ones(n), truth[at])
     )
+    told = np.asarray(np.bincount(who, np.zeros(n) if known is None else known, count), dtype=np.float64)
+    given = by_label(y, who, count, classes)
+    return Tally(np.stack(logs, axis=1), rows, rights, given, truth.sum(axis=0), told)
 
 
 def worth_of(sums: Tally, ordinary: Floats, vouched: Floats) -> Worth:
     """Posterior of every contributor's share of right labels.
 
-    `ordinary`: posterior probability of each contributor being of the population (K,).
-    `vouched`: log-odds that credentials add to each contributor being of the population (K,).
+    Each is `ordinary`, of the population, with this probability, and `vouched` for by log-odds (K,).
     """
     rows, share = sums.rows.sum(axis=1), sums.share / sums.share.sum()
     guessed = (sums.given + PSEUDO * share) @ share / (rows + PSEUDO)
@@ -141,13 +130,8 @@ def _population(alone: Floats, expected: Floats, guessed: Floats, vouched: Float
     guess /= np.maximum(guess.sum(axis=1, keepdims=True), 1e-12)
     found = []
     for strength in 2.0 ** np.arange(1, 9):
-        parts = np.stack(
-            [
-                beta_on_grid(strength * expected, strength * (1 - expected)),
-                guess,
-                np.full_like(guess, 1 / len(GRID)),
-            ]
-        )
+        near = beta_on_grid(strength * expected, strength * (1 - expected))
+        parts = np.stack([near, guess, np.full_like(guess, 1 / len(GRID))])
         likely = np.einsum("kg,mkg->km", alone, parts)
         share, prior = USUAL, np.exp(np.outer(vouched, [1.0, 0.0, 0.0]))
         for _ in range(20):
