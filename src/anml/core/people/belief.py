@@ -66,7 +66,7 @@ class Belief:
     `predicted`: pooled held-out predictions: log-probabilities (n, classes), or numbers (n,).
     `shares`: how far each predictor counts in the pool.
     `wrong`: share of wrong labels, from what is surely wrong to what predictions contradict.
-    `contributors`: none where contributors are not known.
+    `contributors`: None where contributors are not known.
     `alone`: labels that rest on their contributor alone: neither believed nor condemned.
     `covered`: contributors whose rows others cover; None where that was not asked.
     `mirrored`: probability that those who contradict the others are the ones who are right.

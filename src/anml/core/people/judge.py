@@ -51,7 +51,7 @@ class Told(NamedTuple):
 class Judged(NamedTuple):
     """What is believed of people and of all rows together.
 
-    `people`: none where contributors are not known.
+    `people`: None where contributors are not known.
     `error`: how often the crowd errs together.
     `mirror`, `doubtful`: probability that those who contradict the others are right, and why nobody can be
     accused for it.
@@ -161,7 +161,8 @@ def judge_people(
     against = (below * (1 - types[:, 1]) > 0.5).astype(np.float64)
     mirror = verdicts.mirrored(against, found.rows)
     stands = worth.standing(found, rate, len(sums.share))
-    judged = _judged(found, stands, types[:, 1] > types[:, 2], covered, mirror, spared=spared)
+    drawn = worth.standing(found._replace(right=found.drawn), rate, len(sums.share)).posterior()
+    judged = _judged(found, stands, drawn, types[:, 1] > types[:, 2], covered, mirror, spared=spared)
     return judged, mirror, against
 
 
@@ -236,7 +237,7 @@ def _known_items(rows: Rows, fits: Sequence[Fit], weights: Floats) -> tuple[Floa
 
 
 def _judged(
-    found: Worth, stands: Standing, blind: Bools, covered: Bools | None, mirror: float,
+    found: Worth, stands: Standing, shares: Floats, blind: Bools, covered: Bools | None, mirror: float,
     against: Floats | None = None, spared: Bools | None = None,
 ) -> Contributor:  # fmt: skip
     guessed = found.guessed
@@ -250,7 +251,6 @@ def _judged(
     )
     covered = np.ones(len(guessed), dtype=bool) if covered is None else covered
     words, false = verdicts.decide(chances, blind, covered, mirror, spared)
-    shares = stands.posterior()
     mean, (low, high) = shares @ GRID, worth.interval(shares)
     kappa, kappa_low, kappa_high = ((share - guessed) / (1 - guessed) for share in (mean, low, high))
     rest = stands.expected.mean(axis=1), *_resting_on(found), _settled_by(found, words), false
@@ -309,12 +309,12 @@ def judge_numbers(
     either = [worth.beta_on_grid(right + 0.5, rows - right + 0.5) for right in (usual, near)]
     found = Worth(
         ordinary[:, None] * either[0] + (1 - ordinary)[:, None] * either[1], expected, guessed, rows,
-        worth.beta_on_grid(SKILL * expected, SKILL * (1 - expected)), either[1], np.zeros(count),
+        worth.beta_on_grid(SKILL * expected, SKILL * (1 - expected)), either[1], np.zeros(count), either[1],
     )  # fmt: skip
     blind, other = fit.types[:, 1] > fit.types[:, 2], fit.types[:, 2]
     against = (other > 0.5).astype(np.float64)
     exact = worth.standing(found, Collective(0.01, 100.0), 2)
-    judged = _judged(found, exact, blind, covered, verdicts.mirrored(against, rows), other)
+    judged = _judged(found, exact, exact.posterior(), blind, covered, verdicts.mirrored(against, rows), other)
     return replace(judged, habits=list(fit.habits)), against
 
 
