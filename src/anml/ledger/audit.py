@@ -1,7 +1,4 @@
-"""Verify the whole ledger: every hash and link, every step by the rules it was written by, every table.
-
-A chain alone does not see that its end was cut off or that it is an old copy; a kept checkpoint does.
-"""
+"""Verify the whole ledger: every hash and link, every step by its rules, every table, a kept checkpoint."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta

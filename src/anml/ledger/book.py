@@ -61,10 +61,7 @@ def withdraw(tx: Writer, sid: str, by: str | None, superseded_by: str | None = N
 
 
 def approve(tx: Writer, sid: str, by: str | None, because: str = "") -> Event:
-    """Second person: fund the settlement and hold each contributor's amount, computed from the manifest.
-
-    It is also the decision, `because` of a reason where there is one, over who gets less than their rows say.
-    """
+    """Second person: fund the settlement and hold each amount; `because` of a reason where some get less."""
     tx.verified("approved in")
     who = tx.who(by)
     found = tx.state.part(Settlements).get(sid)

@@ -1,7 +1,4 @@
-"""The log: events as canonical bytes, each bound to the one before, and the money they move; reading it.
-
-What is hashed is what is stored, so no database decides how an entry is spelt; columns repeat parts of it.
-"""
+"""The log: events as the canonical bytes that are hashed, each bound to the one before, and their money."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence

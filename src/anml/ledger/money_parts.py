@@ -43,10 +43,7 @@ class Settlement(NamedTuple):
     entries: tuple[int, int] = (0, 0)
 
     def overlap(self, marks: Sequence[str]) -> float:
-        """The share of another run's rows that this settlement pays for, estimated from the marks of both.
-
-        Marks are the smallest hashes of each, so those up to the last mark of this one can be compared.
-        """
+        """The share of another run's rows that this pays for, by the smallest hashes of both."""
         known = set(self.marks)
         seen = [mark for mark in marks if len(known) < MARKS or mark <= max(known)]
         return sum(mark in known for mark in seen) / len(seen) if seen else 0.0
@@ -135,10 +132,7 @@ DAYS = 14
 
 
 class Dispute(NamedTuple):
-    """A dispute as its entries leave it; `by` is the contributor, or who of the staff opened it.
-
-    `key` is the contributor's own, which signed it; empty where it was only written down.
-    """
+    """A dispute as its entries leave it; `key` is the contributor's, empty if it was only written down."""
 
     pid: str
     opened: str

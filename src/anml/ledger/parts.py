@@ -1,7 +1,4 @@
-"""What the log means so far, in parts: each names the kinds of entries it follows, and folds them one by one.
-
-The same fold serves whoever writes (from the database), verifies (from the first entry) and reads.
-"""
+"""What the log means so far, in parts that fold entries one by one for who writes, verifies or reads."""
 
 from typing import NamedTuple, Protocol
 
@@ -178,10 +175,7 @@ class Proposals:
 
 
 class Payees:
-    """The bank details of each contributor that two people agreed on, by hash, and since when.
-
-    Where somebody was merged into somebody else, their money is paid under other details: these are new too.
-    """
+    """Bank details of each contributor that two people agreed on, by hash, since then or since a merger."""
 
     KINDS = (kinds.PAYEE_SET, kinds.MERGED, kinds.CLOCK)
 

@@ -92,10 +92,7 @@ def profile(where: sa.Connection | Writer, ring: KeyRing, pid: str) -> dict[str,
 def profiles(
     where: sa.Connection | Reading | Writer, ring: KeyRing, pids: Iterable[str] | None = None
 ) -> dict[str, dict[str, Any]]:
-    """The personal data of these contributors, or of everybody.
-
-    Of a ledger that was verified they are those that were read then, whatever the database says now.
-    """
+    """The personal data of these contributors, or of all; of a verified ledger as they were read then."""
     if isinstance(where, Writer):
         where = where.connection if where.reading is None else where.reading
     if isinstance(where, Reading):

@@ -1,7 +1,4 @@
-"""One reading of a ledger: every entry through the state machine, every table beside it, in one transaction.
-
-Whatever moves money works from what it saw, and from nothing else; what is fetched again is held to its hash.
-"""
+"""One reading of a ledger in one transaction; whatever moves money works from what it saw alone."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator

@@ -1,8 +1,4 @@
-"""The state machine of the log: which entry may come next, who signs it, and what money it moves.
-
-Whoever writes asks it before an entry is written; `anml ledger verify` asks it again for every entry,
-from the first. There is no other set of rules.
-"""
+"""The state machine of the log, its only rules: what may come next, who signs it, what money it moves."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar

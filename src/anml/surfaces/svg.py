@@ -1,8 +1,4 @@
-"""Figures as inline SVG: a plain canvas, one palette, text that stays text, the same bytes each time.
-
-Colours are drawn as fixed codes and handed over as CSS variables, so that one figure serves light,
-dark and print.
-"""
+"""Figures as inline SVG: one palette of CSS variables for light, dark and print; the same bytes each time."""
 
 import re
 import warnings

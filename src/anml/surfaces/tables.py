@@ -118,10 +118,7 @@ def _signed(value: float) -> str:
 
 
 def most_confused(result: Audited) -> pl.DataFrame:
-    """Contributors by how far their labels surely disagree with held-out predictions.
-
-    Ranked by the lower end of the interval, so that two rows of a newcomer do not lead the list.
-    """
+    """Contributors by the lower end of how far they disagree with predictions: newcomers do not lead."""
     frame = (
         result.confusion.group_by("contributor")
         .agg(total=pl.col("rows").sum(), wrong=pl.col("rows").filter(_differs()).sum())
@@ -222,13 +219,7 @@ def item_table(result: Audited) -> Listing:
 
 
 def chance(p: float) -> str:
-    """A probability in per cent that never claims to be certain.
-
-    Examples
-    --------
-    >>> chance(0.9999), chance(0.25), chance(1e-9)
-    ('>99%', '25%', '<1%')
-    """
+    """A probability in per cent that never claims to be certain."""
     return ">99%" if p > 0.99 else "<1%" if p < 0.01 else f"{p:.0%}"
 
 

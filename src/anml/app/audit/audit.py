@@ -38,11 +38,7 @@ def audit_table(
     check_prepared: Callable[[Prepared], None] | None = None,
     believe: Callable[[Prepared], Belief] | None = None, prior: Floats | None = None,
 ) -> tuple[Audited, Prepared, Assessment]:  # fmt: skip
-    """Audit a table given by path or as a frame; `check_prepared` may refuse it before the work.
-
-    `believe` takes the place of the model of classes, for judgements of another shape; `prior` is what each
-    row's class is beforehand.
-    """
+    """Audit a table given by path or as a frame; `check_prepared` may refuse it before the work."""
     policy = request.policy()
     table = data if isinstance(data, Table) else read_table(data)
     columns, notes = choose_columns(

@@ -1,8 +1,4 @@
-"""What changed between two runs: people beyond chance, rows that look otherwise now, and what was mended.
-
-Rows are the same where both runs were made of the same file; else where an item has a label of the same
-contributor in both. Runs of different weeks may have no row in common: then people alone are compared.
-"""
+"""What changed between two runs of a file, or of a contributor's items: people, rows, and what was mended."""
 
 from dataclasses import dataclass
 from pathlib import Path

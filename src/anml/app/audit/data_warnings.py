@@ -1,7 +1,4 @@
-"""Warnings about the data itself: what goes together with contributors, so that no weighing puts it right.
-
-Everything here is a count; nobody is accused by it.
-"""
+"""Warnings about the data itself, as counts that accuse nobody: what no weighing puts right."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -86,14 +83,7 @@ def with_time_spent(people: pl.DataFrame, samples: pl.DataFrame, frame: pl.DataF
 
 
 def supplied_by_one(y: Ints, classes: Sequence[str], who: Names) -> list[str]:
-    """Classes that all come from one contributor: label and contributor cannot be told apart there.
-
-    Examples
-    --------
-    >>> who = np.array(["ann"] * 20 + ["bob"] * 20)
-    >>> supplied_by_one(np.arange(40) // 20, ["cat", "dog"], who)[0]
-    'all 20 labels “cat” are given by ann: a wrong one looks like any other'
-    """
+    """Classes that all come from one contributor: label and contributor cannot be told apart there."""
     found = (
         pl.DataFrame({"y": y, "who": who})
         .group_by("y")
@@ -130,10 +120,7 @@ def one_voice(y: Ints, item: npt.NDArray[Any], who: Names) -> list[str]:
 def copied(
     x: Floats | npt.NDArray[np.float32], who: Names, item: Names | None = None
 ) -> tuple[list[Copies], list[str]]:
-    """Whose rows are mostly copies of another contributor's, and what to say of copies.
-
-    Labels of the same item are no copies.
-    """
+    """Whose rows are mostly copies of another's, and what to say of it; one item's labels are no copies."""
     if x.shape[1] == 0:
         return [], []
     # Labels of one item have one row of features: of each item one is compared.

@@ -61,10 +61,7 @@ def verified(connection: sa.Connection, ledger: Ledger, what: str) -> Reading:
 def verify_files(
     ledger: Ledger, checkpoints: Sequence[Path] = (), public_key: str | None = None
 ) -> tuple[Findings, bool]:
-    """Verify a ledger against older checkpoints in files and a public key, text or file, where given.
-
-    Also whether there was no key but the one that the log itself names.
-    """
+    """Verify against checkpoints and a public key (text or file); also whether only the log named its key."""
     public = read_public(public_key) if public_key else None
     signed = public or (ledger.ring.public if checkpoints else b"")
     older = [checkpoint.read(read_text(path, "checkpoint"), signed) for path in checkpoints]

@@ -98,10 +98,7 @@ def resolve(
     ledger: Ledger, sid: str, pid: str, *, key: str | None = None, by: str | None = None,
     seen: str | None = None, dry_run: bool = False,
 ) -> tuple[Event, str]:  # fmt: skip
-    """Post the correction of an answer, as a second person; `seen` is the digest of what was shown of it.
-
-    Returns the entry with the correction, and the currency that it is in.
-    """
+    """Post the correction of an answer, as a second person; returns the entry and the currency it is in."""
 
     def work(tx: Writer) -> tuple[Event, str]:
         if seen is not None:

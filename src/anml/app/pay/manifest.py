@@ -1,7 +1,4 @@
-"""The frozen weight manifest: all that a settlement rests on, as whole numbers, in one hashed file.
-
-Whoever has the manifest can repeat every amount without our code, our database or our machine.
-"""
+"""The frozen weight manifest, from which anybody can repeat each amount: whole numbers in a hashed file."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -154,10 +154,7 @@ def close(
     ledger: Ledger, batch: str, pids: list[str] | None, *, paid: bool, by: str | None = None,
     seen: str | None = None, dry_run: bool = False,
 ) -> Batch:  # fmt: skip
-    """Record that payments (all open ones where none are named) were paid, or came back.
-
-    `seen` is the digest of what was shown of those that came back.
-    """
+    """Record that payments (all open ones where none are named) were paid, or came back, as was `seen`."""
 
     def work(tx: Writer) -> Batch:
         if seen is not None:

@@ -14,10 +14,7 @@ from anml.ledger.writer import Writer
 
 
 class Erased(NamedTuple):
-    """What an erasure leaves behind, for the record given to the person; `unreached` is still there.
-
-    With a `proposal` nothing is erased yet: a second person confirms it.
-    """
+    """What an erasure leaves behind; `unreached` is still there. With a `proposal` nothing is erased yet."""
 
     contributor: str
     also: list[str]

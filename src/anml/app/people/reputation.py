@@ -47,10 +47,7 @@ def replay_history(
     rule: TrackRule | None = None,
     policy: Policy | None = None,
 ) -> History:
-    """Recompute a contributor's r from scratch, event by event, from what the log holds.
-
-    Each step follows the graph of who verified whom as it was then, where the policy names roots.
-    """
+    """Recompute a contributor's r event by event, each by the graph of who verified whom as it was then."""
     following = (policy or Policy()).trust
     with ledger.read() as connection:
         people.check_known(connection, pid)

@@ -1,8 +1,4 @@
-"""Judgements of work, by source: gold answers, reviews, agreement with others, held-out quality.
-
-Each says of one piece of work whether it was right. None of them sees w, v, r or T. Reviews and
-agreement count only from people whose word counts: accounts that agree with each other prove nothing.
-"""
+"""Judgements of single works, blind to w, v, r and T; people's word counts only where theirs does."""
 
 from collections.abc import Collection
 
@@ -17,10 +13,7 @@ OTHERS = 2
 
 
 def judge_batch(found: Contributions, reviewers: Collection[str], peers: Collection[str]) -> pl.DataFrame:
-    """Contributor, source, item and right (0 to 1), from what an export holds; one row a judgement.
-
-    `reviewers` are those whose reviews count, `peers` those whose labels others are held against.
-    """
+    """Judgements in an export: by `reviewers` whose reviews count, and against labels of `peers`."""
     parts = [_gold(found.rows), _reviews(found.evidence, reviewers), _consensus(found.rows, peers)]
     return pl.concat(parts).sort("contributor", "source", "item")
 

@@ -92,10 +92,7 @@ def source_of_audit(result: "Audited", table: Table | None) -> Source:
 
 
 def with_answers(table: Table, roles: Roles, answers: Mapping[int, Answer], kind: str) -> tuple[Table, Roles]:
-    """The table with answers as known, or with a row for each; and the columns they are in.
-
-    A contributor's own labels stay as they were given: it is judged by them.
-    """
+    """The table with answers as known, or with a row for each; people's own labels stay as given."""
     frame = table.frame
     if roles.item is None:
         roles = replace(roles, item=ITEM)

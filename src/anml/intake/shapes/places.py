@@ -29,10 +29,7 @@ class Marks(NamedTuple):
 
 
 def read_marks(frame: pl.DataFrame, given: Given, numbers: Mapping[str, tuple[str, ...]]) -> Marks:
-    """Marks of a table; a row without numbers and type says that a document was seen and nothing found.
-
-    `numbers` are what a place is made of, each with the names that its column may have.
-    """
+    """Marks of a table by names of `numbers`' columns; a row without any says that nothing was found."""
     contributor, frame = people(frame, given)
     named = {"document": given.get("item"), "type": given.get("label")}
     taken = {**given, "contributor": contributor, **named}
