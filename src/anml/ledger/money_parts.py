@@ -17,9 +17,8 @@ _STATE = {kinds.APPROVED: "posted", kinds.WITHDRAWN: "withdrawn", kinds.REVERSED
 class Settlement(NamedTuple):
     """A settlement as its entries leave it.
 
-    `accepted` is why who drafted it settles a run that is doubtful; None where it is not. `rows` is a hash
-    of the rows it pays for, whatever file they came in, `work` one of their items and labels alone, whoever
-    gave them, and `marks` are hashes of a few of the rows, chosen by their hashes.
+    `accepted` is why a doubtful run is settled, `rows`, `work` and `marks` are hashes of what it pays for: of
+    the rows, of items and labels alone, and of a few rows.
     """
 
     id: str
@@ -170,11 +169,7 @@ class Dispute(NamedTuple):
 
 
 class Disputes:
-    """All disputes by settlement and contributor, oldest first, what corrections added up to, and decisions.
-
-    `kept` are the last decisions that an amount stays held, `decided` when something was last decided against
-    somebody: that it is kept, taken back, or given back to the pool.
-    """
+    """All disputes by settlement and contributor, and the last decisions, over amounts `kept` or any."""
 
     KINDS = (
         kinds.OPENED, kinds.ANSWERED, kinds.RESOLVED, kinds.KEPT, kinds.RELEASED, kinds.RELEASED_ALL,

@@ -207,11 +207,7 @@ class TrustedKey(NamedTuple):
     compromised: bool = False
 
     def stands(self, at: str, received: str) -> bool:
-        """Did a signature made at `at`, and seen by us at `received`, count?
-
-        The signer chooses the first time; the second is ours, and decides. A key that leaked counts for
-        nothing, ever: its thief can choose any date.
-        """
+        """Did a signature count? When we `received` it decides, not the signer; of a leaked key none does."""
         inside = self.since <= min(at, received)
         inside &= self.until is None or max(at, received) < self.until
         in_time = self.revoked is None or received < self.revoked

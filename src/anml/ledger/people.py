@@ -1,8 +1,4 @@
-"""Contributors: a random identifier in the log, and everything personal in one erasable, encrypted place.
-
-The log holds salted hashes of the rows that do. Account names are found again by a keyed fingerprint; the
-rest is encrypted with a key of the contributor's own, wrapped by the master key outside the database.
-"""
+"""Contributors: a random identifier in the log, and what is personal erasable and encrypted beside it."""
 
 import json
 from collections.abc import Iterable

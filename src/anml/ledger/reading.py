@@ -20,11 +20,7 @@ Booked = dict[int, list[tuple[Posting, str]]]
 
 
 class Reading:
-    """The log so far: what it means, the hash of each entry, and every problem found.
-
-    It can go on where it stopped: what was read is kept by its hashes, so a log that is no longer the same is
-    seen at the first entry that is new.
-    """
+    """The log so far: meaning, hashes and problems; it goes on where it stopped, and sees what changed."""
 
     def __init__(self, connection: sa.Connection) -> None:
         self.connection = connection

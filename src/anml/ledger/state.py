@@ -48,11 +48,7 @@ class Owed(NamedTuple):
 
 
 class State:
-    """What the log means up to its last entry.
-
-    Without `connect` it starts before the first entry and keeps everything in memory; with it, it stands
-    at the end of the log in a database and looks up what a step needs.
-    """
+    """What the log means up to its last entry: in memory, or with `connect` looked up in a database."""
 
     def __init__(
         self, documents: Callable[[str], bytes | None], connect: Callable[[], sa.Connection] | None = None

@@ -109,11 +109,7 @@ def keys_folder(url: sa.URL, given: str | Path | None = None) -> Path | None:
 
 @dataclass(frozen=True)
 class Charter:
-    """What a ledger says of itself for good.
-
-    New bank details are paid after `payee_wait_days`, `appeals` is to whom contributors write, and `recovery`
-    the public key that, with one of the staff, renews the lost key of another.
-    """
+    """What a ledger says of itself for good: waits, whom to appeal to, and the key that renews lost ones."""
 
     founder: str = "founder"
     single_person: bool = False

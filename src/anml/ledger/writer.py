@@ -84,10 +84,7 @@ class Writer:
             self.state.check_signature(last)
 
     def verified(self, what: str = "changed in", *, ahead: bool = False) -> Reading:
-        """The whole ledger as it was read and verified in this transaction, which all goes on from, alone.
-
-        Every step that decides over money, people or keys begins so. `ahead`: it may be dated later than now.
-        """
+        """The whole ledger, verified, which every step over money, people or keys goes on from alone."""
         if self.reading is None:
             now = None if ahead else moment(self._clock)
             own = self._seq != self._began

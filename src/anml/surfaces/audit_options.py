@@ -21,11 +21,7 @@ class Names(str):
 
 
 class Option(NamedTuple):
-    """One option.
-
-    `kind` is its type on the command line, `None` where it is Python's alone; `flag` how it is spelt there
-    where that is not its name; `python` what `help(anml.audit)` says beyond, or in place of, `help`.
-    """
+    """One option; `kind` is None where it is Python's alone, `python` what is said there beside `help`."""
 
     name: str
     kind: Any

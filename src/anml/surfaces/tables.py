@@ -58,10 +58,8 @@ def contributor_table(result: Audited) -> Listing:
 def _contributor(row: dict[str, Any], result: Audited, errors: dict[str, float], does: dict[str, str]) -> Row:
     given = result.signals_given
     agreement = errors.get(row["contributor"]) if errors else row["agreement"]
-    doubtful, kappa = (
-        result.doubtful is not None,
-        f"{row['reliability_low']:z.2f}–{row['reliability_high']:z.2f}",
-    )
+    doubtful = result.doubtful is not None
+    kappa = f"{row['reliability_low']:z.2f}–{row['reliability_high']:z.2f}"
     said = does.get(row["contributor"], "")
     if row.get("habits"):
         said = f"{said}; {row['habits']}" if said else row["habits"]
@@ -141,12 +139,9 @@ def confusion_table(result: Audited, ranked: pl.DataFrame) -> Listing:
             f"{shortened(given, 24)} for {shortened(predicted, 24)} ×{count:,}"
             for given, predicted, count in top.select("given", "predicted", "rows").iter_rows()
         ]
+        wrong, total = row["wrong"], row["total"]
         made = {"contributor": shortened(row["contributor"], NAME), "top": "\n".join(most)}
-        made |= {
-            "disagrees": f"{row['wrong']:,} of {row['total']:,}",
-            "share": f"{row['wrong'] / row['total']:.0%}",
-        }
-        rows.append(made)
+        rows.append(made | {"disagrees": f"{wrong:,} of {total:,}", "share": f"{wrong / total:.0%}"})
     return Listing(rows, ranked.height - len(rows))
 
 

@@ -1,4 +1,4 @@
-"""What changed between two runs of a file, or of a contributor's items: people, rows, and what was mended."""
+"""What changed between two runs: people beyond chance, and rows of the same file, or item and contributor."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,12 +21,7 @@ KEYS = {"row": ("row",), "item": ("item", "contributor")}
 
 @dataclass(frozen=True)
 class RunChanges:
-    """Two runs beside each other.
-
-    `people` has one row per contributor: rows, verdict and quality before and after, the difference with its
-    interval, and whether it is more than chance. `rows` are those that look otherwise now, or were mended.
-    `figures` are shares and counts before and after.
-    """
+    """Two runs side by side: `people`, `changed` where beyond chance, `rows` that moved, and `figures`."""
 
     people: pl.DataFrame
     rows: pl.DataFrame

@@ -62,13 +62,7 @@ def with_copies(contributors: pl.DataFrame, copies: Sequence[Copies]) -> pl.Data
     """The table of contributors with `copies` and `copies_of`, where anybody has any."""
     if not copies:
         return contributors
-    known = pl.DataFrame(
-        {
-            "contributor": [each.contributor for each in copies],
-            "copies": [each.copies for each in copies],
-            "copies_of": [each.copies_of for each in copies],
-        }
-    )
+    known = pl.DataFrame([each._asdict() for each in copies]).drop("rows")
     return contributors.join(known, on="contributor", how="left", maintain_order="left")
 
 
@@ -95,10 +89,14 @@ def supplied_by_one(y: Ints, classes: Sequence[str], who: Names) -> list[str]:
         f"all {rows:,} labels “{classes[code]}” are given by {first}: a wrong one looks like any other"
         for code, rows, first in found.select("y", "rows", "first").iter_rows()
     ]
+    return _first(said, "class", "classes", "come from one contributor")
+
+
+def _first(said: list[str], one: str, many: str, rest: str) -> list[str]:
+    """The first sentences, and how many more there are."""
     more = len(said) - MOST_SAID
-    if more > 0:
-        said = [*said[:MOST_SAID], f"{counted(more, 'more class', 'more classes')} come from one contributor"]
-    return said
+    told = f"{counted(more, f'more {one}', f'more {many}')} {rest}"
+    return said if more <= 0 else [*said[:MOST_SAID], told]
 
 
 def one_voice(y: Ints, item: npt.NDArray[Any], who: Names) -> list[str]:
@@ -110,11 +108,9 @@ def one_voice(y: Ints, item: npt.NDArray[Any], who: Names) -> list[str]:
     said = [
         f"{listed(group)} give the same labels to the items they share, far more often than they are right: "
         "on each of these items they count as one"
-        for group in groups[:MOST_SAID]
+        for group in groups
     ]
-    if len(groups) > MOST_SAID:
-        said.append(f"{counted(len(groups) - MOST_SAID, 'more group', 'more groups')} like that")
-    return said
+    return _first(said, "group", "groups", "like that")
 
 
 def copied(
@@ -153,8 +149,7 @@ def _about_copies(found: list[Copies]) -> list[str]:
         f"{each.copies:,} of {each.rows:,} rows of {each.contributor} nearly equal rows of {each.copies_of}"
         for each in reversed(pairs.values())
     ]
-    more = len(said) - MOST_SAID
-    return said if more <= 0 else [*said[:MOST_SAID], f"{counted(more, 'more pair')} share rows like that"]
+    return _first(said, "pair", "pairs", "share rows like that")
 
 
 def _pairs(across: pl.DataFrame) -> pl.DataFrame:

@@ -95,10 +95,9 @@ class Watched(NamedTuple):
 
 
 def watch(ledger: Ledger, folder: Path) -> Watched:
-    """Hold the log against every checkpoint in a folder, and add one of now where all is well.
+    """Hold the log against all checkpoints in a folder, and add one of now where all is well.
 
-    By the time in a file's name, of the clock of whoever watches, what was not in the log then must not be
-    dated before it now, as it would be by a writer whose clock was set back.
+    What was not in the log at the time in a file's name must not be dated before it now.
     """
     if not folder.is_dir():
         # A folder that was moved or not mounted would look like one without any checkpoint.

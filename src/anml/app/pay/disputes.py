@@ -41,11 +41,7 @@ def open_dispute(
     as_staff: bool = False, by: str | None = None, signed: Mapping[str, str] | None = None,
     dry_run: bool = False,
 ) -> tuple[str, Event]:  # fmt: skip
-    """Freeze what one contributor has held until somebody answers; returns the dispute's name and entry.
-
-    It is the contributor's own, written down by `by`, unless `as_staff`. The same `key` twice is one. An
-    appeal that is `signed` by the contributor says all of it.
-    """
+    """Freeze what a contributor has held; theirs, unless `as_staff`, and whole in what they `signed`."""
     if signed is not None:
         reason, text = signed["reason"], signed["text"]
     name = key or f"{sid}/{pid}/{reason}"

@@ -44,11 +44,10 @@ def create(
     *, payer: Mapping[str, str] | None = None, out: Path | None = None, checkpoint: Path | None = None,
     listed: Mapping[str, int] | None = None, dry_run: bool = False,
 ) -> Payouts:  # fmt: skip
-    """Make a payout batch of everything that is due and can be paid this way, under the bank details of now.
+    """Make a payout batch of what is due and can be paid this way; its files are written before it counts.
 
-    Its files are written to `out` before it counts, and get their names once it does. The log must go on from
-    `checkpoint`, and from what this payer saw last, unless `listed` says what the bank paid since: that is
-    then recorded, to the cent, and nothing else.
+    The log must go on from `checkpoint`, and from what this payer saw last; or the bank `listed` what it
+    paid.
     """
     needed = RAILS[one_of("payment rail", rail, RAILS)]
 

@@ -19,10 +19,8 @@ def judge_batch(found: Contributions, reviewers: Collection[str], peers: Collect
 
 
 def judge_run(samples: pl.DataFrame, names: pl.Series, learned: pl.DataFrame | None = None) -> pl.DataFrame:
-    """Held-out judgements of a run; `names` tell its rows apart.
+    """Held-out judgements of a run: labels `learned` to be right, else the probability its model gave them.
 
-    The share of labels `learned` to be right (contributor, good, bad), where the run says it; else the
-    probability that its model gave labels it had not seen, which is low also where the model is unsure.
     p_correct and weights are not used: they know v and r, and r would feed itself.
     """
     frame = samples.select(pl.col("contributor").cast(pl.String)).with_columns(names.alias("item"))

@@ -1,9 +1,4 @@
-"""Rounds of relabelling: the data of a run, read again with all answers that were given so far.
-
-An answer is the truth, which settles its item, or a second label, which is one more row of the table by
-whoever gave it. `answers.json` in the folder of a run has the answers of all rounds; the labels of a file are
-never changed.
-"""
+"""Rounds of relabelling: the data of a run, read again with the truths and second labels given so far."""
 
 import json
 from collections.abc import Mapping

@@ -109,11 +109,7 @@ def judged(
     kind: str, candidates: pl.DataFrame, marks: pl.DataFrame, seen: pl.DataFrame, near: pl.DataFrame,
     texts: pl.DataFrame | None, warnings: list[str],
 ) -> Reduced:  # fmt: skip
-    """What everybody who saw a document says of each candidate in it: its type, or nothing.
-
-    `candidates` have a number, a document and a name of their place; `marks` and `near` say to which
-    candidate a mark belongs, and which candidates it overlaps beside.
-    """
+    """What everybody who saw a document says of each candidate in it, by their `marks` there or `near`."""
     once = marks.unique(["candidate", "contributor"], keep="first", maintain_order=True)
     if once.height < marks.height:
         twice = counted(marks.height - once.height, "mark")
