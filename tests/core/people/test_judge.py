@@ -280,3 +280,16 @@ class TestNumbers:
     @pytest.mark.parametrize("rows", [1, 5, 9])
     def test_nobody_is_accused_on_few_rows(self, rows):
         assert not np.isin(self.judged(rows=rows, people=20)[0].verdict, ACCUSED).any()
+
+
+def test_the_interval_of_who_guesses_covers_what_luck_gave_them():
+    rng = np.random.default_rng(0)
+    who = np.repeat(np.arange(40), 60)
+    truth = rng.integers(0, 4, len(who))
+    y = np.where(who < 15, rng.integers(0, 4, len(who)), truth)
+    found = judged(noisy_predictions(truth, 4, 0.95, rng), y, Side(who))
+    right = np.bincount(who, y == truth) / 60
+    assert set(found.verdict[:15]) <= set(ACCUSED)
+    assert np.mean((found.low <= right) & (right <= found.high)) >= 0.9
+    # They differ by luck, of which the interval says no more than a binomial would.
+    assert (found.high - found.low)[:15].mean() < 4 * np.sqrt(0.25 * 0.75 / 60)

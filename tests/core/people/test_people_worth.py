@@ -209,7 +209,9 @@ class TestStanding:
     def found(self):
         right = np.zeros((1, 200))
         right[0, 179] = 1.0
-        return Worth(right, np.array([0.9]), np.array([0.5]), np.array([50.0]), right, right, np.zeros(1))
+        return Worth(
+            right, np.array([0.9]), np.array([0.5]), np.array([50.0]), right, right, np.zeros(1), right
+        )
 
     def test_a_crowd_that_is_never_wrong_together_changes_nothing(self):
         stands = standing(self.found(), Collective(1e-6, 1e6), 2)

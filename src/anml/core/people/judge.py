@@ -214,7 +214,8 @@ def judge_people(
     against = (below * (1 - types[:, 1]) > 0.5).astype(np.float64)
     mirror = mirrored(against, found.rows)
     stands = standing(found, error, len(sums.share))
-    judged = _judged(found, stands, types[:, 1] > types[:, 2], covered, mirror, spared=spared)
+    drawn = standing(found._replace(right=found.drawn), error, len(sums.share)).posterior()
+    judged = _judged(found, stands, drawn, types[:, 1] > types[:, 2], covered, mirror, spared=spared)
     return judged, mirror, against
 
 
@@ -294,7 +295,7 @@ def _known_items(rows: Rows, fits: Sequence[Fit], weights: Floats) -> tuple[Floa
 
 
 def _judged(
-    found: Worth, stands: Standing, blind: Bools, covered: Bools | None, mirror: float,
+    found: Worth, stands: Standing, shares: Floats, blind: Bools, covered: Bools | None, mirror: float,
     against: Floats | None = None, spared: Bools | None = None,
 ) -> Contributor:  # fmt: skip
     guessed = found.guessed
@@ -308,7 +309,6 @@ def _judged(
     )
     covered = np.ones(len(guessed), dtype=bool) if covered is None else covered
     words, false = decide(chances, blind, covered, mirror, spared)
-    shares = stands.posterior()
     mean, (low, high) = shares @ GRID, interval(shares)
     kappa, kappa_low, kappa_high = ((share - guessed) / (1 - guessed) for share in (mean, low, high))
     good, bad = _resting_on(found)
@@ -369,12 +369,12 @@ def judge_numbers(
     either = [beta_on_grid(right + 0.5, rows - right + 0.5) for right in (usual, near)]
     found = Worth(
         ordinary[:, None] * either[0] + (1 - ordinary)[:, None] * either[1], expected, guessed, rows,
-        beta_on_grid(SKILL * expected, SKILL * (1 - expected)), either[1], np.zeros(count),
+        beta_on_grid(SKILL * expected, SKILL * (1 - expected)), either[1], np.zeros(count), either[1],
     )  # fmt: skip
     blind, other = fit.types[:, 1] > fit.types[:, 2], fit.types[:, 2]
     against = (other > 0.5).astype(np.float64)
     exact = standing(found, Collective(0.01, 100.0), 2)
-    judged = _judged(found, exact, blind, covered, mirrored(against, rows), other)
+    judged = _judged(found, exact, exact.posterior(), blind, covered, mirrored(against, rows), other)
     return replace(judged, habits=list(fit.habits)), against
 
 

@@ -68,8 +68,9 @@ def fit_numbers(values: Floats, predicted: Floats, spread: Floats, side: Side) -
     strange = units.other[side.codes]
     if not strange.any():
         return _judged_as(values, predicted, spread, side)
-    slope, shift = units.slope[side.codes], units.shift[side.codes]
-    converted = np.where(strange, (values - shift) / slope, values)
+    # Everybody else's numbers are as they stand.
+    slope = np.where(strange, units.slope[side.codes], 1.0)
+    converted = (values - np.where(strange, units.shift[side.codes], 0.0)) / slope
     fit = _judged_as(converted, predicted, spread, side)
     types = np.where(units.other[:, None], np.array([0.0, 0.0, 1.0]), fit.types)
     residual = np.where(strange, (values - converted) / fit.width + fit.residual, fit.residual)

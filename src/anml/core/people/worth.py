@@ -73,6 +73,8 @@ class Worth(NamedTuple):
         How many there are (K,), and the share of them whose truth is known.
     prior, alone
         What is known of people before their rows, and what the rows say by themselves (K, grid).
+    drawn
+        Posterior of the share of these very rows.
     """
 
     right: Floats
@@ -82,6 +84,7 @@ class Worth(NamedTuple):
     prior: Floats
     alone: Floats
     known: Floats
+    drawn: Floats
 
 
 def tally_rows(
@@ -134,12 +137,17 @@ def worth_of(sums: Tally, ordinary: Floats, vouched: Floats) -> Worth:
     for _ in range(2):
         # The second time those who hardly do better than guessing are no measure for others.
         expected = comparable(sums.rows, sums.right, ordinary)
-        prior = _population(alone, expected, guessed, vouched)
-        joint = alone * prior
-        right = joint / joint.sum(axis=1, keepdims=True)
+        prior, drawn = _population(alone, expected, guessed, vouched, rows)
+        right = _posterior(alone, prior)
         better = (right * ((guessed + HARDLY * (1 - guessed))[:, None] < GRID)).sum(axis=1)
         ordinary = ordinary * better
-    return Worth(right, expected, guessed, rows, prior, alone, sums.known / np.maximum(rows, 1))
+    known = sums.known / np.maximum(rows, 1)
+    return Worth(right, expected, guessed, rows, prior, alone, known, _posterior(alone, drawn))
+
+
+def _posterior(likelihood: Floats, prior: Floats) -> Floats:
+    joint = likelihood * prior
+    return np.asarray(joint / joint.sum(axis=1, keepdims=True))
 
 
 def comparable(rows: Floats, right: Floats, ordinary: Floats) -> Floats:
@@ -150,11 +158,14 @@ def comparable(rows: Floats, right: Floats, ordinary: Floats) -> Floats:
     return np.asarray(np.clip((rows * rate).sum(axis=1) / np.maximum(rows.sum(axis=1), 1), 0.01, 0.99))
 
 
-def _population(alone: Floats, expected: Floats, guessed: Floats, vouched: Floats) -> Floats:
+def _population(
+    alone: Floats, expected: Floats, guessed: Floats, vouched: Floats, rows: Floats
+) -> tuple[Floats, Floats]:
     """What people are drawn from (K, grid): about what is expected of them, about guessing, or anything.
 
     How alike people are, and how many guess or could be anything, is what makes their rows likeliest; what
-    vouches for somebody moves the odds of the first.
+    vouches for somebody moves the odds of the first. The second is the same of the share that is right among
+    these very rows: who guesses is lucky or unlucky in them.
     """
     # Who does not look is right as often as by chance.
     guess = np.maximum(1 - np.abs(GRID - guessed[:, None]) * len(GRID), 0.0)
@@ -177,8 +188,11 @@ def _population(alone: Floats, expected: Floats, guessed: Floats, vouched: Float
         each = prior * share / (prior * share).sum(axis=1, keepdims=True)
         fit = np.log((likely * each).sum(axis=1) + 1e-300).sum() + SKILL * (USUAL * np.log(share)).sum()
         fit -= 0.5 * (np.log(strength / ALIKE) / VARIES) ** 2
-        found.append((float(fit), np.einsum("km,mkg->kg", each, parts)))
-    return np.asarray(max(found, key=lambda one: one[0])[1])
+        found.append((float(fit), each, parts))
+    _, each, parts = max(found, key=lambda one: one[0])
+    lucky = parts.copy()
+    lucky[1] = beta_on_grid(rows * guessed + 1, rows * (1 - guessed) + 1)
+    return np.einsum("km,mkg->kg", each, parts), np.einsum("km,mkg->kg", each, lucky)
 
 
 def beta_on_grid(a: Floats, b: Floats) -> Floats:
