@@ -37,25 +37,25 @@ class Copies(NamedTuple):
     copies_of: str
 
 
-class Found(NamedTuple):
+class DataWarnings(NamedTuple):
     """Warnings, one sentence each, and whose rows are mostly copies."""
 
     warnings: list[str]
     copies: list[Copies]
 
 
-def look_at_data(prepared: Prepared) -> Found:
+def look_at_data(prepared: Prepared) -> DataWarnings:
     """What is to be said of the rows used before anybody is judged by them."""
     who = prepared.contributor
     said: list[str] = []
     if who is None or len(np.unique(who)) < 2:
-        return Found(said, [])
+        return DataWarnings(said, [])
     if prepared.task == "classification":
         said += supplied_by_one(prepared.y, prepared.classes, who)
         if prepared.item is not None:
             said += one_voice(prepared.y, prepared.item, who)
     copies, about = copied(prepared.x, who, prepared.item)
-    return Found([*said, *about], copies)
+    return DataWarnings([*said, *about], copies)
 
 
 def with_copies(contributors: pl.DataFrame, copies: Sequence[Copies]) -> pl.DataFrame:

@@ -20,7 +20,7 @@ def show(
         return standings(connection, at or stamp(ledger.clock()), domain, policy)
 
 
-class Step(NamedTuple):
+class TrackStep(NamedTuple):
     """One event of a track record and r after it."""
 
     event: Scored
@@ -35,7 +35,7 @@ class Step(NamedTuple):
 class History(NamedTuple):
     """A track record step by step, and as it is at the moment of asking."""
 
-    steps: list[Step]
+    steps: list[TrackStep]
     now: Track
 
 
@@ -63,5 +63,5 @@ def replay_history(
     def after(count: int, when: float) -> Track:
         return replay(known[:count], when, rule, endorsed(when))
 
-    steps = [Step(e, after(i + 1, e.at)) for i, e in enumerate(known)]
+    steps = [TrackStep(e, after(i + 1, e.at)) for i, e in enumerate(known)]
     return History(steps, after(len(known), limit))

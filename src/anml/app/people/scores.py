@@ -14,7 +14,7 @@ OTHERS = 2
 
 def judge_batch(found: Contributions, reviewers: Collection[str], peers: Collection[str]) -> pl.DataFrame:
     """Judgements in an export: by `reviewers` whose reviews count, and against labels of `peers`."""
-    parts = [_gold(found.rows), _reviews(found.evidence, reviewers), _consensus(found.rows, peers)]
+    parts = [gold(found.rows), _reviews(found.evidence, reviewers), _consensus(found.rows, peers)]
     return pl.concat(parts).sort("contributor", "source", "item")
 
 
@@ -39,8 +39,8 @@ def judge_run(samples: pl.DataFrame, names: pl.Series, learned: pl.DataFrame | N
 
 def gold_quality(judged: pl.DataFrame) -> dict[str, float]:
     """Share of right gold answers by contributor."""
-    gold = judged.filter(pl.col("source") == "gold").group_by("contributor").agg(pl.col("right").mean())
-    return dict(gold.iter_rows())
+    known = judged.filter(pl.col("source") == "gold").group_by("contributor").agg(pl.col("right").mean())
+    return dict(known.iter_rows())
 
 
 def agreement(rows: pl.DataFrame) -> pl.DataFrame:
@@ -52,10 +52,6 @@ def agreement(rows: pl.DataFrame) -> pl.DataFrame:
 
 def gold(rows: pl.DataFrame) -> pl.DataFrame:
     """Judgements by gold answers alone."""
-    return _gold(rows)
-
-
-def _gold(rows: pl.DataFrame) -> pl.DataFrame:
     known = rows.filter(pl.col("truth").is_not_null())
     return _judged(known, (pl.col("label") == pl.col("truth")).cast(pl.Float64), "gold")
 
