@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 
-class Member(NamedTuple):
+class DemoContributor(NamedTuple):
     """One contributor: share of the rows, share of wrong labels, and what their papers say."""
 
     name: str
@@ -20,18 +20,18 @@ class Member(NamedTuple):
 
 
 MEMBERS = [
-    Member("lab-oslo", 0.14, 0.01, "reproduced", "top"),
-    Member("lab-kyoto", 0.13, 0.02, "peer-reviewed", "established"),
-    Member("clinic-lima", 0.11, 0.03, "peer-reviewed", "established"),
-    Member("clinic-accra", 0.10, 0.03, "institution", "established"),
-    Member("student-ana", 0.07, 0.03, "self-attested", "new"),
-    Member("student-ben", 0.06, 0.04, "self-attested", "new"),
-    Member("newcomer-zoe", 0.006, 0.0, "self-attested", "new"),
-    Member("crowd-17", 0.09, 0.20, "self-attested", "new"),
-    Member("vendor-alpha", 0.08, 0.35, "institution", "established"),
-    Member("vendor-beta", 0.09, 0.90, "self-attested", "poor"),
-    Member("click-farm-1", 0.07, 0.90, "self-attested", "new"),
-    Member("click-farm-2", 0.054, 0.90, "institution", "established"),
+    DemoContributor("lab-oslo", 0.14, 0.01, "reproduced", "top"),
+    DemoContributor("lab-kyoto", 0.13, 0.02, "peer-reviewed", "established"),
+    DemoContributor("clinic-lima", 0.11, 0.03, "peer-reviewed", "established"),
+    DemoContributor("clinic-accra", 0.10, 0.03, "institution", "established"),
+    DemoContributor("student-ana", 0.07, 0.03, "self-attested", "new"),
+    DemoContributor("student-ben", 0.06, 0.04, "self-attested", "new"),
+    DemoContributor("newcomer-zoe", 0.006, 0.0, "self-attested", "new"),
+    DemoContributor("crowd-17", 0.09, 0.20, "self-attested", "new"),
+    DemoContributor("vendor-alpha", 0.08, 0.35, "institution", "established"),
+    DemoContributor("vendor-beta", 0.09, 0.90, "self-attested", "poor"),
+    DemoContributor("click-farm-1", 0.07, 0.90, "self-attested", "new"),
+    DemoContributor("click-farm-2", 0.054, 0.90, "institution", "established"),
 ]
 
 

@@ -17,14 +17,7 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\x00")
 
 
 def safe_for_spreadsheets(frame: "pl.DataFrame") -> "pl.DataFrame":
-    """Put a quote before text, and names of columns, that a spreadsheet would run as a formula.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> safe_for_spreadsheets(pl.DataFrame({"who": ["=1+1", "ann"]}))["who"].to_list()
-    ["'=1+1", 'ann']
-    """
+    """Put a quote before text, and names of columns, that a spreadsheet would run as a formula."""
     import polars as pl  # slow to load, and plain rows need none
 
     risky = pl.selectors.string().str.contains(f"^[{re.escape(''.join(FORMULA))}]")
@@ -40,13 +33,7 @@ def check_text(path: Path) -> None:
 
 
 def safe_cell(value: object) -> str:
-    """A cell that no spreadsheet takes for a formula.
-
-    Examples
-    --------
-    >>> safe_cell("=1+1"), safe_cell("plain"), safe_cell(12)
-    ("'=1+1", 'plain', '12')
-    """
+    """A cell that no spreadsheet takes for a formula."""
     text = str(value)
     return "'" + text if text.startswith(FORMULA) else text
 

@@ -1,8 +1,4 @@
-"""Argilla's JSON export, nested and flattened.
-
-The nested form loses whether a response was submitted, a draft or discarded; only the flattened form
-keeps it. Neither has a time for each response.
-"""
+"""Argilla's JSON export, nested or flattened: only the latter says which responses were drafts."""
 
 from collections.abc import Iterator
 from pathlib import Path

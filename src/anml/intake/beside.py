@@ -37,10 +37,7 @@ class Aligned(NamedTuple):
 
 
 def aligned(source: Any, what: str, table: Table, rows: Ints, key: str | None) -> Aligned:
-    """Read `source`, an array, a frame or a file, and return what belongs to `rows` of the table.
-
-    Rows are matched by position or by a key; `what` it is, predictions or embeddings, is for messages.
-    """
+    """What belongs to `rows` in an array, frame or file, by position or key; `what` is for messages."""
     read = read_numbers(source, what)
     if isinstance(read, Table):
         frame = read.frame
@@ -136,10 +133,7 @@ def _by_key(frame: pl.DataFrame, what: str, table: Table, rows: Ints, key: str) 
 def columns_of(
     frame: pl.DataFrame, what: str, taken: Collection[str] = ()
 ) -> tuple[Floats, tuple[str, ...] | None]:
-    """The columns of a frame as numbers, and their names; one column of lists is many without names.
-
-    `taken` are the columns of the table beside it: a name that both have is a key that was not named.
-    """
+    """Columns of a frame as numbers, and their names; one that is `taken` by the table is a key not named."""
     if not frame.width:
         raise InputError(f"the {what} have no column beside the key")
     if frame.width == 1 and isinstance(frame.dtypes[0], pl.List | pl.Array):

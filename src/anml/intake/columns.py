@@ -197,10 +197,7 @@ def _is_written(series: pl.Series) -> bool:
 
 
 def _may_guess(role: str, alias: str, roles: dict[str, str | None]) -> bool:
-    """Say whether a guess makes sense beside the roles found so far.
-
-    Parents are named by item; and r beside g and b is a colour, so single letters need a contributor.
-    """
+    """Whether a guess makes sense: parents are named by item, and r beside g and b is a colour."""
     if role == "derived_from":
         return roles["item"] is not None
     return len(alias) > 1 or role == "label" or roles["contributor"] is not None

@@ -1,9 +1,4 @@
-"""What every reader of an export hands over: rows, evidence about them, and warnings.
-
-`rows` has one line for each label: item, contributor (an account name of that source), label, time
-(UTC text or null) and truth (the right label, where the source knows it), then the data columns.
-`evidence` says who accepted or rejected which of them.
-"""
+"""What every reader of an export hands over: rows (one a label), evidence about them, and warnings."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence

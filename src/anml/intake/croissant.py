@@ -1,8 +1,4 @@
-"""MLCommons Croissant: which column says who, what and when.
-
-Only the description is read here, for the mapping of columns; the data file is read as a table. A
-field that is an annotation of another one counts too: common readers leave exactly those out.
-"""
+"""MLCommons Croissant: which column, annotations of others included, says who, what and when."""
 
 from collections.abc import Iterator
 from pathlib import Path

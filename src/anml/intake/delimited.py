@@ -44,10 +44,7 @@ def read_delimited(data: bytes, shown: str, separator: str) -> pl.DataFrame:
 
 
 def _typed(data: bytes, separator: str) -> pl.DataFrame:
-    """Infer types from the first rows, and over the whole file only where those did not tell.
-
-    Inference over the whole file takes ten times as long as reading it.
-    """
+    """Infer types from the first rows, and over the whole file (slow) only where those did not tell."""
     options: dict[str, Any] = {"separator": separator, "null_values": list(MISSING)}
     try:
         frame = pl.read_csv(data, infer_schema_length=FIRST_ROWS, **options)

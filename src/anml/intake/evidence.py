@@ -72,10 +72,7 @@ def read_ages(series: pl.Series, now: datetime | None, notes: list[str], warning
 
 
 def read_parents(derived: pl.Series, items: pl.Series | None) -> list[list[int]]:
-    """Return, for each row, the rows whose items it was derived from.
-
-    An item that several rows label is there with all of them.
-    """
+    """For each row, all rows with one of the items that it was derived from."""
     if items is None:
         raise InputError(f"column {derived.name!r} (derived_from) refers to items; there is no item column")
     rows = pl.DataFrame({"item": as_text(items)}).with_row_index("parent").cast({"parent": pl.Int64})

@@ -40,10 +40,7 @@ def read_excel(data: bytes, shown: str) -> pl.DataFrame:
 
 
 def _check_size(data: bytes, shown: str) -> None:
-    """Refuse a workbook that unpacks to far more than it is, or with a cell far from all others.
-
-    The reader makes room for every cell up to the last one; a single one at XFD1048576 would end the program.
-    """
+    """Refuse a workbook that unpacks to far more than it is: the reader makes room up to the last cell."""
     left = most_unpacked(len(data))
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as book:

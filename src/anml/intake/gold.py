@@ -11,11 +11,7 @@ from anml.intake.roles import ALIASES, are_flags, is_named, read_flags
 
 
 class Gold(NamedTuple):
-    """Which labels are known to be right or wrong, and which of those are right.
-
-    `kind` is "marks" where the column says true for labels known to be right, and says nothing of the
-    others; "labels" where it holds the right label, and is empty where that is not known.
-    """
+    """Labels known right or wrong: "marks" of right ones, or right "labels" where they are known."""
 
     known: Bools
     right: Bools
@@ -23,11 +19,7 @@ class Gold(NamedTuple):
 
 
 def read_gold(series: pl.Series, labels: pl.Series, task: str) -> Gold:
-    """Read a gold column beside the column of labels.
-
-    A column with a name such as `is_gold`, or with values that are true or false (1 or 0, yes or no) where
-    the labels are not, holds marks; any other holds right labels.
-    """
+    """Read a gold column: true and false (or 1, 0, yes, no) where labels are not, or named so, are marks."""
     said, given = as_text(series).str.strip_chars(), as_text(labels)
     values = said.drop_nulls().unique(maintain_order=True)
     flags = not len(values) or are_flags(values)

@@ -30,11 +30,7 @@ def is_picture(name: str) -> bool:
 
 
 def read_folder(folder: Path) -> Table:
-    """A folder of pictures as a table.
-
-    With a table among them (labels.csv, metadata.parquet, ...) that is it. Else the folder that a picture
-    lies in is its label, and a folder above that is its contributor.
-    """
+    """A folder of pictures by the table among them, else with folders as labels, and contributors above."""
     for name, ending in product(TABLES, (*SEPARATORS, *PARQUET)):
         if (folder / f"{name}{ending}").is_file():
             return read_table(folder / f"{name}{ending}")

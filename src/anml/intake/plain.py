@@ -1,7 +1,4 @@
-"""Plain columns: text, whole numbers, floats, truth values, dates and instants (microseconds, UTC).
-
-NaN and empty text are missing. Nested columns stay as they are: they are never features.
-"""
+"""Plain columns: text, numbers, truth values, dates, instants (UTC); NaN and empty text are missing."""
 
 import hashlib
 from typing import Any
@@ -60,10 +57,7 @@ def is_nested(dtype: pl.DataType) -> bool:
 
 
 def as_text(series: pl.Series) -> pl.Series:
-    """Turn identifiers or labels into text; whole numbers stored as floats read as whole numbers.
-
-    A pandas column of whole numbers with a gap holds floats: 7.0 there and 7 in a CSV are one identifier.
-    """
+    """Identifiers or labels as text; 7.0, as pandas stores 7 in a column with gaps, reads as 7."""
     if series.dtype.is_nested() or series.dtype in (pl.Binary, pl.Object):
         raise InputError(f"column {series.name!r} holds {series.dtype}, which is no identifier and no label")
     if series.dtype.is_float():
@@ -90,10 +84,7 @@ def codes_in(series: pl.Series, levels: list[Any]) -> npt.NDArray[np.int64]:
 
 
 def fingerprint(frame: pl.DataFrame) -> str:
-    """Hash names, kinds and values: the same table in pandas, polars or Arrow has the same hash.
-
-    Written out by hand, because serialised frames differ by what lies under their missing values.
-    """
+    """Hash names, kinds and values, alike in pandas, polars or Arrow, whatever lies under missing values."""
     digest = hashlib.sha256()
     for series in frame.get_columns():
         digest.update(f"{series.name}\x00{series.dtype}\x00{len(series)}\x00".encode())

@@ -66,11 +66,7 @@ def prepare(
     table: Table, columns: Columns, *, task: str = "auto", now: datetime | None = None, seed: int = 0,
     beside: Beside | None = None, fixed: Fixed | None = None,
 ) -> Prepared:  # fmt: skip
-    """Turn a table into arrays; rows without a label are left out, counted and said.
-
-    Ages are counted from `now`, by default the newest time of the table. `seed` starts the decomposition of
-    text columns; `fixed` is what is decided already, where the table is a slice of another.
-    """
+    """Turn a table into arrays; ages count from `now`, and `fixed` is decided where it is a slice."""
     beside = beside or Beside()
     notes: list[str] = []
     warnings: list[str] = []

@@ -129,10 +129,9 @@ def _with_known(rows: pl.DataFrame, found: Contributions) -> tuple[pl.DataFrame,
 
 
 def _reviewed(found: Contributions) -> pl.DataFrame:
-    """The last word of a reviewer on a label: a person named in the file, and not its contributor.
+    """The last word of a reviewer, named in the file and not the contributor, on a label.
 
-    A platform that accepts or rejects work as a whole pays for it, and says little of a single label; a
-    label that a reviewer had to mend is right now, but is not the contributor's.
+    A platform that accepts work as a whole says little of a label; one that had to be mended was not right.
     """
     kinds = {"review-accepted": True, "review-rejected": False, "fixed": None}
     said = found.evidence.filter(

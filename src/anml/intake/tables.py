@@ -35,10 +35,7 @@ class Table:
 
 
 def read_table(source: str | Path | Any, name: str = "data") -> Table:
-    """Read a CSV, TSV (both also gzip-compressed), Parquet or Excel file, or take a frame of any library.
-
-    What the table is, "data" or "test data", is for messages.
-    """
+    """Read a CSV, TSV (both also gzip-compressed), Parquet or Excel file, or take a frame of any library."""
     if isinstance(source, str | Path):
         return _read_file(Path(source).expanduser(), name)
     frame = plain(_from_native(source, name))

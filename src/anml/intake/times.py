@@ -76,11 +76,7 @@ def as_moment(value: Any) -> datetime | None:
 
 
 def ages(times: pl.Series, now: datetime | None) -> tuple[Floats, datetime, int]:
-    """Return ages in years, the moment they are counted from, and how many times lay after it.
-
-    Without `now` it is the newest time of the column, so that a run can be repeated. Times after
-    `now` and missing ones have age 0.
-    """
+    """Ages in years from `now`, else the newest, that moment, and how many were later, which have age 0."""
     newest = times.max()
     if now is None:
         now = newest if isinstance(newest, datetime) else datetime(1970, 1, 1)

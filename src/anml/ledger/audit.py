@@ -1,7 +1,4 @@
-"""Verify the whole ledger: every hash and link, every step by the rules it was written by, every table.
-
-A chain alone does not see that its end was cut off or that it is an old copy; a kept checkpoint does.
-"""
+"""Verify the whole ledger: every hash and link, every step by its rules, every table, a kept checkpoint."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -40,11 +37,7 @@ def verify(
     public: bytes | None = None,
     now: datetime | None = None,
 ) -> Findings:
-    """Read everything once and report every problem found, in order.
-
-    Without `public`, the ledger's key as the asker knows it, the one that the log names is taken; `now` is
-    the time by the asker's clock.
-    """
+    """Read all once and report every problem; without `public` the key that the log names is taken."""
     found = read(connection, public, now)
     for older in checkpoints:
         found.problems += checkpoint_problems(older, found.hashes, found.state.staff.origin)
@@ -55,11 +48,7 @@ def read(
     connection: sa.Connection, public: bytes | None, now: datetime | None, known: Reading | None = None,
     *, own: bool = False,
 ) -> Reading:  # fmt: skip
-    """The whole ledger, read and verified in this transaction; `known` is what was read of it before.
-
-    With `own` its last entries are of this transaction, so that they are not sealed yet, and may be signed
-    for by what follows.
-    """
+    """The whole ledger, read and verified after what is `known`; with `own` its end is not sealed yet."""
     found = known or Reading(connection)
     found.connection, found.problems = connection, list(strangers(connection))
     found.go_on(whole=not own)

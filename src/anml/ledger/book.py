@@ -61,10 +61,7 @@ def withdraw(tx: Writer, sid: str, by: str | None, superseded_by: str | None = N
 
 
 def approve(tx: Writer, sid: str, by: str | None, because: str = "") -> Event:
-    """Second person: fund the settlement and hold each contributor's amount, computed from the manifest.
-
-    It is also the decision, `because` of a reason where there is one, over who gets less than their rows say.
-    """
+    """Second person: fund the settlement and hold each amount; `because` of a reason where some get less."""
     tx.verified("approved in")
     who = tx.who(by)
     found = tx.state.part(Settlements).get(sid)
@@ -87,11 +84,7 @@ def release(
     tx: Writer, sid: str, reputations: Mapping[str, int], by: str | None,
     kept: Mapping[str, dict[str, Any]] | None = None,
 ) -> list[Event]:  # fmt: skip
-    """Make what is held payable, less what goes back to the pool; whose dispute is open stays held.
-
-    `reputations` gives, for each contributor to release, the r that a newcomer's amount is priced at; what is
-    `kept` stays held by decision of who releases the rest.
-    """
+    """Make what is held payable at `reputations`; open disputes and what is `kept` by decision stay held."""
     tx.verified("released from")
     who = tx.who(by)
     found = tx.state.part(Settlements).expect(sid, "posted")

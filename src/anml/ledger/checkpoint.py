@@ -1,9 +1,4 @@
-"""Signed checkpoints: a root of the log that somebody outside can keep and hold against us later.
-
-The text is a signed note as transparency logs write it (C2SP tlog-checkpoint and signed-note): origin, size
-and root on three lines, a blank line, and a line with the name, four bytes of the key's hash and the Ed25519
-signature. Witnesses may add lines of theirs.
-"""
+"""Signed checkpoints, as transparency logs write them (C2SP tlog-checkpoint, signed-note), to keep."""
 
 import base64
 import hashlib

@@ -1,7 +1,4 @@
-"""Disputes: opened in the window, answered by somebody else; a second person posts what an answer corrects.
-
-While one is open only that contributor's held amount waits. What people write lies where it can be erased.
-"""
+"""Disputes, answered by somebody else, corrected by a second person; only that one's held amount waits."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -39,10 +36,7 @@ def open_dispute(
     *, text: str = "", ledger: Ledger | None = None, recorded_by: str | None = None,
     own: Mapping[str, str] | None = None,
 ) -> Event:  # fmt: skip
-    """Open a dispute; without `by` it is the contributor's own, and `recorded_by` writes it down.
-
-    `own` is their signature, with the key's name and the salt of their words.
-    """
+    """Open a dispute; without `by` the contributor's own, written down by `recorded_by`, or signed: `own`."""
     who = tx.who(by if by is not None else recorded_by)
     body: dict[str, Any] = {"reason": reason, "opener": "contributor" if by is None else "staff"}
     if own is not None:

@@ -1,8 +1,4 @@
-"""DSSE envelopes around in-toto statements, signed with Ed25519.
-
-The signature is checked over the bytes before anything in them is parsed. `keyid` is a hint for
-people and decides nothing: a signature counts for whichever known key it verifies under.
-"""
+"""DSSE envelopes around in-toto statements (Ed25519); checked before parsing, and `keyid` decides nothing."""
 
 import base64
 import json

@@ -40,10 +40,7 @@ EVERYTHING = "*"
 
 
 class Record(NamedTuple):
-    """What is recorded: `scope` is `*` for all of a contributor's work, `batch:` or `item:` otherwise.
-
-    `at` of "" means that nobody knows when: it is then the time of recording.
-    """
+    """What is recorded, for all work (`*`), a `batch:` or an `item:`; `at` of "" is the time of recording."""
 
     kind: str
     pid: str
@@ -73,10 +70,7 @@ def contributor_subject(pid: str) -> tuple[str, str]:
 
 
 def add(tx: Writer, records: Iterable[Record]) -> list[Event]:
-    """Append records; one that is there already is not appended twice. Returns the new ones.
-
-    They count once `taken` signs for them.
-    """
+    """Append records that are not there yet, and return them; they count once `taken` signs for them."""
     bodies: dict[str, tuple[str, dict[str, Any]]] = {}
     for record in records:
         if record.at:
@@ -99,11 +93,7 @@ def taken(tx: Writer, what: str, about: str, by: str | None) -> Event | None:
 
 
 def add_envelope(tx: Writer, ledger: Ledger, envelope: bytes, until: str | None = None) -> list[Event]:
-    """Verify an attestation against the keys that are trusted, then record what it says.
-
-    One that does not verify is refused, not recorded as a flag: otherwise anybody could flag anybody
-    by sending rubbish about them.
-    """
+    """Record what an attestation by a trusted key says; what does not verify is refused and flags nobody."""
     known = tx.state.part(Keys).known
     payload, public = dsse.unwrap(envelope, [key.public for key in known.values()])
     signer = next(key for key in known.values() if key.public == public)

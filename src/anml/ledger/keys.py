@@ -1,8 +1,4 @@
-"""Keys on disk: the log's signing key and the master key of personal data; never inside the database.
-
-`log.pem` signs checkpoints and statements. `master.key` wraps each contributor's own key, so that
-somebody who has the database alone reads no personal data.
-"""
+"""Keys on disk, never in the database: `log.pem` signs, `master.key` wraps each contributor's own key."""
 
 import base64
 import hashlib
@@ -45,10 +41,7 @@ class KeyRing:
 
 
 def create_keys(folder: Path, origin: str) -> KeyRing:
-    """Make a ledger's keys in `folder`, readable by the owner only; existing ones are never replaced.
-
-    Where an earlier attempt was cut short before its ledger stood, it is continued with what it made.
-    """
+    """Make a ledger's keys in `folder`, readable by the owner only; existing ones are never replaced."""
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:

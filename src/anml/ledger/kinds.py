@@ -1,8 +1,4 @@
-"""Every kind of entry: what its body holds, who signs it, and which unsigned entries that signature covers.
-
-Entries that come in numbers (evidence, scores, credits, payments) carry no signature of their own: the signed
-entry that ends the same transaction covers them. What has none behind it is a fault of the log.
-"""
+"""Every kind of entry: what its body holds, who signs it, or which later signature covers it."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -31,10 +27,7 @@ PAID, FAILED, CLOSED = "payout.paid", "payout.failed", "payout.closed"
 
 
 class Kind(NamedTuple):
-    """`roles` may sign it, any of them; None: it is covered by a later signature. `fields` of its body.
-
-    `later` are fields that bodies of earlier versions do not have.
-    """
+    """Who may sign an entry (None: a later signature covers it), its fields, and those added `later`."""
 
     roles: tuple[str, ...] | None
     fields: dict[str, type]

@@ -1,7 +1,4 @@
-"""The log: events as canonical bytes, each bound to the one before, and the money they move; reading it.
-
-What is hashed is what is stored, so no database decides how an entry is spelt; columns repeat parts of it.
-"""
+"""The log: events as the canonical bytes that are hashed, each bound to the one before, and their money."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,11 +23,7 @@ class Posting(NamedTuple):
 
 
 class Event(NamedTuple):
-    """One entry of the log, read back; `by` and `sig` are of who signed it, empty where nobody did.
-
-    `first` is the number of the first entry that the signature stands for, its own where it covers no other,
-    and `root` the root of those it covers. Entries of before that was asked for have neither.
-    """
+    """One entry, read back; `by` signed it, empty where nobody did, for all from `first` on under `root`."""
 
     seq: int
     kind: str

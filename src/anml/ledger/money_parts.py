@@ -17,9 +17,8 @@ _STATE = {kinds.APPROVED: "posted", kinds.WITHDRAWN: "withdrawn", kinds.REVERSED
 class Settlement(NamedTuple):
     """A settlement as its entries leave it.
 
-    `accepted` is why who drafted it settles a run that is doubtful; None where it is not. `rows` is a hash
-    of the rows it pays for, whatever file they came in, `work` one of their items and labels alone, whoever
-    gave them, and `marks` are hashes of a few of the rows, chosen by their hashes.
+    `accepted` is why a doubtful run is settled, `rows`, `work` and `marks` are hashes of what it pays for: of
+    the rows, of items and labels alone, and of a few rows.
     """
 
     id: str
@@ -43,10 +42,7 @@ class Settlement(NamedTuple):
     entries: tuple[int, int] = (0, 0)
 
     def overlap(self, marks: Sequence[str]) -> float:
-        """The share of another run's rows that this settlement pays for, estimated from the marks of both.
-
-        Marks are the smallest hashes of each, so those up to the last mark of this one can be compared.
-        """
+        """The share of another run's rows that this pays for, by the smallest hashes of both."""
         known = set(self.marks)
         seen = [mark for mark in marks if len(known) < MARKS or mark <= max(known)]
         return sum(mark in known for mark in seen) / len(seen) if seen else 0.0
@@ -135,10 +131,7 @@ DAYS = 14
 
 
 class Dispute(NamedTuple):
-    """A dispute as its entries leave it; `by` is the contributor, or who of the staff opened it.
-
-    `key` is the contributor's own, which signed it; empty where it was only written down.
-    """
+    """A dispute as its entries leave it; `key` is the contributor's, empty if it was only written down."""
 
     pid: str
     opened: str
@@ -176,11 +169,7 @@ class Dispute(NamedTuple):
 
 
 class Disputes:
-    """All disputes by settlement and contributor, oldest first, what corrections added up to, and decisions.
-
-    `kept` are the last decisions that an amount stays held, `decided` when something was last decided against
-    somebody: that it is kept, taken back, or given back to the pool.
-    """
+    """All disputes by settlement and contributor, and the last decisions, over amounts `kept` or any."""
 
     KINDS = (
         kinds.OPENED, kinds.ANSWERED, kinds.RESOLVED, kinds.KEPT, kinds.RELEASED, kinds.RELEASED_ALL,

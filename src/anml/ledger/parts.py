@@ -1,7 +1,4 @@
-"""What the log means so far, in parts: each names the kinds of entries it follows, and folds them one by one.
-
-The same fold serves whoever writes (from the database), verifies (from the first entry) and reads.
-"""
+"""What the log means so far, in parts that fold entries one by one for who writes, verifies or reads."""
 
 from typing import NamedTuple, Protocol
 
@@ -178,10 +175,7 @@ class Proposals:
 
 
 class Payees:
-    """The bank details of each contributor that two people agreed on, by hash, and since when.
-
-    Where somebody was merged into somebody else, their money is paid under other details: these are new too.
-    """
+    """Bank details of each contributor that two people agreed on, by hash, since then or since a merger."""
 
     KINDS = (kinds.PAYEE_SET, kinds.MERGED, kinds.CLOCK)
 
@@ -213,11 +207,7 @@ class TrustedKey(NamedTuple):
     compromised: bool = False
 
     def stands(self, at: str, received: str) -> bool:
-        """Did a signature made at `at`, and seen by us at `received`, count?
-
-        The signer chooses the first time; the second is ours, and decides. A key that leaked counts for
-        nothing, ever: its thief can choose any date.
-        """
+        """Did a signature count? When we `received` it decides, not the signer; of a leaked key none does."""
         inside = self.since <= min(at, received)
         inside &= self.until is None or max(at, received) < self.until
         in_time = self.revoked is None or received < self.revoked

@@ -37,10 +37,7 @@ def create(
     tx: Writer, batch: str, currency: str, by: str | None, threshold: int, papers: Mapping[str, people.Paper],
     amounts: Mapping[str, int] | None = None,
 ) -> Event:  # fmt: skip
-    """Send what is due to those in `papers`, which say what their bank details are; the same batch is one.
-
-    With `amounts` these were sent already, and are put on record.
-    """
+    """Send what is due to those in `papers`, each batch once; `amounts` were sent already."""
     tx.verified("paid from")
     who = tx.who(by)
     body = {"currency": check_currency(currency), "threshold": threshold}

@@ -1,8 +1,4 @@
-"""Contributors: a random identifier in the log, and everything personal in one erasable, encrypted place.
-
-The log holds salted hashes of the rows that do. Account names are found again by a keyed fingerprint; the
-rest is encrypted with a key of the contributor's own, wrapped by the master key outside the database.
-"""
+"""Contributors: a random identifier in the log, and what is personal erasable and encrypted beside it."""
 
 import json
 from collections.abc import Iterable
@@ -92,10 +88,7 @@ def profile(where: sa.Connection | Writer, ring: KeyRing, pid: str) -> dict[str,
 def profiles(
     where: sa.Connection | Reading | Writer, ring: KeyRing, pids: Iterable[str] | None = None
 ) -> dict[str, dict[str, Any]]:
-    """The personal data of these contributors, or of everybody.
-
-    Of a ledger that was verified they are those that were read then, whatever the database says now.
-    """
+    """The personal data of these contributors, or of all; of a verified ledger as they were read then."""
     if isinstance(where, Writer):
         where = where.connection if where.reading is None else where.reading
     if isinstance(where, Reading):

@@ -1,7 +1,4 @@
-"""One reading of a ledger: every entry through the state machine, every table beside it, in one transaction.
-
-Whatever moves money works from what it saw, and from nothing else; what is fetched again is held to its hash.
-"""
+"""One reading of a ledger in one transaction; whatever moves money works from what it saw alone."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -23,11 +20,7 @@ Booked = dict[int, list[tuple[Posting, str]]]
 
 
 class Reading:
-    """The log so far: what it means, the hash of each entry, and every problem found.
-
-    It can go on where it stopped: what was read is kept by its hashes, so a log that is no longer the same is
-    seen at the first entry that is new.
-    """
+    """The log so far: meaning, hashes and problems; it goes on where it stopped, and sees what changed."""
 
     def __init__(self, connection: sa.Connection) -> None:
         self.connection = connection

@@ -1,8 +1,7 @@
-"""The tables, the triggers that keep them append-only, and the version of both.
+"""The tables and their append-only triggers.
 
-`event` is the log and the truth. `posting` repeats the money of its events for sums, `document` keeps
-manifests by hash, `head` holds the seal on the last entry. Only what is personal can be erased: `person`,
-`person_key`, `person_document` and `alias`; the log holds a salted hash of every row of it.
+`event` is the truth, `posting`, `document` and `head` follow from it; only `person`, `person_key`,
+`person_document` and `alias` can be erased.
 """
 
 from typing import Any

@@ -1,8 +1,4 @@
-"""The seal on the end of the log: the log's key signs number and hash of the last entry.
-
-Through the chain it vouches for all entries before it. It is made anew with every write, so that whoever
-has the database alone can neither add an entry nor cut some off without its showing.
-"""
+"""The seal on the log's end, made with every write: its key signs number and hash of the last entry."""
 
 import sqlalchemy as sa
 

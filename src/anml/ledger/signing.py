@@ -33,10 +33,7 @@ def signature(signer: Signer, message: bytes) -> str:
 
 @dataclass
 class Signers:
-    """Where keys of people are looked for: `file` where one was named, `folders`, then the agent.
-
-    `name` is who acts where nobody is named.
-    """
+    """Where people's keys are looked for: `file`, `folders`, then the agent; `name` acts by default."""
 
     folders: tuple[Path, ...] = ()
     file: Path | None = None

@@ -20,11 +20,7 @@ GOOD_GOLD = 0.5
 
 
 class Score(NamedTuple):
-    """The quality of some of a contributor's work, as integer parts of `UNIT`.
-
-    `items`, by `item_mark`, are those judged anew, `of` is how many the batch had: little that is new counts
-    little.
-    """
+    """The quality of some work, in parts of `UNIT`: of `items` judged anew among those `of` the batch."""
 
     pid: str
     domain: str

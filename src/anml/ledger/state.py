@@ -1,8 +1,4 @@
-"""The state machine of the log: which entry may come next, who signs it, and what money it moves.
-
-Whoever writes asks it before an entry is written; `anml ledger verify` asks it again for every entry,
-from the first. There is no other set of rules.
-"""
+"""The state machine of the log, its only rules: what may come next, who signs it, what money it moves."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
@@ -52,11 +48,7 @@ class Owed(NamedTuple):
 
 
 class State:
-    """What the log means up to its last entry.
-
-    Without `connect` it starts before the first entry and keeps everything in memory; with it, it stands
-    at the end of the log in a database and looks up what a step needs.
-    """
+    """What the log means up to its last entry: in memory, or with `connect` looked up in a database."""
 
     def __init__(
         self, documents: Callable[[str], bytes | None], connect: Callable[[], sa.Connection] | None = None

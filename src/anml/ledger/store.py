@@ -109,11 +109,7 @@ def keys_folder(url: sa.URL, given: str | Path | None = None) -> Path | None:
 
 @dataclass(frozen=True)
 class Charter:
-    """What a ledger says of itself for good.
-
-    New bank details are paid after `payee_wait_days`, `appeals` is to whom contributors write, and `recovery`
-    the public key that, with one of the staff, renews the lost key of another.
-    """
+    """What a ledger says of itself for good: waits, whom to appeal to, and the key that renews lost ones."""
 
     founder: str = "founder"
     single_person: bool = False
@@ -126,10 +122,7 @@ def create(
     url: str, keys: str | Path | None = None, origin: str = "anml-ledger", clock: Clock = utc_now,
     charter: Charter | None = None, staff: Path | None = None, password: str = "",
 ) -> Ledger:  # fmt: skip
-    """Make a new ledger: schema, keys, the first member of staff, and a first entry that says all that.
-
-    `staff` is the folder of the founder's own key, which nobody else needs to read; a new key has `password`.
-    """
+    """Make a new ledger: schema, keys, its founder (whose own key is in `staff`), and a first entry."""
     place = ledger_url(url)
     folder = keys_folder(place, keys)
     if folder is None:
@@ -199,10 +192,7 @@ def open_ledger(
     url: str, keys: str | Path | None = None, clock: Clock = utc_now,
     new_id: Callable[[], str] = random_id, sign: Path | None = None, staff: Path | None = None,
 ) -> Ledger:  # fmt: skip
-    """Open a ledger; `sign` is the key of who acts, where it is not found by name in the folder `staff`.
-
-    Ledgers of earlier versions have keys of people beside their own, where they are looked for last.
-    """
+    """Open a ledger; `sign` is the key of who acts, else found in `staff`, last beside the ledger's own."""
     place = ledger_url(url)
     path = sqlite_path(place)
     if path is not None and not path.is_file():

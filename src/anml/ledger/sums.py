@@ -1,8 +1,4 @@
-"""The large parts of what the log means: balances, credits and judgements.
-
-While a log is replayed they are kept in memory; while it is written they are looked up in the database,
-one by one or many at once where a step asks for many.
-"""
+"""Balances, credits and judgements: in memory while a log is replayed, else looked up in the database."""
 
 from collections.abc import Callable, Iterable
 from typing import Any

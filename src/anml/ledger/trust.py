@@ -1,8 +1,4 @@
-"""Who verified whom, as a graph that trust can follow from those who are trusted beforehand.
-
-Trusted beforehand are the owners of keys that two people of the staff decided to trust, the reviewers whom
-two people named, and whom the policy names. A contributor's own key makes nobody a root.
-"""
+"""Who verified whom, as a graph from those whom two people of the staff, or the policy, trust beforehand."""
 
 from collections.abc import Iterable, Mapping
 

@@ -1,8 +1,4 @@
-"""Steps that one person proposes and another confirms: staff, keys, reviewers, bank details, identities.
-
-What is personal in a proposal lies in a sealed paper; the log holds its salted hash, and who confirms it
-signs an entry with the same hash.
-"""
+"""Steps that one person proposes and another confirms; what is personal lies in sealed papers."""
 
 from collections.abc import Callable
 from typing import Any

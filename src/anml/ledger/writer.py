@@ -36,10 +36,7 @@ class Memory:
 
 
 class Writer:
-    """Gathers rows, which `flush` writes; every read of this class flushes first.
-
-    `by` of None means whoever acts here by default; `prev` is the hash of the last entry.
-    """
+    """Gathers rows, which every read flushes first; `by` of None is who acts here, `prev` the last hash."""
 
     def __init__(
         self,
@@ -75,10 +72,7 @@ class Writer:
             self._check_end()
 
     def _check_end(self) -> None:
-        """An error unless the log ends with what somebody who may signed for, not the log's key alone.
-
-        Whoever writes next would sign on top of it; whoever wrote before asked the same of what lies before.
-        """
+        """An error unless somebody who may signed for the log's end: whoever writes next signs on top."""
         entry = self._connection.scalars(sa.select(event.c.entry).order_by(event.c.seq.desc()).limit(1)).one()
         last = decode(entry, leaf_hash(entry))
         by_others = (*kinds.OWED, kinds.STAFF_REMOVED, kinds.STAFF_RENEWED)
@@ -90,10 +84,7 @@ class Writer:
             self.state.check_signature(last)
 
     def verified(self, what: str = "changed in", *, ahead: bool = False) -> Reading:
-        """The whole ledger as it was read and verified in this transaction, which all goes on from, alone.
-
-        Every step that decides over money, people or keys begins so. `ahead`: it may be dated later than now.
-        """
+        """The whole ledger, verified, which every step over money, people or keys goes on from alone."""
         if self.reading is None:
             now = None if ahead else moment(self._clock)
             own = self._seq != self._began
@@ -165,10 +156,7 @@ class Writer:
         self, kind: str, key: str, subject: str, body: dict[str, Any], by: str = "",
         same: Callable[[dict[str, Any]], Any] = lambda body: body,
     ) -> Event | None:  # fmt: skip
-        """The earlier event with this key, None where the key is new; another content is a conflict.
-
-        `same` picks what of the body has to be equal: a sealed paper differs each time it is sealed.
-        """
+        """The earlier event with this key, if any; a conflict where what `same` picks of its body differs."""
         connection = self.connection
         found = find(connection, key) if self.reading is None else self.reading.find(key)
         if found is None:

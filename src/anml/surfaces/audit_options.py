@@ -1,7 +1,4 @@
-"""The options of `anml audit`, `anml train` and `anml.audit`: one table that every surface is made from.
-
-A test holds the signature of `anml.audit` against it.
-"""
+"""The options of `anml audit`, `anml train` and `anml.audit`: one table that every surface is made from."""
 
 import inspect
 import textwrap
@@ -24,11 +21,7 @@ class Names(str):
 
 
 class Option(NamedTuple):
-    """One option.
-
-    `kind` is its type on the command line, `None` where it is Python's alone; `flag` how it is spelt there
-    where that is not its name; `python` what `help(anml.audit)` says beyond, or in place of, `help`.
-    """
+    """One option; `kind` is None where it is Python's alone, `python` what is said there beside `help`."""
 
     name: str
     kind: Any
@@ -147,11 +140,7 @@ def options_on(surface: str) -> tuple[Option, ...]:
 
 
 def with_options(*shared: Option) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command options of the table beside its own; it takes them as keywords.
-
-    Names of columns arrive as lists, and what is not given with its default, so that it can be called from
-    Python as well.
-    """
+    """Give a command options of the table as keywords; names of columns arrive as lists."""
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         own = [p for p in inspect.signature(command).parameters.values() if p.kind is not p.VAR_KEYWORD]
@@ -187,13 +176,7 @@ def parameter(option: Option) -> inspect.Parameter:
 
 
 def listed(text: str) -> list[str]:
-    """Names separated by commas.
-
-    Examples
-    --------
-    >>> listed("age, weight ,")
-    ['age', 'weight']
-    """
+    """Names separated by commas."""
     return [name.strip() for name in text.split(",") if name.strip()]
 
 

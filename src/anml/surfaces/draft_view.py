@@ -28,11 +28,8 @@ def draft_shown(content: dict[str, Any]) -> list[str]:
     from anml.core.money import show_amount, show_money
 
     currency, before = content["currency"], content["before"]
-    how = (
-        f"at {show_amount(content['rate'])} a label"
-        if content["rate"]
-        else f"by {content['rules']['weight']}"
-    )
+    rate, weight = content["rate"], content["rules"]["weight"]
+    how = f"at {show_amount(rate)} a label" if rate else f"by {weight}"
     lines = [
         f"{content['settlement']}: {show_money(content['pool'], currency)} {currency} {how}, drafted by "
         f"{content['drafted_by']}{' for ' + content['project'] if content['project'] else ''}.",

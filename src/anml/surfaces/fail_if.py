@@ -36,13 +36,7 @@ class Check(NamedTuple):
 
 
 def condition_of(text: str | None) -> list[Check]:
-    """Read a condition such as `quality<0.6` or `wrong>0.1 or accused`: comparisons of which one suffices.
-
-    Examples
-    --------
-    >>> condition_of("quality < 0.6 or doubtful")
-    [Check(name='quality', sign='<', limit=0.6), Check(name='doubtful', sign='', limit=0.0)]
-    """
+    """Read a condition such as `quality<0.6` or `wrong>0.1 or accused`: comparisons of which one suffices."""
     return [] if text is None else [_part(each.strip(), text) for each in re.split(r"\bor\b", text)]
 
 

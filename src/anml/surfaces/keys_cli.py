@@ -13,10 +13,7 @@ app = typer.Typer(help="The keys that may vouch for contributions.", no_args_is_
 
 @app.command("new")
 @at_desk(every=("json",))
-def new(
-    at: Desk,
-    file: Annotated[Path, arg("Where the private key goes.")],
-) -> None:
+def new(at: Desk, file: Annotated[Path, arg("Where the private key goes.")]) -> None:
     """Make a signing key; the public part is printed."""
     from anml.app.ledger.keys import new_key
 

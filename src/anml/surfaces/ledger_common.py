@@ -140,13 +140,7 @@ def warn(warnings: Iterable[str]) -> None:
 
 
 def columns(header: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
-    """Rows as aligned text.
-
-    Examples
-    --------
-    >>> columns(("who", "rows"), [("ann", 3)])
-    ['who  rows', 'ann  3']
-    """
+    """Rows as aligned text."""
     # A name with many blanks could look like several cells.
     table = [[" ".join(printable(str(cell)).split()) for cell in row] for row in (header, *rows)]
     widths = [max(len(row[i]) for row in table) for i in range(len(header))]

@@ -74,13 +74,7 @@ def _rho_c(result: Audited) -> str:
 
 
 def decay_words(decay: Decay | ContextDecay) -> str:
-    """Say how fast contributions lose freshness.
-
-    Examples
-    --------
-    >>> decay_words(Decay.half_life("90d"))
-    'T halves every 90 days'
-    """
+    """Say how fast contributions lose freshness."""
     if isinstance(decay, ContextDecay):
         return "across domains, weights " + ", ".join(f"{weight:g}" for weight in decay.weights)
     if decay.delta == 0:

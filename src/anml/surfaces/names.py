@@ -9,13 +9,7 @@ from anml.core.words import listed
 
 
 def shortened(name: str, width: int) -> str:
-    r"""Cut a name to a width in letters, and take out what does not print.
-
-    Examples
-    --------
-    >>> shortened("a-very-long-name", 8), shortened("two\nlines", 20)
-    ('a-very-…', 'two lines')
-    """
+    """Cut a name to a width in letters, and take out what does not print."""
     text = printable(name)
     return text if cell_len(text) <= width else set_cell_size(text, width - 1).rstrip() + "…"
 

@@ -9,10 +9,7 @@ from anml.core.checks import Ints
 
 
 def to_native(frame: pl.DataFrame, like: Any | None, rows: Ints | None = None) -> Any:
-    """Give a frame back in the kind the user passed in; polars for None and for kinds we cannot make.
-
-    `rows` are the positions in `like` of the frame's rows: pandas then finds them under their own index.
-    """
+    """A frame of the kind the user passed in, else polars; `rows` find the index of a pandas frame."""
     if nw.dependencies.is_pandas_dataframe(like):
         made = _to_pandas(frame)
         return made if rows is None else made.set_axis(like.index.take(rows), axis=0)

@@ -29,12 +29,7 @@ def progress_shown(
     lines_after: float = PATIENCE,
     clock: Clock = time.monotonic,
 ) -> Iterator[Report | None]:
-    """Give what a run reports its progress to, as (what, done, of).
-
-    `wanted`: None shows what takes long, true shows it from the start, false shows nothing; a function is
-    called with every step instead. Bars, or lines where there is no terminal and no notebook, come after so
-    many seconds.
-    """
+    """What a run reports (what, done, of) to; `wanted`: None for what takes long, true, false, a function."""
     if wanted is not None and not isinstance(wanted, bool):
         if not callable(wanted):
             raise InputError(

@@ -1,8 +1,4 @@
-"""The report: one HTML file with everything in it, that asks the network for nothing.
-
-It begins with three answers: who, what to do, what it changes. A small script sorts and searches; the page
-is whole without it. Sizes do not grow with the table: rows are summed before they are shown.
-"""
+"""The report: one HTML file of bounded size that asks the network for nothing and is whole without script."""
 
 from base64 import b64encode
 from collections import Counter

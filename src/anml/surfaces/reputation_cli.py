@@ -38,10 +38,7 @@ def show_(at: Desk) -> None:
 
 @app.command("replay")
 @at_desk("domain", "policy")
-def replay(
-    at: Desk,
-    who: Annotated[str, arg("The contributor.", metavar="WHO")],
-) -> None:
+def replay(at: Desk, who: Annotated[str, arg("The contributor.", metavar="WHO")]) -> None:
     """Recompute one contributor's r from scratch, event by event."""
     from anml.app.people.names import find_person
     from anml.app.people.reputation import replay_history
@@ -83,8 +80,7 @@ def add(
 @app.command("trust")
 @at_desk("policy")
 def trust(
-    at: Desk,
-    trusted: Annotated[list[str] | None, arg("Whom to trust beforehand as well.")] = None,
+    at: Desk, trusted: Annotated[list[str] | None, arg("Whom to trust beforehand as well.")] = None
 ) -> None:
     """Follow who verified whom from a trusted set. By EigenTrust, with what it counts for in r."""
     from anml.app.people.names import names_of

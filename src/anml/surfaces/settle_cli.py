@@ -100,11 +100,8 @@ def _paid(by: str | None, pool: str | None, per_label: str | None, currency: str
 def _rules(volume: str, min_share: str, max_share: str, newcomers: str) -> "Rules":
     from anml.core.settle import Rules, parts
 
-    low, high, cap = (
-        parts("min-share", min_share),
-        parts("max-share", max_share),
-        parts("newcomers", newcomers),
-    )
+    given = {"min-share": min_share, "max-share": max_share, "newcomers": newcomers}
+    low, high, cap = (parts(name, share) for name, share in given.items())
     return Rules(volume=volume, min_share=low, max_share=high, newcomer_cap=cap)
 
 

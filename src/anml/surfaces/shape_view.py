@@ -114,14 +114,7 @@ def _documents(shape: Shaped) -> list[Document]:
 
 
 def parts(text: str, spans: pl.DataFrame, low: int, high: int) -> list[tuple[str, str]]:
-    """A piece of a text in parts; of marks that overlap the first that begins is shown.
-
-    Examples
-    --------
-    >>> spans = pl.DataFrame({"start": [4], "end": [7], "type": ["PER"]})
-    >>> parts("the cat sat", spans, 0, 11)
-    [('the ', ''), ('cat', 'PER'), (' sat', '')]
-    """
+    """A piece of a text in parts; of marks that overlap the first that begins is shown."""
     found, at = [], low
     for start, end, kind in spans.sort("start", "end").select("start", "end", "type").iter_rows():
         if start < at or start >= high:

@@ -57,9 +57,7 @@ def add(
 @app.command("remove")
 @at_desk("by")
 def remove(
-    at: Desk,
-    name: Name,
-    compromised: Annotated[bool, opt("Their key leaked.", "--compromised")] = False,
+    at: Desk, name: Name, compromised: Annotated[bool, opt("Their key leaked.", "--compromised")] = False
 ) -> None:
     """From now on somebody may act no more; what they did before stands."""
     from anml.app.ledger.steps import remove_member

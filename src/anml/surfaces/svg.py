@@ -1,8 +1,4 @@
-"""Figures as inline SVG: a plain canvas, one palette, text that stays text, the same bytes each time.
-
-Colours are drawn as fixed codes and handed over as CSS variables, so that one figure serves light,
-dark and print.
-"""
+"""Figures as inline SVG: one palette of CSS variables for light, dark and print; the same bytes each time."""
 
 import re
 import warnings
@@ -51,12 +47,7 @@ Margins = tuple[float, float, float, float]
 def draw(
     name: str, title: str, height: float, margins: Margins, paint: Callable[[Figure, Axes], None], text: str
 ) -> str:
-    """Paint one figure and return it as an SVG element.
-
-    `name` is unique in the page: ids are made from it. `height` and `margins` (left, right, top, bottom) are
-    in pixels, fixed because the reader's fonts are not known here; `paint` draws on the figure and its only
-    axes, and `text` is what a reader who does not see it is told.
-    """
+    """Paint one figure as an SVG element; `name` is unique in the page, `text` for who does not see it."""
     left, right, top, bottom = margins
     with matplotlib.rc_context(_defaults() | SETTINGS), warnings.catch_warnings():
         # Names come in any script; the browser has the letters that the measuring font lacks.

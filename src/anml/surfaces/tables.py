@@ -58,10 +58,8 @@ def contributor_table(result: Audited) -> Listing:
 def _contributor(row: dict[str, Any], result: Audited, errors: dict[str, float], does: dict[str, str]) -> Row:
     given = result.signals_given
     agreement = errors.get(row["contributor"]) if errors else row["agreement"]
-    doubtful, kappa = (
-        result.doubtful is not None,
-        f"{row['reliability_low']:z.2f}–{row['reliability_high']:z.2f}",
-    )
+    doubtful = result.doubtful is not None
+    kappa = f"{row['reliability_low']:z.2f}–{row['reliability_high']:z.2f}"
     said = does.get(row["contributor"], "")
     if row.get("habits"):
         said = f"{said}; {row['habits']}" if said else row["habits"]
@@ -118,10 +116,7 @@ def _signed(value: float) -> str:
 
 
 def most_confused(result: Audited) -> pl.DataFrame:
-    """Contributors by how far their labels surely disagree with held-out predictions.
-
-    Ranked by the lower end of the interval, so that two rows of a newcomer do not lead the list.
-    """
+    """Contributors by the lower end of how far they disagree with predictions: newcomers do not lead."""
     frame = (
         result.confusion.group_by("contributor")
         .agg(total=pl.col("rows").sum(), wrong=pl.col("rows").filter(_differs()).sum())
@@ -144,12 +139,9 @@ def confusion_table(result: Audited, ranked: pl.DataFrame) -> Listing:
             f"{shortened(given, 24)} for {shortened(predicted, 24)} ×{count:,}"
             for given, predicted, count in top.select("given", "predicted", "rows").iter_rows()
         ]
+        wrong, total = row["wrong"], row["total"]
         made = {"contributor": shortened(row["contributor"], NAME), "top": "\n".join(most)}
-        made |= {
-            "disagrees": f"{row['wrong']:,} of {row['total']:,}",
-            "share": f"{row['wrong'] / row['total']:.0%}",
-        }
-        rows.append(made)
+        rows.append(made | {"disagrees": f"{wrong:,} of {total:,}", "share": f"{wrong / total:.0%}"})
     return Listing(rows, ranked.height - len(rows))
 
 
@@ -222,13 +214,7 @@ def item_table(result: Audited) -> Listing:
 
 
 def chance(p: float) -> str:
-    """A probability in per cent that never claims to be certain.
-
-    Examples
-    --------
-    >>> chance(0.9999), chance(0.25), chance(1e-9)
-    ('>99%', '25%', '<1%')
-    """
+    """A probability in per cent that never claims to be certain."""
     return ">99%" if p > 0.99 else "<1%" if p < 0.01 else f"{p:.0%}"
 
 

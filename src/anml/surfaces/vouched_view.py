@@ -23,12 +23,8 @@ def vouched_view(result: Audited) -> dict[str, Any] | None:
     """Tables of text on what v rests on; None where no ledger was asked."""
     if result.vouched is None:
         return None
-    rows, people, entries, at = (
-        result.samples,
-        result.vouched.people,
-        result.vouched.entries,
-        result.vouched.at,
-    )
+    rows, vouched = result.samples, result.vouched
+    people, entries, at = vouched.people, vouched.entries, vouched.at
     names = list(dict.fromkeys([*result.contributors["contributor"], *sorted(rows["contributor"].unique())]))
     lines = _lines(rows, names)
     shown = lines[:MOST_LINES]

@@ -38,11 +38,7 @@ def audit_table(
     check_prepared: Callable[[Prepared], None] | None = None,
     believe: Callable[[Prepared], Belief] | None = None, prior: Floats | None = None,
 ) -> tuple[Audited, Prepared, Assessment]:  # fmt: skip
-    """Audit a table given by path or as a frame; `check_prepared` may refuse it before the work.
-
-    `believe` takes the place of the model of classes, for judgements of another shape; `prior` is what each
-    row's class is beforehand.
-    """
+    """Audit a table given by path or as a frame; `check_prepared` may refuse it before the work."""
     policy = request.policy()
     table = data if isinstance(data, Table) else read_table(data)
     columns, notes = choose_columns(
@@ -65,8 +61,7 @@ def audit_table(
         check_prepared(prepared)
     notes += _about(prepared, request)
     tested = None if test is None else testing_arrays(test, prepared, columns)
-    known = _known(prepared, request)
-    known = known if prior is None else replace(known, predictions=prior[prepared.rows], rates=True)
+    known = _known(prepared, request, prior)
     found = assess(
         prepared.x, prepared.y, prepared.task, max(len(prepared.classes), 1), known, policy,
         progress=progress, believed=None if believe is None else believe(prepared),
@@ -77,14 +72,15 @@ def audit_table(
     return result, prepared, found
 
 
-def _known(prepared: Prepared, request: Request) -> Known:
+def _known(prepared: Prepared, request: Request, prior: Floats | None) -> Known:
     same = ("contributor", "item", "verification", "reputation", "parents", "predictions")
-    return Known(
+    known = Known(
         **{name: getattr(prepared, name) for name in same},
         age=prepared.age if request.decay.delta > 0 else None,
         truth=None if prepared.known is None else prepared.known.truth,
         wrong=None if prepared.known is None else prepared.known.wrong,
     )
+    return known if prior is None else replace(known, predictions=prior[prepared.rows], rates=True)
 
 
 def _at_odds(prepared: Prepared) -> list[str]:

@@ -1,8 +1,4 @@
-"""What changed between two runs: people beyond chance, rows that look otherwise now, and what was mended.
-
-Rows are the same where both runs were made of the same file; else where an item has a label of the same
-contributor in both. Runs of different weeks may have no row in common: then people alone are compared.
-"""
+"""What changed between two runs: people beyond chance, and rows of the same file, or item and contributor."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,12 +21,7 @@ KEYS = {"row": ("row",), "item": ("item", "contributor")}
 
 @dataclass(frozen=True)
 class RunChanges:
-    """Two runs beside each other.
-
-    `people` has one row per contributor: rows, verdict and quality before and after, the difference with its
-    interval, and whether it is more than chance. `rows` are those that look otherwise now, or were mended.
-    `figures` are shares and counts before and after.
-    """
+    """Two runs side by side: `people`, `changed` where beyond chance, `rows` that moved, and `figures`."""
 
     people: pl.DataFrame
     rows: pl.DataFrame

@@ -22,10 +22,7 @@ EPOCHS = 200
 
 @dataclass(frozen=True)
 class Way:
-    """Error of one way of weighing, and its paired difference from each way before it.
-
-    The error is the share of wrong predictions, or the mean absolute error.
-    """
+    """Error of a way of weighing, and its paired difference from each way before it."""
 
     name: str
     error: Estimate
@@ -57,18 +54,14 @@ def compare(
     groups: np.ndarray[Any, Any] | None = None, test: tuple[Array, Array] | None = None, seed: int = 0,
     progress: Progress | None = None,
 ) -> Comparison:  # fmt: skip
-    """Train the same network on each weighting and measure it on rows it did not see.
-
-    With `test` that data is what they are measured on; without it, folds of the rows themselves,
-    against the labels as given, wrong ones included.
-    """
+    """Error of one network under each weighting: on `test`, else on folds, against the labels as given."""
     rng = np.random.default_rng(seed)
     rows = np.sort(rng.choice(len(y), min(len(y), MOST_ROWS), replace=False))
     x, y = x[rows], y[rows]
     weights = np.stack([way.sample_weight()[rows] for way in ways.values()])
     if test is not None:
-        wrong, epochs = _on_test(x, y, task, classes, weights, test, seed, progress)
-        on = "test data"
+        networks, scale, epochs = _fit(x, y, task, classes, weights, seed, progress)
+        wrong, on = _errors(networks, *test, task, scale), "test data"
     else:
         inner = None if groups is None else groups[rows]
         wrong, epochs = _on_folds(x, y, task, classes, weights, inner, rng, seed, progress)
@@ -100,14 +93,6 @@ def _on_folds(
         mine = networks.pick(range(i * len(weights), (i + 1) * len(weights)))
         wrong[:, held] = _errors(mine, x[held], y[held], task, scale)
     return wrong, epochs
-
-
-def _on_test(
-    x: Array, y: Array, task: Task, classes: int, weights: Floats, test: tuple[Array, Array],
-    seed: int, progress: Progress | None,
-) -> tuple[Floats, int]:  # fmt: skip
-    networks, scale, epochs = _fit(x, y, task, classes, weights, seed, progress)
-    return _errors(networks, test[0], test[1], task, scale), epochs
 
 
 def _fit(

@@ -1,7 +1,4 @@
-"""Warnings about the data itself: what goes together with contributors, so that no weighing puts it right.
-
-Everything here is a count; nobody is accused by it.
-"""
+"""Warnings about the data itself, as counts that accuse nobody: what no weighing puts right."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -40,38 +37,32 @@ class Copies(NamedTuple):
     copies_of: str
 
 
-class Found(NamedTuple):
+class DataWarnings(NamedTuple):
     """Warnings, one sentence each, and whose rows are mostly copies."""
 
     warnings: list[str]
     copies: list[Copies]
 
 
-def look_at_data(prepared: Prepared) -> Found:
+def look_at_data(prepared: Prepared) -> DataWarnings:
     """What is to be said of the rows used before anybody is judged by them."""
     who = prepared.contributor
     said: list[str] = []
     if who is None or len(np.unique(who)) < 2:
-        return Found(said, [])
+        return DataWarnings(said, [])
     if prepared.task == "classification":
         said += supplied_by_one(prepared.y, prepared.classes, who)
         if prepared.item is not None:
             said += one_voice(prepared.y, prepared.item, who)
     copies, about = copied(prepared.x, who, prepared.item)
-    return Found([*said, *about], copies)
+    return DataWarnings([*said, *about], copies)
 
 
 def with_copies(contributors: pl.DataFrame, copies: Sequence[Copies]) -> pl.DataFrame:
     """The table of contributors with `copies` and `copies_of`, where anybody has any."""
     if not copies:
         return contributors
-    known = pl.DataFrame(
-        {
-            "contributor": [each.contributor for each in copies],
-            "copies": [each.copies for each in copies],
-            "copies_of": [each.copies_of for each in copies],
-        }
-    )
+    known = pl.DataFrame([each._asdict() for each in copies]).drop("rows")
     return contributors.join(known, on="contributor", how="left", maintain_order="left")
 
 
@@ -86,14 +77,7 @@ def with_time_spent(people: pl.DataFrame, samples: pl.DataFrame, frame: pl.DataF
 
 
 def supplied_by_one(y: Ints, classes: Sequence[str], who: Names) -> list[str]:
-    """Classes that all come from one contributor: label and contributor cannot be told apart there.
-
-    Examples
-    --------
-    >>> who = np.array(["ann"] * 20 + ["bob"] * 20)
-    >>> supplied_by_one(np.arange(40) // 20, ["cat", "dog"], who)[0]
-    'all 20 labels “cat” are given by ann: a wrong one looks like any other'
-    """
+    """Classes that all come from one contributor: label and contributor cannot be told apart there."""
     found = (
         pl.DataFrame({"y": y, "who": who})
         .group_by("y")
@@ -105,10 +89,14 @@ def supplied_by_one(y: Ints, classes: Sequence[str], who: Names) -> list[str]:
         f"all {rows:,} labels “{classes[code]}” are given by {first}: a wrong one looks like any other"
         for code, rows, first in found.select("y", "rows", "first").iter_rows()
     ]
+    return _first(said, "class", "classes", "come from one contributor")
+
+
+def _first(said: list[str], one: str, many: str, rest: str) -> list[str]:
+    """The first sentences, and how many more there are."""
     more = len(said) - MOST_SAID
-    if more > 0:
-        said = [*said[:MOST_SAID], f"{counted(more, 'more class', 'more classes')} come from one contributor"]
-    return said
+    told = f"{counted(more, f'more {one}', f'more {many}')} {rest}"
+    return said if more <= 0 else [*said[:MOST_SAID], told]
 
 
 def one_voice(y: Ints, item: npt.NDArray[Any], who: Names) -> list[str]:
@@ -120,20 +108,15 @@ def one_voice(y: Ints, item: npt.NDArray[Any], who: Names) -> list[str]:
     said = [
         f"{listed(group)} give the same labels to the items they share, far more often than they are right: "
         "on each of these items they count as one"
-        for group in groups[:MOST_SAID]
+        for group in groups
     ]
-    if len(groups) > MOST_SAID:
-        said.append(f"{counted(len(groups) - MOST_SAID, 'more group', 'more groups')} like that")
-    return said
+    return _first(said, "group", "groups", "like that")
 
 
 def copied(
     x: Floats | npt.NDArray[np.float32], who: Names, item: Names | None = None
 ) -> tuple[list[Copies], list[str]]:
-    """Whose rows are mostly copies of another contributor's, and what to say of copies.
-
-    Labels of the same item are no copies.
-    """
+    """Whose rows are mostly copies of another's, and what to say of it; one item's labels are no copies."""
     if x.shape[1] == 0:
         return [], []
     # Labels of one item have one row of features: of each item one is compared.
@@ -166,8 +149,7 @@ def _about_copies(found: list[Copies]) -> list[str]:
         f"{each.copies:,} of {each.rows:,} rows of {each.contributor} nearly equal rows of {each.copies_of}"
         for each in reversed(pairs.values())
     ]
-    more = len(said) - MOST_SAID
-    return said if more <= 0 else [*said[:MOST_SAID], f"{counted(more, 'more pair')} share rows like that"]
+    return _first(said, "pair", "pairs", "share rows like that")
 
 
 def _pairs(across: pl.DataFrame) -> pl.DataFrame:

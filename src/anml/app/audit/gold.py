@@ -12,12 +12,7 @@ from anml.intake.gold import Gold
 
 @dataclass(frozen=True, eq=False)
 class GoldCheck:
-    """What rows with a known label say about p_correct of a run.
-
-    `kind` is "marks" (some labels are known to be right) or "labels" (the right label of some is known);
-    `right` and `wrong` count them, and shares of them were kept. `reliability` is p_correct against truth, in
-    bins, `ranking` the chance that p_correct of a right label is above that of a wrong one.
-    """
+    """What rows with a known label ("marks" of right ones, or "labels") say about p_correct of a run."""
 
     kind: str
     right: int

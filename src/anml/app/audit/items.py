@@ -42,10 +42,7 @@ def item_frame(prepared: Prepared, found: Assessment, shared: bool = False) -> p
 
 
 def suggestions(prepared: Prepared, found: Assessment) -> dict[str, pl.Series]:
-    """The likeliest label of each row and its probability; of numbers nothing.
-
-    Null where neither side of a dispute can be told to be right and the row has no other label.
-    """
+    """The likeliest label of each row and its probability; null for numbers and open disputes."""
     if prepared.task != "classification":
         return {}
     belief, n = found.belief, len(prepared.y)
@@ -84,10 +81,7 @@ def _posterior(belief: Belief, prepared: Prepared, codes: Ints) -> Floats:
 
 
 def _not_rejected(posterior: Floats, prepared: Prepared, codes: Ints, of: Ints | None = None) -> Floats:
-    """Posteriors without labels that are known to be wrong: nobody wants them suggested again.
-
-    `codes` is the item of each label, `of` that of each posterior; they are in the order of items without.
-    """
+    """Posteriors without labels known to be wrong; `codes` are items of labels, `of` of posteriors."""
     if prepared.known is None or not prepared.known.wrong.any():
         return posterior
     wrong = prepared.known.wrong

@@ -29,11 +29,9 @@ EXCERPT = 300
 
 @dataclass(frozen=True)
 class Media:
-    """What the user says of pictures and texts.
+    """Columns of pictures or texts, and what embeds them: a function, or `library:name` of a model.
 
-    `image` and `text` name columns; one of paths of pictures is recognised, and a text is where `embed` is
-    given: a function from a list of them to vectors, or `library:name` of a model. `cache` is a folder that
-    keeps what was embedded, by content; paths of pictures start in `folder`.
+    `cache` is a folder that keeps what was embedded, by content; paths of pictures start in `folder`.
     """
 
     image: str | None = None

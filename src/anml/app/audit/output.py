@@ -38,10 +38,7 @@ def check_folder(folder: Path, record: str = RECORD) -> None:
 
 
 def write_run(folder: Path, result: "Audited", command: str, extra: Callable[[Path], None]) -> list[str]:
-    """Write a run's files beside `folder`, then put them in place in one step.
-
-    `extra` writes what is not the audit's own into the folder it is given: the report, a model.
-    """
+    """Write a run's files beside `folder`, then put them in place in one step; `extra` adds its own."""
     check_folder(folder)
     folder = folder.resolve()
     try:

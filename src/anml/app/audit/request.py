@@ -72,11 +72,7 @@ class Request:
 
     @property
     def decay(self) -> Decay:
-        """Freshness by domain where one is named, else by half-life; none unless it was asked for.
-
-        Naming the column of times asks for it. A column that was merely guessed does not: on data
-        that does not go stale, freshness throws away good rows.
-        """
+        """Freshness by domain or half-life; a named column of times asks for it, a guessed one does not."""
         if self.domain is not None and self.half_life is not None:
             raise InputError("freshness is given by a half-life or by a domain, not by both")
         if self.domain is not None:

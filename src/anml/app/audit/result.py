@@ -21,10 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Shaped:
-    """Judgements of another shape than classes: its kind, what a row is called, and what was found.
-
-    `tables` are written beside the samples; `said` are sentences; `frames` hold what the report shows.
-    """
+    """Judgements of another shape than classes: sentences `said`, `tables` to write and `frames` to show."""
 
     kind: str
     unit: str

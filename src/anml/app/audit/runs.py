@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
@@ -173,21 +173,12 @@ def doubt(run: Run, weight: str) -> str | None:
 
 def read_verdicts(folder: Path, run: Run) -> dict[str, str] | None:
     """What a run says of its contributors, from its `contributors.csv`; None where it says nothing."""
-    path, table = folder / "contributors.csv", read_contributors(folder, run)
-    if table is None or not {"contributor", "verdict"} <= set(table.columns):
+    found = _by_name(folder, run, "verdict")
+    if found is None:
         return None
-    names = _as_written(run.samples)
-    found = names.join(
-        table.select(pl.col("verdict").cast(pl.String).replace(FORMER), written="contributor"),
-        on="written",
-        how="left",
-    )
-    wrong = found.filter(~pl.col("verdict").is_in(VERDICTS).fill_null(False))
-    if wrong.height or found.height != names.height:
-        who = (wrong if wrong.height else found)["written"][0]
-        raise InputError(
-            f"{path} has no single verdict, one of {', '.join(VERDICTS)}, on contributor {who!r}"
-        )
+    found = found.with_columns(pl.col("verdict").cast(pl.String).replace(FORMER))
+    said = f"has no single verdict, one of {', '.join(VERDICTS)}, on"
+    _check_each(folder, found, pl.col("verdict").is_in(VERDICTS), said)
     return dict(found.select("contributor", "verdict").iter_rows())
 
 
@@ -197,15 +188,15 @@ def read_judged(folder: Path, run: Run) -> dict[str, dict[str, Any]]:
     The share of right labels and the reliability, each with its interval, and which label they mostly gave
     where which other is likelier, with how often.
     """
-    table, samples = read_contributors(folder, run), run.samples
+    samples = run.samples
     found: dict[str, dict[str, Any]] = {}
     for name, wanted in (("right", "quality"), ("reliability", "reliability")):
         columns = (wanted, f"{wanted}_low", f"{wanted}_high")
-        if table is None or not {"contributor", *columns} <= set(table.columns):
+        known = _by_name(folder, run, *columns)
+        if known is None:
             continue
-        numbers = [pl.col(one).cast(pl.Float64, strict=False).alias(one) for one in columns]
-        known = _as_written(samples).join(table.select(*numbers, written="contributor"), on="written")
-        for own, *each in known.drop_nulls().select("contributor", *columns).iter_rows():
+        numbers = known.select("contributor", pl.col(columns).cast(pl.Float64, strict=False))
+        for own, *each in numbers.drop_nulls().iter_rows():
             if all(math.isfinite(one) and abs(one) <= 1 for one in each):
                 found.setdefault(own, {})[name] = [round(one * UNIT) for one in each]
     if {"label", "suggested"} <= set(samples.columns) and run.info.get("task") != "regression":
@@ -234,30 +225,38 @@ def read_contributors(folder: Path, run: Run) -> pl.DataFrame | None:
         raise InputError(f"{path} is not a table of contributors: {reason}") from None
 
 
-def _as_written(samples: pl.DataFrame) -> pl.DataFrame:
-    """Contributors of the samples, how many rows each has, and their names as the file has them."""
-    known = samples.group_by(pl.col("contributor").cast(pl.String)).agg(pl.len().alias("rows"))
-    return known.with_columns(safe_for_spreadsheets(known.select(written="contributor"))["written"])
+def _by_name(
+    folder: Path, run: Run, *columns: str, how: Literal["left", "full"] = "left"
+) -> pl.DataFrame | None:
+    """Columns of `contributors.csv` by contributor as in the samples; None where it lacks one.
+
+    `rows` is how many rows each has, `written` their name as the file has it: some with a quote before it.
+    """
+    table = read_contributors(folder, run)
+    if table is None or not {"contributor", *columns} <= set(table.columns):
+        return None
+    known = run.samples.group_by(pl.col("contributor").cast(pl.String)).agg(pl.len().alias("rows"))
+    known = known.with_columns(safe_for_spreadsheets(known.select(written="contributor"))["written"])
+    return known.join(table.select(*columns, written="contributor"), on="written", how=how, coalesce=True)
+
+
+def _check_each(folder: Path, found: pl.DataFrame, fits: pl.Expr, said: str) -> None:
+    """An error unless everybody stands there once, with what fits."""
+    wrong = found.filter(~fits.fill_null(False))
+    if wrong.height or found["written"].is_duplicated().any():
+        who = (wrong if wrong.height else found)["written"][0]
+        raise InputError(f"{folder / 'contributors.csv'} {said} contributor {who!r}")
 
 
 def read_learned(folder: Path, run: Run) -> pl.DataFrame | None:
-    """Reputation learned in a run, from its `contributors.csv`: contributor, good, bad.
-
-    None where the run has none. Names are those of the samples: in the file some have a quote before them.
-    """
-    path, table = folder / "contributors.csv", read_contributors(folder, run)
-    if table is None or not {"contributor", *LEARNED} <= set(table.columns):
+    """Reputation learned in a run (contributor as in the samples, good, bad); None where the run has none."""
+    found = _by_name(folder, run, *LEARNED, how="full")
+    if found is None:
         return None
-    known = _as_written(run.samples)
     good, bad = (pl.col(name).cast(pl.Float64, strict=False) for name in LEARNED)
-    found = known.join(
-        table.select(written="contributor", good=good, bad=bad), on="written", how="full", coalesce=True
-    )
+    found = found.with_columns(good=good, bad=bad)
     # Evidence of more labels than there are, or of nobody's, is not what the run wrote.
     counts = [pl.col(name).is_finite() & (pl.col(name) >= 0) for name in ("good", "bad")]
     fits = pl.all_horizontal(*counts, pl.col("good") + pl.col("bad") <= pl.col("rows") * (1 + 1e-6))
-    wrong = found.filter(~fits.fill_null(False))
-    if found.height != known.height or wrong.height:
-        who = wrong["written"][0] if wrong.height else found["written"][0]
-        raise InputError(f"{path} does not fit the samples of the run: see contributor {who!r}")
+    _check_each(folder, found, fits, "does not fit the samples of the run: see")
     return found.select("contributor", "good", "bad")

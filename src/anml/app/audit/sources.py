@@ -117,10 +117,7 @@ def _known_apart(roles: dict[str, Any], request: "Request") -> dict[str, Any]:
 
 
 def finish(result: "Audited", found: Read, data: Any, chosen: Mapping[str, Any]) -> "Audited":
-    """A result with what its source said, where its data lie and what was named to read them.
-
-    `anml relabel` reads them again by it.
-    """
+    """A result with what its source said and where its data lie, by which `anml relabel` reads them again."""
     source, vouched = found
     samples, about = result.samples, {**result.data, "format": source.format}
     if vouched is not None:

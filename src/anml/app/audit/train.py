@@ -35,7 +35,7 @@ MODELS: dict[str, dict[str, Callable[[], Any]]] = {
 
 
 @dataclass(frozen=True)
-class Trained:
+class TrainedRun:
     """A model, the audit behind it, and its error on test data where there was some."""
 
     audited: Audited
@@ -63,7 +63,7 @@ class Trained:
 
 def train_table(
     data: Any, request: Request, *, model: str = "mlp", test: Any = None, progress: Progress | None = None
-) -> Trained:
+) -> TrainedRun:
     """Audit a table, then train a model on what the audit kept."""
     one_of("model", model, sorted({name for models in MODELS.values() for name in models}))
 
@@ -89,7 +89,7 @@ def train_table(
         said = fitted.predict(x)
         wrong = np.abs(said - y) if prepared.task == "regression" else np.asarray(said != y, dtype=float)
         error = error_of(wrong, prepared.task)
-    return Trained(audited, fitted, prepared, error)
+    return TrainedRun(audited, fitted, prepared, error)
 
 
 def predict_table(folder: Path, data: Any) -> pl.DataFrame:

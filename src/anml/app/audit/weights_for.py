@@ -1,8 +1,4 @@
-"""The weights that an audit gave, for the rows of a dataset that is trained on.
-
-Rows are found by a key that both have, by the index of a pandas frame, or by their place; then every column
-of the same name must hold the same, or nothing is given.
-"""
+"""The weights of an audit for a dataset's rows, by key, pandas index or place; equal columns must agree."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,10 +17,7 @@ from anml.intake.plain import as_text
 def weights_for(
     result: Audited, table: pl.DataFrame, data: Any, key: str | None = None, index: Any = None
 ) -> Weighting:
-    """Weights of the rows of `data`, in their order; 0 for rows of the table that were not judged.
-
-    `table` is what was audited, with all of its rows; `index` that of a pandas frame that was audited.
-    """
+    """Weights of the rows of `data`, in their order; `table` is all that was audited, 0 if not judged."""
     inner = getattr(data, "dataset", None) if hasattr(data, "batch_size") else None
     at = _places(table, data if inner is None else inner, key, index)
     judged = np.full(table.height, -1)

@@ -1,8 +1,4 @@
-"""Take an export into the ledger: who contributed, what others said of it, how good it was.
-
-The same file can be imported again: nothing is recorded twice, and the rows come out with v and r as
-they are by then.
-"""
+"""Take an export into the ledger, each thing once however often, and give its rows v and r of now."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -31,12 +27,7 @@ from anml.ledger.writer import Writer
 
 @dataclass(frozen=True)
 class Import:
-    """What to read and how.
-
-    `agreement` lets two others who gave the same label count as independent reproduction: only where
-    identities are known, since made-up accounts agree with each other. `names` leaves the account names in
-    the rows, which are personal data then.
-    """
+    """What to read and how; `agreement` counts only where identities are known, `names` are personal data."""
 
     path: Path
     format: str = AUTO

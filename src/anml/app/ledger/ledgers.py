@@ -29,11 +29,7 @@ def make(
     url: str, keys: Path | None, origin: str, charter: Charter, recovery: Path | None = None,
     password: str = "",
 ) -> Made:  # fmt: skip
-    """Make a ledger with its keys, and its founder as the first member of staff.
-
-    The founder's key lies in their own folder, under a `password` where there is one; `recovery` is where a
-    key goes that, with one of the staff, can renew the lost key of another.
-    """
+    """Make a ledger with its keys, its founder, and a `recovery` key that helps to renew lost ones."""
     renewing = "" if recovery is None else create_signer(recovery)
     ledger = create(url, keys, origin, charter=replace(charter, recovery=renewing), password=password)
     try:

@@ -16,10 +16,7 @@ def with_signals(
     connection: sa.Connection, rows: pl.DataFrame, at: str, domain: str = "default",
     policy: Policy | None = None, rule: TrackRule | None = None,
 ) -> pl.DataFrame:  # fmt: skip
-    """Add verification, reputation, level and evidence (numbers of entries) to contributor, item and batch.
-
-    Contributors are identifiers; whom the ledger does not know starts where everybody starts.
-    """
+    """Add verification, reputation, level and evidence (entries' numbers) to contributor, item and batch."""
     policy, now = policy or Policy(), seconds(at)
     known = standings(connection, at, domain, policy, rule)
     pids = rows["contributor"].unique().to_list()

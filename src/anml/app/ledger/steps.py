@@ -50,10 +50,7 @@ def mend_clock(ledger: Ledger, by: str | None = None) -> Event:
 def add_member(
     ledger: Ledger, name: str, public: str, roles: Sequence[str] | None = None, by: str | None = None
 ) -> tuple[Event, bool]:
-    """Bring in a member of staff by their public key, text or file; all roles where none are named.
-
-    Also whether that is done: the first two need no second person.
-    """
+    """Bring in a member of staff by their public key, text or file; also whether that is done already."""
     raw, chosen = read_public(public), list(roles or kinds.ROLES)
     made = ledger.write(lambda tx: two_people.propose_staff(tx, name, raw, chosen, by))
     return made, made.kind == kinds.STAFF_ADDED

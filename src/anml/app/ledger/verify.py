@@ -61,10 +61,7 @@ def verified(connection: sa.Connection, ledger: Ledger, what: str) -> Reading:
 def verify_files(
     ledger: Ledger, checkpoints: Sequence[Path] = (), public_key: str | None = None
 ) -> tuple[Findings, bool]:
-    """Verify a ledger against older checkpoints in files and a public key, text or file, where given.
-
-    Also whether there was no key but the one that the log itself names.
-    """
+    """Verify against checkpoints and a public key (text or file); also whether only the log named its key."""
     public = read_public(public_key) if public_key else None
     signed = public or (ledger.ring.public if checkpoints else b"")
     older = [checkpoint.read(read_text(path, "checkpoint"), signed) for path in checkpoints]
@@ -98,10 +95,9 @@ class Watched(NamedTuple):
 
 
 def watch(ledger: Ledger, folder: Path) -> Watched:
-    """Hold the log against every checkpoint in a folder, and add one of now where all is well.
+    """Hold the log against all checkpoints in a folder, and add one of now where all is well.
 
-    By the time in a file's name, of the clock of whoever watches, what was not in the log then must not be
-    dated before it now, as it would be by a writer whose clock was set back.
+    What was not in the log at the time in a file's name must not be dated before it now.
     """
     if not folder.is_dir():
         # A folder that was moved or not mounted would look like one without any checkpoint.

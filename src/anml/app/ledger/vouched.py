@@ -51,11 +51,7 @@ def vouch(
     ledger: Ledger, source: Source, contributor: str | None, item: str | None, *,
     accounts: str | None = None, domain: str = "default", policy: Policy | None = None,
 ) -> tuple[Source, Vouched | None]:  # fmt: skip
-    """Take v and r of a table's rows from the ledger; None where it knows none of the contributors.
-
-    Contributors on record appear by their identifiers, so that what is written about them holds no
-    account names. The rows of a file that was imported are judged with the evidence about each item.
-    """
+    """Take v and r of a table's rows from the ledger, people by identifier; None where it knows nobody."""
     frame, place = source.table.frame, accounts or source.accounts
     if contributor is None:
         return _with_note(source, "no contributor column, so nothing was looked up in the ledger"), None

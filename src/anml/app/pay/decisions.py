@@ -1,8 +1,4 @@
-"""What was judged of people, by rule and by whom, for who watches over it: a works council, a regulator.
-
-One line for each person in each settlement: what the run found, what follows from it, who decided, what was
-appealed and answered, and what changed. People are identifiers unless names are asked for.
-"""
+"""What was judged of people, by rule and by whom, for a works council or regulator, by settlement."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -41,11 +41,7 @@ def open_dispute(
     as_staff: bool = False, by: str | None = None, signed: Mapping[str, str] | None = None,
     dry_run: bool = False,
 ) -> tuple[str, Event]:  # fmt: skip
-    """Freeze what one contributor has held until somebody answers; returns the dispute's name and entry.
-
-    It is the contributor's own, written down by `by`, unless `as_staff`. The same `key` twice is one. An
-    appeal that is `signed` by the contributor says all of it.
-    """
+    """Freeze what a contributor has held; theirs, unless `as_staff`, and whole in what they `signed`."""
     if signed is not None:
         reason, text = signed["reason"], signed["text"]
     name = key or f"{sid}/{pid}/{reason}"
@@ -98,10 +94,7 @@ def resolve(
     ledger: Ledger, sid: str, pid: str, *, key: str | None = None, by: str | None = None,
     seen: str | None = None, dry_run: bool = False,
 ) -> tuple[Event, str]:  # fmt: skip
-    """Post the correction of an answer, as a second person; `seen` is the digest of what was shown of it.
-
-    Returns the entry with the correction, and the currency that it is in.
-    """
+    """Post the correction of an answer, as a second person; returns the entry and the currency it is in."""
 
     def work(tx: Writer) -> tuple[Event, str]:
         if seen is not None:

@@ -1,7 +1,4 @@
-"""The frozen weight manifest: all that a settlement rests on, as whole numbers, in one hashed file.
-
-Whoever has the manifest can repeat every amount without our code, our database or our machine.
-"""
+"""The frozen weight manifest, from which anybody can repeat each amount: whole numbers in a hashed file."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -148,10 +145,9 @@ def _line(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_units(run: Run, rules: Rules, pids: Mapping[str, str], average: int | None) -> pl.DataFrame:
-    """The columns that matter, with signals that the run did not have counting as 1.
+    """The columns that matter; signals that the run did not have count as 1.
 
-    Rows of contributors of whom nothing can be told are paid for whether they were kept or not, where what
-    was kept, or the weight, goes by p_correct; by p_correct they weigh no less than an average row.
+    Of whom nothing can be told is paid for rows that were not kept by p_correct too, as for average rows.
     """
     samples = run.samples
     needed = {*ROW_WEIGHTS[rules.weight][0], *BANDS} - {"kept"}
@@ -178,10 +174,7 @@ def _with_units(run: Run, rules: Rules, pids: Mapping[str, str], average: int | 
 
 
 def _counted(frame: pl.DataFrame) -> pl.DataFrame:
-    """Units by contributor, with several paid rows of one contributor about one item counting as one.
-
-    Sums run over millions and units separately: both stay far inside 64 bits, so they are exact.
-    """
+    """Units by contributor, rows about one item as one; millions and units are summed apart, to be exact."""
     paid = frame.filter(pl.col("paid")).select("pid", "item", "units")
     alone = paid.filter(pl.col("item").is_null()).select("pid", "units")
     shared = paid.filter(pl.col("item").is_not_null()).group_by("pid", "item")

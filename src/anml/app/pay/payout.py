@@ -19,8 +19,7 @@ from anml.core.money import parse_amount
 from anml.core.payee import bank_name, check_bic, check_iban
 from anml.ledger import payouts, people, two_people
 from anml.ledger.log import Event, events
-from anml.ledger.money_parts import Batch
-from anml.ledger.money_parts import Payouts as Payments
+from anml.ledger.money_parts import Batch, Payouts
 from anml.ledger.parts import Payees
 from anml.ledger.store import Ledger
 from anml.ledger.writer import Writer
@@ -30,7 +29,7 @@ RAILS: dict[str, tuple[str, ...]] = {"csv": ("name",), "pain001": ("name", "iban
 DETAILS = ("name", "iban", "bic")
 
 
-class Payouts(NamedTuple):
+class Payout(NamedTuple):
     """A batch, who gets it, and who could not be put into it."""
 
     batch: Batch
@@ -43,22 +42,21 @@ def create(
     ledger: Ledger, batch: str, currency: str, by: str | None = None, threshold: int = 0, rail: str = "csv",
     *, payer: Mapping[str, str] | None = None, out: Path | None = None, checkpoint: Path | None = None,
     listed: Mapping[str, int] | None = None, dry_run: bool = False,
-) -> Payouts:  # fmt: skip
-    """Make a payout batch of everything that is due and can be paid this way, under the bank details of now.
+) -> Payout:  # fmt: skip
+    """Make a payout batch of what is due and can be paid this way; its files are written before it counts.
 
-    Its files are written to `out` before it counts, and get their names once it does. The log must go on from
-    `checkpoint`, and from what this payer saw last, unless `listed` says what the bank paid since: that is
-    then recorded, to the cent, and nothing else.
+    The log must go on from `checkpoint`, and from what this payer saw last; or the bank `listed` what it
+    paid.
     """
     needed = RAILS[one_of("payment rail", rail, RAILS)]
 
-    def work(tx: Writer) -> Payouts:
+    def work(tx: Writer) -> Payout:
         due = payouts.due(tx, currency)
         agreed = tx.state.part(Payees).paper
         if listed is not None:
             papers = {pid: people.paper_of(tx.connection, pid, agreed.get(pid, "")) for pid in listed}
             payouts.create(tx, batch, currency, by, 0, papers, listed)
-            return Payouts(tx.state.part(Payments).get(batch), {}, {})
+            return Payout(tx.state.part(Payouts).get(batch), {}, {})
         seen.check(ledger, tx.verified(), checkpoint)
         why = {pid: _not_paid(tx, ledger, pid, needed, due[pid] < threshold) for pid in due}
         left = {pid: reason for pid, reason in why.items() if reason}
@@ -67,8 +65,8 @@ def create(
         able = due.keys() - left.keys()
         papers = {pid: people.paper_of(tx.connection, pid, agreed.get(pid, "")) for pid in able}
         payouts.create(tx, batch, currency, by, threshold, papers)
-        made = tx.state.part(Payments).get(batch)
-        found = Payouts(made, _payees(tx.connection, ledger, made), left)
+        made = tx.state.part(Payouts).get(batch)
+        found = Payout(made, _payees(tx.connection, ledger, made), left)
         if out is not None and not dry_run:
             drafts.update(_drafted(found, payer, events(tx.connection), out))
         return found
@@ -98,11 +96,11 @@ def _placed(drafts: Mapping[Path, Path]) -> Iterator[None]:
             draft.unlink(missing_ok=True)
 
 
-def load(ledger: Ledger, batch: str) -> Payouts:
+def load(ledger: Ledger, batch: str) -> Payout:
     """A batch made earlier, with its payees as they were then; what is written from it goes to a bank."""
     with ledger.read() as connection:
-        made = verified(connection, ledger, "paid from").state.part(Payments).get(batch)
-        return Payouts(made, _payees(connection, ledger, made), {})
+        made = verified(connection, ledger, "paid from").state.part(Payouts).get(batch)
+        return Payout(made, _payees(connection, ledger, made), {})
 
 
 def batches(ledger: Ledger) -> list[Batch]:
@@ -111,7 +109,7 @@ def batches(ledger: Ledger) -> list[Batch]:
         return payouts.batches(connection)
 
 
-def write_files(ledger: Ledger, made: Payouts, payer: Mapping[str, str] | None, out: Path) -> list[Path]:
+def write_files(ledger: Ledger, made: Payout, payer: Mapping[str, str] | None, out: Path) -> list[Path]:
     """Write a batch as a table, the books, and with a payer the file that a bank takes."""
     with ledger.read() as connection:
         drafts = _drafted(made, payer, events(connection), out)
@@ -120,7 +118,7 @@ def write_files(ledger: Ledger, made: Payouts, payer: Mapping[str, str] | None, 
 
 
 def _drafted(
-    made: Payouts, payer: Mapping[str, str] | None, log: Iterable[Event], out: Path
+    made: Payout, payer: Mapping[str, str] | None, log: Iterable[Event], out: Path
 ) -> dict[Path, Path]:
     """The files of a batch, written beside their places; others than who pays need not read them."""
     files = {f"{made.batch.id}.csv": payout_csv(made.batch, made.payees)}
@@ -154,18 +152,15 @@ def close(
     ledger: Ledger, batch: str, pids: list[str] | None, *, paid: bool, by: str | None = None,
     seen: str | None = None, dry_run: bool = False,
 ) -> Batch:  # fmt: skip
-    """Record that payments (all open ones where none are named) were paid, or came back.
-
-    `seen` is the digest of what was shown of those that came back.
-    """
+    """Record that payments (all open ones where none are named) were paid, or came back, as was `seen`."""
 
     def work(tx: Writer) -> Batch:
         if seen is not None:
             check_seen(came_back(tx, ledger, batch, pids or [], by), seen)
-        found = tx.verified("closed in").state.part(Payments).get(batch)
+        found = tx.verified("closed in").state.part(Payouts).get(batch)
         chosen = pids or [payment.pid for payment in found.payments if payment.state == "sent"]
         payouts.close(tx, batch, chosen, by, paid=paid)
-        return tx.state.part(Payments).get(batch)
+        return tx.state.part(Payouts).get(batch)
 
     return ledger.carry_out(work, dry_run=dry_run)
 

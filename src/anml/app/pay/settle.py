@@ -181,10 +181,7 @@ def approve(
     ledger: Ledger, sid: str, by: str | None = None, *, because: str = "", seen: str | None = None,
     dry_run: bool = False,
 ) -> Event:  # fmt: skip
-    """Approve a draft, if it is what was shown, by the digest `seen`, to whoever approves it.
-
-    `because` is a reason, for everybody, why some get less than their rows alone would be paid.
-    """
+    """Approve a draft, if it is what was `seen`; `because` is why some get less than their rows say."""
     from anml.app.ledger.review import approval, check_seen
 
     def work(tx: Writer) -> Event:

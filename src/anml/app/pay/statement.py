@@ -1,8 +1,4 @@
-"""Statements: what one contributor earned in one settlement, why, and the proof that it is on record.
-
-Made for everybody with a row in the run, however small the amount. A contributor sees bands and
-counts of their own work, never other people's, and never the figures that could be gamed.
-"""
+"""Statements: what one contributor earned in a settlement and why, of their own work alone, with proof."""
 
 import base64
 from collections import defaultdict
@@ -84,10 +80,7 @@ def build(
     policy: Policy | None = None,
     by: str | None = None,
 ) -> dict[str, dict[str, Any]]:
-    """Statements by contributor, each with its own proof under one checkpoint, in the name of `by`.
-
-    They rest on the ledger as it was read and verified for them, and count once `sign` signed them.
-    """
+    """Statements by contributor, each with its proof under one checkpoint; they count once signed."""
     with ledger.read() as connection:
         reading = verified(connection, ledger, "stated from")
         scene = Scene(ledger, reading, sid, domain, policy, by)
@@ -138,10 +131,7 @@ def _encoded(path: Iterable[bytes]) -> list[str]:
 
 
 def _shared(reading: Reading, found: book.Settlement, names: set[str]) -> list[Event]:
-    """The entries that every statement of a settlement rests on: who drafted, approved and corrected it.
-
-    With each of them come those who brought them in or renewed their keys, back to the founder.
-    """
+    """The entries every statement rests on: who drafted, approved and corrected, back to the founder."""
     staff = list(reading.entries(reading.state.part(Trail).staff))
     asked = {e.seq: e for e in staff if e.kind == kinds.PROPOSED}
     wanted: dict[int, Event] = {}

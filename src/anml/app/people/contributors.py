@@ -19,7 +19,7 @@ class Listed(NamedTuple):
     accounts: list[str]
 
 
-class Known(NamedTuple):
+class KnownContributor(NamedTuple):
     """One contributor, with the evidence about them; `profile` is empty without the ledger's keys."""
 
     standing: Standing
@@ -41,7 +41,7 @@ def list_contributors(ledger: Ledger, domain: str, policy: Policy) -> list[Liste
     ]
 
 
-def get_contributor(ledger: Ledger, pid: str, domain: str, policy: Policy) -> Known:
+def get_contributor(ledger: Ledger, pid: str, domain: str, policy: Policy) -> KnownContributor:
     """One of them, with the evidence about their work."""
     found = standings_now(ledger, domain, policy=policy).get(pid)
     if found is None:
@@ -51,4 +51,4 @@ def get_contributor(ledger: Ledger, pid: str, domain: str, policy: Policy) -> Kn
         records = evidence.of(connection, [pid], rule=policy.trust).get(pid, [])
         called = shown_names(ledger, connection)
     issuers = {e.issuer: called.get(e.issuer, e.issuer) for e in records}
-    return Known(found, profile.get("name") or called.get(pid, ""), profile, records, issuers)
+    return KnownContributor(found, profile.get("name") or called.get(pid, ""), profile, records, issuers)

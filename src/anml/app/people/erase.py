@@ -14,10 +14,7 @@ from anml.ledger.writer import Writer
 
 
 class Erased(NamedTuple):
-    """What an erasure leaves behind, for the record given to the person; `unreached` is still there.
-
-    With a `proposal` nothing is erased yet: a second person confirms it.
-    """
+    """What an erasure leaves behind; `unreached` is still there. With a `proposal` nothing is erased yet."""
 
     contributor: str
     also: list[str]
@@ -38,11 +35,7 @@ def erase(
     anyway: bool = False,
     dry_run: bool = False,
 ) -> Erased:
-    """Erase a contributor's personal data, all that was merged with it, and list where their work was used.
-
-    With money still held or payable it is refused unless `anyway`: nobody can be paid afterwards. It is then
-    only proposed, and a second person confirms it.
-    """
+    """Erase somebody's personal data; with money open, and `anyway`, a second person has to confirm it."""
     found = ledger.carry_out(lambda tx: _uses(tx, pid), dry_run=True)
     if found.unpaid and not anyway:
         open_ = ", ".join(f"{amount} micro-units of {currency}" for currency, amount in found.unpaid.items())

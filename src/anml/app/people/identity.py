@@ -13,10 +13,7 @@ NEEDED = ("source", "account", "contributor")
 
 
 def read_identity_map(path: Path) -> list[tuple[str, str]]:
-    """Accounts and whom they belong to, from a table with source, account and contributor.
-
-    `contributor` is an identifier, or another account written source:name.
-    """
+    """Accounts and whom they belong to: an identifier, or another account written source:name."""
     frame = read_typed(path, NEEDED)
     missing = [name for name in NEEDED if name not in frame.columns]
     if missing:
@@ -31,10 +28,7 @@ def read_identity_map(path: Path) -> list[tuple[str, str]]:
 def map_accounts(
     ledger: Ledger, pairs: list[tuple[str, str]], by: str | None = None
 ) -> tuple[dict[str, str], list[int]]:
-    """Propose that accounts (source:name) belong to contributors; all of them, or none.
-
-    Returns whom each belongs to, and the numbers of the proposals that a second person confirms.
-    """
+    """Propose whom accounts (source:name) belong to, all or none; returns that, and proposals' numbers."""
 
     def work(tx: Writer) -> tuple[dict[str, str], list[int]]:
         owners = {owner for _, owner in pairs if ":" in owner}

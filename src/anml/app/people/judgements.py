@@ -18,10 +18,7 @@ def fresh_scores(
     domain: str,
     when: Mapping[str, str],
 ) -> list[Score]:
-    """Scores of the judgements that nobody counted yet, whatever file they came in.
-
-    `place` is where items have their names; `when` is the time of each contributor's work.
-    """
+    """Scores of judgements that nobody counted yet; `place` is where items have their names."""
     known = {pids[name] for name in judged["contributor"].unique()}
     tx.state.judged.preload(known)
     groups: dict[tuple[str, str], dict[str, float]] = {}

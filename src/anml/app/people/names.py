@@ -14,10 +14,7 @@ SHORT = 9
 
 
 def shown_names(ledger: Ledger, where: sa.Connection | Reading) -> dict[str, str]:
-    """A name for everybody: the person's own, else their account's; with the identifier where two look alike.
-
-    Without the ledger's keys, and for who was erased, it is the start of the identifier.
-    """
+    """A name for everybody: the person's own, their account's, or the start of the identifier."""
     known = loaded(People, where.state if isinstance(where, Reading) else where)
     profiles = people.profiles(where, ledger.keys) if ledger.keys else {}
     plain: dict[str, str] = {}

@@ -18,13 +18,7 @@ TELLING = 12
 
 
 class Portrait(NamedTuple):
-    """What a run says of one contributor.
-
-    `about` is their line of contributors.csv. `classes` has, for each likely label, how many rows there are,
-    the expected share of right labels with its interval, and that of the others; `confused` what was given
-    in place of what; `weeks` the share by week, counted back from the newest label; `examples` the labels
-    that look wrong, least likely first, with what was labelled where the data are still there.
-    """
+    """What a run says of one contributor: their line, and tables by class, confusion, week and example."""
 
     about: dict[str, Any]
     classes: pl.DataFrame

@@ -20,7 +20,7 @@ def show(
         return standings(connection, at or stamp(ledger.clock()), domain, policy)
 
 
-class Step(NamedTuple):
+class TrackStep(NamedTuple):
     """One event of a track record and r after it."""
 
     event: Scored
@@ -35,7 +35,7 @@ class Step(NamedTuple):
 class History(NamedTuple):
     """A track record step by step, and as it is at the moment of asking."""
 
-    steps: list[Step]
+    steps: list[TrackStep]
     now: Track
 
 
@@ -47,10 +47,7 @@ def replay_history(
     rule: TrackRule | None = None,
     policy: Policy | None = None,
 ) -> History:
-    """Recompute a contributor's r from scratch, event by event, from what the log holds.
-
-    Each step follows the graph of who verified whom as it was then, where the policy names roots.
-    """
+    """Recompute a contributor's r event by event, each by the graph of who verified whom as it was then."""
     following = (policy or Policy()).trust
     with ledger.read() as connection:
         people.check_known(connection, pid)
@@ -66,5 +63,5 @@ def replay_history(
     def after(count: int, when: float) -> Track:
         return replay(known[:count], when, rule, endorsed(when))
 
-    steps = [Step(e, after(i + 1, e.at)) for i, e in enumerate(known)]
+    steps = [TrackStep(e, after(i + 1, e.at)) for i, e in enumerate(known)]
     return History(steps, after(len(known), limit))

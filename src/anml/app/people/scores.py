@@ -1,8 +1,4 @@
-"""Judgements of work, by source: gold answers, reviews, agreement with others, held-out quality.
-
-Each says of one piece of work whether it was right. None of them sees w, v, r or T. Reviews and
-agreement count only from people whose word counts: accounts that agree with each other prove nothing.
-"""
+"""Judgements of single works, blind to w, v, r and T; people's word counts only where theirs does."""
 
 from collections.abc import Collection
 
@@ -17,19 +13,14 @@ OTHERS = 2
 
 
 def judge_batch(found: Contributions, reviewers: Collection[str], peers: Collection[str]) -> pl.DataFrame:
-    """Contributor, source, item and right (0 to 1), from what an export holds; one row a judgement.
-
-    `reviewers` are those whose reviews count, `peers` those whose labels others are held against.
-    """
-    parts = [_gold(found.rows), _reviews(found.evidence, reviewers), _consensus(found.rows, peers)]
+    """Judgements in an export: by `reviewers` whose reviews count, and against labels of `peers`."""
+    parts = [gold(found.rows), _reviews(found.evidence, reviewers), _consensus(found.rows, peers)]
     return pl.concat(parts).sort("contributor", "source", "item")
 
 
 def judge_run(samples: pl.DataFrame, names: pl.Series, learned: pl.DataFrame | None = None) -> pl.DataFrame:
-    """Held-out judgements of a run; `names` tell its rows apart.
+    """Held-out judgements of a run: labels `learned` to be right, else the probability its model gave them.
 
-    The share of labels `learned` to be right (contributor, good, bad), where the run says it; else the
-    probability that its model gave labels it had not seen, which is low also where the model is unsure.
     p_correct and weights are not used: they know v and r, and r would feed itself.
     """
     frame = samples.select(pl.col("contributor").cast(pl.String)).with_columns(names.alias("item"))
@@ -48,8 +39,8 @@ def judge_run(samples: pl.DataFrame, names: pl.Series, learned: pl.DataFrame | N
 
 def gold_quality(judged: pl.DataFrame) -> dict[str, float]:
     """Share of right gold answers by contributor."""
-    gold = judged.filter(pl.col("source") == "gold").group_by("contributor").agg(pl.col("right").mean())
-    return dict(gold.iter_rows())
+    known = judged.filter(pl.col("source") == "gold").group_by("contributor").agg(pl.col("right").mean())
+    return dict(known.iter_rows())
 
 
 def agreement(rows: pl.DataFrame) -> pl.DataFrame:
@@ -61,10 +52,6 @@ def agreement(rows: pl.DataFrame) -> pl.DataFrame:
 
 def gold(rows: pl.DataFrame) -> pl.DataFrame:
     """Judgements by gold answers alone."""
-    return _gold(rows)
-
-
-def _gold(rows: pl.DataFrame) -> pl.DataFrame:
     known = rows.filter(pl.col("truth").is_not_null())
     return _judged(known, (pl.col("label") == pl.col("truth")).cast(pl.Float64), "gold")
 

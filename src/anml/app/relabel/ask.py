@@ -102,14 +102,7 @@ def whom_to_ask(
 
 
 def reliability(samples: pl.DataFrame, people: list[str]) -> tuple[dict[Any, int], Floats]:
-    """How likely a label of each of the people is right, by the class that the item seems to have.
-
-    Examples
-    --------
-    >>> rows = {"contributor": ["a", "a"], "suggested": ["x", "y"], "p_correct": [1.0, 0.4]}
-    >>> reliability(pl.DataFrame(rows), ["a"])[1].round(2).tolist()
-    [[0.75, 0.65]]
-    """
+    """How likely a label of each of the people is right, by the class that the item seems to have."""
     frame = samples if "suggested" in samples.columns else samples.with_columns(suggested=pl.lit(""))
     frame = frame.filter(pl.col("contributor").is_in(people) & pl.col("suggested").is_not_null())
     names = sorted(frame["suggested"].unique().to_list())

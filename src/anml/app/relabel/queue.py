@@ -1,8 +1,6 @@
-"""From finding to fixing: one queue of what to look at, what that is expected to mend, and why.
+"""From finding to fixing: one queue, for all surfaces, of items by how likely their label now is wrong.
 
-An item counts once, however many labels it has. What an answer is expected to gain is the probability that
-the label which the item has now is wrong: the label given, or the consensus where there are several. The
-queue ends where an answer would mend fewer than one label in ten. All surfaces show this queue.
+It ends where an answer would mend fewer than one label in ten.
 """
 
 from collections.abc import Mapping
@@ -46,11 +44,7 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True)
 class Looking:
-    """Items to look at first, the most to gain first; of how many in the queue, and why with care.
-
-    `gain` is what the whole queue is expected to mend, `expected` how many wrong labels all `units` have that
-    nobody has settled.
-    """
+    """Items to look at first; `gain` is what the whole queue mends, `expected` what is wrong in all."""
 
     rows: pl.DataFrame
     candidates: int

@@ -1,9 +1,4 @@
-"""Rounds of relabelling: the data of a run, read again with all answers that were given so far.
-
-An answer is the truth, which settles its item, or a second label, which is one more row of the table by
-whoever gave it. `answers.json` in the folder of a run has the answers of all rounds; the labels of a file are
-never changed.
-"""
+"""Rounds of relabelling: the data of a run, read again with the truths and second labels given so far."""
 
 import json
 from collections.abc import Mapping
@@ -92,10 +87,7 @@ def source_of_audit(result: "Audited", table: Table | None) -> Source:
 
 
 def with_answers(table: Table, roles: Roles, answers: Mapping[int, Answer], kind: str) -> tuple[Table, Roles]:
-    """The table with answers as known, or with a row for each; and the columns they are in.
-
-    A contributor's own labels stay as they were given: it is judged by them.
-    """
+    """The table with answers as known, or with a row for each; people's own labels stay as given."""
     frame = table.frame
     if roles.item is None:
         roles = replace(roles, item=ITEM)

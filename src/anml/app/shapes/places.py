@@ -11,14 +11,7 @@ from anml.app.audit.request import Request
 from anml.app.audit.result import Audited, Shaped, with_columns_of
 from anml.core.checks import Array, Bools, Floats, as_codes
 from anml.core.people.consensus import join_posteriors
-from anml.core.people.marks import (
-    LEAST,
-    Errors,
-    errors,
-    finding_and_types,
-    guessing,
-    without_overlaps,
-)
+from anml.core.people.marks import LEAST, Errors, errors, finding_and_types, guessing, without_overlaps
 from anml.core.people.verdicts import ACCUSED, ENOUGH_ROWS, discovered
 from anml.core.progress import Progress
 from anml.core.stats import wilson
@@ -116,14 +109,8 @@ def _people(source: Source, found: _Pass, seed: int) -> tuple[pl.DataFrame, Floa
     who, names = as_codes("contributor", frame["contributor"].to_numpy(), frame.height)
     codes = frame["candidate"].to_numpy().astype(np.int64)
     label = np.array([found.types.index(name) for name in frame["label"]])
-    rows = (
-        who,
-        len(names),
-        found.truth[codes],
-        label,
-        frame["near"].to_numpy(),
-        _beside(source, found)[codes],
-    )
+    near, beside = frame["near"].to_numpy(), _beside(source, found)[codes]
+    rows = (who, len(names), found.truth[codes], label, near, beside)
     rates, rng = _rates(errors(*rows)), np.random.default_rng(seed)
     tables = [table for table in finding_and_types(*rows) if table.shape[1] > 1]
     # Fewer marks than these accuse nobody.

@@ -124,10 +124,7 @@ def _graded(
 
 
 def _leanings(given: Floats, truth: Floats, who: Ints, names: list[str], items: Ints) -> pl.DataFrame:
-    """How far each rater lies above or below the others, how much of the scale it uses, and in words.
-
-    The others' grades of the same items are the measure: the consensus without the rater's own say.
-    """
+    """How far each rater lies above or below the others on the same items, and how it uses the scale."""
     count = np.bincount(items)[items]
     mean = np.bincount(items, given)[items]
     others = np.where(count > 1, (mean - given) / np.maximum(count - 1, 1), truth)

@@ -10,10 +10,7 @@ from anml.intake.contributions import read_typed
 
 
 def read_multipliers(path: Path) -> dict[str, int]:
-    """Read contributor and value; what is below zero counts as zero, and the largest value is 1.
-
-    Only proportions matter to shares, so scaling to the largest loses nothing but the last digits.
-    """
+    """Read contributor and value, scaled so that the largest is 1; what is below zero counts as zero."""
     frame = read_typed(path, ("contributor",))
     if not {"contributor", "value"} <= set(frame.columns):
         raise InputError(f"{path.name} needs the columns contributor and value")

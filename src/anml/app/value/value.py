@@ -39,11 +39,7 @@ HELD_OUT, MOST_HELD = 0.3, 2_000
 
 @dataclass(frozen=True)
 class ValueRequest:
-    """What the user asks: which rows, which model and metric, which value, and at what cost.
-
-    `model` is a name in `anml.valuation.models.MODELS` or an estimator with `fit` and `predict`; `metric` a
-    name, or with an estimator also a function of truth and prediction, the higher the better.
-    """
+    """What the user asks; `model` is one of `MODELS` or an estimator, `metric` a name or a function."""
 
     label: str | None = None
     contributor: str | None = None
@@ -83,12 +79,7 @@ def request_of(chosen: Mapping[str, Any]) -> ValueRequest:
 
 @dataclass(frozen=True)
 class Valued:
-    """Values of contributors, and what they rest on.
-
-    `contributors` has one row each, the most valuable first: contributor, value, low, high, rows, counted
-    (rows that count: copies do once), per_row and share (of all positive value). `record` says how they were
-    made: method, exact, evaluations, worth_of_all, worth_of_nobody, notes and more.
-    """
+    """Values of contributors, the most valuable first, and what they rest on; copies are `counted` once."""
 
     contributors: pl.DataFrame
     record: dict[str, Any]
@@ -200,11 +191,8 @@ def _asked_once(utility: Utility, budget: int, progress: Progress | None) -> Uti
 def _held_out(prepared: Prepared, used: Bools, rng: np.random.Generator) -> tuple[Ints, Ints]:
     """Rows to train on and rows held out; all labels of an item are on one side."""
     rows = np.flatnonzero(used)
-    units = (
-        np.arange(len(prepared.y))
-        if prepared.item is None
-        else np.unique(prepared.item, return_inverse=True)[1]
-    )
+    each = np.arange(len(prepared.y)) if prepared.item is None else prepared.item
+    units = np.unique(each, return_inverse=True)[1]
     names = rng.permutation(np.unique(units[rows]))
     share = min(HELD_OUT, MOST_HELD / max(len(rows), 1))
     out = np.isin(units[rows], names[: max(1, round(share * len(names)))])
@@ -229,11 +217,8 @@ def _about_copies(rows: int, parts: Parts, first: Array | None) -> list[str]:
     twice = rows - len(parts.rows)
     if not twice:
         return []
-    whose = (
-        "belong to whoever had them first"
-        if first is not None
-        else "count in equal shares for all who hold them"
-    )
+    shared = "count in equal shares for all who hold them"
+    whose = shared if first is None else "belong to whoever had them first"
     return [f"{twice} rows are near-copies of others and count once; those of several contributors {whose}"]
 
 

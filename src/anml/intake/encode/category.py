@@ -13,11 +13,7 @@ MOST_LEVELS = 50
 
 @dataclass(frozen=True)
 class CategoryColumn:
-    """What was learned about one column of categories.
-
-    A level that was not seen when learning counts as "other" where there is such a column, and is
-    all zeros where there is none.
-    """
+    """What was learned about a column of categories; an unseen level is "other" if there is one."""
 
     column: str
     kind: str

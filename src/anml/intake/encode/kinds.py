@@ -24,10 +24,7 @@ def kind_of(series: pl.Series) -> str:
 
 
 def is_text(series: pl.Series) -> bool:
-    """Say whether strings are written text rather than names of levels: several words, rarely the same.
-
-    A text that was labelled twenty times occurs twenty times, so many different texts are enough too.
-    """
+    """Whether strings are written text, not names of levels: several words, and rarely the same or many."""
     texts = series.drop_nulls()
     distinct = texts.unique()
     if distinct.is_empty():

@@ -1,8 +1,4 @@
-"""Written text: TF-IDF of its words, reduced to at most a hundred directions.
-
-Learned from the distinct texts in sorted order: a text that twenty people labelled is one document,
-and the order of rows never matters.
-"""
+"""Written text: TF-IDF of its distinct texts, sorted, so that the order of rows never matters."""
 
 from dataclasses import dataclass
 from typing import Any

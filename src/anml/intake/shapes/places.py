@@ -29,10 +29,7 @@ class Marks(NamedTuple):
 
 
 def read_marks(frame: pl.DataFrame, given: Given, numbers: Mapping[str, tuple[str, ...]]) -> Marks:
-    """Marks of a table; a row without numbers and type says that a document was seen and nothing found.
-
-    `numbers` are what a place is made of, each with the names that its column may have.
-    """
+    """Marks of a table by names of `numbers`' columns; a row without any says that nothing was found."""
     contributor, frame = people(frame, given)
     named = {"document": given.get("item"), "type": given.get("label")}
     taken = {**given, "contributor": contributor, **named}
@@ -112,11 +109,7 @@ def judged(
     kind: str, candidates: pl.DataFrame, marks: pl.DataFrame, seen: pl.DataFrame, near: pl.DataFrame,
     texts: pl.DataFrame | None, warnings: list[str],
 ) -> Reduced:  # fmt: skip
-    """What everybody who saw a document says of each candidate in it: its type, or nothing.
-
-    `candidates` have a number, a document and a name of their place; `marks` and `near` say to which
-    candidate a mark belongs, and which candidates it overlaps beside.
-    """
+    """What everybody who saw a document says of each candidate in it, by their `marks` there or `near`."""
     once = marks.unique(["candidate", "contributor"], keep="first", maintain_order=True)
     if once.height < marks.height:
         twice = counted(marks.height - once.height, "mark")

@@ -107,10 +107,7 @@ def _spans(entry: dict[str, Any], number: int) -> Iterable[dict[str, Any]]:
 
 
 def conll_marks(text: str) -> Marks:
-    """Tokens, one a line, with a column of tags for each contributor; ? is who did not see it.
-
-    A first line that begins with "token" names the contributors. Sentences are apart by empty lines.
-    """
+    """Tokens, one a line, with tags by contributor (? did not see it); a first line may name them."""
     lines = [line for line in text.splitlines() if not line.startswith("-DOCSTART-")]
     names: list[str] = []
     if lines and lines[0].lower().startswith("token"):

@@ -16,10 +16,7 @@ PREFERENCE, GRADES, TAGS, SPANS, BOXES = SHAPES
 
 
 class Shape(NamedTuple):
-    """What a table of labels was made of.
-
-    `kind` is one of `SHAPES`; `unit` is what one of its rows is called; `frames` hold what views need.
-    """
+    """What a table of labels was made of: one of `SHAPES`, what a row is called, and what views need."""
 
     kind: str
     unit: str
