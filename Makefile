@@ -72,7 +72,7 @@ $(STAMP): pyproject.toml constraints.txt
 	# Flower and what ours are compared with: they ask for older versions than they run with, so pip complains.
 	$(BIN)/python -m pip install --quiet --no-deps 'flwr>=1.41,<1.42' 'byzfl>=0.0.11' 'dattri>=0.3' 'pydvl>=0.10'
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt 'grpcio>=1.70' 'grpcio-health-checking>=1.70' \
-		'protobuf>=6.33,<7' iterators pycryptodome requests pyDeprecate more-itertools
+		'protobuf>=6.33,<7' httpx iterators pycryptodome requests pyDeprecate more-itertools
 	touch $@
 
 clean:
