@@ -98,6 +98,21 @@ class TestSelect:
         np.testing.assert_array_equal(model.X_, X4[[0, 1, 3]])
         assert model.weight_ is None
 
+    @pytest.mark.parametrize("learner", [Recording(), Unweighted()])
+    def test_evidence_weighs_what_was_kept_where_the_learner_takes_weights(self, learner):
+        weighting = replace(weighted_by("top"), recipe=Recipe("evidence"))
+        model = fit_weighted(learner, X4, Y4, weighting, np.random.default_rng(0))
+        np.testing.assert_array_equal(model.X_, X4[[0, 1, 3]])
+        if isinstance(learner, Unweighted):
+            assert model.weight_ is None
+        else:
+            np.testing.assert_allclose(model.weight_, np.array([0.1, 0.2, 0.4]) * 3 / 0.7)
+
+    def test_equal_weights_are_not_passed_on(self):
+        weighting = replace(weighted_by("top", w=(0.25,) * 4), recipe=Recipe("evidence"))
+        model = fit_weighted(Recording(), X4, Y4, weighting, np.random.default_rng(0))
+        assert model.weight_ is None
+
     def test_draw_fits_on_as_many_rows_drawn_by_weight(self):
         model = fit_weighted(
             Recording(), X4, Y4, weighted_by("draw", (0, 0, 0, 1.0)), np.random.default_rng(0)

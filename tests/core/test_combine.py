@@ -99,10 +99,14 @@ class TestByHand:
         np.testing.assert_allclose(hot, [1 / 3] * 3, rtol=1e-5)
 
     def test_evidence_weighs_by_the_probability_alone(self):
-        found = Signals.of([0.9, 0.1], v=[0.1, 0.9], r=1.0, p_correct=[0.3, 0.6])
+        found = Signals.of([0.9, 0.1], v=[0.1, 0.9], r=1.0, p_correct=[0.6, 0.8])
         w, gate = COMBINERS["evidence"](found, Recipe("evidence"))
-        np.testing.assert_allclose(w, [1 / 3, 2 / 3])
-        assert (gate.noise, gate.s_min) == (pytest.approx(0.55), pytest.approx(0.1))
+        np.testing.assert_allclose(w, [1 / 4, 3 / 4])
+        assert (gate.noise, gate.s_min) == (pytest.approx(0.3), pytest.approx(0.1))
+
+    def test_evidence_counts_by_probabilities_where_no_label_is_likelier_right_than_wrong(self):
+        found = Signals.of([0.9, 0.1], p_correct=[0.2, 0.4])
+        np.testing.assert_allclose(COMBINERS["evidence"](found, Recipe("evidence"))[0], [1 / 3, 2 / 3])
 
 
 class TestGates:

@@ -127,7 +127,9 @@ class TestEvidence:
         signals = Signals.of([0.5] * 4, p_correct=[0.9, 0.51, 0.49, 0.8])
         result = weigh_signals(signals, RECIPES["evidence"])
         assert result.kept.tolist() == [True, True, False, True]
-        np.testing.assert_allclose(result.w, np.array([0.9, 0.51, 0.49, 0.8]) / 2.7)
+        # In full at 0.9, not at all at 0.5: 0.4, 0.01, 0 and 0.3 above it.
+        np.testing.assert_allclose(result.w, np.array([0.4, 0.01, 0, 0.3]) / 0.71)
+        np.testing.assert_allclose(result.sample_weight(), np.array([0.4, 0.01, 0, 0.3]) * 3 / 0.71)
 
     def test_keeps_the_likeliest_when_nothing_is_likely(self):
         result = weigh_signals(Signals.of([0.5] * 3, p_correct=[0.1, 0.3, 0.2]), RECIPES["evidence"])

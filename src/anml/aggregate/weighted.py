@@ -66,8 +66,8 @@ def weighted(
     found = weigh_signals(signals, chosen)
     if p is not None:
         found = replace(found, kept=found.kept | _merely_different(~found.kept, agrees[:, 0]))
-    # Training weight: all that are kept count by their rows, unless the recipe weighs.
-    share = found.sample_weight() * signals.t * counted(n, rows)
+    # All that are kept count by their rows, and by their weights where the recipe selects by these.
+    share = np.where(found.kept, found.w if chosen.select == "weight" else signals.t, 0.0) * counted(n, rows)
     share = share / share.sum()
     used = share * clipped_to(given, share)
     return Weighed(combine(given, used), found.w, share, q, alone, nats, found.gate)

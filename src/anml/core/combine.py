@@ -11,6 +11,7 @@ import numpy as np
 from anml.core.checks import Floats
 from anml.core.domain import Gate, Recipe, Signals
 from anml.core.errors import InputError
+from anml.core.people.consensus import CLEAR
 
 Combiner = Callable[[Signals, Recipe], tuple[Floats, Gate]]
 
@@ -68,7 +69,7 @@ def guarded(signals: Signals, recipe: Recipe) -> tuple[Floats, Gate]:
 
 
 def evidence(signals: Signals, recipe: Recipe) -> tuple[Floats, Gate]:
-    """Weigh each label by the probability that it is right, all evidence counted.
+    """Weigh each label by the probability that it is right, all evidence counted (see `counted`).
 
     The probabilities come with the signals: they need held-out predictions, which `anml.audit` and
     the estimators make.
@@ -86,10 +87,27 @@ def evidence(signals: Signals, recipe: Recipe) -> tuple[Floats, Gate]:
         return _equal(n), Gate("uniform", "every label is surely wrong, so none can be ranked", *figures)
     if signals.evenly:
         return _equal(n), Gate("doubtful", signals.doubtful or "nothing is identified", *figures)
+    weights = _normalised(counted(signals.p_correct, float(signals.p_correct.max())))
     if signals.doubtful is not None:
-        return _normalised(signals.p_correct), Gate("doubtful", signals.doubtful, *figures)
+        return weights, Gate("doubtful", signals.doubtful, *figures)
     reason = "each label is weighed by the probability that it is right"
-    return _normalised(signals.p_correct), Gate("evidence", reason, *figures)
+    return weights, Gate("evidence", reason, *figures)
+
+
+def counted(p_correct: Floats, best: float) -> Floats:
+    """How far labels count in training: in full where they are clear, not at all where they say nothing.
+
+    A label that is as likely wrong as right teaches nothing. Where even the `best` of all is no likelier,
+    labels count by their probabilities.
+
+    Examples
+    --------
+    >>> counted(np.array([0.2, 0.5, 0.7, 0.9, 1.0]), 1.0).round(2)
+    array([0. , 0. , 0.5, 1. , 1. ])
+    """
+    if best <= 0.5:
+        return p_correct
+    return np.clip((p_correct - 0.5) / (CLEAR - 0.5), 0.0, 1.0)
 
 
 COMBINERS: dict[str, Combiner] = {

@@ -201,9 +201,11 @@ class Weighting:
     def sample_weight(self) -> Floats:
         """Weights for a learner: 0 for what is not kept, mean 1 over what is.
 
-        All kept samples weigh the same unless the recipe selects by weight, as in the paper.
+        All kept samples weigh the same, as in the paper, unless the recipe selects by weight or weighs
+        evidence.
         """
-        raw = np.where(self.kept, self.w if self.recipe.select == "weight" else 1.0, 0.0)
+        weighs = self.recipe.select == "weight" or self.recipe.combine == "evidence"
+        raw = np.where(self.kept, self.w if weighs else 1.0, 0.0)
         total = raw.sum()
         if total <= 0:
             return self.kept.astype(np.float64)

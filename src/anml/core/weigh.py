@@ -85,24 +85,27 @@ def _kept(w: Floats, branch: str, signals: Signals, recipe: Recipe) -> Bools:
     if recipe.select != "top" or branch == "uniform":
         # The uniform branch skips selection: freshness then ranks, but discards nothing.
         return np.ones(len(w), dtype=bool)
-    if recipe.keep is not None:
-        return keep_top(w, recipe.keep)
     if recipe.combine == "evidence" and signals.p_correct is not None:
+        if recipe.keep is not None:
+            return keep_top(w if signals.evenly else signals.p_correct * signals.t, recipe.keep)
         if signals.evenly:
             return np.ones(len(w), dtype=bool)
         # What is more likely right than wrong; if nothing is, the likeliest.
         return signals.p_correct >= min(0.5, float(signals.p_correct.max()))
+    if recipe.keep is not None:
+        return keep_top(w, recipe.keep)
     noise = signals.noise
     return keep_top(w, PAPER_KEEP if noise is None else max(1.0 - noise, 1.0 / len(w)))
 
 
 def with_every_class(weighting: Weighting, y: Ints, p_correct: Floats) -> Weighting:
     """Keep the likeliest label of every class that would have none left: no class is dropped."""
-    kept = weighting.kept.copy()
-    for label in np.setdiff1d(y, y[kept]):
+    kept, w = weighting.kept.copy(), weighting.w.copy()
+    for label in np.setdiff1d(y, y[weighting.sample_weight() > 0]):
         rows = np.flatnonzero(y == label)
-        kept[rows[p_correct[rows] >= p_correct[rows].max()]] = True
-    return replace(weighting, kept=kept)
+        rows = rows[p_correct[rows] >= p_correct[rows].max()]
+        kept[rows], w[rows] = True, np.maximum(w[rows], w.max() * p_correct[rows])
+    return replace(weighting, kept=kept, w=w)
 
 
 def _contributor_quality(signals: Signals) -> np.ndarray[Any, Any]:

@@ -25,19 +25,24 @@ def seeded(learner: Any, seed: int) -> Any:
 def fit_weighted(learner: Any, X: Any, y: Any, weighting: Weighting, rng: np.random.Generator) -> Any:
     """Fit on what was kept, on rows drawn by weight, or on everything with sample weights.
 
-    Where one class only is left, and the learner needs two, that class is predicted for everything.
+    What was kept is weighed where the weighting says so and the learner takes weights. Where one class only is left, and the learner needs two, that class is predicted for everything.
     """
     if weighting.recipe.select == "weight":
         return learner.fit(X, y, **_weight_argument(learner, weighting.sample_weight()))
+    weight: dict[str, Any] = {}
     if weighting.recipe.select == "draw":
         rows = draw(weighting.w, len(y), rng)
     else:
-        rows = np.flatnonzero(weighting.kept)
+        share = weighting.sample_weight()
+        rows = np.flatnonzero(share)
+        name = _weight_name(learner)
+        if name is not None and np.ptp(share[rows]) > 0:
+            weight = {name: share[rows]}
     X, y = _safe_indexing(X, rows), _safe_indexing(y, rows)
     if not is_classifier(learner) or len(np.unique(y)) > 1:
-        return learner.fit(X, y)
+        return learner.fit(X, y, **weight)
     try:
-        return learner.fit(X, y)
+        return learner.fit(X, y, **weight)
     except ValueError:
         said = f"only samples of class {str(y[0])!r} were kept, and {type(learner).__name__} needs two"
         warnings.warn(f"{said}; that class is predicted for everything", stacklevel=2)
@@ -54,10 +59,18 @@ def over_all_classes(found: Any, seen: Any, classes: Any, absent: float) -> Any:
 
 
 def _weight_argument(learner: Any, weight: np.ndarray[Any, Any]) -> dict[str, Any]:
+    name = _weight_name(learner)
+    if name is None:
+        raise UnsupportedError(
+            f"{type(learner).__name__} takes no sample_weight; use a recipe that selects by 'top' or 'draw'"
+        )
+    return {name: weight}
+
+
+def _weight_name(learner: Any) -> str | None:
+    """What a learner calls its sample weights, if it takes them; a pipeline's last step decides."""
     if has_fit_parameter(learner, "sample_weight"):
-        return {"sample_weight": weight}
+        return "sample_weight"
     if isinstance(learner, Pipeline) and has_fit_parameter(learner[-1], "sample_weight"):
-        return {f"{learner.steps[-1][0]}__sample_weight": weight}
-    raise UnsupportedError(
-        f"{type(learner).__name__} takes no sample_weight; use a recipe that selects by 'top' or 'draw'"
-    )
+        return f"{learner.steps[-1][0]}__sample_weight"
+    return None

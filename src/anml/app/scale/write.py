@@ -16,6 +16,7 @@ from anml.app.scale.work import Fitted, Kept
 from anml.assess.assess import Assessment
 from anml.assess.contributors import judged_columns
 from anml.core.checks import Bools, Floats, Ints
+from anml.core.combine import counted
 from anml.core.domain import Gate, Signals, Weighting
 from anml.core.people.belief import Belief, Contributor
 from anml.core.people.judge import NEVER, Judged, believe_rows
@@ -45,10 +46,12 @@ class Believing:
 
 
 class Totals(NamedTuple):
-    """Of all rows: how many, p_correct, those surely wrong, bounds of raw scores, best p_correct by class."""
+    """Of all rows: how many, their p_correct and how far they count, added up; how many are surely wrong;
+    bounds of raw scores; the best p_correct of each class."""
 
     rows: int
     right: float
+    counted: float
     wrong: int
     low: float
     high: float
@@ -57,7 +60,7 @@ class Totals(NamedTuple):
     def plus(self, other: "Totals") -> "Totals":
         """Of both slices."""
         return Totals(
-            self.rows + other.rows, self.right + other.right, self.wrong + other.wrong,
+            self.rows + other.rows, self.right + other.right, self.counted + other.counted, self.wrong + other.wrong,
             min(self.low, other.low), max(self.high, other.high), np.maximum(self.best, other.best),
         )  # fmt: skip
 
@@ -69,7 +72,8 @@ def total_slice(part: Slice, how: Believing) -> Totals:
     raw, p, n = how.raw(kept, belief), belief.p_correct, len(kept.y)
     best = np.zeros(len(how.fitted.given.job.classes))
     np.maximum.at(best, kept.y, p)
-    return Totals(n, float(p.sum()), int((p < NEVER).sum()), float(raw.min()), float(raw.max()), best)
+    sums = float(p.sum()), float(counted(p, 1.0).sum())
+    return Totals(n, *sums, int((p < NEVER).sum()), float(raw.min()), float(raw.max()), best)
 
 
 class Writing(NamedTuple):
@@ -126,10 +130,16 @@ def _assessed(
     half = totals.high / 2 - totals.low / 2
     q = np.ones(len(raw)) if half <= 0 else np.clip(1 - (raw / 2 - totals.low / 2) / half, 0.0, 1.0)
     signals = Signals.of(q, given.get("v"), given.get("r"), given.get("t"), contributor)
-    weights = np.full(len(p), 1 / totals.rows) if belief.evenly else p / totals.right
-    limit = min(0.5, float(totals.best.max()))
+    best = float(totals.best.max())
+    total = totals.counted if best > 0.5 else totals.right
+    limit = min(0.5, best)
     # The likeliest label of a class that would have none left: no class is dropped.
-    keep = belief.evenly | (p >= limit) | ((totals.best < limit)[kept.y] & (p >= totals.best[kept.y]))
+    last = (totals.best <= limit)[kept.y] & (p >= totals.best[kept.y])
+    keep = belief.evenly | (p >= limit) | last
+    full = float(counted(np.array([best]), best)[0])
+    weights = np.where(last, full * p, counted(p, best)) / total
+    if belief.evenly:
+        weights = np.full(len(p), 1 / totals.rows)
     recipe = kept.job.policy.recipe
     weighting = Weighting(weights * (signals.t if "t" in use else 1.0), keep, gate_of(belief), recipe)
     return Assessment(Scores(raw, q, belief.predicted, 0), belief, signals, weighting, None)
