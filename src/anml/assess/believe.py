@@ -13,9 +13,11 @@ from scipy import special
 
 from anml.core.checks import Bools, Floats, Ints
 from anml.core.people.belief import Belief, mixed
+from anml.core.people.evidence import accusing
 from anml.core.people.fit import Fit, fit_classes
 from anml.core.people.judge import believe, credentials_of, told_of_time
-from anml.core.people.model import HOTTEST, accusing, normalised, told_by_people
+from anml.core.people.model import told_by_people
+from anml.core.people.params import HOTTEST, normalised
 from anml.core.people.periods import Changes, changes
 from anml.core.people.rows import Rows, Side
 from anml.core.profile import Training

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import special
 
 from anml.core.checks import Floats, Ints
-from anml.core.people.model import SKILL
+from anml.core.people.params import SKILL
 
 
 class Pooled(NamedTuple):

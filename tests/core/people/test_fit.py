@@ -10,7 +10,7 @@ from scipy import special
 from anml.core.calibration import ranking
 from anml.core.people.belief import mixed
 from anml.core.people.fit import STARTS, OneSlice, begin, climb, fit_classes
-from anml.core.people.model import FIRST, HYPOTHESES, SURE
+from anml.core.people.params import FIRST, HYPOTHESES, SURE
 from anml.core.people.rows import Side, rows_of
 
 

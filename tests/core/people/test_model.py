@@ -9,27 +9,11 @@ from hypothesis import strategies as st
 from people_cases import crowd, flat, noisy_predictions
 from scipy import special
 
+from anml.core.people.emissions import blind, emissions, look
+from anml.core.people.evidence import accusing, learning_costs, log_evidence, occam, prior_of
 from anml.core.people.fit import begin
-from anml.core.people.model import (
-    FIRST,
-    HYPOTHESES,
-    Params,
-    Posterior,
-    accusing,
-    blind,
-    e_step,
-    emissions,
-    learning_costs,
-    log_evidence,
-    look,
-    m_step,
-    normalised,
-    occam,
-    posterior,
-    prior_of,
-    tried,
-    vague,
-)
+from anml.core.people.model import e_step, m_step, posterior, tried
+from anml.core.people.params import FIRST, HYPOTHESES, Params, Posterior, normalised, vague
 from anml.core.people.rows import Rows, Side, rows_of
 from anml.core.people.rows import added as added_up
 

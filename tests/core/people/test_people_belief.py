@@ -8,7 +8,7 @@ from people_cases import believed, sharp
 from scipy import special
 
 from anml.core.people.belief import Contributor, log_odds, mixed
-from anml.core.people.model import SURE
+from anml.core.people.params import SURE
 from anml.core.people.rows import Side
 from anml.core.stats import Estimate
 

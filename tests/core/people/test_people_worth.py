@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anml.core.people.collective import Collective
-from anml.core.people.model import PSEUDO
+from anml.core.people.params import PSEUDO
 from anml.core.people.rows import added as added_up
 from anml.core.people.worth import (
     CLEAR,

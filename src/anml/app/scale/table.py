@@ -16,7 +16,7 @@ from anml.app.scale.slices import Slice
 from anml.core.checks import Ints
 from anml.core.people.copies import copies_among
 from anml.core.people.fit import OneSlice, fit_table
-from anml.core.people.model import Params, Statistics
+from anml.core.people.params import Params, Statistics
 from anml.core.people.periods import Changes, changes
 from anml.core.people.rows import Rows, Vouching, added
 from anml.core.progress import Progress

@@ -18,7 +18,8 @@ from anml.core.checks import Floats, Ints
 from anml.core.people.copies import Pairs, pairs_of
 from anml.core.people.fit import Climbed, Fit, fit_of
 from anml.core.people.judge import Told, tell, told_of_time
-from anml.core.people.model import Params, Posterior, Statistics, e_step
+from anml.core.people.model import e_step
+from anml.core.people.params import Params, Posterior, Statistics
 from anml.core.people.periods import Changes
 from anml.core.people.rows import (
     About,

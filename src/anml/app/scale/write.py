@@ -46,8 +46,10 @@ class Believing:
 
 
 class Totals(NamedTuple):
-    """Of all rows: how many, their p_correct and how far they count, added up; how many are surely wrong;
-    bounds of raw scores; the best p_correct of each class."""
+    """Of all rows: how many, sums of p_correct and of `counted`, those surely wrong, and bounds.
+
+    Bounds are those of raw scores, and the best p_correct of each class.
+    """
 
     rows: int
     right: float
@@ -60,8 +62,9 @@ class Totals(NamedTuple):
     def plus(self, other: "Totals") -> "Totals":
         """Of both slices."""
         return Totals(
-            self.rows + other.rows, self.right + other.right, self.counted + other.counted, self.wrong + other.wrong,
-            min(self.low, other.low), max(self.high, other.high), np.maximum(self.best, other.best),
+            self.rows + other.rows, self.right + other.right, self.counted + other.counted,
+            self.wrong + other.wrong, min(self.low, other.low), max(self.high, other.high),
+            np.maximum(self.best, other.best),
         )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from scipy import special
 
 from anml.core.checks import Array, Bools, Floats, Ints
-from anml.core.people.model import SURE
+from anml.core.people.params import SURE
 from anml.core.people.periods import Changes
 from anml.core.stats import Estimate, beta_interval
 

@@ -8,8 +8,20 @@ import numpy as np
 from scipy import special
 
 from anml.core.checks import Floats, Ints
-from anml.core.people import model
-from anml.core.people.model import HOTTEST, HYPOTHESES, Params, Posterior, Statistics
+from anml.core.people.evidence import log_evidence
+from anml.core.people.model import e_step, m_step, posterior
+from anml.core.people.params import (
+    ALIKE,
+    ALL_ALIKE,
+    FIRST,
+    HOTTEST,
+    HYPOTHESES,
+    SKILL,
+    SURE,
+    Params,
+    Posterior,
+    Statistics,
+)
 from anml.core.people.rows import About, Rows, Side, rows_of
 
 # Sharp predictions with many wrong labels, and flat ones with few: temperature and log-odds to start from.
@@ -69,7 +81,7 @@ class OneSlice:
         """One pass."""
         sums = {}
         for name, each in params.items():
-            self.found[name], sums[name] = model.e_step(each, self.rows, self.found.get(name))
+            self.found[name], sums[name] = e_step(each, self.rows, self.found.get(name))
         return sums
 
 
@@ -86,9 +98,9 @@ def begin(
     if count > 1:
         means = vouching / np.where(spread > 1e-6, spread, 1.0)
     judging = hypothesis != "all ordinary" and count > 1
-    base = model.SURE if hypothesis in ("none", "all ordinary") else base
+    base = SURE if hypothesis in ("none", "all ordinary") else base
     # Of one contributor, or of none, nobody differs.
-    skill, alike = (model.SKILL, model.ALIKE) if count > 1 else (model.ALL_ALIKE, model.ALL_ALIKE)
+    skill, alike = (SKILL, ALIKE) if count > 1 else (ALL_ALIKE, ALL_ALIKE)
     predicted = hottest is not None and _predicted(about)
     return Params(
         hypothesis, size, given, share, vouching, means, share,
@@ -111,10 +123,10 @@ def climb(starts: Mapping[str, Params], table: Table, passes: int) -> dict[str, 
     for _ in range(passes):
         sums = table.sweep(left) if left else {}
         for name, now in sums.items():
-            before, after = left[name], model.m_step(left[name], now)
+            before, after = left[name], m_step(left[name], now)
             still = float(now.moved) < STILL * before.given.sum() * before.classes
             params = replace(before if still else after, likelihood=after.likelihood)
-            found[name] = Climbed(params, now, model.log_evidence(params, now))
+            found[name] = Climbed(params, now, log_evidence(params, now))
             left[name] = after
             if still:
                 del left[name]
@@ -141,7 +153,7 @@ def fit_classes(
 
 def fit_of(one: Climbed, rows: Rows, found: Posterior) -> Fit:
     """A fit, with what it believes of the rows of a slice."""
-    return Fit(one.params, one.sums, one.evidence, found, model.posterior(one.params, rows, found))
+    return Fit(one.params, one.sums, one.evidence, found, posterior(one.params, rows, found))
 
 
 def fit_table(
@@ -196,7 +208,7 @@ def _again(fresh: Params, before: Params) -> Params:
         fresh, types=before.types, own_prior=before.own_prior, by_class=before.by_class, base=before.base,
         temperature=before.temperature, skill=before.skill, alike=before.alike, together=before.together,
         credited=before.credited,
-        steps=model.FIRST,
+        steps=FIRST,
     )  # fmt: skip
 
 

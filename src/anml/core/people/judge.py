@@ -13,8 +13,9 @@ from anml.core.people.belief import Belief, Contributor, in_parts, mixed
 from anml.core.people.collective import Collective, collective_error, known_errors
 from anml.core.people.consensus import equal_voices
 from anml.core.people.fit import Climbed, Fit
-from anml.core.people.model import PSEUDO, SKILL, Params, e_step, posterior
+from anml.core.people.model import e_step, posterior
 from anml.core.people.numbers import NumericFit
+from anml.core.people.params import PSEUDO, SKILL, Params
 from anml.core.people.rows import Rows
 from anml.core.people.worth import GRID, Standing, Tally, Worth
 from anml.core.stats import Estimate

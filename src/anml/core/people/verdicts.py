@@ -12,7 +12,7 @@ import numpy as np
 from scipy import special
 
 from anml.core.checks import Bools, Floats
-from anml.core.people.model import STRANGE
+from anml.core.people.params import STRANGE
 
 RELIABLE, LESS = "reliable", "less reliable"
 GUESSING, CONTRADICTS = "no better than guessing", "contradicts the others"

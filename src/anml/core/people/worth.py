@@ -18,7 +18,7 @@ from scipy import special
 
 from anml.core.checks import Bools, Floats, Ints
 from anml.core.people.collective import Collective
-from anml.core.people.model import ALIKE, PSEUDO, SKILL, VARIES
+from anml.core.people.params import ALIKE, PSEUDO, SKILL, VARIES
 from anml.core.people.rows import by_label
 
 # Shares of right labels at which posteriors are kept.

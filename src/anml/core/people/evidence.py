@@ -1,0 +1,98 @@
+"""Evidence for settings and hypotheses: what is learned of somebody from their own labels is paid for."""
+
+import numpy as np
+from scipy import special
+
+from anml.core.checks import Floats
+from anml.core.people.params import ALIKE, HYPOTHESES, PSEUDO, RIGHT, SKILL, VARIES, Params, Statistics
+
+
+def log_evidence(params: Params, sums: Statistics) -> float:
+    """Evidence for a hypothesis: likelihood with types summed out, coefficients by Laplace's method."""
+    learned = learning_costs(params, sums.counts, sums.expected) if params.counts is not None else 0.0
+    total = summed_out(params, sums.likelihood + learned) + HYPOTHESES[params.hypothesis] + prior_of(params)
+    if params.judging:
+        expected = special.expit(strange_odds(params))
+        curve = (params.means * (expected * (1 - expected))[:, None]).T @ params.means
+        total += laplace(params.strange_worth, curve)
+    if not params.spotless:
+        (mean, variance), information = RIGHT, sums.by_class[1]
+        total -= 0.5 * (params.base - mean) ** 2 / variance + 0.5 * np.log1p(variance * information.sum())
+        total += laplace(params.worth, sums.curve) if params.credited else 0.0
+        if params.hypothesis == "classes":
+            total -= 0.5 * float((params.by_class**2 + np.log1p(information)).sum())
+    return total
+
+
+def accusing(params: Params) -> float:
+    """Log Bayes factor of some contributors not being of the population."""
+    if params.likelihood is None or not params.judging:
+        return 0.0
+    return summed_out(params, params.likelihood) - float(params.likelihood[:, 0].sum())
+
+
+def learning_costs(params: Params, counts: Floats, expected: Floats) -> Floats:
+    """What each type pays for what it has learned of a contributor from its own labels (K, 3)."""
+    out = np.zeros((len(params.size), 3))
+    out[:, 1] = occam(params.given, PSEUDO * params.share + 1e-9)
+    by_truth = np.swapaxes(counts, -1, -2)
+    out[:, 2] = occam(by_truth[1], 2 * PSEUDO * np.swapaxes(params.pooled(), -1, -2)).sum(axis=1)
+    if not params.spotless:
+        mean = np.clip(expected / np.maximum(params.size, 1), 1e-4, 1 - 1e-4)
+        rights = np.einsum("kcc->k", counts[0])
+        split = np.column_stack([rights, np.maximum(params.size - rights, 0)])
+        out[:, 0] = occam(split, params.skill * np.column_stack([mean, 1 - mean]))
+        rate = (rights + params.skill * mean) / (params.size + params.skill)
+        tilt = special.logit(np.clip(rate, 1e-4, 1 - 1e-4)) - special.logit(mean)
+        right = special.expit(params.usually_right() + tilt[:, None])
+        drawn = (1 - right)[:, :, None] * params.wrong_to()[None]
+        at = np.arange(params.classes)
+        drawn[:, at, at] = right
+        out[:, 0] += occam(by_truth[0], params.alike * drawn + 1e-9).sum(axis=1)
+    return out
+
+
+def occam(counts: Floats, prior: Floats) -> Floats:
+    """What it costs to learn a distribution from its own counts: marginal likelihood less leave-one-out.
+
+    Labels that are predicted by the others of their contributor look as if its matrix had been known
+    before any of them was seen. Counts and prior pseudo-counts are (..., outcomes).
+
+    Examples
+    --------
+    >>> occam(np.array([4.0, 0.0]), np.array([1.0, 1.0])).round(2)
+    np.float64(-0.72)
+    """
+    total, strength = counts.sum(axis=-1), prior.sum(axis=-1)
+    marginal = special.gammaln(strength) - special.gammaln(total + strength)
+    marginal = marginal + (special.gammaln(counts + prior) - special.gammaln(prior)).sum(axis=-1)
+    left = np.log(np.maximum(counts - 1, 0) + prior) - np.log(np.maximum(total - 1, 0) + strength)[..., None]
+    return np.asarray(np.minimum(marginal - (counts * left).sum(axis=-1), 0.0))
+
+
+def summed_out(params: Params, likelihood: Floats) -> float:
+    """Log-likelihood of all labels, types of contributors summed out."""
+    if not params.judging:
+        return float(likelihood[:, 0].sum())
+    usual = strange_odds(params)
+    either = usual - np.log(2)
+    prior = np.column_stack([np.zeros(len(usual)), either, either])
+    return float((special.logsumexp(likelihood + prior, axis=1) - np.logaddexp(0, usual)).sum())
+
+
+def strange_odds(params: Params) -> Floats:
+    """Prior log-odds of each contributor not being of the population."""
+    return np.asarray(params.strange + params.means @ params.strange_worth)
+
+
+def prior_of(params: Params) -> float:
+    """Log prior density of how alike people are."""
+    far = np.log([params.skill / SKILL, params.alike / ALIKE]) / VARIES
+    return float(-0.5 * (far**2).sum())
+
+
+def laplace(weights: Floats, curve: Floats) -> float:
+    """What assuming these weights, each N(0, 1) beforehand, costs."""
+    if not len(weights):
+        return 0.0
+    return float(-0.5 * weights @ weights - 0.5 * np.linalg.slogdet(curve + np.eye(len(weights)))[1])
