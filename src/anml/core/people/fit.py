@@ -119,18 +119,18 @@ def _predicted(about: About) -> bool:
 
 def climb(starts: Mapping[str, Params], table: Table, passes: int) -> dict[str, Climbed]:
     """Passes over the rows, of several at a time, until beliefs of each hardly change."""
-    left, found = dict(starts), {}
+    left: dict[str, Params] = dict(starts)
+    last: dict[str, tuple[Params, Statistics]] = {}
     for _ in range(passes):
         sums = table.sweep(left) if left else {}
         for name, now in sums.items():
             before, after = left[name], m_step(left[name], now)
             still = float(now.moved) < STILL * before.given.sum() * before.classes
-            params = replace(before if still else after, likelihood=after.likelihood)
-            found[name] = Climbed(params, now, log_evidence(params, now))
+            last[name] = replace(before if still else after, likelihood=after.likelihood), now
             left[name] = after
             if still:
                 del left[name]
-    return found
+    return {name: Climbed(*found, log_evidence(*found)) for name, found in last.items()}
 
 
 def fit_classes(

@@ -31,6 +31,8 @@ FALSE_DISCOVERIES = 0.01
 CLEARLY_LESS, NO_LESS = 0.7, 0.6
 # Probability at which somebody is called reliable, and at least less reliable or accused.
 PROBABLY, SURELY = 0.9, 0.95
+# Log-odds beforehand of somebody being of one of two kinds that are not of the population.
+NOBODY = STRANGE - np.log(2)
 # Nobody is accused on fewer rows.
 ENOUGH_ROWS = 10
 
@@ -109,8 +111,9 @@ def discovered(p: Floats) -> Bools:
 def mirrored(against: Floats, rows: Floats) -> float:
     """Probability that those who contradict the others are right, and the others wrong.
 
-    Each side counts as its effective number of people, by rows; that somebody is like nobody has the same
-    prior odds on either side.
+    Everybody on a side is wrong, each with the prior odds of somebody like nobody; a side has its effective
+    number of people, by rows. Or one person has several names, which is as unusual, and the side has as many
+    people as give so many rows elsewhere: names cost nothing, rows do.
 
     Examples
     --------
@@ -118,12 +121,14 @@ def mirrored(against: Floats, rows: Floats) -> float:
     >>> round(mirrored(np.array([1.0, 0, 0, 0]), rows), 3), mirrored(np.array([1.0, 1, 0, 0]), rows)
     (0.005, 0.5)
     """
+    usual = np.square(rows).sum() / max(rows.sum(), 1e-12)
 
-    def people(weight: Floats) -> float:
+    def wrong(weight: Floats) -> float:
         size = weight * rows
-        return float(size.sum() ** 2 / max(np.square(size).sum(), 1e-12)) if size.sum() > 0 else 0.0
+        people = size.sum() ** 2 / max(np.square(size).sum(), 1e-12)
+        fewer = 1 + min(people, size.sum() / max(usual, 1e-12))
+        return float(np.logaddexp(people * NOBODY, fewer * NOBODY))
 
-    there = people(against)
-    if there <= 0:
+    if not against @ rows > 0:
         return 0.0
-    return float(special.expit((people(1 - against) - there) * (STRANGE - np.log(2))))
+    return float(special.expit(wrong(1 - against) - wrong(against)))
