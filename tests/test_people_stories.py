@@ -7,7 +7,7 @@ from scipy import stats
 from sklearn.datasets import make_blobs
 
 import anml
-from anml.core.people.judge import judge_numbers
+from anml.core.people.judge_numbers import judge_numbers
 from anml.core.people.numbers import fit_numbers
 from anml.core.people.rows import Side
 from anml.core.people.verdicts import ACCUSED, GUESSING, LESS, RELIABLE, UNSURE

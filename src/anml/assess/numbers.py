@@ -4,11 +4,11 @@ import numpy as np
 
 from anml.assess.believe import ROUNDS, SETTLED, round_of
 from anml.core.checks import Bools, Floats, Ints
-from anml.core.people.belief import Belief, in_parts
-from anml.core.people.judge import judge_numbers, reason_for_doubt, what_would_help
+from anml.core.people.belief import Belief, in_parts, what_would_help
+from anml.core.people.judge_numbers import judge_numbers
 from anml.core.people.numbers import NumericFit, fit_numbers
 from anml.core.people.rows import Side
-from anml.core.people.verdicts import mirrored
+from anml.core.people.verdicts import mirrored, reason_for_doubt
 from anml.core.profile import Training
 from anml.core.progress import Progress
 from anml.core.stats import Estimate

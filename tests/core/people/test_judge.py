@@ -8,19 +8,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from people_cases import believed, crowd, flat, judged, noisy_predictions, sharp
 
-from anml.core.people.belief import Contributor
+from anml.core.people.belief import Contributor, what_would_help
 from anml.core.people.fit import begin, fit_classes
 from anml.core.people.judge import (
     believe,
     credentials_of,
-    judge_numbers,
-    reason_for_doubt,
-    what_would_help,
     wrong_to_of,
 )
+from anml.core.people.judge_numbers import judge_numbers
 from anml.core.people.numbers import fit_numbers
 from anml.core.people.rows import Side, rows_of
-from anml.core.people.verdicts import ACCUSED, CONTRADICTS, GUESSING, LESS, RELIABLE, UNSURE, VERDICTS
+from anml.core.people.verdicts import (
+    ACCUSED,
+    CONTRADICTS,
+    GUESSING,
+    LESS,
+    RELIABLE,
+    UNSURE,
+    VERDICTS,
+    reason_for_doubt,
+)
 
 
 def accused(found: Contributor):

@@ -31,7 +31,8 @@ from anml.app.scale.table import Passes, fit_slices
 from anml.app.scale.work import tell_slice
 from anml.app.spreadsheets import safe_for_spreadsheets
 from anml.core.errors import InputError
-from anml.core.people.judge import Judged, judge, what_would_help, wrong_share
+from anml.core.people.belief import what_would_help
+from anml.core.people.judge import Judged, judge, wrong_share
 from anml.core.progress import Progress
 from anml.intake.columns import Columns, choose_columns, key_columns
 from anml.intake.labels import guess_task

@@ -9,23 +9,18 @@ from scipy import special
 
 from anml.core.checks import Bools, Floats, Ints
 from anml.core.people import verdicts, worth
-from anml.core.people.belief import Belief, Contributor, in_parts, mixed
+from anml.core.people.belief import Belief, Contributor, in_parts, mixed, what_would_help
 from anml.core.people.collective import Collective, collective_error, known_errors
 from anml.core.people.consensus import equal_voices
 from anml.core.people.fit import Climbed, Fit
 from anml.core.people.model import e_step, posterior
-from anml.core.people.numbers import NumericFit
-from anml.core.people.params import PSEUDO, SKILL, Params
+from anml.core.people.params import PSEUDO, Params
 from anml.core.people.rows import Rows
 from anml.core.people.worth import GRID, Standing, Tally, Worth
 from anml.core.stats import Estimate
-from anml.core.words import counted
 
 # Shares of the posterior at which answers are imagined.
 DRAWS = (np.arange(20) + 0.5) / 20
-# A number further from where others expect it than two natural spreads, which hold 95% of what is usual,
-# is wrong.
-FAR = 2.0
 # A label that is less likely than this to be right is surely wrong.
 NEVER = 0.05
 
@@ -97,7 +92,7 @@ def judge(
         if owner is not None:
             sums, types, vouched = _by_owner(sums, types, vouched, owner)
         judged, mirror, against = judge_people(sums, types, vouched, error, covered, spared)
-        doubtful = reason_for_doubt(mirror, against, sums.rows.sum(axis=1))
+        doubtful = verdicts.reason_for_doubt(mirror, against, sums.rows.sum(axis=1))
         if parts is not None and owner is not None:
             whole = [None if part is None else part[owner] for part in (covered, spared)]
             judged = _as_of_late(judged, judge_people(*parts, error, *whole)[0], owner)
@@ -163,7 +158,7 @@ def judge_people(
     mirror = verdicts.mirrored(against, found.rows)
     stands = worth.standing(found, rate, len(sums.share))
     drawn = worth.standing(found._replace(right=found.drawn), rate, len(sums.share)).posterior()
-    judged = _judged(found, stands, drawn, types[:, 1] > types[:, 2], covered, mirror, spared=spared)
+    judged = judged_by(found, stands, drawn, types[:, 1] > types[:, 2], covered, mirror, spared=spared)
     return judged, mirror, against
 
 
@@ -237,10 +232,11 @@ def _known_items(rows: Rows, fits: Sequence[Fit], weights: Floats) -> tuple[Floa
     return mixed(weights, each)[known], np.asarray(rows.truth[known])
 
 
-def _judged(
+def judged_by(
     found: Worth, stands: Standing, shares: Floats, blind: Bools, covered: Bools | None, mirror: float,
     against: Floats | None = None, spared: Bools | None = None,
 ) -> Contributor:  # fmt: skip
+    """Verdicts on contributors whose labels are worth so much, beside what others have on comparable rows."""
     guessed = found.guessed
     above = stands.expected - guessed[:, None]
     chances = verdicts.Chances(
@@ -289,54 +285,6 @@ def _settled_by(found: Worth, words: list[str]) -> Ints:
                 out[k] = many
                 break
     return out
-
-
-def judge_numbers(
-    fit: NumericFit, p: Floats, values: Floats, codes: Ints, covered: Bools | None = None
-) -> tuple[Contributor, Floats]:
-    """Verdicts on contributors of numbers, and the probability of each having other numbers than the others.
-
-    An ordinary contributor is right as far as single labels are; for any other what counts is how many
-    numbers lie where the others expect them. Guessing is the same numbers dealt to other rows.
-    """
-    count = len(fit.types)
-    rows, ordinary = np.bincount(codes, minlength=count).astype(np.float64), fit.types[:, 0]
-    near = np.asarray(np.bincount(codes, np.abs(fit.residual) < FAR, count), dtype=np.float64)
-    usual: Floats = np.minimum(np.bincount(codes, p, count) / np.maximum(ordinary, 1e-9), rows)
-    dealt = np.random.default_rng(0).permutation(values)
-    hits = np.abs(dealt - (values - fit.residual * fit.width)) < FAR * fit.width
-    guessed = np.full(count, min(float(hits.mean()), 0.95))
-    expected = np.full(count, float(np.clip(ordinary @ usual / max(float(ordinary @ rows), 1e-9), 0.5, 0.99)))
-    either = [worth.beta_on_grid(right + 0.5, rows - right + 0.5) for right in (usual, near)]
-    found = Worth(
-        ordinary[:, None] * either[0] + (1 - ordinary)[:, None] * either[1], expected, guessed, rows,
-        worth.beta_on_grid(SKILL * expected, SKILL * (1 - expected)), either[1], np.zeros(count), either[1],
-    )  # fmt: skip
-    blind, other = fit.types[:, 1] > fit.types[:, 2], fit.types[:, 2]
-    against = (other > 0.5).astype(np.float64)
-    exact = worth.standing(found, Collective(0.01, 100.0), 2)
-    judged = _judged(found, exact, exact.posterior(), blind, covered, verdicts.mirrored(against, rows), other)
-    return replace(judged, habits=list(fit.habits)), against
-
-
-def what_would_help(people: Contributor) -> str | None:
-    """How many known labels would settle what cannot be told; None where all is settled."""
-    open_ = people.settled_by > 0
-    if not open_.any():
-        return None
-    rows, whom = counted(int(people.settled_by[open_].sum()), "row"), counted(int(open_.sum()), "contributor")
-    return f"known labels for about {rows} of {whom} would settle it"
-
-
-def reason_for_doubt(mirror: float, against: Floats, rows: Floats | None) -> str | None:
-    """Why nobody can be accused: those who contradict the others may be right; None where that is clear."""
-    if mirror <= verdicts.FALSE_DISCOVERIES or rows is None:
-        return None
-    share = float(against @ rows / rows.sum())
-    return (
-        f"the labels split into two camps: contributors of {share:.0%} of the rows contradict the others, "
-        "and which of the two sides is right cannot be told from the labels alone"
-    )
 
 
 def credentials_of(rows: Rows, fit: Fit) -> Floats:

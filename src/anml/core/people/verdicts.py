@@ -132,3 +132,14 @@ def mirrored(against: Floats, rows: Floats) -> float:
     if not against @ rows > 0:
         return 0.0
     return float(special.expit(wrong(1 - against) - wrong(against)))
+
+
+def reason_for_doubt(mirror: float, against: Floats, rows: Floats | None) -> str | None:
+    """Why nobody can be accused: those who contradict the others may be right; None where that is clear."""
+    if mirror <= FALSE_DISCOVERIES or rows is None:
+        return None
+    share = float(against @ rows / rows.sum())
+    return (
+        f"the labels split into two camps: contributors of {share:.0%} of the rows contradict the others, "
+        "and which of the two sides is right cannot be told from the labels alone"
+    )
