@@ -119,7 +119,7 @@ def test_newcomers_are_shown_with_what_they_need(ledger, anml):
     needs = "10 more contributions in settled runs and an account 4 days old"
     (own,) = [line for line in lines if ledger in line]
     assert own.endswith('<td class="text"></td></tr>')
-    assert sum(needs in line for line in lines) >= 1
+    assert sum(needs in line for line in lines) >= 1, lines
     waiting = [line for line in lines if any(name in line for name in new)]
     assert len(waiting) == 4
     assert not any(line.endswith('<td class="text"></td></tr>') for line in waiting)
