@@ -5,7 +5,7 @@ import numpy as np
 from anml.assess.believe import ROUNDS, SETTLED, round_of
 from anml.core.checks import Bools, Floats, Ints
 from anml.core.people.belief import Belief, in_parts
-from anml.core.people.judge import judge_numbers, reason_for_doubt, what_would_help
+from anml.core.people.judge import judge_numbers, reason_for_doubt
 from anml.core.people.numbers import NumericFit, fit_numbers
 from anml.core.people.rows import Side
 from anml.core.people.verdicts import mirrored
@@ -99,12 +99,12 @@ def _belief(
     fit: NumericFit, values: Floats, mean: Floats, spread: Floats, side: Side, apart: Bools | None
 ) -> Belief:
     p = np.clip(fit.p_correct, 1e-9, 1 - 1e-9)
-    people, mirror, doubt, settles = None, 0.0, None, None
+    people, mirror, doubt = None, 0.0, None
     if side.codes is not None:
         people, against = judge_numbers(fit, p, values, side.codes, None if apart is None else ~apart)
         rows = np.bincount(side.codes).astype(np.float64)
         mirror = mirrored(against, rows)
-        doubt, settles = reason_for_doubt(mirror, against, rows), what_would_help(people)
+        doubt = reason_for_doubt(mirror, against, rows)
     wrong = float(1 - p.mean())
     far = float((np.abs(values - mean) > 3 * spread).mean())
     return Belief(
@@ -112,5 +112,5 @@ def _belief(
         truth=np.column_stack([fit.consensus, fit.doubt]), predicted=mean, shares={},
         wrong=Estimate(wrong, min(float((p < 0.05).mean()), wrong), max(far, wrong)),
         alone=np.zeros(len(p), dtype=bool) if apart is None or side.codes is None else apart[side.codes],
-        mirrored=mirror, doubtful=doubt, help=settles,
+        mirrored=mirror, doubtful=doubt,
     )  # fmt: skip

@@ -10,8 +10,6 @@ from anml.surfaces.verdict import Change, change_of
 
 WHO, TODO, CHANGES = "Who", "What to do", "What it changes"
 LONGEST = 400
-# How a warning begins that is said at the top.
-DOUBT = "the result is doubtful"
 
 
 class Summary(NamedTuple):
@@ -37,7 +35,7 @@ def summary(result: Audited) -> Summary:
     doubt = reason_for_doubt(result)
     return Summary(
         doubt=f"Do not rely on this result: {doubt.rstrip('.')}." if doubt else "",
-        warnings=[_sentence(said) for said in result.warnings if not said.startswith(DOUBT)],
+        warnings=[_sentence(said) for said in result.warnings],
         who=who(result),
         todo=todo(result),
         change=change_of(result),

@@ -157,7 +157,7 @@ def _result(
     keys = key_columns(table.frame, columns, request.key)
     samples = with_keys(sample_frame(prepared, found), table.frame, keys)
     name = request.recipe if isinstance(request.recipe, str) else policy.recipe.combine
-    judged, doubt = found.belief.contributors, _doubt(found)
+    judged = found.belief.contributors
     looked = look_at_data(prepared)
     people = with_copies(_contributors(samples, found), looked.copies)
     return Audited(
@@ -176,18 +176,12 @@ def _result(
         signals_given=sorted(found.signals.given),
         scoring_epochs=found.scores.epochs,
         notes=notes + prepared.notes,
-        warnings=[
-            *([] if doubt is None else [f"the result is doubtful: {doubt}"]),
-            *prepared.warnings,
-            *_at_odds(prepared),
-            *looked.warnings,
-        ],
+        warnings=[*prepared.warnings, *_at_odds(prepared), *looked.warnings],
         versions=versions(),
         gold=check_gold(prepared.gold, found.belief.p_correct, found.weighting.kept),
         items=item_frame(prepared, found),
         false_accusations=0.0 if judged is None else judged.false_accusations,
-        doubtful=doubt,
-        help=found.belief.help,
+        doubtful=_doubt(found),
     )
 
 

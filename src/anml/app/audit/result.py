@@ -40,7 +40,7 @@ class Audited:
     likeliest label and its probability; whether the label is known to be right; last the columns that name
     the rows. `contributors` has the accused first and the reliable last, `confusion` labels against held-out
     predictions, `items` what several labels of an item say together. `wrong` is the share of labels that are
-    wrong, as far as can be told without the truth; `help` says what would settle a `doubtful` result.
+    wrong, as far as can be told without the truth; `doubtful` why the result must not be relied on.
     `pictures` (PNG) and `excerpts` of texts are of the rows to look at first.
     """
 
@@ -66,7 +66,6 @@ class Audited:
     items: pl.DataFrame | None = None
     false_accusations: float = 0.0
     doubtful: str | None = None
-    help: str | None = None
     shape: Shaped | None = None
     pictures: dict[int, bytes] | None = None
     excerpts: dict[int, str] | None = None
@@ -115,7 +114,6 @@ def run_record(result: Audited, command: str) -> dict[str, Any]:
         "noise": result.noise,
         "wrong": result.wrong.to_dict(),
         "doubtful": result.doubtful,
-        "help": result.help,
         "false_accusations": result.false_accusations,
         "items": None if result.items is None else result.items.height,
         "shape": None if result.shape is None else {"kind": result.shape.kind, "said": result.shape.said},

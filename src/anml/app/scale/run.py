@@ -31,7 +31,7 @@ from anml.app.scale.table import Passes, fit_slices
 from anml.app.scale.work import tell_slice
 from anml.app.spreadsheets import safe_for_spreadsheets
 from anml.core.errors import InputError
-from anml.core.people.judge import Judged, judge, what_would_help, wrong_share
+from anml.core.people.judge import Judged, judge, wrong_share
 from anml.core.progress import Progress
 from anml.intake.columns import Columns, choose_columns, key_columns
 from anml.intake.labels import guess_task
@@ -165,7 +165,6 @@ def _result(
     samples = lazy.filter(pl.col("row").is_in(rows.implode())).collect().sort("row")
     items = [part.items for part in wrote if part.items is not None]
     unlabelled = len(job.unlabelled)
-    doubt = [] if judged.doubtful is None else [f"the result is doubtful: {judged.doubtful}"]
     return replace(
         audited,
         samples=samples,
@@ -178,9 +177,7 @@ def _result(
         gold=write.gold_of(wrote),
         items=pl.concat(items).sort("p", "item") if items else None,
         doubtful=judged.doubtful,
-        help=what_would_help(judged.people),
         false_accusations=judged.people.false_accusations,
-        warnings=doubt + [said for said in audited.warnings if not said.startswith("the result is doubtful")],
         notes=[
             f"{totals.rows:,} rows in {len(plan.passes.slices)} slices were judged; rows and figures on this "
             f"page are of a random sample of {samples.height:,}, contributors are of all rows",

@@ -86,7 +86,6 @@ class Belief:
     alone: Bools
     mirrored: float = 0.0
     doubtful: str | None = None
-    help: str | None = None
     covered: Bools | None = None
 
     @property

@@ -18,7 +18,6 @@ from anml.core.people.numbers import NumericFit
 from anml.core.people.rows import Rows
 from anml.core.people.worth import GRID, Standing, Tally, Worth
 from anml.core.stats import Estimate
-from anml.core.words import counted
 
 # Shares of the posterior at which answers are imagined.
 DRAWS = (np.arange(20) + 0.5) / 20
@@ -147,7 +146,6 @@ def believe_rows(
         **in_parts(p, judged.mean, credentials, people, who), truth=truth, predicted=rows.log_p,
         shares=shares, wrong=wrong_share(p.sum(), (p < NEVER).sum(), judged.contradicted, rows.n),
         alone=alone, mirrored=judged.mirror, doubtful=judged.doubtful,
-        help=None if people is None else what_would_help(people),
     )  # fmt: skip
 
 
@@ -316,15 +314,6 @@ def judge_numbers(
     exact = worth.standing(found, Collective(0.01, 100.0), 2)
     judged = _judged(found, exact, exact.posterior(), blind, covered, verdicts.mirrored(against, rows), other)
     return replace(judged, habits=list(fit.habits)), against
-
-
-def what_would_help(people: Contributor) -> str | None:
-    """How many known labels would settle what cannot be told; None where all is settled."""
-    open_ = people.settled_by > 0
-    if not open_.any():
-        return None
-    rows, whom = counted(int(people.settled_by[open_].sum()), "row"), counted(int(open_.sum()), "contributor")
-    return f"known labels for about {rows} of {whom} would settle it"
 
 
 def reason_for_doubt(mirror: float, against: Floats, rows: Floats | None) -> str | None:
