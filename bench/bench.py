@@ -51,7 +51,7 @@ def krum_from_factors() -> bool:
     x, y = torch.randn(1000, 784, generator=generator), torch.randint(0, 10, (1000,), generator=generator)
     networks = initialise(Shape(784, (512, 256), 10), [0])
     layers: list[torch.nn.Module] = []
-    for weight, bias in networks.layers():
+    for weight, bias in networks.layers:
         layer = torch.nn.Linear(weight.shape[1], weight.shape[2])
         layer.weight.data, layer.bias.data = weight[0].T.clone(), bias[0, 0].clone()
         layers += [layer, torch.nn.ReLU()]

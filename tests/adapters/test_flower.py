@@ -48,7 +48,7 @@ def client_app(case, breaks=None):
             raise RuntimeError("out of memory")
         start = torch.as_tensor(message.content["arrays"]["flat"].numpy())
         alone = np.arange(clients.count) == me
-        update = clients.updates(start, seeds_of(number, clients.count), taking_part=alone)[me]
+        update = clients.updates(start, seeds_of(number, clients.count), part=alone)[me]
         content = RecordDict(
             {
                 "arrays": ArrayRecord({"flat": Array(start.numpy() + update)}),

@@ -33,7 +33,7 @@ class TestOwnNetworks:
         module = stack([5, *hidden, outputs])
         with torch.no_grad():
             linears = [layer for layer in module if isinstance(layer, nn.Linear)]
-            for layer, (weight, bias) in zip(linears, networks.layers(), strict=True):
+            for layer, (weight, bias) in zip(linears, networks.layers, strict=True):
                 layer.weight.copy_(weight[0].T)
                 layer.bias.copy_(bias[0, 0])
 

@@ -22,7 +22,7 @@ def test_equals_autograd_with_torchs_adam(task, weighted):
     weight = torch.rand(1, 40, generator=torch.Generator().manual_seed(1)) if weighted else torch.ones(1, 40)
     networks = initialise(Shape(5, (8, 6), outputs), [7])
     layers: list[nn.Module] = []
-    for w, b in networks.layers():
+    for w, b in networks.layers:
         layer = nn.Linear(w.shape[1], w.shape[2])
         layer.weight.data, layer.bias.data = w[0].T.clone(), b[0, 0].clone()
         layers += [layer, nn.ReLU()]

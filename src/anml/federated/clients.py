@@ -55,18 +55,11 @@ class Clients:
         return np.asarray(self.weight.sum(dim=1).double().numpy())
 
     def updates(
-        self,
-        start: Tensor,
-        seeds: Sequence[int],
-        how: Training | None = None,
-        taking_part: Bools | None = None,
+        self, start: Tensor, seeds: Sequence[int], how: Training | None = None, part: Bools | None = None
     ) -> Array:
-        """What training changes, (clients, parameters): all from one model, or each from its own row.
-
-        Who does not take part has an update of zeros.
-        """
+        """What training changes, (clients, parameters), from one model or each its own row; else zeros."""
         how = how or Training()
-        chosen = np.arange(self.count) if taking_part is None else np.flatnonzero(taking_part)
+        chosen = np.arange(self.count) if part is None else np.flatnonzero(part)
         result = np.zeros((self.count, self.shape.parameters), dtype=np.float32)
         if not len(chosen):
             return result

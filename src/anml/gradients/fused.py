@@ -1,10 +1,7 @@
 """Krum on a GPU with tiles that never leave the processor: products, distances and selection in one kernel.
 
-A sample's k nearest lie below any bound on its k-th distance. A first bound comes from random references;
-the kernel writes down only distances below it, for the rows and the columns of a tile alike, and the bound
-falls as nearer ones are found. A tile whose lists overflow, as where near samples come late in order, is done
-again without it. The code in `krum.py` gives the same scores, is the fallback, and tests this.
-
+The kernel writes down only distances below a bound on the k-th, at first by random references, which falls as
+nearer ones are found; a tile whose lists overflow is done again without it. `krum.py` gives the same scores.
 Products take three passes of the tensor cores ("tf32x3", about as exact as plain 32 bits), or one where
 `torch.backends.cuda.matmul.allow_tf32` is set.
 """

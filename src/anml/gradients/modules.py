@@ -1,8 +1,7 @@
 """Per-sample gradients of a user's torch module, batch by batch: read from its layers, or through torch.func.
 
-Where a rule reads every layer with trainable parameters, one forward and one backward pass give what the
-gradients are made of. Whether that is so is checked against torch, on the samples that reach each parameter
-most. Any other module is differentiated by `torch.func`, and what that cannot follow sample by sample.
+What is read from layers, in one pass, is checked against torch on the samples that reach each parameter most.
+Any other module is differentiated by `torch.func`, and what that cannot follow sample by sample.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -96,7 +95,7 @@ def covered_batches(
     """What covers the trainable parameters, and the losses, of batch after batch."""
     if not any(p.requires_grad for p in module.parameters()):
         raise UnsupportedError(
-            f"{type(module).__name__} has no trainable parameters: samples have no gradients"
+            f"{type(module).__name__} has no trainable parameters, so nothing has gradients"
         )
     size = sum(p.numel() for p in module.parameters() if p.requires_grad)
     step = max(1, FORMED // (4 * size))

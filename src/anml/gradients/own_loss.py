@@ -1,7 +1,6 @@
 """How a module that computes its own loss reads labels: where they stand, or one place on.
 
-Models of Hugging Face take `labels`, and causal language models among them shift these. Which one does is
-asked of the module itself, not of its name.
+Which of the models of Hugging Face shift them is asked of the module itself, not of its name.
 """
 
 import inspect

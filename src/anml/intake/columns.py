@@ -168,9 +168,7 @@ def _guess(
                 notes.append(f"using column {name!r} as {role} (guessed from its name)")
                 break
             if role in SAID_WHEN_UNFIT:
-                notes.append(
-                    f"column {name!r} is not used as {role}: its values do not fit; name it to see why"
-                )
+                notes.append(f"column {name!r} is not used as {role}: its values do not fit; name it to see")
     return roles, notes
 
 

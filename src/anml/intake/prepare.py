@@ -110,9 +110,8 @@ def _beside(
     predictions = embeddings = None
     about: dict[str, dict[str, str]] = {}
     if beside.predictions is not None:
-        predictions, about["predictions"] = read_predictions(
-            beside.predictions, table, rows, labels, beside.key
-        )
+        given = beside.predictions
+        predictions, about["predictions"] = read_predictions(given, table, rows, labels, beside.key)
     if beside.embeddings is not None:
         embeddings, about["embeddings"] = read_embeddings(beside.embeddings, table, rows, beside.key)
     return predictions, embeddings, about
@@ -150,9 +149,7 @@ def _gold(
         warnings.append(f"column {columns.gold!r} (gold) says of no label that it is known")
         return found
     what = "holds the right label of" if found.kind == "labels" else "marks as known to be right"
-    notes.append(
-        f"column {columns.gold!r} (gold) {what} {known:,} rows; they check the beliefs and train nothing"
-    )
+    notes.append(f"column {columns.gold!r} (gold) {what} {known:,} rows, which check and train nothing")
     return found
 
 

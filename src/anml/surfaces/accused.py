@@ -1,20 +1,13 @@
 """Who to talk to and about what, in plain sentences; who cannot be judged."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import polars as pl
 
 from anml.app.audit.result import Audited
-from anml.core.people.verdicts import (
-    ACCUSED,
-    ENOUGH_ROWS,
-    FALSE_DISCOVERIES,
-    GUESSING,
-    LESS,
-    RELIABLE,
-    UNSURE,
-)
+from anml.core.people.verdicts import ACCUSED, FALSE_DISCOVERIES, GUESSING, LESS, RELIABLE, UNSURE
+from anml.core.people.verdicts import ENOUGH_ROWS as ENOUGH
 from anml.core.words import counted
 from anml.surfaces.names import names_listed, shortened
 
@@ -76,18 +69,23 @@ def changed(result: Audited) -> list[Told]:
     """Who is right more or less often since some time, by name while they are few."""
     if "quality_since" not in result.contributors.columns:
         return []
-    people = result.contributors.filter(pl.col("quality_since").is_not_null())
-    if people.height > MOST_NAMES:
-        return [Told("", f"{people.height:,} contributors changed over time; contributors.csv says when.")]
-    columns = ("contributor", "quality_before", "quality_since", "changed_age")
-    return [
-        Told(
-            _named([name]),
+
+    def one(row: dict[str, Any]) -> str:
+        before, since = row["quality_before"], row["quality_since"]
+        return (
             f"got {'worse' if since < before else 'better'}: {before:.0%} of the labels were right before, "
-            f"{since:.0%} since ({_ago(age)} before the newest label).",
+            f"{since:.0%} since ({_ago(row['changed_age'])} before the newest label)."
         )
-        for name, before, since, age in people.select(columns).iter_rows()
-    ]
+
+    people = result.contributors.filter(pl.col("quality_since").is_not_null())
+    return _each(people, "changed over time; contributors.csv says when", one)
+
+
+def _each(people: pl.DataFrame, many: str, one: Callable[[dict[str, Any]], str]) -> list[Told]:
+    """A sentence for each of some people while they are few; else how many they are."""
+    if people.height > MOST_NAMES:
+        return [Told("", f"{people.height:,} contributors {many}.")]
+    return [Told(_named([row["contributor"]]), one(row)) for row in people.iter_rows(named=True)]
 
 
 def _ago(years: float) -> str:
@@ -97,19 +95,14 @@ def _ago(years: float) -> str:
 
 def less_reliable(result: Audited) -> list[Told]:
     """Who is clearly below the others, with the figures, by name while they are few."""
-    less = result.contributors.filter(pl.col("verdict") == LESS)
-    if less.height > MOST_NAMES:
-        rest = "contributors are less reliable than the others on comparable rows."
-        return [Told("", f"{less.height:,} {rest}")]
     does = {name: f"; {found.one}" for name, found in findings(result).items()}
-    return [
-        Told(
-            _named([name]),
-            f"is less reliable: {quality:.0%} of the labels are right, where others get {others:.0%}"
-            f"{does.get(name, '')}.",
-        )
-        for name, quality, others in less.select("contributor", "quality", "others").iter_rows()
-    ]
+
+    def one(row: dict[str, Any]) -> str:
+        share = f"{row['quality']:.0%} of the labels are right, where others get {row['others']:.0%}"
+        return f"is less reliable: {share}{does.get(row['contributor'], '')}."
+
+    less = result.contributors.filter(pl.col("verdict") == LESS)
+    return _each(less, "are less reliable than the others on comparable rows", one)
 
 
 def best(result: Audited) -> list[Told]:
@@ -165,19 +158,17 @@ def _alike(found: dict[str, Finding]) -> dict[Finding, list[str]]:
 
 def open_reasons(result: Audited) -> dict[str, Finding]:
     """Why each of those who are left open is left open."""
-    if result.contributors.is_empty():
-        return {}
-    unsure = result.contributors.filter(pl.col("verdict") == UNSURE)
+    people = result.contributors
+    unsure = people if people.is_empty() else people.filter(pl.col("verdict") == UNSURE)
     return {row["contributor"]: _left_open(row) for row in unsure.iter_rows(named=True)}
 
 
 def _left_open(row: dict[str, Any]) -> Finding:
-    if row["rows"] < ENOUGH_ROWS:
+    if row["rows"] < ENOUGH:
         return TOO_LITTLE
     if row["quality_low"] > row["others"] / 2 and row["quality_high"] >= row["others"]:
         return UNCONFIRMED
-    between = f"{row['quality_low']:.0%} to {row['quality_high']:.0%}"
-    others = f"{row['others']:.0%}"
+    between, others = f"{row['quality_low']:.0%} to {row['quality_high']:.0%}", f"{row['others']:.0%}"
     rest = f"{between} of the labels right, where others get {others}"
     return _does("has", "have", rest, f"{between} right, others {others}")
 
@@ -219,8 +210,7 @@ def _most_common(rows: pl.DataFrame, *what: str) -> dict[str, tuple[float, list[
 
 def _without_looking(usual: tuple[float, list[str]] | None) -> Finding:
     if usual is not None and usual[0] > ALWAYS:
-        label = _quoted(usual[1][0])
-        return _does("always answers", "always answer", label)
+        return _does("always answers", "always answer", _quoted(usual[1][0]))
     nothing = "the labels say nothing about the items"
     return _does("is", "are", f"no better than guessing: {nothing}", nothing)
 

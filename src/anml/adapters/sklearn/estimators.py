@@ -268,7 +268,5 @@ class AnmlRegressor(RegressorMixin, _Anml):
 
     def _coded(self, y: Any) -> Any:
         if np.abs(y).max() > LARGEST:
-            raise InputError(
-                f"y has values beyond {LARGEST:g}, such as {y[np.abs(y).argmax()]:g}; scale them"
-            )
+            raise InputError(f"y has values beyond {LARGEST:g}, as {y[np.abs(y).argmax()]:g}; scale them")
         return np.asarray(y, dtype=np.float64)

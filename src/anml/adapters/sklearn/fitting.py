@@ -23,10 +23,7 @@ def seeded(learner: Any, seed: int) -> Any:
 
 
 def fit_weighted(learner: Any, X: Any, y: Any, weighting: Weighting, rng: np.random.Generator) -> Any:
-    """Fit on what was kept, on rows drawn by weight, or on everything with sample weights.
-
-    Where one class only is left, and the learner needs two, that class is predicted for everything.
-    """
+    """Fit on what was kept, on rows drawn by weight, or on everything with sample weights."""
     if weighting.recipe.select == "weight":
         return learner.fit(X, y, **_weight_argument(learner, weighting.sample_weight()))
     if weighting.recipe.select == "draw":

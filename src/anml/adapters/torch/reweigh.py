@@ -146,9 +146,8 @@ class Reweigher:
         state = {name: getattr(self, name) for name in STATE}
         w, kept, gate = self.weighting.w, self.weighting.kept, self.weighting.gate.to_dict()
         state |= {"w": w, "kept": kept, "gate": gate}
-        return {
-            name: torch.tensor(each) if isinstance(each, np.ndarray) else each for name, each in state.items()
-        }
+        arrays = {name: torch.tensor(each) for name, each in state.items() if isinstance(each, np.ndarray)}
+        return state | arrays
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from what `state_dict` gave."""

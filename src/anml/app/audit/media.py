@@ -147,9 +147,8 @@ def _own_predictions(
 def _text_column(frame: pl.DataFrame, request: Request, media: Media) -> str | None:
     if media.text is not None:
         if media.text not in frame.columns:
-            raise InputError(
-                f"there is no column {media.text!r} of texts; columns: {', '.join(frame.columns[:12])}"
-            )
+            listed = ", ".join(frame.columns[:12])
+            raise InputError(f"there is no column {media.text!r} of texts; columns: {listed}")
         return media.text
     taken = {request.label, request.contributor, request.item, *request.ignore}
     names = request.features or [name for name in frame.columns if name not in taken]

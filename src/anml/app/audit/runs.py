@@ -125,7 +125,7 @@ def check_unchanged(path: Path, data: bytes, info: Mapping[str, Any], name: str 
     wanted = _hashes(info).get(name or path.name)
     if wanted is None:
         raise IntegrityError(
-            f"run.json keeps no hash of {path}, so it may have been changed; write the run again"
+            f"run.json keeps no hash of {path}: it may have been changed; write the run again"
         )
     if wanted != sha256(data):
         raise IntegrityError(f"{path} was changed after the run was written; write the run again")
@@ -203,9 +203,8 @@ def read_judged(folder: Path, run: Run) -> dict[str, dict[str, Any]]:
         who, *labels = (pl.col(name).cast(pl.String) for name in ("contributor", "label", "suggested"))
         pairs = samples.select(who, *(label.str.slice(0, 60) for label in labels)).drop_nulls()
         pairs = pairs.filter(pl.col("label") != pl.col("suggested"))
-        counts = (
-            pairs.group_by(pl.all()).len().sort("len", "label", "suggested", descending=[True, False, False])
-        )
+        counts = pairs.group_by(pl.all()).len()
+        counts = counts.sort("len", "label", "suggested", descending=[True, False, False])
         for name, *mostly in counts.group_by("contributor", maintain_order=True).first().iter_rows():
             found.setdefault(name, {})["mostly"] = mostly
     return found

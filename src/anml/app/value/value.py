@@ -62,9 +62,8 @@ class ValueRequest:
         if isinstance(self.model, str):
             one_of("model", self.model, MODELS)
         elif not (hasattr(self.model, "fit") and hasattr(self.model, "predict")):
-            raise InputError(
-                f"model must be one of {', '.join(MODELS)} or have fit and predict, got {self.model!r}"
-            )
+            known = ", ".join(MODELS)
+            raise InputError(f"model must be one of {known} or have fit and predict, got {self.model!r}")
         if callable(self.metric) and isinstance(self.model, str):
             raise InputError("a metric of your own goes with an estimator of your own; name one of ours")
         if whole("budget", self.budget) < 16:
@@ -234,10 +233,8 @@ def _utility(
     classes = max(len(prepared.classes), 1)
     task: Task = prepared.task
     if isinstance(request.model, str):
-        metric = metric_of(request.metric, task)
-        return MODELS[request.model](
-            x, y, parts, x_test, y_test, classes=classes, metric=metric, seed=request.seed
-        )
+        metric, seed = metric_of(request.metric, task), request.seed
+        return MODELS[request.model](x, y, parts, x_test, y_test, classes=classes, metric=metric, seed=seed)
     from sklearn.base import clone
 
     return estimator_utility(

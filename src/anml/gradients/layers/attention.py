@@ -1,7 +1,6 @@
-"""Multi-head attention: four linear maps inside one layer, which only its own forward pass sees.
+"""Multi-head attention: four linear maps that only the layer's own forward pass sees.
 
-While gradients are read, the layer's forward pass is replaced by one that is equal to it and shows what
-goes in and comes out of each map.
+While gradients are read, that pass is replaced by an equal one that shows what each map saw.
 """
 
 from typing import Any, NamedTuple
