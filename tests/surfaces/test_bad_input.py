@@ -346,11 +346,11 @@ WORKS_AND_SAYS = {
     ),
     "signal missing": (
         pl.when(FIRST).then(None).otherwise("verification").alias("verification"), [],
-        "5 of 120 labels have no review and count as 'self-attested'",
+        "5 of 120 labels have no review",
     ),
     "signal NaN": (
         pl.when(FIRST).then(float("nan")).otherwise(0.5).alias("reputation"), [],
-        "5 of 120 labels have no reputation and count as 'new'",
+        "5 of 120 labels have no reputation",
     ),
     "future dates": (
         pl.lit("2023-01-01").alias("other"), ["--time", "labeled_at", "--now", "2024-01-01"],

@@ -55,17 +55,17 @@ def mapped(frame: pl.DataFrame, columns: dict[str, str | None], place: str) -> C
 
 def _unread_times(frame: pl.DataFrame, chosen: dict[str, str]) -> list[str]:
     """Say of which columns of times some values could not be read."""
-    said = []
-    for role in ("time", "reviewed_at"):
-        column = chosen.get(role)
-        values = [] if column is None else frame[column].drop_nulls().to_list()
-        unread = [value for value in values if value != "" and utc_text(value) is None]
-        if unread:
-            said.append(
-                f"column {column!r} ({role}) has {len(unread)} values that are not times, "
-                f"the first {str(unread[0])!r}; they count as not known"
-            )
-    return said
+    columns = {role: chosen[role] for role in ("time", "reviewed_at") if role in chosen}
+    unread = {
+        role: [value for value in frame[name].drop_nulls() if value != "" and utc_text(value) is None]
+        for role, name in columns.items()
+    }
+    return [
+        f"column {columns[role]!r} ({role}) has {len(bad)} values that are not times, the first "
+        f"{str(bad[0])!r}; they count as not known"
+        for role, bad in unread.items()
+        if bad
+    ]
 
 
 def choose(names: list[str], given: dict[str, str | None]) -> dict[str, str]:

@@ -106,9 +106,7 @@ def one_voice(y: Ints, item: npt.NDArray[Any], who: Names) -> list[str]:
     groups = [names[camp == which].tolist() for which in np.flatnonzero(np.bincount(camp) > 1)]
     groups.sort(key=len, reverse=True)
     said = [
-        f"{listed(group)} give the same labels to the items they share, far more often than they are right: "
-        "on each of these items they count as one"
-        for group in groups
+        f"{listed(group)} look like one person: the answers that they share count once" for group in groups
     ]
     return _first(said, "group", "groups", "like that")
 
@@ -135,21 +133,10 @@ def copied(
         for name, other, shared in _pairs(across).iter_rows()
         if shared >= SOME and shared > MOSTLY * sizes[name]
     ]
-    if found:
-        return found, _about_copies(found)
-    if across.height < max(SOME, 0.01 * table.height):
-        return [], []
+    # Who copies is said of the people; what is left is said of the rows.
+    if found or across.height < max(SOME, 0.01 * table.height):
+        return found, []
     return [], [f"{counted(across.height, 'row')} nearly equal a row of another contributor"]
-
-
-def _about_copies(found: list[Copies]) -> list[str]:
-    """Each pair once: which of two contributors copied the other is not known."""
-    pairs = {frozenset((each.contributor, each.copies_of)): each for each in reversed(found)}
-    said = [
-        f"{each.copies:,} of {each.rows:,} rows of {each.contributor} nearly equal rows of {each.copies_of}"
-        for each in reversed(pairs.values())
-    ]
-    return _first(said, "pair", "pairs", "share rows like that")
 
 
 def _pairs(across: pl.DataFrame) -> pl.DataFrame:

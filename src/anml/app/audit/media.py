@@ -29,10 +29,7 @@ EXCERPT = 300
 
 @dataclass(frozen=True)
 class Media:
-    """Columns of pictures or texts, and what embeds them: a function, or `library:name` of a model.
-
-    `cache` is a folder that keeps what was embedded, by content; paths of pictures start in `folder`.
-    """
+    """Columns of pictures or texts, and what embeds them; paths of pictures start in `folder`."""
 
     image: str | None = None
     text: str | None = None
@@ -54,13 +51,11 @@ class Shown:
         if self.pictures is not None:
             return replace(result, pictures={row: self.pictures.thumbnail(row) for row in rows})
         if self.texts is not None:
-            found = {row: self.texts[row] for row in rows}
-            shown = {
-                row: text if len(text) <= EXCERPT else f"{text[:EXCERPT].rstrip()} …"
-                for row, text in found.items()
-                if text is not None
+            found = {row: self.texts[row] or "" for row in rows}
+            short = {
+                row: f"{text[:EXCERPT].rstrip()} …" for row, text in found.items() if len(text) > EXCERPT
             }
-            return replace(result, excerpts=shown)
+            return replace(result, excerpts=found | short)
         return result
 
 

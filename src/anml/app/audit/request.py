@@ -23,10 +23,8 @@ DEFAULT_HALF_LIFE = "7y"
 class Request:
     """What the user asked for; everything but the data has a default.
 
-    `known` is a column with right labels, or with true and false, that count as observed; `reviewed` one
-    with what reviewers of an export accepted and rejected, which counts likewise; `gold` only checks.
-    `predictions` and `embeddings` are arrays, frames or paths, aligned by position or by column `key`, which
-    the samples keep.
+    `known` and `reviewed` are columns of what counts as observed, `gold` only checks; `predictions` and
+    `embeddings` are arrays, frames or paths, aligned by position or by column `key`.
     """
 
     label: str | None = None

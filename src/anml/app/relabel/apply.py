@@ -41,11 +41,10 @@ from anml.intake.shapes.shape import PREFERENCE
 
 @dataclass(frozen=True)
 class Applied:
-    """The run before and after, and the rounds so far, the last one now.
+    """The run before and after, the rounds so far, the last one now, and the text of all answers.
 
-    A round has `answers` (how many), `changed` (labels that they changed), `expected` (how many were
-    expected to be, where all were on the list), `before` and `left` (wrong labels that nobody has settled,
-    as expected), and `cost` where prices were given. `file` is the text of all answers.
+    A round has `answers` (how many), `changed` (labels), `expected` (to be changed, of those on the list),
+    `before` and `left` (wrong labels that nobody has settled, as expected), and `cost`.
     """
 
     before: dict[str, Any]

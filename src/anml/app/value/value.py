@@ -89,13 +89,9 @@ class Valued:
 
 
 def value_data(
-    data: Any,
-    request: ValueRequest,
-    *,
-    test: Any = None,
-    run: Path | None = None,
+    data: Any, request: ValueRequest, *, test: Any = None, run: Path | None = None,
     progress: Progress | None = None,
-) -> Valued:
+) -> Valued:  # fmt: skip
     """Value the contributors of a table; with `run`, of the rows that a finished run of it keeps."""
     table = data if isinstance(data, Table) else read_table(data)
     columns, notes, kept = _columns(table, request, run)
@@ -222,24 +218,17 @@ def _about_copies(rows: int, parts: Parts, first: Array | None) -> list[str]:
 
 
 def _utility(
-    x: Floats,
-    y: Array,
-    parts: Parts,
-    x_test: Floats,
-    y_test: Array,
-    prepared: Prepared,
-    request: ValueRequest,
+    x: Floats, y: Array, parts: Parts, x_test: Floats, y_test: Array, prepared: Prepared, asked: ValueRequest
 ) -> Utility:
-    classes = max(len(prepared.classes), 1)
-    task: Task = prepared.task
-    if isinstance(request.model, str):
-        metric, seed = metric_of(request.metric, task), request.seed
-        return MODELS[request.model](x, y, parts, x_test, y_test, classes=classes, metric=metric, seed=seed)
+    classes, task = max(len(prepared.classes), 1), prepared.task
+    if isinstance(asked.model, str):
+        metric, seed = metric_of(asked.metric, task), asked.seed
+        return MODELS[asked.model](x, y, parts, x_test, y_test, classes=classes, metric=metric, seed=seed)
     from sklearn.base import clone
 
     return estimator_utility(
-        x, y, parts, x_test, y_test, classes=classes, make=lambda: clone(request.model),
-        score=_score(request.metric, task),
+        x, y, parts, x_test, y_test, classes=classes, make=lambda: clone(asked.model),
+        score=_score(asked.metric, task),
     )  # fmt: skip
 
 
