@@ -24,7 +24,7 @@ class Batch(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Reading:
+class Readout:
     """How gradients are read: by which loss, of how many `last` layers (None: all), in which precision.
 
     Without `from_layers` no rule reads layers: torch differentiates samples one by one.

@@ -17,7 +17,7 @@ from anml.core.domain import Task
 from anml.core.folds import assign_folds
 from anml.core.profile import Training
 from anml.core.progress import Progress, ticker
-from anml.gradients.mlp import Data, Networks, Shape, initialise, losses, predict, train
+from anml.gradients.mlp import Data, Networks, Widths, initialise, losses, predict, train
 from anml.gradients.threads import threads
 
 
@@ -51,7 +51,7 @@ def cross_fit(
     held = torch.as_tensor(fold, device=device) == torch.arange(k, device=device).unsqueeze(1)
     counts = torch.as_tensor(np.ones(n) if weight is None else weight, dtype=torch.float32, device=device)
     weights = torch.cat([(~held).float(), torch.ones(1, n, device=device)])[:count] * counts
-    shape = Shape(x.shape[1], training.hidden, classes if task == "classification" else 1)
+    shape = Widths(x.shape[1], training.hidden, classes if task == "classification" else 1)
     # One seed for all: what differs between the networks is their data.
     networks = initialise(shape, [seed] * count, device) if start is None else start.pick(range(k))
     tick = ticker(progress, "early stopping", training.max_epochs)

@@ -102,7 +102,7 @@ class Factors:
         """Inner products of these samples' gradients with others', (n, m), in `room` for three if given."""
         n, m = len(self), len(others)
         rooms = self.loss.new_empty(3, n * m) if room is None else room
-        total, inputs, outputs = (each[: n * m].view(n, m) for each in rooms)
+        total, inputs, outputs = (each[: n * m].view(n, m) for each in rooms.unbind())
         for depth, (mine, theirs) in enumerate(zip(self.layers, others.layers, strict=True)):
             if not (isinstance(mine, LayerFactor) and isinstance(theirs, LayerFactor)):
                 total = total.add_(mine.products(theirs)) if depth else total.copy_(mine.products(theirs))

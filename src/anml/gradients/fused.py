@@ -37,7 +37,7 @@ def usable(factors: Factors, k: int) -> bool:
 
 
 @dataclass(frozen=True)
-class State:
+class Nearest:
     """The nearest found so far, bounds on the k-th, and distances not yet selected from."""
 
     best: Tensor
@@ -58,7 +58,7 @@ def fused_scores(
     room = norms.new_empty(n, ROOM)
     count = torch.zeros(n, dtype=torch.int32, device=norms.device)
     bound = _first_bound(factors, norms, k, seed) + OFF[precision] * norms
-    state = State(norms.new_full((n, k), torch.inf), bound, room, count)
+    state = Nearest(norms.new_full((n, k), torch.inf), bound, room, count)
     for i in range(0, n, side):
         for j in range(i, n, side):
             rows, columns = slice(i, min(i + side, n)), slice(j, min(j + side, n))
@@ -97,7 +97,7 @@ def _smallest(tile: Tensor, k: int) -> Tensor:
     return torch.topk(tile, k, dim=1, largest=False, sorted=False).values
 
 
-def _select(state: State, rows: slice) -> None:
+def _select(state: Nearest, rows: slice) -> None:
     """The k smallest of what was found before and of the lists, which are empty then."""
     places = torch.arange(state.lists.shape[1], device=state.count.device)
     longest = max(1, min(int(state.count[rows].max()), len(places)))
@@ -108,7 +108,7 @@ def _select(state: State, rows: slice) -> None:
     state.count[rows] = 0
 
 
-def _without_lists(state: State, factors: Factors, norms: Tensor, rows: slice, columns: slice) -> None:
+def _without_lists(state: Nearest, factors: Factors, norms: Tensor, rows: slice, columns: slice) -> None:
     """Some rows against some columns through torch, a part of the rows at a time."""
     others = factors.take(columns)
     across = torch.arange(columns.start, columns.stop, device=norms.device)
@@ -123,7 +123,7 @@ def _without_lists(state: State, factors: Factors, norms: Tensor, rows: slice, c
         state.bound[some] = torch.minimum(state.bound[some], state.best[some].amax(dim=1))
 
 
-def _fill(state: State, factors: Factors, norms: Tensor) -> None:
+def _fill(state: Nearest, factors: Factors, norms: Tensor) -> None:
     """Samples that rounding left with fewer than k neighbours are sought again among all."""
     for row in torch.isinf(state.best).any(dim=1).nonzero().flatten().tolist():
         one = slice(row, row + 1)

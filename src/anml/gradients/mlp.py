@@ -16,7 +16,7 @@ from anml.core.domain import Task
 
 
 @dataclass(frozen=True)
-class Shape:
+class Widths:
     """Layer widths of a multi-layer perceptron with ReLU between layers."""
 
     inputs: int
@@ -41,7 +41,7 @@ Views = list[tuple[Tensor, Tensor]]
 class Networks:
     """B networks of one shape; `flat` holds all parameters, the views below read and write it."""
 
-    shape: Shape
+    shape: Widths
     flat: Tensor
 
     @property
@@ -59,7 +59,7 @@ class Networks:
         return Networks(self.shape, self.flat[list(which)].clone())
 
 
-def layer_views(shape: Shape, flat: Tensor) -> Views:
+def layer_views(shape: Widths, flat: Tensor) -> Views:
     """Cut a flat (B, parameters) tensor into the layers' weights and biases."""
     views, start, count = [], 0, flat.shape[0]
     for fan_in, fan_out in shape.layers:
@@ -71,7 +71,7 @@ def layer_views(shape: Shape, flat: Tensor) -> Views:
     return views
 
 
-def initialise(shape: Shape, seeds: Sequence[int], device: str | torch.device = "cpu") -> Networks:
+def initialise(shape: Widths, seeds: Sequence[int], device: str | torch.device = "cpu") -> Networks:
     """Start networks with Glorot-uniform weights and biases, each from its own seed."""
     rows = []
     for seed in seeds:

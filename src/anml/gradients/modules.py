@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from anml.core.errors import InputError, UnsupportedError
 from anml.gradients.batches import (
     Batch,
-    Reading,
+    Readout,
     as_batch,
     as_call,
     called,
@@ -36,7 +36,7 @@ EXPLICIT_BYTES = 512 * 2**20
 
 
 def exact_factors(
-    module: nn.Module, batches: Iterable[Batch], reading: Reading, count: int | None,
+    module: nn.Module, batches: Iterable[Batch], reading: Readout, count: int | None,
     limit_bytes: int = EXPLICIT_BYTES,
 ) -> Factors:  # fmt: skip
     """Factors of samples that come in batches; refused where they would need more than `limit_bytes`."""
@@ -75,7 +75,7 @@ def _joined(kept: list[list[Covered]], losses: list[Tensor]) -> list[Part]:
 
 
 def sketched_factors(
-    module: nn.Module, batches: Iterable[Batch], reading: Reading, size: int = SIZE, seed: int = 0
+    module: nn.Module, batches: Iterable[Batch], reading: Readout, size: int = SIZE, seed: int = 0
 ) -> Factors:
     """Sketches of the gradients of samples that come in batches, as factors: `size` numbers a sample."""
     parameters = [p for p in module.parameters() if p.requires_grad]
@@ -90,7 +90,7 @@ def sketched_factors(
 
 
 def covered_batches(
-    module: nn.Module, batches: Iterable[Batch], reading: Reading
+    module: nn.Module, batches: Iterable[Batch], reading: Readout
 ) -> Iterator[tuple[list[Covered], Tensor]]:
     """What covers the trainable parameters, and the losses, of batch after batch."""
     if not any(p.requires_grad for p in module.parameters()):
@@ -118,7 +118,7 @@ _Way = Callable[[Batch], tuple[list[Covered], Tensor]]
 class _Layers:
     """Reads batches from layers, and checks every parameter once some sample has a gradient of it."""
 
-    def __init__(self, module: nn.Module, reading: Reading) -> None:
+    def __init__(self, module: nn.Module, reading: Readout) -> None:
         self.module, self.reading = module, reading
         self.check = SelfCheck(module, reading.precision, reading.last is not None)
         self.tried: tuple[list[Covered], Tensor] | None = None
@@ -140,7 +140,7 @@ class _Layers:
         return covered, losses
 
 
-def _way(module: nn.Module, batch: Batch, reading: Reading) -> _Way:
+def _way(module: nn.Module, batch: Batch, reading: Readout) -> _Way:
     """How gradients are read, tried on a batch: from layers, by torch.func, or one sample after another."""
     if reading.from_layers and (reading.last is not None or not unread(module)):
         layers = _Layers(module, reading)
@@ -180,14 +180,14 @@ def settled(part: Part) -> Part:
     return formed_part(part.formed()) if isinstance(part, FormedWhenNeeded) else part
 
 
-def _read(module: nn.Module, batch: Batch, reading: Reading) -> tuple[list[Covered], Tensor]:
+def _read(module: nn.Module, batch: Batch, reading: Readout) -> tuple[list[Covered], Tensor]:
     return read(
         module, lambda: called(module, batch.inputs, reading.precision), batch.target, reading.loss,
         len(batch), reading.last,
     )  # fmt: skip
 
 
-def _formed(module: nn.Module, batch: Batch, reading: Reading) -> tuple[list[Covered], Tensor]:
+def _formed(module: nn.Module, batch: Batch, reading: Readout) -> tuple[list[Covered], Tensor]:
     """Gradients of every sample through torch.func."""
     named = {name: p for name, p in module.named_parameters() if p.requires_grad}
     trained = {name: p.detach() for name, p in named.items()}
@@ -209,7 +209,7 @@ def _formed(module: nn.Module, batch: Batch, reading: Reading) -> tuple[list[Cov
     return covered, value.float()
 
 
-def _one_by_one(module: nn.Module, batch: Batch, reading: Reading) -> tuple[list[Covered], Tensor]:
+def _one_by_one(module: nn.Module, batch: Batch, reading: Readout) -> tuple[list[Covered], Tensor]:
     """Gradients of every sample by a pass of its own: slow, and right for whatever torch can train."""
     trained = [p for p in module.parameters() if p.requires_grad]
     found: list[list[Tensor]] = []

@@ -20,7 +20,7 @@ from anml.core.signals.quality import neighbours, quality
 from anml.core.weigh import weigh_signals
 from anml.gradients.factors import network_factors
 from anml.gradients.krum import krum_scores
-from anml.gradients.mlp import Data, Networks, Shape, initialise, predict, train
+from anml.gradients.mlp import Data, Networks, Widths, initialise, predict, train
 from anml.gradients.scoring import score
 from anml.gradients.threads import threads
 from anml.lab.belief import believed
@@ -74,9 +74,9 @@ class Job:
     hidden: tuple[int, ...]
 
     @property
-    def shape(self) -> Shape:
+    def shape(self) -> Widths:
         """Layer widths."""
-        return Shape(self.case.x.shape[1], self.hidden, self.case.classes)
+        return Widths(self.case.x.shape[1], self.hidden, self.case.classes)
 
     @property
     def name(self) -> str:

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from anml.app.audit.result import Audited
-from anml.surfaces.accused import Told, who
+from anml.surfaces.accused import Sentence, who
 from anml.surfaces.names import shortened
 from anml.surfaces.todo import reason_for_doubt, todo
 from anml.surfaces.verdict import Change, change_of
@@ -17,7 +17,7 @@ class Summary(NamedTuple):
 
     doubt: str
     warnings: list[str]
-    who: list[Told]
+    who: list[Sentence]
     todo: list[str]
     change: Change
 

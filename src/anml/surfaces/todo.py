@@ -101,6 +101,6 @@ def _share(share: float) -> str:
 def _needed(result: Audited) -> str:
     """How many known labels would settle what cannot be told; empty where that is not known."""
     people = result.contributors
-    asked = people["settled_by"] if "settled_by" in people.columns else []
+    asked = people["settled_by"].to_list() if "settled_by" in people.columns else []
     rows, whom = sum(asked), sum(each > 0 for each in asked)
     return f"known labels for about {counted(rows, 'row')} of {counted(whom, 'contributor')}" if whom else ""

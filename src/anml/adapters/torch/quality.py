@@ -13,7 +13,7 @@ from anml.core.checks import Floats, one_of, whole
 from anml.core.errors import InputError
 from anml.core.progress import Progress
 from anml.core.signals.quality import quality
-from anml.gradients.batches import Batch, Reading, rows_of
+from anml.gradients.batches import Batch, Readout, rows_of
 from anml.gradients.devices import device_of
 from anml.gradients.factors import Factors
 from anml.gradients.losses import SampleLoss, loss_of
@@ -55,10 +55,10 @@ class Scoring:
                 raise InputError(f"{name} must be at least 1, got {getattr(self, name)}")
 
     @property
-    def reading(self) -> Reading:
+    def reading(self) -> Readout:
         """How gradients are read."""
         last = self.layers if self.gradients == "last" else None
-        return Reading(self.loss, last, PRECISIONS[self.precision])
+        return Readout(self.loss, last, PRECISIONS[self.precision])
 
 
 def scoring_of(seed: int = 0, **settings: Any) -> Scoring:
@@ -175,7 +175,7 @@ def module_gradients(
             rows.append(batch.rows)
             yield batch
 
-    def factors(reading: Reading) -> Factors:
+    def factors(reading: Readout) -> Factors:
         if how == "sketch":
             return sketched_factors(module, batches(), reading, scoring.size, scoring.search.seed)
         return exact_factors(module, batches(), reading, samples.count, scoring.limit_bytes)

@@ -11,7 +11,7 @@ from anml.core.domain import Task, Weighting
 from anml.core.folds import assign_folds
 from anml.core.progress import Progress
 from anml.core.stats import Estimate, mean_interval, paired, wilson
-from anml.gradients.mlp import Data, Networks, Shape, initialise, predict, train
+from anml.gradients.mlp import Data, Networks, Widths, initialise, predict, train
 from anml.gradients.threads import threads
 
 # Rows that pass through all networks together, so that a comparison takes seconds, not minutes.
@@ -102,7 +102,7 @@ def _fit(
     epochs = int(np.clip(PASSES // (count * n), 10, EPOCHS))
     centre, spread = (0.0, 1.0) if task == "classification" else (float(y.mean()), float(y.std()) or 1.0)
     target = torch.as_tensor(y if task == "classification" else ((y - centre) / spread).astype(np.float32))
-    shape = Shape(x.shape[1], (64, 32), classes if task == "classification" else 1)
+    shape = Widths(x.shape[1], (64, 32), classes if task == "classification" else 1)
     networks = initialise(shape, [seed] * count)
 
     def tick(epoch: int) -> bool:

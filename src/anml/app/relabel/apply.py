@@ -19,7 +19,7 @@ from anml.app.relabel.rounds import (
     ANSWERED,
     KINDS,
     TRUTH,
-    Answer,
+    NewLabel,
     Roles,
     Round,
     read_rounds,
@@ -119,7 +119,7 @@ def _located(result: Audited, found: Found, place: Path, text: str, roles: Roles
     return replace(result, data={**result.data, **kept, **digests})
 
 
-def _round(found: Found, answers: dict[int, Answer], kind: str, prices: Prices) -> dict[str, Any]:
+def _round(found: Found, answers: dict[int, NewLabel], kind: str, prices: Prices) -> dict[str, Any]:
     """What is to be said of a round before its audit."""
     queue = where_to_look(found)
     listed = queue.rows.filter(pl.col("row").is_in(list(answers)))
@@ -137,7 +137,7 @@ def _round(found: Found, answers: dict[int, Answer], kind: str, prices: Prices) 
     }
 
 
-def _checked(answers: dict[int, Answer], found: Found, task: str, new_labels: bool) -> dict[int, Answer]:
+def _checked(answers: dict[int, NewLabel], found: Found, task: str, new_labels: bool) -> dict[int, NewLabel]:
     """Answers that are labels of the table, tags in the order it has them; others are listed and refused."""
     if task == "regression":
         return {row: answer._replace(label=_number(answer.label)) for row, answer in answers.items()}

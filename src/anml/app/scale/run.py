@@ -24,8 +24,8 @@ from anml.app.audit.runs import remember
 from anml.app.scale import write
 from anml.app.scale.deal import Dealing, deal, dealt, numbers_of
 from anml.app.scale.engines import Engine
-from anml.app.scale.learn import ROLES, Learned, Plan, learn, sampled, surveyed
-from anml.app.scale.read import Job, predict_slice
+from anml.app.scale.learn import ROLES, Learned, RunPlan, learn, sampled, surveyed
+from anml.app.scale.read import SliceJob, predict_slice
 from anml.app.scale.slices import Slice, slices_of
 from anml.app.scale.table import Passes, fit_slices
 from anml.app.scale.work import tell_slice
@@ -56,7 +56,7 @@ def audit_slices(
     digests = [_digest(path) for path in files]
     _open(out, digests, request, slices)
     passes = Passes(slices, engine, progress, out / WORK)
-    plan = Plan(files, digests, request, columns, out, _dealt(passes, columns, request), data)
+    plan = RunPlan(files, digests, request, columns, out, _dealt(passes, columns, request), data)
     job = surveyed(plan)
     return _finished(plan, job, learn(plan, job, sampled(plan)), write_report)
 
@@ -126,7 +126,7 @@ def _dealt(passes: Passes, columns: Columns, request: Request) -> Passes:
     return replace(passes, slices=dealt(passes.work, counts))
 
 
-def _finished(plan: Plan, job: Job, learned: Learned, write_report: WriteReport | None) -> Audited:
+def _finished(plan: RunPlan, job: SliceJob, learned: Learned, write_report: WriteReport | None) -> Audited:
     """Verdicts, samples as partitioned Parquet, contributors, report and, last of all, the record."""
     passes = plan.passes
     first = list(passes.each("predicting", predict_slice, learned.how))
@@ -147,7 +147,7 @@ def _finished(plan: Plan, job: Job, learned: Learned, write_report: WriteReport 
     return _recorded(plan, result, totals, wrote, write_report)
 
 
-def _starts(plan: Plan) -> list[tuple[str, int]]:
+def _starts(plan: RunPlan) -> list[tuple[str, int]]:
     """Each file, as seen from the folder of all, and the place of its first row."""
     root = os.path.commonpath([path.parent.resolve() for path in plan.files])
     rows = [sum(each.rows for each in slices_of([path])) for path in plan.files]
@@ -157,7 +157,12 @@ def _starts(plan: Plan) -> list[tuple[str, int]]:
 
 
 def _result(
-    plan: Plan, job: Job, learned: Learned, judged: Judged, totals: write.Totals, wrote: list[write.Wrote]
+    plan: RunPlan,
+    job: SliceJob,
+    learned: Learned,
+    judged: Judged,
+    totals: write.Totals,
+    wrote: list[write.Wrote],
 ) -> Audited:
     assert judged.people is not None
     audited, place, rows = learned.audited, plan.out / "samples", pl.Series(learned.how.sampled.row)
@@ -188,7 +193,7 @@ def _result(
 
 
 def _recorded(
-    plan: Plan,
+    plan: RunPlan,
     result: Audited,
     totals: write.Totals,
     wrote: list[write.Wrote],

@@ -18,8 +18,8 @@ from anml.aggregate.rules import RULES as ALL
 from anml.aggregate.rules import STANDS
 from anml.aggregate.weighted import weighted
 from anml.core.checks import Array, Bools, Floats, Ints
-from anml.federated.clients import Clients, Training, predicted
-from anml.gradients.mlp import Shape, initialise
+from anml.federated.clients import Clients, LocalTraining, predicted
+from anml.gradients.mlp import Widths, initialise
 from anml.lab.cited.outcome import GRID, Outcome, tuned
 from anml.lab.cited.trials import Seen
 
@@ -34,7 +34,7 @@ class Round(NamedTuple):
     updates: Array
     seen: Seen
     clients: Clients
-    training: Training
+    training: LocalTraining
 
 
 @dataclass
@@ -42,25 +42,25 @@ class Trained:
     """The model after all rounds, and the means over rounds of scores and weights."""
 
     model: Tensor
-    shape: Shape
+    shape: Widths
     scores: Floats
     weights: Floats
     rounds: list[Round] = field(default_factory=list)
 
 
-def shape_of(seen: Seen) -> Shape:
+def shape_of(seen: Seen) -> Widths:
     """The network that all clients train."""
-    return Shape(seen.x.shape[1], HIDDEN, seen.classes)
+    return Widths(seen.x.shape[1], HIDDEN, seen.classes)
 
 
-def training_of(seen: Seen) -> Training:
+def training_of(seen: Seen) -> LocalTraining:
     """About as many steps a round whatever the number of rows."""
     largest = int(np.bincount(seen.contributor).max())
-    return Training(max(1, round(STEPS / -(-largest // BATCH))), BATCH)
+    return LocalTraining(max(1, round(STEPS / -(-largest // BATCH))), BATCH)
 
 
 def federate(
-    seen: Seen, rule: Callable[[Round], Any], *, keep: bool = False, training: Training | None = None
+    seen: Seen, rule: Callable[[Round], Any], *, keep: bool = False, training: LocalTraining | None = None
 ) -> Trained:
     """Run all rounds; with `keep` the rounds are returned too."""
     shape, training = shape_of(seen), training or training_of(seen)
@@ -78,7 +78,7 @@ def federate(
     return Trained(model, shape, np.mean(scores, axis=0), np.mean(weights, axis=0), kept)
 
 
-def sent(seen: Seen, clients: Clients, model: Tensor, number: int, training: Training) -> Array:
+def sent(seen: Seen, clients: Clients, model: Tensor, number: int, training: LocalTraining) -> Array:
     """Updates as they arrive: what training gives, and noise as long from those who only pretend."""
     seeds = [seen.seed + 1_000 * number + client for client in range(clients.count)]
     updates = clients.updates(model, seeds, training)

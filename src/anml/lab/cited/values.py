@@ -11,7 +11,7 @@ from scipy.stats import binom
 
 from anml.core.checks import Array, Floats, Ints
 from anml.core.signals.eigentrust import eigentrust
-from anml.federated.clients import Clients, Training, mean_loss, predicted
+from anml.federated.clients import Clients, LocalTraining, mean_loss, predicted
 from anml.gradients.factors import LayerFactor, network_factors
 from anml.gradients.mlp import Data, Networks, forward, initialise, predict, train
 from anml.lab.cited.rules import BATCH, RULES, Round, federate, shape_of
@@ -213,7 +213,7 @@ def _votes(seen: Seen) -> Floats:
     clients = Clients.of(seen.x, seen.y, seen.contributor, shape)
     begin = initialise(shape, [seen.seed]).flat[0]
     seeds = [seen.seed + client for client in range(seen.clients)]
-    models = begin + torch.as_tensor(clients.updates(begin, seeds, Training(30, BATCH)))
+    models = begin + torch.as_tensor(clients.updates(begin, seeds, LocalTraining(30, BATCH)))
     votes = np.zeros((seen.clients, seen.clients))
     chance = float(np.bincount(seen.y).max() / len(seen.y))
     for a in range(seen.clients):
