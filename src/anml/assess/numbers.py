@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from anml.assess.believe import ROUNDS, SETTLED, round_of
+from anml.assess.believe import SETTLED, round_of
 from anml.core.checks import Bools, Floats, Ints
 from anml.core.people.belief import Belief, in_parts
 from anml.core.people.judge import judge_numbers, reason_for_doubt
@@ -32,13 +32,13 @@ def believe_numbers(
     if x.shape[1] and groups is None:
         groups = near_copies(x, np.random.default_rng(seed))
     apart = _apart(x, side, groups)
-    for turn in range(ROUNDS if x.shape[1] else 1):
+    for turn in range(training.rounds if x.shape[1] else 1):
         network, learned = given, _drawn_in(values) if turn == 0 else values
         if x.shape[1]:
             own, last = _network(x, learned, groups, p, training, seed, last, turn, progress)
             first = first or last
             network = own if given is None else 0.5 * (own + given)
-        mean, spread = _predicted(x, learned, groups, p, seed, network)
+        mean, spread = _predicted(x, learned, groups, p, training, seed, network)
         fit = _spared(fit_numbers(values, mean, spread, side), side, apart)
         change = np.inf if p is None else float(np.abs(fit.p_correct - p).mean())
         p = fit.p_correct
@@ -86,10 +86,11 @@ def _network(
 
 
 def _predicted(
-    x: Floats, values: Floats, groups: Ints | None, weight: Floats | None, seed: int, network: Floats | None
-) -> tuple[Floats, Floats]:
+    x: Floats, values: Floats, groups: Ints | None, weight: Floats | None, training: Training, seed: int,
+    network: Floats | None,
+) -> tuple[Floats, Floats]:  # fmt: skip
     if x.shape[1]:
-        return predict_numbers(x, values, groups, weight, seed, network)
+        return predict_numbers(x, values, groups, weight, seed, network, trees=2 * training.trees)
     mean = np.full(len(values), float(np.median(values))) if network is None else network
     spread = 1.4826 * float(np.median(np.abs(values - mean - np.median(values - mean))))
     return mean, np.full(len(values), max(spread, 1e-9))

@@ -24,7 +24,6 @@ from anml.predictors.gaussians import MOVED, ClassGaussians, directions
 
 # A predictor learns from so many rows at most: more of them hardly change what it predicts.
 MOST_ROWS = 20_000
-TREES = 20
 # FeatureRows that settle the Gaussians; a column of fewer different values is a category.
 GAUSSIAN_ROWS, FEW_VALUES = 2_000, 8
 # Folds of contributors: so many that contributors of one kind are seldom all held out together; and rows
@@ -115,7 +114,7 @@ def forest(rows: FeatureRows, weight: Floats | None, fewest: int = 2) -> Floats:
     leaf = max(fewest, len(rows.taught) // 2_000)
 
     def make(fold: int) -> Any:
-        return ExtraTreesClassifier(TREES, min_samples_leaf=leaf, random_state=rows.seed + fold)
+        return ExtraTreesClassifier(rows.training.trees, min_samples_leaf=leaf, random_state=rows.seed + fold)
 
     return _cross_fitted(make, rows, weight)
 

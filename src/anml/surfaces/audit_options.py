@@ -70,7 +70,7 @@ OPTIONS = (
            "evidence, guarded, adaptive, softmax, multiplicative, krum or uniform.",
            python="A Recipe, or a dict of what differs from the default, will do as well."),
     Option("keep", float | None, None, "Share of rows to keep, overriding the recipe's."),
-    Option("profile", str, "default", "How q is scored: default (early-stopped) or paper.",
+    Option("profile", str, "default", "How models learn: default (early-stopped), paper, or quick (rough).",
            python="A Profile, or a dict of what differs from the default, will do as well."),
     Option("score", str | None, None, "What q is made of: krum (default), norm, loss or confidence."),
     Option("half_life", _COLUMN, None, "Time in which freshness halves, such as 90d; 7y with a time alone."),

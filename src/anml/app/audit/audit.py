@@ -22,7 +22,6 @@ from anml.core.errors import InputError, UnsupportedError
 from anml.core.people.belief import Belief
 from anml.core.people.verdicts import CONCERN
 from anml.core.progress import Progress
-from anml.core.weigh import weigh_signals
 from anml.intake.columns import Columns, choose_columns, key_columns
 from anml.intake.labels import read_targets
 from anml.intake.prepare import Prepared, prepare
@@ -136,14 +135,9 @@ def testing_arrays(test: Any, prepared: Prepared, columns: Columns) -> tuple[Any
 def _compared(
     prepared: Prepared, found: Assessment, seed: int, test: tuple[Any, Any] | None, progress: Progress | None
 ) -> Comparison:
-    chosen = found.weighting.recipe
-    only_q = replace(chosen, combine="multiplicative", use=("q",), level="sample")
     everything = np.ones(len(prepared.y), dtype=bool)
-    ways = {
-        "uniform": Weighting(everything / len(everything), everything, Gate("uniform", "")),
-        "q only": weigh_signals(found.signals, only_q),
-        "chosen": found.weighting,
-    }
+    uniform = Weighting(everything / len(everything), everything, Gate("uniform", ""))
+    ways = {"uniform": uniform, "chosen": found.weighting}
     return compare(
         prepared.x, prepared.y, prepared.task, len(prepared.classes), ways,
         groups=prepared.item, test=test, seed=seed, progress=progress,
