@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from anml.assess.assess import Known, Policy, assess
+from anml.assess.assess import Known, SamplePolicy, assess
 from anml.core.domain import Signals
 from anml.core.profile import PROFILES
 from anml.core.signals.reputation import ColdStart
@@ -116,7 +116,7 @@ def whole_cost() -> bool:
             train(networks, data, "classification", [0], epochs=epochs)
 
     def evidence() -> None:
-        policy = Policy(RECIPES["evidence"], PROFILES["default"], Decay(0.0), ColdStart())
+        policy = SamplePolicy(RECIPES["evidence"], PROFILES["default"], Decay(0.0), ColdStart())
         assess(x, noisy, "classification", 2, Known(verification=v, reputation=r), policy)
 
     # Every epoch costs the same, so a tenth of them is timed.

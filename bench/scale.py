@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from anml.assess.assess import Assessment, Known, Policy, assess
+from anml.assess.assess import Assessment, Known, SamplePolicy, assess
 from anml.core.checks import Bools, Floats, Ints
 from anml.core.profile import PROFILES
 from anml.core.signals.reputation import ColdStart
@@ -38,7 +38,7 @@ def table(n: int) -> tuple[Floats, Ints, Known, Bools]:
 
 
 def evidence(x: Floats, y: Ints, known: Known) -> Assessment:
-    policy = Policy(RECIPES["evidence"], PROFILES["default"], Decay(0.0), ColdStart())
+    policy = SamplePolicy(RECIPES["evidence"], PROFILES["default"], Decay(0.0), ColdStart())
     return assess(x, y, "classification", CLASSES, known, policy)
 
 

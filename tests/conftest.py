@@ -47,7 +47,17 @@ SLOW = {
     "test_further_attacks",
     "test_fuzz", "test_guarantees", "test_inputs_end_to_end", "test_insiders", "test_lead", "test_media",
     "test_ray", "test_real_files", "test_scale_run", "test_scale_slices", "test_state_machine", "test_table",
-    "test_torch_hf", "test_torch_lightning", "test_value",
+    "test_torch_hf", "test_torch_lightning", "test_value", "test_people_stories", "test_differential",
+    "test_inputs_cli", "test_vouched_report", "test_torch_reweigh", "test_fit", "test_assess",
+    "test_assess_contributors", "test_shapes_places", "test_person", "test_changes_cli",
+}  # fmt: skip
+# Of modules that are quick otherwise.
+SLOW_TESTS = {
+    "test_audit_twice_in_processes_of_their_own",
+    "test_demo_finds_the_bad_contributors_and_its_model_predicts",
+    "test_every_block_runs_or_says_why_not", "test_the_site_builds_strictly_and_fetches_nothing",
+    "test_early_stopped_default_keeps_more", "test_two_rounds_from_list_to_list_with_progress_and_cost",
+    "test_credentials_help_where_numbers_alone_say_little",
 }  # fmt: skip
 SECOND_ENGINE = "postgresql"
 
@@ -58,6 +68,7 @@ def is_slow(item: pytest.Item) -> bool:
     return (
         item.path.parent.name in SLOW_FOLDERS
         or item.path.stem in SLOW
+        or getattr(item, "originalname", "") in SLOW_TESTS
         or (params is not None and SECOND_ENGINE in map(str, params.params.values()))
     )
 

@@ -38,7 +38,7 @@ def believe_numbers(
             own, last = _network(x, learned, groups, p, training, seed, last, turn, progress)
             first = first or last
             network = own if given is None else 0.5 * (own + given)
-        mean, spread = _predicted(x, learned, groups, p, training, seed, network)
+        mean, spread = _predicted(x, learned, groups, p, seed, network, 2 * training.trees)
         fit = _spared(fit_numbers(values, mean, spread, side), side, apart)
         change = np.inf if p is None else float(np.abs(fit.p_correct - p).mean())
         p = fit.p_correct
@@ -86,11 +86,11 @@ def _network(
 
 
 def _predicted(
-    x: Floats, values: Floats, groups: Ints | None, weight: Floats | None, training: Training, seed: int,
-    network: Floats | None,
+    x: Floats, values: Floats, groups: Ints | None, weight: Floats | None, seed: int,
+    network: Floats | None, trees: int = 40,
 ) -> tuple[Floats, Floats]:  # fmt: skip
     if x.shape[1]:
-        return predict_numbers(x, values, groups, weight, seed, network, trees=2 * training.trees)
+        return predict_numbers(x, values, groups, weight, seed, network, trees)
     mean = np.full(len(values), float(np.median(values))) if network is None else network
     spread = 1.4826 * float(np.median(np.abs(values - mean - np.median(values - mean))))
     return mean, np.full(len(values), max(spread, 1e-9))

@@ -173,11 +173,11 @@ def class_gaussians(
 def gaussians_likelihood(rows: FeatureRows, moved: float) -> float:
     """Held-out log-likelihood of the labels, right or wrong, by class Gaussians."""
 
-    class Labels(ClassGaussians):
+    class LabelGaussians(ClassGaussians):
         def predict_proba(self, x: Floats) -> Floats:
             return np.asarray(np.exp(self.parts(x).label))
 
-    log_p = _cross_fitted(lambda _: Labels(moved, rows.directions), rows, None)
+    log_p = _cross_fitted(lambda _: LabelGaussians(moved, rows.directions), rows, None)
     return float(log_p[np.arange(len(rows.y)), rows.y].sum())
 
 

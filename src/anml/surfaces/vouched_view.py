@@ -11,7 +11,7 @@ from anml.core.signals.track_record import TrackRule
 from anml.surfaces.names import shortened
 
 if TYPE_CHECKING:
-    from anml.core.signals.standing import Entry, Standing
+    from anml.core.signals.standing import EvidenceEntry, Standing
 
 # A page that a browser still opens; samples.parquet has the evidence of every row.
 MOST_LINES = 400
@@ -88,7 +88,7 @@ def _links(evidence: list[str], items: list[str]) -> list[dict[str, str]]:
     ]
 
 
-def _entry(entry: "Entry") -> dict[str, str]:
+def _entry(entry: "EvidenceEntry") -> dict[str, str]:
     e = entry.record
     return {
         "id": str(e.id),

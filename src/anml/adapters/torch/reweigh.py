@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from anml.adapters.torch.data import in_row_order, samples_of
 from anml.adapters.torch.held_out import LARGEST, rows_held_out, standing
 from anml.adapters.torch.quality import Scoring, raw_quality, scoring_of
-from anml.assess.assess import Known, Policy, assess
+from anml.assess.assess import Known, SamplePolicy, assess
 from anml.core.attribute import shrunk_by_group
 from anml.core.checks import Array, Bools, Floats, Ints, as_codes, as_unit, in_range, whole
 from anml.core.domain import Gate, Recipe, Signals, Weighting
@@ -189,7 +189,7 @@ class Reweigher:
         known = Known(
             contributor=self.contributor, verification=self.v, reputation=self.r, predictions=self.predictions
         )
-        policy = Policy(self.recipe, PROFILES["default"], Decay(0.0), ColdStart(0.0, 0), self.seed)
+        policy = SamplePolicy(self.recipe, PROFILES["default"], Decay(0.0), ColdStart(0.0, 0), self.seed)
         nothing = np.zeros((self.n, 0))
         found = assess(nothing, labels, "classification", predicted.shape[1], known, policy)
         self.p_correct = found.belief.p_correct

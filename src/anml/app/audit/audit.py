@@ -14,7 +14,7 @@ from anml.app.audit.items import item_frame, suggestions
 from anml.app.audit.request import Request
 from anml.app.audit.result import Audited, versions
 from anml.app.relabel.queue import ANSWER
-from anml.assess.assess import Assessment, Known, Policy, assess
+from anml.assess.assess import Assessment, Known, SamplePolicy, assess
 from anml.assess.contributors import contributor_frame
 from anml.core.checks import Bools, Floats
 from anml.core.domain import Gate, Weighting
@@ -146,7 +146,7 @@ def _compared(
 
 def _result(
     table: Table, columns: Columns, prepared: Prepared, found: Assessment, comparison: Comparison | None,
-    request: Request, policy: Policy, notes: list[str],
+    request: Request, policy: SamplePolicy, notes: list[str],
 ) -> Audited:  # fmt: skip
     keys = key_columns(table.frame, columns, request.key)
     samples = with_keys(sample_frame(prepared, found), table.frame, keys)

@@ -9,7 +9,7 @@ import torch
 from anml.core.checks import Array, Floats
 from anml.core.domain import Task, Weighting
 from anml.core.folds import assign_folds
-from anml.core.progress import Progress
+from anml.core.progress import Progress, ticker
 from anml.core.stats import Estimate, mean_interval, paired, wilson
 from anml.gradients.mlp import Data, Networks, Widths, initialise, predict, train
 from anml.gradients.threads import threads
@@ -104,12 +104,7 @@ def _fit(
     target = torch.as_tensor(y if task == "classification" else ((y - centre) / spread).astype(np.float32))
     shape = Widths(x.shape[1], (64, 32), classes if task == "classification" else 1)
     networks = initialise(shape, [seed] * count)
-
-    def tick(epoch: int) -> bool:
-        if progress is not None:
-            progress("comparing with and without", epoch, epochs)
-        return False
-
+    tick = ticker(progress, "comparing with and without", epochs)
     data = Data.shared(torch.as_tensor(x), target, torch.as_tensor(weights, dtype=torch.float32))
     with threads(1):
         train(networks, data, task, [seed] * count, epochs=epochs, on_epoch=tick)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import Any
 
-from anml.assess.assess import Policy
+from anml.assess.assess import SamplePolicy
 from anml.core.domain import Recipe
 from anml.core.errors import InputError
 from anml.core.profile import Profile, profile_of
@@ -79,10 +79,10 @@ class Request:
             return Decay.half_life(self.half_life)
         return Decay.half_life(DEFAULT_HALF_LIFE) if self.time is not None else Decay(0.0)
 
-    def policy(self) -> Policy:
+    def policy(self) -> SamplePolicy:
         """How samples are judged, checked."""
         recipe = recipe_of(self.recipe)
-        return Policy(
+        return SamplePolicy(
             recipe=recipe if self.keep is None else replace(recipe, keep=self.keep),
             profile=profile_of(self.profile),
             decay=self.decay,

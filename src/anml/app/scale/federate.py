@@ -10,7 +10,7 @@ import torch
 from anml.app.audit.audit import confusion_of
 from anml.app.audit.compare import Comparison, Way
 from anml.app.audit.result import Audited, versions
-from anml.assess.assess import Policy
+from anml.assess.assess import SamplePolicy
 from anml.core import attacks
 from anml.core.attribute import attribute
 from anml.core.checks import Array, Bools, Floats, Ints, as_codes, whole
@@ -153,7 +153,7 @@ def as_report(
         comparison=_comparison(wrong), wrong=Estimate(float(found), float((honest < 0.05).mean()),
         float((honest < 0.95).mean())), task="classification", classes=["update"],
         recipe_name=recipe.combine if not isinstance(federation.recipe, str) else federation.recipe,
-        policy=Policy(recipe, PROFILES["default"], Decay(0.0), ColdStart(0.4, 0), seed),
+        policy=SamplePolicy(recipe, PROFILES["default"], Decay(0.0), ColdStart(0.4, 0), seed),
         columns=Columns(label="update", contributor="client", item="round", features=("update",)),
         data={"name": title, "sha256": "", "rows": rows, "clients": names}, signals_given=["q", "r"],
         scoring_epochs=0, notes=_notes(federation), warnings=[], versions=versions(),

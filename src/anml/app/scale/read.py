@@ -12,7 +12,7 @@ import polars as pl
 from anml.app.scale.deal import scattered
 from anml.app.scale.models import Models
 from anml.app.scale.slices import Slice, SliceRows, named_by
-from anml.assess.assess import Policy
+from anml.assess.assess import SamplePolicy
 from anml.core.answers import earned
 from anml.core.checks import Floats, Ints
 from anml.core.errors import InputError
@@ -76,7 +76,7 @@ class SliceJob:
 
     work: Path
     columns: Columns
-    policy: Policy
+    policy: SamplePolicy
     now: datetime | None
     names: list[str]
     classes: list[str]

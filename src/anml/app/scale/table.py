@@ -60,7 +60,7 @@ def sides_of(
     parts = list(passes.each("reading credentials", work.vouch_slice, work.Given(job, sides)))
     if parts[0] is None:
         return sides
-    found: work.Vouched = reduce(added, parts)
+    found: work.SliceVouched = reduce(added, parts)
     given = found.names
     unknown = found.sums.given.sum() - found.known.sum()
     used = [at for at in range(len(given)) if unknown and found.high[at] - found.low[at] > 1e-9]

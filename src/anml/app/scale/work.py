@@ -117,7 +117,7 @@ class Given(NamedTuple):
     sides: Sides
 
 
-class Vouched(NamedTuple):
+class SliceVouched(NamedTuple):
     """Credentials: names, sums over rows of which nothing is known, rows that are known, bounds and sum."""
 
     names: list[str]
@@ -127,15 +127,15 @@ class Vouched(NamedTuple):
     high: Floats
     total: Floats
 
-    def plus(self, other: "Vouched") -> "Vouched":
+    def plus(self, other: "SliceVouched") -> "SliceVouched":
         """Of both slices."""
-        return Vouched(
+        return SliceVouched(
             self.names, added(self.sums, other.sums), self.known + other.known,
             np.minimum(self.low, other.low), np.maximum(self.high, other.high), self.total + other.total,
         )  # fmt: skip
 
 
-def vouch_slice(part: Slice, given: Given) -> Vouched | None:
+def vouch_slice(part: Slice, given: Given) -> SliceVouched | None:
     """Sums of the credentials of a slice; None where there are none."""
     kept = SliceData(part, *given)
     found, known = kept.signals(), kept.known
@@ -146,7 +146,7 @@ def vouch_slice(part: Slice, given: Given) -> Vouched | None:
     sums = vouching_of(np.where(known[:, None], 0.0, columns), kept.y, kept.who, kept.count, classes)
     low, high = columns[~known].min(axis=0, initial=np.inf), columns[~known].max(axis=0, initial=-np.inf)
     counted = by_label(kept.y[known], kept.who[known], kept.count, classes)
-    return Vouched(used, sums, counted, low, high, columns[~known].sum(axis=0))
+    return SliceVouched(used, sums, counted, low, high, columns[~known].sum(axis=0))
 
 
 def spread_slice(part: Slice, given: Given) -> Spread:

@@ -16,7 +16,7 @@ from anml.core.people.fit import Climbed, Fit
 from anml.core.people.model import PSEUDO, SKILL, Params, e_step, posterior
 from anml.core.people.numbers import NumericFit
 from anml.core.people.rows import Rows
-from anml.core.people.worth import GRID, Standing, Tally, Worth
+from anml.core.people.worth import GRID, Tally, Worth, WorthAtRates
 from anml.core.stats import Estimate
 
 # Shares of the posterior at which answers are imagined.
@@ -235,7 +235,7 @@ def _known_items(rows: Rows, fits: Sequence[Fit], weights: Floats) -> tuple[Floa
 
 
 def _judged(
-    found: Worth, stands: Standing, shares: Floats, blind: Bools, covered: Bools | None, mirror: float,
+    found: Worth, stands: WorthAtRates, shares: Floats, blind: Bools, covered: Bools | None, mirror: float,
     against: Floats | None = None, spared: Bools | None = None,
 ) -> Contributor:  # fmt: skip
     guessed = found.guessed

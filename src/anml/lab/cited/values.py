@@ -14,7 +14,7 @@ from anml.core.signals.eigentrust import eigentrust
 from anml.federated.clients import Clients, LocalTraining, mean_loss, predicted
 from anml.gradients.factors import LayerFactor, network_factors
 from anml.gradients.mlp import Data, Networks, forward, initialise, predict, train
-from anml.lab.cited.rules import BATCH, RULES, Round, federate, shape_of
+from anml.lab.cited.rules import BATCH, RULES, CitedRound, federate, shape_of
 from anml.lab.cited.trials import Seen
 from anml.lab.spec import Setting
 from anml.valuation.agarwal import robust_shares, shared_rows
@@ -163,7 +163,7 @@ def _clusters(seen: Seen, setting: Setting, who: Ints | None = None) -> Floats:
 
 
 @lru_cache(maxsize=1)
-def _rounds(seen: Seen) -> list[Round]:
+def _rounds(seen: Seen) -> list[CitedRound]:
     """Plain federated averaging, round by round."""
     return federate(seen, RULES["FedAvg"](seen), keep=True).rounds
 
@@ -173,7 +173,7 @@ def gtg_shapley(seen: Seen, setting: Setting) -> Floats:
     total, root = np.zeros(seen.clients), torch.as_tensor(seen.root_x, dtype=torch.float32)
     for at in _rounds(seen)[:LOOKED_AT]:
 
-        def worth(updates: Floats, at: Round = at) -> Floats:
+        def worth(updates: Floats, at: CitedRound = at) -> Floats:
             models = at.model + torch.as_tensor(np.asarray(updates), dtype=torch.float32)
             outputs = predict(Networks(at.clients.shape, models), root)
             return np.asarray((outputs.argmax(dim=2).numpy() == seen.root_y).mean(axis=1))
