@@ -46,9 +46,7 @@ class Nearest:
     count: Tensor
 
 
-def fused_scores(
-    factors: Factors, k: int, seed: int = 0, side: int = SIDE, precision: str | None = None
-) -> Tensor:
+def fused_scores(factors: Factors, k: int, seed: int = 0, side: int = SIDE, precision: str = "") -> Tensor:
     """Sums of the k smallest squared distances to others."""
     from anml.gradients.kernel import launch, pack
 

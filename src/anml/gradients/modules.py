@@ -33,6 +33,8 @@ from anml.gradients.sketch import FORMED, SIZE, CountSketch
 
 # Explicit gradients are kept only up to this many bytes.
 EXPLICIT_BYTES = 512 * 2**20
+# What covers the trainable parameters, and the losses, of a batch.
+WithLoss = tuple[list[Covered], Tensor]
 
 
 def exact_factors(
@@ -89,9 +91,7 @@ def sketched_factors(
     return Factors([formed_part(torch.cat(kept))], torch.cat(losses))
 
 
-def covered_batches(
-    module: nn.Module, batches: Iterable[Batch], reading: Readout
-) -> Iterator[tuple[list[Covered], Tensor]]:
+def covered_batches(module: nn.Module, batches: Iterable[Batch], reading: Readout) -> Iterator[WithLoss]:
     """What covers the trainable parameters, and the losses, of batch after batch."""
     if not any(p.requires_grad for p in module.parameters()):
         raise UnsupportedError(
@@ -112,7 +112,7 @@ def covered_batches(
                 yield read_by(rows_of(batch, slice(start, start + step)))
 
 
-_Way = Callable[[Batch], tuple[list[Covered], Tensor]]
+_Way = Callable[[Batch], WithLoss]
 
 
 class _Layers:
@@ -121,9 +121,9 @@ class _Layers:
     def __init__(self, module: nn.Module, reading: Readout) -> None:
         self.module, self.reading = module, reading
         self.check = SelfCheck(module, reading.precision, reading.last is not None)
-        self.tried: tuple[list[Covered], Tensor] | None = None
+        self.tried: WithLoss | None = None
 
-    def __call__(self, batch: Batch) -> tuple[list[Covered], Tensor]:
+    def __call__(self, batch: Batch) -> WithLoss:
         if self.tried is not None:
             first, self.tried = self.tried, None
             return first
@@ -132,9 +132,8 @@ class _Layers:
         if rows:
             few = rows_of(batch, rows)
             with torch.enable_grad():
-                value = sample_losses(
-                    self.reading.loss, called(self.module, few.inputs, self.reading.precision), few.target
-                )
+                said = called(self.module, few.inputs, self.reading.precision)
+                value = sample_losses(self.reading.loss, said, few.target)
             if not self.check.same(covered, rows, value):
                 raise Unreadable
         return covered, losses
@@ -180,14 +179,14 @@ def settled(part: Part) -> Part:
     return formed_part(part.formed()) if isinstance(part, FormedWhenNeeded) else part
 
 
-def _read(module: nn.Module, batch: Batch, reading: Readout) -> tuple[list[Covered], Tensor]:
+def _read(module: nn.Module, batch: Batch, reading: Readout) -> WithLoss:
     return read(
         module, lambda: called(module, batch.inputs, reading.precision), batch.target, reading.loss,
         len(batch), reading.last,
     )  # fmt: skip
 
 
-def _formed(module: nn.Module, batch: Batch, reading: Readout) -> tuple[list[Covered], Tensor]:
+def _formed(module: nn.Module, batch: Batch, reading: Readout) -> WithLoss:
     """Gradients of every sample through torch.func."""
     named = {name: p for name, p in module.named_parameters() if p.requires_grad}
     trained = {name: p.detach() for name, p in named.items()}
@@ -209,7 +208,7 @@ def _formed(module: nn.Module, batch: Batch, reading: Readout) -> tuple[list[Cov
     return covered, value.float()
 
 
-def _one_by_one(module: nn.Module, batch: Batch, reading: Readout) -> tuple[list[Covered], Tensor]:
+def _one_by_one(module: nn.Module, batch: Batch, reading: Readout) -> WithLoss:
     """Gradients of every sample by a pass of its own: slow, and right for whatever torch can train."""
     trained = [p for p in module.parameters() if p.requires_grad]
     found: list[list[Tensor]] = []

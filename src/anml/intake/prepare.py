@@ -166,16 +166,14 @@ def _labelled(table: Table, columns: Columns, warnings: list[str]) -> tuple[pl.D
     return table.frame.filter(present), rows
 
 
-def _verification(
-    frame: pl.DataFrame, name: str | None, known: Answers | None, warnings: list[str]
-) -> Floats | None:
+def _verification(frame: pl.DataFrame, name: str | None, known: Answers | None, said: list[str]) -> Any:
     """Verification as given; where it is not, rows earn it by what is known of them."""
     if known is None or not known.known.any():
-        return None if name is None else read_signal(frame[name], "verification", warnings)
+        return None if name is None else read_signal(frame[name], "verification", said)
     v = earned(known)
     if name is not None:
         given = frame[name].is_not_null().to_numpy() | ~(known.right | known.wrong)
-        v[given] = read_signal(frame[name].filter(given), "verification", warnings)
+        v[given] = read_signal(frame[name].filter(given), "verification", said)
     return v
 
 

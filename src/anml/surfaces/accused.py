@@ -231,9 +231,8 @@ def _errs_on(rows: pl.DataFrame) -> dict[str, Finding]:
 
 def _confused(wrong: pl.DataFrame) -> dict[str, Finding]:
     """The two labels that are most of what is wrong: one taken for the other, or each for the other."""
-    both = wrong.with_columns(
-        one=pl.min_horizontal("suggested", "label"), other=pl.max_horizontal("suggested", "label")
-    )
+    pair = ("suggested", "label")
+    both = wrong.with_columns(one=pl.min_horizontal(pair), other=pl.max_horizontal(pair))
     ways, found = _most_common(wrong, "suggested", "label"), {}
     for name, (share, labels) in _most_common(both, "one", "other").items():
         way, (right, given) = ways[name]

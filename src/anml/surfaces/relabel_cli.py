@@ -141,9 +141,8 @@ def looked(applied: "Applied") -> str:
     """How many were looked at, and how many changed, in one sentence."""
     answers, changed, asked = (applied.rounds[-1][name] for name in ("answers", "changed", "expected"))
     expected = "" if asked is None else f"; about {asked:.0f} were expected to"
-    return (
-        f"{answers:,} items have an answer; {changed:,} labels changed ({changed / answers:.0%}){expected}."
-    )
+    share = changed / answers
+    return f"{answers:,} items have an answer; {changed:,} labels changed ({share:.0%}){expected}."
 
 
 def changes(applied: "Applied") -> dict[str, tuple[str, str]]:

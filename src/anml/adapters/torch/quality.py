@@ -140,7 +140,7 @@ def _load(module: nn.Module, state: dict[str, Tensor]) -> None:
 
 
 def raw_quality(
-    module: nn.Module, samples: Samples, scoring: Scoring, progress: Progress | None = None
+    module: nn.Module, samples: Samples, how: Scoring, progress: Progress | None = None
 ) -> Floats:
     """Raw scores of samples, low is consistent."""
     if not isinstance(module, nn.Module):
@@ -148,16 +148,16 @@ def raw_quality(
     if any(p.is_meta or isinstance(p, nn.UninitializedParameter) for p in module.parameters()):
         raise InputError(f"{type(module).__name__} has parameters without values; load it, or run it once")
     home = next((p.device for p in module.parameters()), torch.device("cpu"))
-    there = home if scoring.device == "auto" else device_of(scoring.device)
+    there = home if how.device == "auto" else device_of(how.device)
     moved = there.type != home.type
     if moved:
         module.to(there)
     try:
-        factors = module_gradients(module, samples, scoring, there, progress)
+        factors = module_gradients(module, samples, how, there, progress)
     finally:
         if moved:
             module.to(home)
-    return scores(factors, scoring.search)
+    return scores(factors, how.search)
 
 
 def module_gradients(

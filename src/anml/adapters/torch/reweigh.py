@@ -186,9 +186,7 @@ class Reweigher:
         if self.predictions is None:
             raise InputError("evidence needs outputs (n, classes) and classes as labels; name another recipe")
         predicted, labels = self.predictions, self.labels
-        known = Known(
-            contributor=self.contributor, verification=self.v, reputation=self.r, predictions=self.predictions
-        )
+        known = Known(self.contributor, verification=self.v, reputation=self.r, predictions=predicted)
         policy = SamplePolicy(self.recipe, PROFILES["default"], Decay(0.0), ColdStart(0.0, 0), self.seed)
         nothing = np.zeros((self.n, 0))
         found = assess(nothing, labels, "classification", predicted.shape[1], known, policy)

@@ -82,9 +82,8 @@ def _on_folds(
     n = len(y)
     units = np.arange(n) if groups is None else groups
     k = max(2, min(5 if n <= 5_000 else 3, len(np.unique(units))))
-    fold = assign_folds(
-        y if task == "classification" else None, groups if task == "classification" else units, k, rng
-    )
+    strata, members = (y, groups) if task == "classification" else (None, units)
+    fold = assign_folds(strata, members, k, rng)
     every = np.concatenate([weights * (fold != i) for i in range(k)])
     networks, scale, epochs = _fit(x, y, task, classes, every, seed, progress)
     wrong = np.zeros((len(weights), n))

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from anml.core.checks import Floats, Ints
+from anml.core.checks import Array, Ints
 from anml.core.errors import InputError
 from anml.core.people.copies import copy_groups
 from anml.core.words import counted, listed
@@ -111,9 +111,7 @@ def one_voice(y: Ints, item: npt.NDArray[Any], who: Names) -> list[str]:
     return _first(said, "group", "groups", "like that")
 
 
-def copied(
-    x: Floats | npt.NDArray[np.float32], who: Names, item: Names | None = None
-) -> tuple[list[Copies], list[str]]:
+def copied(x: Array, who: Names, item: Names | None = None) -> tuple[list[Copies], list[str]]:
     """Whose rows are mostly copies of another's, and what to say of it; one item's labels are no copies."""
     if x.shape[1] == 0:
         return [], []
@@ -122,9 +120,8 @@ def copied(
     first = np.unique(thing, return_index=True)[1]
     group = near_copies(standardise(np.asarray(x[first], dtype=np.float64)), np.random.default_rng(0))[thing]
     table = pl.DataFrame({"group": group, "who": who, "thing": thing}).unique(maintain_order=True)
-    across = table.filter(
-        (pl.col("who").n_unique().over("group") > 1) & (pl.col("thing").n_unique().over("group") > 1)
-    )
+    many = [pl.col(name).n_unique().over("group") > 1 for name in ("who", "thing")]
+    across = table.filter(*many)
     if across.is_empty():
         return [], []
     sizes = dict(table.group_by("who").len().iter_rows())
@@ -158,7 +155,7 @@ def refuse_unnamed_items(prepared: Prepared) -> None:
         )
 
 
-def _look_like_items(x: Floats | npt.NDArray[np.float32], who: Names) -> bool:
+def _look_like_items(x: Array, who: Names) -> bool:
     """Whether most rows have an equal by somebody else, and hardly anybody has the same row twice."""
     table = pl.DataFrame({"row": pl.DataFrame(np.asarray(x)).hash_rows(), "who": who})
     people = table.select(pl.col("who").n_unique().over("row")).to_series().to_numpy()

@@ -69,9 +69,7 @@ def audit_media(
     return result, shown
 
 
-def with_media(
-    table: Table, request: Request, media: Media, progress: Progress | None = None
-) -> tuple[Request, Shown]:
+def with_media(table: Table, request: Request, media: Media, progress: Any = None) -> tuple[Request, Shown]:
     """The request with features of pictures or texts, and what can be shown of rows."""
     frame = table.frame
     image = picture_column(frame, media.image) if media.text is None else None
@@ -131,10 +129,9 @@ def _own_predictions(
     if columns.item is not None:
         groups = frame[columns.item].cast(pl.String).to_numpy()
     codes = as_codes("item", groups, len(given))[0]
-    found = picture_predictions(
-        pixels[given], labels.y.astype(np.int64), len(labels.classes), codes, request.seed, progress
-    )
-    probabilities = np.full((table.frame.height, len(labels.classes)), 1 / len(labels.classes))
+    y, k = labels.y.astype(np.int64), len(labels.classes)
+    found = picture_predictions(pixels[given], y, k, codes, request.seed, progress)
+    probabilities = np.full((table.frame.height, k), 1 / k)
     probabilities[given] = found
     return pl.DataFrame(probabilities, schema=[str(name) for name in labels.classes])
 

@@ -145,9 +145,7 @@ def _checked(answers: dict[int, NewLabel], found: Found, task: str, new_labels: 
     if ANSWER in found.samples.columns:
         known |= set(found.samples[ANSWER].drop_nulls().unique())
     spelled = spelled_as({answer.label for answer in answers.values()}, known)
-    answers = {
-        row: answer._replace(label=spelled.get(answer.label, answer.label)) for row, answer in answers.items()
-    }
+    answers = {row: each._replace(label=spelled.get(each.label, each.label)) for row, each in answers.items()}
     new = sorted({answer.label for answer in answers.values()} - known)
     if not new or new_labels:
         return answers

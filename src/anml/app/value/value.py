@@ -148,9 +148,8 @@ def _valued(
     notes += _about_copies(len(train), parts, first)
     utility = _utility(x[train], prepared.y[train], parts, x_test, y_test, prepared, request)
     known = _asked_once(utility, request.budget, progress)
-    found = METHODS[request.method](
-        known, len(parts.names), budget=request.budget, rng=np.random.default_rng(request.seed)
-    )
+    fresh = np.random.default_rng(request.seed)
+    found = METHODS[request.method](known, len(parts.names), budget=request.budget, rng=fresh)
     ends = evaluate(known, np.array([np.zeros(len(parts.names), bool), np.ones(len(parts.names), bool)]))
     rows = pl.Series(prepared.contributor[used]).value_counts().rows()
     frame = _frame(parts, found, {str(name): int(count) for name, count in rows})

@@ -48,9 +48,7 @@ def supported(layer: nn.MultiheadAttention) -> bool:
     return layer.bias_k is None and not layer.add_zero_attn
 
 
-def _mixed(
-    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, need_weights: bool
-) -> tuple[Tensor, Tensor | None]:
+def _mixed(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, need_weights: bool) -> tuple[Tensor, Any]:
     if not need_weights:
         return functional.scaled_dot_product_attention(q, k, v, attn_mask=mask), None
     scores = q @ k.mT / q.shape[-1] ** 0.5
