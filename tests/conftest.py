@@ -57,7 +57,8 @@ SLOW_TESTS = {
     "test_demo_finds_the_bad_contributors_and_its_model_predicts",
     "test_every_block_runs_or_says_why_not", "test_the_site_builds_strictly_and_fetches_nothing",
     "test_early_stopped_default_keeps_more", "test_two_rounds_from_list_to_list_with_progress_and_cost",
-    "test_credentials_help_where_numbers_alone_say_little",
+    "test_credentials_help_where_numbers_alone_say_little", "test_input_that_works_is_counted_and_said",
+    "test_is_small_whatever_the_number_of_rows",
 }  # fmt: skip
 SECOND_ENGINE = "postgresql"
 
