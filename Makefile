@@ -14,7 +14,7 @@ endif
 # Small networks are fastest with one thread per process; the commands raise it where it pays.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test quick docs bench fuzz kills lint format clean
+.PHONY: demo test quick machines docs bench fuzz kills lint format clean
 
 demo: $(or $(wildcard $(STAMP)),$(ALONE))
 	$(BIN)/anml demo --out anml-demo
@@ -26,6 +26,15 @@ test: lint
 # What a change is most likely to break, in a few minutes: without what is marked slow in tests/conftest.py.
 quick: lint
 	$(BIN)/python -m pytest -n auto --dist worksteal -m 'not slow'
+
+# As other processors compute: what quotes or compares figures of a fit has to hold there as well.
+FITS := tests/docs tests/test_docs.py tests/test_people_stories.py tests/app tests/assess tests/adapters \
+	tests/gradients tests/predictors tests/federated tests/valuation tests/reweight tests/lab tests/surfaces
+machines: $(STAMP)
+	OPENBLAS_CORETYPE=Prescott ATEN_CPU_CAPABILITY=default OMP_NUM_THREADS=1 \
+		$(BIN)/python -m pytest -n auto --dist worksteal $(FITS)
+	OPENBLAS_CORETYPE=Haswell ATEN_CPU_CAPABILITY=avx2 OMP_NUM_THREADS=2 \
+		$(BIN)/python -m pytest -n auto --dist worksteal $(FITS)
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -11,15 +11,15 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from anml.assess.assess import Known, Policy, assess
+from anml.assess.assess import Known, SamplePolicy, assess
 from anml.core.domain import Signals
 from anml.core.profile import PROFILES
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.temporal import Decay
 from anml.core.weigh import RECIPES, weigh_signals
-from anml.gradients.batches import Batch, Reading
+from anml.gradients.batches import Batch, Readout
 from anml.gradients.krum import krum_scores
-from anml.gradients.mlp import Data, Shape, initialise, train
+from anml.gradients.mlp import Data, Widths, initialise, train
 from anml.gradients.modules import exact_factors
 from anml.gradients.scoring import score
 from anml.gradients.threads import threads
@@ -49,9 +49,9 @@ def krum_from_factors() -> bool:
     """Exact Krum of a 784-512-256-10 network at n = 1000: factors against gradients and cdist."""
     generator = torch.Generator().manual_seed(0)
     x, y = torch.randn(1000, 784, generator=generator), torch.randint(0, 10, (1000,), generator=generator)
-    networks = initialise(Shape(784, (512, 256), 10), [0])
+    networks = initialise(Widths(784, (512, 256), 10), [0])
     layers: list[torch.nn.Module] = []
-    for weight, bias in networks.layers():
+    for weight, bias in networks.layers:
         layer = torch.nn.Linear(weight.shape[1], weight.shape[2])
         layer.weight.data, layer.bias.data = weight[0].T.clone(), bias[0, 0].clone()
         layers += [layer, torch.nn.ReLU()]
@@ -71,7 +71,7 @@ def krum_from_factors() -> bool:
         found["explicit"] = torch.topk(distance, 10, largest=False).values.sum(1).numpy()
 
     def factors() -> None:
-        found["factors"] = krum_scores(exact_factors(module, [Batch(x, y)], Reading(), len(y)), 10)
+        found["factors"] = krum_scores(exact_factors(module, [Batch(x, y)], Readout(), len(y)), 10)
 
     with threads(0):
         slow, fast = best_of(2, explicit), best_of(5, factors)
@@ -109,14 +109,14 @@ def whole_cost() -> bool:
         weigh_signals(Signals.of(found.q, v, r), RECIPES["adaptive"])
 
     def plain(epochs: int) -> None:
-        networks = initialise(Shape(x.shape[1], (64, 32), 2), [0])
+        networks = initialise(Widths(x.shape[1], (64, 32), 2), [0])
         inputs = torch.as_tensor((x - x.mean(0)) / np.maximum(x.std(0), 1e-6))
         data = Data.shared(inputs, torch.as_tensor(noisy), torch.ones(1, len(y)))
         with threads(1):
             train(networks, data, "classification", [0], epochs=epochs)
 
     def evidence() -> None:
-        policy = Policy(RECIPES["evidence"], PROFILES["default"], Decay(0.0), ColdStart())
+        policy = SamplePolicy(RECIPES["evidence"], PROFILES["default"], Decay(0.0), ColdStart())
         assess(x, noisy, "classification", 2, Known(verification=v, reputation=r), policy)
 
     # Every epoch costs the same, so a tenth of them is timed.

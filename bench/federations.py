@@ -23,9 +23,9 @@ from sklearn.model_selection import train_test_split
 from anml.aggregate.krum import krum, multi_krum
 from anml.aggregate.mean import mean
 from anml.aggregate.median import trimmed_mean
-from anml.federated.clients import Clients, Training, predicted
+from anml.federated.clients import Clients, LocalTraining, predicted
 from anml.federated.rounds import Federation, Reply
-from anml.gradients.mlp import Shape, initialise
+from anml.gradients.mlp import Widths, initialise
 
 ATTACKS = ("none", "flip", "sign", "noise")
 RULES = ("fedavg", "krum", "multi-krum", "trimmed", "anml")
@@ -90,7 +90,7 @@ def train(data, clients, alpha, attack, rule, rounds, seed, rows):
     bad = np.isin(np.arange(clients), rng.permutation(clients)[: int(SHARE * clients)]) & (attack != "none")
     if attack == "flip":
         y = np.where(bad[who], (y + 1) % 10, y)
-    shape = Shape(x.shape[1], (64,), 10)
+    shape = Widths(x.shape[1], (64,), 10)
     held = Clients.of(x, y, who, shape)
     names = [f"client-{i}" for i in range(clients)]
     told = f if attack != "none" else int(SHARE * clients)
@@ -98,7 +98,7 @@ def train(data, clients, alpha, attack, rule, rounds, seed, rows):
     model = initialise(shape, [seed]).flat[0]
     for number in range(1, rounds + 1):
         seeds = [1_000 * number + client for client in range(clients)]
-        updates = held.updates(model, seeds, Training(epochs=2, lr=5e-3))
+        updates = held.updates(model, seeds, LocalTraining(epochs=2, lr=5e-3))
         if attack == "sign":
             updates[bad] *= -1
         if attack == "noise":

@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from anml.assess.believe import Table, believe_labels
+from anml.assess.believe import LabelTable, believe_labels
 from anml.core.checks import Bools, Floats, Ints
 from anml.core.people.rows import Side
 from anml.core.profile import Training
@@ -102,7 +102,7 @@ def by_evidence(x: Floats, y: Ints, classes: int, seed: int, who: Ints | None = 
     """The probability that each label is right."""
     spread = x.std(axis=0)
     z = (x - x.mean(axis=0)) / np.where(spread > 1e-12, spread, 1.0)
-    return believe_labels(Table(z, y, classes, Side(who), None, Training(), seed))[0].p_correct
+    return believe_labels(LabelTable(z, y, classes, Side(who), None, Training(), seed))[0].p_correct
 
 
 def main(tables: list[str]) -> None:

@@ -16,7 +16,7 @@ import torch
 from anml.gradients import fused, kernel
 from anml.gradients.factors import Factors, network_factors
 from anml.gradients.krum import krum_scores
-from anml.gradients.mlp import Shape, initialise
+from anml.gradients.mlp import Widths, initialise
 
 SIZES = (32_768, 131_072, 581_012)
 
@@ -25,7 +25,7 @@ def factors(n: int) -> Factors:
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(n, 54, generator=generator)
     y = (x[:, :7] + torch.randn(n, 7, generator=generator)).argmax(1)
-    networks = initialise(Shape(54, (64, 32), 7), [0], "cuda")
+    networks = initialise(Widths(54, (64, 32), 7), [0], "cuda")
     return network_factors(networks, x.cuda(), y.cuda(), "classification")
 
 

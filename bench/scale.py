@@ -13,13 +13,13 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from anml.assess.assess import Assessment, Known, Policy, assess
+from anml.assess.assess import Assessment, Known, SamplePolicy, assess
 from anml.core.checks import Bools, Floats, Ints
 from anml.core.profile import PROFILES
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.temporal import Decay
 from anml.core.weigh import RECIPES
-from anml.gradients.mlp import Data, Shape, initialise, train
+from anml.gradients.mlp import Data, Widths, initialise, train
 from anml.gradients.threads import threads
 
 SIZES = (100, 1_000, 10_000, 100_000, 1_000_000)
@@ -38,7 +38,7 @@ def table(n: int) -> tuple[Floats, Ints, Known, Bools]:
 
 
 def evidence(x: Floats, y: Ints, known: Known) -> Assessment:
-    policy = Policy(RECIPES["evidence"], PROFILES["default"], Decay(0.0), ColdStart())
+    policy = SamplePolicy(RECIPES["evidence"], PROFILES["default"], Decay(0.0), ColdStart())
     return assess(x, y, "classification", CLASSES, known, policy)
 
 
@@ -46,7 +46,7 @@ def plain_training(x: Floats, y: Ints) -> float:
     """Seconds of a plain training; every epoch costs the same, so that some are timed."""
     n = len(y)
     some = max(1, min(50, 2_000_000 // n))
-    networks = initialise(Shape(COLUMNS, (64, 32), CLASSES), [0])
+    networks = initialise(Widths(COLUMNS, (64, 32), CLASSES), [0])
     data = Data.shared(torch.as_tensor(x), torch.as_tensor(y), torch.ones(1, n))
     with threads(1):
         train(networks, data, "classification", [0], epochs=1)

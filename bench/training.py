@@ -16,7 +16,7 @@ import torch
 from torch import nn
 
 from anml.adapters.torch import Reweigher
-from anml.assess.assess import Known, Policy, assess
+from anml.assess.assess import Known, SamplePolicy, assess
 from anml.core.profile import PROFILES
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.temporal import Decay
@@ -116,7 +116,7 @@ def accuracy(module, x, y):
 def audited(features, y, who, classes, predictions=None):
     """What an audit of features, labels and contributors finds."""
     known = Known(contributor=who, predictions=predictions)
-    policy = Policy(recipe_of("evidence"), PROFILES["default"], Decay(0.0), ColdStart(0.0, 0))
+    policy = SamplePolicy(recipe_of("evidence"), PROFILES["default"], Decay(0.0), ColdStart(0.0, 0))
     return assess(features, y, "classification", classes, known, policy)
 
 

@@ -8,7 +8,6 @@ import pickle
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -48,7 +47,18 @@ SLOW = {
     "test_further_attacks",
     "test_fuzz", "test_guarantees", "test_inputs_end_to_end", "test_insiders", "test_lead", "test_media",
     "test_ray", "test_real_files", "test_scale_run", "test_scale_slices", "test_state_machine", "test_table",
-    "test_torch_hf", "test_torch_lightning", "test_value",
+    "test_torch_hf", "test_torch_lightning", "test_value", "test_people_stories", "test_differential",
+    "test_inputs_cli", "test_vouched_report", "test_torch_reweigh", "test_fit", "test_assess",
+    "test_assess_contributors", "test_shapes_places", "test_person", "test_changes_cli",
+}  # fmt: skip
+# Of modules that are quick otherwise.
+SLOW_TESTS = {
+    "test_audit_twice_in_processes_of_their_own",
+    "test_demo_finds_the_bad_contributors_and_its_model_predicts",
+    "test_every_block_runs_or_says_why_not", "test_the_site_builds_strictly_and_fetches_nothing",
+    "test_early_stopped_default_keeps_more", "test_two_rounds_from_list_to_list_with_progress_and_cost",
+    "test_credentials_help_where_numbers_alone_say_little", "test_input_that_works_is_counted_and_said",
+    "test_is_small_whatever_the_number_of_rows",
 }  # fmt: skip
 SECOND_ENGINE = "postgresql"
 
@@ -59,6 +69,7 @@ def is_slow(item: pytest.Item) -> bool:
     return (
         item.path.parent.name in SLOW_FOLDERS
         or item.path.stem in SLOW
+        or getattr(item, "originalname", "") in SLOW_TESTS
         or (params is not None and SECOND_ENGINE in map(str, params.params.values()))
     )
 
@@ -89,17 +100,8 @@ def is_of(request: pytest.FixtureRequest, modules: set[str]) -> bool:
 
 
 def train_briefly(patch: pytest.MonkeyPatch) -> None:
-    """One round of small forests and of networks that stop early: tables of tests are easy, and many."""
-    from anml.assess import believe, numbers
-    from anml.predictors import classes
-
-    for name, profile in list(PROFILES.items()):
-        patch.setitem(PROFILES, name, replace(profile, max_epochs=20, folds=2))
-    patch.setattr(believe, "ROUNDS", 1)
-    patch.setattr(numbers, "ROUNDS", 1)
-    patch.setattr(classes, "TREES", 8)
-    patch.setattr(classes, "CONTRIBUTOR_FOLDS", 4)
-    patch.setattr(numbers, "predict_numbers", functools.partial(numbers.predict_numbers, trees=10))
+    """The program as with `--profile quick`, which users have as well: tables of tests are easy, and many."""
+    patch.setitem(PROFILES, "default", PROFILES["quick"])
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -5,6 +5,7 @@ stated tolerance.
 """
 
 import re
+from typing import Any
 
 # A figure agrees with another within a quarter of the larger one, or within two of its own unit.
 SHARE, UNITS = 0.25, 2.0
@@ -25,6 +26,20 @@ def says(text: str, line: str, *, share: float = SHARE, units: float = UNITS) ->
         all(near(_value(a), b, share=share, units=units) for a, b in zip(match.groups(), quoted, strict=True))
         for match in pattern.finditer(" ".join(text.split()))
     )
+
+
+def alike(one: Any, other: Any, share: float = 1e-2) -> bool:
+    """Whether two values of JSON are the same to the letter but for figures, which are within a share."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(alike(one[name], other[name], share) for name in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(alike(a, b, share) for a, b in zip(one, other, strict=True))
+    if isinstance(one, str) and isinstance(other, str):
+        figures = [[_value(found) for found in FIGURE.findall(text)] for text in (one, other)]
+        return FIGURE.split(one) == FIGURE.split(other) and alike(*figures, share)
+    if isinstance(one, float) or isinstance(other, float):
+        return type(one) is type(other) and near(one, other, share=share, units=1e-9)
+    return type(one) is type(other) and one == other
 
 
 def _value(text: str) -> float:

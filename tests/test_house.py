@@ -1,6 +1,7 @@
 """The code as a whole: nothing is written twice, and no data lies in the repository."""
 
 import ast
+import statistics
 import subprocess
 import sys
 from collections import defaultdict
@@ -72,6 +73,39 @@ def test_lines_that_overlap_themselves_are_no_copy():
     assert set(repeated({"a.py": ["x = 1"] * 12})) == {("a.py", "a.py")}
 
 
+# Names of classes that may stand in two rooms, with the reason.
+SAME_NAME: dict[str, str] = {}
+
+
+def defined(kind: type | tuple[type, ...]) -> list[tuple[str, ast.AST]]:
+    """Everything of a kind that the source defines, with its room."""
+    return [
+        (path.relative_to(SOURCE).parts[0], node)
+        for path in sorted(SOURCE.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, kind)
+    ]
+
+
+def test_no_class_name_stands_in_two_rooms():
+    rooms = defaultdict(set)
+    for room, node in defined(ast.ClassDef):
+        rooms[node.name].add(room)
+    assert {name: found for name, found in rooms.items() if len(found) > 1 and name not in SAME_NAME} == {}
+    assert all(len(rooms[name]) > 1 for name in SAME_NAME)
+
+
+def test_modules_and_functions_are_small_enough_to_see():
+    lengths = [len(path.read_text().splitlines()) for path in SOURCE.rglob("*.py")]
+    assert statistics.median(lengths) <= 120
+    long = [
+        (room, node.name)
+        for room, node in defined((ast.FunctionDef, ast.AsyncFunctionDef))
+        if node.end_lineno - node.lineno >= 40
+    ]
+    assert len(long) <= 10, long
+
+
 DATA = ("data.csv", "H3.pkl", "rows.npy", "all.parquet", "model.safetensors", "books.db", "weights.pt")
 
 
@@ -98,5 +132,7 @@ def test_what_quick_leaves_out_exists_and_is_left_out(pytestconfig):
     names = {path.stem for path in (ROOT / "tests").rglob("test_*.py")}
     folders = {path.name for path in (ROOT / "tests").iterdir() if path.is_dir()}
     assert names >= conftest.SLOW
+    source = "".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
+    assert [name for name in conftest.SLOW_TESTS if f"def {name}(" not in source] == []
     assert set(conftest.SLOW_FOLDERS) <= folders
     assert any(line.startswith("slow:") for line in pytestconfig.getini("markers"))

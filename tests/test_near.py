@@ -2,7 +2,7 @@
 
 import pytest
 
-from near import near, says
+from near import alike, near, says
 
 PRINTED = "Who: dan takes “bad” for “good” (46 rows,\n  about 40 wrong). Error: 17.3% → 12.0%."
 
@@ -45,3 +45,24 @@ def test_the_tolerance_is_a_share_or_units():
     assert near(1, 3)
     assert not near(1, 3, units=0.5)
     assert not near(0.02, 0.5, units=0.1)
+
+
+MADE = {"name": "main", "ours": 0.123456, "low": None, "said": ["difference -5.928 [-6.769, 12]"], "rows": 3}
+
+
+@pytest.mark.parametrize(
+    ("changed", "same"),
+    [
+        ({"ours": 0.123457}, True),
+        ({"said": ["difference -5.929 [-6.769, 12]"]}, True),
+        ({"ours": 0.2}, False),
+        ({"ours": None}, False),
+        ({"low": 0.0}, False),
+        ({"rows": 4}, False),
+        ({"said": ["difference 5.928 [-6.769, 12]"]}, False),
+        ({"said": []}, False),
+        ({"more": 1}, False),
+    ],
+)
+def test_values_of_json_may_differ_in_the_last_figures_alone(changed, same):
+    assert alike(MADE, MADE | changed) is same

@@ -19,10 +19,10 @@ from anml.app.scale.federate import AWAY, demo_case, seeds_of, train_rounds  # n
 from anml.core.errors import InputError, UnsupportedError  # noqa: E402
 from anml.federated.clients import Clients, predicted  # noqa: E402
 from anml.federated.rounds import Federation  # noqa: E402
-from anml.gradients.mlp import Shape, initialise  # noqa: E402
+from anml.gradients.mlp import Widths, initialise  # noqa: E402
 from flower_grid import InProcessGrid  # noqa: E402
 
-SHAPE = Shape(64, (64, 32), 10)
+SHAPE = Widths(64, (64, 32), 10)
 ROUNDS = 6
 
 
@@ -48,7 +48,7 @@ def client_app(case, breaks=None):
             raise RuntimeError("out of memory")
         start = torch.as_tensor(message.content["arrays"]["flat"].numpy())
         alone = np.arange(clients.count) == me
-        update = clients.updates(start, seeds_of(number, clients.count), taking_part=alone)[me]
+        update = clients.updates(start, seeds_of(number, clients.count), part=alone)[me]
         content = RecordDict(
             {
                 "arrays": ArrayRecord({"flat": Array(start.numpy() + update)}),

@@ -365,7 +365,7 @@ class TestRefused:
             def __iter__(self):
                 return iter(Examples(48))
 
-        with pytest.raises(InputError, match="let each have its number as 'sample_index'"):
+        with pytest.raises(InputError, match="number them as 'sample_index'"):
             self.train(tmp_path, data=Stream(), args={"max_steps": 2})
 
     def test_rows_beyond_the_weights(self, tmp_path):

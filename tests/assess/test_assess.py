@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from anml.assess.assess import Assessment, Known, Policy, assess
+from anml.assess.assess import Assessment, Known, SamplePolicy, assess
 from anml.core.people.verdicts import ACCUSED
 from anml.core.profile import PROFILES
 from anml.core.signals.reputation import ColdStart
@@ -14,7 +14,7 @@ from anml.gradients.threads import threads
 
 
 def run(x: np.ndarray, y: np.ndarray, known: Known, recipe: str = "evidence", seed: int = 0) -> Assessment:
-    policy = Policy(RECIPES[recipe], PROFILES["default"], Decay(0.0), ColdStart(0.4, 10), seed)
+    policy = SamplePolicy(RECIPES[recipe], PROFILES["default"], Decay(0.0), ColdStart(0.4, 10), seed)
     return assess(x, y, "classification", int(y.max()) + 1, known, policy)
 
 

@@ -47,7 +47,7 @@ def test_every_command_of_the_walkthrough_works(tmp_path):
         assert text in done.stdout
     (folder,) = [path for path in tmp_path.iterdir() if (path / "books.db").is_file()]
     report = (folder / "run" / "report.html").read_text(encoding="utf-8")
-    for text in ("What v rests on", "https://lab.example/qa", "verified with key", "New contributors"):
+    for text in ("What v rests on", "https://lab.example/qa", "verified with key", "still needs"):
         assert text in report
     assert b"dot@crowd.example" not in (folder / "books.db").read_bytes()
     # The page ends with the outsider's word.

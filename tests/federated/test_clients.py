@@ -5,11 +5,11 @@ import pytest
 import torch
 from torch.nn import functional
 
-from anml.federated.clients import Clients, Training, mean_loss, predicted
-from anml.gradients.mlp import Networks, Shape, initialise, predict
+from anml.federated.clients import Clients, LocalTraining, mean_loss, predicted
+from anml.gradients.mlp import Networks, Widths, initialise, predict
 
-SHAPE = Shape(4, (5,), 3)
-SHORT = Training(epochs=3, batch=8, lr=0.02)
+SHAPE = Widths(4, (5,), 3)
+SHORT = LocalTraining(epochs=3, batch=8, lr=0.02)
 
 
 def rows(n=60, seed=0):
@@ -76,7 +76,7 @@ def test_the_same_seeds_give_the_same_updates(clients):
 
 def test_a_step_of_everybody_lowers_the_loss(clients):
     x, y, _ = rows()
-    update = clients.updates(start(), [1] * 4, Training(epochs=20, lr=0.02)).mean(axis=0)
+    update = clients.updates(start(), [1] * 4, LocalTraining(epochs=20, lr=0.02)).mean(axis=0)
     models = torch.stack([start(), start() + torch.as_tensor(update)])
     before, after = mean_loss(SHAPE, models, x, y)
     assert after < before

@@ -11,7 +11,7 @@ from anml.gradients.factors import (
     formed_part,
     network_factors,
 )
-from anml.gradients.mlp import Shape, initialise
+from anml.gradients.mlp import Widths, initialise
 from formed_gradients import assert_same_distances, distances, explicit_gradients, module_factors, stack
 
 HIDDEN = [(), (8,), (8, 6), (9, 7, 5)]
@@ -29,11 +29,11 @@ class TestOwnNetworks:
     def test_distances_equal_explicit_gradients(self, hidden, task):
         x, codes, values = some_data()
         outputs, y = (3, codes) if task == "classification" else (1, values)
-        networks = initialise(Shape(5, hidden, outputs), [3])
+        networks = initialise(Widths(5, hidden, outputs), [3])
         module = stack([5, *hidden, outputs])
         with torch.no_grad():
             linears = [layer for layer in module if isinstance(layer, nn.Linear)]
-            for layer, (weight, bias) in zip(linears, networks.layers(), strict=True):
+            for layer, (weight, bias) in zip(linears, networks.layers, strict=True):
                 layer.weight.copy_(weight[0].T)
                 layer.bias.copy_(bias[0, 0])
 
@@ -94,6 +94,6 @@ class TestLayerFactor:
 
     def test_room_that_was_given_is_used_and_changes_nothing(self):
         x, codes, _ = some_data()
-        factors = network_factors(initialise(Shape(5, (8, 6), 3), [3]), x, codes, "classification")
+        factors = network_factors(initialise(Widths(5, (8, 6), 3), [3]), x, codes, "classification")
         room = torch.full((3, 30 * 30), torch.nan)
         torch.testing.assert_close(factors.products(factors, room), factors.products(factors))

@@ -7,7 +7,7 @@ from torch import nn
 
 from anml.core.errors import InputError, UnsupportedError
 from anml.gradients import modules
-from anml.gradients.batches import Batch, Reading, in_evaluation, run
+from anml.gradients.batches import Batch, Readout, in_evaluation, run
 from anml.gradients.factors import LayerFactor, formed_part
 from anml.gradients.modules import covered_batches, exact_factors, settled, sketched_factors
 from anml.gradients.parts import FormedWhenNeeded, SequenceFactor
@@ -105,14 +105,14 @@ class TestBatches:
         module = net()
         whole = module_factors(module, x, y, "softmax")
         batches = [Batch(x[at : at + size], y[at : at + size]) for at in range(0, 30, size)]
-        found = exact_factors(module, batches, Reading(), 30)
+        found = exact_factors(module, batches, Readout(), 30)
         torch.testing.assert_close(found.products(found), whole.products(whole), rtol=1e-4, atol=1e-6)
         torch.testing.assert_close(found.loss, whole.loss)
 
     def test_the_last_layers_alone_are_a_part_of_the_gradient(self):
         x, y, _ = some_data()
         module = net()
-        last = exact_factors(module, [Batch(x, y)], Reading(last=1), 30)
+        last = exact_factors(module, [Batch(x, y)], Readout(last=1), 30)
         whole = module_factors(module, x, y, "softmax")
         torch.testing.assert_close(last.norms(), whole.layers[-1].norms())
         assert (last.norms() <= whole.norms() + 1e-6).all()
@@ -121,7 +121,7 @@ class TestBatches:
         x, y, _ = some_data()
         module = net()
         exact = module_factors(module, x, y, "softmax")
-        sketch = sketched_factors(module, [Batch(x, y)], Reading(), size=4096)
+        sketch = sketched_factors(module, [Batch(x, y)], Readout(), size=4096)
         torch.testing.assert_close(sketch.products(sketch), exact.products(exact), rtol=0.1, atol=0.05)
 
     def test_parts_are_settled_where_that_costs_less(self):
@@ -182,14 +182,14 @@ class TestModes:
         x, y, _ = some_data()
         module = net()
         exact = module_factors(module, x, y, "softmax")
-        found = exact_factors(module, [Batch(x, y)], Reading(precision=torch.bfloat16), 30)
+        found = exact_factors(module, [Batch(x, y)], Readout(precision=torch.bfloat16), 30)
         np.testing.assert_allclose(found.norms().sqrt(), exact.norms().sqrt(), rtol=0.1, atol=0.05)
 
     def test_covered_parameters_are_those_that_are_trained(self):
         x, y, _ = some_data()
         module = net()
         module[0].requires_grad_(False)
-        [(covered, losses)] = covered_batches(module, [Batch(x, y)], Reading())
+        [(covered, losses)] = covered_batches(module, [Batch(x, y)], Readout())
         assert {id(p) for parameters, _ in covered for p in parameters} == {
             id(p) for p in module[2].parameters()
         }

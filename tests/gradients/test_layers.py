@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from anml.core.errors import InputError
-from anml.gradients.batches import Batch, Reading
+from anml.gradients.batches import Batch, Readout
 from anml.gradients.layers.rules import LAYERS
 from anml.gradients.modules import exact_factors, sketched_factors
 from anml.gradients.record import unread
@@ -44,10 +44,10 @@ def assert_products(module: nn.Module, x: torch.Tensor, y: torch.Tensor, *, by_r
     assert float(((factors.products(factors) - wanted).abs() / scale).max()) < 1e-4
     torch.testing.assert_close(factors.norms().double(), wanted.diagonal(), rtol=1e-4, atol=0)
     batches = [Batch(x[:3], y[:3]), Batch(x[3:], y[3:])]
-    streamed = exact_factors(module, batches, Reading(), len(y))
+    streamed = exact_factors(module, batches, Readout(), len(y))
     torch.testing.assert_close(streamed.products(streamed), factors.products(factors), rtol=1e-4, atol=1e-6)
     # Sketches are unbiased: with many numbers they come close.
-    sketch = sketched_factors(module, batches, Reading(), size=2**15)
+    sketch = sketched_factors(module, batches, Readout(), size=2**15)
     assert float(((sketch.products(sketch) - wanted).abs() / scale).max()) < 0.05
 
 
@@ -355,9 +355,9 @@ def test_a_sketch_is_off_by_one_over_the_root_of_its_size():
     exact = module_factors(module, x, y, "softmax")
     wanted, lengths = exact.products(exact), exact.norms().sqrt()
     for size in (512, 2_048):
-        sketch = sketched_factors(module, [Batch(x, y)], Reading(), size)
+        sketch = sketched_factors(module, [Batch(x, y)], Readout(), size)
         off = (sketch.products(sketch) - wanted) / (lengths[:, None] * lengths)
         assert float(off.square().mean().sqrt()) == pytest.approx(math.sqrt(1.5 / size), rel=0.5)
-    again = sketched_factors(module, [Batch(x[:7], y[:7]), Batch(x[7:], y[7:])], Reading(), 512)
-    whole = sketched_factors(module, [Batch(x, y)], Reading(), 512)
+    again = sketched_factors(module, [Batch(x[:7], y[:7]), Batch(x[7:], y[7:])], Readout(), 512)
+    whole = sketched_factors(module, [Batch(x, y)], Readout(), 512)
     torch.testing.assert_close(again.layers[0].a, whole.layers[0].a, rtol=1e-4, atol=1e-6)

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from anml.gradients.mlp import Data, Shape, initialise, losses, predict, shuffled, train
+from anml.gradients.mlp import Data, Widths, initialise, losses, predict, shuffled, train
 
 
 def some_data(n=40, d=5, classes=3):
@@ -20,9 +20,9 @@ def test_equals_autograd_with_torchs_adam(task, weighted):
     x, codes, values = some_data()
     outputs, y = (3, codes) if task == "classification" else (1, values)
     weight = torch.rand(1, 40, generator=torch.Generator().manual_seed(1)) if weighted else torch.ones(1, 40)
-    networks = initialise(Shape(5, (8, 6), outputs), [7])
+    networks = initialise(Widths(5, (8, 6), outputs), [7])
     layers: list[nn.Module] = []
-    for w, b in networks.layers():
+    for w, b in networks.layers:
         layer = nn.Linear(w.shape[1], w.shape[2])
         layer.weight.data, layer.bias.data = w[0].T.clone(), b[0, 0].clone()
         layers += [layer, nn.ReLU()]
@@ -46,9 +46,9 @@ def test_a_network_does_not_depend_on_its_company():
     weight = (torch.rand(3, 50, generator=torch.Generator().manual_seed(0)) > 0.3).float()
     weight[:, :35] = 1.0
     weight[:, 35:] = 0.0
-    together = initialise(Shape(5, (8,), 3), [1, 2, 3])
+    together = initialise(Widths(5, (8,), 3), [1, 2, 3])
     train(together, Data.shared(x, y, weight), "classification", [1, 2, 3], epochs=5, batch=16)
-    alone = initialise(Shape(5, (8,), 3), [2])
+    alone = initialise(Widths(5, (8,), 3), [2])
     train(alone, Data.shared(x, y, weight[1:2]), "classification", [2], epochs=5, batch=16)
     torch.testing.assert_close(together.flat[1:2], alone.flat, rtol=1e-5, atol=1e-6)
 
@@ -57,7 +57,7 @@ def test_zero_one_weights_are_subsets():
     x, y, _ = some_data(40)
     weight = torch.zeros(1, 40)
     weight[0, ::2] = 1.0
-    masked, subset = (initialise(Shape(5, (8,), 3), [4]) for _ in range(2))
+    masked, subset = (initialise(Widths(5, (8,), 3), [4]) for _ in range(2))
     train(masked, Data.shared(x, y, weight), "classification", [4], epochs=5, batch=8)
     train(subset, Data.shared(x[::2], y[::2], torch.ones(1, 20)), "classification", [4], epochs=5, batch=8)
     torch.testing.assert_close(masked.flat, subset.flat)
@@ -81,7 +81,7 @@ def test_every_position_is_as_likely():
 def test_training_stops_when_told():
     x, y, _ = some_data()
     seen = []
-    networks = initialise(Shape(5, (), 3), [0])
+    networks = initialise(Widths(5, (), 3), [0])
     train(
         networks, Data.shared(x, y, torch.ones(1, 40)), "classification", [0], epochs=50,
         on_epoch=lambda epoch: seen.append(epoch) or epoch == 3,

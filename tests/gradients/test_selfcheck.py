@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from anml.gradients.batches import Batch, Reading
+from anml.gradients.batches import Batch, Readout
 from anml.gradients.factors import formed_part
 from anml.gradients.modules import exact_factors
 from anml.gradients.record import Covered, Unreadable, read
@@ -88,7 +88,7 @@ def sorted_by_kind():
 def test_what_only_some_samples_do_is_noticed_in_the_first_batch():
     x, y = sorted_by_kind()
     module = Sneaky()
-    found = exact_factors(module, [Batch(x, y)], Reading(), 8)
+    found = exact_factors(module, [Batch(x, y)], Readout(), 8)
     exact = explicit_gradients(module, x, y, nn.functional.cross_entropy)
     torch.testing.assert_close(found.norms(), exact.square().sum(1), rtol=1e-4, atol=1e-6)
 
@@ -111,9 +111,9 @@ def test_what_opens_later_is_asked_for_later():
     closed = int((x[:, 0] <= 0).sum())
     batches = [Batch(x[:closed], y[:closed]), Batch(x[closed:], y[closed:])]
     with pytest.raises(Unreadable):
-        exact_factors(Silent(), batches, Reading(), 8)
+        exact_factors(Silent(), batches, Readout(), 8)
     module = Silent()
-    found = exact_factors(module, batches, Reading(from_layers=False), 8)
+    found = exact_factors(module, batches, Readout(from_layers=False), 8)
     exact = explicit_gradients(module, x, y, nn.functional.cross_entropy)
     torch.testing.assert_close(found.norms(), exact.square().sum(1), rtol=1e-4, atol=1e-6)
 

@@ -111,7 +111,7 @@ def test_what_is_known_earns_v_where_none_was_given() -> None:
     assert made.verification.tolist() == [
         V["peer-reviewed"], V["flagged"], V["self-attested"], V["institution"]
     ]  # fmt: skip
-    assert made.warnings == ["1 of 3 labels have no review and count as 'self-attested'"]
+    assert made.warnings == ["1 of 3 labels have no review"]
 
 
 def test_what_is_known_and_what_checks_never_overlap() -> None:
@@ -150,7 +150,7 @@ class TestExports:
         assert found.beside == ("truth", "known")
 
     def test_nothing_is_known_where_nothing_was_said(self):
-        for name in ("argilla_flat.json", "mturk.csv", "croissant.json"):
+        for name in ("argilla_flat.json", "mturk.csv"):
             found = self.read(name)
             assert not {"known", "reviewed"} & {*found.roles, *found.table.frame.columns}
 

@@ -30,7 +30,7 @@ SMALL = ("music_genre", "heart_disease-cleveland")
 
 def test_measures_by_hand(crowd):
     right = crowd.label == crowd.truth
-    answer = peers.Answer(crowd.y_test, {"ann": 1.0, "bob": 1.0, "cat": 2 / 3, "dan": 0.5}, right * 1.0)
+    answer = peers.PeerAnswer(crowd.y_test, {"ann": 1.0, "bob": 1.0, "cat": 2 / 3, "dan": 0.5}, right * 1.0)
     found = measures(crowd, answer)
     assert (found["accuracy"], found["calibration"], found["ranking"]) == (100, 0, 1)
     assert found["correlation"] > 0.99

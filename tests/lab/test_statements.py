@@ -9,10 +9,10 @@ from anml.lab.claims import REGIONS
 from anml.lab.expressions import ACROSS, FORMS, TESTS
 from anml.lab.kinds import metrics_of
 from anml.lab.spec import catalogue, parse
-from anml.lab.statements import Known, check_claim, check_statements
+from anml.lab.statements import KnownNames, check_claim, check_statements
 
 EVERY = {**catalogue(), **catalogue("beyond"), **catalogue("field")}
-KNOWN = Known(["krum", "mine"], ["error", "kept"], {"gain": {"saving": ["*.error", "krum.error"]}},
+KNOWN = KnownNames(["krum", "mine"], ["error", "kept"], {"gain": {"saving": ["*.error", "krum.error"]}},
               {"bad": ["0.1", "0.3"]})  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from anml.ledger.kinds import KINDS, OWED, ROLES, TWO_PEOPLE, body_fault
 from anml.ledger.money_parts import Disputes, Payouts, Settlements
 from anml.ledger.parts import Keys, Payees, People, Proposals, Staff
 from anml.ledger.rules import RULES
-from anml.ledger.sums import Credits, Judged
+from anml.ledger.sums import Credits, JudgedBefore
 
 VALUES = {
     str: st.text(max_size=5),
@@ -22,7 +22,7 @@ VALUES = {
     dict: st.dictionaries(st.text(max_size=2), st.integers(), max_size=2),
     object: st.none() | st.text(max_size=5),
 }
-PARTS = (Staff, Keys, People, Proposals, Payees, Settlements, Disputes, Payouts, Credits, Judged)
+PARTS = (Staff, Keys, People, Proposals, Payees, Settlements, Disputes, Payouts, Credits, JudgedBefore)
 
 
 def bodies(kind: str) -> st.SearchStrategy[dict]:

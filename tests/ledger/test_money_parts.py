@@ -4,7 +4,7 @@ import pytest
 
 from anml.core.errors import ConflictError, InputError
 from anml.ledger import kinds
-from anml.ledger.money_parts import Answer, Batch, Dispute, Disputes, Payment, Payouts, Settlements
+from anml.ledger.money_parts import Answer, Dispute, Disputes, Payment, PayoutBatch, Payouts, Settlements
 from anml.ledger.times import seconds
 from ledger.ledger_hand import at, event, pid
 
@@ -154,7 +154,7 @@ BATCH = event(kinds.BATCHED, "b", {"currency": "EUR", "threshold": 0}, by="cat",
 
 def test_a_batch_has_its_payments_in_order_of_contributors():
     made = payouts(sent(2, 30, 5), sent(1, 12, 6), BATCH, ended(kinds.PAID, 1), ended(kinds.FAILED, 2))
-    assert made.get("b") == Batch(
+    assert made.get("b") == PayoutBatch(
         "b", "EUR", "cat", at(2),
         (Payment(pid(1), 12, "paid", 6, "p"), Payment(pid(2), 30, "failed", 5, "p")),
     )  # fmt: skip

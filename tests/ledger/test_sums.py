@@ -8,7 +8,7 @@ from anml.core.errors import IntegrityError
 from anml.ledger import kinds, sums
 from anml.ledger.log import Posting, events
 from anml.ledger.standing import Score, item_mark
-from anml.ledger.sums import Balances, Credits, Judged, account_of
+from anml.ledger.sums import Balances, Credits, JudgedBefore, account_of
 from anml.ledger.times import stamp
 from ledger.ledger_hand import event, pid
 from ledger.ledger_world import World, simple_rows
@@ -110,7 +110,7 @@ def test_who_has_nothing_left_is_not_listed():
     st.lists(st.tuples(st.integers(1, 3), st.sampled_from(["gold", "review"]), st.sets(st.text(max_size=2))))
 )
 def test_judgements_are_known_by_source_and_item(judgements):
-    folded = Judged()
+    folded = JudgedBefore()
     slow: set[tuple[int, str, str]] = set()
     for who, source, items in judgements:
         folded.fold(event(kinds.SCORED, pid(who), {"source": source, "items": sorted(items)}))
@@ -135,8 +135,8 @@ def lived(tmp_path_factory):
     world.ledger.close()
 
 
-def replayed(world: World) -> tuple[Balances, Credits, Judged]:
-    made = (Balances(), Credits(), Judged())
+def replayed(world: World) -> tuple[Balances, Credits, JudgedBefore]:
+    made = (Balances(), Credits(), JudgedBefore())
     with world.ledger.read() as connection:
         for e in events(connection):
             for part in made:
@@ -149,7 +149,7 @@ def replayed(world: World) -> tuple[Balances, Credits, Judged]:
 def test_the_database_and_a_replay_say_the_same(lived, first):
     balances, credits, judged = replayed(lived)
     with lived.ledger.read() as connection:
-        stored = (Balances(lambda: connection), Credits(lambda: connection), Judged(lambda: connection))
+        stored = (Balances(lambda: connection), Credits(lambda: connection), JudgedBefore(lambda: connection))
         if first == "preload":
             stored[2].preload([pid(1), pid(2)])
         for sid in {sid for sid, _ in credits._net}:

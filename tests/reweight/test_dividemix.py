@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from plain_networks import made_blobs
 
 from anml.reweight.dividemix import _beta, _sharpened, dividemix, p_correct
-from anml.reweight.training import Plan
+from anml.reweight.training import Schedule
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +62,6 @@ def test_higher_losses_are_never_cleaner_between_two_heaps():
 
 
 def test_before_rows_are_divided_all_are_clean(blobs):
-    short = dividemix(blobs[0], blobs[1], 3, Plan(hidden=(8,), epochs=1, batch=60))
+    short = dividemix(blobs[0], blobs[1], 3, Schedule(hidden=(8,), epochs=1, batch=60))
     assert (short.weights == 1).all()
     assert len(short.networks.flat) == 2

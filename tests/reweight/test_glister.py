@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from plain_networks import made_blobs
 
 from anml.core.errors import InputError
-from anml.gradients.mlp import Networks, Shape, initialise
+from anml.gradients.mlp import Networks, Widths, initialise
 from anml.reweight.glister import ROUNDS, _rounds, glister, subset
-from anml.reweight.training import Plan, as_rows
+from anml.reweight.training import Schedule, as_rows
 
 
 @pytest.fixture(scope="module")
@@ -19,20 +19,20 @@ def blobs():
 
 def test_glister_takes_the_samples_that_agree_with_clean_data():
     """One feature, two classes: with the last layer at zero the gain is x times the clean mean, by hand."""
-    networks = Networks(Shape(1, (), 2), torch.zeros(1, 4))
+    networks = Networks(Widths(1, (), 2), torch.zeros(1, 4))
     rows = as_rows("data", [[1.0], [2.0], [-1.0], [3.0]], [1, 1, 1, 0], 2)
     clean = as_rows("data", [[1.0]], [1], 2)
     # (x * 1 + 1) times (p - y) . (p - y): 1, 1.5, 0 for class 1, and minus 2 for the one of class 0.
     assert sorted(subset(networks, rows, clean, 2, 2).tolist()) == [0, 1]
 
 
-PLAN = Plan(hidden=(8,), epochs=21, batch=40, lr=1e-2)
+PLAN = Schedule(hidden=(8,), epochs=21, batch=40, lr=1e-2)
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 40])
 def test_as_many_rows_are_chosen_as_asked_for_and_none_twice(size, blobs):
     rows, clean = as_rows("data", blobs[0], blobs[1], 3), as_rows("clean", blobs[4], blobs[5], 3)
-    chosen = subset(initialise(Shape(4, (5,), 3), [0]), rows, clean, 3, size)
+    chosen = subset(initialise(Widths(4, (5,), 3), [0]), rows, clean, 3, size)
     assert len(set(chosen.tolist())) == size
 
 

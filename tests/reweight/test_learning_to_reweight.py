@@ -5,9 +5,9 @@ import torch
 from plain_networks import loss, made_blobs, outputs
 
 from anml.core.errors import InputError
-from anml.gradients.mlp import Shape, initialise
+from anml.gradients.mlp import Widths, initialise
 from anml.reweight.learning_to_reweight import agreement, learning_to_reweight
-from anml.reweight.training import Plan, Rows, as_rows
+from anml.reweight.training import Labelled, Schedule, as_rows
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +19,7 @@ def test_weights_are_those_of_a_look_ahead_step(blobs):
     """minus d(clean loss)/d(weight of a sample) after one step from weights of zero, by autograd."""
     some = as_rows("data", blobs[0][:6], blobs[1][:6], 3)
     clean = as_rows("data", blobs[4], blobs[5], 3)
-    networks = initialise(Shape(4, (5,), 3), [1])
+    networks = initialise(Widths(4, (5,), 3), [1])
     each, flat = loss(networks, some.x, some.y)
     gradients = [torch.autograd.grad(one, flat, retain_graph=True)[0] for one in each]
     weights = torch.zeros(6, requires_grad=True)
@@ -29,23 +29,23 @@ def test_weights_are_those_of_a_look_ahead_step(blobs):
     assert agreement(networks, some, clean, 3).numpy() == pytest.approx(-weights.grad.numpy(), abs=1e-5)
 
 
-PLAN = Plan(hidden=(8,), epochs=6, batch=40, lr=1e-2)
+PLAN = Schedule(hidden=(8,), epochs=6, batch=40, lr=1e-2)
 
 
 def test_a_copy_of_clean_data_agrees_and_its_opposite_does_not(blobs):
     clean = as_rows("data", blobs[4], blobs[5], 3)
-    networks = initialise(Shape(4, (5,), 3), [1])
+    networks = initialise(Widths(4, (5,), 3), [1])
     right = agreement(networks, clean, clean, 3).mean()
-    wrong = agreement(networks, Rows(clean.x, (clean.y + 1) % 3), clean, 3).mean()
+    wrong = agreement(networks, Labelled(clean.x, (clean.y + 1) % 3), clean, 3).mean()
     assert right > 0 > wrong
 
 
 def test_each_sample_is_judged_by_itself(blobs):
     some, clean = as_rows("data", blobs[0][:9], blobs[1][:9], 3), as_rows("data", blobs[4], blobs[5], 3)
-    networks = initialise(Shape(4, (5,), 3), [1])
+    networks = initialise(Widths(4, (5,), 3), [1])
     whole = agreement(networks, some, clean, 3)
     alone = torch.cat(
-        [agreement(networks, Rows(some.x[at : at + 1], some.y[at : at + 1]), clean, 3) for at in range(9)]
+        [agreement(networks, Labelled(some.x[at : at + 1], some.y[at : at + 1]), clean, 3) for at in range(9)]
     )
     torch.testing.assert_close(whole, alone, rtol=1e-4, atol=1e-5)
 

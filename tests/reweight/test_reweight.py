@@ -8,7 +8,7 @@ from anml.core.errors import InputError
 from anml.reweight.dividemix import dividemix
 from anml.reweight.glister import glister
 from anml.reweight.learning_to_reweight import learning_to_reweight
-from anml.reweight.training import Plan
+from anml.reweight.training import Schedule
 
 
 @pytest.fixture(scope="module")
@@ -16,7 +16,7 @@ def blobs():
     return made_blobs()
 
 
-PLAN = Plan(hidden=(16,), epochs=30, batch=40, lr=1e-2)
+PLAN = Schedule(hidden=(16,), epochs=30, batch=40, lr=1e-2)
 
 
 WAYS = {

@@ -6,11 +6,11 @@ import torch
 from plain_networks import loss, made_blobs, outputs
 
 from anml.core.errors import InputError
-from anml.gradients.mlp import Networks, Shape, initialise
+from anml.gradients.mlp import Networks, Widths, initialise
 from anml.reweight.training import (
     Adam,
-    Plan,
     Reweighted,
+    Schedule,
     as_rows,
     batches,
     gradient_of,
@@ -27,7 +27,7 @@ def blobs():
 
 def test_gradient_is_that_of_autograd(blobs):
     rows = as_rows("data", blobs[0], blobs[1], 3)
-    networks = initialise(Shape(4, (5,), 3), [0])
+    networks = initialise(Widths(4, (5,), 3), [0])
     each, flat = loss(networks, rows.x, rows.y)
     each.mean().backward()
     weight = torch.full((1, len(rows.y)), 1 / len(rows.y))
@@ -36,7 +36,7 @@ def test_gradient_is_that_of_autograd(blobs):
 
 
 def plan(**more):
-    return Plan(**{"hidden": (5,), "batch": 7, **more})
+    return Schedule(**{"hidden": (5,), "batch": 7, **more})
 
 
 class TestRows:
@@ -65,7 +65,7 @@ class TestRows:
 class TestGradient:
     def test_soft_targets_mix_the_gradients_of_classes(self, blobs):
         rows = as_rows("data", blobs[0][:8], blobs[1][:8], 3)
-        networks = initialise(Shape(4, (5,), 3), [0])
+        networks = initialise(Widths(4, (5,), 3), [0])
         weight = torch.ones(1, 8)
         each = [
             gradient_of(networks, rows.x, one_hot(torch.full((8,), c), 3)[None], weight) for c in range(3)
@@ -76,7 +76,7 @@ class TestGradient:
 
     def test_samples_of_no_weight_pull_nothing(self, blobs):
         rows = as_rows("data", blobs[0][:8], blobs[1][:8], 3)
-        networks = initialise(Shape(4, (5,), 3), [0])
+        networks = initialise(Widths(4, (5,), 3), [0])
         target, weight = one_hot(rows.y, 3)[None], torch.ones(1, 8)
         weight[0, 4:] = 0
         some = gradient_of(networks, rows.x[:4], target[:, :4], torch.ones(1, 4))
@@ -85,7 +85,7 @@ class TestGradient:
 
 def test_steps_are_those_of_torchs_adam(blobs):
     rows = as_rows("data", blobs[0], blobs[1], 3)
-    networks = initialise(Shape(4, (5,), 3), [0])
+    networks = initialise(Widths(4, (5,), 3), [0])
     flat = torch.nn.Parameter(networks.flat.clone())
     theirs = torch.optim.Adam([flat], lr=0.01)
     ours = Adam(networks, 0.01)
@@ -115,7 +115,7 @@ def test_networks_start_from_different_weights_by_seed(blobs):
 
 
 def test_several_networks_vote_by_their_mean_probability():
-    shape = Shape(1, (), 2)
+    shape = Widths(1, (), 2)
     # Weights (in x out) then biases: the first is hardly for class 1, the second surely for class 0.
     flat = torch.tensor([[0.0, 0.0, 0.0, 0.1], [0.0, 0.0, 5.0, 0.0]])
     assert Reweighted(Networks(shape, flat), np.ones(1)).predict([[1.0]]).tolist() == [0]

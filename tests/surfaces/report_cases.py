@@ -5,7 +5,7 @@ import polars as pl
 
 from anml.app.audit.compare import Comparison, Way
 from anml.app.audit.result import Audited, versions
-from anml.assess.assess import Policy
+from anml.assess.assess import SamplePolicy
 from anml.assess.contributors import judged_columns
 from anml.core.attribute import attribute
 from anml.core.domain import Signals
@@ -83,7 +83,7 @@ def audited(
         task=task,
         classes=kinds,
         recipe_name=recipe,
-        policy=Policy(chosen, profile_of("default"), decay, ColdStart(), 7),
+        policy=SamplePolicy(chosen, profile_of("default"), decay, ColdStart(), 7),
         columns=Columns("label", "who", features=tuple(f"f{i}" for i in range(40))),
         data={"name": "table.csv", "sha256": "ab" * 32, "rows": n + 2},
         signals_given=sorted({"q", *given}),

@@ -11,7 +11,7 @@ from anml.app.pay.exports import PAIN, pain001
 from anml.core.errors import InputError
 from anml.core.money import MINOR_DIGITS, minor_unit
 from anml.core.payee import bank_name
-from anml.ledger.payouts import Batch, Payment
+from anml.ledger.payouts import Payment, PayoutBatch
 
 IBANS = ("DE89370400440532013000", "GB29NWBK60161331926819", "FR1420041010050500013M02606")
 PAYER = {"name": "Payer & Söhne", "iban": "DE89 3704 0044 0532 0130 00", "bic": "cobadeff"}
@@ -24,12 +24,12 @@ def schema() -> xmlschema.XMLSchema:
         return xmlschema.XMLSchema(path)
 
 
-def batch(amounts: list[int], currency: str = "EUR", name: str = "p1") -> Batch:
+def batch(amounts: list[int], currency: str = "EUR", name: str = "p1") -> PayoutBatch:
     payments = (Payment(f"c{n:032x}", amount, "sent", n) for n, amount in enumerate(amounts, 1))
-    return Batch(name, currency, "cat", AT, tuple(payments))
+    return PayoutBatch(name, currency, "cat", AT, tuple(payments))
 
 
-def payees(made: Batch, name: str = "Ann", bic: str | None = None) -> dict:
+def payees(made: PayoutBatch, name: str = "Ann", bic: str | None = None) -> dict:
     known = {"name": name, **({"bic": bic} if bic else {})}
     return {payment.pid: known | {"iban": IBANS[n % 3]} for n, payment in enumerate(made.payments)}
 

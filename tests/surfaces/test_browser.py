@@ -99,11 +99,8 @@ def doubtful() -> Audited:
         result,
         gate=Gate("doubtful", why),
         doubtful=why,
-        help="known labels for about 20 rows of 9 contributors, or a second label by others for about 30 of "
-        "their items, would settle it",
-        contributors=result.contributors.with_columns(verdict=pl.lit(UNSURE)),
+        contributors=result.contributors.with_columns(verdict=pl.lit(UNSURE), settled_by=pl.lit(2)),
         warnings=[
-            f"the result is doubtful: {why}",
             "column 'chol' is empty in all rows of hospital-3, and filled in elsewhere: a model may learn "
             "the contributor instead",
             "all 31 labels “malignant” are given by hospital-2: a wrong one looks like any other",

@@ -122,3 +122,42 @@ def test_the_first_week_and_the_second(typed, place):
     assert "does worse than before, beyond chance." in said.splitlines()[0]
     people = pl.read_csv(place / "changed" / "people.csv")
     assert people.filter(pl.col("changed"))["contributor"].to_list() == ["w3"]
+
+
+def tickets():
+    """360 tickets, one label each by one of twelve people; ivy guesses, and jon takes bugs for wishes."""
+    rng = np.random.default_rng(3)
+    words = {
+        "bug": "crash error broken log",
+        "wish": "please add could feature",
+        "bill": "invoice paid refund card",
+    }
+    names = np.array(["amy", "ben", "cal", "dee", "eli", "fay", "gus", "hal", "ivy", "jon", "kim", "lea"])
+    rows = []
+    for number in range(360):
+        right, who = rng.choice(list(words)), names[number % 12]
+        said = (
+            rng.choice(list(words)) if who == "ivy" else "wish" if (who, right) == ("jon", "bug") else right
+        )
+        text = " ".join(rng.choice(words[right].split(), 4)) + f" ticket of day {rng.integers(1, 30)}"
+        rows.append((f"T-{number}", text, who, said))
+    return pl.DataFrame(rows, schema=["ticket_id", "text", "agent", "category"], orient="row")
+
+
+def test_tickets_with_two_bad_people_of_twelve(typed, anml, place):
+    tickets().write_csv(place / "tickets.csv")
+    typed("audit tickets.csv --contributor agent --no-compare --out tickets")
+    people = pl.read_csv(place / "tickets" / "contributors.csv")
+    assert sorted(people.sort("quality")["contributor"].head(2)) == ["ivy", "jon"]
+    trusted = people.filter(~pl.col("contributor").is_in(["ivy", "jon"]))
+    assert not set(trusted["verdict"]) & {"no better than guessing", "contradicts the others"}
+    # First what to do about people, then about rows; the ticket is how a row is found again.
+    page = (place / "tickets" / "report.html").read_text()
+    assert page.index("jon") < page.index("<h2>Rows to check first")
+    listed = json.loads(typed("relabel tickets --top 20 --json"))["rows"]
+    assert {row["contributor"] for row in listed} <= {"ivy", "jon"}
+    # A workbook is not what it writes, and it says so before it writes anything.
+    refused = anml("relabel", "tickets", "--out", "list.xlsx")
+    assert refused.code == 2
+    assert "list.xlsx" in refused.err
+    assert not (place / "list.xlsx").exists()

@@ -19,10 +19,9 @@ IDENTITY, ROUND = "client-id", "server-round"
 
 
 def node_of(message: Message) -> str:
-    """Who sent a reply: what it says of itself in its configuration record, or else the number of its node.
+    """Who sent a reply, by its own word (`client-id`), or else the number of its node, another in every run.
 
-    The number of a node is another in every run. Reputation that outlasts a run needs a name that the client
-    can prove: pass a function of your own as `identify`.
+    Reputation that outlasts a run needs a name that the client can prove: pass your own as `identify`.
     """
     for record in message.content.config_records.values():
         if IDENTITY in record:
@@ -49,9 +48,9 @@ class AnmlStrategy(FedAvg):  # type: ignore[misc, unused-ignore]
         federation: Federation | None = None,
         *,
         identify: Callable[[Message], str] = node_of,
-        **fedavg: Any,
+        **more: Any,
     ) -> None:
-        super().__init__(**fedavg)
+        super().__init__(**more)
         self.federation = federation or Federation()
         self.identify = identify
         self._sent: dict[int, ArrayRecord] = {}

@@ -63,7 +63,7 @@ class Known:
 
 
 @dataclass(frozen=True)
-class Policy:
+class SamplePolicy:
     """How samples are judged: the recipe, the scoring model, freshness, and the newcomers' floor."""
 
     recipe: Recipe
@@ -94,7 +94,7 @@ def assess(
     task: Task,
     classes: int,
     known: Known,
-    policy: Policy,
+    policy: SamplePolicy,
     *,
     progress: Progress | None = None,
     believed: Belief | None = None,
@@ -131,7 +131,7 @@ def assess(
 
 
 def _believed(
-    x: Floats, y: Array, task: Task, classes: int, side: Side, known: Known, policy: Policy,
+    x: Floats, y: Array, task: Task, classes: int, side: Side, known: Known, policy: SamplePolicy,
     progress: Progress | None,
 ) -> tuple[Belief, CrossFit | None]:  # fmt: skip
     given, training, seed = known.predictions, policy.profile, policy.seed
@@ -144,7 +144,7 @@ def _believed(
 
 
 def _scores(
-    x: Floats, y: Array, task: Task, belief: Belief, fit: CrossFit | None, policy: Policy,
+    x: Floats, y: Array, task: Task, belief: Belief, fit: CrossFit | None, policy: SamplePolicy,
     progress: Progress | None,
 ) -> Scores:  # fmt: skip
     """Q by the networks that made the first predictions; where there are none, by the belief alone."""
@@ -195,7 +195,7 @@ def _credentials(signals: Signals, known: Bools) -> Floats | None:
     return np.column_stack(columns) if columns else None
 
 
-def _signals(known: Known, policy: Policy, codes: Ints | None, n: int) -> Signals:
+def _signals(known: Known, policy: SamplePolicy, codes: Ints | None, n: int) -> Signals:
     v = r = t = None
     if known.verification is not None:
         v = level_values("verification", known.verification, VERIFICATION)

@@ -29,8 +29,8 @@ from anml.predictors.duplicates import near_copies
 from anml.predictors.overlap import OWN_REGION, own_region, usual_there
 from anml.predictors.pool import Pooled, pool
 
-# How often predictors learn, and the mean change of beliefs at which they have learned enough.
-ROUNDS, SETTLED = 3, 0.004
+# The mean change of beliefs at which predictors have learned enough.
+SETTLED = 0.004
 # By how many nats credentials must support one account of the labels more than another.
 CLEARLY_MORE = 4.0
 # Class Gaussians are a fair picture of the classes when they overlap by less than this share of the rows, and
@@ -63,7 +63,7 @@ def believe_labels(table: LabelTable, progress: Progress | None = None) -> tuple
     """Belief in class labels, and the networks of the first round (None where there are no features)."""
     rows = _rows(table)
     search = _Search(table, rows)
-    for turn in range(ROUNDS if rows is not None else 1):
+    for turn in range(table.training.rounds if rows is not None else 1):
         search.learn(turn, progress)
         if search.settled(turn):
             break

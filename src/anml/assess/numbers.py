@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from anml.assess.believe import ROUNDS, SETTLED, round_of
+from anml.assess.believe import SETTLED, round_of
 from anml.core.checks import Bools, Floats, Ints
-from anml.core.people.belief import Belief, in_parts, what_would_help
+from anml.core.people.belief import Belief, in_parts
 from anml.core.people.judge_numbers import judge_numbers
 from anml.core.people.numbers import NumericFit, fit_numbers
 from anml.core.people.rows import Side
@@ -32,13 +32,13 @@ def believe_numbers(
     if x.shape[1] and groups is None:
         groups = near_copies(x, np.random.default_rng(seed))
     apart = _apart(x, side, groups)
-    for turn in range(ROUNDS if x.shape[1] else 1):
+    for turn in range(training.rounds if x.shape[1] else 1):
         network, learned = given, _drawn_in(values) if turn == 0 else values
         if x.shape[1]:
             own, last = _network(x, learned, groups, p, training, seed, last, turn, progress)
             first = first or last
             network = own if given is None else 0.5 * (own + given)
-        mean, spread = _predicted(x, learned, groups, p, seed, network)
+        mean, spread = _predicted(x, learned, groups, p, seed, network, 2 * training.trees)
         fit = _spared(fit_numbers(values, mean, spread, side), side, apart)
         change = np.inf if p is None else float(np.abs(fit.p_correct - p).mean())
         p = fit.p_correct
@@ -86,10 +86,11 @@ def _network(
 
 
 def _predicted(
-    x: Floats, values: Floats, groups: Ints | None, weight: Floats | None, seed: int, network: Floats | None
-) -> tuple[Floats, Floats]:
+    x: Floats, values: Floats, groups: Ints | None, weight: Floats | None, seed: int,
+    network: Floats | None, trees: int = 40,
+) -> tuple[Floats, Floats]:  # fmt: skip
     if x.shape[1]:
-        return predict_numbers(x, values, groups, weight, seed, network)
+        return predict_numbers(x, values, groups, weight, seed, network, trees)
     mean = np.full(len(values), float(np.median(values))) if network is None else network
     spread = 1.4826 * float(np.median(np.abs(values - mean - np.median(values - mean))))
     return mean, np.full(len(values), max(spread, 1e-9))
@@ -99,12 +100,12 @@ def _belief(
     fit: NumericFit, values: Floats, mean: Floats, spread: Floats, side: Side, apart: Bools | None
 ) -> Belief:
     p = np.clip(fit.p_correct, 1e-9, 1 - 1e-9)
-    people, mirror, doubt, settles = None, 0.0, None, None
+    people, mirror, doubt = None, 0.0, None
     if side.codes is not None:
         people, against = judge_numbers(fit, p, values, side.codes, None if apart is None else ~apart)
         rows = np.bincount(side.codes).astype(np.float64)
         mirror = mirrored(against, rows)
-        doubt, settles = reason_for_doubt(mirror, against, rows), what_would_help(people)
+        doubt = reason_for_doubt(mirror, against, rows)
     wrong = float(1 - p.mean())
     far = float((np.abs(values - mean) > 3 * spread).mean())
     return Belief(
@@ -112,5 +113,5 @@ def _belief(
         truth=np.column_stack([fit.consensus, fit.doubt]), predicted=mean, shares={},
         wrong=Estimate(wrong, min(float((p < 0.05).mean()), wrong), max(far, wrong)),
         alone=np.zeros(len(p), dtype=bool) if apart is None or side.codes is None else apart[side.codes],
-        mirrored=mirror, doubtful=doubt, help=settles,
+        mirrored=mirror, doubtful=doubt,
     )  # fmt: skip

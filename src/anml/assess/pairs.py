@@ -9,7 +9,7 @@ from anml.core.checks import Floats, Ints
 from anml.core.people.belief import Belief, Contributor, in_parts
 from anml.core.people.davidson import TIE, choices
 from anml.core.people.pair_people import Judges, judges, words_for
-from anml.core.people.pairs import Fit, fit_pairs
+from anml.core.people.pairs import PairFit, fit_pairs
 from anml.core.people.verdicts import UNSURE
 from anml.core.stats import Estimate, beta_interval
 
@@ -20,7 +20,7 @@ SLIPS = 0.05
 class Compared(NamedTuple):
     """The fit, and what it says of the people, in words and in figures."""
 
-    fit: Fit
+    fit: PairFit
     people: Judges
     words: list[str]
 
@@ -68,7 +68,7 @@ def _contributor(
     return Contributor(words, *share, *kappa, usual, good, rows - good, settled, false)
 
 
-def left_out(fit: Fit) -> Floats:
+def left_out(fit: PairFit) -> Floats:
     """What somebody careful would choose (n, 3: first, second, tie), without the word of whoever chose."""
     found = np.zeros((len(fit.choice), 3))
     for batch in fit.batches:
@@ -78,7 +78,7 @@ def left_out(fit: Fit) -> Floats:
     return found
 
 
-def _looked(fit: Fit, people: Judges, seen: Floats, y: Ints) -> Floats:
+def _looked(fit: PairFit, people: Judges, seen: Floats, y: Ints) -> Floats:
     """Probability that each choice was made by looking, against a guess, a slip, or choosing the worse."""
     n = np.arange(len(y))
     given = seen[n, y]
@@ -90,7 +90,7 @@ def _looked(fit: Fit, people: Judges, seen: Floats, y: Ints) -> Floats:
     return np.asarray(careful / (careful + guess + worse))
 
 
-def _better(fit: Fit, first: Ints, second: Ints, choice: Ints) -> Floats:
+def _better(fit: PairFit, first: Ints, second: Ints, choice: Ints) -> Floats:
     """Probability that the first is better, the second, or neither (n, 3)."""
     d = fit.scores.mean[first] - fit.scores.mean[second]
     spread = np.sqrt(np.maximum(fit.net.of_pairs(fit.scores.covariance, first, second, first, second), 1e-9))

@@ -12,13 +12,15 @@ SCORES = ("krum", "norm", "loss", "confidence")
 
 @dataclass(frozen=True)
 class Training:
-    """How networks of a cross-fit are built, by the widths of their hidden layers, and trained."""
+    """How predictors learn: networks by widths of hidden layers, trees, and in how many rounds."""
 
     hidden: tuple[int, ...] = (64, 32)
     max_epochs: int = 300
     folds: int = 5
     lr: float = 1e-3
     batch: int | None = None
+    rounds: int = 3
+    trees: int = 20
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class Profile(Training):
         object.__setattr__(self, "hidden", tuple(self.hidden))
         if any(whole("a width of hidden", width) < 1 for width in self.hidden):
             raise InputError(f"hidden layers must have at least one unit each, got {self.hidden}")
-        for name in ("epochs", "max_epochs", "batch"):
+        for name in ("epochs", "max_epochs", "batch", "rounds", "trees"):
             value = getattr(self, name)
             if value is not None and whole(name, value) < 1:
                 raise InputError(f"{name} must be at least 1, got {value}")
@@ -49,7 +51,11 @@ class Profile(Training):
         one_of("score", self.method, SCORES)
 
 
-PROFILES: dict[str, Profile] = {"default": Profile(), "paper": Profile(epochs=200, k=10, references=0)}
+PROFILES: dict[str, Profile] = {
+    "default": Profile(),
+    "paper": Profile(epochs=200, k=10, references=0),
+    "quick": Profile(max_epochs=20, folds=2, rounds=1, trees=8),
+}
 
 
 def profile_of(profile: str | Profile | dict[str, Any]) -> Profile:

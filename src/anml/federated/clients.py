@@ -8,11 +8,11 @@ import torch
 from torch import Tensor
 
 from anml.core.checks import Array, Bools, Floats, Ints
-from anml.gradients.mlp import Data, Networks, Shape, losses, predict, train
+from anml.gradients.mlp import Data, Networks, Widths, losses, predict, train
 
 
 @dataclass(frozen=True)
-class Training:
+class LocalTraining:
     """How a client trains between two rounds."""
 
     epochs: int = 5
@@ -28,10 +28,10 @@ class Clients:
     y: Tensor
     rows: Tensor
     weight: Tensor
-    shape: Shape
+    shape: Widths
 
     @classmethod
-    def of(cls, x: Floats, y: Array, who: Ints, shape: Shape) -> "Clients":
+    def of(cls, x: Floats, y: Array, who: Ints, shape: Widths) -> "Clients":
         """Deal rows out to their clients; shorter lists of rows are filled up with weight 0."""
         count = int(who.max()) + 1
         held = [np.flatnonzero(who == client) for client in range(count)]
@@ -55,18 +55,11 @@ class Clients:
         return np.asarray(self.weight.sum(dim=1).double().numpy())
 
     def updates(
-        self,
-        start: Tensor,
-        seeds: Sequence[int],
-        how: Training | None = None,
-        taking_part: Bools | None = None,
+        self, start: Tensor, seeds: Sequence[int], how: LocalTraining | None = None, part: Bools | None = None
     ) -> Array:
-        """What training changes, (clients, parameters): all from one model, or each from its own row.
-
-        Who does not take part has an update of zeros.
-        """
-        how = how or Training()
-        chosen = np.arange(self.count) if taking_part is None else np.flatnonzero(taking_part)
+        """What training changes, (clients, parameters), from one model or each its own row; else zeros."""
+        how = how or LocalTraining()
+        chosen = np.arange(self.count) if part is None else np.flatnonzero(part)
         result = np.zeros((self.count, self.shape.parameters), dtype=np.float32)
         if not len(chosen):
             return result
@@ -84,13 +77,13 @@ class Clients:
         return result
 
 
-def predicted(shape: Shape, model: Tensor, x: Floats) -> Ints:
+def predicted(shape: Widths, model: Tensor, x: Floats) -> Ints:
     """Classes that a model predicts."""
     outputs = predict(Networks(shape, model.reshape(1, -1)), torch.as_tensor(x, dtype=torch.float32))
     return np.asarray(outputs[0].argmax(dim=1).numpy())
 
 
-def mean_loss(shape: Shape, models: Tensor, x: Floats, y: Array) -> Floats:
+def mean_loss(shape: Widths, models: Tensor, x: Floats, y: Array) -> Floats:
     """Mean loss of each of some models (B, parameters)."""
     outputs = predict(Networks(shape, models), torch.as_tensor(x, dtype=torch.float32))
     each = losses(outputs, torch.as_tensor(y, dtype=torch.long), "classification")

@@ -1,7 +1,6 @@
 """A federation round by round: what each client sent, how far it was trusted and why, and its reputation.
 
-Nothing here knows a framework: names and updates come in, one update goes out. The same rounds give the same
-weights and the same reputation, which can be replayed from the events.
+Nothing here knows a framework. The same rounds give the same weights and the same reputation.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,10 +25,7 @@ Record = Callable[[list[tuple[str, Scored]]], None]
 
 
 class Reply(NamedTuple):
-    """What came back from a client; `update` is None where nothing usable did, and `why` says so.
-
-    `stale` is how many rounds old the model was that the update starts from.
-    """
+    """What came back from a client, from a model `stale` rounds old; no update where `why` says so."""
 
     client: str
     update: Array | None

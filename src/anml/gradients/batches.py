@@ -24,11 +24,10 @@ class Batch(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Reading:
-    """How gradients are read: by which loss, and of how many last layers only (None takes all).
+class Readout:
+    """How gradients are read: by which loss, of how many `last` layers (None: all), in which precision.
 
-    `precision` is None or the type that torch's autocast computes in. Without `from_layers` no rule reads
-    layers: torch differentiates samples one by one.
+    Without `from_layers` no rule reads layers: torch differentiates samples one by one.
     """
 
     loss: str | SampleLoss = "softmax"
@@ -41,8 +40,7 @@ class Reading:
 def in_evaluation(module: nn.Module) -> Iterator[None]:
     """Evaluation mode inside the block, and every layer's own mode after it.
 
-    The fast path of frozen transformers in evaluation mode is switched off: it leaves adapters out. So is
-    torch.compile: inside a compiled layer nothing can be seen.
+    The fast path of frozen transformers, which leaves adapters out, and torch.compile are switched off.
     """
     eager = torch.compiler.set_stance("force_eager") if hasattr(torch.compiler, "set_stance") else None
     modes = [(layer, layer.training) for layer in module.modules()]

@@ -7,7 +7,6 @@ Krum keeps is poor before the best epoch and level for a good while after it, so
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -18,16 +17,15 @@ from anml.core.domain import Task
 from anml.core.folds import assign_folds
 from anml.core.profile import Training
 from anml.core.progress import Progress, ticker
-from anml.gradients.mlp import Data, Networks, Shape, initialise, losses, predict, train
+from anml.gradients.mlp import Data, Networks, Widths, initialise, losses, predict, train
 from anml.gradients.threads import threads
 
 
 @dataclass(frozen=True)
 class CrossFit:
-    """Held-out outputs (n, outputs) at the best epoch, and the networks.
+    """Held-out outputs (n, outputs) at the best epoch, the networks of the `folds` then, and the `full` one.
 
-    `folds` are those of that epoch, for rows beside these and to go on from; `full` the one trained on
-    everything, or that of the first fold where training went on from others.
+    The full one is trained on everything; it is that of the first fold where training went on from others.
     """
 
     held_out: Tensor
@@ -37,18 +35,9 @@ class CrossFit:
 
 
 def cross_fit(
-    x: Tensor,
-    y: Tensor,
-    task: Task,
-    classes: int,
-    groups: np.ndarray[Any, Any] | None,
-    training: Training,
-    seed: int,
-    *,
-    weight: Floats | None = None,
-    start: Networks | None = None,
-    progress: Progress | None = None,
-) -> CrossFit:
+    x: Tensor, y: Tensor, task: Task, classes: int, groups: Array | None, training: Training, seed: int, *,
+    weight: Floats | None = None, start: Networks | None = None, progress: Progress | None = None,
+) -> CrossFit:  # fmt: skip
     """Train networks on folds and on everything until the held-out likelihood is best.
 
     `weight` says how much each sample counts, in training and in what is called best. `start` are the
@@ -62,7 +51,7 @@ def cross_fit(
     held = torch.as_tensor(fold, device=device) == torch.arange(k, device=device).unsqueeze(1)
     counts = torch.as_tensor(np.ones(n) if weight is None else weight, dtype=torch.float32, device=device)
     weights = torch.cat([(~held).float(), torch.ones(1, n, device=device)])[:count] * counts
-    shape = Shape(x.shape[1], training.hidden, classes if task == "classification" else 1)
+    shape = Widths(x.shape[1], training.hidden, classes if task == "classification" else 1)
     # One seed for all: what differs between the networks is their data.
     networks = initialise(shape, [seed] * count, device) if start is None else start.pick(range(k))
     tick = ticker(progress, "early stopping", training.max_epochs)
@@ -111,14 +100,7 @@ class _Best:
         return outputs
 
 
-def network_folds(
-    y: np.ndarray[Any, Any],
-    task: Task,
-    groups: np.ndarray[Any, Any] | None,
-    training: Training,
-    n: int,
-    seed: int,
-) -> Ints:
+def network_folds(y: Array, task: Task, groups: Array | None, training: Training, n: int, seed: int) -> Ints:
     """As many folds as asked for, fewer where there are fewer items, cheaper ones where n is large."""
     items = n if groups is None else len(np.unique(groups))
     k = max(2, min(training.folds if n <= 10_000 else min(training.folds, 3), items))
@@ -145,11 +127,8 @@ def as_tensors(
         return inputs, torch.as_tensor(np.asarray(y), dtype=torch.long, device=device), lambda z: z
     values = np.asarray(y, dtype=np.float64)
     centre, spread = float(values.mean()), float(values.std()) or 1.0
-    return (
-        inputs,
-        torch.as_tensor((values - centre) / spread, dtype=torch.float32, device=device),
-        lambda z: z * spread + centre,
-    )
+    scaled = torch.as_tensor((values - centre) / spread, dtype=torch.float32, device=device)
+    return inputs, scaled, lambda z: z * spread + centre
 
 
 def as_numpy(tensor: Tensor) -> Floats:

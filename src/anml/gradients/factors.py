@@ -1,8 +1,6 @@
-"""Per-sample gradients as layer factors, without ever forming a gradient.
+"""Per-sample gradients as layer factors: inputs a and the loss's gradients d at outputs, outer products.
 
-The gradient of sample i in a linear layer is the outer product of the layer's input a_i and the
-loss's gradient d_i at its output, so inner products of gradients are sums over layers of
-(a_i . a_j + 1)(d_i . d_j); the 1 is the bias. Everything Krum needs follows from these.
+Inner products of gradients are sums over layers of (a_i . a_j + 1)(d_i . d_j); the 1 is the bias.
 """
 
 from collections.abc import Sequence
@@ -102,10 +100,9 @@ class Factors:
 
     def products(self, others: "Factors", room: Tensor | None = None) -> Tensor:
         """Inner products of these samples' gradients with others', (n, m), in `room` for three if given."""
-        shape = (len(self), len(others))
-        size = len(self) * len(others)
-        rooms = [self.loss.new_empty(size) for _ in range(3)] if room is None else room
-        total, inputs, outputs = (each[:size].view(shape) for each in rooms)
+        n, m = len(self), len(others)
+        rooms = self.loss.new_empty(3, n * m) if room is None else room
+        total, inputs, outputs = (each[: n * m].view(n, m) for each in rooms.unbind())
         for depth, (mine, theirs) in enumerate(zip(self.layers, others.layers, strict=True)):
             if not (isinstance(mine, LayerFactor) and isinstance(theirs, LayerFactor)):
                 total = total.add_(mine.products(theirs)) if depth else total.copy_(mine.products(theirs))

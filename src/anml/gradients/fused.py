@@ -1,10 +1,7 @@
 """Krum on a GPU with tiles that never leave the processor: products, distances and selection in one kernel.
 
-A sample's k nearest lie below any bound on its k-th distance. A first bound comes from random references;
-the kernel writes down only distances below it, for the rows and the columns of a tile alike, and the bound
-falls as nearer ones are found. A tile whose lists overflow, as where near samples come late in order, is done
-again without it. The code in `krum.py` gives the same scores, is the fallback, and tests this.
-
+The kernel writes down only distances below a bound on the k-th, at first by random references, which falls as
+nearer ones are found; a tile whose lists overflow is done again without it. `krum.py` gives the same scores.
 Products take three passes of the tensor cores ("tf32x3", about as exact as plain 32 bits), or one where
 `torch.backends.cuda.matmul.allow_tf32` is set.
 """
@@ -40,7 +37,7 @@ def usable(factors: Factors, k: int) -> bool:
 
 
 @dataclass(frozen=True)
-class State:
+class Nearest:
     """The nearest found so far, bounds on the k-th, and distances not yet selected from."""
 
     best: Tensor
@@ -49,9 +46,7 @@ class State:
     count: Tensor
 
 
-def fused_scores(
-    factors: Factors, k: int, seed: int = 0, side: int = SIDE, precision: str | None = None
-) -> Tensor:
+def fused_scores(factors: Factors, k: int, seed: int = 0, side: int = SIDE, precision: str = "") -> Tensor:
     """Sums of the k smallest squared distances to others."""
     from anml.gradients.kernel import launch, pack
 
@@ -61,7 +56,7 @@ def fused_scores(
     room = norms.new_empty(n, ROOM)
     count = torch.zeros(n, dtype=torch.int32, device=norms.device)
     bound = _first_bound(factors, norms, k, seed) + OFF[precision] * norms
-    state = State(norms.new_full((n, k), torch.inf), bound, room, count)
+    state = Nearest(norms.new_full((n, k), torch.inf), bound, room, count)
     for i in range(0, n, side):
         for j in range(i, n, side):
             rows, columns = slice(i, min(i + side, n)), slice(j, min(j + side, n))
@@ -100,7 +95,7 @@ def _smallest(tile: Tensor, k: int) -> Tensor:
     return torch.topk(tile, k, dim=1, largest=False, sorted=False).values
 
 
-def _select(state: State, rows: slice) -> None:
+def _select(state: Nearest, rows: slice) -> None:
     """The k smallest of what was found before and of the lists, which are empty then."""
     places = torch.arange(state.lists.shape[1], device=state.count.device)
     longest = max(1, min(int(state.count[rows].max()), len(places)))
@@ -111,7 +106,7 @@ def _select(state: State, rows: slice) -> None:
     state.count[rows] = 0
 
 
-def _without_lists(state: State, factors: Factors, norms: Tensor, rows: slice, columns: slice) -> None:
+def _without_lists(state: Nearest, factors: Factors, norms: Tensor, rows: slice, columns: slice) -> None:
     """Some rows against some columns through torch, a part of the rows at a time."""
     others = factors.take(columns)
     across = torch.arange(columns.start, columns.stop, device=norms.device)
@@ -126,7 +121,7 @@ def _without_lists(state: State, factors: Factors, norms: Tensor, rows: slice, c
         state.bound[some] = torch.minimum(state.bound[some], state.best[some].amax(dim=1))
 
 
-def _fill(state: State, factors: Factors, norms: Tensor) -> None:
+def _fill(state: Nearest, factors: Factors, norms: Tensor) -> None:
     """Samples that rounding left with fewer than k neighbours are sought again among all."""
     for row in torch.isinf(state.best).any(dim=1).nonzero().flatten().tolist():
         one = slice(row, row + 1)

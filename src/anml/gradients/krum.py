@@ -20,11 +20,9 @@ GROUP = 8
 
 
 def krum_scores(factors: Factors, k: int, references: int | None = None, seed: int = 0) -> Floats:
-    """Sum of squared distances to the k nearest other gradients; low is consistent.
+    """Sum of squared distances to the k nearest other gradients, or of `references` drawn at random.
 
-    With `references=m` the neighbours are sought among m samples drawn at random, and k shrinks in
-    proportion only if m is smaller than k: cost n m instead of n n, each row on its own.
-    Memory is a few tiles beside the factors, whatever n. On a GPU large sets have a kernel of their own.
+    Low is consistent. Memory is a few tiles beside the factors; large sets on a GPU have a kernel.
     """
     n = len(factors)
     if references is not None and references < 1:

@@ -1,8 +1,6 @@
-"""B small networks as one program: folds, methods, trials and seeds are just more rows of B.
+"""B small networks as one program, their parameters in one flat (B, parameters) tensor.
 
-Parameters of all networks lie in one flat (B, parameters) tensor, so that a training step is a
-handful of batched matrix products. Network b depends on its own seed
-and rows alone, never on which others it is trained with.
+Network b depends on its own seed and rows alone, never on which others it is trained with.
 """
 
 import math
@@ -18,7 +16,7 @@ from anml.core.domain import Task
 
 
 @dataclass(frozen=True)
-class Shape:
+class Widths:
     """Layer widths of a multi-layer perceptron with ReLU between layers."""
 
     inputs: int
@@ -28,24 +26,22 @@ class Shape:
     @property
     def layers(self) -> list[tuple[int, int]]:
         """(inputs, outputs) of each linear layer."""
-        widths = (self.inputs, *self.hidden, self.outputs)
-        return list(pairwise(widths))
+        return list(pairwise((self.inputs, *self.hidden, self.outputs)))
 
     @property
     def parameters(self) -> int:
-        """Number of parameters of one network.
-
-        >>> Shape(13, (64, 32), 3).parameters
-        3075
-        """
+        """Number of parameters of one network."""
         return sum((fan_in + 1) * fan_out for fan_in, fan_out in self.layers)
+
+
+Views = list[tuple[Tensor, Tensor]]
 
 
 @dataclass(frozen=True)
 class Networks:
     """B networks of one shape; `flat` holds all parameters, the views below read and write it."""
 
-    shape: Shape
+    shape: Widths
     flat: Tensor
 
     @property
@@ -53,13 +49,9 @@ class Networks:
         """B."""
         return int(self.flat.shape[0])
 
-    def layers(self) -> list[tuple[Tensor, Tensor]]:
-        """Weights (B, in, out) and biases (B, 1, out) of each layer, as views of `flat`."""
-        return self._views
-
     @cached_property
-    def _views(self) -> list[tuple[Tensor, Tensor]]:
-        # Cut once: on small networks cutting costs as much as a product.
+    def layers(self) -> Views:
+        """Weights (B, in, out) and biases (B, 1, out) of each layer, cut once: that costs like a product."""
         return layer_views(self.shape, self.flat)
 
     def pick(self, which: Sequence[int]) -> "Networks":
@@ -67,7 +59,7 @@ class Networks:
         return Networks(self.shape, self.flat[list(which)].clone())
 
 
-def layer_views(shape: Shape, flat: Tensor) -> list[tuple[Tensor, Tensor]]:
+def layer_views(shape: Widths, flat: Tensor) -> Views:
     """Cut a flat (B, parameters) tensor into the layers' weights and biases."""
     views, start, count = [], 0, flat.shape[0]
     for fan_in, fan_out in shape.layers:
@@ -79,7 +71,7 @@ def layer_views(shape: Shape, flat: Tensor) -> list[tuple[Tensor, Tensor]]:
     return views
 
 
-def initialise(shape: Shape, seeds: Sequence[int], device: str | torch.device = "cpu") -> Networks:
+def initialise(shape: Widths, seeds: Sequence[int], device: str | torch.device = "cpu") -> Networks:
     """Start networks with Glorot-uniform weights and biases, each from its own seed."""
     rows = []
     for seed in seeds:
@@ -97,10 +89,9 @@ def forward(networks: Networks, x: Tensor) -> list[Tensor]:
     if x.dim() == 2:
         x = x.expand(networks.count, *x.shape)
     activations = [x]
-    layers = networks.layers()
-    for depth, (weight, bias) in enumerate(layers):
+    for depth, (weight, bias) in enumerate(networks.layers):
         x = torch.baddbmm(bias, x, weight)
-        if depth < len(layers) - 1:
+        if depth < len(networks.layers) - 1:
             x = x.relu_()
         activations.append(x)
     return activations
@@ -114,10 +105,7 @@ def predict(networks: Networks, x: Tensor, block: int = 65_536) -> Tensor:
 
 
 def output_delta(outputs: Tensor, target: Tensor, task: Task) -> Tensor:
-    """Gradient of each sample's loss with respect to its outputs.
-
-    Cross-entropy for classification (targets are class codes), squared error for regression.
-    """
+    """Gradient of each sample's loss at its outputs: of cross-entropy (class codes), or squared error."""
     if task == "classification":
         delta = torch.softmax(outputs, dim=-1)
         return delta.scatter_add_(-1, target.unsqueeze(-1), torch.full_like(delta[..., :1], -1.0))
@@ -135,7 +123,7 @@ def losses(outputs: Tensor, target: Tensor, task: Task) -> Tensor:
 def deltas(networks: Networks, activations: list[Tensor], last: Tensor) -> list[Tensor]:
     """Back-propagate output deltas to every layer's output, first layer first."""
     result = [last]
-    for (weight, _), active in zip(networks.layers()[:0:-1], activations[-2:0:-1], strict=True):
+    for (weight, _), active in zip(networks.layers[:0:-1], activations[-2:0:-1], strict=True):
         back = torch.bmm(result[0], weight.transpose(1, 2))
         # Zero where the unit was off, in one pass.
         result.insert(0, torch.ops.aten.threshold_backward(back, active, 0))
@@ -144,10 +132,9 @@ def deltas(networks: Networks, activations: list[Tensor], last: Tensor) -> list[
 
 @dataclass(frozen=True)
 class Data:
-    """What each network trains on.
+    """What each network trains on: of G data sets, x (G, n, inputs) and y (G, n).
 
-    x is (G, n, inputs) and y (G, n): G data sets. Network b uses the rows `rows[b]` of data set
-    `source[b]` with weights `weight[b]`; rows shorter than the longest are padded with weight 0.
+    Network b has the rows `rows[b]` of data set `source[b]` with weights `weight[b]`, padded with weight 0.
     """
 
     x: Tensor
@@ -158,22 +145,14 @@ class Data:
 
     @classmethod
     def shared(cls, x: Tensor, y: Tensor, weight: Tensor) -> "Data":
-        """One data set for all networks, with one weight (B, n) per network and row.
-
-        Each network gets the rows with positive weight only, so that 0/1 weights are subsets.
-        """
+        """One data set for all networks, each with the rows whose weight, of (B, n), is positive."""
         count, device = weight.shape[0], x.device
         positive = weight > 0
         longest = max(1, int(positive.sum(dim=1).max()))
         # Rows with positive weight first, in their own order; the rest is padding of weight 0.
         rows = torch.argsort((~positive).to(torch.int8), dim=1, stable=True)[:, :longest]
-        return cls(
-            x.unsqueeze(0),
-            y.unsqueeze(0),
-            torch.zeros(count, dtype=torch.long, device=device),
-            rows,
-            weight.gather(1, rows),
-        )
+        source = torch.zeros(count, dtype=torch.long, device=device)
+        return cls(x.unsqueeze(0), y.unsqueeze(0), source, rows, weight.gather(1, rows))
 
     def take(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         """Features and targets of (B, m) rows."""
@@ -184,21 +163,10 @@ class Data:
 
 
 def train(
-    networks: Networks,
-    data: Data,
-    task: Task,
-    seeds: Sequence[int],
-    *,
-    epochs: int,
-    batch: int = 200,
-    lr: float = 1e-3,
-    on_epoch: Callable[[int], bool] | None = None,
-) -> None:
-    """Train all networks in place with Adam.
-
-    Each network sees its own rows in its own order. `on_epoch(epoch)` is called after each epoch,
-    counted from 1; training stops when it returns True.
-    """
+    networks: Networks, data: Data, task: Task, seeds: Sequence[int], *, epochs: int, batch: int = 200,
+    lr: float = 1e-3, on_epoch: Callable[[int], bool] | None = None,
+) -> None:  # fmt: skip
+    """Train all networks in place with Adam until `on_epoch(epoch)`, from 1 on, returns True."""
     flat = networks.flat
     gradient = torch.zeros_like(flat)
     gradient_views = layer_views(networks.shape, gradient)
@@ -225,10 +193,7 @@ def train(
 
 
 class _Adam:
-    """Adam on one flat tensor.
-
-    `torch.optim` would do, but its first use loads the compiler: seconds, on every command.
-    """
+    """Adam on one flat tensor; the first use of `torch.optim` loads the compiler, for seconds."""
 
     def __init__(self, flat: Tensor, gradient: Tensor, lr: float) -> None:
         self.flat, self.gradient, self.lr, self.steps = flat, gradient, lr, 0
@@ -245,20 +210,12 @@ class _Adam:
         self.flat.addcdiv_(self.mean, self.scratch, value=-rate)
 
 
-def _step(
-    networks: Networks,
-    gradient: list[tuple[Tensor, Tensor]],
-    x: Tensor,
-    y: Tensor,
-    weight: Tensor,
-    task: Task,
-) -> None:
+def _step(networks: Networks, gradient: Views, x: Tensor, y: Tensor, weight: Tensor, task: Task) -> None:
     """Write the gradient of the weighted loss of every network into the views of `gradient`."""
     activations = forward(networks, x)
     last = output_delta(activations[-1], y, task).mul_(weight.unsqueeze(-1))
-    for (grad_w, grad_b), active, delta in zip(
-        gradient, activations[:-1], deltas(networks, activations, last), strict=True
-    ):
+    back = deltas(networks, activations, last)
+    for (grad_w, grad_b), active, delta in zip(gradient, activations[:-1], back, strict=True):
         grad_w.copy_(torch.bmm(active.transpose(1, 2), delta))
         torch.sum(delta, dim=1, keepdim=True, out=grad_b)
 
@@ -267,11 +224,7 @@ _GOLDEN, _MIX1, _MIX2 = -7046029254386353131, -4658895280553007687, -77235922931
 
 
 def shuffled(seeds: Sequence[int], epoch: int, n: int, device: torch.device) -> Tensor:
-    """Each network's order of rows in an epoch, (B, n): a function of its seed and the epoch only.
-
-    Sorting by a hash of (seed, epoch, row) needs no generator state, and gives the same order alone,
-    in company, and on another device.
-    """
+    """Each network's order of rows in an epoch, (B, n): by a hash, alike alone, in company and elsewhere."""
     seed = torch.tensor(list(seeds), dtype=torch.long, device=device).unsqueeze(1)
     row = torch.arange(1, n + 1, dtype=torch.long, device=device).unsqueeze(0)
     return _hash(_hash(seed * _GOLDEN + epoch) + row * _GOLDEN).argsort(dim=1)

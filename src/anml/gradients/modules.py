@@ -1,8 +1,7 @@
 """Per-sample gradients of a user's torch module, batch by batch: read from its layers, or through torch.func.
 
-Where a rule reads every layer with trainable parameters, one forward and one backward pass give what the
-gradients are made of. Whether that is so is checked against torch, on the samples that reach each parameter
-most. Any other module is differentiated by `torch.func`, and what that cannot follow sample by sample.
+What is read from layers, in one pass, is checked against torch on the samples that reach each parameter most.
+Any other module is differentiated by `torch.func`, and what that cannot follow sample by sample.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -15,7 +14,7 @@ from torch import Tensor, nn
 from anml.core.errors import InputError, UnsupportedError
 from anml.gradients.batches import (
     Batch,
-    Reading,
+    Readout,
     as_batch,
     as_call,
     called,
@@ -34,10 +33,12 @@ from anml.gradients.sketch import FORMED, SIZE, CountSketch
 
 # Explicit gradients are kept only up to this many bytes.
 EXPLICIT_BYTES = 512 * 2**20
+# What covers the trainable parameters, and the losses, of a batch.
+WithLoss = tuple[list[Covered], Tensor]
 
 
 def exact_factors(
-    module: nn.Module, batches: Iterable[Batch], reading: Reading, count: int | None,
+    module: nn.Module, batches: Iterable[Batch], reading: Readout, count: int | None,
     limit_bytes: int = EXPLICIT_BYTES,
 ) -> Factors:  # fmt: skip
     """Factors of samples that come in batches; refused where they would need more than `limit_bytes`."""
@@ -76,7 +77,7 @@ def _joined(kept: list[list[Covered]], losses: list[Tensor]) -> list[Part]:
 
 
 def sketched_factors(
-    module: nn.Module, batches: Iterable[Batch], reading: Reading, size: int = SIZE, seed: int = 0
+    module: nn.Module, batches: Iterable[Batch], reading: Readout, size: int = SIZE, seed: int = 0
 ) -> Factors:
     """Sketches of the gradients of samples that come in batches, as factors: `size` numbers a sample."""
     parameters = [p for p in module.parameters() if p.requires_grad]
@@ -90,13 +91,11 @@ def sketched_factors(
     return Factors([formed_part(torch.cat(kept))], torch.cat(losses))
 
 
-def covered_batches(
-    module: nn.Module, batches: Iterable[Batch], reading: Reading
-) -> Iterator[tuple[list[Covered], Tensor]]:
+def covered_batches(module: nn.Module, batches: Iterable[Batch], reading: Readout) -> Iterator[WithLoss]:
     """What covers the trainable parameters, and the losses, of batch after batch."""
     if not any(p.requires_grad for p in module.parameters()):
         raise UnsupportedError(
-            f"{type(module).__name__} has no trainable parameters: samples have no gradients"
+            f"{type(module).__name__} has no trainable parameters, so nothing has gradients"
         )
     size = sum(p.numel() for p in module.parameters() if p.requires_grad)
     step = max(1, FORMED // (4 * size))
@@ -113,18 +112,18 @@ def covered_batches(
                 yield read_by(rows_of(batch, slice(start, start + step)))
 
 
-_Way = Callable[[Batch], tuple[list[Covered], Tensor]]
+_Way = Callable[[Batch], WithLoss]
 
 
 class _Layers:
     """Reads batches from layers, and checks every parameter once some sample has a gradient of it."""
 
-    def __init__(self, module: nn.Module, reading: Reading) -> None:
+    def __init__(self, module: nn.Module, reading: Readout) -> None:
         self.module, self.reading = module, reading
         self.check = SelfCheck(module, reading.precision, reading.last is not None)
-        self.tried: tuple[list[Covered], Tensor] | None = None
+        self.tried: WithLoss | None = None
 
-    def __call__(self, batch: Batch) -> tuple[list[Covered], Tensor]:
+    def __call__(self, batch: Batch) -> WithLoss:
         if self.tried is not None:
             first, self.tried = self.tried, None
             return first
@@ -133,15 +132,14 @@ class _Layers:
         if rows:
             few = rows_of(batch, rows)
             with torch.enable_grad():
-                value = sample_losses(
-                    self.reading.loss, called(self.module, few.inputs, self.reading.precision), few.target
-                )
+                said = called(self.module, few.inputs, self.reading.precision)
+                value = sample_losses(self.reading.loss, said, few.target)
             if not self.check.same(covered, rows, value):
                 raise Unreadable
         return covered, losses
 
 
-def _way(module: nn.Module, batch: Batch, reading: Reading) -> _Way:
+def _way(module: nn.Module, batch: Batch, reading: Readout) -> _Way:
     """How gradients are read, tried on a batch: from layers, by torch.func, or one sample after another."""
     if reading.from_layers and (reading.last is not None or not unread(module)):
         layers = _Layers(module, reading)
@@ -181,14 +179,14 @@ def settled(part: Part) -> Part:
     return formed_part(part.formed()) if isinstance(part, FormedWhenNeeded) else part
 
 
-def _read(module: nn.Module, batch: Batch, reading: Reading) -> tuple[list[Covered], Tensor]:
+def _read(module: nn.Module, batch: Batch, reading: Readout) -> WithLoss:
     return read(
         module, lambda: called(module, batch.inputs, reading.precision), batch.target, reading.loss,
         len(batch), reading.last,
     )  # fmt: skip
 
 
-def _formed(module: nn.Module, batch: Batch, reading: Reading) -> tuple[list[Covered], Tensor]:
+def _formed(module: nn.Module, batch: Batch, reading: Readout) -> WithLoss:
     """Gradients of every sample through torch.func."""
     named = {name: p for name, p in module.named_parameters() if p.requires_grad}
     trained = {name: p.detach() for name, p in named.items()}
@@ -210,7 +208,7 @@ def _formed(module: nn.Module, batch: Batch, reading: Reading) -> tuple[list[Cov
     return covered, value.float()
 
 
-def _one_by_one(module: nn.Module, batch: Batch, reading: Reading) -> tuple[list[Covered], Tensor]:
+def _one_by_one(module: nn.Module, batch: Batch, reading: Readout) -> WithLoss:
     """Gradients of every sample by a pass of its own: slow, and right for whatever torch can train."""
     trained = [p for p in module.parameters() if p.requires_grad]
     found: list[list[Tensor]] = []

@@ -24,10 +24,9 @@ from anml.gradients.krum import krum_scores
 
 @dataclass(frozen=True)
 class Search:
-    """How neighbours are sought: among whom (a name in `SEARCHES`), and how many of those.
+    """Among whom neighbours are sought (a name in `SEARCHES`), and how many make a Krum score.
 
-    The k nearest make a Krum score; None is the classic n - f - 2, with f from `malicious`. `references` are
-    drawn, `probes` cells are looked into, or samples are compared in a `minibatch` at a time.
+    For k None is the classic n - f - 2, with f from `malicious`.
     """
 
     among: str = "all"

@@ -1,7 +1,6 @@
 """How a module that computes its own loss reads labels: where they stand, or one place on.
 
-Models of Hugging Face take `labels`, and causal language models among them shift these. Which one does is
-asked of the module itself, not of its name.
+Which of the models of Hugging Face shift them is asked of the module itself, not of its name.
 """
 
 import inspect
@@ -11,12 +10,12 @@ import torch
 from torch import nn
 
 from anml.core.errors import InputError, UnsupportedError
-from anml.gradients.batches import Batch, Reading, precise, rows_of
+from anml.gradients.batches import Batch, Readout, precise, rows_of
 from anml.gradients.losses import SampleLoss, sample_losses
 from anml.gradients.selfcheck import same_within
 
 
-def loss_as_trained(module: nn.Module, batch: Batch, reading: Reading) -> str | SampleLoss:
+def loss_as_trained(module: nn.Module, batch: Batch, reading: Readout) -> str | SampleLoss:
     """The loss to score by; `softmax` is what the module itself makes of it, or is refused."""
     given = inspect.signature(module.forward).parameters.values()
     takes_labels = any(p.name == "labels" or p.kind is inspect.Parameter.VAR_KEYWORD for p in given)
@@ -49,7 +48,7 @@ def loss_as_trained(module: nn.Module, batch: Batch, reading: Reading) -> str | 
     )
 
 
-def _shifts(module: nn.Module, one: Batch, reading: Reading) -> bool:
+def _shifts(module: nn.Module, one: Batch, reading: Readout) -> bool:
     """Whether a label at the first place alone is nobody's: no place comes before it to predict it from."""
     first = torch.full_like(one.target, -100)
     first[:, 0] = one.target.max()

@@ -1,7 +1,6 @@
 """One forward and one backward pass of a module, and what each of its layers saw.
 
-Deltas are taken at the edge of the graph where a layer's output was made: a later change in place, as of
-`ReLU(inplace=True)`, does not matter then. No gradient of a parameter is computed.
+Deltas are taken where a layer's output was made: a later change in place, as of ReLU, does not matter then.
 """
 
 from collections.abc import Callable, Iterator

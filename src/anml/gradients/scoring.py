@@ -1,7 +1,4 @@
-"""The scoring model: a small network, stopped before it memorises, and what each sample looks like to it.
-
-Memorised labels have no gradient, so how long the scoring model trains decides what q is worth.
-"""
+"""The scoring model: a small network, stopped before it memorises, as memorised labels have no gradient."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -31,10 +28,9 @@ MANY_PAIRS = 4_000_000
 
 @dataclass(frozen=True)
 class Scores:
-    """What the scoring model saw: raw scores (low is consistent), their quality q in [0, 1], and predictions.
+    """What the scoring model, trained for `epochs`, saw: raw scores, low is consistent, and q in [0, 1].
 
-    `held_out` is by networks that did not see the sample or its item: log-probabilities (n, classes), or
-    numbers (n,) in the units of the labels. The scoring model was trained for `epochs`.
+    `held_out` are predictions that did not see the item: log-probabilities (n, classes), or numbers (n,).
     """
 
     raw: Floats
@@ -81,19 +77,10 @@ def score(
 
 
 def raw_scores(
-    fit: CrossFit,
-    x: Tensor,
-    y: Tensor,
-    task: Task,
-    held_out_loss: Floats,
-    profile: Profile,
-    seed: int,
+    fit: CrossFit, x: Tensor, y: Tensor, task: Task, held_out_loss: Floats, profile: Profile, seed: int,
     progress: Progress | None = None,
-) -> Floats:
-    """Raw scores of samples by networks that are there already; low is consistent.
-
-    Where a profile names the epochs, the scoring model is trained anew for so long.
-    """
+) -> Floats:  # fmt: skip
+    """Raw scores by networks that are there, or by one trained anew where a profile names the epochs."""
     networks = fit.full
     if profile.epochs is not None:
         networks = initialise(networks.shape, [seed], x.device)

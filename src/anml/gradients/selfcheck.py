@@ -1,7 +1,6 @@
 """Whether gradients read from layers are torch's: checked for each parameter on a sample that reaches it.
 
-A random mix of a few samples' gradients is compared with torch's gradient of the same mix of their losses,
-from a pass over these samples alone: what is given to the wrong sample, or mixes samples, is off.
+A mix of a few samples' gradients is compared with torch's of the same mix, from a pass over these alone.
 """
 
 from collections import Counter

@@ -1,9 +1,7 @@
-"""A count sketch of a whole gradient: a short vector whose distances are those of gradients, nearly.
+"""A count sketch of a whole gradient: inner products are off by about sqrt(1 / size) of the two lengths.
 
-Each parameter's numbers are cut into runs of the sketch's length, each run is given random signs and
-turned by a random offset, and all are added: one pass over memory. An inner product is off by about
-sqrt(1 / size) of the two lengths. The outer products of a wide linear layer are sketched from their factors
-by a fast Fourier transform, and never formed.
+Each parameter's numbers are cut into runs of the sketch's length, given random signs, turned by a random
+offset and added. Outer products of a wide layer are sketched by a Fourier transform, and never formed.
 """
 
 from collections.abc import Sequence
@@ -25,9 +23,7 @@ WIDE = 16
 class CountSketch:
     """Random signs and offsets of every parameter, the same for all batches."""
 
-    def __init__(
-        self, parameters: Sequence[nn.Parameter], size: int, seed: int, device: torch.device
-    ) -> None:
+    def __init__(self, parameters: list[nn.Parameter], size: int, seed: int, device: torch.device) -> None:
         self.size, self.device = size, device
         generator = torch.Generator().manual_seed(seed)
         seeds = torch.randint(2**62, (len(parameters),), generator=generator).tolist()

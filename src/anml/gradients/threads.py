@@ -33,8 +33,5 @@ def threads(count: int) -> Iterator[None]:
 
 
 def one_thread_for_tables() -> threadpool_limits:
-    """Products of small tables on one thread inside the block.
-
-    Waking a second one costs more than it saves, and where other programs run many times as much.
-    """
+    """Products of small tables on one thread: waking a second costs more than it saves."""
     return threadpool_limits(limits=1, user_api="blas")

@@ -102,6 +102,5 @@ def fields_of(entry: dict[str, Any]) -> dict[str, Any]:
     nested = entry.get("fields")
     if isinstance(nested, dict):
         return scalars(nested)
-    return scalars(
-        {k: v for k, v in entry.items() if "." not in k and k not in ("id", "status", "_server_id")}
-    )
+    own = ("id", "status", "_server_id")
+    return scalars({name: value for name, value in entry.items() if "." not in name and name not in own})

@@ -70,9 +70,8 @@ def choose_columns(
 ) -> tuple[Columns, list[str]]:  # fmt: skip
     """Find the role of every column, and return notes that say what was guessed or left out.
 
-    `named` are columns by role; the others are guessed from their names, where their values fit. Everything
-    that has no role is a feature, except constants, identifiers, nested columns, the true label and `key`.
-    Where there are items and contributors, or where features are not needed, there may be none.
+    `named` are columns by role; others are guessed from their names, where their values fit. What has no role
+    is a feature, except constants, identifiers, nested columns, the true label and `key`.
     """
     given = {role: named.pop(role, None) for role in ROLES}
     if named:
@@ -168,9 +167,7 @@ def _guess(
                 notes.append(f"using column {name!r} as {role} (guessed from its name)")
                 break
             if role in SAID_WHEN_UNFIT:
-                notes.append(
-                    f"column {name!r} is not used as {role}: its values do not fit; name it to see why"
-                )
+                notes.append(f"column {name!r} is not used as {role}: its values do not fit; name it to see")
     return roles, notes
 
 

@@ -18,7 +18,7 @@ ROWS = ("item", "contributor", "label", "time", "truth")
 EVIDENCE = ("item", "contributor", "kind", "issuer", "at")
 # Issuers that are a platform's own, or nobody we know by name; everybody else is a person.
 UNKNOWN_REVIEWER = "unknown reviewer"
-PLATFORMS = (UNKNOWN_REVIEWER, "toloka requester", "mturk requester", "retraction-watch")
+PLATFORMS = (UNKNOWN_REVIEWER, "toloka requester", "mturk requester")
 # Columns that a table made of an export may have beside its rows: what is known of the labels.
 KNOWN, REVIEWED, IS_TRUTH = "known", "reviewed", "is_ground_truth"
 # What the tool calls a label, where it has a name for each; and what `anml relabel` wrote beside the data.
@@ -37,19 +37,16 @@ class Contributions(NamedTuple):
     warnings: list[str]
 
 
-def gather(
-    source: str,
-    rows: Sequence[Mapping[str, Any]],
-    evidence: Sequence[Mapping[str, Any]] = (),
-    warnings: Iterable[str] = (),
-) -> Contributions:
+Found = Sequence[Mapping[str, Any]]
+
+
+def gather(source: str, rows: Found, evidence: Found = (), warnings: Iterable[str] = ()) -> Contributions:
     """Check and order what a reader found."""
     if not rows:
         raise InputError(f"no finished {source} label was found in this file")
     frame = pl.from_dicts(list(rows), infer_schema_length=None)
     missing = [pl.lit(None).alias(name) for name in ROWS if name not in frame.columns]
-    frame = frame.with_columns(missing).with_columns(pl.col(ROWS).cast(pl.String))
-    frame = frame.select(*ROWS, pl.exclude(ROWS))
+    frame = frame.with_columns(missing).select(pl.col(ROWS).cast(pl.String), pl.exclude(ROWS))
     proofs = pl.DataFrame(list(evidence), schema=dict.fromkeys(EVIDENCE, pl.String), orient="row")
     return check(Contributions(source, frame, proofs, list(warnings)))
 

@@ -67,10 +67,8 @@ def toloka(frame: pl.DataFrame, columns: dict[str, str | None]) -> Contributions
         item = row.get("ASSIGNMENT:task_id") or "|".join(str(v) for v in inputs.values()) or str(number)
         when = utc_text(row.get("ASSIGNMENT:submitted") or row.get("ASSIGNMENT:started"))
         who = {"item": item, "contributor": row["ASSIGNMENT:worker_id"]}
-        truth = row.get(f"GOLDEN:{field}")
-        rows.append(
-            who | {"label": str(row[f"OUTPUT:{field}"]), "time": when, "truth": truth} | scalars(inputs)
-        )
+        given = {"label": str(row[f"OUTPUT:{field}"]), "time": when, "truth": row.get(f"GOLDEN:{field}")}
+        rows.append(who | given | scalars(inputs))
         if kind := kinds.get(row.get("ASSIGNMENT:status") or ""):
             at = utc_text(row.get("ASSIGNMENT:accepted") or row.get("ASSIGNMENT:submitted")) or when
             evidence.append(who | {"kind": kind, "issuer": "toloka requester", "at": at})

@@ -61,9 +61,8 @@ def _with_zeros(frame: pl.DataFrame, data: bytes, separator: str) -> pl.DataFram
     whole = [at for at, dtype in enumerate(frame.dtypes) if dtype.is_integer()]
     if not whole or re.search(rb"[^0-9.]0[0-9]", data) is None:
         return frame
-    text = pl.read_csv(
-        data, separator=separator, null_values=list(MISSING), columns=whole, infer_schema=False
-    )
+    options: dict[str, Any] = {"separator": separator, "null_values": list(MISSING)}
+    text = pl.read_csv(data, columns=whole, infer_schema=False, **options)
     named = [name for name in text.columns if text[name].str.contains(LEADING_ZERO).any()]
     return frame.with_columns(text[named]) if named else frame
 
@@ -119,9 +118,7 @@ def _decompressed(data: bytes, shown: str) -> bytes:
     except (OSError, EOFError, zlib.error):
         raise InputError(f"{shown} is a damaged or truncated gzip file; compress or copy it again") from None
     if len(found) > most:
-        raise InputError(
-            f"{shown} unpacks to more than {most // 2**20:,} MiB; unpack it yourself, or split it"
-        )
+        raise InputError(f"{shown} unpacks to more than {most // 2**20:,} MiB; unpack it first, or split it")
     return found
 
 

@@ -50,7 +50,7 @@ def read_signal(series: pl.Series, role: str, said: list[str]) -> Floats:
     if missing:
         without = "review" if role == "verification" else role
         some = f"{missing:,} of {series.len():,} labels"
-        said.append(f"{some} have no {without} and count as {cautious!r}")
+        said.append(f"{some} have no {without}")
     try:
         return level_values(role, series.to_list(), levels, missing=levels[cautious].default)
     except AnmlError as error:

@@ -79,9 +79,7 @@ def _values(series: pl.Series) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         raise InputError(f"column {series.name!r} has {bad} infinite labels; empty ones are left out instead")
     if np.abs(values).max(initial=0) > LARGEST:
         worst = values[np.abs(values).argmax()]
-        raise InputError(
-            f"column {series.name!r} has labels beyond {LARGEST:g}, such as {worst:g}; scale them"
-        )
+        raise InputError(f"column {series.name!r} has labels beyond {LARGEST:g}, as {worst:g}; scale them")
     return values
 
 

@@ -1,4 +1,4 @@
-"""Any table whose columns are named: by hand, or by a Croissant description."""
+"""Any table whose columns are named, or guessed by their names."""
 
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,6 @@ NAMES: dict[str, tuple[str, ...]] = {
     "review": ("review", "review_status", "review_result"),
     "reviewer": ("reviewer", "reviewer_id", "reviewed_by"),
     "reviewed_at": ("reviewed_at", "review_time"),
-    "doi": ("doi",),
 }
 REQUIRED = ("contributor", "label")
 _REVIEWS = {
@@ -45,9 +44,8 @@ def mapped(frame: pl.DataFrame, columns: dict[str, str | None], place: str) -> C
             continue
         who = {"item": known["item"] or str(number), "contributor": known["contributor"]}
         row = {"label": known["label"], "time": utc_text(known["time"]), "truth": known["truth"]}
-        doi = {"doi": known["doi"]} if "doi" in chosen else {}
         rest = {k: v for k, v in line.items() if k not in chosen.values() and v is not None}
-        rows.append(who | row | doi | scalars(rest))
+        rows.append(who | row | scalars(rest))
         kind = _REVIEWS.get(str(known["review"] or "").lower())
         if kind and known["contributor"]:
             issuer = known["reviewer"] or UNKNOWN_REVIEWER
@@ -57,17 +55,17 @@ def mapped(frame: pl.DataFrame, columns: dict[str, str | None], place: str) -> C
 
 def _unread_times(frame: pl.DataFrame, chosen: dict[str, str]) -> list[str]:
     """Say of which columns of times some values could not be read."""
-    said = []
-    for role in ("time", "reviewed_at"):
-        column = chosen.get(role)
-        values = [] if column is None else frame[column].drop_nulls().to_list()
-        unread = [value for value in values if value != "" and utc_text(value) is None]
-        if unread:
-            said.append(
-                f"column {column!r} ({role}) has {len(unread)} values that are not times, "
-                f"the first {str(unread[0])!r}; they count as not known"
-            )
-    return said
+    columns = {role: chosen[role] for role in ("time", "reviewed_at") if role in chosen}
+    unread = {
+        role: [value for value in frame[name].drop_nulls() if value != "" and utc_text(value) is None]
+        for role, name in columns.items()
+    }
+    return [
+        f"column {columns[role]!r} ({role}) has {len(bad)} values that are not times, the first "
+        f"{str(bad[0])!r}; they count as not known"
+        for role, bad in unread.items()
+        if bad
+    ]
 
 
 def choose(names: list[str], given: dict[str, str | None]) -> dict[str, str]:

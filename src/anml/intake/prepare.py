@@ -28,11 +28,10 @@ __all__ = ["Fixed", "Preparation", "Prepared", "prepare"]
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A table as arrays; every array has one entry per row used, whose positions in the table are `rows`.
+    """A table as arrays, an entry for each row used, whose positions in the table are `rows`.
 
-    `x` holds features, or embeddings in their place; `y` codes of `classes`, or values; `age` years;
-    `parents` positions, in these arrays, of the rows each was derived from. Of rows that are `known`, gold
-    says nothing. `beside` has name and hash of the predictions and embeddings that were given.
+    `y` are codes of `classes`, or values; `age` years; `parents` positions of the rows each was derived from;
+    `beside` has name and hash of the predictions and embeddings that were given.
     """
 
     x: npt.NDArray[np.float32]
@@ -75,7 +74,8 @@ def prepare(
     item = _identifiers(frame, columns.item, "item")
     known = read_known(frame, columns, labels, item, notes, warnings)
     verification = _verification(frame, columns.verification, known, warnings)
-    reputation = _signal(frame, columns.reputation, "reputation", warnings)
+    rated = columns.reputation
+    reputation = None if rated is None else read_signal(frame[rated], "reputation", warnings)
     warnings += _about_contributors(frame, columns) + _about_features(frame, columns)
     notes += _about_gaps(frame, columns)
     age = None if columns.time is None else read_ages(frame[columns.time], now, notes, warnings)
@@ -110,9 +110,8 @@ def _beside(
     predictions = embeddings = None
     about: dict[str, dict[str, str]] = {}
     if beside.predictions is not None:
-        predictions, about["predictions"] = read_predictions(
-            beside.predictions, table, rows, labels, beside.key
-        )
+        given = beside.predictions
+        predictions, about["predictions"] = read_predictions(given, table, rows, labels, beside.key)
     if beside.embeddings is not None:
         embeddings, about["embeddings"] = read_embeddings(beside.embeddings, table, rows, beside.key)
     return predictions, embeddings, about
@@ -150,9 +149,7 @@ def _gold(
         warnings.append(f"column {columns.gold!r} (gold) says of no label that it is known")
         return found
     what = "holds the right label of" if found.kind == "labels" else "marks as known to be right"
-    notes.append(
-        f"column {columns.gold!r} (gold) {what} {known:,} rows; they check the beliefs and train nothing"
-    )
+    notes.append(f"column {columns.gold!r} (gold) {what} {known:,} rows, which check and train nothing")
     return found
 
 
@@ -169,21 +166,15 @@ def _labelled(table: Table, columns: Columns, warnings: list[str]) -> tuple[pl.D
     return table.frame.filter(present), rows
 
 
-def _verification(
-    frame: pl.DataFrame, name: str | None, known: Answers | None, warnings: list[str]
-) -> Floats | None:
+def _verification(frame: pl.DataFrame, name: str | None, known: Answers | None, said: list[str]) -> Any:
     """Verification as given; where it is not, rows earn it by what is known of them."""
     if known is None or not known.known.any():
-        return _signal(frame, name, "verification", warnings)
+        return None if name is None else read_signal(frame[name], "verification", said)
     v = earned(known)
     if name is not None:
         given = frame[name].is_not_null().to_numpy() | ~(known.right | known.wrong)
-        v[given] = read_signal(frame[name].filter(given), "verification", warnings)
+        v[given] = read_signal(frame[name].filter(given), "verification", said)
     return v
-
-
-def _signal(frame: pl.DataFrame, name: str | None, role: str, warnings: list[str]) -> Floats | None:
-    return None if name is None else read_signal(frame[name], role, warnings)
 
 
 def _identifiers(frame: pl.DataFrame, name: str | None, role: str) -> npt.NDArray[np.str_] | None:

@@ -23,12 +23,10 @@ BESIDE = ("level", "evidence", "batch", "truth", KNOWN, REVIEWED, ANNOTATION)
 
 
 class Source(NamedTuple):
-    """A table with what its format says of its columns.
+    """A table with the `roles` of its columns, those `beside` that are no features, and an export's question.
 
-    `roles` names columns that need no guessing, `beside` those that are no features. `accounts` is the
-    place that contributors' names belong to; "" where they are a ledger's identifiers already.
-    `about_v` says where v comes from as long as no ledger is asked; `question` is the one of an export that
-    was named; `shape` is what the labels were made of, where they are no classes of their own.
+    `accounts` is the place that contributors' names belong to, "" where they are a ledger's identifiers;
+    `about_v` says where v comes from while no ledger is asked; `shape` is what other labels were made of.
     """
 
     table: Table
@@ -129,10 +127,7 @@ def _with_known(rows: pl.DataFrame, found: Contributions) -> tuple[pl.DataFrame,
 
 
 def _reviewed(found: Contributions) -> pl.DataFrame:
-    """The last word of a reviewer, named in the file and not the contributor, on a label.
-
-    A platform that accepts work as a whole says little of a label; one that had to be mended was not right.
-    """
+    """The last word of a reviewer, not the contributor, on a label; of one that was mended, nothing."""
     kinds = {"review-accepted": True, "review-rejected": False, "fixed": None}
     said = found.evidence.filter(
         pl.col("kind").is_in(list(kinds))

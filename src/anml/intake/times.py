@@ -120,9 +120,7 @@ def _from_iso(series: pl.Series) -> pl.Series:
         pl.col("part").fill_null("0"),
     )
     read = form.str.strptime(pl.Datetime("us"), "%Y-%m-%dT%H:%M:%S%.f", strict=False)
-    digits = (
-        pl.col("zone").str.replace(":", "").str.strip_chars("Zz").str.replace("UTC", "").replace("", None)
-    )
+    digits = pl.col("zone").str.replace_all(":|Z|z|UTC", "").replace("", None)
     minutes = digits.str.slice(1, 2).cast(pl.Int64) * 60 + digits.str.slice(3, 2).cast(pl.Int64)
     offset = pl.when(digits.str.starts_with("-")).then(-minutes).otherwise(minutes).fill_null(0)
     return cut.select((read - pl.duration(minutes=offset)).alias(series.name or "")).to_series()

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from anml.assess.assess import Assessment, Known, Policy, assess
+from anml.assess.assess import Assessment, Known, SamplePolicy, assess
 from anml.core.calibration import in_columns, ranking, reliability
 from anml.core.domain import Recipe
 from anml.core.people.belief import Belief
@@ -26,7 +26,7 @@ def assessed(
     decay: float = 0.0, floor: ColdStart = OFF,
 ) -> Assessment:  # fmt: skip
     """Assess rows as estimators and audit do; one class stands for numbers."""
-    policy = Policy(recipe_of(recipe), PROFILES["default"], Decay(decay), floor, seed % 2**31)
+    policy = SamplePolicy(recipe_of(recipe), PROFILES["default"], Decay(decay), floor, seed % 2**31)
     return assess(x, y, "classification" if classes > 1 else "regression", classes, known, policy)
 
 

@@ -65,7 +65,7 @@ def near(metric: str, ours: float, paper: float) -> bool:
     return abs(ours - paper) <= (NEAR_SAVING if metric.startswith(SAVINGS) else NEAR_OTHER * abs(paper))
 
 
-class Verdict(NamedTuple):
+class ClaimVerdict(NamedTuple):
     """A claim, whether it holds in our rows, and the figures that decide it.
 
     `holds` is None where the rows cannot tell: part of an interval lies where the claim says, and part does
@@ -81,7 +81,7 @@ class Verdict(NamedTuple):
     cause: str = ""
 
 
-def check(claim: Mapping[str, Any], results: Results) -> Verdict:
+def check(claim: Mapping[str, Any], results: Results) -> ClaimVerdict:
     """Check one claim, which `anml.lab.statements` has found sound."""
     [form] = [name for name in claim if name in REGIONS]
     found: list[tuple[bool | None, str]] = []
@@ -95,7 +95,7 @@ def check(claim: Mapping[str, Any], results: Results) -> Verdict:
     said = "; ".join(
         detail for _, detail in sorted(found, key=lambda pair: (False, None, True).index(pair[0]))
     )
-    return Verdict(
+    return ClaimVerdict(
         claim["text"],
         _all(holds for holds, _ in found) if enough else None,
         said if enough else f"{trials} trials are too few to say; {said}",

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from anml.core.stats import Estimate, paired
-from anml.lab.claims import Verdict
+from anml.lab.claims import ClaimVerdict
 from anml.lab.expressions import Place, Results
 
 OURS = "evidence"
@@ -55,7 +55,7 @@ def regret_rows(results: Results) -> Iterator[dict[str, Any]]:
         yield {**entry, "low": low, "high": high, "paper": None}
 
 
-def regret(results: Results) -> list[Verdict]:
+def regret(results: Results) -> list[ClaimVerdict]:
     """Judge the promise that evidence is never worse than the best of the others."""
     grid = cells(results)
     mean = float(np.mean([cell.regret.mean for cell in grid]))
@@ -65,8 +65,8 @@ def regret(results: Results) -> list[Verdict]:
     most = f"{worse} such cells; the largest regret is {_shown(worst)}"
     text = "In no cell is regret above +0.5 point beyond its paired 95% interval"
     return [
-        Verdict("Mean regret is below -1 point", mean < -1, said),
-        Verdict(text, not worse, most, POISON, cause="looks-right"),
+        ClaimVerdict("Mean regret is below -1 point", mean < -1, said),
+        ClaimVerdict(text, not worse, most, POISON, cause="looks-right"),
         _nothing_lost(results, [cell for cell in grid if cell.place.get("bad") == "0"]),
         _against_the_gate(results, grid),
     ]
@@ -77,29 +77,29 @@ def clearly_worse(cell: Cell) -> bool:
     return cell.regret.low > 0.5
 
 
-def _nothing_lost(results: Results, clean: list[Cell]) -> Verdict:
+def _nothing_lost(results: Results, clean: list[Cell]) -> ClaimVerdict:
     text = "Without bad data evidence is within 0.3 point of uniform in every cell"
     if not clean:
-        return Verdict(text, False, "no such cell was run")
+        return ClaimVerdict(text, False, "no such cell was run")
     gaps = [cell.ours - float(results.trials("uniform.error", cell.place).mean()) for cell in clean]
     most, above = max(gaps), sum(gap > 0.3 for gap in gaps)
     where = _where(clean[gaps.index(most)].place)
     said = f"at most {most:+.2f} points, in {where}; {above} of {len(gaps)} cells above 0.3"
-    return Verdict(text, most <= 0.3, said)
+    return ClaimVerdict(text, most <= 0.3, said)
 
 
-def _against_the_gate(results: Results, grid: list[Cell]) -> Verdict:
+def _against_the_gate(results: Results, grid: list[Cell]) -> ClaimVerdict:
     text = (
         "At 30% bad and credentials not to be trusted, at most half the error of the paper's gate on average"
     )
     some = [c for c in grid if c.place.get("bad") == "0.3" and c.place.get("credentials") in UNTRUSTWORTHY]
     if not some:
-        return Verdict(text, False, "no such cell was run")
+        return ClaimVerdict(text, False, "no such cell was run")
     ours = float(np.mean([cell.ours for cell in some]))
     places = [{**cell.place, "profile": "paper"} for cell in some]
     gate = float(np.mean([results.trials("adaptive.error", place).mean() for place in places]))
     said = f"{ours:.1f}% against {gate:.1f}%: {ours / gate:.2f} of it"
-    return Verdict(text, ours <= 0.5 * gate, said, POISON, cause="looks-right")
+    return ClaimVerdict(text, ours <= 0.5 * gate, said, POISON, cause="looks-right")
 
 
 def _where(place: Place) -> str:
@@ -111,7 +111,7 @@ def _shown(cell: Cell) -> str:
     return f"{mean:+.2f} [{low:+.2f}, {high:+.2f}] in {_where(cell.place)}, where {cell.best} is best"
 
 
-JUDGES: dict[str, Callable[[Results], list[Verdict]]] = {"regret": regret}
+JUDGES: dict[str, Callable[[Results], list[ClaimVerdict]]] = {"regret": regret}
 # Rows of the summary in place of every method's metrics in every cell.
 ROWS: dict[str, Callable[[Results], Iterator[dict[str, Any]]]] = {"regret": regret_rows}
 # Methods that a judge speaks of.

@@ -28,7 +28,7 @@ from anml.lab.spec import At, Experiment, Found
 _BINS = tuple(in_columns(reliability(np.array([0.5]), np.array([True]))))
 
 
-class Kind(NamedTuple):
+class TrialKind(NamedTuple):
     """What makes rows in one condition, its data sets, metrics, and the methods beside the recipes.
 
     Kinds with `peers` do not simulate their rows from a setting. `load` loads a data set to see whether it is
@@ -51,33 +51,33 @@ def _digits(name: str) -> Any:
     return load_dataset("digits")
 
 
-KINDS: dict[str, Kind] = {
-    "simulated": Kind(None, DATASETS, trial.MEASURES),
-    "real": Kind(
+KINDS: dict[str, TrialKind] = {
+    "simulated": TrialKind(None, DATASETS, trial.MEASURES),
+    "real": TrialKind(
         real.run_trial, CONTRIBUTED, (*real.MEASURES, "seconds", *_BINS), REAL_PEERS,
         lambda name: load_contributed(name, stream(0, 0, "labels", name)),
     ),
-    "crowds": Kind(
+    "crowds": TrialKind(
         crowds.run_trial, crowds.CROWDS, crowds.MEASURES, crowds.METHODS, crowds.load_crowd
     ),
-    "pairs": Kind(pairs.run_trial, pairs.SESSIONS, pairs.MEASURES, pairs.METHODS, pairs.load_pairs),
-    "calibration": Kind(belief.run_trial, DATASETS, ("calibration", "gap", "ranking", *_BINS)),
-    "bank": Kind(
+    "pairs": TrialKind(pairs.run_trial, pairs.SESSIONS, pairs.MEASURES, pairs.METHODS, pairs.load_pairs),
+    "calibration": TrialKind(belief.run_trial, DATASETS, ("calibration", "gap", "ranking", *_BINS)),
+    "bank": TrialKind(
         bank.run_trial, CONDITIONS, bank.MEASURES, bank.PEERS, lambda name: make_condition(name, 0)
     ),
-    "modules": Kind(modules.run_trial, CASES, modules.MEASURES, modules.PEERS, _photographs),
-    "approximations": Kind(
+    "modules": TrialKind(modules.run_trial, CASES, modules.MEASURES, modules.PEERS, _photographs),
+    "approximations": TrialKind(
         approximate.run_trial, CASES, approximate.MEASURES, approximate.WAYS, _photographs
     ),
-    "cited": Kind(
+    "cited": TrialKind(
         cited.run_trial, [name for name in DATASETS if name not in ("diabetes", "friedman")], OF_SYSTEMS,
         cited.PEERS, attacks=ON_SYSTEMS,
     ),
-    "longitudinal": Kind(
+    "longitudinal": TrialKind(
         longitudinal.run_trial, SCENARIOS, longitudinal.MEASURES, longitudinal.RULES, _digits
     ),
-    "reuse": Kind(reuse.run_trial, reuse.SCENARIOS, reuse.MEASURES, reuse.WAYS, _digits),
-    "relabel": Kind(
+    "reuse": TrialKind(reuse.run_trial, reuse.SCENARIOS, reuse.MEASURES, reuse.WAYS, _digits),
+    "relabel": TrialKind(
         relabel.run_trial, relabel.SCENARIOS, relabel.MEASURES, relabel.ORDERS,
         lambda name: crowds.load_crowd(relabel.SETS[name.partition("-")[0]]),
     ),

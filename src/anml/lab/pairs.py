@@ -13,7 +13,7 @@ from anml.core.people.candidates import Net
 from anml.core.people.davidson import FIRST, SECOND, TIE, choices
 from anml.core.people.pair_kinds import KINDS
 from anml.core.people.pair_people import habits, judges, varies_by, words_for
-from anml.core.people.pairs import Fit, bradley_terry, fit_pairs
+from anml.core.people.pairs import PairFit, bradley_terry, fit_pairs
 from anml.core.people.verdicts import ACCUSED, GUESSING, LESS, RELIABLE
 from anml.lab.cases import stream
 from anml.lab.data import FOLDER, DataMissingError, file_of
@@ -21,7 +21,7 @@ from anml.lab.peers import needed
 from anml.lab.spec import At, Found, timed
 
 
-def predict(fit: Fit, first: Ints, second: Ints, who: Ints) -> Floats:
+def predict(fit: PairFit, first: Ints, second: Ints, who: Ints) -> Floats:
     """Probabilities of further choices (n, 3); whoever, or whatever, is not known (-1) is as usual."""
     found, params = habits(fit), fit.params
     seen = (first >= 0) & (second >= 0)
@@ -59,7 +59,7 @@ class _Tastes(NamedTuple):
     candidates: int
 
     @classmethod
-    def of(cls, fit: Fit, name: str) -> "_Tastes":
+    def of(cls, fit: PairFit, name: str) -> "_Tastes":
         kind, count = KINDS[name], len(fit.net.part)
         wide = fit.params.tastes if kind.taste is None else kind.taste
         keys, means, known = [], [], []

@@ -17,7 +17,7 @@ from anml.lab.contributed import Contributed
 FOLDS = 5
 
 
-class Answer(NamedTuple):
+class PeerAnswer(NamedTuple):
     """Labels predicted for the test part; how good each contributor and how likely right each label is."""
 
     predicted: Array
@@ -63,17 +63,17 @@ def decide(counts: Ints, rng: np.random.Generator) -> Ints:
     return np.asarray((counts + rng.uniform(0, 0.5, counts.shape)).argmax(axis=1))
 
 
-def majority_vote(data: Contributed, seed: int) -> Answer | None:
+def majority_vote(data: Contributed, seed: int) -> PeerAnswer | None:
     """Train on the label most contributors gave; a contributor is as good as they agree with it."""
     if data.item is None:
         return None
     votes = votes_of(data, data.item)
     decided = decide(votes.counts, np.random.default_rng(seed))
     model = learner().fit(votes.x, votes.classes[decided])
-    return Answer(model.predict(data.x_test), votes.share_agreeing(decided, data.contributor))
+    return PeerAnswer(model.predict(data.x_test), votes.share_agreeing(decided, data.contributor))
 
 
-def dawid_skene(data: Contributed, seed: int) -> Answer | None:
+def dawid_skene(data: Contributed, seed: int) -> PeerAnswer | None:
     """Train on what crowd-kit's Dawid-Skene decides; quality is the chance of its worker's right label."""
     if data.item is None:
         return None
@@ -90,15 +90,15 @@ def dawid_skene(data: Contributed, seed: int) -> Answer | None:
     quality: dict[str, float] = dict.fromkeys(np.unique(data.contributor), 0.0)
     for (worker, said), chances in model.errors_.iterrows():
         quality[worker] += float(chances[said]) * float(model.priors_[said])
-    return Answer(fitted.predict(data.x_test), quality)
+    return PeerAnswer(fitted.predict(data.x_test), quality)
 
 
-def cleanlab(data: Contributed, seed: int) -> Answer:
+def cleanlab(data: Contributed, seed: int) -> PeerAnswer:
     """cleanlab: consensus of annotators where labels overlap, else pruning by confident learning."""
     return _clean_learning(data, seed) if data.item is None else _consensus(data, data.item, seed)
 
 
-def _consensus(data: Contributed, items: Array, seed: int) -> Answer:
+def _consensus(data: Contributed, items: Array, seed: int) -> PeerAnswer:
     import pandas as pd
     from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
@@ -118,10 +118,10 @@ def _consensus(data: Contributed, items: Array, seed: int) -> Answer:
     consensus = found["label_quality"]["consensus_label"].to_numpy().astype(np.int64)
     quality = found["annotator_stats"]["annotator_quality"]
     fitted = learner().fit(votes.x, votes.classes[consensus])
-    return Answer(fitted.predict(data.x_test), {str(who): float(q) for who, q in quality.items()})
+    return PeerAnswer(fitted.predict(data.x_test), {str(who): float(q) for who, q in quality.items()})
 
 
-def _clean_learning(data: Contributed, seed: int) -> Answer:
+def _clean_learning(data: Contributed, seed: int) -> PeerAnswer:
     classes, label = np.unique(data.label, return_inverse=True)
     package = needed("cleanlab.classification", "cleanlab")
     with warnings.catch_warnings():
@@ -134,22 +134,22 @@ def _clean_learning(data: Contributed, seed: int) -> Answer:
         model.fit(data.x, label)
     kept = ~model.label_issues_df["is_label_issue"].to_numpy()
     quality = {str(who): float(kept[data.contributor == who].mean()) for who in np.unique(data.contributor)}
-    return Answer(classes[model.predict(data.x_test)], quality)
+    return PeerAnswer(classes[model.predict(data.x_test)], quality)
 
 
-def best_set(data: Contributed, seed: int) -> Answer | None:
+def best_set(data: Contributed, seed: int) -> PeerAnswer | None:
     """Train on the best contributor's labels of everything: a bound that needs to know who is best."""
     if data.best is None:
         return None
-    return Answer(learner().fit(data.x, data.best).predict(data.x_test))
+    return PeerAnswer(learner().fit(data.x, data.best).predict(data.x_test))
 
 
-def truth(data: Contributed, seed: int) -> Answer | None:
+def truth(data: Contributed, seed: int) -> PeerAnswer | None:
     """Train on the right labels, one for each thing: the bound."""
     if data.truth is None:
         return None
     first = np.arange(len(data.label)) if data.item is None else np.unique(data.item, return_index=True)[1]
-    return Answer(learner().fit(data.x[first], data.truth[first]).predict(data.x_test))
+    return PeerAnswer(learner().fit(data.x[first], data.truth[first]).predict(data.x_test))
 
 
 def needed(module: str, package: str) -> Any:
@@ -162,7 +162,7 @@ def needed(module: str, package: str) -> Any:
         ) from error
 
 
-Peer = Callable[[Contributed, int], Answer | None]
+Peer = Callable[[Contributed, int], PeerAnswer | None]
 PEERS: dict[str, Peer] = {
     "majority vote": majority_vote,
     "Dawid-Skene": dawid_skene,

@@ -11,7 +11,7 @@ from anml.core.combine import correlation
 from anml.core.domain import Recipe
 from anml.lab.cases import stream
 from anml.lab.contributed import Contributed, load_contributed
-from anml.lab.peers import PEERS, Answer, learner
+from anml.lab.peers import PEERS, PeerAnswer, learner
 from anml.lab.spec import At, Experiment, Found, timed
 
 # How many labels a contributor must have given for its true accuracy to mean much.
@@ -30,13 +30,13 @@ def run_trial(at: At, methods: list[str]) -> Found:
             yield method, {**measures(data, answer), "seconds": seconds}
 
 
-def _answer(experiment: Experiment, method: str, data: Contributed, seed: int) -> Answer | None:
+def _answer(experiment: Experiment, method: str, data: Contributed, seed: int) -> PeerAnswer | None:
     if method in experiment.methods:
         return with_recipe(data, experiment.methods[method], seed)
     return PEERS[method](data, seed)
 
 
-def with_recipe(data: Contributed, recipe: Recipe, seed: int) -> Answer:
+def with_recipe(data: Contributed, recipe: Recipe, seed: int) -> PeerAnswer:
     """Train through the public estimator."""
     from anml.adapters.sklearn.estimators import AnmlClassifier
 
@@ -44,11 +44,11 @@ def with_recipe(data: Contributed, recipe: Recipe, seed: int) -> Answer:
     model.fit(data.x, data.label, contributor=data.contributor, item=data.item)
     predicted, found = model.predict(data.x_test), model.contributors_
     if recipe.combine != "evidence" or found is None:  # others make no claim about labels
-        return Answer(predicted)
-    return Answer(predicted, dict(found.select("contributor", "quality").iter_rows()), model.p_correct_)
+        return PeerAnswer(predicted)
+    return PeerAnswer(predicted, dict(found.select("contributor", "quality").iter_rows()), model.p_correct_)
 
 
-def measures(data: Contributed, answer: Answer) -> dict[str, float]:
+def measures(data: Contributed, answer: PeerAnswer) -> dict[str, float]:
     """How good the model is, and how well contributors and labels were judged; NaN where not known."""
     found = dict.fromkeys(MEASURES, float("nan"))
     found["accuracy"] = 100 * float((answer.predicted == data.y_test).mean())

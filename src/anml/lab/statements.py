@@ -21,7 +21,7 @@ a_number = number(-1e15, 1e15)
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownNames:
     """What references may name: methods, metrics of the rows, derived figures, axes and their labels."""
 
     methods: list[str]
@@ -33,7 +33,7 @@ class Known:
 def check_statements(experiment: Experiment, metrics: list[str]) -> None:
     """Check everything that is said about the rows, whose `metrics` are given."""
     axes = {axis: [label_of(value) for value in values] for axis, values in experiment.vary.items()}
-    known = Known(experiment.compared, metrics, experiment.derived, axes)
+    known = KnownNames(experiment.compared, metrics, experiment.derived, axes)
     for name in experiment.metrics:
         one_of("metric", name, metrics)
     for column in experiment.columns:
@@ -59,12 +59,12 @@ def check_statements(experiment: Experiment, metrics: list[str]) -> None:
             _printed(printed, known)
 
 
-def _sentence(sentence: str, known: Known) -> None:
+def _sentence(sentence: str, known: KnownNames) -> None:
     for reference in FIGURE.findall(sentence):
         _reference(reference, known, own=False)
 
 
-def _derived(name: str, expression: Any, known: Known) -> None:
+def _derived(name: str, expression: Any, known: KnownNames) -> None:
     if name in known.metrics or "@" in name:
         raise InputError("a derived figure must not have the name of a metric, nor '@' in it")
     if not isinstance(expression, Mapping):
@@ -91,7 +91,7 @@ def _no_circle(expression: Any, derived: Mapping[str, Any], above: tuple[str, ..
         _no_circle(derived[name], derived, (*above, name))
 
 
-def _expression(expression: Any, known: Known, *, own: bool) -> None:
+def _expression(expression: Any, known: KnownNames, *, own: bool) -> None:
     """Check one; `own` where `*` has a method to stand for."""
     if isinstance(expression, str):
         _reference(expression, known, own=own)
@@ -122,7 +122,7 @@ def _expression(expression: Any, known: Known, *, own: bool) -> None:
         _expression(term, known, own=own)
 
 
-def _along(over: Any, known: Known) -> None:
+def _along(over: Any, known: KnownNames) -> None:
     """Check the axis of an operator, or some values of one: those of one axis."""
     if not isinstance(over, Mapping):
         one_of("axis in over", text("over", over), known.axes)
@@ -132,7 +132,7 @@ def _along(over: Any, known: Known) -> None:
     _over(over, known)
 
 
-def _over(over: Mapping[str, Any], known: Known) -> None:
+def _over(over: Mapping[str, Any], known: KnownNames) -> None:
     for axis, values in over.items():
         _labels("over", axis, [] if values == "*" else values, known)
         if values == []:
@@ -148,13 +148,13 @@ def _count(operator: str, form: Callable[..., Any], terms: tuple[Any, ...]) -> N
         raise InputError(f"{operator} has {len(parameters)} terms, got {len(terms)}: {shown(list(terms))}")
 
 
-def _plain(operator: str, term: Any, known: Known) -> None:
+def _plain(operator: str, term: Any, known: KnownNames) -> None:
     """Tests look at single trials, which only metrics have."""
     if not isinstance(term, str) or split(term)[1] not in known.metrics:
         raise InputError(f"{operator} takes metrics of methods such as 'krum.error', got {shown(term)}")
 
 
-def _reference(reference: str, known: Known, *, own: bool) -> None:
+def _reference(reference: str, known: KnownNames, *, own: bool) -> None:
     method, metric, conditions = split(reference)
     with within(f"{reference!r}"):
         if not metric:
@@ -172,7 +172,7 @@ def _reference(reference: str, known: Known, *, own: bool) -> None:
 _TERMS = {"equal": (2, 2), "no_worse": (2, 2), "between": (3, 1), "at_most": (2, 1), "at_least": (2, 1)}
 
 
-def check_claim(claim: Mapping[str, Any], known: Known) -> None:
+def check_claim(claim: Mapping[str, Any], known: KnownNames) -> None:
     """Check the shape of one claim, its margin and its limit, and the names in it."""
     for key in claim:
         one_of("key", key, (*KEYS, *REGIONS))
@@ -225,7 +225,7 @@ def _margin(form: str, claim: Mapping[str, Any]) -> None:
         one_of("limit", claim["limit"], LIMITS)
 
 
-def _labels(where: str, axis: str, values: Any, known: Known) -> None:
+def _labels(where: str, axis: str, values: Any, known: KnownNames) -> None:
     allowed = known.axes[one_of(f"axis in {where}", axis, known.axes)]
     if not isinstance(values, list):
         raise InputError(f"{where}.{axis} must be a list of values or '*', got {shown(values)}")
@@ -234,7 +234,7 @@ def _labels(where: str, axis: str, values: Any, known: Known) -> None:
         one_of(f"value in {where}.{axis}", label, allowed)
 
 
-def _printed(printed: Mapping[str, Any], known: Known) -> None:
+def _printed(printed: Mapping[str, Any], known: KnownNames) -> None:
     for key, value in printed.items():
         if key == "method":
             one_of("method", text(key, value), known.methods)

@@ -20,7 +20,7 @@ from anml.core.signals.quality import neighbours, quality
 from anml.core.weigh import weigh_signals
 from anml.gradients.factors import network_factors
 from anml.gradients.krum import krum_scores
-from anml.gradients.mlp import Data, Networks, Shape, initialise, predict, train
+from anml.gradients.mlp import Data, Networks, Widths, initialise, predict, train
 from anml.gradients.scoring import score
 from anml.gradients.threads import threads
 from anml.lab.belief import believed
@@ -74,9 +74,9 @@ class Job:
     hidden: tuple[int, ...]
 
     @property
-    def shape(self) -> Shape:
+    def shape(self) -> Widths:
         """Layer widths."""
-        return Shape(self.case.x.shape[1], self.hidden, self.case.classes)
+        return Widths(self.case.x.shape[1], self.hidden, self.case.classes)
 
     @property
     def name(self) -> str:
@@ -87,7 +87,7 @@ class Job:
         return digest.hexdigest()
 
 
-class Scored(NamedTuple):
+class TrialScores(NamedTuple):
     """q of a case, and the loss of each sample as the scoring model sees it."""
 
     q: Floats
@@ -102,7 +102,7 @@ class Entry(NamedTuple):
     setting: Setting
     method: str
     case: Case
-    seen: Scored
+    seen: TrialScores
     weighting: Weighting
 
 
@@ -165,7 +165,7 @@ def _row(entry: Entry, error: float) -> Row:
     return row
 
 
-def score_cases(cases: Sequence[tuple[Setting, Case]], device: str, clock: Clock) -> list[Scored]:
+def score_cases(cases: Sequence[tuple[Setting, Case]], device: str, clock: Clock) -> list[TrialScores]:
     """Q of every case; cases with the same data are scored once."""
     names: list[tuple[str, int, str]] = []
     first: dict[tuple[str, int, str], Case] = {}
@@ -189,14 +189,14 @@ def score_cases(cases: Sequence[tuple[Setting, Case]], device: str, clock: Clock
     return [known[name] for name in names]
 
 
-def _krum(job: Job, network: Networks, profile: str, device: str) -> Scored:
+def _krum(job: Job, network: Networks, profile: str, device: str) -> TrialScores:
     x, y = _tensors(job.case, device)
     factors = network_factors(network, x, y, job.case.task)
     raw = krum_scores(factors, neighbours(len(y), PROFILES[profile].k))
-    return Scored(quality(raw), factors.loss.double().cpu().numpy())
+    return TrialScores(quality(raw), factors.loss.double().cpu().numpy())
 
 
-def _early_stopped(case: Case, profile: str, device: str) -> Scored:
+def _early_stopped(case: Case, profile: str, device: str) -> TrialScores:
     scores = score(
         case.x, case.y, case.task, classes=case.classes, profile=profile, seed=case.seed, device=device
     )
@@ -204,7 +204,7 @@ def _early_stopped(case: Case, profile: str, device: str) -> Scored:
         loss = -scores.held_out[np.arange(len(case.y)), case.y]
     else:
         loss = np.square(scores.held_out - case.y)
-    return Scored(scores.q, loss)
+    return TrialScores(scores.q, loss)
 
 
 def train_jobs(jobs: Sequence[Job], device: str, clock: Clock) -> list[float]:

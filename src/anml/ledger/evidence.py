@@ -10,7 +10,7 @@ from anml.core.canonical import digest, sha256
 from anml.core.checks import one_of
 from anml.core.errors import InputError, IntegrityError
 from anml.core.signals.policy import Evidence, TrustRule
-from anml.core.signals.standing import Entry
+from anml.core.signals.standing import EvidenceEntry
 from anml.ledger import dsse, kinds, people, trust
 from anml.ledger.log import Event, events, known_keys
 from anml.ledger.parts import Keys, People, TrustedKey
@@ -168,12 +168,12 @@ def of(
     return {pid: [weighed(e) for e in records] for pid, records in found.items() if pid in wanted}
 
 
-def entries(ledger: Ledger, connection: sa.Connection, pids: Iterable[str]) -> dict[int, Entry]:
+def entries(ledger: Ledger, connection: sa.Connection, pids: Iterable[str]) -> dict[int, EvidenceEntry]:
     """All evidence about contributors by its number in the log; signatures are checked again, here."""
     known = loaded(Keys, connection).known
     records = {e.id: e for found in of(connection, pids).values() for e in found}
     return {
-        e.seq: Entry(records[e.seq], _signature(ledger, connection, e, known), e.body["paper"])
+        e.seq: EvidenceEntry(records[e.seq], _signature(ledger, connection, e, known), e.body["paper"])
         for e in events(connection, [kinds.EVIDENCE])
         if e.seq in records
     }

@@ -237,7 +237,7 @@ class Payment(NamedTuple):
     paper: str = ""
 
 
-class Batch(NamedTuple):
+class PayoutBatch(NamedTuple):
     """A payout batch; amounts in micro-units, each a whole number of the bank's smallest unit."""
 
     id: str
@@ -274,9 +274,9 @@ class Payouts:
         else:
             own[e.subject] = own[e.subject]._replace(state=e.kind.removeprefix("payout."))
 
-    def get(self, batch: str) -> Batch:
+    def get(self, batch: str) -> PayoutBatch:
         """A batch by its identifier."""
         if batch not in self.heads:
             raise InputError(f"there is no payout batch {batch!r} in this ledger")
         payments = self.payments.get(batch, {})
-        return Batch(batch, *self.heads[batch], tuple(payments[pid] for pid in sorted(payments)))
+        return PayoutBatch(batch, *self.heads[batch], tuple(payments[pid] for pid in sorted(payments)))

@@ -7,7 +7,7 @@ from anml.ledger import keys, kinds
 from anml.ledger.log import Event
 
 
-class Part(Protocol):
+class StatePart(Protocol):
     """Something that follows the log."""
 
     @property

@@ -9,13 +9,13 @@ from anml.core.money import check_currency, floor_minor
 from anml.core.signals.track_record import DAY
 from anml.ledger import kinds, people
 from anml.ledger.log import Event
-from anml.ledger.money_parts import Batch, Payment, Payouts
+from anml.ledger.money_parts import Payment, PayoutBatch, Payouts
 from anml.ledger.parts import Payees
 from anml.ledger.state import loaded
 from anml.ledger.times import seconds, shown_date
 from anml.ledger.writer import Writer
 
-__all__ = ["Batch", "Payment", "batches", "close", "create", "due", "get", "waits"]
+__all__ = ["Payment", "PayoutBatch", "batches", "close", "create", "due", "get", "waits"]
 
 
 def due(tx: Writer, currency: str, threshold: int = 0) -> dict[str, int]:
@@ -72,12 +72,12 @@ def close(tx: Writer, batch: str, pids: Collection[str], by: str | None, *, paid
     return made
 
 
-def get(connection: sa.Connection, batch: str) -> Batch:
+def get(connection: sa.Connection, batch: str) -> PayoutBatch:
     """A batch by its identifier."""
     return loaded(Payouts, connection).get(batch)
 
 
-def batches(connection: sa.Connection) -> list[Batch]:
+def batches(connection: sa.Connection) -> list[PayoutBatch]:
     """All batches, oldest first."""
     found = loaded(Payouts, connection)
     return [found.get(name) for name in found.heads]

@@ -13,10 +13,10 @@ from anml.core.money import LARGEST
 from anml.ledger import keys, kinds
 from anml.ledger.log import Event, Posting, check_balanced, decode, signed_bytes
 from anml.ledger.money_parts import Disputes, Payouts, Settlement, Settlements, read_manifest
-from anml.ledger.parts import Keys, Member, Part, Payees, People, Proposals, Staff
+from anml.ledger.parts import Keys, Member, Payees, People, Proposals, Staff, StatePart
 from anml.ledger.records import RECORDS
 from anml.ledger.schema import event
-from anml.ledger.sums import Balances, Credits, Judged, account_of
+from anml.ledger.sums import Balances, Credits, JudgedBefore, account_of
 from anml.ledger.times import moment, stamp
 
 P = TypeVar("P")
@@ -54,9 +54,9 @@ class State:
         self, documents: Callable[[str], bytes | None], connect: Callable[[], sa.Connection] | None = None
     ) -> None:
         self.documents, self._connect = documents, connect
-        self.balances, self.credits, self.judged = Balances(connect), Credits(connect), Judged(connect)
+        self.balances, self.credits, self.judged = Balances(connect), Credits(connect), JudgedBefore(connect)
         self._parts: dict[type, Any] = {}
-        self._followers: dict[str, list[Part]] = {}
+        self._followers: dict[str, list[StatePart]] = {}
         self.at = ""
         self.open: list[Event] = []
         self.owed: Owed | None = None
@@ -76,7 +76,7 @@ class State:
         for large in (self.balances, self.credits, self.judged):
             large.connect = connect
 
-    def _follow(self, part: Part) -> None:
+    def _follow(self, part: StatePart) -> None:
         for kind in part.KINDS:
             self._followers.setdefault(kind, []).append(part)
 
@@ -245,7 +245,7 @@ class State:
                 raise IntegrityError(f"it takes {item.account} below zero")
 
 
-def load(part: Part, connection: sa.Connection) -> None:
+def load(part: StatePart, connection: sa.Connection) -> None:
     """Let a part follow the log in a database."""
     wanted = part.KINDS
     mended = sa.select(event.c.seq).where(event.c.kind == kinds.CLOCK).limit(1)

@@ -121,7 +121,7 @@ class Credits:
         return {pid: amount for pid, amount in found.items() if amount}
 
 
-class Judged:
+class JudgedBefore:
     """Which judgements were counted: contributor, source and item, each once."""
 
     KINDS = (kinds.SCORED,)

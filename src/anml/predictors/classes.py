@@ -24,7 +24,6 @@ from anml.predictors.gaussians import MOVED, ClassGaussians, directions
 
 # A predictor learns from so many rows at most: more of them hardly change what it predicts.
 MOST_ROWS = 20_000
-TREES = 20
 # FeatureRows that settle the Gaussians; a column of fewer different values is a category.
 GAUSSIAN_ROWS, FEW_VALUES = 2_000, 8
 # Folds of contributors: so many that contributors of one kind are seldom all held out together; and rows
@@ -115,7 +114,7 @@ def forest(rows: FeatureRows, weight: Floats | None, fewest: int = 2) -> Floats:
     leaf = max(fewest, len(rows.taught) // 2_000)
 
     def make(fold: int) -> Any:
-        return ExtraTreesClassifier(TREES, min_samples_leaf=leaf, random_state=rows.seed + fold)
+        return ExtraTreesClassifier(rows.training.trees, min_samples_leaf=leaf, random_state=rows.seed + fold)
 
     return _cross_fitted(make, rows, weight)
 
@@ -174,11 +173,11 @@ def class_gaussians(
 def gaussians_likelihood(rows: FeatureRows, moved: float) -> float:
     """Held-out log-likelihood of the labels, right or wrong, by class Gaussians."""
 
-    class Labels(ClassGaussians):
+    class LabelGaussians(ClassGaussians):
         def predict_proba(self, x: Floats) -> Floats:
             return np.asarray(np.exp(self.parts(x).label))
 
-    log_p = _cross_fitted(lambda _: Labels(moved, rows.directions), rows, None)
+    log_p = _cross_fitted(lambda _: LabelGaussians(moved, rows.directions), rows, None)
     return float(log_p[np.arange(len(rows.y)), rows.y].sum())
 
 

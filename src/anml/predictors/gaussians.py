@@ -26,7 +26,7 @@ MOVED = (0.0, 0.1, 0.2, 0.3)
 WRONG, OF_LABELS, SOURCES = 0.1, 20.0, 2.0
 
 
-class Parts(NamedTuple):
+class GaussianParts(NamedTuple):
     """Joint log density of rows with every label (n, classes): right, and wrong by the class they are of."""
 
     right: Floats
@@ -98,7 +98,7 @@ class ClassGaussians:
         counts = lost + SOURCES * (1 - np.eye(classes)) / max(classes - 1, 1)
         self.source = counts / counts.sum(axis=1, keepdims=True)
 
-    def _parts(self, z: Floats) -> Parts:
+    def _parts(self, z: Floats) -> GaussianParts:
         products, moved = self.centres @ self.centres.T, self.moved
         # Whitened rows times whitened centres: the few centres are whitened twice, the rows never.
         along = z @ linalg.solve_triangular(self.root, self.centres.T, lower=True, trans="T")
@@ -110,14 +110,14 @@ class ClassGaussians:
         )
         wrong = (1 - moved) * along[:, None, :] + moved * along[:, :, None] - 0.5 * lengths
         wrong = wrong + np.log(np.maximum(self.source, 1e-12)) + self.prior[:, None]
-        return Parts(right + np.log1p(-self.rate), wrong + np.log(self.rate))
+        return GaussianParts(right + np.log1p(-self.rate), wrong + np.log(self.rate))
 
     def _volume(self, z: Floats, weight: Floats) -> float:
         """What all classes share of the log density."""
         u = linalg.solve_triangular(self.root, z.T, lower=True)
         return float(0.5 * (np.square(u) @ weight).sum() + weight.sum() * np.log(np.diag(self.root)).sum())
 
-    def parts(self, x: Floats) -> Parts:
+    def parts(self, x: Floats) -> GaussianParts:
         """Joint log densities of rows with every label, right or wrong."""
         return self._parts((x - self.centre) @ self.across)
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from anml.core.checks import Floats
 from anml.gradients.mlp import predict
 from anml.reweight import training
-from anml.reweight.training import Adam, Plan, Reweighted, Rows
+from anml.reweight.training import Adam, Labelled, Reweighted, Schedule
 
 # Constants of the paper: sharpening, and what counts as clean. Mixing is by Beta(4, 4).
 TEMPERATURE, CLEAN = 0.5, 0.5
@@ -18,7 +18,7 @@ TEMPERATURE, CLEAN = 0.5, 0.5
 WARM_UP, NOISE = 0.3, 0.1
 
 
-def dividemix(x: Any, y: Any, classes: int, plan: Plan | None = None) -> Reweighted:
+def dividemix(x: Any, y: Any, classes: int, plan: Schedule | None = None) -> Reweighted:
     """Two networks; each says by its losses which rows the other may believe, and guesses the rest.
 
     A mixture of two Gaussians on the losses gives P(clean). Labels of clean rows are mixed with predictions
@@ -64,7 +64,7 @@ def p_correct(losses: Floats, seed: int) -> Floats:
 
 
 def _mixmatch(
-    adam: Adam, rows: Rows, targets: Tensor, clean: Tensor, places: Tensor, ramp: float,
+    adam: Adam, rows: Labelled, targets: Tensor, clean: Tensor, places: Tensor, ramp: float,
     generator: torch.Generator,
 ) -> None:  # fmt: skip
     """One step of both networks on one batch; each takes what the other says of the rows."""

@@ -8,14 +8,14 @@ from torch import Tensor
 
 from anml.core.checks import in_range
 from anml.gradients.mlp import Networks, forward
-from anml.reweight.training import Plan, Reweighted, Rows, as_rows, batches, begin, one_hot
+from anml.reweight.training import Labelled, Reweighted, Schedule, as_rows, batches, begin, one_hot
 
 # The subset is sought anew after so many epochs, in so many greedy rounds, and a step ahead this long.
 EVERY, ROUNDS, AHEAD = 10, 15, 0.5
 
 
 def glister(
-    x: Any, y: Any, clean_x: Any, clean_y: Any, classes: int, keep: float = 0.7, plan: Plan | None = None
+    x: Any, y: Any, clean_x: Any, clean_y: Any, classes: int, keep: float = 0.7, plan: Schedule | None = None
 ) -> Reweighted:
     """Train on the subset that raises the likelihood of clean data most, sought greedily as training goes on.
 
@@ -42,7 +42,7 @@ def glister(
     return Reweighted(networks, counted / max(seen, 1))
 
 
-def subset(networks: Networks, rows: Rows, clean: Rows, classes: int, size: int) -> Tensor:
+def subset(networks: Networks, rows: Labelled, clean: Labelled, classes: int, size: int) -> Tensor:
     """Greedy choice of `size` rows, a share of them in each round."""
     hidden, mine = _last(networks, rows, classes)
     held, _ = _last(networks, clean, classes)
@@ -70,7 +70,7 @@ def _rounds(size: int) -> list[int]:
     return [size // parts + (place < size % parts) for place in range(parts)]
 
 
-def _last(networks: Networks, rows: Rows, classes: int) -> tuple[Tensor, Tensor]:
+def _last(networks: Networks, rows: Labelled, classes: int) -> tuple[Tensor, Tensor]:
     """Inputs of the last layer, and the gradient at its outputs."""
     activations = forward(networks, rows.x)
     return activations[-2][0], torch.softmax(activations[-1][0], dim=1) - one_hot(rows.y, classes)

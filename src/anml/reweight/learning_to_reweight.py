@@ -8,11 +8,11 @@ from torch import Tensor
 
 from anml.gradients.mlp import Networks
 from anml.reweight import training
-from anml.reweight.training import Plan, Reweighted, Rows
+from anml.reweight.training import Labelled, Reweighted, Schedule
 
 
 def learning_to_reweight(
-    x: Any, y: Any, clean_x: Any, clean_y: Any, classes: int, plan: Plan | None = None
+    x: Any, y: Any, clean_x: Any, clean_y: Any, classes: int, plan: Schedule | None = None
 ) -> Reweighted:
     """Weigh each sample of a batch by how far its gradient agrees with that of clean data, then step.
 
@@ -25,7 +25,7 @@ def learning_to_reweight(
     total, seen = torch.zeros(len(rows.y)), 0
     for epoch in range(how.epochs):
         for chosen in training.batches(len(rows.y), how, generator):
-            some = Rows(rows.x[chosen], rows.y[chosen])
+            some = Labelled(rows.x[chosen], rows.y[chosen])
             weight = agreement(networks, some, clean, classes).clamp_min(0.0)
             weight = weight / weight.sum().clamp_min(1e-12)
             adam.step(
@@ -38,7 +38,7 @@ def learning_to_reweight(
     return Reweighted(networks, np.clip(weights / max(float(np.quantile(weights, 0.95)), 1e-12), 0.0, 1.0))
 
 
-def agreement(networks: Networks, some: Rows, clean: Rows, classes: int) -> Tensor:
+def agreement(networks: Networks, some: Labelled, clean: Labelled, classes: int) -> Tensor:
     """Inner product of each sample's gradient with the mean gradient of clean data, from layer factors."""
     at = torch.full((1, len(clean.y)), 1 / len(clean.y))
     held, pull = training.factors_of(networks, clean.x, training.one_hot(clean.y, classes).unsqueeze(0), at)

@@ -9,11 +9,11 @@ from torch import Tensor
 
 from anml.core.checks import Floats, Ints
 from anml.core.errors import InputError
-from anml.gradients.mlp import Networks, Shape, deltas, forward, initialise, layer_views, losses, predict
+from anml.gradients.mlp import Networks, Widths, deltas, forward, initialise, layer_views, losses, predict
 
 
 @dataclass(frozen=True)
-class Plan:
+class Schedule:
     """How long and how fast a network is trained."""
 
     hidden: tuple[int, ...] = (64, 32)
@@ -35,14 +35,14 @@ class Reweighted(NamedTuple):
         return np.asarray(torch.softmax(outputs, dim=-1).mean(dim=0).argmax(dim=1).numpy())
 
 
-class Rows(NamedTuple):
+class Labelled(NamedTuple):
     """Checked features and labels, as tensors."""
 
     x: Tensor
     y: Tensor
 
 
-def as_rows(what: str, x: Any, y: Any, classes: int) -> Rows:
+def as_rows(what: str, x: Any, y: Any, classes: int) -> Labelled:
     """Features (n, d) and class codes (n,), or what is wrong with them."""
     features, labels = np.asarray(x, dtype=np.float32), np.asarray(y)
     if features.ndim != 2 or labels.shape != features.shape[:1] or not len(labels):
@@ -53,20 +53,20 @@ def as_rows(what: str, x: Any, y: Any, classes: int) -> Rows:
         raise InputError(f"{what} has features that are missing or infinite")
     if labels.dtype.kind not in "iu" or labels.min() < 0 or labels.max() >= classes:
         raise InputError(f"{what} must have class codes from 0 to {classes - 1}")
-    return Rows(torch.as_tensor(features), torch.as_tensor(labels.astype(np.int64)))
+    return Labelled(torch.as_tensor(features), torch.as_tensor(labels.astype(np.int64)))
 
 
-def start(rows: Rows, classes: int, plan: Plan, count: int = 1) -> Networks:
+def start(rows: Labelled, classes: int, plan: Schedule, count: int = 1) -> Networks:
     """Networks with different weights."""
-    shape = Shape(int(rows.x.shape[1]), plan.hidden, classes)
+    shape = Widths(int(rows.x.shape[1]), plan.hidden, classes)
     return initialise(shape, [plan.seed + 7919 * place for place in range(count)])
 
 
 def begin(
-    x: Any, y: Any, classes: int, plan: Plan | None, count: int = 1
-) -> tuple[Plan, Rows, Networks, "Adam", torch.Generator]:
+    x: Any, y: Any, classes: int, plan: Schedule | None, count: int = 1
+) -> tuple[Schedule, Labelled, Networks, "Adam", torch.Generator]:
     """Check the training data, and make networks for it, their steps and their randomness."""
-    how, rows = plan or Plan(), as_rows("training data", x, y, classes)
+    how, rows = plan or Schedule(), as_rows("training data", x, y, classes)
     networks = start(rows, classes, how, count)
     return how, rows, networks, Adam(networks, how.lr), torch.Generator().manual_seed(how.seed)
 
@@ -109,12 +109,12 @@ def one_hot(y: Tensor, classes: int) -> Tensor:
     return torch.nn.functional.one_hot(y, classes).float()
 
 
-def batches(n: int, plan: Plan, generator: torch.Generator) -> list[Tensor]:
+def batches(n: int, plan: Schedule, generator: torch.Generator) -> list[Tensor]:
     """Rows in a new order, some at a time."""
     order = torch.randperm(n, generator=generator)
     return [order[start : start + plan.batch] for start in range(0, n, plan.batch)]
 
 
-def loss_of(networks: Networks, rows: Rows) -> Floats:
+def loss_of(networks: Networks, rows: Labelled) -> Floats:
     """Loss of each row for each network."""
     return np.asarray(losses(predict(networks, rows.x), rows.y, "classification").double().numpy())

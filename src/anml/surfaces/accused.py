@@ -1,20 +1,13 @@
 """Who to talk to and about what, in plain sentences; who cannot be judged."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import polars as pl
 
 from anml.app.audit.result import Audited
-from anml.core.people.verdicts import (
-    ACCUSED,
-    ENOUGH_ROWS,
-    FALSE_DISCOVERIES,
-    GUESSING,
-    LESS,
-    RELIABLE,
-    UNSURE,
-)
+from anml.core.people.verdicts import ACCUSED, FALSE_DISCOVERIES, GUESSING, LESS, RELIABLE, UNSURE
+from anml.core.people.verdicts import ENOUGH_ROWS as ENOUGH
 from anml.core.words import counted
 from anml.surfaces.names import names_listed, shortened
 
@@ -29,7 +22,7 @@ NAME, LABEL = 40, 30
 PLACED = ("spans", "boxes")
 
 
-class Told(NamedTuple):
+class Sentence(NamedTuple):
     """A sentence in two parts: whom it is about, and what is said of them."""
 
     names: str
@@ -61,33 +54,38 @@ ELSEWHERE = _does("marks", "mark", "other places than the others")
 TOO_LITTLE = _does("gives", "give", "too little to judge by", "too little to judge by")
 
 
-def who(result: Audited) -> list[Told]:
+def who(result: Audited) -> list[Sentence]:
     """Whom to talk to, else that nobody is accused; and of whom nothing can be told."""
     if result.contributors.is_empty():
-        return [Told("", "No contributor column was given, so nobody can be named.")]
+        return [Sentence("", "No contributor column was given, so nobody can be named.")]
     said = [*accusations(result), *_copies(result)]
     if result.contributors.height == 1:
-        return said or [Told("", "There is one contributor, so there is nobody to compare with.")]
-    said = said or [Told("", "Nobody is accused.")]
+        return said or [Sentence("", "There is one contributor, so there is nobody to compare with.")]
+    said = said or [Sentence("", "Nobody is accused.")]
     return [*said, *less_reliable(result), *changed(result), *cannot_tell(result), *best(result)]
 
 
-def changed(result: Audited) -> list[Told]:
+def changed(result: Audited) -> list[Sentence]:
     """Who is right more or less often since some time, by name while they are few."""
     if "quality_since" not in result.contributors.columns:
         return []
-    people = result.contributors.filter(pl.col("quality_since").is_not_null())
-    if people.height > MOST_NAMES:
-        return [Told("", f"{people.height:,} contributors changed over time; contributors.csv says when.")]
-    columns = ("contributor", "quality_before", "quality_since", "changed_age")
-    return [
-        Told(
-            _named([name]),
+
+    def one(row: dict[str, Any]) -> str:
+        before, since = row["quality_before"], row["quality_since"]
+        return (
             f"got {'worse' if since < before else 'better'}: {before:.0%} of the labels were right before, "
-            f"{since:.0%} since ({_ago(age)} before the newest label).",
+            f"{since:.0%} since ({_ago(row['changed_age'])} before the newest label)."
         )
-        for name, before, since, age in people.select(columns).iter_rows()
-    ]
+
+    people = result.contributors.filter(pl.col("quality_since").is_not_null())
+    return _each(people, "changed over time; contributors.csv says when", one)
+
+
+def _each(people: pl.DataFrame, many: str, one: Callable[[dict[str, Any]], str]) -> list[Sentence]:
+    """A sentence for each of some people while they are few; else how many they are."""
+    if people.height > MOST_NAMES:
+        return [Sentence("", f"{people.height:,} contributors {many}.")]
+    return [Sentence(_named([row["contributor"]]), one(row)) for row in people.iter_rows(named=True)]
 
 
 def _ago(years: float) -> str:
@@ -95,24 +93,19 @@ def _ago(years: float) -> str:
     return counted(round(days), "day") if days < 60 else f"{days / 30.44:.0f} months"
 
 
-def less_reliable(result: Audited) -> list[Told]:
+def less_reliable(result: Audited) -> list[Sentence]:
     """Who is clearly below the others, with the figures, by name while they are few."""
-    less = result.contributors.filter(pl.col("verdict") == LESS)
-    if less.height > MOST_NAMES:
-        rest = "contributors are less reliable than the others on comparable rows."
-        return [Told("", f"{less.height:,} {rest}")]
     does = {name: f"; {found.one}" for name, found in findings(result).items()}
-    return [
-        Told(
-            _named([name]),
-            f"is less reliable: {quality:.0%} of the labels are right, where others get {others:.0%}"
-            f"{does.get(name, '')}.",
-        )
-        for name, quality, others in less.select("contributor", "quality", "others").iter_rows()
-    ]
+
+    def one(row: dict[str, Any]) -> str:
+        share = f"{row['quality']:.0%} of the labels are right, where others get {row['others']:.0%}"
+        return f"is less reliable: {share}{does.get(row['contributor'], '')}."
+
+    less = result.contributors.filter(pl.col("verdict") == LESS)
+    return _each(less, "are less reliable than the others on comparable rows", one)
 
 
-def best(result: Audited) -> list[Told]:
+def best(result: Audited) -> list[Sentence]:
     """Who is surely better than the others on comparable rows."""
     people = result.contributors.filter(
         (pl.col("verdict") == RELIABLE) & (pl.col("quality_low") > pl.col("others"))
@@ -122,37 +115,37 @@ def best(result: Audited) -> list[Told]:
     low = float(people["quality"].min())  # type: ignore[arg-type]
     rest = "is among your best" if people.height == 1 else "are among your best"
     share = f"{low:.0%}" if people.height == 1 else f"{low:.0%} or more"
-    return [Told(_named(people["contributor"].to_list()), f"{rest}: {share} of the labels are right.")]
+    return [Sentence(_named(people["contributor"].to_list()), f"{rest}: {share} of the labels are right.")]
 
 
-def accusations(result: Audited) -> list[Told]:
+def accusations(result: Audited) -> list[Sentence]:
     """Who is accused, and of what: one sentence for all who do the same, the worst first."""
     accused = set(_judged(result, ACCUSED))
     alike = _alike({name: found for name, found in findings(result).items() if name in accused})
     said = [
-        Told(_named(names), f"{found.of(names)} ({_extent(result, names)}).")
+        Sentence(_named(names), f"{found.of(names)} ({_extent(result, names)}).")
         for found, names in alike.items()
     ]
     if len(said) > MOST_SAID:
         left = sum(len(names) for names in list(alike.values())[MOST_SAID:])
         more = f"{counted(left, 'more is', 'more are')} accused; the table of contributors has them."
-        said = [*said[:MOST_SAID], Told("", more)]
+        said = [*said[:MOST_SAID], Sentence("", more)]
     return said
 
 
-def cannot_tell(result: Audited) -> list[Told]:
+def cannot_tell(result: Audited) -> list[Sentence]:
     """Of whom nothing can be told, by name while they are few."""
     unsure, people = _judged(result, (UNSURE,)), result.contributors.height
     if not unsure:
         return []
     if len(unsure) == people:
-        return [Told("", f"Cannot tell how reliable any of the {people:,} contributors is.")]
+        return [Sentence("", f"Cannot tell how reliable any of the {people:,} contributors is.")]
     told = f"Cannot tell how reliable {len(unsure):,} of {people:,} contributors are"
     if len(unsure) > MOST_NAMES:
-        return [Told("", f"{told}.")]
+        return [Sentence("", f"{told}.")]
     alike = _alike(open_reasons(result))
     because = "; ".join(f"{_named(names)} {reason.of(names)}" for reason, names in alike.items())
-    return [Told("", f"{told}: {because}.")]
+    return [Sentence("", f"{told}: {because}.")]
 
 
 def _alike(found: dict[str, Finding]) -> dict[Finding, list[str]]:
@@ -165,19 +158,17 @@ def _alike(found: dict[str, Finding]) -> dict[Finding, list[str]]:
 
 def open_reasons(result: Audited) -> dict[str, Finding]:
     """Why each of those who are left open is left open."""
-    if result.contributors.is_empty():
-        return {}
-    unsure = result.contributors.filter(pl.col("verdict") == UNSURE)
+    people = result.contributors
+    unsure = people if people.is_empty() else people.filter(pl.col("verdict") == UNSURE)
     return {row["contributor"]: _left_open(row) for row in unsure.iter_rows(named=True)}
 
 
 def _left_open(row: dict[str, Any]) -> Finding:
-    if row["rows"] < ENOUGH_ROWS:
+    if row["rows"] < ENOUGH:
         return TOO_LITTLE
     if row["quality_low"] > row["others"] / 2 and row["quality_high"] >= row["others"]:
         return UNCONFIRMED
-    between = f"{row['quality_low']:.0%} to {row['quality_high']:.0%}"
-    others = f"{row['others']:.0%}"
+    between, others = f"{row['quality_low']:.0%} to {row['quality_high']:.0%}", f"{row['others']:.0%}"
     rest = f"{between} of the labels right, where others get {others}"
     return _does("has", "have", rest, f"{between} right, others {others}")
 
@@ -219,8 +210,7 @@ def _most_common(rows: pl.DataFrame, *what: str) -> dict[str, tuple[float, list[
 
 def _without_looking(usual: tuple[float, list[str]] | None) -> Finding:
     if usual is not None and usual[0] > ALWAYS:
-        label = _quoted(usual[1][0])
-        return _does("always answers", "always answer", label)
+        return _does("always answers", "always answer", _quoted(usual[1][0]))
     nothing = "the labels say nothing about the items"
     return _does("is", "are", f"no better than guessing: {nothing}", nothing)
 
@@ -241,9 +231,8 @@ def _errs_on(rows: pl.DataFrame) -> dict[str, Finding]:
 
 def _confused(wrong: pl.DataFrame) -> dict[str, Finding]:
     """The two labels that are most of what is wrong: one taken for the other, or each for the other."""
-    both = wrong.with_columns(
-        one=pl.min_horizontal("suggested", "label"), other=pl.max_horizontal("suggested", "label")
-    )
+    pair = ("suggested", "label")
+    both = wrong.with_columns(one=pl.min_horizontal(pair), other=pl.max_horizontal(pair))
     ways, found = _most_common(wrong, "suggested", "label"), {}
     for name, (share, labels) in _most_common(both, "one", "other").items():
         way, (right, given) = ways[name]
@@ -263,19 +252,19 @@ def _extent(result: Audited, names: Sequence[str]) -> str:
     return f"{counted(rows, 'row')}, about {rows * float(1 - p_correct.mean()):,.0f} wrong"
 
 
-def _copies(result: Audited) -> list[Told]:
+def _copies(result: Audited) -> list[Sentence]:
     """Whose rows are mostly those of another; a pair is named once, for who copied is not known."""
     if "copies" not in result.contributors.columns:
         return []
-    said: dict[frozenset[str], Told] = {}
+    said: dict[frozenset[str], Sentence] = {}
     found = result.contributors.filter(pl.col("copies").is_not_null())
     for name, rows, copies, other in found.select("contributor", "rows", "copies", "copies_of").iter_rows():
         both = frozenset((name, other))
         rest = f"hand in the same rows: {copies:,} of {rows:,} are nearly equal."
-        said.setdefault(both, Told(_named([name, other]), rest))
+        said.setdefault(both, Sentence(_named([name, other]), rest))
     if len(said) > MOST_SAID:
         more = f"{len(said) - MOST_SAID:,} more pairs share their rows."
-        return [*list(said.values())[:MOST_SAID], Told("", more)]
+        return [*list(said.values())[:MOST_SAID], Sentence("", more)]
     return list(said.values())
 
 

@@ -67,9 +67,8 @@ def train(
 
     check_folder(out)
     with _shown(chosen) as progress:
-        trained = train_table(
-            found.source.table, request, model=model, test=chosen["test"], progress=progress
-        )
+        table, test = found.source.table, chosen["test"]
+        trained = train_table(table, request, model=model, test=test, progress=progress)
     audited = finish(trained.audited, found, data, chosen)
 
     def extra(draft: Path) -> None:
@@ -149,9 +148,7 @@ def _shown(chosen: dict[str, Any]) -> Any:
     return progress_shown(False if quiet else None, bar_after=0.0, lines_after=10.0)
 
 
-def _show(
-    result: Any, command: str, out: Path | None, files: list[str], json: bool, more: Any = None
-) -> None:
+def _show(result: Any, command: str, out: Path | None, files: list[str], json: bool, more: Any = ()) -> None:
     from anml.app.audit.output import as_json
     from anml.app.audit.result import run_record
     from anml.surfaces.console import print_audit
@@ -161,7 +158,7 @@ def _show(
     if json:
         record = run_record(result, command)
         contributors = result.contributors.to_dicts()
-        print(as_json({**record, **(more or {}), "contributors": contributors, "out": out and str(out)}))
+        print(as_json({**record, **dict(more), "contributors": contributors, "out": out and str(out)}))
         return
     print_audit(result)
     if more and more["test_error"]:

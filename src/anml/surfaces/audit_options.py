@@ -70,7 +70,7 @@ OPTIONS = (
            "evidence, guarded, adaptive, softmax, multiplicative, krum or uniform.",
            python="A Recipe, or a dict of what differs from the default, will do as well."),
     Option("keep", float | None, None, "Share of rows to keep, overriding the recipe's."),
-    Option("profile", str, "default", "How q is scored: default (early-stopped) or paper.",
+    Option("profile", str, "default", "How models learn: default (early-stopped), paper, or quick (rough).",
            python="A Profile, or a dict of what differs from the default, will do as well."),
     Option("score", str | None, None, "What q is made of: krum (default), norm, loss or confidence."),
     Option("half_life", _COLUMN, None, "Time in which freshness halves, such as 90d; 7y with a time alone."),
@@ -102,7 +102,7 @@ OPTIONS = (
     Option("compare", bool, True, "Measure what the weights change.", flag="--compare/--no-compare"),
     Option("seed", int, 0, "The same seed gives the same result."),
     Option("format", str, "auto",
-           "table, label-studio, argilla, croissant, crowd-long, crowd-wide, toloka, mturk, prodigy, "
+           "table, label-studio, argilla, crowd-long, crowd-wide, toloka, mturk, prodigy, "
            "doccano, conll."),
     Option("ledger", _COLUMN, None, "A ledger to take v and r from: a SQLite file, or a PostgreSQL URL.",
            envvar="ANML_LEDGER"),

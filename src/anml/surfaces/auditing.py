@@ -65,7 +65,6 @@ def _in_slices(data: Any, chosen: Mapping[str, Any], shown: Shown) -> "Audited":
     from anml.surfaces.report import write_report
 
     request, out = replace(request_of(chosen), compare=False), Path(chosen["out"])
+    engine, address = chosen["engine"] or "local", chosen["address"]
     with shown as progress:
-        return audit_in_slices(
-            data, request, chosen["engine"] or "local", chosen["address"], out, progress, write_report
-        )
+        return audit_in_slices(data, request, engine, address, out, progress, write_report)

@@ -52,8 +52,7 @@ def sentences(found: "RunChanges") -> list[str]:
     """Who changed, which rows moved and what was mended, in sentences."""
     import polars as pl
 
-    said = []
-    changed = found.people.filter(pl.col("changed").fill_null(False))
+    said, changed = [], found.people.filter(pl.col("changed").fill_null(False))
     figures = ("contributor", "quality_before", "quality_after")
     for verb, which in (("worse", pl.col("difference") < 0), ("better", pl.col("difference") > 0)):
         names = [

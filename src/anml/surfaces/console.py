@@ -50,10 +50,9 @@ def print_audit(result: Audited) -> None:
         say(_about_items(result))
     if result.gold is not None:
         say(result.gold.sentence())
-    for note in result.notes:
-        say(f"note: {note}", "dim")
-    for warning in result.warnings:
-        say(f"warning: {warning}", "yellow")
+    for kind, sentences, style in (("note", result.notes, "dim"), ("warning", result.warnings, "yellow")):
+        for sentence in sentences:
+            say(f"{kind}: {sentence}", style)
 
 
 def _about_items(result: Audited) -> str:

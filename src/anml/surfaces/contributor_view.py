@@ -12,21 +12,13 @@ if TYPE_CHECKING:
 
 def plain(standing: Standing) -> dict[str, Any]:
     """A standing as plain values."""
+    track, verdict = standing.track, standing.verdict
     return {
-        "contributor": standing.pid,
-        "since": standing.since,
-        "contributions": standing.prior,
-        "r": standing.r,
-        "r_interval": [standing.track.low, standing.track.high],
-        "events": standing.track.events,
-        "v": standing.verdict.v,
-        "level": standing.verdict.level,
-        "why": standing.verdict.reason,
-        "evidence": list(standing.verdict.evidence),
-        "flagged": standing.flagged,
-        "newcomer": standing.newcomer,
-        "needs": list(standing.needs),
-    }
+        "contributor": standing.pid, "since": standing.since, "contributions": standing.prior,
+        "r": standing.r, "r_interval": [track.low, track.high], "events": track.events,
+        "v": verdict.v, "level": verdict.level, "why": verdict.reason, "evidence": list(verdict.evidence),
+        "flagged": standing.flagged, "newcomer": standing.newcomer, "needs": list(standing.needs),
+    }  # fmt: skip
 
 
 def show_all(at: Desk, ledger: "Ledger") -> None:

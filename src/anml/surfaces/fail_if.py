@@ -69,9 +69,8 @@ def _failure(part: Check, result: "Audited") -> str:
         return f"the result is doubtful: {result.doubtful}" if result.doubtful else ""
     people = result.contributors
     if part.name == "accused":
-        verdicts = () if people.is_empty() else people.select("contributor", "verdict").iter_rows()
-        who = [str(name) for name, verdict in verdicts if verdict in ACCUSED]
-        return f"accused: {names_listed(who)}" if who else ""
+        found = people if people.is_empty() else people.filter(people["verdict"].is_in(ACCUSED))
+        return f"accused: {names_listed(found['contributor'].to_list())}" if found.height else ""
     held = SIGNS[part.sign]
     if part.name in OF_RUN:
         figure = OF_RUN[part.name](result)

@@ -28,9 +28,8 @@ def quality_figure(shown: pl.DataFrame, pool: float, few: int) -> str:
     def paint(figure: Figure, axes: Axes) -> None:
         grid(axes)
         axes.axvline(pool, color=QUIET, linewidth=1, linestyle=(0, (3, 3)))
-        axes.hlines(
-            places, shown["quality_low"], shown["quality_high"], color=MAIN, linewidth=2.4, alpha=0.35
-        )
+        ends = shown["quality_low"], shown["quality_high"]
+        axes.hlines(places, *ends, color=MAIN, linewidth=2.4, alpha=0.35)
         thin = (shown["rows"] <= few).to_numpy()
         quality = shown["quality"].to_numpy()
         axes.plot(quality[~thin], places[~thin], "o", color=MAIN, markersize=6.5)

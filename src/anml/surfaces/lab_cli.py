@@ -30,9 +30,8 @@ def list_(as_json: AsJson = False) -> None:
         names = ("name", "title", "trials", "about")
         entries = [{name: getattr(experiment, name) for name in names} for experiment in experiments]
         print(json.dumps({"experiments": entries}, indent=1))
-        return
-    for experiment in experiments:
-        print(f"{experiment.name:<16}{experiment.trials:>4} trials  {experiment.title}")
+    else:
+        print("\n".join(f"{e.name:<16}{e.trials:>4} trials  {e.title}" for e in experiments))
 
 
 @lab.command("run")

@@ -23,9 +23,7 @@ def init(
     single_person: Annotated[bool, opt("One person keeps it; statements say so.", "--single-person")] = False,
     appeals: Annotated[str, opt("Where contributors write to when they disagree.")] = "",
     payee_wait_days: Annotated[int, opt("Days before new bank details are paid.")] = 3,
-    recovery: Annotated[
-        Path | None, opt("Where a recovery key goes, to be sealed; it renews a lost one.")
-    ] = None,
+    recovery: Annotated[Path | None, opt("Where a recovery key goes; sealed, it renews a lost one.")] = None,
     password: Annotated[bool, opt("Lock your key with a password, asked for now.", "--password")] = False,
 ) -> None:
     """Make a new ledger, with you as its first member of staff. It gets its keys, and you one of your own."""

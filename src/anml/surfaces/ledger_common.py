@@ -37,6 +37,7 @@ OPTIONS = (
     Option("json", bool, False, "Print one JSON object and nothing else.", flag="--json"),
 )  # fmt: skip
 EVERY = ("ledger", "keys", "json")
+Command = Callable[..., None]
 
 
 @dataclass(frozen=True)
@@ -97,12 +98,10 @@ class Desk:
         raise typer.Exit(3)
 
 
-def at_desk(
-    *names: str, every: tuple[str, ...] = EVERY
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def at_desk(*names: str, every: tuple[str, ...] = EVERY) -> Callable[[Command], Command]:
     """Give a command these of the shared options after its own, and it takes them as one desk."""
 
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+    def decorate(command: Command) -> Command:
         own = list(inspect.signature(command).parameters.values())[1:]
         # Who acts may also say with which key.
         chosen = {*names, *every, *(("sign",) if "by" in names else ())} - {p.name for p in own}

@@ -19,13 +19,10 @@ def method_facts(result: Audited) -> dict[str, Facts]:
     """Settings, model, data and versions under their headings, in the order of the report."""
     record, profile = run_record(result, ""), result.policy.profile
     named = next((name for name, known in PROFILES.items() if known == profile), "own settings")
+    trained = {"profile": named, "epochs trained": f"{result.scoring_epochs:,}"}
     return {
         "Recipe": {"recipe": result.recipe_name, **_settings(record["recipe"])},
-        "Scoring model": {
-            "profile": named,
-            "epochs trained": f"{result.scoring_epochs:,}",
-            **_settings(record["profile"]),
-        },
+        "Scoring model": trained | _settings(record["profile"]),
         "Evidence": _evidence(result),
         "Data": _data(result),
         "Columns used": _columns(result),

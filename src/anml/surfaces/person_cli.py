@@ -83,21 +83,20 @@ def render_person(found: "Portrait") -> str:
 
 def _classes(found: "Portrait") -> list[dict[str, str]]:
     return [
-        {
-            "label": shortened(row["label"], NAME),
-            "rows": f"{row['rows']:,}",
-            "right": f"{row['right']:.0%} ({row['low']:.0%} to {row['high']:.0%})",
-            "others": "–" if row["others"] is None else f"{row['others']:.0%}",
-        }
+        {"label": shortened(row["label"], NAME), "rows": f"{row['rows']:,}", "right": _share(row),
+         "others": "–" if row["others"] is None else f"{row['others']:.0%}"}
         for row in found.classes.to_dicts()
-    ]
+    ]  # fmt: skip
+
+
+def _share(row: dict[str, Any]) -> str:
+    return f"{row['right']:.0%} ({row['low']:.0%} to {row['high']:.0%})"
 
 
 def _week(row: dict[str, Any]) -> dict[str, str]:
     ago = row["weeks_ago"]
     when = "the newest week" if ago == 0 else "1 week before" if ago == 1 else f"{ago:,} weeks before"
-    share = f"{row['right']:.0%} ({row['low']:.0%} to {row['high']:.0%})"
-    return {"when": when, "rows": f"{row['rows']:,}", "right": share}
+    return {"when": when, "rows": f"{row['rows']:,}", "right": _share(row)}
 
 
 def _example(row: dict[str, Any]) -> dict[str, str]:

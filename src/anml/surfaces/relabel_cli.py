@@ -139,11 +139,10 @@ def left_over(applied: "Applied", out: Path | None) -> str:
 
 def looked(applied: "Applied") -> str:
     """How many were looked at, and how many changed, in one sentence."""
-    last = applied.rounds[-1]
-    answers, changed = last["answers"], last["changed"]
-    expected = "" if last["expected"] is None else f"; about {last['expected']:.0f} were expected to"
-    share = f"{changed / answers:.0%}"
-    return f"{answers:,} items have an answer; {changed:,} labels changed ({share}){expected}."
+    answers, changed, asked = (applied.rounds[-1][name] for name in ("answers", "changed", "expected"))
+    expected = "" if asked is None else f"; about {asked:.0f} were expected to"
+    share = changed / answers
+    return f"{answers:,} items have an answer; {changed:,} labels changed ({share:.0%}){expected}."
 
 
 def changes(applied: "Applied") -> dict[str, tuple[str, str]]:

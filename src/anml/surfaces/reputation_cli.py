@@ -79,9 +79,7 @@ def add(
 
 @app.command("trust")
 @at_desk("policy")
-def trust(
-    at: Desk, trusted: Annotated[list[str] | None, arg("Whom to trust beforehand as well.")] = None
-) -> None:
+def trust(at: Desk, trusted: Annotated[list[str] | None, arg("Whom to trust as well.")] = None) -> None:
     """Follow who verified whom from a trusted set. By EigenTrust, with what it counts for in r."""
     from anml.app.people.names import names_of
     from anml.app.people.trust import trust_graph
@@ -90,11 +88,9 @@ def trust(
         found = trust_graph(book, trusted or (), at.read_policy().trust)
         names = names_of(book)
     rows = sorted(found.trust.items(), key=lambda pair: (-pair[1], pair[0]))
-    header = ("who", "trust", "good events at most")
-    shown = [
-        (names.get(who, who), f"{value:.4f}", f"{found.endorsed.get(who, 0.0):.2f}") for who, value in rows
-    ]
-    at.show(found._asdict(), columns(header, shown))
+    most = found.endorsed
+    shown = [(names.get(who, who), f"{value:.4f}", f"{most.get(who, 0.0):.2f}") for who, value in rows]
+    at.show(found._asdict(), columns(("who", "trust", "good events at most"), shown))
 
 
 @app.command("reviewer")

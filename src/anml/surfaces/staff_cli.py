@@ -145,9 +145,8 @@ def confirm(
             at.show({"confirmed": [], "dropped": chosen}, [f"Dropped {number}." for number in chosen])
             return
         content = book.rehearse(lambda tx: to_sign(tx, book, chosen, who))
-        said = {
-            p["proposal"]: f"{says(p)}, proposed by {p['by']} on {p['at'][:10]}" for p in content["proposals"]
-        }
+        asked = content["proposals"]
+        said = {p["proposal"]: f"{says(p)}, proposed by {p['by']} on {p['at'][:10]}" for p in asked}
         lines = [f"{number}: {text}" for number, text in said.items()]
         confirm_all(book, chosen, who, seen=at.agreed(content, lines))
     done = [f"Confirmed {number}: {said[number]}." for number in chosen]

@@ -3,15 +3,13 @@
 from typing import NamedTuple
 
 from anml.app.audit.result import Audited
-from anml.surfaces.accused import Told, who
+from anml.surfaces.accused import Sentence, who
 from anml.surfaces.names import shortened
 from anml.surfaces.todo import reason_for_doubt, todo
 from anml.surfaces.verdict import Change, change_of
 
 WHO, TODO, CHANGES = "Who", "What to do", "What it changes"
 LONGEST = 400
-# How a warning begins that is said at the top.
-DOUBT = "the result is doubtful"
 
 
 class Summary(NamedTuple):
@@ -19,7 +17,7 @@ class Summary(NamedTuple):
 
     doubt: str
     warnings: list[str]
-    who: list[Told]
+    who: list[Sentence]
     todo: list[str]
     change: Change
 
@@ -37,7 +35,7 @@ def summary(result: Audited) -> Summary:
     doubt = reason_for_doubt(result)
     return Summary(
         doubt=f"Do not rely on this result: {doubt.rstrip('.')}." if doubt else "",
-        warnings=[_sentence(said) for said in result.warnings if not said.startswith(DOUBT)],
+        warnings=[_sentence(said) for said in result.warnings],
         who=who(result),
         todo=todo(result),
         change=change_of(result),

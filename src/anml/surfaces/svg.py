@@ -68,9 +68,8 @@ def draw(
 
 def _defaults() -> dict[Any, Any]:
     """Settings as shipped, so that a reader's own matplotlib file does not change the report."""
-    return {
-        name: value for name, value in matplotlib.rcParamsDefault.items() if not name.startswith("backend")
-    }
+    shipped = matplotlib.rcParamsDefault.items()
+    return {name: value for name, value in shipped if not name.startswith("backend")}
 
 
 def plain(axes: Axes) -> None:

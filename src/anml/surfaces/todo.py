@@ -4,15 +4,11 @@ from typing import NamedTuple
 
 from anml.app.audit.result import Audited
 from anml.core.people.consensus import CLEAR
-from anml.core.people.verdicts import ACCUSED, LESS, UNSURE
+from anml.core.people.verdicts import ACCUSED, LESS
 from anml.core.words import counted
 from anml.surfaces.accused import NAME
 from anml.surfaces.names import names_listed
 from anml.surfaces.tables import queue
-
-# What would help where the model has nothing to say of it; others' labels are no news where there are some.
-HELP = "right labels for some of their rows"
-MORE_HELP = "right labels for some of their rows, or labels of the same items by others"
 
 
 class Gain(NamedTuple):
@@ -33,9 +29,7 @@ def todo(result: Audited) -> list[str]:
             "Until then, do not drop, relabel or pay by this result.",
         ]
     said = [*_talk(result), *_checks(result)]
-    people = result.contributors
-    if result.help or (not people.is_empty() and (people["verdict"] == UNSURE).any()):
-        needed = _needed(result) or (MORE_HELP if result.items is None else HELP)
+    if needed := _needed(result):
         said.append(f"To judge those left open, get {needed}.")
     return said
 
@@ -105,5 +99,8 @@ def _share(share: float) -> str:
 
 
 def _needed(result: Audited) -> str:
-    """What to get, of what the model says would settle it."""
-    return (result.help or "").removesuffix(" would settle it").rstrip(",")
+    """How many known labels would settle what cannot be told; empty where that is not known."""
+    people = result.contributors
+    asked = people["settled_by"].to_list() if "settled_by" in people.columns else []
+    rows, whom = sum(asked), sum(each > 0 for each in asked)
+    return f"known labels for about {counted(rows, 'row')} of {counted(whom, 'contributor')}" if whom else ""

@@ -31,7 +31,7 @@ OPTIONS = (
 @with_options(*OPTIONS)
 def value(
     data: Annotated[
-        Path, arg("A table, or the folder of a run, or latest.", metavar="RUN|TABLE", callback=newest)
+        Path, arg("A table, or a run's folder, or latest.", metavar="RUN|TABLE", callback=newest)
     ],
     table: Annotated[Path | None, opt("The table that a run was made of, if it moved.")] = None,
     out: Annotated[Path | None, opt("Folder for the values.")] = None,

@@ -44,7 +44,7 @@ def change_of(result: Audited) -> Change:
     comparison = result.comparison
     if comparison is None:
         return Change("Not measured", "", [_why_not(result)], [])
-    uniform, _, chosen = comparison.ways
+    uniform, chosen = comparison.ways[0], comparison.ways[-1]
     metric = "wrong predictions" if result.task == "classification" else "mean absolute error"
     where = "test data" if comparison.on == "test data" else "held-out rows"
     said = [f"{against_uniform(uniform, chosen, result.gate.branch)}."]
@@ -120,16 +120,10 @@ def against_uniform(uniform: Way, chosen: Way, branch: str) -> str:
 
 
 def advice(comparison: Comparison, branch: str) -> str:
-    """Say what to try where the chosen way did worse than a simpler one; empty where it did not."""
-    _, only_q, chosen = comparison.ways
-    q_wins = chosen.against[only_q.name].low > 0
-    if branch != "uniform" and chosen.against["uniform"].low > 0:
-        return "Training on all rows alike did better here: try the recipe “uniform”, or keep more rows."
-    if branch == "krum" and q_wins:
-        return "q without freshness did better here: try a longer half-life, and look at the ages below."
-    if q_wins:
-        return "q alone did better here: try the recipe “krum”, and look at the credentials below."
-    return ""
+    """Say what to try where all rows alike did better; empty where they did not."""
+    if branch == "uniform" or comparison.ways[-1].against["uniform"].low <= 0:
+        return ""
+    return "Training on all rows alike did better here: try the recipe “uniform”, or keep more rows."
 
 
 def shown_error(way: Way, comparison: Comparison) -> tuple[str, str]:

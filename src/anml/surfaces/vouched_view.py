@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from anml.app.audit.result import Audited
-from anml.core.signals.track_record import DAY, TrackRule
+from anml.core.signals.track_record import TrackRule
 from anml.surfaces.names import shortened
 
 if TYPE_CHECKING:
-    from anml.core.signals.standing import Entry, Standing
+    from anml.core.signals.standing import EvidenceEntry, Standing
 
 # A page that a browser still opens; samples.parquet has the evidence of every row.
 MOST_LINES = 400
 MOST_LINKS = 1000
-MOST_NEW = 200
+MOST_PEOPLE = 200
 
 
 def vouched_view(result: Audited) -> dict[str, Any] | None:
@@ -24,7 +24,7 @@ def vouched_view(result: Audited) -> dict[str, Any] | None:
     if result.vouched is None:
         return None
     rows, vouched = result.samples, result.vouched
-    people, entries, at = vouched.people, vouched.entries, vouched.at
+    entries, at = vouched.entries, vouched.at
     names = list(dict.fromkeys([*result.contributors["contributor"], *sorted(rows["contributor"].unique())]))
     lines = _lines(rows, names)
     shown = lines[:MOST_LINES]
@@ -33,7 +33,7 @@ def vouched_view(result: Audited) -> dict[str, Any] | None:
         if line["contributor"] not in anchors:
             anchors[line["contributor"]] = line["anchor"] = f"v-{number}"
     cited = sorted({int(link["entry"]) for line in shown for link in line["links"]})
-    new = [_newcomer(name, people.get(name), at) for name in names if _is_new(people.get(name))]
+    people = [_person(name, vouched.people.get(name)) for name in names]
     return {
         "at": f"{at[:10]} {at[11:16]} UTC",
         "lines": shown,
@@ -41,10 +41,8 @@ def vouched_view(result: Audited) -> dict[str, Any] | None:
         "anchors": anchors,
         "entries": [_entry(entries[number]) for number in cited],
         "other": len(entries) - len(cited),
-        "people": [_person(name, people.get(name)) for name in names[:MOST_NEW]],
-        "new": new[:MOST_NEW],
-        "more_new": max(len(new) - MOST_NEW, 0),
-        "newcomers": {line["contributor"] for line in new},
+        "people": people[:MOST_PEOPLE],
+        "newcomers": {line["contributor"] for line in people if line["needs"]},
         "floor": TrackRule().floor.r_min,
     }
 
@@ -90,7 +88,7 @@ def _links(evidence: list[str], items: list[str]) -> list[dict[str, str]]:
     ]
 
 
-def _entry(entry: "Entry") -> dict[str, str]:
+def _entry(entry: "EvidenceEntry") -> dict[str, str]:
     e = entry.record
     return {
         "id": str(e.id),
@@ -115,36 +113,16 @@ def _short(name: str) -> str:
 def _person(name: str, standing: "Standing | None") -> dict[str, str]:
     if standing is None:
         nothing = {"r": "–", "interval": "", "events": "0", "state": "not on record"}
-        return {"contributor": shortened(name, 80), **nothing}
+        return {
+            "contributor": shortened(name, 80),
+            **nothing,
+            "needs": "an entry in the ledger: anml ledger import",
+        }
     return {
-        "contributor": name,
+        "contributor": shortened(name, 80),
         "r": f"{standing.r:.2f}",
         "interval": f"{standing.track.low:.2f}–{standing.track.high:.2f}",
         "events": f"{standing.track.events:,}",
         "state": "flagged" if standing.flagged else "new" if standing.newcomer else "",
-    }
-
-
-def _is_new(standing: "Standing | None") -> bool:
-    return standing is None or standing.newcomer
-
-
-def _newcomer(name: str, standing: "Standing | None", at: str) -> dict[str, str]:
-    """What somebody new has and what is missing; nobody on record has nothing yet."""
-    rule = TrackRule()
-    if standing is None:
-        prior, age, flags = 0, 0.0, "none"
-        needs = "an entry in the ledger: anml ledger import"
-    else:
-        moments = [datetime.fromisoformat(text).timestamp() for text in (standing.since, at)]
-        prior, age = standing.prior, max(moments[1] - moments[0], 0.0) / DAY
-        flags, needs = "open" if standing.flagged else "none", " ".join(standing.needs)
-    limit = rule.floor.contributions
-    return {
-        "contributor": shortened(name, 80),
-        "prior": f"{prior} of {limit}",
-        "missing": str(max(limit - prior, 0)),
-        "age": f"{age:.1f} of {rule.floor_age_days:g} days",
-        "flags": flags,
-        "needs": needs,
+        "needs": " ".join(standing.needs) if standing.newcomer else "",
     }

@@ -30,7 +30,7 @@ def test_classes_end_to_end():
     assert result.contributors["contributor"][0] == "dan"
     assert 0.1 < result.noise < 0.4
     assert kept_share(result, "dan") < 0.5 < kept_share(result, "ann")
-    assert [way.name for way in result.comparison.ways] == ["uniform", "q only", "chosen"]
+    assert [way.name for way in result.comparison.ways] == ["uniform", "chosen"]
     confused = result.confusion
     assert confused["rows"].sum() == 120
     assert result.samples["confidence"].is_between(0, 1).all()
@@ -141,7 +141,7 @@ def test_share_to_keep_overrides_the_recipe_and_leaves_its_name():
 def test_test_table_never_seen_class_counts_as_wrong():
     test = consortium(40).with_columns(label=pl.lit("perhaps"))
     result = audit_table(consortium(80), Request(), test=test)[0]
-    assert [way.error.mean for way in result.comparison.ways] == [1.0, 1.0, 1.0]
+    assert [way.error.mean for way in result.comparison.ways] == [1.0, 1.0]
 
 
 def test_data_that_is_no_table_is_refused():

@@ -57,8 +57,7 @@ class TestLabelsThatAreCopied:
 
     def test_are_named_with_what_follows(self):
         assert one_voice(*self.crowd(copied=True)) == [
-            "eve and mallory give the same labels to the items they share, far more often than they are "
-            "right: on each of these items they count as one"
+            "eve and mallory look like one person: the answers that they share count once"
         ]
 
     def test_wrong_each_in_a_way_of_his_own_is_no_copy(self):
@@ -71,7 +70,7 @@ class TestCopies:
         x[400:520] = x[:120] + 0.001
         found, said = copied(x, WHO)
         assert found == [Copies("ann", 200, 120, "eve"), Copies("eve", 200, 120, "ann")]
-        assert said == ["120 of 200 rows of ann nearly equal rows of eve"]
+        assert said == []
 
     def test_a_few_are_counted_and_nobody_is_named(self):
         x = features()
@@ -122,15 +121,13 @@ def test_they_are_in_the_record_the_report_and_the_card(tmp_path):
     )
     audit = anml.audit(frame, label="label", contributor="site", time="day", compare=False,
                        profile={"epochs": 3}, progress=False)  # fmt: skip
-    wanted = [
-        "all 15 labels “rare” are given by south: a wrong one looks like any other",
-        "20 of 20 rows of east nearly equal rows of north",
-    ]
-    for said in wanted:
-        assert said in audit.result.warnings
-        assert f"warning: {said}" in repr(audit)
-        assert said[1:] in audit.report(tmp_path / "report.html").read_text()
-    assert "hand in the same rows: 20 of 20 are nearly equal." in repr(audit)
+    said = "all 15 labels “rare” are given by south: a wrong one looks like any other"
+    report = audit.report(tmp_path / "report.html").read_text()
+    assert said in audit.result.warnings
+    assert f"warning: {said}" in repr(audit)
+    assert said[1:] in report
+    assert repr(audit).count("hand in the same rows: 20 of 20 are nearly equal.") == 1
+    assert "hand in the same rows: 20 of 20 are nearly equal." in report
     assert dict(audit.contributors.select("contributor", "copies_of").rows())["south"] is None
 
 

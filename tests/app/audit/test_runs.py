@@ -97,9 +97,7 @@ def test_a_record_of_another_shape_is_one_sentence(folder, text):
 def test_a_run_that_keeps_no_hash_may_have_been_changed(folder, files):
     info = json.loads((folder / "run.json").read_text())
     (folder / "run.json").write_text(json.dumps({**info, "files": files}))
-    with pytest.raises(
-        IntegrityError, match=r"keeps no hash of .*samples.parquet, so it may have been changed"
-    ):
+    with pytest.raises(IntegrityError, match=r"keeps no hash of .*samples.parquet: it may have been changed"):
         read_run(folder)
 
 

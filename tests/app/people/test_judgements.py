@@ -9,7 +9,7 @@ from anml.app.people.judgements import fresh_scores
 from anml.app.people.scores import SCHEMA
 from anml.core.settle import UNIT
 from anml.ledger.standing import item_mark
-from anml.ledger.sums import Judged
+from anml.ledger.sums import JudgedBefore
 from ledger.ledger_hand import event
 
 
@@ -18,7 +18,7 @@ class Tx:
 
     def __init__(self, *counted: tuple[str, str, str]) -> None:
         self.state = self
-        self.judged = Judged()
+        self.judged = JudgedBefore()
         self.judged_before = self.judged.of
         for pid, source, item in counted:
             self.judged.fold(

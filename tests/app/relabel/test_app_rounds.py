@@ -9,7 +9,7 @@ from anml.app.relabel.rounds import (
     ITEM,
     LABEL,
     TRUTH,
-    Answer,
+    NewLabel,
     Roles,
     read_rounds,
     rounds_file,
@@ -30,7 +30,7 @@ def answered(frame, roles, answers, kind=TRUTH):
 
 
 def test_a_right_label_settles_all_rows_of_its_item_and_changes_no_label():
-    table, roles = answered(FRAME, ROLES, {1: Answer("a", "")})
+    table, roles = answered(FRAME, ROLES, {1: NewLabel("a", "")})
     assert roles.known == "known"
     assert table.frame["known"].to_list() == ["a", "a", None]
     assert table.frame[ANSWERED].to_list() == ["a", "a", None]
@@ -39,13 +39,13 @@ def test_a_right_label_settles_all_rows_of_its_item_and_changes_no_label():
 
 
 def test_without_items_every_row_is_one():
-    table, roles = answered(FRAME, Roles("label", "who"), {2: Answer("b", "")})
+    table, roles = answered(FRAME, Roles("label", "who"), {2: NewLabel("b", "")})
     assert roles.item == ITEM
     assert table.frame["known"].to_list() == [None, None, "b"]
 
 
 def test_a_label_that_nobody_gave_makes_those_that_were_given_wrong():
-    table, roles = answered(FRAME, ROLES, {0: Answer("c", "")})
+    table, roles = answered(FRAME, ROLES, {0: NewLabel("c", "")})
     assert table.frame["known"].to_list() == [None] * 3
     assert table.frame[roles.reviewed].to_list() == ["false", "false", None]
     assert table.frame[ANSWERED].to_list() == ["c", "c", None]
@@ -53,7 +53,7 @@ def test_a_label_that_nobody_gave_makes_those_that_were_given_wrong():
 
 def test_marks_that_were_there_stay_beside_right_labels():
     frame = FRAME.with_columns(checked=pl.Series(["true", None, "false"]))
-    table, roles = answered(frame, Roles("label", "who", "task", known="checked"), {1: Answer("a", "")})
+    table, roles = answered(frame, Roles("label", "who", "task", known="checked"), {1: NewLabel("a", "")})
     assert (roles.known, roles.reviewed) == ("known", "checked")
     assert table.frame["checked"].to_list() == ["true", None, "false"]
 
@@ -61,7 +61,7 @@ def test_marks_that_were_there_stay_beside_right_labels():
 def test_second_labels_are_rows_of_their_own_that_nobody_has_reviewed():
     frame = FRAME.with_columns(v=pl.Series([0.9, 0.9, 0.9]))
     named = Roles("label", "who", "task", verification="v")
-    table, roles = answered(frame, named, {2: Answer("b", "eve")}, LABEL)
+    table, roles = answered(frame, named, {2: NewLabel("b", "eve")}, LABEL)
     assert table.frame.height == 4
     assert table.frame.row(3, named=True) == {"task": "2", "who": "eve", "label": "b", "size": 2.0, "v": None}
     assert roles.known is None
@@ -69,13 +69,18 @@ def test_second_labels_are_rows_of_their_own_that_nobody_has_reviewed():
 
 def test_a_second_label_of_numbers_is_a_number():
     frame = FRAME.with_columns(label=pl.Series([1, 2, 3]))
-    assert answered(frame, ROLES, {0: Answer("4", "eve")}, LABEL)[0].frame["label"].to_list() == [1, 2, 3, 4]
+    assert answered(frame, ROLES, {0: NewLabel("4", "eve")}, LABEL)[0].frame["label"].to_list() == [
+        1,
+        2,
+        3,
+        4,
+    ]
     with pytest.raises(AnmlError, match="'four' is no label of this table"):
-        answered(frame, ROLES, {0: Answer("four", "eve")}, LABEL)
+        answered(frame, ROLES, {0: NewLabel("four", "eve")}, LABEL)
 
 
 def test_rounds_are_read_as_they_were_written_and_not_otherwise(tmp_path):
-    rounds = [(TRUTH, {3: Answer("=1+1", ""), 5: Answer("b", "ida")}), (LABEL, {0: Answer("a", "eve")})]
+    rounds = [(TRUTH, {3: NewLabel("=1+1", ""), 5: NewLabel("b", "ida")}), (LABEL, {0: NewLabel("a", "eve")})]
     text = rounds_file(rounds)
     (tmp_path / FILE).write_text(text, encoding="utf-8")
     assert read_rounds(tmp_path, sha256(text.encode())) == rounds
@@ -84,6 +89,6 @@ def test_rounds_are_read_as_they_were_written_and_not_otherwise(tmp_path):
 
 
 def test_the_hash_of_a_table_follows_its_answers():
-    one, _ = answered(FRAME, ROLES, {1: Answer("a", "")})
-    two, _ = answered(FRAME, ROLES, {1: Answer("b", "")})
+    one, _ = answered(FRAME, ROLES, {1: NewLabel("a", "")})
+    two, _ = answered(FRAME, ROLES, {1: NewLabel("b", "")})
     assert len({one.sha256, two.sha256, "0" * 64}) == 3

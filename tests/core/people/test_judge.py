@@ -1,14 +1,12 @@
 """From fits to what is believed: liars named, nobody honest accused, doubt, and what would settle it."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from people_cases import believed, crowd, flat, judged, noisy_predictions, sharp
 
-from anml.core.people.belief import Contributor, what_would_help
+from anml.core.people.belief import Contributor
 from anml.core.people.fit import begin, fit_classes
 from anml.core.people.judge import (
     believe,
@@ -204,23 +202,11 @@ class TestHelp:
         belief = believed(log_p, y, Side(who))
         assert belief.contributors.verdict[8] == UNSURE
         asked = int(belief.contributors.settled_by[8])
-        assert f"about {asked:,} row" in belief.help
         # Where there are not so many rows, more rows are needed: all that there are may leave it open.
         if asked <= rows:
             known = np.full(len(y), -1)
             known[400 : 400 + asked] = truth[400 : 400 + asked]
             assert judged(log_p, y, Side(who, truth=known)).verdict[8] != UNSURE
-
-    def test_by_hand(self):
-        people = judged(sharp(np.arange(60) % 2, 2), np.arange(60) % 2, Side(np.arange(60) % 3))
-        settled = replace(people, settled_by=np.array([0, 0, 0]))
-        assert what_would_help(settled) is None
-        assert what_would_help(replace(people, settled_by=np.array([0, 7, 0]))) == (
-            "known labels for about 7 rows of 1 contributor would settle it"
-        )
-        assert what_would_help(replace(people, settled_by=np.array([1200, 7, 0]))) == (
-            "known labels for about 1,207 rows of 2 contributors would settle it"
-        )
 
 
 class TestBelieve:
@@ -242,7 +228,6 @@ class TestBelieve:
         y = np.arange(40) % 2
         belief = believed(sharp(y, 2), y, Side())
         assert belief.contributors is None
-        assert belief.help is None
         assert not belief.contributor.any()
 
     def test_what_is_known_is_certain_whatever_crowds_get_wrong_together(self):

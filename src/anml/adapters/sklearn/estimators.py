@@ -15,7 +15,7 @@ from anml.adapters.sklearn.fitting import fit_weighted, over_all_classes, seeded
 from anml.adapters.sklearn.given import CONTRIBUTED, known_of, own_weights
 from anml.adapters.sklearn.held_out import held_out, is_numeric
 from anml.adapters.sklearn.mlp import MLPClassifier, MLPRegressor
-from anml.assess.assess import Assessment, Known, Policy, assess
+from anml.assess.assess import Assessment, Known, SamplePolicy, assess
 from anml.assess.contributors import contributor_frame, learned_frame
 from anml.core.checks import LARGEST, one_of
 from anml.core.domain import Recipe, Task
@@ -107,7 +107,7 @@ class _Anml(MetaEstimatorMixin, BaseEstimator):
         return validate_data(self, X, reset=reset, skip_check_array=True, ensure_2d=not flat)
 
     def _assess(self, X: Any, x: Any, y: Any, codes: Any, known: Known, seed: int) -> Assessment:
-        policy = Policy(
+        policy = SamplePolicy(
             recipe=recipe_of(self.recipe),
             profile=profile_of(self.profile),
             decay=self.decay if self.decay is not None else Decay.half_life(self.half_life),
@@ -268,7 +268,5 @@ class AnmlRegressor(RegressorMixin, _Anml):
 
     def _coded(self, y: Any) -> Any:
         if np.abs(y).max() > LARGEST:
-            raise InputError(
-                f"y has values beyond {LARGEST:g}, such as {y[np.abs(y).argmax()]:g}; scale them"
-            )
+            raise InputError(f"y has values beyond {LARGEST:g}, as {y[np.abs(y).argmax()]:g}; scale them")
         return np.asarray(y, dtype=np.float64)

@@ -32,10 +32,7 @@ def own_weights(fit: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def known_of(y: Array, task: Task, classes: Any = None, **given: Any) -> Known:
-    """Columns as arrays of the right length; a wrong length is said at the door.
-
-    `y` are class codes or numbers, `classes` the labels that the codes stand for.
-    """
+    """Columns as arrays of the right length; `classes` are the labels that the codes `y` stand for."""
     columns: dict[str, Any] = {}
     for name, values in given.items():
         if values is None:

@@ -45,10 +45,7 @@ def folds_of(labels: Ints | None, item: Any, n: int, seed: int) -> Ints:
 
 
 def held_out(learner: Any, X: Any, y: Any, codes: Any, classes: Any, item: Any, seed: int) -> Floats:
-    """Predictions by copies of `learner` that did not see the sample or its item.
-
-    Class probabilities (n, classes); numbers (n,) where `classes` is None.
-    """
+    """Predictions by copies that did not see the item: probabilities, or numbers where `classes` is None."""
     fold = folds_of(None if classes is None else codes, item, len(codes), seed)
     found = np.zeros(len(codes) if classes is None else (len(codes), len(classes)))
     for number in range(int(fold.max()) + 1):
@@ -60,9 +57,7 @@ def held_out(learner: Any, X: Any, y: Any, codes: Any, classes: Any, item: Any, 
     return found if classes is None else np.asarray(found / found.sum(axis=1, keepdims=True))
 
 
-def _classes(
-    learner: Any, X: Any, y: Any, codes: Ints, classes: Any, held: Ints, rest: Ints, seed: int
-) -> Floats:
+def _classes(learner: Any, X: Any, y: Any, codes: Any, classes: Any, held: Any, rest: Any, seed: int) -> Any:
     """What a copy that saw `rest` says of the samples held out; no class is impossible."""
     seen, share = np.unique(codes[rest]), np.bincount(codes, minlength=len(classes)) / len(codes)
     said = np.zeros((len(held), len(classes)))

@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from anml.core.domain import Task
-from anml.gradients.mlp import Data, Networks, Shape, initialise, predict, train
+from anml.gradients.mlp import Data, Networks, Widths, initialise, predict, train
 from anml.gradients.threads import threads
 
 
@@ -40,7 +40,7 @@ class _MLP(BaseEstimator):
         spread = np.sqrt(np.average(np.square(x - self.mean_), axis=0, weights=weight))
         self.scale_ = np.where(spread > 1e-12, spread, 1.0)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        networks = initialise(Shape(x.shape[1], tuple(self.hidden), outputs), [seed])
+        networks = initialise(Widths(x.shape[1], tuple(self.hidden), outputs), [seed])
         weights = torch.as_tensor(weight, dtype=torch.float32).unsqueeze(0)
         data = Data.shared(self._scaled(x).float(), torch.as_tensor(target), weights)
         with threads(1):
@@ -56,7 +56,7 @@ class _MLP(BaseEstimator):
         x = validate_data(self, x, reset=False, dtype=np.float64)
         # In double precision a row's answer does not depend on the rows beside it.
         flat = torch.as_tensor(self.parameters_).double().unsqueeze(0)
-        networks = Networks(Shape(len(self.mean_), tuple(self.hidden), self.outputs_), flat)
+        networks = Networks(Widths(len(self.mean_), tuple(self.hidden), self.outputs_), flat)
         with threads(1):
             return predict(networks, self._scaled(x))[0].numpy()
 

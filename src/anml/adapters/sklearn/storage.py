@@ -29,13 +29,12 @@ class Saved(NamedTuple):
 
 
 _NETWORK = ("parameters_", "mean_", "scale_")
+_SHAPE = ("hidden", "outputs_", "n_features_in_")
 _LINEAR = ("coef_", "intercept_")
 _WEIGHED = ("weights_", "kept_", "quality_", "p_correct_")
 KINDS: dict[str, Saved] = {
-    "mlp-classifier": Saved(MLPClassifier, _NETWORK, ("hidden", "outputs_", "n_features_in_", "classes_")),
-    "mlp-regressor": Saved(
-        MLPRegressor, _NETWORK, ("hidden", "outputs_", "n_features_in_", "centre_", "spread_")
-    ),
+    "mlp-classifier": Saved(MLPClassifier, _NETWORK, (*_SHAPE, "classes_")),
+    "mlp-regressor": Saved(MLPRegressor, _NETWORK, (*_SHAPE, "centre_", "spread_")),
     "logistic": Saved(LogisticRegression, _LINEAR, ("C", "n_features_in_", "classes_")),
     "ridge": Saved(Ridge, _LINEAR, ("alpha", "n_features_in_")),
     "anml-classifier": Saved(AnmlClassifier, _WEIGHED, ("noise_", "n_features_in_", "classes_")),

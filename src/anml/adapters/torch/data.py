@@ -1,7 +1,6 @@
-"""Samples in any form, as batches in the order of their rows: loaders, datasets, arrays, tensors.
+"""Samples in any form, as batches in the order of their rows, whatever a loader's sampler does.
 
-A loader's rows are those of its dataset, each once and in the dataset's order, whatever its sampler does; a
-stream is read by one process. Where examples say which row they are (`sample_index`), they go by that.
+A stream is read by one process. Where examples say which row they are (`sample_index`), they go by that.
 """
 
 from collections.abc import Callable, Iterator, Mapping

@@ -24,12 +24,10 @@ STATE = "anml_state.pt"
 class Weighted:
     """What makes a `Trainer` weigh; put it before one of your own: `class Mine(Weighted, MyTrainer)`."""
 
-    def __init__(
-        self, *args: Any, weighting: Weighting | Reweigher, by: str = "loss", **settings: Any
-    ) -> None:
+    def __init__(self, *args: Any, weighting: Weighting | Reweigher, by: str = "loss", **more: Any) -> None:
         self.by = one_of("by", by, ("loss", "draws"))
         self.weighting = weighting
-        super().__init__(*args, **settings)
+        super().__init__(*args, **more)
         me: Any = self
         given, count = me.train_dataset, len(self._weights())
         sized = hasattr(given, "__len__")
@@ -87,9 +85,7 @@ class Weighted:
         if self.by == "draws" or not self._in_step:
             return plain(model, inputs, return_outputs, num_items_in_batch)
         if rows is None:
-            raise InputError(
-                f"a batch does not say which rows it holds; let each have its number as {INDEX!r}"
-            )
+            raise InputError(f"a batch does not say which rows it holds; number them as {INDEX!r}")
         all_weights = self._weights()
         if int(rows.min()) < 0 or int(rows.max()) >= len(all_weights):
             raise InputError(f"a batch holds row {int(rows.max())} for weights of {len(all_weights)} samples")

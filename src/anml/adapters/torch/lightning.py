@@ -12,8 +12,7 @@ class ReweighCallback(Callback):
     """Tells a `Reweigher`, which feeds a sampler or a loss, of steps, epochs and checkpoints.
 
     Needs the extra `lightning`. The module's `forward` gives the outputs that the Reweigher's loss takes.
-    Pass the `WeightedSampler` of your loader as `sampler`: a run that goes on from a checkpoint in the
-    middle of an epoch then goes on with the draws that were left.
+    With the `sampler` of your loader, a run that goes on within an epoch has the draws that were left.
     """
 
     def __init__(self, reweigher: Reweigher, sampler: WeightedSampler | None = None) -> None:

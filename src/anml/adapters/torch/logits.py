@@ -1,7 +1,6 @@
 """Weights of samples in a loss that a model or a trainer computes by itself, through its logits.
 
-What the loss sends back into the logits of a sample is scaled by the sample's weight. Where the loss is a
-sum over samples, that is the gradient of the weighted sum; whether it is, is checked.
+What comes back into a sample's logits is scaled by its weight; that the loss is a sum of samples is checked.
 """
 
 from collections.abc import Callable, Iterator

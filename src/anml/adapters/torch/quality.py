@@ -13,7 +13,7 @@ from anml.core.checks import Floats, one_of, whole
 from anml.core.errors import InputError
 from anml.core.progress import Progress
 from anml.core.signals.quality import quality
-from anml.gradients.batches import Batch, Reading, rows_of
+from anml.gradients.batches import Batch, Readout, rows_of
 from anml.gradients.devices import device_of
 from anml.gradients.factors import Factors
 from anml.gradients.losses import SampleLoss, loss_of
@@ -55,10 +55,10 @@ class Scoring:
                 raise InputError(f"{name} must be at least 1, got {getattr(self, name)}")
 
     @property
-    def reading(self) -> Reading:
+    def reading(self) -> Readout:
         """How gradients are read."""
         last = self.layers if self.gradients == "last" else None
-        return Reading(self.loss, last, PRECISIONS[self.precision])
+        return Readout(self.loss, last, PRECISIONS[self.precision])
 
 
 def scoring_of(seed: int = 0, **settings: Any) -> Scoring:
@@ -140,7 +140,7 @@ def _load(module: nn.Module, state: dict[str, Tensor]) -> None:
 
 
 def raw_quality(
-    module: nn.Module, samples: Samples, scoring: Scoring, progress: Progress | None = None
+    module: nn.Module, samples: Samples, how: Scoring, progress: Progress | None = None
 ) -> Floats:
     """Raw scores of samples, low is consistent."""
     if not isinstance(module, nn.Module):
@@ -148,16 +148,16 @@ def raw_quality(
     if any(p.is_meta or isinstance(p, nn.UninitializedParameter) for p in module.parameters()):
         raise InputError(f"{type(module).__name__} has parameters without values; load it, or run it once")
     home = next((p.device for p in module.parameters()), torch.device("cpu"))
-    there = home if scoring.device == "auto" else device_of(scoring.device)
+    there = home if how.device == "auto" else device_of(how.device)
     moved = there.type != home.type
     if moved:
         module.to(there)
     try:
-        factors = module_gradients(module, samples, scoring, there, progress)
+        factors = module_gradients(module, samples, how, there, progress)
     finally:
         if moved:
             module.to(home)
-    return scores(factors, scoring.search)
+    return scores(factors, how.search)
 
 
 def module_gradients(
@@ -175,7 +175,7 @@ def module_gradients(
             rows.append(batch.rows)
             yield batch
 
-    def factors(reading: Reading) -> Factors:
+    def factors(reading: Readout) -> Factors:
         if how == "sketch":
             return sketched_factors(module, batches(), reading, scoring.size, scoring.search.seed)
         return exact_factors(module, batches(), reading, samples.count, scoring.limit_bytes)

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from anml.adapters.torch.data import in_row_order, samples_of
 from anml.adapters.torch.held_out import LARGEST, rows_held_out, standing
 from anml.adapters.torch.quality import Scoring, raw_quality, scoring_of
-from anml.assess.assess import Known, Policy, assess
+from anml.assess.assess import Known, SamplePolicy, assess
 from anml.core.attribute import shrunk_by_group
 from anml.core.checks import Array, Bools, Floats, Ints, as_codes, as_unit, in_range, whole
 from anml.core.domain import Gate, Recipe, Signals, Weighting
@@ -146,9 +146,8 @@ class Reweigher:
         state = {name: getattr(self, name) for name in STATE}
         w, kept, gate = self.weighting.w, self.weighting.kept, self.weighting.gate.to_dict()
         state |= {"w": w, "kept": kept, "gate": gate}
-        return {
-            name: torch.tensor(each) if isinstance(each, np.ndarray) else each for name, each in state.items()
-        }
+        arrays = {name: torch.tensor(each) for name, each in state.items() if isinstance(each, np.ndarray)}
+        return state | arrays
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from what `state_dict` gave."""
@@ -187,10 +186,8 @@ class Reweigher:
         if self.predictions is None:
             raise InputError("evidence needs outputs (n, classes) and classes as labels; name another recipe")
         predicted, labels = self.predictions, self.labels
-        known = Known(
-            contributor=self.contributor, verification=self.v, reputation=self.r, predictions=self.predictions
-        )
-        policy = Policy(self.recipe, PROFILES["default"], Decay(0.0), ColdStart(0.0, 0), self.seed)
+        known = Known(self.contributor, verification=self.v, reputation=self.r, predictions=predicted)
+        policy = SamplePolicy(self.recipe, PROFILES["default"], Decay(0.0), ColdStart(0.0, 0), self.seed)
         nothing = np.zeros((self.n, 0))
         found = assess(nothing, labels, "classification", predicted.shape[1], known, policy)
         self.p_correct = found.belief.p_correct

@@ -48,9 +48,7 @@ class WeightedSampler(Sampler[int]):
         if self.followed is not None:
             weighting = getattr(weighting, "weighting", weighting)
         if not isinstance(weighting, Weighting):
-            raise InputError(
-                f"weighting must be of anml.weigh or a Reweigher, got {type(weighting).__name__}"
-            )
+            raise InputError(f"a weighting is of anml.weigh or a Reweigher, got {type(weighting).__name__}")
         if whole("seed", seed) < 0:
             raise InputError(f"seed must not be negative, got {seed}")
         if not 0 <= rank < replicas:
@@ -72,11 +70,7 @@ class WeightedSampler(Sampler[int]):
             self.epoch, self.position, self.drawn = epoch, 0, []
 
     def state_dict(self, used: int | None = None) -> dict[str, Any]:
-        """Where an epoch stands, to go on from after a restart.
-
-        `used` is how many draws of this epoch have been trained on, where a loader draws ahead, as it does
-        with workers; what was drawn ahead is then given again.
-        """
+        """Where an epoch stands, to go on from; `used` draws were trained on, where a loader draws ahead."""
         position = self.position if used is None else used
         return {"epoch": self.epoch, "position": position, "drawn": torch.tensor(self.drawn)}
 

@@ -14,7 +14,7 @@ from anml.app.audit.items import item_frame, suggestions
 from anml.app.audit.request import Request
 from anml.app.audit.result import Audited, versions
 from anml.app.relabel.queue import ANSWER
-from anml.assess.assess import Assessment, Known, Policy, assess
+from anml.assess.assess import Assessment, Known, SamplePolicy, assess
 from anml.assess.contributors import contributor_frame
 from anml.core.checks import Bools, Floats
 from anml.core.domain import Gate, Weighting
@@ -22,7 +22,6 @@ from anml.core.errors import InputError, UnsupportedError
 from anml.core.people.belief import Belief
 from anml.core.people.verdicts import CONCERN
 from anml.core.progress import Progress
-from anml.core.weigh import weigh_signals
 from anml.intake.columns import Columns, choose_columns, key_columns
 from anml.intake.labels import read_targets
 from anml.intake.prepare import Prepared, prepare
@@ -136,14 +135,9 @@ def testing_arrays(test: Any, prepared: Prepared, columns: Columns) -> tuple[Any
 def _compared(
     prepared: Prepared, found: Assessment, seed: int, test: tuple[Any, Any] | None, progress: Progress | None
 ) -> Comparison:
-    chosen = found.weighting.recipe
-    only_q = replace(chosen, combine="multiplicative", use=("q",), level="sample")
     everything = np.ones(len(prepared.y), dtype=bool)
-    ways = {
-        "uniform": Weighting(everything / len(everything), everything, Gate("uniform", "")),
-        "q only": weigh_signals(found.signals, only_q),
-        "chosen": found.weighting,
-    }
+    uniform = Weighting(everything / len(everything), everything, Gate("uniform", ""))
+    ways = {"uniform": uniform, "chosen": found.weighting}
     return compare(
         prepared.x, prepared.y, prepared.task, len(prepared.classes), ways,
         groups=prepared.item, test=test, seed=seed, progress=progress,
@@ -152,12 +146,12 @@ def _compared(
 
 def _result(
     table: Table, columns: Columns, prepared: Prepared, found: Assessment, comparison: Comparison | None,
-    request: Request, policy: Policy, notes: list[str],
+    request: Request, policy: SamplePolicy, notes: list[str],
 ) -> Audited:  # fmt: skip
     keys = key_columns(table.frame, columns, request.key)
     samples = with_keys(sample_frame(prepared, found), table.frame, keys)
     name = request.recipe if isinstance(request.recipe, str) else policy.recipe.combine
-    judged, doubt = found.belief.contributors, _doubt(found)
+    judged = found.belief.contributors
     looked = look_at_data(prepared)
     people = with_copies(_contributors(samples, found), looked.copies)
     return Audited(
@@ -176,18 +170,12 @@ def _result(
         signals_given=sorted(found.signals.given),
         scoring_epochs=found.scores.epochs,
         notes=notes + prepared.notes,
-        warnings=[
-            *([] if doubt is None else [f"the result is doubtful: {doubt}"]),
-            *prepared.warnings,
-            *_at_odds(prepared),
-            *looked.warnings,
-        ],
+        warnings=[*prepared.warnings, *_at_odds(prepared), *looked.warnings],
         versions=versions(),
         gold=check_gold(prepared.gold, found.belief.p_correct, found.weighting.kept),
         items=item_frame(prepared, found),
         false_accusations=0.0 if judged is None else judged.false_accusations,
-        doubtful=doubt,
-        help=found.belief.help,
+        doubtful=_doubt(found),
     )
 
 

@@ -9,9 +9,9 @@ import torch
 from anml.core.checks import Array, Floats
 from anml.core.domain import Task, Weighting
 from anml.core.folds import assign_folds
-from anml.core.progress import Progress
+from anml.core.progress import Progress, ticker
 from anml.core.stats import Estimate, mean_interval, paired, wilson
-from anml.gradients.mlp import Data, Networks, Shape, initialise, predict, train
+from anml.gradients.mlp import Data, Networks, Widths, initialise, predict, train
 from anml.gradients.threads import threads
 
 # Rows that pass through all networks together, so that a comparison takes seconds, not minutes.
@@ -82,9 +82,8 @@ def _on_folds(
     n = len(y)
     units = np.arange(n) if groups is None else groups
     k = max(2, min(5 if n <= 5_000 else 3, len(np.unique(units))))
-    fold = assign_folds(
-        y if task == "classification" else None, groups if task == "classification" else units, k, rng
-    )
+    strata, members = (y, groups) if task == "classification" else (None, units)
+    fold = assign_folds(strata, members, k, rng)
     every = np.concatenate([weights * (fold != i) for i in range(k)])
     networks, scale, epochs = _fit(x, y, task, classes, every, seed, progress)
     wrong = np.zeros((len(weights), n))
@@ -102,14 +101,9 @@ def _fit(
     epochs = int(np.clip(PASSES // (count * n), 10, EPOCHS))
     centre, spread = (0.0, 1.0) if task == "classification" else (float(y.mean()), float(y.std()) or 1.0)
     target = torch.as_tensor(y if task == "classification" else ((y - centre) / spread).astype(np.float32))
-    shape = Shape(x.shape[1], (64, 32), classes if task == "classification" else 1)
+    shape = Widths(x.shape[1], (64, 32), classes if task == "classification" else 1)
     networks = initialise(shape, [seed] * count)
-
-    def tick(epoch: int) -> bool:
-        if progress is not None:
-            progress("comparing with and without", epoch, epochs)
-        return False
-
+    tick = ticker(progress, "comparing with and without", epochs)
     data = Data.shared(torch.as_tensor(x), target, torch.as_tensor(weights, dtype=torch.float32))
     with threads(1):
         train(networks, data, task, [seed] * count, epochs=epochs, on_epoch=tick)

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from anml.core.checks import Floats, Ints
+from anml.core.checks import Array, Ints
 from anml.core.errors import InputError
 from anml.core.people.copies import copy_groups
 from anml.core.words import counted, listed
@@ -106,16 +106,12 @@ def one_voice(y: Ints, item: npt.NDArray[Any], who: Names) -> list[str]:
     groups = [names[camp == which].tolist() for which in np.flatnonzero(np.bincount(camp) > 1)]
     groups.sort(key=len, reverse=True)
     said = [
-        f"{listed(group)} give the same labels to the items they share, far more often than they are right: "
-        "on each of these items they count as one"
-        for group in groups
+        f"{listed(group)} look like one person: the answers that they share count once" for group in groups
     ]
     return _first(said, "group", "groups", "like that")
 
 
-def copied(
-    x: Floats | npt.NDArray[np.float32], who: Names, item: Names | None = None
-) -> tuple[list[Copies], list[str]]:
+def copied(x: Array, who: Names, item: Names | None = None) -> tuple[list[Copies], list[str]]:
     """Whose rows are mostly copies of another's, and what to say of it; one item's labels are no copies."""
     if x.shape[1] == 0:
         return [], []
@@ -124,9 +120,8 @@ def copied(
     first = np.unique(thing, return_index=True)[1]
     group = near_copies(standardise(np.asarray(x[first], dtype=np.float64)), np.random.default_rng(0))[thing]
     table = pl.DataFrame({"group": group, "who": who, "thing": thing}).unique(maintain_order=True)
-    across = table.filter(
-        (pl.col("who").n_unique().over("group") > 1) & (pl.col("thing").n_unique().over("group") > 1)
-    )
+    many = [pl.col(name).n_unique().over("group") > 1 for name in ("who", "thing")]
+    across = table.filter(*many)
     if across.is_empty():
         return [], []
     sizes = dict(table.group_by("who").len().iter_rows())
@@ -135,21 +130,10 @@ def copied(
         for name, other, shared in _pairs(across).iter_rows()
         if shared >= SOME and shared > MOSTLY * sizes[name]
     ]
-    if found:
-        return found, _about_copies(found)
-    if across.height < max(SOME, 0.01 * table.height):
-        return [], []
+    # Who copies is said of the people; what is left is said of the rows.
+    if found or across.height < max(SOME, 0.01 * table.height):
+        return found, []
     return [], [f"{counted(across.height, 'row')} nearly equal a row of another contributor"]
-
-
-def _about_copies(found: list[Copies]) -> list[str]:
-    """Each pair once: which of two contributors copied the other is not known."""
-    pairs = {frozenset((each.contributor, each.copies_of)): each for each in reversed(found)}
-    said = [
-        f"{each.copies:,} of {each.rows:,} rows of {each.contributor} nearly equal rows of {each.copies_of}"
-        for each in reversed(pairs.values())
-    ]
-    return _first(said, "pair", "pairs", "share rows like that")
 
 
 def _pairs(across: pl.DataFrame) -> pl.DataFrame:
@@ -171,7 +155,7 @@ def refuse_unnamed_items(prepared: Prepared) -> None:
         )
 
 
-def _look_like_items(x: Floats | npt.NDArray[np.float32], who: Names) -> bool:
+def _look_like_items(x: Array, who: Names) -> bool:
     """Whether most rows have an equal by somebody else, and hardly anybody has the same row twice."""
     table = pl.DataFrame({"row": pl.DataFrame(np.asarray(x)).hash_rows(), "who": who})
     people = table.select(pl.col("who").n_unique().over("row")).to_series().to_numpy()

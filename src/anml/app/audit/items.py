@@ -12,11 +12,7 @@ from anml.intake.prepare import Prepared
 
 
 def item_frame(prepared: Prepared, found: Assessment, shared: bool = False) -> pl.DataFrame | None:
-    """One row per item, the least clear first; None where no item has more than one label, unless `shared`.
-
-    item, labels (how many), consensus, p (its probability) and agree (share of the labels that equal it);
-    of numbers item, labels, consensus and deviation.
-    """
+    """One row per item, the least clear first; None where each has one label, unless `shared`."""
     codes, names = _items(prepared, shared)
     if codes is None:
         return None
@@ -28,17 +24,9 @@ def item_frame(prepared: Prepared, found: Assessment, shared: bool = False) -> p
         return frame.sort("deviation", "item", descending=[True, False])
     posterior = _not_rejected(_posterior(found.belief, prepared, codes), prepared, codes)
     best = posterior.argmax(axis=1)
-    agree = np.bincount(codes, prepared.y == best[codes]) / labels
-    frame = pl.DataFrame(
-        {
-            "item": names,
-            "labels": labels,
-            "consensus": np.array(prepared.classes, dtype=object)[best].tolist(),
-            "p": posterior.max(axis=1),
-            "agree": agree,
-        }
-    )
-    return frame.sort("p", "item")
+    made = {"item": names, "labels": labels, "consensus": _named(prepared, best), "p": posterior.max(axis=1)}
+    made["agree"] = np.bincount(codes, prepared.y == best[codes]) / labels
+    return pl.DataFrame(made).sort("p", "item")
 
 
 def suggestions(prepared: Prepared, found: Assessment) -> dict[str, pl.Series]:
@@ -47,22 +35,21 @@ def suggestions(prepared: Prepared, found: Assessment) -> dict[str, pl.Series]:
         return {}
     belief, n = found.belief, len(prepared.y)
     codes, _ = _items(prepared)
-    if not _told_apart(belief) and codes is None:
-        return {
-            "suggested": pl.Series([None] * n, dtype=pl.String),
-            "p_suggested": pl.Series([None] * n, dtype=pl.Float64),
-        }
-    if _told_apart(belief) or codes is None:
+    if belief.evenly and codes is None:
+        nothing = pl.Series([None] * n)
+        return {"suggested": nothing.cast(pl.String), "p_suggested": nothing.cast(pl.Float64)}
+    if not belief.evenly or codes is None:
         truth = given_right(belief.truth, prepared.y, belief.p_correct)
     else:
         truth = _posterior(belief, prepared, codes)[codes]
     things = np.arange(n) if codes is None else codes
     truth = _not_rejected(truth, prepared, things, things)
-    best = np.array(prepared.classes, dtype=object)[truth.argmax(axis=1)]
-    return {
-        "suggested": pl.Series(best.tolist(), dtype=pl.String),
-        "p_suggested": pl.Series(truth.max(axis=1)),
-    }
+    best = pl.Series(_named(prepared, truth.argmax(axis=1)), dtype=pl.String)
+    return {"suggested": best, "p_suggested": pl.Series(truth.max(axis=1))}
+
+
+def _named(prepared: Prepared, codes: Ints) -> list[str]:
+    return [prepared.classes[code] for code in codes]
 
 
 def _items(prepared: Prepared, shared: bool = False) -> tuple[Ints | None, list[str]]:
@@ -74,7 +61,8 @@ def _items(prepared: Prepared, shared: bool = False) -> tuple[Ints | None, list[
 
 
 def _posterior(belief: Belief, prepared: Prepared, codes: Ints) -> Floats:
-    if _told_apart(belief):
+    # Where most rows contradict the others, labels count as votes.
+    if not belief.evenly:
         return join_posteriors(belief.truth, codes)
     share = float(belief.p_correct.mean())
     return equal_voices(prepared.y, codes, len(prepared.classes), share)
@@ -91,8 +79,3 @@ def _not_rejected(posterior: Floats, prepared: Prepared, codes: Ints, of: Ints |
     left = np.where(banned if of is None else banned[of], 0.0, posterior + 1e-12)
     found: Floats = left / left.sum(axis=1, keepdims=True)
     return found
-
-
-def _told_apart(belief: Belief) -> bool:
-    """Whether labels count for more than votes: not where most rows contradict the others."""
-    return not belief.evenly

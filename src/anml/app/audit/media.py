@@ -29,10 +29,7 @@ EXCERPT = 300
 
 @dataclass(frozen=True)
 class Media:
-    """Columns of pictures or texts, and what embeds them: a function, or `library:name` of a model.
-
-    `cache` is a folder that keeps what was embedded, by content; paths of pictures start in `folder`.
-    """
+    """Columns of pictures or texts, and what embeds them; paths of pictures start in `folder`."""
 
     image: str | None = None
     text: str | None = None
@@ -54,13 +51,11 @@ class Shown:
         if self.pictures is not None:
             return replace(result, pictures={row: self.pictures.thumbnail(row) for row in rows})
         if self.texts is not None:
-            found = {row: self.texts[row] for row in rows}
-            shown = {
-                row: text if len(text) <= EXCERPT else f"{text[:EXCERPT].rstrip()} …"
-                for row, text in found.items()
-                if text is not None
+            found = {row: self.texts[row] or "" for row in rows}
+            short = {
+                row: f"{text[:EXCERPT].rstrip()} …" for row, text in found.items() if len(text) > EXCERPT
             }
-            return replace(result, excerpts=shown)
+            return replace(result, excerpts=found | short)
         return result
 
 
@@ -74,9 +69,7 @@ def audit_media(
     return result, shown
 
 
-def with_media(
-    table: Table, request: Request, media: Media, progress: Progress | None = None
-) -> tuple[Request, Shown]:
+def with_media(table: Table, request: Request, media: Media, progress: Any = None) -> tuple[Request, Shown]:
     """The request with features of pictures or texts, and what can be shown of rows."""
     frame = table.frame
     image = picture_column(frame, media.image) if media.text is None else None
@@ -136,10 +129,9 @@ def _own_predictions(
     if columns.item is not None:
         groups = frame[columns.item].cast(pl.String).to_numpy()
     codes = as_codes("item", groups, len(given))[0]
-    found = picture_predictions(
-        pixels[given], labels.y.astype(np.int64), len(labels.classes), codes, request.seed, progress
-    )
-    probabilities = np.full((table.frame.height, len(labels.classes)), 1 / len(labels.classes))
+    y, k = labels.y.astype(np.int64), len(labels.classes)
+    found = picture_predictions(pixels[given], y, k, codes, request.seed, progress)
+    probabilities = np.full((table.frame.height, k), 1 / k)
     probabilities[given] = found
     return pl.DataFrame(probabilities, schema=[str(name) for name in labels.classes])
 
@@ -147,9 +139,8 @@ def _own_predictions(
 def _text_column(frame: pl.DataFrame, request: Request, media: Media) -> str | None:
     if media.text is not None:
         if media.text not in frame.columns:
-            raise InputError(
-                f"there is no column {media.text!r} of texts; columns: {', '.join(frame.columns[:12])}"
-            )
+            listed = ", ".join(frame.columns[:12])
+            raise InputError(f"there is no column {media.text!r} of texts; columns: {listed}")
         return media.text
     taken = {request.label, request.contributor, request.item, *request.ignore}
     names = request.features or [name for name in frame.columns if name not in taken]

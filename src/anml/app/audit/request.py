@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import Any
 
-from anml.assess.assess import Policy
+from anml.assess.assess import SamplePolicy
 from anml.core.domain import Recipe
 from anml.core.errors import InputError
 from anml.core.profile import Profile, profile_of
@@ -23,10 +23,8 @@ DEFAULT_HALF_LIFE = "7y"
 class Request:
     """What the user asked for; everything but the data has a default.
 
-    `known` is a column with right labels, or with true and false, that count as observed; `reviewed` one
-    with what reviewers of an export accepted and rejected, which counts likewise; `gold` only checks.
-    `predictions` and `embeddings` are arrays, frames or paths, aligned by position or by column `key`, which
-    the samples keep.
+    `known` and `reviewed` are columns of what counts as observed, `gold` only checks; `predictions` and
+    `embeddings` are arrays, frames or paths, aligned by position or by column `key`.
     """
 
     label: str | None = None
@@ -81,10 +79,10 @@ class Request:
             return Decay.half_life(self.half_life)
         return Decay.half_life(DEFAULT_HALF_LIFE) if self.time is not None else Decay(0.0)
 
-    def policy(self) -> Policy:
+    def policy(self) -> SamplePolicy:
         """How samples are judged, checked."""
         recipe = recipe_of(self.recipe)
-        return Policy(
+        return SamplePolicy(
             recipe=recipe if self.keep is None else replace(recipe, keep=self.keep),
             profile=profile_of(self.profile),
             decay=self.decay,

@@ -9,7 +9,7 @@ import polars as pl
 
 from anml.app.audit.compare import Comparison
 from anml.app.audit.gold import GoldCheck
-from anml.assess.assess import Policy
+from anml.assess.assess import SamplePolicy
 from anml.core.domain import Gate
 from anml.core.signals.temporal import Decay
 from anml.core.stats import Estimate
@@ -40,7 +40,7 @@ class Audited:
     likeliest label and its probability; whether the label is known to be right; last the columns that name
     the rows. `contributors` has the accused first and the reliable last, `confusion` labels against held-out
     predictions, `items` what several labels of an item say together. `wrong` is the share of labels that are
-    wrong, as far as can be told without the truth; `help` says what would settle a `doubtful` result.
+    wrong, as far as can be told without the truth; `doubtful` why the result must not be relied on.
     `pictures` (PNG) and `excerpts` of texts are of the rows to look at first.
     """
 
@@ -53,7 +53,7 @@ class Audited:
     task: str
     classes: list[str]
     recipe_name: str
-    policy: Policy
+    policy: SamplePolicy
     columns: Columns
     data: dict[str, Any]
     signals_given: list[str]
@@ -66,7 +66,6 @@ class Audited:
     items: pl.DataFrame | None = None
     false_accusations: float = 0.0
     doubtful: str | None = None
-    help: str | None = None
     shape: Shaped | None = None
     pictures: dict[int, bytes] | None = None
     excerpts: dict[int, str] | None = None
@@ -96,33 +95,22 @@ def versions() -> dict[str, str]:
 
 def run_record(result: Audited, command: str) -> dict[str, Any]:
     """What run.json holds: enough to repeat the run and to know what it was run on."""
+    policy = result.policy
+    as_is = ("versions", "data", "task", "classes", "kept", "noise", "doubtful", "false_accusations", "notes")
+    found: dict[str, Any] = {name: getattr(result, name) for name in ("wrong", "gate", "columns", "gold")}
+    found |= {"comparison": result.comparison, "ledger": result.vouched}
     return {
         "anml": result.versions["anml"],
         "command": command,
-        "recipe": {"name": result.recipe_name, **result.policy.recipe.to_dict()},
-        "profile": asdict(result.policy.profile),
-        "seed": result.policy.seed,
-        "decay_per_year": result.policy.decay.delta if isinstance(result.policy.decay, Decay) else None,
-        "cold_start": asdict(result.policy.cold_start),
-        "versions": result.versions,
-        "data": result.data,
-        "columns": result.columns.to_dict(),
-        "task": result.task,
-        "classes": result.classes,
+        "recipe": {"name": result.recipe_name, **policy.recipe.to_dict()},
+        "profile": asdict(policy.profile),
+        "seed": policy.seed,
+        "decay_per_year": policy.decay.delta if isinstance(policy.decay, Decay) else None,
+        "cold_start": asdict(policy.cold_start),
+        **{name: getattr(result, name) for name in (*as_is, "warnings")},
+        **{name: None if each is None else each.to_dict() for name, each in found.items()},
         "signals": result.signals_given,
         "rows": result.samples.height,
-        "kept": result.kept,
-        "noise": result.noise,
-        "wrong": result.wrong.to_dict(),
-        "doubtful": result.doubtful,
-        "help": result.help,
-        "false_accusations": result.false_accusations,
         "items": None if result.items is None else result.items.height,
         "shape": None if result.shape is None else {"kind": result.shape.kind, "said": result.shape.said},
-        "gate": result.gate.to_dict(),
-        "gold": None if result.gold is None else result.gold.to_dict(),
-        "comparison": None if result.comparison is None else result.comparison.to_dict(),
-        "notes": result.notes,
-        "warnings": result.warnings,
-        "ledger": None if result.vouched is None else result.vouched.to_dict(),
     }

@@ -26,10 +26,9 @@ LEARNED = ("r_learned_good", "r_learned_bad")
 
 
 class Run(NamedTuple):
-    """A finished run: its samples, what it says about itself, and the hash of the samples file.
+    """A finished run: samples, what it says about itself, the hash of the samples, and verdicts by name.
 
-    `verdicts` are what it says of the contributors, by name; None where it says nothing. `record` is the hash
-    of `run.json`, which holds those of the other files: it stands for the whole run.
+    `record` is the hash of `run.json`, which holds those of the other files: it stands for the whole run.
     """
 
     samples: pl.DataFrame
@@ -125,7 +124,7 @@ def check_unchanged(path: Path, data: bytes, info: Mapping[str, Any], name: str 
     wanted = _hashes(info).get(name or path.name)
     if wanted is None:
         raise IntegrityError(
-            f"run.json keeps no hash of {path}, so it may have been changed; write the run again"
+            f"run.json keeps no hash of {path}: it may have been changed; write the run again"
         )
     if wanted != sha256(data):
         raise IntegrityError(f"{path} was changed after the run was written; write the run again")
@@ -183,10 +182,9 @@ def read_verdicts(folder: Path, run: Run) -> dict[str, str] | None:
 
 
 def read_judged(folder: Path, run: Run) -> dict[str, dict[str, Any]]:
-    """What a run found of each contributor, as whole parts of `UNIT`; nothing where it says nothing.
+    """What a run found of each contributor, as whole parts of `UNIT`: right labels and reliability.
 
-    The share of right labels and the reliability, each with its interval, and which label they mostly gave
-    where which other is likelier, with how often.
+    Each has its interval; `mostly` is the label they most often gave, where which other is likelier.
     """
     samples = run.samples
     found: dict[str, dict[str, Any]] = {}
@@ -203,9 +201,8 @@ def read_judged(folder: Path, run: Run) -> dict[str, dict[str, Any]]:
         who, *labels = (pl.col(name).cast(pl.String) for name in ("contributor", "label", "suggested"))
         pairs = samples.select(who, *(label.str.slice(0, 60) for label in labels)).drop_nulls()
         pairs = pairs.filter(pl.col("label") != pl.col("suggested"))
-        counts = (
-            pairs.group_by(pl.all()).len().sort("len", "label", "suggested", descending=[True, False, False])
-        )
+        counts = pairs.group_by(pl.all()).len()
+        counts = counts.sort("len", "label", "suggested", descending=[True, False, False])
         for name, *mostly in counts.group_by("contributor", maintain_order=True).first().iter_rows():
             found.setdefault(name, {})["mostly"] = mostly
     return found
@@ -228,10 +225,7 @@ def read_contributors(folder: Path, run: Run) -> pl.DataFrame | None:
 def _by_name(
     folder: Path, run: Run, *columns: str, how: Literal["left", "full"] = "left"
 ) -> pl.DataFrame | None:
-    """Columns of `contributors.csv` by contributor as in the samples; None where it lacks one.
-
-    `rows` is how many rows each has, `written` their name as the file has it: some with a quote before it.
-    """
+    """Columns of `contributors.csv` with the rows that each has, or None; `written` is a name in the file."""
     table = read_contributors(folder, run)
     if table is None or not {"contributor", *columns} <= set(table.columns):
         return None

@@ -55,9 +55,8 @@ class TrainedRun:
             # The width of the embeddings that the model was trained on, where it was not on columns.
             "embeddings": None if self.prepared.preparation.columns else int(self.prepared.x.shape[1]),
         }
-        (folder / "preparation.json").write_text(
-            json.dumps(about, ensure_ascii=False) + "\n", encoding="utf-8"
-        )
+        text = json.dumps(about, ensure_ascii=False) + "\n"
+        (folder / "preparation.json").write_text(text, encoding="utf-8")
         save_file(arrays, folder / "preparation.safetensors")
 
 
@@ -78,9 +77,8 @@ def train_table(
     learner = seeded(MODELS[prepared.task][model](), request.seed)
     if progress is not None:
         progress("final model", 0, 1)
-    fitted = fit_weighted(
-        learner, prepared.x, prepared.y, found.weighting, np.random.default_rng(request.seed)
-    )
+    rng = np.random.default_rng(request.seed)
+    fitted = fit_weighted(learner, prepared.x, prepared.y, found.weighting, rng)
     if progress is not None:
         progress("final model", 1, 1)
     error = None
@@ -98,9 +96,8 @@ def predict_table(folder: Path, data: Any) -> pl.DataFrame:
     model = load_model(folder)
     try:
         about = json.loads((folder / "preparation.json").read_text(encoding="utf-8"))
-        preparation = Preparation.from_parts(
-            about["preparation"], load_file(folder / "preparation.safetensors")
-        )
+        arrays = load_file(folder / "preparation.safetensors")
+        preparation = Preparation.from_parts(about["preparation"], arrays)
     except FileNotFoundError as error:
         raise InputError(f"no model in {folder}: {missing_file(error)} is missing") from None
     except (ValueError, KeyError, TypeError, SafetensorError) as error:

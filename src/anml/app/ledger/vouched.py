@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from anml.app.ledger.signals import with_signals
 from anml.core.signals.policy import Policy
-from anml.core.signals.standing import Entry, Standing
+from anml.core.signals.standing import EvidenceEntry, Standing
 from anml.core.words import counted
 from anml.intake.plain import as_text
 from anml.intake.source import Source
@@ -36,7 +36,7 @@ class Vouched:
     at: str
     rows: pl.DataFrame
     people: dict[str, Standing]
-    entries: dict[int, Entry]
+    entries: dict[int, EvidenceEntry]
     unknown: tuple[str, ...]
     names: dict[str, str] = field(default_factory=dict)
 

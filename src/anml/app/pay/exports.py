@@ -12,13 +12,13 @@ from anml.core.money import show_amount, show_minor
 from anml.core.payee import bank_name, check_bic, check_iban
 from anml.core.settle import UNIT
 from anml.ledger.log import Event
-from anml.ledger.payouts import Batch, Payment
+from anml.ledger.payouts import Payment, PayoutBatch
 
 PAIN = "urn:iso:std:iso:20022:tech:xsd:pain.001.001.09"
 _DEBITS = ("returned", "reversed")
 
 
-def payout_csv(batch: Batch, payees: Mapping[str, Mapping[str, Any]]) -> str:
+def payout_csv(batch: PayoutBatch, payees: Mapping[str, Mapping[str, Any]]) -> str:
     """A batch for people who pay by hand or upload a list; amounts in the bank's units."""
     header = ("batch", "payment", "contributor", "name", "iban", "bic", "currency", "amount", "state")
     rows = []
@@ -31,12 +31,12 @@ def payout_csv(batch: Batch, payees: Mapping[str, Mapping[str, Any]]) -> str:
     return to_csv(header, rows)
 
 
-def payment_id(batch: Batch, payment: Payment) -> str:
+def payment_id(batch: PayoutBatch, payment: Payment) -> str:
     """The reference that comes back on a bank statement: unique, and at most 35 characters."""
     return f"{batch.id}-{payment.seq}"
 
 
-def pain001(batch: Batch, payees: Mapping[str, Mapping[str, Any]], debtor: Mapping[str, str]) -> str:
+def pain001(batch: PayoutBatch, payees: Mapping[str, Mapping[str, Any]], debtor: Mapping[str, str]) -> str:
     """A credit transfer initiation by ISO 20022, pain.001.001.09."""
     payer = check_payer(debtor)
     root = ElementTree.Element("Document", {"xmlns": PAIN})
@@ -65,7 +65,9 @@ def check_payer(debtor: Mapping[str, str]) -> dict[str, str]:
     return known
 
 
-def _transfer(info: ElementTree.Element, batch: Batch, payment: Payment, known: Mapping[str, Any]) -> None:
+def _transfer(
+    info: ElementTree.Element, batch: PayoutBatch, payment: Payment, known: Mapping[str, Any]
+) -> None:
     if not known.get("iban") or not bank_name(known.get("name", "")):
         raise InputError(f"contributor {payment.pid} lacks an IBAN or a name in Latin letters")
     transfer = ElementTree.SubElement(info, "CdtTrfTxInf")

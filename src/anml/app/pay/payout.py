@@ -19,7 +19,7 @@ from anml.core.money import parse_amount
 from anml.core.payee import bank_name, check_bic, check_iban
 from anml.ledger import payouts, people, two_people
 from anml.ledger.log import Event, events
-from anml.ledger.money_parts import Batch, Payouts
+from anml.ledger.money_parts import PayoutBatch, Payouts
 from anml.ledger.parts import Payees
 from anml.ledger.store import Ledger
 from anml.ledger.writer import Writer
@@ -32,7 +32,7 @@ DETAILS = ("name", "iban", "bic")
 class Payout(NamedTuple):
     """A batch, who gets it, and who could not be put into it."""
 
-    batch: Batch
+    batch: PayoutBatch
     payees: dict[str, dict[str, Any]]
     left_out: dict[str, str]
     files: tuple[Path, ...] = ()
@@ -103,7 +103,7 @@ def load(ledger: Ledger, batch: str) -> Payout:
         return Payout(made, _payees(connection, ledger, made), {})
 
 
-def batches(ledger: Ledger) -> list[Batch]:
+def batches(ledger: Ledger) -> list[PayoutBatch]:
     """All batches, oldest first."""
     with ledger.read() as connection:
         return payouts.batches(connection)
@@ -139,7 +139,7 @@ def read_payer(path: Path | None) -> dict[str, str]:
         raise InputError(f"the payer's file {path} cannot be read: {error}") from None
 
 
-def _payees(connection: sa.Connection, ledger: Ledger, made: Batch) -> dict[str, dict[str, Any]]:
+def _payees(connection: sa.Connection, ledger: Ledger, made: PayoutBatch) -> dict[str, dict[str, Any]]:
     return {item.pid: _details(connection, ledger, item.pid, item.paper) for item in made.payments}
 
 
@@ -151,10 +151,10 @@ def _details(connection: sa.Connection, ledger: Ledger, pid: str, paper: str) ->
 def close(
     ledger: Ledger, batch: str, pids: list[str] | None, *, paid: bool, by: str | None = None,
     seen: str | None = None, dry_run: bool = False,
-) -> Batch:  # fmt: skip
+) -> PayoutBatch:  # fmt: skip
     """Record that payments (all open ones where none are named) were paid, or came back, as was `seen`."""
 
-    def work(tx: Writer) -> Batch:
+    def work(tx: Writer) -> PayoutBatch:
         if seen is not None:
             check_seen(came_back(tx, ledger, batch, pids or [], by), seen)
         found = tx.verified("closed in").state.part(Payouts).get(batch)

@@ -12,6 +12,8 @@ from anml.ledger.rules_people import open_money
 from anml.ledger.store import Ledger
 from anml.ledger.writer import Writer
 
+REASON = "request"
+
 
 class Erased(NamedTuple):
     """What an erasure leaves behind; `unreached` is still there. With a `proposal` nothing is erased yet."""
@@ -27,13 +29,7 @@ class Erased(NamedTuple):
 
 
 def erase(
-    ledger: Ledger,
-    pid: str,
-    reason: str = "request",
-    *,
-    by: str | None = None,
-    anyway: bool = False,
-    dry_run: bool = False,
+    ledger: Ledger, pid: str, *, by: str | None = None, anyway: bool = False, dry_run: bool = False
 ) -> Erased:
     """Erase somebody's personal data; with money open, and `anyway`, a second person has to confirm it."""
     found = ledger.carry_out(lambda tx: _uses(tx, pid), dry_run=True)
@@ -43,10 +39,10 @@ def erase(
     if dry_run:
         return found
     if found.unpaid:
-        body = {"reason": reason, "also": found.also}
+        body = {"reason": REASON, "also": found.also}
         made = ledger.write(lambda tx: two_people.propose(tx, ERASED, found.contributor, body, by))
         return found._replace(proposal=made.seq)
-    return found._replace(unreached=people.erase(ledger, pid, reason, by))
+    return found._replace(unreached=people.erase(ledger, pid, REASON, by))
 
 
 def _uses(tx: Writer, pid: str) -> Erased:

@@ -8,15 +8,11 @@ from anml.core.settle import UNIT
 from anml.ledger.standing import Score, item_mark
 from anml.ledger.writer import Writer
 
+Texts = Mapping[str, str]
+
 
 def fresh_scores(
-    tx: Writer,
-    judged: pl.DataFrame,
-    pids: Mapping[str, str],
-    batch: str,
-    place: str,
-    domain: str,
-    when: Mapping[str, str],
+    tx: Writer, judged: pl.DataFrame, pids: Texts, batch: str, place: str, domain: str, when: Texts
 ) -> list[Score]:
     """Scores of judgements that nobody counted yet; `place` is where items have their names."""
     known = {pids[name] for name in judged["contributor"].unique()}

@@ -52,9 +52,7 @@ def find_account(ledger: Ledger, account: str) -> str:
 def exact(name: str, what: str = "settlement") -> str:
     """A name that is signed for: it is that of the thing itself, never the latest or all of them."""
     if name in ("latest", "all"):
-        raise InputError(
-            f"name the {what} itself: what is signed is never {name!r}, which may be another by now"
-        )
+        raise InputError(f"name the {what} itself: what is signed is never {name!r}, perhaps another by now")
     return name
 
 

@@ -61,9 +61,8 @@ def _classes(samples: pl.DataFrame, who: str) -> pl.DataFrame:
     """By the likely label of a row: the share of right labels of one, and of all others together."""
     known, own = samples.drop_nulls("suggested"), pl.col("contributor") == who
     p = pl.col("p_correct")
-    found = known.group_by(label="suggested").agg(
-        rows=own.sum(), right=p.filter(own).mean(), others=p.filter(~own).mean()
-    )
+    figures = {"rows": own.sum(), "right": p.filter(own).mean(), "others": p.filter(~own).mean()}
+    found = known.group_by(label="suggested").agg(**figures)
     found = _with_interval(found.filter(pl.col("rows") > 0))
     return found.sort("right", "label", descending=[True, False])
 

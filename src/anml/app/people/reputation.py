@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from anml.core.signals.policy import Policy
 from anml.core.signals.standing import Standing
-from anml.core.signals.track_record import Scored, Track, TrackRule, in_order, replay
+from anml.core.signals.track_record import Scored, Track, in_order, replay
 from anml.ledger import evidence, people, trust
 from anml.ledger.standing import scores, standings
 from anml.ledger.store import Ledger
@@ -40,12 +40,7 @@ class History(NamedTuple):
 
 
 def replay_history(
-    ledger: Ledger,
-    pid: str,
-    domain: str = "default",
-    at: str | None = None,
-    rule: TrackRule | None = None,
-    policy: Policy | None = None,
+    ledger: Ledger, pid: str, domain: str = "default", at: str | None = None, policy: Policy | None = None
 ) -> History:
     """Recompute a contributor's r event by event, each by the graph of who verified whom as it was then."""
     following = (policy or Policy()).trust
@@ -61,7 +56,7 @@ def replay_history(
         return trust.endorsed(vouched, when, following, trusted).get(pid, 0.0)
 
     def after(count: int, when: float) -> Track:
-        return replay(known[:count], when, rule, endorsed(when))
+        return replay(known[:count], when, None, endorsed(when))
 
     steps = [TrackStep(e, after(i + 1, e.at)) for i, e in enumerate(known)]
     return History(steps, after(len(known), limit))

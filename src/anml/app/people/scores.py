@@ -19,10 +19,7 @@ def judge_batch(found: Contributions, reviewers: Collection[str], peers: Collect
 
 
 def judge_run(samples: pl.DataFrame, names: pl.Series, learned: pl.DataFrame | None = None) -> pl.DataFrame:
-    """Held-out judgements of a run: labels `learned` to be right, else the probability its model gave them.
-
-    p_correct and weights are not used: they know v and r, and r would feed itself.
-    """
+    """Held-out judgements of a run: labels `learned` to be right, else what its model said; never v and r."""
     frame = samples.select(pl.col("contributor").cast(pl.String)).with_columns(names.alias("item"))
     if learned is not None:
         # Evidence worth less than one label says nothing of a contributor.

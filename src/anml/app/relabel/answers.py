@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 
 from anml.app.relabel.files import NEW_LABEL, Records, records
-from anml.app.relabel.rounds import LABEL, TRUTH, Answer
+from anml.app.relabel.rounds import LABEL, TRUTH, NewLabel
 from anml.core.errors import InputError
 from anml.intake.argilla import SUBMITTED, answers_to, question_of
 from anml.intake.contributions import OURS, label_text
@@ -21,7 +21,7 @@ NOBODY, BY, ASKED = "", "answered_by", "ask"
 
 def read_answers(
     file: Path, source: Source, place: Path, samples: pl.DataFrame, kind: str = TRUTH
-) -> dict[int, Answer]:
+) -> dict[int, NewLabel]:
     """Answers by the row of the table that stands for their item."""
     is_json = file.suffix.lower() in (".json", ".jsonl", ".ndjson")
     if is_json and source.format not in _READERS:
@@ -39,7 +39,7 @@ def read_answers(
     return dict(sorted(answers.items()))
 
 
-def _of_table(file: Path, samples: pl.DataFrame) -> dict[int, Answer]:
+def _of_table(file: Path, samples: pl.DataFrame) -> dict[int, NewLabel]:
     frame = read_table(file, name="answers").frame
     for name in ("row", NEW_LABEL):
         if name not in frame.columns:
@@ -54,11 +54,11 @@ def _of_table(file: Path, samples: pl.DataFrame) -> dict[int, Answer]:
             continue
         if row not in known:
             raise InputError(f"{file.name} answers row {row}, which this run does not have")
-        answers[int(row)] = Answer(label.strip(), by or NOBODY)
+        answers[int(row)] = NewLabel(label.strip(), by or NOBODY)
     return answers
 
 
-def _of_label_studio(tasks: Records, before: Records, question: str | None) -> dict[str, Answer]:
+def _of_label_studio(tasks: Records, before: Records, question: str | None) -> dict[str, NewLabel]:
     """The last annotation of each task that is new: all of a task made by `anml relabel`, else by its id."""
     old = {name for _, _, name, _ in annotations_of(before)}
     answers = {}
@@ -69,11 +69,11 @@ def _of_label_studio(tasks: Records, before: Records, question: str | None) -> d
         if (ours is None and name in old) or label is None or annotation.get("was_cancelled"):
             continue
         who = account(annotation.get("completed_by")) or NOBODY
-        answers[item if ours is None else str(ours)] = Answer(label, who)
+        answers[item if ours is None else str(ours)] = NewLabel(label, who)
     return answers
 
 
-def _of_argilla(entries: Records, before: Records, question: str | None) -> dict[str, Answer]:
+def _of_argilla(entries: Records, before: Records, question: str | None) -> dict[str, NewLabel]:
     """Responses that were not there before, by record."""
     name = question_of([*before, *entries], question)
     old = {(item, str(value), user) for item, _, value, user, _ in answers_to(before, name)}
@@ -81,11 +81,11 @@ def _of_argilla(entries: Records, before: Records, question: str | None) -> dict
     for item, _, value, user, status in answers_to(entries, name):
         label = label_text(value)
         if label is not None and status in SUBMITTED and (item, str(value), user) not in old:
-            answers[item] = Answer(label, user or NOBODY)
+            answers[item] = NewLabel(label, user or NOBODY)
     return answers
 
 
-_READERS: dict[str, Callable[[Records, Records, str | None], dict[str, Answer]]] = {
+_READERS: dict[str, Callable[[Records, Records, str | None], dict[str, NewLabel]]] = {
     "label-studio": _of_label_studio,
     "argilla": _of_argilla,
 }

@@ -19,7 +19,7 @@ from anml.app.relabel.rounds import (
     ANSWERED,
     KINDS,
     TRUTH,
-    Answer,
+    NewLabel,
     Roles,
     Round,
     read_rounds,
@@ -41,11 +41,10 @@ from anml.intake.shapes.shape import PREFERENCE
 
 @dataclass(frozen=True)
 class Applied:
-    """The run before and after, and the rounds so far, the last one now.
+    """The run before and after, the rounds so far, the last one now, and the text of all answers.
 
-    A round has `answers` (how many), `changed` (labels that they changed), `expected` (how many were
-    expected to be, where all were on the list), `before` and `left` (wrong labels that nobody has settled,
-    as expected), and `cost` where prices were given. `file` is the text of all answers.
+    A round has `answers` (how many), `changed` (labels), `expected` (to be changed, of those on the list),
+    `before` and `left` (wrong labels that nobody has settled, as expected), and `cost`.
     """
 
     before: dict[str, Any]
@@ -120,7 +119,7 @@ def _located(result: Audited, found: Found, place: Path, text: str, roles: Roles
     return replace(result, data={**result.data, **kept, **digests})
 
 
-def _round(found: Found, answers: dict[int, Answer], kind: str, prices: Prices) -> dict[str, Any]:
+def _round(found: Found, answers: dict[int, NewLabel], kind: str, prices: Prices) -> dict[str, Any]:
     """What is to be said of a round before its audit."""
     queue = where_to_look(found)
     listed = queue.rows.filter(pl.col("row").is_in(list(answers)))
@@ -138,7 +137,7 @@ def _round(found: Found, answers: dict[int, Answer], kind: str, prices: Prices) 
     }
 
 
-def _checked(answers: dict[int, Answer], found: Found, task: str, new_labels: bool) -> dict[int, Answer]:
+def _checked(answers: dict[int, NewLabel], found: Found, task: str, new_labels: bool) -> dict[int, NewLabel]:
     """Answers that are labels of the table, tags in the order it has them; others are listed and refused."""
     if task == "regression":
         return {row: answer._replace(label=_number(answer.label)) for row, answer in answers.items()}
@@ -146,9 +145,7 @@ def _checked(answers: dict[int, Answer], found: Found, task: str, new_labels: bo
     if ANSWER in found.samples.columns:
         known |= set(found.samples[ANSWER].drop_nulls().unique())
     spelled = spelled_as({answer.label for answer in answers.values()}, known)
-    answers = {
-        row: answer._replace(label=spelled.get(answer.label, answer.label)) for row, answer in answers.items()
-    }
+    answers = {row: each._replace(label=spelled.get(each.label, each.label)) for row, each in answers.items()}
     new = sorted({answer.label for answer in answers.values()} - known)
     if not new or new_labels:
         return answers

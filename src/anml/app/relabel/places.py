@@ -112,9 +112,8 @@ def _lines(made: Made, source: Source, path: Path) -> str:
         if prodigy:
             marks = {"spans": [dict(zip(("start", "end", "label"), span, strict=True)) for span in spans]}
         meta = {"document": document, "reason": about["reason"], "gain": about["gain"]}
-        lines.append(
-            json.dumps({"text": texts[document], **marks, "meta": {AGENT: meta}}, ensure_ascii=False)
-        )
+        line = {"text": texts[document], **marks, "meta": {AGENT: meta}}
+        lines.append(json.dumps(line, ensure_ascii=False))
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -29,7 +29,7 @@ KINDS = (TRUTH, LABEL)
 ITEM, ANSWERED = "anml_item", "anml_answer"
 
 
-class Answer(NamedTuple):
+class NewLabel(NamedTuple):
     """The label that an item has by now, and who gave it."""
 
     label: str
@@ -37,7 +37,7 @@ class Answer(NamedTuple):
 
 
 # What the answers of a round count as, and each by the row of the table that stands for its item.
-Round = tuple[str, dict[int, Answer]]
+Round = tuple[str, dict[int, NewLabel]]
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,9 @@ def source_of_audit(result: "Audited", table: Table | None) -> Source:
     return source_of(of_result(result), None, None)
 
 
-def with_answers(table: Table, roles: Roles, answers: Mapping[int, Answer], kind: str) -> tuple[Table, Roles]:
+def with_answers(
+    table: Table, roles: Roles, answers: Mapping[int, NewLabel], kind: str
+) -> tuple[Table, Roles]:
     """The table with answers as known, or with a row for each; people's own labels stay as given."""
     frame = table.frame
     if roles.item is None:
@@ -102,7 +104,7 @@ def with_answers(table: Table, roles: Roles, answers: Mapping[int, Answer], kind
     return Table(frame, table.name, sha256(mark.encode())), roles
 
 
-def _known(frame: pl.DataFrame, roles: Roles, answers: Mapping[int, Answer]) -> tuple[pl.DataFrame, Roles]:
+def _known(frame: pl.DataFrame, roles: Roles, answers: Mapping[int, NewLabel]) -> tuple[pl.DataFrame, Roles]:
     """Answers as right labels of their items; one that nobody gave before makes all that were given wrong."""
     if roles.known is not None and _marks(frame[roles.known], frame[roles.label]):
         # True and false stand beside right labels, not among them.
@@ -134,7 +136,7 @@ def _marks(known: pl.Series, labels: pl.Series) -> bool:
     return bool(said) and flags and not said <= set(as_text(labels).drop_nulls())
 
 
-def _added(frame: pl.DataFrame, roles: Roles, answers: Mapping[int, Answer]) -> pl.DataFrame:
+def _added(frame: pl.DataFrame, roles: Roles, answers: Mapping[int, NewLabel]) -> pl.DataFrame:
     """A row for each answer, by whoever gave it, of which nothing else is known."""
     rows = frame[list(answers)]
     given = [answer.label for answer in answers.values()]
@@ -155,7 +157,7 @@ def read_rounds(folder: Path, digest: str) -> list[Round]:
     if sha256(data) != digest:
         raise IntegrityError(f"{folder / FILE} was changed after the run was written")
     return [
-        (each["as"], {row: Answer(label, by) for row, label, by in each["answers"]})
+        (each["as"], {row: NewLabel(label, by) for row, label, by in each["answers"]})
         for each in json.loads(data)
     ]
 

@@ -10,7 +10,7 @@ import torch
 from anml.app.audit.audit import confusion_of
 from anml.app.audit.compare import Comparison, Way
 from anml.app.audit.result import Audited, versions
-from anml.assess.assess import Policy
+from anml.assess.assess import SamplePolicy
 from anml.core import attacks
 from anml.core.attribute import attribute
 from anml.core.checks import Array, Bools, Floats, Ints, as_codes, whole
@@ -25,7 +25,7 @@ from anml.core.stats import Estimate, paired, wilson
 from anml.core.weigh import recipe_of
 from anml.federated.clients import Clients, predicted
 from anml.federated.rounds import Federation, Reply
-from anml.gradients.mlp import Shape, initialise
+from anml.gradients.mlp import Widths, initialise
 from anml.gradients.threads import threads
 from anml.intake.columns import Columns
 
@@ -34,7 +34,7 @@ CLIENTS, MALICIOUS, ROUNDS, HIDDEN = 10, 4, 10, (64, 32)
 AWAY, ACCUSED = {2: (3, 6, 9)}, 0.05
 
 
-class Case(NamedTuple):
+class Clinics(NamedTuple):
     """Rows of clients and of the test part, and who of the clients lies."""
 
     x: Floats
@@ -50,13 +50,13 @@ class Case(NamedTuple):
 class Federated:
     """A finished federation: its record, its model's mistakes on the test part, and those of the others."""
 
-    case: Case
+    case: Clinics
     federation: Federation
     wrong: dict[str, Array]
     report: Audited
 
 
-def demo_case(seed: int = 0, clients: int = CLIENTS, malicious: int = MALICIOUS) -> Case:
+def demo_case(seed: int = 0, clients: int = CLIENTS, malicious: int = MALICIOUS) -> Clinics:
     """Digits at ten clients of equal size, four of whom tell the same lie: every digit is the next one."""
     from sklearn.datasets import load_digits
     from sklearn.model_selection import train_test_split
@@ -70,7 +70,7 @@ def demo_case(seed: int = 0, clients: int = CLIENTS, malicious: int = MALICIOUS)
     bad = np.arange(clients) >= clients - malicious
     y = attacks.collude_labels(y, bad[who], 10)
     honest = [f"clinic-{place + 1}" for place in range(clients - malicious)]
-    return Case(x, y, who, x_test, y_test, [*honest, *(f"farm-{i + 1}" for i in range(malicious))], bad)
+    return Clinics(x, y, who, x_test, y_test, [*honest, *(f"farm-{i + 1}" for i in range(malicious))], bad)
 
 
 def run_demo(
@@ -93,9 +93,11 @@ def run_demo(
     return Federated(case, last, wrong, report)
 
 
-def train_rounds(case: Case, federation: Federation, rounds: int, seed: int) -> tuple[torch.Tensor, Shape]:
+def train_rounds(
+    case: Clinics, federation: Federation, rounds: int, seed: int
+) -> tuple[torch.Tensor, Widths]:
     """Federated training; a client that is away sends nothing."""
-    shape = Shape(case.x.shape[1], HIDDEN, int(case.y_test.max()) + 1)
+    shape = Widths(case.x.shape[1], HIDDEN, int(case.y_test.max()) + 1)
     clients = Clients.of(case.x, case.y, case.who, shape)
     model = initialise(shape, [seed]).flat[0]
     for number in range(1, rounds + 1):
@@ -151,7 +153,7 @@ def as_report(
         comparison=_comparison(wrong), wrong=Estimate(float(found), float((honest < 0.05).mean()),
         float((honest < 0.95).mean())), task="classification", classes=["update"],
         recipe_name=recipe.combine if not isinstance(federation.recipe, str) else federation.recipe,
-        policy=Policy(recipe, PROFILES["default"], Decay(0.0), ColdStart(0.4, 0), seed),
+        policy=SamplePolicy(recipe, PROFILES["default"], Decay(0.0), ColdStart(0.4, 0), seed),
         columns=Columns(label="update", contributor="client", item="round", features=("update",)),
         data={"name": title, "sha256": "", "rows": rows, "clients": names}, signals_given=["q", "r"],
         scoring_epochs=0, notes=_notes(federation), warnings=[], versions=versions(),

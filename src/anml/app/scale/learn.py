@@ -13,8 +13,8 @@ from anml.app.audit.request import Request
 from anml.app.audit.result import Audited
 from anml.app.scale.deal import scattered
 from anml.app.scale.models import REFERENCES, Taught, train_models
-from anml.app.scale.read import Chosen, Job, Predicting, Sampled, Survey, survey, take
-from anml.app.scale.slices import Part
+from anml.app.scale.read import Chosen, Predicting, Sampled, SliceJob, Survey, survey, take
+from anml.app.scale.slices import SliceRows
 from anml.app.scale.table import Passes
 from anml.core.checks import Bools
 from anml.core.errors import InputError
@@ -33,7 +33,7 @@ ROLES = ("label", "contributor", "item", "verification", "reputation", "time", "
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class RunPlan:
     """A run: what it is made of, how it is asked for, and where it goes."""
 
     files: Sequence[Path]
@@ -45,7 +45,7 @@ class Plan:
     data: Path | None
 
 
-def surveyed(plan: Plan) -> Job:
+def surveyed(plan: RunPlan) -> SliceJob:
     """Contributors, classes, and which rows have no label."""
     parts: list[Survey] = list(plan.passes.each("counting contributors", survey, plan.columns))
     total = (
@@ -64,19 +64,19 @@ def surveyed(plan: Plan) -> Job:
     label = total["label"].replace(spelled) if spelled else total["label"]
     counts = np.ones(len(classes))
     np.add.at(counts, codes_in(label, classes), total["rows"].to_numpy())
-    return Job(
+    return SliceJob(
         plan.passes.work, plan.columns, policy, now, total["contributor"].unique().sort().to_list(), classes,
         spelled, int(total["rows"].sum()), unlabelled, counts / counts.sum(),
     )  # fmt: skip
 
 
-def sampled(plan: Plan) -> Part:
+def sampled(plan: RunPlan) -> SliceRows:
     """Rows drawn from all slices; the same seed draws the same. Items are drawn whole."""
     total = sum(each.rows for each in plan.passes.slices)
     rng = np.random.default_rng(plan.request.seed)
     places = np.sort(rng.choice(total, size=min(SAMPLE, total), replace=False))
     chosen = Chosen(places, plan.columns.item, min(SAMPLE / total, 1.0))
-    parts: list[Part] = list(plan.passes.each("drawing a sample", take, chosen))
+    parts: list[SliceRows] = list(plan.passes.each("drawing a sample", take, chosen))
     row = np.concatenate([part.row for part in parts])
     order = np.argsort(row, kind="stable")
     frame = pl.concat([part.frame for part in parts])[order.tolist()]
@@ -85,7 +85,7 @@ def sampled(plan: Plan) -> Part:
         each = [part.beside[what] for part in parts]
         joint = np.concatenate(each) if isinstance(each[0], np.ndarray) else pl.concat(each)
         beside[what] = joint[order.tolist()]
-    return Part(frame, row[order], beside)
+    return SliceRows(frame, row[order], beside)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +97,7 @@ class Learned:
     covered: Bools
 
 
-def learn(plan: Plan, job: Job, sample: Part) -> Learned:
+def learn(plan: RunPlan, job: SliceJob, sample: SliceRows) -> Learned:
     """Audit the sample as any table, and train predictors on what is believed of it."""
     # A named column of times asks for freshness; one that was guessed does not.
     roles = {role: getattr(plan.columns, role) for role in ROLES} | {"time": plan.request.time}
@@ -122,7 +122,7 @@ def learn(plan: Plan, job: Job, sample: Part) -> Learned:
     return Learned(audited, how, _covered(job, prepared, found.belief))
 
 
-def _covered(job: Job, prepared: Prepared, belief: Belief) -> Bools:
+def _covered(job: SliceJob, prepared: Prepared, belief: Belief) -> Bools:
     """Contributors whose rows others cover, as far as the sample tells."""
     covered = np.ones(len(job.names), dtype=bool)
     if belief.covered is not None and prepared.contributor is not None:

@@ -11,8 +11,8 @@ import polars as pl
 
 from anml.app.scale.deal import scattered
 from anml.app.scale.models import Models
-from anml.app.scale.slices import Part, Slice, named_by
-from anml.assess.assess import Policy
+from anml.app.scale.slices import Slice, SliceRows, named_by
+from anml.assess.assess import SamplePolicy
 from anml.core.answers import earned
 from anml.core.checks import Floats, Ints
 from anml.core.errors import InputError
@@ -60,23 +60,23 @@ class Chosen(NamedTuple):
     share: float
 
 
-def take(part: Slice, chosen: Chosen) -> Part:
+def take(part: Slice, chosen: Chosen) -> SliceRows:
     """The rows of a slice that are in the sample."""
     frame, row, beside = part.read()
     mine = np.flatnonzero(np.isin(row, chosen.places))
     if chosen.item is not None:
         mine = np.flatnonzero((scattered(as_text(frame[chosen.item])) >> 32) < chosen.share * 2**31)
     some = mine.tolist()
-    return Part(frame[some], row[mine], {name: each[some] for name, each in beside.items()})
+    return SliceRows(frame[some], row[mine], {name: each[some] for name, each in beside.items()})
 
 
 @dataclass(frozen=True, eq=False)
-class Job:
+class SliceJob:
     """What all slices need: columns, who and what there is, which rows have no label, and the class prior."""
 
     work: Path
     columns: Columns
-    policy: Policy
+    policy: SamplePolicy
     now: datetime | None
     names: list[str]
     classes: list[str]
@@ -126,7 +126,7 @@ class Sampled(NamedTuple):
 class Predicting:
     """How slices are predicted: preparation and models, where there are features."""
 
-    job: Job
+    job: SliceJob
     preparation: Preparation
     models: Models | None
     sampled: Sampled

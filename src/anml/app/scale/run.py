@@ -24,14 +24,13 @@ from anml.app.audit.runs import remember
 from anml.app.scale import write
 from anml.app.scale.deal import Dealing, deal, dealt, numbers_of
 from anml.app.scale.engines import Engine
-from anml.app.scale.learn import ROLES, Learned, Plan, learn, sampled, surveyed
-from anml.app.scale.read import Job, predict_slice
+from anml.app.scale.learn import ROLES, Learned, RunPlan, learn, sampled, surveyed
+from anml.app.scale.read import SliceJob, predict_slice
 from anml.app.scale.slices import Slice, slices_of
 from anml.app.scale.table import Passes, fit_slices
 from anml.app.scale.work import tell_slice
 from anml.app.spreadsheets import safe_for_spreadsheets
 from anml.core.errors import InputError
-from anml.core.people.belief import what_would_help
 from anml.core.people.judge import Judged, judge, wrong_share
 from anml.core.progress import Progress
 from anml.intake.columns import Columns, choose_columns, key_columns
@@ -57,7 +56,7 @@ def audit_slices(
     digests = [_digest(path) for path in files]
     _open(out, digests, request, slices)
     passes = Passes(slices, engine, progress, out / WORK)
-    plan = Plan(files, digests, request, columns, out, _dealt(passes, columns, request), data)
+    plan = RunPlan(files, digests, request, columns, out, _dealt(passes, columns, request), data)
     job = surveyed(plan)
     return _finished(plan, job, learn(plan, job, sampled(plan)), write_report)
 
@@ -127,7 +126,7 @@ def _dealt(passes: Passes, columns: Columns, request: Request) -> Passes:
     return replace(passes, slices=dealt(passes.work, counts))
 
 
-def _finished(plan: Plan, job: Job, learned: Learned, write_report: WriteReport | None) -> Audited:
+def _finished(plan: RunPlan, job: SliceJob, learned: Learned, write_report: WriteReport | None) -> Audited:
     """Verdicts, samples as partitioned Parquet, contributors, report and, last of all, the record."""
     passes = plan.passes
     first = list(passes.each("predicting", predict_slice, learned.how))
@@ -148,7 +147,7 @@ def _finished(plan: Plan, job: Job, learned: Learned, write_report: WriteReport 
     return _recorded(plan, result, totals, wrote, write_report)
 
 
-def _starts(plan: Plan) -> list[tuple[str, int]]:
+def _starts(plan: RunPlan) -> list[tuple[str, int]]:
     """Each file, as seen from the folder of all, and the place of its first row."""
     root = os.path.commonpath([path.parent.resolve() for path in plan.files])
     rows = [sum(each.rows for each in slices_of([path])) for path in plan.files]
@@ -158,7 +157,12 @@ def _starts(plan: Plan) -> list[tuple[str, int]]:
 
 
 def _result(
-    plan: Plan, job: Job, learned: Learned, judged: Judged, totals: write.Totals, wrote: list[write.Wrote]
+    plan: RunPlan,
+    job: SliceJob,
+    learned: Learned,
+    judged: Judged,
+    totals: write.Totals,
+    wrote: list[write.Wrote],
 ) -> Audited:
     assert judged.people is not None
     audited, place, rows = learned.audited, plan.out / "samples", pl.Series(learned.how.sampled.row)
@@ -166,7 +170,6 @@ def _result(
     samples = lazy.filter(pl.col("row").is_in(rows.implode())).collect().sort("row")
     items = [part.items for part in wrote if part.items is not None]
     unlabelled = len(job.unlabelled)
-    doubt = [] if judged.doubtful is None else [f"the result is doubtful: {judged.doubtful}"]
     return replace(
         audited,
         samples=samples,
@@ -179,9 +182,7 @@ def _result(
         gold=write.gold_of(wrote),
         items=pl.concat(items).sort("p", "item") if items else None,
         doubtful=judged.doubtful,
-        help=what_would_help(judged.people),
         false_accusations=judged.people.false_accusations,
-        warnings=doubt + [said for said in audited.warnings if not said.startswith("the result is doubtful")],
         notes=[
             f"{totals.rows:,} rows in {len(plan.passes.slices)} slices were judged; rows and figures on this "
             f"page are of a random sample of {samples.height:,}, contributors are of all rows",
@@ -192,7 +193,7 @@ def _result(
 
 
 def _recorded(
-    plan: Plan,
+    plan: RunPlan,
     result: Audited,
     totals: write.Totals,
     wrote: list[write.Wrote],

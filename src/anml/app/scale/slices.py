@@ -27,7 +27,7 @@ class Piece(NamedTuple):
     rows: int
 
 
-class Part(NamedTuple):
+class SliceRows(NamedTuple):
     """A slice as read: its columns, where its rows are in the table, and what was given beside them."""
 
     frame: pl.DataFrame
@@ -58,7 +58,7 @@ class Slice:
         """The name of the first file that it is of."""
         return Path(self.pieces[0].path).name
 
-    def read(self, columns: Sequence[str] | None = None) -> Part:
+    def read(self, columns: Sequence[str] | None = None) -> SliceRows:
         """These rows, as plain columns."""
         wanted = None if columns is None else list(dict.fromkeys(columns))
         frame = pl.concat([_read(piece, wanted) for piece in self.pieces], how="vertical_relaxed")
@@ -74,7 +74,7 @@ class Slice:
                 if found.width:
                     beside[what] = found.to_numpy() if found.columns[0].startswith("\0") else found
             frame = frame.select(name for name in frame.columns if not name.startswith(BESIDE))
-        return Part(plain(frame), row, beside)
+        return SliceRows(plain(frame), row, beside)
 
 
 def named_by(series: pl.Series, part: Slice) -> pl.Series:

@@ -11,7 +11,7 @@ import polars as pl
 
 from anml.app.scale import work
 from anml.app.scale.engines import Engine
-from anml.app.scale.read import Job, first_of, write_arrays
+from anml.app.scale.read import SliceJob, first_of, write_arrays
 from anml.app.scale.slices import Slice
 from anml.core.checks import Ints
 from anml.core.people.copies import copies_among
@@ -47,7 +47,7 @@ class Passes:
 
 
 def sides_of(
-    passes: Passes, job: Job, first: Sequence[pl.DataFrame], changed: Changes | None = None
+    passes: Passes, job: SliceJob, first: Sequence[pl.DataFrame], changed: Changes | None = None
 ) -> work.Sides:
     """What it takes all slices to know of credentials and items."""
     sides = work.Sides(changed=changed)
@@ -60,7 +60,7 @@ def sides_of(
     parts = list(passes.each("reading credentials", work.vouch_slice, work.Given(job, sides)))
     if parts[0] is None:
         return sides
-    found: work.Vouched = reduce(added, parts)
+    found: work.SliceVouched = reduce(added, parts)
     given = found.names
     unknown = found.sums.given.sum() - found.known.sum()
     used = [at for at in range(len(given)) if unknown and found.high[at] - found.low[at] > 1e-9]
@@ -124,7 +124,7 @@ class Sliced:
 
 
 def fit_slices(
-    passes: Passes, job: Job, first: Sequence[pl.DataFrame]
+    passes: Passes, job: SliceJob, first: Sequence[pl.DataFrame]
 ) -> tuple[work.Fitted, Ints | None, Changes | None]:
     """The model of contributors, fitted to all slices; and who each is a part of, where somebody changed."""
     given = work.Given(job, sides_of(passes, job, first))

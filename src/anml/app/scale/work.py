@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from anml.app.scale.read import Job, write_arrays
+from anml.app.scale.read import SliceJob, write_arrays
 from anml.app.scale.slices import Slice
 from anml.core.checks import Floats, Ints
 from anml.core.people.copies import Pairs, pairs_of
@@ -58,10 +58,10 @@ class Sides:
     changed: Changes | None = None
 
 
-class Kept:
+class SliceData:
     """The arrays of a slice, with what is known beside them."""
 
-    def __init__(self, part: Slice, job: Job, sides: Sides) -> None:
+    def __init__(self, part: Slice, job: SliceJob, sides: Sides) -> None:
         with np.load(job.work / f"{part.name}.npz") as kept:
             self.arrays = {name: kept[name] for name in kept.files}
         self.job, self.sides = job, sides
@@ -114,11 +114,11 @@ class Kept:
 class Given(NamedTuple):
     """What a slice needs beside its own files."""
 
-    job: Job
+    job: SliceJob
     sides: Sides
 
 
-class Vouched(NamedTuple):
+class SliceVouched(NamedTuple):
     """Credentials: names, sums over rows of which nothing is known, rows that are known, bounds and sum."""
 
     names: list[str]
@@ -128,17 +128,17 @@ class Vouched(NamedTuple):
     high: Floats
     total: Floats
 
-    def plus(self, other: "Vouched") -> "Vouched":
+    def plus(self, other: "SliceVouched") -> "SliceVouched":
         """Of both slices."""
-        return Vouched(
+        return SliceVouched(
             self.names, added(self.sums, other.sums), self.known + other.known,
             np.minimum(self.low, other.low), np.maximum(self.high, other.high), self.total + other.total,
         )  # fmt: skip
 
 
-def vouch_slice(part: Slice, given: Given) -> Vouched | None:
+def vouch_slice(part: Slice, given: Given) -> SliceVouched | None:
     """Sums of the credentials of a slice; None where there are none."""
-    kept = Kept(part, *given)
+    kept = SliceData(part, *given)
     found, known = kept.signals(), kept.known
     used = [name for name in found if name in given.job.policy.recipe.use]
     if not used:
@@ -147,29 +147,29 @@ def vouch_slice(part: Slice, given: Given) -> Vouched | None:
     sums = vouching_of(np.where(known[:, None], 0.0, columns), kept.y, kept.who, kept.count, classes)
     low, high = columns[~known].min(axis=0, initial=np.inf), columns[~known].max(axis=0, initial=-np.inf)
     counted = by_label(kept.y[known], kept.who[known], kept.count, classes)
-    return Vouched(used, sums, counted, low, high, columns[~known].sum(axis=0))
+    return SliceVouched(used, sums, counted, low, high, columns[~known].sum(axis=0))
 
 
 def spread_slice(part: Slice, given: Given) -> Spread:
     """Means and deviations of the credentials of a slice."""
-    return spread_of(Kept(part, *given).columns())
+    return spread_of(SliceData(part, *given).columns())
 
 
 def pair_slice(part: Slice, given: Given) -> Pairs:
     """How far each two contributors agree in a slice."""
-    kept = Kept(part, *given)
+    kept = SliceData(part, *given)
     return pairs_of(kept.arrays["item"], kept.who, kept.y, kept.count, len(given.job.classes))
 
 
 def about_slice(part: Slice, given: Given) -> About:
     """What fits start from."""
-    return Kept(part, *given).rows().about
+    return SliceData(part, *given).rows().about
 
 
 def few_slice(part: Slice, few: tuple[Given, int]) -> dict[str, Any]:
     """About so many rows of the whole table, as far as they are in this slice."""
     given, most = few
-    rows = Kept(part, *given).rows()
+    rows = SliceData(part, *given).rows()
     which = rows.thinned(most)
     chosen = rows.some(which)
     named = ("log_p", "y", "who", "features", "item", "voice", "truth", "wrong")
@@ -195,7 +195,7 @@ def believe_slice(part: Slice, step: Step) -> dict[str, Statistics]:
             with np.load(path) as kept:
                 sums[name] = Statistics(*(kept[f"sum_{each}"] for each in Statistics._fields))
             continue
-        rows = Kept(part, *step.given).rows() if rows is None else rows
+        rows = SliceData(part, *step.given).rows() if rows is None else rows
         before = _state(work, part, step.label, name, done) if done else None
         found, now = e_step(params, rows, before)
         write_arrays(
@@ -217,7 +217,7 @@ class Fitted:
 
     def at(self, part: Slice) -> tuple[Rows, list[Fit]]:
         """The rows of a slice, and what each fit believes of them."""
-        rows, work = Kept(part, *self.given).rows(), self.given.job.work
+        rows, work = SliceData(part, *self.given).rows(), self.given.job.work
         return rows, [
             fit_of(one, rows, _state(work, part, self.label, name, self.done[name]))
             for name, one in self.fits.items()
@@ -236,7 +236,7 @@ def tell_slice(part: Slice, fitted: Fitted) -> Told:
 
 def time_slice(part: Slice, fitted: Fitted) -> Ints:
     """Times of labels and how likely each is if right and if wrong, by contributor, into a file; how many."""
-    kept = Kept(part, *fitted.given)
+    kept = SliceData(part, *fitted.given)
     path = fitted.given.job.work / f"{part.name}.times.npy"
     order = np.argsort(kept.who, kind="stable")
     if not path.is_file():

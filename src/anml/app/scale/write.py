@@ -12,7 +12,7 @@ from anml.app.audit.audit import sample_frame, with_keys
 from anml.app.audit.gold import check_gold
 from anml.app.audit.items import item_frame
 from anml.app.scale.slices import Slice
-from anml.app.scale.work import Fitted, Kept
+from anml.app.scale.work import Fitted, SliceData
 from anml.assess.assess import Assessment
 from anml.assess.contributors import judged_columns
 from anml.core.checks import Bools, Floats, Ints
@@ -40,7 +40,7 @@ class Believing:
         rows, fits = self.fitted.at(part)
         return believe_rows(rows, fits, self.fitted.weights, self.judged, {}, owner=self.owner)
 
-    def raw(self, kept: Kept, belief: Belief) -> Floats:
+    def raw(self, kept: SliceData, belief: Belief) -> Floats:
         """Scores that q is made of: by networks, or by the belief alone where there are none."""
         return np.asarray(kept.arrays["raw"] if self.scored else 1 - belief.p_correct)
 
@@ -70,7 +70,7 @@ class Totals(NamedTuple):
 
 def total_slice(part: Slice, how: Believing) -> Totals:
     """What it takes all slices to know before samples are written."""
-    kept = Kept(part, *how.fitted.given)
+    kept = SliceData(part, *how.fitted.given)
     belief = how.belief(part)
     raw, p, n = how.raw(kept, belief), belief.p_correct, len(kept.y)
     best = np.zeros(len(how.fitted.given.job.classes))
@@ -102,7 +102,7 @@ def write_slice(part: Slice, asked: Writing) -> Wrote:
     """The samples of a slice as a Parquet file."""
     how, totals = asked.how, asked.totals
     job = how.fitted.given.job
-    kept, belief = Kept(part, *how.fitted.given), how.belief(part)
+    kept, belief = SliceData(part, *how.fitted.given), how.belief(part)
     prepared, row, frame = job.prepared(part, Preparation(()))
     raw = how.raw(kept, belief)
     found = _assessed(kept, belief, raw, totals, job.policy.recipe.use, prepared.contributor)
@@ -126,7 +126,7 @@ def write_slice(part: Slice, asked: Writing) -> Wrote:
 
 
 def _assessed(
-    kept: Kept, belief: Belief, raw: Floats, totals: Totals, use: Any, contributor: Any
+    kept: SliceData, belief: Belief, raw: Floats, totals: Totals, use: Any, contributor: Any
 ) -> Assessment:
     """What was found out about the rows of a slice, weighed among all."""
     given, p = kept.signals(), belief.p_correct

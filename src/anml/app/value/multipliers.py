@@ -25,7 +25,5 @@ def read_multipliers(path: Path) -> dict[str, int]:
     largest = float(positive.to_numpy().max())
     if largest <= 0:
         raise InputError(f"{path.name} has no value above zero; nobody could be paid")
-    names = frame["contributor"].to_list()
-    return {
-        name: round(value / largest * UNIT) for name, value in zip(names, positive.to_list(), strict=True)
-    }
+    pairs = zip(frame["contributor"], positive, strict=True)
+    return {name: round(value / largest * UNIT) for name, value in pairs}

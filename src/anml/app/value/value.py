@@ -62,9 +62,8 @@ class ValueRequest:
         if isinstance(self.model, str):
             one_of("model", self.model, MODELS)
         elif not (hasattr(self.model, "fit") and hasattr(self.model, "predict")):
-            raise InputError(
-                f"model must be one of {', '.join(MODELS)} or have fit and predict, got {self.model!r}"
-            )
+            known = ", ".join(MODELS)
+            raise InputError(f"model must be one of {known} or have fit and predict, got {self.model!r}")
         if callable(self.metric) and isinstance(self.model, str):
             raise InputError("a metric of your own goes with an estimator of your own; name one of ours")
         if whole("budget", self.budget) < 16:
@@ -90,13 +89,9 @@ class Valued:
 
 
 def value_data(
-    data: Any,
-    request: ValueRequest,
-    *,
-    test: Any = None,
-    run: Path | None = None,
+    data: Any, request: ValueRequest, *, test: Any = None, run: Path | None = None,
     progress: Progress | None = None,
-) -> Valued:
+) -> Valued:  # fmt: skip
     """Value the contributors of a table; with `run`, of the rows that a finished run of it keeps."""
     table = data if isinstance(data, Table) else read_table(data)
     columns, notes, kept = _columns(table, request, run)
@@ -153,9 +148,8 @@ def _valued(
     notes += _about_copies(len(train), parts, first)
     utility = _utility(x[train], prepared.y[train], parts, x_test, y_test, prepared, request)
     known = _asked_once(utility, request.budget, progress)
-    found = METHODS[request.method](
-        known, len(parts.names), budget=request.budget, rng=np.random.default_rng(request.seed)
-    )
+    fresh = np.random.default_rng(request.seed)
+    found = METHODS[request.method](known, len(parts.names), budget=request.budget, rng=fresh)
     ends = evaluate(known, np.array([np.zeros(len(parts.names), bool), np.ones(len(parts.names), bool)]))
     rows = pl.Series(prepared.contributor[used]).value_counts().rows()
     frame = _frame(parts, found, {str(name): int(count) for name, count in rows})
@@ -223,26 +217,17 @@ def _about_copies(rows: int, parts: Parts, first: Array | None) -> list[str]:
 
 
 def _utility(
-    x: Floats,
-    y: Array,
-    parts: Parts,
-    x_test: Floats,
-    y_test: Array,
-    prepared: Prepared,
-    request: ValueRequest,
+    x: Floats, y: Array, parts: Parts, x_test: Floats, y_test: Array, prepared: Prepared, asked: ValueRequest
 ) -> Utility:
-    classes = max(len(prepared.classes), 1)
-    task: Task = prepared.task
-    if isinstance(request.model, str):
-        metric = metric_of(request.metric, task)
-        return MODELS[request.model](
-            x, y, parts, x_test, y_test, classes=classes, metric=metric, seed=request.seed
-        )
+    classes, task = max(len(prepared.classes), 1), prepared.task
+    if isinstance(asked.model, str):
+        metric, seed = metric_of(asked.metric, task), asked.seed
+        return MODELS[asked.model](x, y, parts, x_test, y_test, classes=classes, metric=metric, seed=seed)
     from sklearn.base import clone
 
     return estimator_utility(
-        x, y, parts, x_test, y_test, classes=classes, make=lambda: clone(request.model),
-        score=_score(request.metric, task),
+        x, y, parts, x_test, y_test, classes=classes, make=lambda: clone(asked.model),
+        score=_score(asked.metric, task),
     )  # fmt: skip
 
 

@@ -10,7 +10,6 @@ from anml.core.checks import Array, Bools, Floats, Ints
 from anml.core.people.params import SURE
 from anml.core.people.periods import Changes
 from anml.core.stats import Estimate, beta_interval
-from anml.core.words import counted
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +86,6 @@ class Belief:
     alone: Bools
     mirrored: float = 0.0
     doubtful: str | None = None
-    help: str | None = None
     covered: Bools | None = None
 
     @property
@@ -116,12 +114,3 @@ def mixed(weights: Floats, parts: list[Floats]) -> Floats:
 def log_odds(p: Floats) -> Floats:
     """Log-odds, within what a belief can be sure of."""
     return np.asarray(np.clip(special.logit(np.clip(p, 1e-12, 1 - 1e-12)), -2 * SURE, 2 * SURE))
-
-
-def what_would_help(people: Contributor) -> str | None:
-    """How many known labels would settle what cannot be told; None where all is settled."""
-    open_ = people.settled_by > 0
-    if not open_.any():
-        return None
-    rows, whom = counted(int(people.settled_by[open_].sum()), "row"), counted(int(open_.sum()), "contributor")
-    return f"known labels for about {rows} of {whom} would settle it"

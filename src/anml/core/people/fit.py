@@ -51,14 +51,14 @@ class Fit(Climbed):
     truth: Floats
 
 
-class Table(Protocol):
+class RowTable(Protocol):
     """Rows in one slice or in many, which remember by name what was believed of them after the last pass."""
 
     @property
     def about(self) -> About:
         """What fits start from."""
 
-    def few(self, most: int) -> "Table | None":
+    def few(self, most: int) -> "RowTable | None":
         """About so many of the rows, in memory; None where there are no more than that."""
 
     def sweep(self, params: Mapping[str, Params]) -> dict[str, Statistics]:
@@ -86,7 +86,7 @@ class OneSlice:
 
 
 def begin(
-    table: Table | Rows, hypothesis: str, temperature: float, base: float, hottest: float | None = HOTTEST
+    table: RowTable | Rows, hypothesis: str, temperature: float, base: float, hottest: float | None = HOTTEST
 ) -> Params:
     """Parameters before the first pass."""
     about = table.about
@@ -117,7 +117,7 @@ def _predicted(about: About) -> bool:
     return bool((about.high > about.low).any())
 
 
-def climb(starts: Mapping[str, Params], table: Table, passes: int) -> dict[str, Climbed]:
+def climb(starts: Mapping[str, Params], table: RowTable, passes: int) -> dict[str, Climbed]:
     """Passes over the rows, of several at a time, until beliefs of each hardly change."""
     left: dict[str, Params] = dict(starts)
     last: dict[str, tuple[Params, Statistics]] = {}
@@ -157,7 +157,7 @@ def fit_of(one: Climbed, rows: Rows, found: Posterior) -> Fit:
 
 
 def fit_table(
-    table: Table, people: bool, before: Sequence[Climbed] | None = None, hottest: float | None = HOTTEST
+    table: RowTable, people: bool, before: Sequence[Climbed] | None = None, hottest: float | None = HOTTEST
 ) -> tuple[dict[str, Climbed], Floats]:
     """The best fit under every hypothesis, by the name its beliefs are kept under, and the posterior of each.
 

@@ -9,14 +9,14 @@ from scipy import special
 
 from anml.core.checks import Bools, Floats, Ints
 from anml.core.people import verdicts, worth
-from anml.core.people.belief import Belief, Contributor, in_parts, mixed, what_would_help
+from anml.core.people.belief import Belief, Contributor, in_parts, mixed
 from anml.core.people.collective import Collective, collective_error, known_errors
 from anml.core.people.consensus import equal_voices
 from anml.core.people.fit import Climbed, Fit
 from anml.core.people.model import e_step, posterior
 from anml.core.people.params import PSEUDO, Params
 from anml.core.people.rows import Rows
-from anml.core.people.worth import GRID, Standing, Tally, Worth
+from anml.core.people.worth import GRID, Tally, Worth, WorthAtRates
 from anml.core.stats import Estimate
 
 # Shares of the posterior at which answers are imagined.
@@ -143,7 +143,6 @@ def believe_rows(
         **in_parts(p, judged.mean, credentials, people, who), truth=truth, predicted=rows.log_p,
         shares=shares, wrong=wrong_share(p.sum(), (p < NEVER).sum(), judged.contradicted, rows.n),
         alone=alone, mirrored=judged.mirror, doubtful=judged.doubtful,
-        help=None if people is None else what_would_help(people),
     )  # fmt: skip
 
 
@@ -233,7 +232,7 @@ def _known_items(rows: Rows, fits: Sequence[Fit], weights: Floats) -> tuple[Floa
 
 
 def judged_by(
-    found: Worth, stands: Standing, shares: Floats, blind: Bools, covered: Bools | None, mirror: float,
+    found: Worth, stands: WorthAtRates, shares: Floats, blind: Bools, covered: Bools | None, mirror: float,
     against: Floats | None = None, spared: Bools | None = None,
 ) -> Contributor:  # fmt: skip
     """Verdicts on contributors whose labels are worth so much, beside what others have on comparable rows."""

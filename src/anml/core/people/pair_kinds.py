@@ -14,7 +14,7 @@ from anml.core.people.davidson import NO_TIES, Mode, choices, laplace, slope_and
 TOGETHER, CELLS = 200, 400_000
 
 
-class Kind(NamedTuple):
+class PairKind(NamedTuple):
     """What a kind of person feels: `slope` times the difference of scores, with a variance of the slope.
 
     `taste` and `side` are variances of its own scores and of its side; None is what is learned. `share` is
@@ -29,20 +29,20 @@ class Kind(NamedTuple):
 
 
 KINDS = {
-    "careful": Kind(1.0, None, None, None, 0.82),
-    "weak": Kind(0.5, 0.04, None, None, 0.05),
-    "coin": Kind(0.0, 0.0, 0.0, None, 0.05),
-    "side": Kind(0.0, 0.0, 0.0, 9.0, 0.03),
-    "reversed": Kind(-1.0, None, None, None, 0.03),
+    "careful": PairKind(1.0, None, None, None, 0.82),
+    "weak": PairKind(0.5, 0.04, None, None, 0.05),
+    "coin": PairKind(0.0, 0.0, 0.0, None, 0.05),
+    "side": PairKind(0.0, 0.0, 0.0, 9.0, 0.03),
+    "reversed": PairKind(-1.0, None, None, None, 0.03),
     # As coherent as anybody, on scores of its own; the milder one is not to be taken for a coin.
-    "taste": Kind(0.0, 0.0, 2.0, None, 0.015),
-    "mild taste": Kind(0.0, 0.0, 0.3, None, 0.005),
+    "taste": PairKind(0.0, 0.0, 2.0, None, 0.015),
+    "mild taste": PairKind(0.0, 0.0, 0.3, None, 0.005),
 }
 CAREFUL = list(KINDS).index("careful")
 
 
 @dataclass(frozen=True)
-class Params:
+class PairParams:
     """What all people share: how far scores, slopes, sides and tastes vary, the usual side, and ties."""
 
     spread: float
@@ -54,7 +54,7 @@ class Params:
     ties: float = 0.0
 
 
-class Scores(NamedTuple):
+class PairScores(NamedTuple):
     """Scores of the candidates and their covariance, as `Net` keeps it."""
 
     mean: Floats
@@ -62,7 +62,7 @@ class Scores(NamedTuple):
 
 
 @dataclass
-class Batch:
+class PairBatch:
     """People with about as many comparisons each, as arrays (people, comparisons); padding is not `used`.
 
     `known` and `known_pull` are what each of them says of the differences of scores: a precision, and the
@@ -94,7 +94,7 @@ class Batch:
         by_column = (np.broadcast_to(x[:, None, :], shape) for x in (self.i, self.j))
         return *by_row, *by_column  # type: ignore[return-value]
 
-    def leave_out(self, net: Net, scores: Scores) -> None:
+    def leave_out(self, net: Net, scores: PairScores) -> None:
         """Differences of scores, and what is uncertain about them, without the person's own word."""
         given = net.of_pairs(scores.covariance, *self.crossed()) * self.both
         out = np.eye(self.i.shape[1]) - given @ self.known
@@ -104,14 +104,14 @@ class Batch:
         left = np.linalg.solve(out, given)
         self.left = np.asarray((left + left.transpose(0, 2, 1)) / 2, dtype=np.float64)
 
-    def own(self, kind: Kind, params: Params) -> Floats:
+    def own(self, kind: PairKind, params: PairParams) -> Floats:
         """Covariance of the pulls of a kind of person, where the scores are known."""
         varies = params.slopes if kind.varies is None else kind.varies
         taste = params.tastes if kind.taste is None else kind.taste
         side = params.sides if kind.side is None else kind.side
         return varies * self.d[:, :, None] * self.d[:, None, :] + taste * self.shared + side * self.both
 
-    def fit(self, name: str, params: Params) -> None:
+    def fit(self, name: str, params: PairParams) -> None:
         """What these people feel if they are of this kind."""
         kind = KINDS[name]
         usual = 0.0 if name == "side" else params.side
@@ -119,7 +119,7 @@ class Batch:
         covariance = self.own(kind, params) + kind.slope**2 * self.left
         self.fits[name] = laplace(self.choice, self.used, mean, covariance, params.tie, params.ties)
 
-    def tell(self, net: Net, share: Floats, params: Params) -> None:
+    def tell(self, net: Net, share: Floats, params: PairParams) -> None:
         """What the careful among them say of the scores: `share` is how far each is one."""
         mode = self.fits["careful"]
         root = np.sqrt(mode.curvature)
@@ -135,8 +135,8 @@ class Batch:
 
 
 def batches(
-    first: Ints, second: Ints, choice: Ints, who: Ints, params: Params, scores: Scores
-) -> Iterator[Batch]:
+    first: Ints, second: Ints, choice: Ints, who: Ints, params: PairParams, scores: PairScores
+) -> Iterator[PairBatch]:
     """People in batches of like size; somebody with very many comparisons is in several."""
     plain_d = scores.mean[first] - scores.mean[second]
     slope, curvature = slope_and_curvature(choices(plain_d + params.side, params.tie), choice)
@@ -149,7 +149,7 @@ def batches(
         known = (curvature[rows] * used)[:, :, None] * np.eye(rows.shape[1])
         pull = (curvature * plain_d + slope)[rows] * used
         nothing = np.zeros(0)
-        yield Batch(
+        yield PairBatch(
             owner, rows, used, i, j, choice[rows], (same[0] + same[1] - same[2] - same[3]) * both, known,
             pull, nothing, nothing, {},
         )  # fmt: skip

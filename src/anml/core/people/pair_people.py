@@ -12,8 +12,8 @@ from scipy import special
 from anml.core.checks import Floats, Ints
 from anml.core.people import verdicts
 from anml.core.people.davidson import TIE
-from anml.core.people.pair_kinds import KINDS, Kind, Params
-from anml.core.people.pairs import Fit
+from anml.core.people.pair_kinds import KINDS, PairKind, PairParams
+from anml.core.people.pairs import PairFit
 
 # Slopes at which the distribution of each person's is written down.
 GRID = np.linspace(-3.0, 4.0, 281)
@@ -61,7 +61,7 @@ class Habits(NamedTuple):
     tie: Floats
 
 
-def habits(fit: Fit) -> Habits:
+def habits(fit: PairFit) -> Habits:
     """What each person is like as each kind of person, all its batches counted."""
     shape = fit.kinds.shape
     precision, pulled, side, tie, parts = (np.zeros(shape) for _ in range(5))
@@ -88,12 +88,12 @@ def habits(fit: Fit) -> Habits:
     return Habits(slope, variance, side / parts, tie / parts)
 
 
-def varies_by(kind: Kind, params: Params) -> float:
+def varies_by(kind: PairKind, params: PairParams) -> float:
     """Variance of the slopes of a kind of person."""
     return params.slopes if kind.varies is None else kind.varies
 
 
-def judges(fit: Fit) -> Judges:
+def judges(fit: PairFit) -> Judges:
     """Sum the kinds up for each person."""
     found, kinds = habits(fit), dict(zip(KINDS, fit.kinds.T, strict=True))
     spread = np.sqrt(found.variance + 1e-4)[:, :, None]
@@ -141,7 +141,7 @@ def words_for(people: Judges) -> tuple[list[str], float]:
     return word.tolist(), float((1 - worst)[accused].sum())
 
 
-def _worth(fit: Fit) -> Floats:
+def _worth(fit: PairFit) -> Floats:
     """Kappa of each slope in `GRID`: how often the better one is chosen, where a slope of 1 counts as 1."""
     d = np.abs(np.concatenate([batch.d[batch.used] for batch in fit.batches]))
     d = np.quantile(d, np.linspace(0.02, 0.98, 49))
@@ -154,7 +154,7 @@ def _above(below: Floats, worth: Floats, bound: float) -> Floats:
     return np.asarray(1 - below[:, min(int((worth < bound).sum()), len(GRID) - 1)])
 
 
-def _sceptic(fit: Fit, honest: Floats, sees: Floats) -> Floats:
+def _sceptic(fit: PairFit, honest: Floats, sees: Floats) -> Floats:
     usual = fit.shares[:2].sum()
     odds = sees / np.maximum(1 - honest, 1e-12) * (1 - usual) / usual * 3
     return np.asarray(odds / (1 + odds) * np.minimum(1, sees / np.maximum(honest, 1e-12)))

@@ -20,7 +20,7 @@ from scipy import special
 from anml.core.checks import Floats, Ints
 from anml.core.people.candidates import Net
 from anml.core.people.davidson import NO_TIES, TIE, choices, slope_and_curvature
-from anml.core.people.pair_kinds import CAREFUL, KINDS, Batch, Params, Scores
+from anml.core.people.pair_kinds import CAREFUL, KINDS, PairBatch, PairParams, PairScores
 from anml.core.people.pair_kinds import batches as made_batches
 
 ROUNDS = 8
@@ -33,15 +33,15 @@ COMMON_SIDE = 0.09
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class PairFit:
     """All that was found: `kinds` are probabilities (people, kinds) in the order of `KINDS`."""
 
     net: Net
-    scores: Scores
-    params: Params
+    scores: PairScores
+    params: PairParams
     kinds: Floats
     shares: Floats
-    batches: list[Batch]
+    batches: list[PairBatch]
     choice: Ints
     who: Ints
 
@@ -51,7 +51,7 @@ class Fit:
         return len(self.kinds)
 
 
-def fit_pairs(first: Ints, second: Ints, choice: Ints, who: Ints, rounds: int = ROUNDS) -> Fit:
+def fit_pairs(first: Ints, second: Ints, choice: Ints, who: Ints, rounds: int = ROUNDS) -> PairFit:
     """Fit the model to comparisons: codes of candidates and people, choices 0 first, 1 second, 2 tie."""
     count, people = int(max(first.max(), second.max())) + 1, int(who.max()) + 1
     net = Net.of(first, second, count)
@@ -76,16 +76,16 @@ def fit_pairs(first: Ints, second: Ints, choice: Ints, who: Ints, rounds: int = 
                 batch.tell(net, careful[batch.owner], params)
             scores = _score(net, batches, params.spread)
             params = replace(params, spread=_spread(net, scores, params.spread))
-    return Fit(net, scores, params, kinds, shares, batches, choice, who)
+    return PairFit(net, scores, params, kinds, shares, batches, choice, who)
 
 
 def bradley_terry(
     net: Net, first: Ints, second: Ints, choice: Ints, rounds: int = 15
-) -> tuple[Params, Scores]:
+) -> tuple[PairParams, PairScores]:
     """Scores where nothing is personal: the start, and what the model must be better than."""
     share = float((choice == TIE).mean())
     tie = float(np.log(share / (1 - share + 1e-9) + 1e-9)) + 0.5 if share else NO_TIES
-    params, scores = Params(1.0, tie=tie), Scores(np.zeros(len(net.part)), np.zeros(net.cells))
+    params, scores = PairParams(1.0, tie=tie), PairScores(np.zeros(len(net.part)), np.zeros(net.cells))
     for _ in range(rounds):
         d = scores.mean[first] - scores.mean[second]
         slope, curvature = slope_and_curvature(choices(d + params.side, params.tie), choice)
@@ -102,21 +102,21 @@ def bradley_terry(
     return params, scores
 
 
-def _spread(net: Net, scores: Scores, spread: float) -> float:
+def _spread(net: Net, scores: PairScores, spread: float) -> float:
     """Variance of the scores, by MacKay's fixed point."""
     free = max(len(net.part) - net.variance(scores.covariance).sum() / spread, 0.5)
     return float(np.clip((scores.mean @ scores.mean + 1) / (free + 1), 0.01, 50.0))
 
 
-def _plain_scores(net: Net, i: Ints, j: Ints, precision: Floats, pull: Floats, spread: float) -> Scores:
+def _plain_scores(net: Net, i: Ints, j: Ints, precision: Floats, pull: Floats, spread: float) -> PairScores:
     total = np.zeros(net.cells)
     net.add(total, precision, i, j, i, j)
     count = len(net.part)
     pulled: Floats = np.asarray(np.bincount(i, pull, count) - np.bincount(j, pull, count), dtype=np.float64)
-    return Scores(*net.solve(total, pulled, spread))
+    return PairScores(*net.solve(total, pulled, spread))
 
 
-def _compare(batches: list[Batch], people: int, prior: Floats, shares: Floats) -> tuple[Floats, Floats]:
+def _compare(batches: list[PairBatch], people: int, prior: Floats, shares: Floats) -> tuple[Floats, Floats]:
     """Probabilities of the kinds of each person, and how many people are of which, learned together."""
     evidence = np.zeros((people, len(KINDS)))
     for batch in batches:
@@ -128,16 +128,16 @@ def _compare(batches: list[Batch], people: int, prior: Floats, shares: Floats) -
     return kinds, shares
 
 
-def _score(net: Net, batches: list[Batch], spread: float) -> Scores:
+def _score(net: Net, batches: list[PairBatch], spread: float) -> PairScores:
     total, pulled, count = np.zeros(net.cells), np.zeros(len(net.part)), len(net.part)
     for batch in batches:
         net.add(total, batch.known.ravel(), *(codes.ravel() for codes in batch.crossed()))
         for codes, sign in ((batch.i, 1.0), (batch.j, -1.0)):
             pulled += np.bincount(codes.ravel(), sign * (batch.known_pull * batch.used).ravel(), count)
-    return Scores(*net.solve(total, pulled, spread))
+    return PairScores(*net.solve(total, pulled, spread))
 
 
-def _learn(batches: list[Batch], careful: Floats, params: Params) -> Params:
+def _learn(batches: list[PairBatch], careful: Floats, params: PairParams) -> PairParams:
     """How far people differ, by those who are careful: one step of EM for each variance."""
     total: dict[str, float] = defaultdict(lambda: 1e-12)
     for batch in batches:
@@ -166,7 +166,7 @@ def _learn(batches: list[Batch], careful: Floats, params: Params) -> Params:
     grow = np.clip(total["taste"] / total["tastes"], 0.3, 3.0)
     # The mean slope is 1: where all discriminate more, the scores lie further apart.
     stretch = np.clip(1 + total["pull"] / (total["pulled"] + 2), 0.7, 1.4) ** 2
-    return Params(
+    return PairParams(
         spread=float(np.clip(params.spread * stretch, 0.01, 50.0)),
         # Without these bounds slopes run away where there are many tastes.
         slopes=_variance(params.slopes, total["slopes"], n, 0.08, 0.5),

@@ -164,7 +164,7 @@ def beta_on_grid(a: Floats, b: Floats) -> Floats:
     return np.asarray(special.softmax(logs, axis=1))
 
 
-class Standing(NamedTuple):
+class WorthAtRates(NamedTuple):
     """Worth against the truth, for some rates at which the crowd errs together.
 
     `right`: shares of right labels at each rate, for every share on `GRID` of what careful people would say
@@ -205,7 +205,7 @@ def interval(posterior: Floats, confidence: float = 0.95) -> tuple[Floats, Float
     return first * step, (last[np.arange(count), first] + 1) * step
 
 
-def standing(worth: Worth, collective: Collective, classes: int) -> Standing:
+def standing(worth: Worth, collective: Collective, classes: int) -> WorthAtRates:
     """Worth against the truth: what careful people of the crowd would say is wrong at an unknown rate.
 
     Where the truth is known, nobody's opinion stands for it.
@@ -216,4 +216,4 @@ def standing(worth: Worth, collective: Collective, classes: int) -> Standing:
     hit = g / max(classes - 1, 1)
     right = GRID * (1 - g)[:, :, None] + (1 - GRID) * hit[:, :, None]
     expected = worth.expected[:, None] * (1 - g) + (1 - worth.expected[:, None]) * hit
-    return Standing(right, worth.right[:, None, :] * weight[None, :, None], expected)
+    return WorthAtRates(right, worth.right[:, None, :] * weight[None, :, None], expected)

@@ -26,7 +26,7 @@ class Standing(NamedTuple):
         return bool(self.flags)
 
 
-class Entry(NamedTuple):
+class EvidenceEntry(NamedTuple):
     """A record as a report shows it: with the state of its signature, and the envelope's SHA-256."""
 
     record: Evidence

@@ -1,7 +1,6 @@
-"""Multi-head attention: four linear maps inside one layer, which only its own forward pass sees.
+"""Multi-head attention: four linear maps that only the layer's own forward pass sees.
 
-While gradients are read, the layer's forward pass is replaced by one that is equal to it and shows what
-goes in and comes out of each map.
+While gradients are read, that pass is replaced by an equal one that shows what each map saw.
 """
 
 from typing import Any, NamedTuple
@@ -49,9 +48,7 @@ def supported(layer: nn.MultiheadAttention) -> bool:
     return layer.bias_k is None and not layer.add_zero_attn
 
 
-def _mixed(
-    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, need_weights: bool
-) -> tuple[Tensor, Tensor | None]:
+def _mixed(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, need_weights: bool) -> tuple[Tensor, Any]:
     if not need_weights:
         return functional.scaled_dot_product_attention(q, k, v, attn_mask=mask), None
     scores = q @ k.mT / q.shape[-1] ** 0.5

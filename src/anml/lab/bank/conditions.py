@@ -10,11 +10,11 @@ from anml.core.checks import Array, Floats, Ints
 from anml.core.errors import UnknownNameError
 from anml.lab.bank import sources
 from anml.lab.bank.people import PEOPLE
-from anml.lab.bank.sources import TEST_ROWS, Condition, Entry, Rows, clusters, moons, told
+from anml.lab.bank.sources import TEST_ROWS, BankRows, Condition, Entry, clusters, moons, told
 
 
 def _contributed(
-    rng: np.random.Generator, rows: Rows, label: Array, contributor: Ints, liars: Iterable[int] = ()
+    rng: np.random.Generator, rows: BankRows, label: Array, contributor: Ints, liars: Iterable[int] = ()
 ) -> Condition:
     """One label of each row, and credentials that mean nothing: v of rows, r of contributors."""
     verification = rng.uniform(0.2, 0.95, len(label))
@@ -22,13 +22,13 @@ def _contributed(
     return told(rows, label, contributor, liars, verification=verification, reputation=reputation)
 
 
-def _clean(source: Callable[[int, int], Rows], n: int, seed: int) -> Condition:
+def _clean(source: Callable[[int, int], BankRows], n: int, seed: int) -> Condition:
     """Fifteen honest contributors and no wrong label."""
     rng, rows = np.random.default_rng(seed), source(seed, n)
     return _contributed(rng, rows, rows.y.copy(), rng.integers(0, 15, n))
 
 
-def _flipped(source: Callable[[int, int], Rows], n: int, seed: int) -> Condition:
+def _flipped(source: Callable[[int, int], BankRows], n: int, seed: int) -> Condition:
     """Three of fifteen contributors turn two classes round."""
     rng, rows = np.random.default_rng(seed), source(seed, n)
     who = rng.integers(0, 15, n)

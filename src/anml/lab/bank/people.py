@@ -7,7 +7,7 @@ import numpy as np
 
 from anml.core.checks import Floats, Ints
 from anml.lab.bank import sources
-from anml.lab.bank.sources import TEST_ROWS, Condition, Entry, Rows, clusters, told
+from anml.lab.bank.sources import TEST_ROWS, BankRows, Condition, Entry, clusters, told
 
 # Metres per second in a knot.
 KNOT = 0.514
@@ -133,7 +133,7 @@ def _metres_for_knots(seed: int) -> Condition:
     mean = 14 + 3 * x[:, 0] + 2 * np.sin(2 * x[:, 1]) + 1.5 * x[:, 2] * (x[:, 3] > 0) + 4 * x[:, 6]
     mean = np.maximum(mean, 0.5)
     wind = np.maximum(mean + rng.normal(0, 1.2, n), 0)
-    rows, who = Rows(x[:900], wind[:900], x[900:], mean[900:]), station[:900]
+    rows, who = BankRows(x[:900], wind[:900], x[900:], mean[900:]), station[:900]
     return told(rows, np.where(who == 2, KNOT * rows.y, rows.y), who, [2], numeric=True)
 
 
@@ -158,7 +158,7 @@ def _labelling_functions(seed: int) -> Condition:
         label = np.append(label, _slips(rng, said.astype(np.int64), 0.03, 2))
     order = np.argsort(item, kind="stable")
     item, who, label = item[order], who[order], label[order]
-    rows = Rows(x[item], truth[item], x[items:], truth[items:])
+    rows = BankRows(x[item], truth[item], x[items:], truth[items:])
     return told(rows, label, who, [INVERTED], item=np.unique(item, return_inverse=True)[1])
 
 

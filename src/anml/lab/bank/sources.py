@@ -16,7 +16,7 @@ TEST_ROWS = 2_000
 FOREST_ROWS, FOREST_TEST = 120_000, 280
 
 
-class Rows(NamedTuple):
+class BankRows(NamedTuple):
     """Features and right labels of the training part and of the test part."""
 
     x: Floats
@@ -25,12 +25,12 @@ class Rows(NamedTuple):
     y_test: Array
 
 
-def cut(x: Floats, y: Array, n: int) -> Rows:
+def cut(x: Floats, y: Array, n: int) -> BankRows:
     """Take the first `n` rows to train on, and the rest to test on."""
-    return Rows(x[:n], y[:n], x[n:], y[n:])
+    return BankRows(x[:n], y[:n], x[n:], y[n:])
 
 
-def runner_up(rows: Rows, seed: int) -> tuple[Ints, Floats]:
+def runner_up(rows: BankRows, seed: int) -> tuple[Ints, Floats]:
     """The likeliest wrong class of each row, and by how much the right one is likelier, by a forest."""
     from sklearn.ensemble import RandomForestClassifier
 
@@ -44,7 +44,7 @@ def runner_up(rows: Rows, seed: int) -> tuple[Ints, Floats]:
 
 def clusters(
     seed: int, n: int, classes: int = 2, apart: float = 1.0, informative: int = 8, common: float | None = None
-) -> Rows:
+) -> BankRows:
     """One Gaussian cluster per class in 20 features, of which some are informative; class 0 may be common."""
     x, y = make_classification(
         n + TEST_ROWS, 20, n_informative=informative, n_redundant=0, n_classes=classes, class_sep=apart,
@@ -54,14 +54,14 @@ def clusters(
     return cut(x, y, n)
 
 
-def blobs(seed: int, n: int, classes: int, features: int) -> Rows:
+def blobs(seed: int, n: int, classes: int, features: int) -> BankRows:
     """One round cluster per class, about a centre drawn at random."""
     centers = np.random.default_rng(seed).normal(size=(classes, features))
     x, y = make_blobs(n + TEST_ROWS, centers=centers, random_state=2_000 + seed)
     return cut(x, y, n)
 
 
-def digits(seed: int, n: int) -> Rows:
+def digits(seed: int, n: int) -> BankRows:
     """Handwritten digits by the 36 pixels that vary most; what is not trained on tests."""
     data = load_dataset("digits")
     pixels = np.sort(np.argsort(-data.x.var(axis=0), kind="stable")[:36])
@@ -69,19 +69,19 @@ def digits(seed: int, n: int) -> Rows:
     return cut(data.x[drawn][:, pixels], data.y[drawn], n)
 
 
-def moons(seed: int, n: int) -> Rows:
+def moons(seed: int, n: int) -> BankRows:
     """Two interleaving half circles."""
     x, y = make_moons(n + TEST_ROWS, noise=0.2, random_state=seed)
     return cut(x, y, n)
 
 
-def xor(seed: int, n: int) -> Rows:
+def xor(seed: int, n: int) -> BankRows:
     """Two features, and whether their signs agree."""
     x = np.random.default_rng(seed).uniform(-1, 1, (n + TEST_ROWS, 2))
     return cut(x, (x[:, 0] * x[:, 1] > 0).astype(np.int64), n)
 
 
-def coin_flips(seed: int, n: int) -> Rows:
+def coin_flips(seed: int, n: int) -> BankRows:
     """Ten features and a logistic model of them, whose best prediction errs on a quarter of the rows."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(n + TEST_ROWS, 10))
@@ -90,7 +90,7 @@ def coin_flips(seed: int, n: int) -> Rows:
     return cut(x, (rng.uniform(size=len(x)) < 1 / (1 + np.exp(-logit))).astype(np.int64), n)
 
 
-def forests(seed: int, n: int, types: tuple[int, ...] = tuple(range(7))) -> Rows:
+def forests(seed: int, n: int, types: tuple[int, ...] = tuple(range(7))) -> BankRows:
     """Cover types, as many rows of each of the seven, or of some, which are then numbered from 0."""
     data, drawn = load_dataset("covertype"), _forest_rows()
     rng = np.random.default_rng(seed)
@@ -101,7 +101,7 @@ def forests(seed: int, n: int, types: tuple[int, ...] = tuple(range(7))) -> Rows
         test.append(rows[n // len(types) :][:FOREST_TEST])
     chosen, held = rng.permutation(np.concatenate(train)), np.concatenate(test)
     y, y_test = (np.searchsorted(types, data.y[part]) for part in (chosen, held))
-    return Rows(data.x[chosen], y, data.x[held], y_test)
+    return BankRows(data.x[chosen], y, data.x[held], y_test)
 
 
 @cache
@@ -109,15 +109,15 @@ def _forest_rows() -> Ints:
     return np.asarray(np.random.RandomState(0).permutation(len(load_dataset("covertype").y))[:FOREST_ROWS])
 
 
-def incomes(seed: int, n: int) -> Rows:
+def incomes(seed: int, n: int) -> BankRows:
     """Adult by its categories alone: rows of its training part, and of its test part."""
     train, test = adult_categories()
     rng = np.random.default_rng(seed)
     chosen, held = rng.permutation(len(train.y))[:n], rng.permutation(len(test.y))[:TEST_ROWS]
-    return Rows(train.x[chosen], train.y[chosen], test.x[held], test.y[held])
+    return BankRows(train.x[chosen], train.y[chosen], test.x[held], test.y[held])
 
 
-def waves(rng: np.random.Generator, n: int) -> tuple[Rows, Any]:
+def waves(rng: np.random.Generator, n: int) -> tuple[BankRows, Any]:
     """Numbers that scatter twenty times as far at one end of a feature as at the other; tested without noise.
 
     The second is the numbers of all rows, the test part's with their noise.
@@ -126,7 +126,7 @@ def waves(rng: np.random.Generator, n: int) -> tuple[Rows, Any]:
     mean = 3 * np.sin(x[:, 0]) + x[:, 1] ** 2 + 2 * x[:, 2]
     spread = 0.2 * np.exp((x[:, 3] + 2) * 0.75)
     y = mean + spread * rng.normal(size=len(x))
-    return Rows(x[:n], y[:n], x[n:], mean[n:]), y
+    return BankRows(x[:n], y[:n], x[n:], mean[n:]), y
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,7 +181,9 @@ class Entry(NamedTuple):
     about: str
 
 
-def told(rows: Rows, label: Array, contributor: Ints, liars: Iterable[int] = (), **more: Any) -> Condition:
+def told(
+    rows: BankRows, label: Array, contributor: Ints, liars: Iterable[int] = (), **more: Any
+) -> Condition:
     """The condition in which contributors give these labels of these rows; `more` is told as well."""
     truth = Truth(rows.y, np.array(list(liars), dtype=np.int64))
     return Condition(Seen(rows.x, label, contributor, **more), truth, rows.x_test, rows.y_test)

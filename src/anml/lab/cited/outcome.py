@@ -10,13 +10,13 @@ import torch
 
 from anml.core.calibration import ranking
 from anml.core.checks import Array, Bools, Floats
-from anml.gradients.mlp import Data, Networks, Shape, initialise, predict, train
+from anml.gradients.mlp import Data, Networks, Widths, initialise, predict, train
 from anml.lab.cited.trials import Seen, Truth
 from anml.lab.spec import Setting
 from anml.reweight.dividemix import dividemix
 from anml.reweight.glister import glister
 from anml.reweight.learning_to_reweight import learning_to_reweight
-from anml.reweight.training import Plan, Reweighted
+from anml.reweight.training import Reweighted, Schedule
 
 # Rates of learning that are tried; of two that do equally well the first is taken.
 GRID = (1e-3, 3e-4, 3e-3)
@@ -82,7 +82,7 @@ def final_models(seen: Seen, kept: Sequence[Bools], setting: Setting) -> list[Tu
         return []
     names = [choice.tobytes() for choice in kept]
     different = dict(zip(names, kept, strict=True))
-    shape = Shape(seen.x.shape[1], setting.hidden, seen.classes)
+    shape = Widths(seen.x.shape[1], setting.hidden, seen.classes)
     weight = torch.as_tensor(np.stack(list(different.values())), dtype=torch.float32)
     data = Data.shared(
         torch.as_tensor(seen.x, dtype=torch.float32), torch.as_tensor(seen.y, dtype=torch.long), weight
@@ -135,13 +135,13 @@ def measured(
     return found
 
 
-def _glister(seen: Seen, plan: Plan) -> Reweighted:
+def _glister(seen: Seen, plan: Schedule) -> Reweighted:
     """GLISTER, keeping all but the attackers' share."""
     keep = float(np.clip(1 - seen.malicious / seen.clients, 0.05, 1.0))
     return glister(seen.x, seen.y, seen.root_x, seen.root_y, seen.classes, keep, plan)
 
 
-WAYS: dict[str, Callable[[Seen, Plan], Reweighted]] = {
+WAYS: dict[str, Callable[[Seen, Schedule], Reweighted]] = {
     "L2RW": lambda seen, plan: learning_to_reweight(
         seen.x, seen.y, seen.root_x, seen.root_y, seen.classes, plan
     ),
@@ -153,7 +153,9 @@ WAYS: dict[str, Callable[[Seen, Plan], Reweighted]] = {
 @lru_cache(maxsize=len(WAYS))
 def _at_every_rate(seen: Seen, way: str, setting: Setting) -> list[Reweighted]:
     """The networks of a way; those for its rows and for its contributors are the same."""
-    plans = [Plan(setting.hidden, setting.epochs, setting.batch, rate, seen.seed % 2**31) for rate in GRID]
+    plans = [
+        Schedule(setting.hidden, setting.epochs, setting.batch, rate, seen.seed % 2**31) for rate in GRID
+    ]
     return [WAYS[way](seen, plan) for plan in plans]
 
 

@@ -18,15 +18,15 @@ from anml.aggregate.rules import RULES as ALL
 from anml.aggregate.rules import STANDS
 from anml.aggregate.weighted import weighted
 from anml.core.checks import Array, Bools, Floats, Ints
-from anml.federated.clients import Clients, Training, predicted
-from anml.gradients.mlp import Shape, initialise
+from anml.federated.clients import Clients, LocalTraining, predicted
+from anml.gradients.mlp import Widths, initialise
 from anml.lab.cited.outcome import GRID, Outcome, tuned
 from anml.lab.cited.trials import Seen
 
 ROUNDS, STEPS, BATCH, HIDDEN = 15, 10, 32, (64, 32)
 
 
-class Round(NamedTuple):
+class CitedRound(NamedTuple):
     """What a rule may use in a round."""
 
     number: int
@@ -34,7 +34,7 @@ class Round(NamedTuple):
     updates: Array
     seen: Seen
     clients: Clients
-    training: Training
+    training: LocalTraining
 
 
 @dataclass
@@ -42,25 +42,29 @@ class Trained:
     """The model after all rounds, and the means over rounds of scores and weights."""
 
     model: Tensor
-    shape: Shape
+    shape: Widths
     scores: Floats
     weights: Floats
-    rounds: list[Round] = field(default_factory=list)
+    rounds: list[CitedRound] = field(default_factory=list)
 
 
-def shape_of(seen: Seen) -> Shape:
+def shape_of(seen: Seen) -> Widths:
     """The network that all clients train."""
-    return Shape(seen.x.shape[1], HIDDEN, seen.classes)
+    return Widths(seen.x.shape[1], HIDDEN, seen.classes)
 
 
-def training_of(seen: Seen) -> Training:
+def training_of(seen: Seen) -> LocalTraining:
     """About as many steps a round whatever the number of rows."""
     largest = int(np.bincount(seen.contributor).max())
-    return Training(max(1, round(STEPS / -(-largest // BATCH))), BATCH)
+    return LocalTraining(max(1, round(STEPS / -(-largest // BATCH))), BATCH)
 
 
 def federate(
-    seen: Seen, rule: Callable[[Round], Any], *, keep: bool = False, training: Training | None = None
+    seen: Seen,
+    rule: Callable[[CitedRound], Any],
+    *,
+    keep: bool = False,
+    training: LocalTraining | None = None,
 ) -> Trained:
     """Run all rounds; with `keep` the rounds are returned too."""
     shape, training = shape_of(seen), training or training_of(seen)
@@ -69,7 +73,7 @@ def federate(
     scores, weights, kept = [], [], []
     for number in range(ROUNDS):
         updates = sent(seen, clients, model, number, training)
-        at = Round(number, model, updates, seen, clients, training)
+        at = CitedRound(number, model, updates, seen, clients, training)
         answer = rule(at)
         scores.append(answer.scores)
         weights.append(answer.weights)
@@ -78,7 +82,7 @@ def federate(
     return Trained(model, shape, np.mean(scores, axis=0), np.mean(weights, axis=0), kept)
 
 
-def sent(seen: Seen, clients: Clients, model: Tensor, number: int, training: Training) -> Array:
+def sent(seen: Seen, clients: Clients, model: Tensor, number: int, training: LocalTraining) -> Array:
     """Updates as they arrive: what training gives, and noise as long from those who only pretend."""
     seeds = [seen.seed + 1_000 * number + client for client in range(clients.count)]
     updates = clients.updates(model, seeds, training)
@@ -90,13 +94,13 @@ def sent(seen: Seen, clients: Clients, model: Tensor, number: int, training: Tra
     return updates
 
 
-def server_update(at: Round, x: Any, y: Any) -> Array:
+def server_update(at: CitedRound, x: Any, y: Any) -> Array:
     """What the server's own training on a set changes."""
     alone = Clients.of(np.asarray(x), np.asarray(y), np.zeros(len(y), dtype=np.int64), at.clients.shape)
     return np.asarray(alone.updates(at.model, [at.seen.seed + at.number], at.training)[0])
 
 
-def probed(at: Round) -> Floats:
+def probed(at: CitedRound) -> Floats:
     """How abnormal each client's reply is to a probe: its own update made the model, half as long."""
     probes = 0.5 * at.updates
     begin = at.model + torch.as_tensor(probes)
@@ -109,7 +113,7 @@ def probed(at: Round) -> Floats:
     return abnormality(probes, replies)
 
 
-Rule = Callable[[Round], Any]
+Rule = Callable[[CitedRound], Any]
 
 
 def _told(name: str) -> Callable[[Seen], Rule]:
@@ -141,12 +145,12 @@ def _recess(seen: Seen) -> Rule:
 
 
 def _carried(
-    seen: Seen, rule: Callable[[Round, Floats], Any], after: Callable[[Floats, Any], Floats]
+    seen: Seen, rule: Callable[[CitedRound, Floats], Any], after: Callable[[Floats, Any], Floats]
 ) -> Rule:
     """A rule that carries on from round to round what it holds of each client."""
     held: Floats = np.zeros(seen.clients)
 
-    def carrying(at: Round) -> Any:
+    def carrying(at: CitedRound) -> Any:
         nonlocal held
         found = rule(at, held)
         held = after(held, found)
@@ -155,7 +159,7 @@ def _carried(
     return carrying
 
 
-def _rng(at: Round) -> np.random.Generator:
+def _rng(at: CitedRound) -> np.random.Generator:
     return np.random.default_rng([at.seen.seed, at.number])
 
 

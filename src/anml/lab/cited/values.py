@@ -11,10 +11,10 @@ from scipy.stats import binom
 
 from anml.core.checks import Array, Floats, Ints
 from anml.core.signals.eigentrust import eigentrust
-from anml.federated.clients import Clients, Training, mean_loss, predicted
+from anml.federated.clients import Clients, LocalTraining, mean_loss, predicted
 from anml.gradients.factors import LayerFactor, network_factors
 from anml.gradients.mlp import Data, Networks, forward, initialise, predict, train
-from anml.lab.cited.rules import BATCH, RULES, Round, federate, shape_of
+from anml.lab.cited.rules import BATCH, RULES, CitedRound, federate, shape_of
 from anml.lab.cited.trials import Seen
 from anml.lab.spec import Setting
 from anml.valuation.agarwal import robust_shares, shared_rows
@@ -163,7 +163,7 @@ def _clusters(seen: Seen, setting: Setting, who: Ints | None = None) -> Floats:
 
 
 @lru_cache(maxsize=1)
-def _rounds(seen: Seen) -> list[Round]:
+def _rounds(seen: Seen) -> list[CitedRound]:
     """Plain federated averaging, round by round."""
     return federate(seen, RULES["FedAvg"](seen), keep=True).rounds
 
@@ -173,7 +173,7 @@ def gtg_shapley(seen: Seen, setting: Setting) -> Floats:
     total, root = np.zeros(seen.clients), torch.as_tensor(seen.root_x, dtype=torch.float32)
     for at in _rounds(seen)[:LOOKED_AT]:
 
-        def worth(updates: Floats, at: Round = at) -> Floats:
+        def worth(updates: Floats, at: CitedRound = at) -> Floats:
             models = at.model + torch.as_tensor(np.asarray(updates), dtype=torch.float32)
             outputs = predict(Networks(at.clients.shape, models), root)
             return np.asarray((outputs.argmax(dim=2).numpy() == seen.root_y).mean(axis=1))
@@ -213,7 +213,7 @@ def _votes(seen: Seen) -> Floats:
     clients = Clients.of(seen.x, seen.y, seen.contributor, shape)
     begin = initialise(shape, [seen.seed]).flat[0]
     seeds = [seen.seed + client for client in range(seen.clients)]
-    models = begin + torch.as_tensor(clients.updates(begin, seeds, Training(30, BATCH)))
+    models = begin + torch.as_tensor(clients.updates(begin, seeds, LocalTraining(30, BATCH)))
     votes = np.zeros((seen.clients, seen.clients))
     chance = float(np.bincount(seen.y).max() / len(seen.y))
     for a in range(seen.clients):

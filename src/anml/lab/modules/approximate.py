@@ -17,7 +17,7 @@ from anml.core.selection import keep_top
 from anml.core.signals.quality import quality
 from anml.gradients.factors import Factors, explicit
 from anml.gradients.krum import krum_scores
-from anml.lab.modules.cases import Case, make_case
+from anml.lab.modules.cases import ModuleCase, make_case
 from anml.lab.modules.run import SCORED, fresh, train
 from anml.lab.spec import At, Found, timed
 
@@ -28,7 +28,7 @@ MEASURES = ("ranks", "off", "precision", "seconds", "mebibytes")
 class Trained:
     """A module trained briefly, and its states after each epoch."""
 
-    def __init__(self, case: Case, seed: int) -> None:
+    def __init__(self, case: ModuleCase, seed: int) -> None:
         self.case = case
         self.states: list[dict[str, Tensor]] = []
         self.module = fresh(case.make, seed)

@@ -18,7 +18,7 @@ OFTEN, PULL = 0.9, 0.5
 TARGET = 0
 
 
-class Case(NamedTuple):
+class ModuleCase(NamedTuple):
     """A training set as it was contributed, and what only the oracle and the scoring know."""
 
     x: Tensor
@@ -35,7 +35,7 @@ class Case(NamedTuple):
     make: Callable[[], nn.Module]
 
 
-class Kind(NamedTuple):
+class ModuleKind(NamedTuple):
     """How one kind of data is made, attacked and learned; `alike` is the class that each looks like."""
 
     alike: Ints
@@ -118,15 +118,15 @@ class Encoder(nn.Module):
 
 
 SETS = {
-    "pictures": Kind(
+    "pictures": ModuleKind(
         np.arange(CLASSES) ^ 1, draw_pictures, draw_pictures, _pull_pictures, _trigger_pictures,
         lambda x: 0.6 * x + 0.8, _network,
     ),
-    "texts": Kind(
+    "texts": ModuleKind(
         np.arange(CLASSES) ^ 1, draw_texts, draw_texts, _pull_texts, _trigger_texts,
         lambda x: torch.where(x >= 40, x - 16, x), Encoder,
     ),
-    "cifar10n": Kind(
+    "cifar10n": ModuleKind(
         photographs.ALIKE, photographs.draw, photographs.draw_test, photographs.pull, photographs.trigger,
         lambda x: 0.6 * x + 0.3, photographs.network,
     ),
@@ -137,7 +137,7 @@ PEOPLE_GAVE = "cifar10n-people"
 CASES = (*(f"{name}-{attack}" for name in SETS for attack in ATTACKS), PEOPLE_GAVE)
 
 
-def make_case(name: str, seed: int) -> Case:
+def make_case(name: str, seed: int) -> ModuleCase:
     """A training set under an attack; a function of its name and the seed."""
     which, attack = name.split("-")
     kind, rng = SETS[which], np.random.default_rng([seed, CASES.index(name)])
@@ -169,16 +169,16 @@ def make_case(name: str, seed: int) -> Case:
     honest = rng.uniform(0.5, 0.95, (2, PEOPLE))
     shown = rng.uniform(0.7, 0.95, (2, PEOPLE)) if attack == "faked" else rng.uniform(0.2, 0.6, (2, PEOPLE))
     v, r = np.where(np.arange(PEOPLE) < BAD, shown, honest)[:, who]
-    return Case(x, y, who, v, r, truth, clean, y != truth, test_x, test_y, triggered, kind.make)
+    return ModuleCase(x, y, who, v, r, truth, clean, y != truth, test_x, test_y, triggered, kind.make)
 
 
-def _as_people_gave(kind: Kind, rng: np.random.Generator) -> Case:
+def _as_people_gave(kind: ModuleKind, rng: np.random.Generator) -> ModuleCase:
     """Photographs with one of the labels that people gave each, and no credentials."""
     x, y, who, truth = photographs.as_people_gave(rng)
     test_y = rng.integers(0, len(kind.alike), TEST)
     unknown = np.ones(len(y))
     test_x = kind.draw_test(test_y, rng)
-    return Case(x, y, who, unknown, unknown, truth, x, y != truth, test_x, test_y, None, kind.make)
+    return ModuleCase(x, y, who, unknown, unknown, truth, x, y != truth, test_x, test_y, None, kind.make)
 
 
 def _where(mask: Bools, first: Tensor, second: Tensor) -> Tensor:

@@ -15,7 +15,7 @@ from anml.core.domain import Recipe
 from anml.core.folds import assign_folds
 from anml.core.weigh import weigh
 from anml.lab.belief import assessed
-from anml.lab.modules.cases import TARGET, Case, make_case
+from anml.lab.modules.cases import TARGET, ModuleCase, make_case
 from anml.lab.spec import At, Experiment, Found, timed
 
 EPOCHS, BATCH, RATE = 12, 32, 4e-3
@@ -86,7 +86,7 @@ def run_trial(at: At, methods: list[str]) -> Found:
         yield method, {**found, "seconds": seconds}
 
 
-def _measured(experiment: Experiment, method: str, case: Case, seed: int) -> dict[str, float]:
+def _measured(experiment: Experiment, method: str, case: ModuleCase, seed: int) -> dict[str, float]:
     losses: dict[str, float] = {}
     module = fresh(case.make, seed)
 
@@ -116,7 +116,7 @@ def _measured(experiment: Experiment, method: str, case: Case, seed: int) -> dic
     return {**_scored(case, module, kept), **losses}
 
 
-def _weighed(recipe: Recipe, case: Case, seed: int) -> tuple[Floats, Bools]:
+def _weighed(recipe: Recipe, case: ModuleCase, seed: int) -> tuple[Floats, Bools]:
     if recipe.combine == "uniform":
         return np.ones(len(case.y)), np.ones(len(case.y), dtype=bool)
     if recipe.combine == "evidence":
@@ -133,7 +133,7 @@ def _weighed(recipe: Recipe, case: Case, seed: int) -> tuple[Floats, Bools]:
     return weighting.sample_weight(), weighting.kept
 
 
-def _scored(case: Case, module: Any, kept: Bools) -> dict[str, float]:
+def _scored(case: ModuleCase, module: Any, kept: Bools) -> dict[str, float]:
     wrong = predicted(module, case.test_x).argmax(axis=1) != case.test_y
     found = {
         "error": 100 * float(wrong.mean()),
