@@ -12,8 +12,8 @@ from anml.intake.shapes.read import reduced
 def test_a_format_without_that_shape_is_refused(tmp_path):
     path = tmp_path / "x.json"
     path.write_text(json.dumps({"@context": {}}))
-    with pytest.raises(UnsupportedError, match="preference cannot be read from a mturk file"):
-        reduced(File(path), "preference", "mturk", {})
+    with pytest.raises(UnsupportedError, match="preference cannot be read from a croissant file"):
+        reduced(File(path), "preference", "croissant", {})
 
 
 def test_an_export_is_a_list(tmp_path):
