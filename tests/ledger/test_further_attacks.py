@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from anml.app.ledger import attest, review
 from anml.app.ledger.imports import Import, import_file
-from anml.app.ledger.verify import verify, watch
+from anml.app.ledger.verify import sign_checkpoint, verify, watch
 from anml.app.pay import payout, settle, statement
 from anml.app.pay.release import release
 from anml.app.pay.statement_check import verify as check_statement
@@ -339,7 +339,7 @@ def test_a_clock_set_back_does_not_date_entries_back(world):
 
 
 def _held(tx, sid):
-    return tx.state.balances.of_kind("held:", "EUR", sid)
+    return tx.verified().state.balances.of_kind("held:", "EUR", sid)
 
 
 # --- contributors with many accounts
@@ -456,8 +456,7 @@ def test_an_approval_that_is_dated_back_is_seen_by_who_watched(world, tmp_path):
 
 def test_a_checkpoint_of_another_ledger_of_the_same_name_is_not_ours(world, make_world, tmp_path):
     other = make_world("sqlite")
-    with other.ledger.read() as connection:
-        note, _ = other.ledger.checkpoint(connection)
+    note = sign_checkpoint(other.ledger).note
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "1.txt").write_text(note)
     found = watch(world.ledger, tmp_path / "notes")
@@ -467,13 +466,12 @@ def test_a_checkpoint_of_another_ledger_of_the_same_name_is_not_ours(world, make
 
 @pytest.mark.parametrize("change", ["cut", "size", "two", "origin"])
 def test_a_checkpoint_that_was_changed_is_refused(world, change):
-    with world.ledger.read() as connection:
-        note, tree = world.ledger.checkpoint(connection)
+    note, entries, _, _ = sign_checkpoint(world.ledger)
     text, _, signature = note.partition("\n\n")
     origin, size, root = text.splitlines()
     spoilt = {
         "cut": note[: len(note) // 2],
-        "size": note.replace(f"\n{size}\n", f"\n{len(tree) - 1}\n"),
+        "size": note.replace(f"\n{size}\n", f"\n{entries - 1}\n"),
         "two": f"{origin}\n{size}\n{root}\nmore\n\n{signature}",
         "origin": f"other\n{size}\n{root}\n\n{signature}",
     }

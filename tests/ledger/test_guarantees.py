@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 import sqlalchemy as sa
 
-from anml.app.ledger.verify import verify
+from anml.app.ledger.verify import sign_checkpoint, verify
 from anml.app.pay import payout, settle, statement, statement_check
 from anml.app.pay.release import release
 from anml.app.people import erase
@@ -37,8 +37,7 @@ def findings(world: World, *older: str) -> list[str]:
 
 
 def note(world: World) -> str:
-    with world.ledger.read() as connection:
-        return world.ledger.checkpoint(connection)[0]
+    return sign_checkpoint(world.ledger).note
 
 
 def full_history(world: World) -> str:

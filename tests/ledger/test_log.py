@@ -150,15 +150,6 @@ def test_entries_are_found_by_their_key_alone(lived):
         assert log.find(connection, "no such key") is None
 
 
-def test_known_keys_are_those_in_the_log_however_many_are_asked(lived):
-    """More than one query's worth: 500 go into one."""
-    asked = [f"none/{number}" for number in range(1_100)]
-    with lived.ledger.read() as connection:
-        there = [e.key for e in log.events(connection)]
-        assert log.known_keys(connection, [*asked[:700], *there, *asked[700:]]) == set(there)
-        assert log.known_keys(connection, []) == set()
-
-
 def test_the_columns_repeat_what_the_bytes_say(lived):
     from anml.ledger.schema import event
 

@@ -54,6 +54,8 @@ def test_entries_are_numbered_linked_signed_and_sealed(shared):
         assert (head.seq, head.hash) == (second.seq, second.hash)
 
     rehearsed(shared, work)
+    # What was closed here was taken back all the same.
+    shared.reopen()
 
 
 def _registered(tx, made) -> list[str]:

@@ -106,7 +106,7 @@ def release(
 def propose_reversal(tx: Writer, sid: str, pid: str, amount: int, reason: str, by: str | None) -> Event:
     """Ask to take back an amount: of what is held, then of what is payable, and then of later credits."""
     one_of("reason", reason, REASONS)
-    tx.state.part(Settlements).expect(sid, "posted")
+    tx.verified().state.part(Settlements).expect(sid, "posted")
     left = tx.state.credits.net(sid, pid)
     if not 0 < amount <= left:
         raise ConflictError(f"1 to {left} micro-units of {pid} in {sid} can be reversed, got {amount}")

@@ -47,6 +47,7 @@ def open_dispute(
 
 def answer(tx: Writer, sid: str, pid: str, given: Answer, key: str, *, ledger: Ledger | None = None) -> Event:
     """Answer a dispute. One that moves money stays open until a second person resolves it."""
+    tx.verified("answered in")
     who = tx.who(given.by)
     body = {"outcome": given.outcome, "reason": given.reason, "correction": given.correction}
     return _append(tx, ledger, kinds.ANSWERED, f"dispute/{key}/answered", pid, body, sid, who, given.text)

@@ -126,8 +126,9 @@ TWO_PEOPLE: dict[str, tuple[str, ...]] = {
 }
 # Decide over money, people or keys: only on top of a log that was read and verified as a whole.
 VERIFIED = frozenset((
-    STAFF_ADDED, STAFF_RENEWED, CLOCK, KEY_TRUSTED, NAMED, MAPPED, PAYEE_SET, MERGED, ERASED, DRAFTED,
-    APPROVED, RELEASED, KEPT, RELEASED_ALL, REVERSED, RESOLVED, SENT, BATCHED, PAID, FAILED, CLOSED,
+    STAFF_ADDED, STAFF_RENEWED, CLOCK, KEY_TRUSTED, NAMED, MAPPED, PAYEE_SET, MERGED, ERASED, TAKEN, SCORED,
+    DRAFTED, ANSWERED, APPROVED, RELEASED, KEPT, RELEASED_ALL, REVERSED, RESOLVED, SENT, BATCHED, PAID,
+    FAILED, CLOSED,
 ))  # fmt: skip
 # Follows from what an approval signed, so it needs no signature after it.
 OWED = (CREDITED, UNALLOCATED)

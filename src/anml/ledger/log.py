@@ -84,15 +84,6 @@ def find(connection: sa.Connection, key: str) -> Event | None:
     return decode(row.entry, row.hash) if row else None
 
 
-def known_keys(connection: sa.Connection, keys: Sequence[str]) -> set[str]:
-    """Which of these keys are in the log."""
-    found: set[str] = set()
-    for start in range(0, len(keys), 500):
-        part = keys[start : start + 500]
-        found.update(connection.scalars(sa.select(event.c.key).where(event.c.key.in_(part))))
-    return found
-
-
 def events(
     connection: sa.Connection, kinds: Sequence[str] = (), subject: str | None = None, upto: int | None = None
 ) -> Iterator[Event]:

@@ -54,7 +54,7 @@ class State:
         self, documents: Callable[[str], bytes | None], connect: Callable[[], sa.Connection] | None = None
     ) -> None:
         self.documents, self._connect = documents, connect
-        self.balances, self.credits, self.judged = Balances(connect), Credits(connect), Judged(connect)
+        self.balances, self.credits, self.judged = Balances(connect), Credits(connect), Judged()
         self._parts: dict[type, Any] = {}
         self._followers: dict[str, list[Part]] = {}
         self.at = ""
@@ -73,7 +73,7 @@ class State:
     def attach(self, documents: Callable[[str], bytes | None], connect: Callable[[], sa.Connection]) -> None:
         """Go on with another connection to the same log."""
         self.documents, self._connect = documents, connect
-        for large in (self.balances, self.credits, self.judged):
+        for large in (self.balances, self.credits):
             large.connect = connect
 
     def _follow(self, part: Part) -> None:

@@ -1,14 +1,14 @@
-"""Balances, credits and judgements: in memory while a log is replayed, else looked up in the database."""
+"""Balances, credits and judgements of a log that is read as a whole; a single credit also by itself."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import sqlalchemy as sa
 
 from anml.core.errors import IntegrityError
 from anml.ledger import kinds
-from anml.ledger.log import Event, Posting, decode, events, find
-from anml.ledger.schema import event, posting
+from anml.ledger.log import Event, Posting, find
+from anml.ledger.schema import posting
 
 Connect = Callable[[], sa.Connection] | None
 Account = tuple[str, str, str]
@@ -22,7 +22,7 @@ def account_of(item: Posting, settlement: str) -> Account:
 
 
 def _check_whole(connect: Connect) -> None:
-    """What is decided over all accounts or credits goes by a log that was read as a whole."""
+    """What is decided over money goes by a log that was read as a whole."""
     if connect is not None:
         raise IntegrityError("this step needs a ledger that was read and verified")
 
@@ -38,22 +38,17 @@ class Balances:
         """Take in the money of one entry."""
         for item in e.postings:
             account = account_of(item, e.settlement)
-            if self.connect is None or account in self._known:
-                self._known[account] = self._known.get(account, 0) + item.amount
+            self._known[account] = self._known.get(account, 0) + item.amount
 
     def get(self, account: str, currency: str, settlement: str = "") -> int:
         """What is on one account."""
-        key = account_of(Posting(account, currency, 0), settlement)
-        if key not in self._known:
-            found = 0 if self.connect is None else balance(self.connect(), account, currency, key[2] or None)
-            self._known[key] = found
-        return self._known[key]
+        _check_whole(self.connect)
+        return self._known.get(account_of(Posting(account, currency, 0), settlement), 0)
 
     def of_kind(self, prefix: str, currency: str, settlement: str = "") -> dict[str, int]:
         """What is on all accounts of one kind, by what follows the prefix."""
+        _check_whole(self.connect)
         kind = account_of(Posting(prefix, currency, 0), settlement)[1:]
-        if self.connect is not None:
-            return balances(self.connect(), prefix, currency, kind[1] or None)
         return {
             account.removeprefix(prefix): amount
             for (account, *rest), amount in self._known.items()
@@ -92,8 +87,7 @@ class Credits:
         place = (e.settlement, e.subject)
         if e.kind == kinds.CREDITED:
             self._facts[place] = e.body
-        if self.connect is None or place in self._net:
-            self._net[place] = self._net.get(place, 0) + _given(e)
+        self._net[place] = self._net.get(place, 0) + _given(e)
 
     def facts(self, sid: str, pid: str) -> dict[str, Any] | None:
         """The facts of a credit; None where there is none."""
@@ -110,9 +104,7 @@ class Credits:
 
     def net(self, sid: str, pid: str) -> int:
         """What a contributor got out of a settlement after returns, corrections and reversals."""
-        if (sid, pid) not in self._net and self.connect is not None:
-            own = events(self.connect(), self.KINDS, pid)
-            self._net[sid, pid] = sum(_given(e) for e in own if e.settlement == sid)
+        _check_whole(self.connect)
         return self._net.get((sid, pid), 0)
 
     def left(self, sid: str) -> dict[str, int]:
@@ -126,36 +118,17 @@ class Judged:
 
     KINDS = (kinds.SCORED,)
 
-    def __init__(self, connect: Connect = None) -> None:
-        self.connect = connect
+    def __init__(self) -> None:
         self._known: dict[str, set[tuple[str, str]]] = {}
 
     def fold(self, e: Event) -> None:
         """Take in one entry."""
-        if self.connect is None or e.subject in self._known:
-            self._take(e)
+        source = e.body["source"]
+        self._known.setdefault(e.subject, set()).update((source, item) for item in e.body["items"])
 
     def of(self, pid: str) -> set[tuple[str, str]]:
         """Source and item of all that was counted for a contributor."""
-        if pid not in self._known:
-            self.preload([pid])
-        return self._known[pid]
-
-    def preload(self, pids: Iterable[str]) -> None:
-        """Look up several contributors at once."""
-        wanted = [pid for pid in pids if pid not in self._known]
-        self._known.update({pid: set() for pid in wanted})
-        if self.connect is None:
-            return
-        for start in range(0, len(wanted), 500):
-            query = sa.select(event.c.entry, event.c.hash).where(event.c.kind == kinds.SCORED)
-            query = query.where(event.c.subject.in_(wanted[start : start + 500]))
-            for row in self.connect().execute(query).all():
-                self._take(decode(row.entry, row.hash))
-
-    def _take(self, e: Event) -> None:
-        source = e.body["source"]
-        self._known.setdefault(e.subject, set()).update((source, item) for item in e.body["items"])
+        return self._known.get(pid, set())
 
 
 def balance(connection: sa.Connection, account: str, currency: str, settlement: str | None = None) -> int:

@@ -13,7 +13,7 @@ from anml.core.merkle import leaf_hash
 from anml.ledger import audit, kinds, seal
 from anml.ledger.keys import KeyRing
 from anml.ledger.log import GENESIS, Event, decode, encode, find, newest, signed_bytes
-from anml.ledger.reading import Reading
+from anml.ledger.reading import UNREADABLE, Reading
 from anml.ledger.schema import document, event, posting
 from anml.ledger.signing import Signers, signature
 from anml.ledger.state import State
@@ -74,7 +74,10 @@ class Writer:
     def _check_end(self) -> None:
         """An error unless somebody who may signed for the log's end: whoever writes next signs on top."""
         entry = self._connection.scalars(sa.select(event.c.entry).order_by(event.c.seq.desc()).limit(1)).one()
-        last = decode(entry, leaf_hash(entry))
+        try:
+            last = decode(entry, leaf_hash(entry))
+        except UNREADABLE:
+            raise IntegrityError("the last entry of the log cannot be read") from None
         by_others = (*kinds.OWED, kinds.STAFF_REMOVED, kinds.STAFF_RENEWED)
         if last.kind in by_others or last.kind not in kinds.KINDS:
             self.verified()
@@ -88,7 +91,8 @@ class Writer:
         if self.reading is None:
             now = None if ahead else moment(self._clock)
             own = self._seq != self._began
-            found = audit.read(self.connection, self._ring.public, now, self._kept, own=own)
+            ring = self._ring
+            found = audit.read(self.connection, ring.public, now, self._kept, own=own, ring=ring)
             audit.check(found, what)
             self.reading, self._follows, self.state = found, found, found.state
             self.state.strict = True
