@@ -763,7 +763,7 @@ def test_g12_nothing_is_paid_from_a_ledger_that_does_not_verify(world):
     release(world.ledger, sid)
     more = {"line": 7, "account": f"payable:{pids['ben']}", "currency": "EUR", "amount": 9 * 10**12}
     unlock(world, sa.insert(schema.posting).values(seq=world.size(), settlement="", **more))
-    with pytest.raises(IntegrityError, match="nothing is paid from a ledger that does not verify: "):
+    with pytest.raises(IntegrityError, match="nothing is written to a ledger that does not verify: "):
         payout.create(world.ledger, "p1", "EUR", "cat")
 
 

@@ -56,7 +56,7 @@ def test_evidence_that_no_key_signed_ends_no_hold(world):
     for again in (False, True):
         if again:
             world.reopen()
-        with pytest.raises(IntegrityError, match=r"nothing is released from .* not a DSSE envelope"):
+        with pytest.raises(IntegrityError, match=r"nothing is written to .* not a DSSE envelope"):
             release(world.ledger, sid)
 
 
@@ -154,7 +154,7 @@ def test_an_import_goes_by_the_names_that_were_verified(make_world, tmp_path):
     world.reopen()
     (tmp_path / "e.csv").write_text("item,annotator,label\ni1,ann,a\ni1,ben,b\n")
     columns = {"label": "label", "contributor": "annotator", "item": "item"}
-    with pytest.raises(IntegrityError, match="nothing is imported into a ledger that does not verify"):
+    with pytest.raises(IntegrityError, match="nothing is written to a ledger that does not verify"):
         import_file(world.ledger, Import(tmp_path / "e.csv", source="run", columns=columns))
     with pytest.raises(IntegrityError, match="nothing is looked up in"):
         find_person(world.ledger, "ann")

@@ -31,7 +31,7 @@ def settlements(connection: sa.Connection) -> list[Settlement]:
 
 def draft(tx: Writer, proposal: Settlement) -> Event:
     """Propose a settlement; a draft that it supersedes is withdrawn, a posted one reversed on approval."""
-    tx.verified("settled by")
+    tx.verified()
     who = tx.who(proposal.by)
     fields = kinds.KINDS[kinds.DRAFTED].fields
     body = {name: value for name, value in proposal._asdict().items() if name in fields}
@@ -62,7 +62,7 @@ def withdraw(tx: Writer, sid: str, by: str | None, superseded_by: str | None = N
 
 def approve(tx: Writer, sid: str, by: str | None, because: str = "") -> Event:
     """Second person: fund the settlement and hold each amount; `because` of a reason where some get less."""
-    tx.verified("approved in")
+    tx.verified()
     who = tx.who(by)
     found = tx.state.part(Settlements).get(sid)
     body = {"manifest": found.manifest, "head": found.head, "because": because.strip(),
@@ -85,7 +85,7 @@ def release(
     kept: Mapping[str, dict[str, Any]] | None = None,
 ) -> list[Event]:  # fmt: skip
     """Make what is held payable at `reputations`; open disputes and what is `kept` by decision stay held."""
-    tx.verified("released from")
+    tx.verified()
     who = tx.who(by)
     found = tx.state.part(Settlements).expect(sid, "posted")
     held = tx.state.balances.of_kind("held:", found.currency, sid)
@@ -106,7 +106,7 @@ def release(
 def propose_reversal(tx: Writer, sid: str, pid: str, amount: int, reason: str, by: str | None) -> Event:
     """Ask to take back an amount: of what is held, then of what is payable, and then of later credits."""
     one_of("reason", reason, REASONS)
-    tx.verified().state.part(Settlements).expect(sid, "posted")
+    tx.state.part(Settlements).expect(sid, "posted")
     left = tx.state.credits.net(sid, pid)
     if not 0 < amount <= left:
         raise ConflictError(f"1 to {left} micro-units of {pid} in {sid} can be reversed, got {amount}")

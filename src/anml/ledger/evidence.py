@@ -52,7 +52,7 @@ def add(tx: Writer, records: Iterable[Record]) -> list[Event]:
         # The key is a hash of the record, so the same key is the same record.
         name = f"evidence/{digest(record._replace(sealed='')._asdict())[:32]}"
         bodies[name] = (record.pid, {**body, "at": min(record.at, tx.now) if record.at else tx.now})
-    known = tx.verified("taken into").keys
+    known = tx.reading.keys
     new = {key: about for key, about in bodies.items() if key not in known}
     return [tx.append(kinds.EVIDENCE, key, pid, body) for key, (pid, body) in new.items()]
 
@@ -66,7 +66,7 @@ def taken(tx: Writer, what: str, about: str, by: str | None) -> Event | None:
 
 def add_envelope(tx: Writer, ledger: Ledger, envelope: bytes, until: str | None = None) -> list[Event]:
     """Record what an attestation by a trusted key says; what does not verify is refused and flags nobody."""
-    known = tx.verified("attested in").state.part(Keys).known
+    known = tx.state.part(Keys).known
     payload, public = dsse.unwrap(envelope, [key.public for key in known.values()])
     signer = next(key for key in known.values() if key.public == public)
     said = dsse.read_attestation(payload)

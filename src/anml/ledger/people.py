@@ -49,7 +49,7 @@ def register(tx: Writer, ledger: Ledger, source: str, accounts: Iterable[str]) -
         account = alias_digest(handle, pid, salt)
         body = {"record": record_digest(pid, wrapped, sealed), "account": account}
         tx.append(kinds.REGISTERED, f"contributor/{pid}", pid, body)
-        _note(tx, handle, pid)
+        tx.reading.held.owners[handle] = pid
     for table, values in rows.items():
         if values:
             tx.connection.execute(sa.insert(table), values)
@@ -89,8 +89,7 @@ def profiles(
     where: sa.Connection | Reading | Writer, ring: KeyRing, pids: Iterable[str] | None = None
 ) -> dict[str, dict[str, Any]]:
     """The personal data of these contributors, or of all; of a verified ledger as they were read then."""
-    if isinstance(where, Writer):
-        where = where.connection if where.reading is None else where.reading
+    where = where.reading if isinstance(where, Writer) else where
     if isinstance(where, Reading):
         known = where.held.profiles
         wanted = known if pids is None else set(pids) & known.keys()
@@ -121,8 +120,7 @@ def store_profile(tx: Writer, ledger: Ledger, pid: str, values: dict[str, Any]) 
     key = unseal(ledger.ring.master, wrapped, f"key/{pid}")
     sealed = seal(key, canonical(values), f"person/{pid}", ledger.entropy)
     tx.connection.execute(sa.update(person).where(person.c.pid == pid).values(sealed=sealed))
-    if tx.reading is not None:
-        tx.reading.held.profiles[pid] = (wrapped, sealed)
+    tx.reading.held.profiles[pid] = (wrapped, sealed)
     return record_digest(pid, wrapped, sealed)
 
 
@@ -130,7 +128,7 @@ def add_alias(tx: Writer, ledger: Ledger, namespace: str, value: str, pid: str) 
     """Let a name lead to a contributor; returns what the log is to hold of it."""
     handle, salt = ledger.ring.handle(namespace, value), ledger.entropy(16).hex()
     tx.connection.execute(sa.insert(alias).values(handle=handle, pid=pid, salt=salt))
-    _note(tx, handle, pid)
+    tx.reading.held.owners[handle] = pid
     return alias_digest(handle, pid, salt)
 
 
@@ -193,7 +191,7 @@ def erase(ledger: Ledger, pid: str, reason: str, by: str | None = None) -> list[
     """Delete all that is personal of a whole person, and scrub their files; what could not be reached."""
 
     def work(tx: Writer) -> None:
-        people = tx.verified("erased in").state.people
+        people = tx.verified().state.people
         people.require(pid)
         whole, everybody = people.resolve(pid), people.same(pid)
         body = {"reason": reason, "also": [one for one in everybody if one != whole]}
@@ -215,15 +213,9 @@ def delete(tx: Writer, pid: str) -> None:
         tx.connection.execute(sa.delete(table).where(table.c.pid.in_(tx.state.people.same(pid))))
 
 
-def _note(tx: Writer, handle: str, pid: str) -> None:
-    if tx.reading is not None:
-        tx.reading.held.owners[handle] = pid
-
-
 def _owners(where: sa.Connection | Reading | Writer, handles: list[str]) -> dict[str, str]:
     """Whose names these are, as the ledger was verified where it was."""
-    if isinstance(where, Writer):
-        where = where.connection if where.reading is None else where.reading
+    where = where.reading if isinstance(where, Writer) else where
     if isinstance(where, sa.Connection):
         return _known(where, handles)
     known = where.held.owners

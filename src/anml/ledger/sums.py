@@ -1,16 +1,13 @@
-"""Balances, credits and judgements of a log that is read as a whole; a single credit also by itself."""
+"""Balances, credits and judgements, as a log that is read leaves them; balances also by a query."""
 
-from collections.abc import Callable
 from typing import Any
 
 import sqlalchemy as sa
 
-from anml.core.errors import IntegrityError
 from anml.ledger import kinds
-from anml.ledger.log import Event, Posting, find
+from anml.ledger.log import Event, Posting
 from anml.ledger.schema import posting
 
-Connect = Callable[[], sa.Connection] | None
 Account = tuple[str, str, str]
 # Accounts that belong to one settlement each.
 _BY_SETTLEMENT = ("held:", "funding:")
@@ -21,17 +18,10 @@ def account_of(item: Posting, settlement: str) -> Account:
     return item.account, item.currency, settlement if item.account.startswith(_BY_SETTLEMENT) else ""
 
 
-def _check_whole(connect: Connect) -> None:
-    """What is decided over money goes by a log that was read as a whole."""
-    if connect is not None:
-        raise IntegrityError("this step needs a ledger that was read and verified")
-
-
 class Balances:
     """Micro-units by account."""
 
-    def __init__(self, connect: Connect = None) -> None:
-        self.connect = connect
+    def __init__(self) -> None:
         self._known: dict[Account, int] = {}
 
     def fold(self, e: Event) -> None:
@@ -42,12 +32,10 @@ class Balances:
 
     def get(self, account: str, currency: str, settlement: str = "") -> int:
         """What is on one account."""
-        _check_whole(self.connect)
         return self._known.get(account_of(Posting(account, currency, 0), settlement), 0)
 
     def of_kind(self, prefix: str, currency: str, settlement: str = "") -> dict[str, int]:
         """What is on all accounts of one kind, by what follows the prefix."""
-        _check_whole(self.connect)
         kind = account_of(Posting(prefix, currency, 0), settlement)[1:]
         return {
             account.removeprefix(prefix): amount
@@ -68,7 +56,6 @@ class Balances:
 
     def accounts(self, *names: str) -> list[Account]:
         """These accounts by currency and settlement."""
-        _check_whole(self.connect)
         return sorted(key for key in self._known if key[0] in names)
 
 
@@ -77,9 +64,8 @@ class Credits:
 
     KINDS = (kinds.CREDITED, kinds.RELEASED, kinds.REVERSED, kinds.RESOLVED)
 
-    def __init__(self, connect: Connect = None) -> None:
-        self.connect = connect
-        self._facts: dict[tuple[str, str], dict[str, Any] | None] = {}
+    def __init__(self) -> None:
+        self._facts: dict[tuple[str, str], dict[str, Any]] = {}
         self._net: dict[tuple[str, str], int] = {}
 
     def fold(self, e: Event) -> None:
@@ -91,20 +77,14 @@ class Credits:
 
     def facts(self, sid: str, pid: str) -> dict[str, Any] | None:
         """The facts of a credit; None where there is none."""
-        if (sid, pid) not in self._facts and self.connect is not None:
-            found = find(self.connect(), f"credit/{sid}/{pid}")
-            is_credit = found is not None and found.kind == kinds.CREDITED
-            self._facts[sid, pid] = found.body if found is not None and is_credit else None
         return self._facts.get((sid, pid))
 
     def of(self, sid: str) -> dict[str, dict[str, Any]]:
         """The facts of all credits of a settlement."""
-        _check_whole(self.connect)
-        return {pid: facts for (s, pid), facts in self._facts.items() if s == sid and facts is not None}
+        return {pid: facts for (s, pid), facts in self._facts.items() if s == sid}
 
     def net(self, sid: str, pid: str) -> int:
         """What a contributor got out of a settlement after returns, corrections and reversals."""
-        _check_whole(self.connect)
         return self._net.get((sid, pid), 0)
 
     def left(self, sid: str) -> dict[str, int]:

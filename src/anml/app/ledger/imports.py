@@ -63,7 +63,6 @@ def import_file(ledger: Ledger, request: Import, *, dry_run: bool = False) -> Im
         found = found._replace(evidence=pl.concat([found.evidence, notices]))
 
     def work(tx: Writer) -> Imported:
-        tx.verified("imported into")
         named = set(found.rows["contributor"]) | (set(found.evidence["issuer"]) - set(PLATFORMS))
         pids = people.register(tx, ledger, source, named)
         _contributions(tx, ledger, found, pids, batch, source, request.domain)
@@ -104,7 +103,7 @@ def _contributions(
         if pids[name] in counts:
             tasks.setdefault(pids[name], {})[evidence.item_scope(batch, item)] = item
     keys = {f"contribution/{batch}/{pid}": pid for pid in sorted(counts)}
-    known = tx.verified().keys
+    known = tx.reading.keys
     for key, pid in keys.items():
         if key not in known:
             body: dict[str, Any] = {"batch": batch, "source": source, "domain": domain, "rows": counts[pid]}

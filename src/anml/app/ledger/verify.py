@@ -38,10 +38,10 @@ def verify(ledger: Ledger, checkpoints: tuple[Checkpoint, ...] = (), public: byt
 
 def verified(connection: sa.Connection, ledger: Ledger, what: str) -> Reading:
     """The whole ledger as this transaction reads it; an error unless it verifies."""
-    known, ring = ledger.memory.take()[2], ledger.ring
+    known, ring = ledger.memory.take(), ledger.ring
     found = audit.read(connection, ring.public, ledger.clock(), known, ring=ring)
     audit.check(found, what)
-    ledger.memory.head, ledger.memory.reading = found.head, found
+    ledger.memory.reading = found
     return found
 
 

@@ -161,7 +161,7 @@ def close(
     def work(tx: Writer) -> Batch:
         if seen is not None:
             check_seen(came_back(tx, ledger, batch, pids or [], by), seen)
-        found = tx.verified("closed in").state.part(Payouts).get(batch)
+        found = tx.verified().state.part(Payouts).get(batch)
         chosen = pids or [payment.pid for payment in found.payments if payment.state == "sent"]
         payouts.close(tx, batch, chosen, by, paid=paid)
         return tx.state.part(Payouts).get(batch)

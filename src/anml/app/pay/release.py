@@ -45,7 +45,7 @@ def release(
     """
 
     def work(tx: Writer) -> Releases:
-        found = tx.verified("released from").state.part(Settlements).get(sid)
+        found = tx.verified().state.part(Settlements).get(sid)
         credits = tx.state.credits.of(sid)
         held = tx.state.balances.of_kind("held:", found.currency, sid)
         frozen = tx.state.part(Disputes).waiting(sid)

@@ -77,7 +77,7 @@ def draft(ledger: Ledger, folder: Path, terms: Terms, *, dry_run: bool = False) 
     one_line("the name of a project", project)
 
     def work(tx: Writer) -> Draft:
-        tx.verified("settled by")
+        tx.verified()
         who = tx.who(terms.by)
         accepted = _accepted(run, rules, terms, who)
         names = run.samples["contributor"].cast(pl.String).unique().to_list()

@@ -31,7 +31,6 @@ def map_accounts(
     """Propose whom accounts (source:name) belong to, all or none; returns that, and proposals' numbers."""
 
     def work(tx: Writer) -> tuple[dict[str, str], list[int]]:
-        tx.verified("mapped in")
         owners = {owner for _, owner in pairs if ":" in owner}
         known = {}
         for owner in sorted(owners):

@@ -24,7 +24,6 @@ def add_run(
     judged = judge_run(samples, row_names(run), read_learned(folder, run._replace(samples=samples)))
 
     def work(tx: Writer) -> int:
-        tx.verified("scored in")
         names = judged["contributor"].unique().sort().to_list()
         pids = resolve_names(tx, ledger, source, names)
         when = dict.fromkeys(names, tx.now)
