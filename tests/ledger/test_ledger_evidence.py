@@ -2,6 +2,7 @@
 
 import pytest
 
+from anml.app.ledger.verify import verified
 from anml.core.canonical import sha256
 from anml.core.errors import AnmlError, IntegrityError
 from anml.core.signals.policy import KINDS, LIFTS
@@ -263,7 +264,7 @@ def test_entries_name_the_state_of_each_signature(make_world):
 
     def said() -> list[str]:
         with world.ledger.read() as connection:
-            found = evidence.entries(world.ledger, connection, [ada])
+            found = evidence.entries(verified(connection, world.ledger, "read from"), [ada])
             assert list(found) == [e.seq for e in events(connection, [kinds.EVIDENCE])]
             return [one.signature for one in found.values()]
 

@@ -26,6 +26,7 @@ from anml.ledger.signing import from_key
 from anml.ledger.state import State
 from anml.ledger.store import Ledger, open_ledger
 from ledger.ledger_hand import Hand, at, pid, private, public
+from ledger.ledger_queries import balances
 from ledger.ledger_world import HandClock, World, simple_rows
 from ledger.test_further_attacks import append_raw, last, released
 from ledger.test_insiders import IBANS, posted, problems, unlock
@@ -283,7 +284,7 @@ def test_a_ledger_of_the_version_before_opens_verifies_and_settles(old):
     with ledger.read() as connection:
         (drafted,) = [s for s in book.settlements(connection) if s.state == "drafted"]
         (waiting,) = two_people.open_proposals(connection)
-        assert book.balances(connection, "payable:", "EUR") == held["payable"]
+        assert balances(connection, "payable:", "EUR") == held["payable"]
     settle.approve(ledger, drafted.id, "bob")
     confirm_all(ledger, [waiting.seq], "bob")
     clock.now += timedelta(days=15)

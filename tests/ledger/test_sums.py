@@ -4,12 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anml.ledger import kinds, sums
+from anml.ledger import kinds
 from anml.ledger.log import Posting
 from anml.ledger.standing import Score, item_mark
 from anml.ledger.sums import Balances, Credits, Judged, account_of
 from anml.ledger.times import stamp
 from ledger.ledger_hand import event, pid
+from ledger.ledger_queries import balance, balances
 from ledger.ledger_world import World, simple_rows
 
 lines = st.lists(
@@ -128,8 +129,8 @@ def test_balances_by_prefix_are_those_of_single_accounts(lived):
     with lived.ledger.read() as connection:
         for prefix in ("held:", "source:", "funding:", "payable:"):
             for currency in ("EUR", "USD"):
-                for name, amount in sums.balances(connection, prefix, currency).items():
-                    assert sums.balance(connection, prefix + name, currency) == amount
+                for name, amount in balances(connection, prefix, currency).items():
+                    assert balance(connection, prefix + name, currency) == amount
         # A prefix is no pattern: a per cent sign stands for itself.
-        assert sums.balances(connection, "%", "EUR") == {}
-        assert sums.balance(connection, "held:nobody", "EUR") == 0
+        assert balances(connection, "%", "EUR") == {}
+        assert balance(connection, "held:nobody", "EUR") == 0

@@ -11,12 +11,10 @@ from anml.ledger import kinds, two_people
 from anml.ledger.log import Event
 from anml.ledger.money_parts import Disputes, Settlement, Settlements
 from anml.ledger.rules_money import REASONS, below_digest
-from anml.ledger.schema import posting
 from anml.ledger.state import POOL, loaded
-from anml.ledger.sums import balance, balances
 from anml.ledger.writer import Writer
 
-__all__ = ["POOL", "REASONS", "Settlement", "balance", "balances", "settlement", "settlements"]
+__all__ = ["POOL", "REASONS", "Settlement", "settlement", "settlements"]
 
 
 def settlement(connection: sa.Connection, sid: str) -> Settlement:
@@ -121,9 +119,3 @@ def _reverse_all(tx: Writer, sid: str, superseded_by: str) -> None:
         tx.append(kinds.REVERSED, f"reverse/{sid}/{pid}/all", pid, body, sid)
     body = {"superseded_by": superseded_by}
     tx.append(kinds.REVERSED_ALL, f"settlement/{sid}/reversed", sid, body, sid)
-
-
-def totals(connection: sa.Connection) -> dict[str, int]:
-    """The sum of all postings by currency; zero, always."""
-    query = sa.select(posting.c.currency, sa.func.sum(posting.c.amount)).group_by(posting.c.currency)
-    return {currency: int(amount) for currency, amount in connection.execute(query)}

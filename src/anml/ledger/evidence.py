@@ -1,10 +1,8 @@
 """Evidence records in the log: who says what about which contribution, and what stands behind it."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
-
-import sqlalchemy as sa
 
 from anml.core.canonical import digest, sha256
 from anml.core.checks import one_of
@@ -15,6 +13,7 @@ from anml.ledger import dsse, kinds, people, trust
 from anml.ledger.attested import EVERYTHING, PROPERTIES, batch_scope
 from anml.ledger.log import Event, events
 from anml.ledger.parts import Keys, People, TrustedKey
+from anml.ledger.reading import Reading
 from anml.ledger.records import EvidenceLog
 from anml.ledger.state import Where, loaded
 from anml.ledger.store import Ledger
@@ -127,31 +126,22 @@ def of(
     return {pid: [weighed(e) for e in records] for pid, records in found.items() if pid in wanted}
 
 
-def entries(ledger: Ledger, connection: sa.Connection, pids: Iterable[str]) -> dict[int, Entry]:
-    """All evidence about contributors by its number in the log; signatures are checked again, here."""
-    known = loaded(Keys, connection).known
-    records = {e.id: e for found in of(connection, pids).values() for e in found}
+def entries(reading: Reading, pids: Iterable[str]) -> dict[int, Entry]:
+    """All evidence about contributors by its number in a log that was verified, signatures and all."""
+    known = reading.state.part(Keys).known
+    records = {e.id: e for found in of(reading.state, pids).values() for e in found}
     return {
-        e.seq: Entry(records[e.seq], _signature(ledger, connection, e, known), e.body["paper"])
-        for e in events(connection, [kinds.EVIDENCE])
-        if e.seq in records
+        e.seq: Entry(records[e.seq], _signature(e.body, e.at, known), e.body["paper"])
+        for e in reading.entries(records)
     }
 
 
-def _signature(ledger: Ledger, connection: sa.Connection, e: Event, known: dict[str, TrustedKey]) -> str:
-    body = e.body
+def _signature(body: Mapping[str, Any], received: str, known: Mapping[str, TrustedKey]) -> str:
     if not body["key"]:
         return "none: the platform's own record" if body["vouched"] == "platform" else "none"
     key = known[body["key"]]
-    if not key.stands(body["at"], e.at):
+    if not key.stands(body["at"], received):
         return f"key {key.id} is no longer trusted: counts for nothing"
-    envelope = people.attached(connection, ledger.keys, e.subject, body["paper"]) if ledger.keys else None
-    if envelope is None:
-        return f"verified with key {key.id} when it was recorded; the envelope is not at hand"
-    try:
-        dsse.unwrap(envelope, [key.public])
-    except (InputError, IntegrityError):
-        return f"DOES NOT VERIFY with key {key.id}"
     return f"verified with key {key.id}"
 
 

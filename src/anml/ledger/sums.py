@@ -111,26 +111,6 @@ class Judged:
         return self._known.get(pid, set())
 
 
-def balance(connection: sa.Connection, account: str, currency: str, settlement: str | None = None) -> int:
-    """Micro-units on one account."""
-    total = sa.func.coalesce(sa.func.sum(posting.c.amount), 0)
-    query = sa.select(total).where(posting.c.account == account, posting.c.currency == currency)
-    if settlement is not None:
-        query = query.where(posting.c.settlement == settlement)
-    return int(connection.scalar(query) or 0)
-
-
-def balances(
-    connection: sa.Connection, prefix: str, currency: str, settlement: str | None = None
-) -> dict[str, int]:
-    """Micro-units on every account of one kind, by what follows the prefix."""
-    query = sa.select(posting.c.account, sa.func.sum(posting.c.amount)).group_by(posting.c.account)
-    query = query.where(posting.c.account.startswith(prefix, autoescape=True), posting.c.currency == currency)
-    if settlement is not None:
-        query = query.where(posting.c.settlement == settlement)
-    return {account.removeprefix(prefix): int(amount) for account, amount in connection.execute(query)}
-
-
 def _given(e: Event) -> int:
     """What an entry took out of the pool for its subject."""
     return -sum(item.amount for item in e.postings if item.account.startswith(("source:", "funding:")))
