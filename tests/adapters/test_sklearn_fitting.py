@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_wine
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -131,6 +132,10 @@ class TestSelect:
             pipeline, X4, Y4, weighted_by("weight", kept=(True,) * 4), np.random.default_rng(0)
         )
         assert model[-1].weight_.mean() == pytest.approx(1)
+        with config_context(enable_metadata_routing=True):
+            routed = make_pipeline(StandardScaler(), Recording())
+            fit_weighted(routed, X4, Y4, weighted_by("weight", kept=(True,) * 4), np.random.default_rng(0))
+        np.testing.assert_array_equal(routed[-1].weight_, model[-1].weight_)
 
     @pytest.mark.parametrize("learner", [Unweighted(), make_pipeline(StandardScaler(), Unweighted())])
     def test_who_takes_no_weights_is_named(self, learner):

@@ -18,7 +18,7 @@ from anml.app.ledger.verify import verify
 from anml.app.pay import payout
 from anml.app.pay.release import release
 from anml.core.merkle import leaf_hash
-from anml.ledger import audit, book, disputes, kinds, people, schema
+from anml.ledger import audit, disputes, kinds, people, schema
 from anml.ledger.log import Event, decode, encode
 from anml.ledger.money_parts import Disputes, Payouts, Settlements
 from anml.ledger.parts import Keys, People, Staff
@@ -26,6 +26,7 @@ from anml.ledger.standing import standings
 from anml.ledger.state import loaded
 from anml.ledger.store import open_ledger
 from anml.ledger.times import stamp
+from ledger.ledger_queries import balances
 from ledger.ledger_world import World, simple_rows
 
 EXAMPLES = 500 * int(os.environ.get("ANML_EXAMPLES", "1"))
@@ -60,7 +61,7 @@ def meaning(ledger, at: str) -> Any:
         known = loaded(People, connection)
         return (
             {
-                kind: book.balances(connection, kind, "EUR")
+                kind: balances(connection, kind, "EUR")
                 for kind in ("source:", "funding:", "held:", "payable:", "clearing:", "paid:")
             },
             {name: people.lookup(connection, ledger.ring, "run", name) for name in NAMES},

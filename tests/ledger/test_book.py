@@ -7,6 +7,7 @@ from anml.core.settle import UNIT
 from anml.ledger import book, disputes, kinds
 from anml.ledger.log import events
 from anml.ledger.money_parts import Settlements
+from ledger.ledger_queries import balance, balances, totals
 from ledger.ledger_world import World, simple_rows
 
 
@@ -45,7 +46,7 @@ def test_settlements_are_read_one_by_one_and_all_at_once(posted):
 
 def test_the_books_sum_to_zero_in_each_currency(posted):
     with posted.ledger.read() as connection:
-        assert book.totals(connection) == {"EUR": 0}
+        assert totals(connection) == {"EUR": 0}
 
 
 def test_approving_twice_is_approving_once(posted):
@@ -147,9 +148,9 @@ def test_a_settlement_that_replaces_a_posted_one_reverses_all_of_it(make_world):
     new = world.post(folder, "6", supersedes=sid)
     with world.ledger.read() as connection:
         assert book.settlement(connection, sid).state == "reversed"
-        assert book.balances(connection, "held:", "EUR", sid) == dict.fromkeys(pids.values(), 0)
-        assert book.balances(connection, "held:", "EUR", new) == {pids["x"]: 4_500_000, pids["y"]: 1_500_000}
+        assert balances(connection, "held:", "EUR", sid) == dict.fromkeys(pids.values(), 0)
+        assert balances(connection, "held:", "EUR", new) == {pids["x"]: 4_500_000, pids["y"]: 1_500_000}
         # One micro-unit was paid for the record of each, six euros now; all the rest went back.
-        assert book.balance(connection, book.POOL, "EUR") == -6_000_001
+        assert balance(connection, book.POOL, "EUR") == -6_000_001
         taken = [e.body["amount"] for e in events(connection, [kinds.REVERSED])]
     assert sorted(taken) == [2_500_000, 7_500_000]

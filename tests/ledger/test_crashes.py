@@ -11,6 +11,7 @@ import pytest
 
 from anml.ledger import audit, book, kinds
 from anml.ledger.log import events
+from ledger.ledger_queries import balances, totals
 from ledger.ledger_world import World, simple_rows
 
 HERE = Path(__file__).parent
@@ -48,7 +49,7 @@ def test_kill_9_in_a_loop_with_several_writers(world, tmp_path):
         writers[slot].wait()
         with world.ledger.read() as connection:
             # Whatever was killed, and whoever writes now, every read sees balanced books.
-            assert set(book.totals(connection).values()) <= {0}
+            assert set(totals(connection).values()) <= {0}
         begin(slot)
     for process in writers.values():
         process.kill()
@@ -91,12 +92,12 @@ def test_concurrent_settlements_keep_the_total(world, tmp_path):
     reads = 0
     while any(process.poll() is None for process in processes):
         with world.ledger.read() as connection:
-            assert book.totals(connection) == {"EUR": 0}
+            assert totals(connection) == {"EUR": 0}
             for found in book.settlements(connection):
                 if found.state == "posted":
                     accounts = ("held:", "payable:")
                     inside = sum(
-                        sum(book.balances(connection, kind, "EUR", found.id).values()) for kind in accounts
+                        sum(balances(connection, kind, "EUR", found.id).values()) for kind in accounts
                     )
                     assert inside == found.pool
         reads += 1
@@ -106,7 +107,7 @@ def test_concurrent_settlements_keep_the_total(world, tmp_path):
     with world.ledger.read() as connection:
         posted = [s for s in book.settlements(connection) if s.state == "posted"]
         assert len(posted) == before + 9
-        payable = book.balances(connection, "payable:", "EUR")
+        payable = balances(connection, "payable:", "EUR")
         assert audit.verify(connection).problems == []
     # 9 pools of 7 EUR, shared 1:2:4 and released at once.
     assert payable == {pids["ann"]: 9_000_000, pids["ben"]: 18_000_000, pids["cat"]: 36_000_000}

@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 import sqlalchemy as sa
 
-from anml.app.ledger.verify import verify
+from anml.app.ledger.verify import sign_checkpoint, verify
 from anml.app.pay import payout, settle, statement, statement_check
 from anml.app.pay.release import release
 from anml.app.people import erase
@@ -24,6 +24,7 @@ from anml.core.manifest import read as parse_manifest
 from anml.core.settle import UNIT, Rules
 from anml.ledger import audit, book, checkpoint, disputes, kinds, people, schema
 from anml.ledger.log import Posting, check_balanced, events
+from ledger.ledger_queries import balance, balances, totals
 from ledger.ledger_world import World, simple_rows
 
 HERE = Path(__file__).parent
@@ -37,8 +38,7 @@ def findings(world: World, *older: str) -> list[str]:
 
 
 def note(world: World) -> str:
-    with world.ledger.read() as connection:
-        return world.ledger.checkpoint(connection)[0]
+    return sign_checkpoint(world.ledger).note
 
 
 def full_history(world: World) -> str:
@@ -69,7 +69,7 @@ def test_g1_postings_sum_to_zero_per_entry_and_overall(world):
     full_history(world)
     assert findings(world) == []
     with world.ledger.read() as connection:
-        assert book.totals(connection) == {"EUR": 0}
+        assert totals(connection) == {"EUR": 0}
         moved = [e for e in events(connection) if e.postings]
         assert len(moved) >= 12
         assert all(sum(item.amount for item in e.postings) == 0 for e in moved)
@@ -88,9 +88,9 @@ def test_g2_the_pool_is_given_out_to_the_unit(world, rules):
     world.establish("a", "b", "c")
     sid = world.post(world.run(simple_rows({"a": 1, "b": 1, "c": 1, "d": 7})), "100.000001", rules=rules)
     with world.ledger.read() as connection:
-        held = book.balances(connection, "held:", "EUR", sid)
-        back = book.balance(connection, book.POOL, "EUR", sid)
-        assert book.balance(connection, f"funding:{sid}", "EUR") == 0
+        held = balances(connection, "held:", "EUR", sid)
+        back = balance(connection, book.POOL, "EUR", sid)
+        assert balance(connection, f"funding:{sid}", "EUR") == 0
     # What came out of the pool is what is held; what nobody may have went back.
     assert sum(held.values()) == -back
     expected = 100_000_001 if rules.max_share == UNIT else 4 * 20_000_000
@@ -109,7 +109,7 @@ def test_g3_nobody_goes_below_zero_but_by_a_recorded_reversal(world):
         reverse(world, sid, pids["ann"], 5_000_001, "fraud")
     reverse(world, sid, pids["ann"], 5_000_000, "fraud")
     with world.ledger.read() as connection:
-        assert book.balance(connection, f"payable:{pids['ann']}", "EUR") == -5_000_000
+        assert balance(connection, f"payable:{pids['ann']}", "EUR") == -5_000_000
     assert findings(world) == []
     # The carry is taken from what comes next before anything is paid.
     next_sid = world.post(world.run(simple_rows({"ann": 3, "ben": 1})), "8")
@@ -152,7 +152,7 @@ def test_g4_the_same_key_twice_is_one_effect_and_another_body_a_conflict(world):
     with pytest.raises(ConflictError, match="another request"):
         payout.close(world.ledger, "p1", [pids["ann"]], paid=False)
     with world.ledger.read() as connection:
-        assert book.balance(connection, f"paid:{pids['ann']}", "EUR") == 5_000_000
+        assert balance(connection, f"paid:{pids['ann']}", "EUR") == 5_000_000
 
 
 def test_g5_an_acknowledged_write_survives_kill_9(world):
@@ -179,7 +179,7 @@ def test_g5_an_acknowledged_write_survives_kill_9(world):
     world.reopen()
     with world.ledger.read() as connection:
         kept = {e.subject for e in events(connection, [kinds.APPROVED])}
-        assert book.totals(connection) == {"EUR": 0}
+        assert totals(connection) == {"EUR": 0}
     assert len(acknowledged) >= 5 * rounds
     assert set(acknowledged) <= kept
     assert findings(world) == []
@@ -370,7 +370,7 @@ def test_g9_nothing_is_paid_from_an_unapproved_or_superseded_run(world):
     run = world.run(simple_rows({"ann": 1, "ben": 1}))
     first = world.draft(run, "10")
     with world.ledger.read() as connection:
-        assert book.balances(connection, "held:", "EUR", first.id) == {}
+        assert balances(connection, "held:", "EUR", first.id) == {}
     with pytest.raises(ConflictError, match="drafted; this step needs it to be posted"):
         release(world.ledger, first.id)
     with pytest.raises(ConflictError, match="a second person must approve"):

@@ -26,6 +26,7 @@ from anml.ledger import book, disputes, evidence, keys, kinds, people, schema, s
 from anml.ledger.log import Event, Posting, encode, events, newest
 from anml.ledger.standing import standings
 from anml.ledger.times import stamp
+from ledger.ledger_queries import balance, totals
 from ledger.ledger_world import START, World, hash_run, simple_rows, write_run
 
 IBANS = ("DE89370400440532013000", "GB29NWBK60161331926819")
@@ -506,9 +507,9 @@ def test_13_debts_follow_people_when_identities_are_merged(world):
     world.clock.pass_days(15)
     release(world.ledger, later)
     with world.ledger.read() as connection:
-        assert book.balance(connection, f"payable:{pids['ann']}", "EUR") == 0
+        assert balance(connection, f"payable:{pids['ann']}", "EUR") == 0
         # Twenty earned, nine owed.
-        assert book.balance(connection, f"payable:{pids['ben']}", "EUR") == 11_000_000
+        assert balance(connection, f"payable:{pids['ben']}", "EUR") == 11_000_000
     assert {p.pid: p.amount for p in payout.create(world.ledger, "p2", "EUR", "cat").batch.payments} == {
         pids["ben"]: 11_000_000
     }
@@ -646,7 +647,7 @@ def test_low_no_balance_outgrows_64_bits(world):
     with pytest.raises(InputError, match="than 64 bits hold"):
         world.post(world.run(simple_rows({"x": 1})), largest)
     with world.ledger.read() as connection:
-        assert book.totals(connection) == {"EUR": 0}
+        assert totals(connection) == {"EUR": 0}
 
 
 def test_low_erasing_under_an_open_reader_says_so(make_world):
@@ -763,7 +764,7 @@ def test_g12_nothing_is_paid_from_a_ledger_that_does_not_verify(world):
     release(world.ledger, sid)
     more = {"line": 7, "account": f"payable:{pids['ben']}", "currency": "EUR", "amount": 9 * 10**12}
     unlock(world, sa.insert(schema.posting).values(seq=world.size(), settlement="", **more))
-    with pytest.raises(IntegrityError, match="nothing is paid from a ledger that does not verify: "):
+    with pytest.raises(IntegrityError, match="nothing is written to a ledger that does not verify: "):
         payout.create(world.ledger, "p1", "EUR", "cat")
 
 

@@ -7,6 +7,7 @@ from anml.app.pay.release import release
 from anml.core.errors import AnmlError, ConflictError, InputError
 from anml.ledger import book
 from anml.ledger.disputes import Answer, answer, disputes, open_dispute, resolve
+from ledger.ledger_queries import balance, totals
 from ledger.ledger_world import World, simple_rows
 
 NO = Answer("rejected", "as-computed", "cat")
@@ -61,8 +62,8 @@ def test_upheld_with_money_it_waits_for_a_second_person(posted):
     resolved(world, sid, pids["ann"])
     assert release(world.ledger, sid).released == {pids["ann"]: 7_000_000}
     with world.ledger.read() as connection:
-        assert book.balance(connection, book.POOL, "EUR") == -12_000_000 - 1
-        assert book.totals(connection) == {"EUR": 0}
+        assert balance(connection, book.POOL, "EUR") == -12_000_000 - 1
+        assert totals(connection) == {"EUR": 0}
 
 
 def test_upheld_without_money_it_is_closed_at_once(posted):
@@ -82,7 +83,7 @@ def test_a_later_answer_replaces_one_that_nobody_resolved(posted):
         resolved(world, sid, pids["ann"])
     resolved(world, sid, pids["ann"], "cat")
     with world.ledger.read() as connection:
-        assert book.balance(connection, f"held:{pids['ann']}", "EUR", sid) == 4_000_000
+        assert balance(connection, f"held:{pids['ann']}", "EUR", sid) == 4_000_000
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,13 @@
 
 import pytest
 
+from anml.app.ledger.verify import verified
 from anml.core.canonical import sha256
 from anml.core.errors import AnmlError, IntegrityError
 from anml.core.signals.policy import KINDS, LIFTS
 from anml.ledger import dsse, evidence, keys, kinds
-from anml.ledger.evidence import PROPERTIES, Record, batch_scope, contributor_subject, item_scope
+from anml.ledger.attested import PROPERTIES, batch_scope, check_envelope, contributor_subject
+from anml.ledger.evidence import Record, item_scope
 from anml.ledger.log import events
 from anml.ledger.parts import Keys
 from anml.ledger.state import loaded
@@ -182,8 +184,8 @@ def entry(data: bytes, **changes):
 
 def test_the_paper_behind_a_record_says_what_the_record_says():
     data = attested(contributor_subject(pid(1)), ("labels.json", "ab" * 32))
-    evidence.check_envelope(data, public("lab"), entry(data))
-    evidence.check_envelope(data, public("lab"), entry(data, scope=batch_scope("ab" * 32)))
+    check_envelope(data, public("lab"), entry(data))
+    check_envelope(data, public("lab"), entry(data, scope=batch_scope("ab" * 32)))
     for changes, said in (
         ({"kind": "reproduced"}, "says something else"),
         ({"issuer": "x"}, "says something else"),
@@ -191,9 +193,9 @@ def test_the_paper_behind_a_record_says_what_the_record_says():
         ({"scope": "batch:other"}, "is about something else"),
     ):
         with pytest.raises(IntegrityError, match=said):
-            evidence.check_envelope(data, public("lab"), entry(data, **changes))
+            check_envelope(data, public("lab"), entry(data, **changes))
     with pytest.raises(IntegrityError, match="known key"):
-        evidence.check_envelope(data, public("other"), entry(data))
+        check_envelope(data, public("other"), entry(data))
 
 
 # --- whose word counts
@@ -262,7 +264,7 @@ def test_entries_name_the_state_of_each_signature(make_world):
 
     def said() -> list[str]:
         with world.ledger.read() as connection:
-            found = evidence.entries(world.ledger, connection, [ada])
+            found = evidence.entries(verified(connection, world.ledger, "read from"), [ada])
             assert list(found) == [e.seq for e in events(connection, [kinds.EVIDENCE])]
             return [one.signature for one in found.values()]
 

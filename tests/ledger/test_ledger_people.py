@@ -196,6 +196,7 @@ def test_an_erasure_leaves_the_log_and_nothing_personal(make_world):
     pids = world.register("ls", ["ada", "bea"])
 
     def work(tx):
+        tx.verified()
         people.change_email(tx, world.ledger, pids["ada"], "ada@example.org", "ann")
         paper = people.attach(tx, world.ledger, pids["ada"], b"a personal remark")
         said = evidence.Record("self", pids["ada"], "tool", "", paper=paper.paper, sealed=paper.sealed)

@@ -1,5 +1,7 @@
 """The verifier that comes with every statement, run by an outsider in a bare environment without anml."""
 
+import base64
+import contextlib
 import importlib.util
 import json
 import shutil
@@ -14,8 +16,9 @@ from anml.app.ledger.keys import public_key
 from anml.app.pay import payout, settle, statement, statement_check
 from anml.app.pay.disputes import open_dispute, read_appeal
 from anml.app.pay.release import release
+from anml.core.errors import AnmlError
 from anml.core.settle import UNIT, Rules
-from anml.ledger import disputes, keys
+from anml.ledger import checkpoint, disputes, keys
 from anml.surfaces.statement_html import write_bundle
 from ledger.ledger_world import World, simple_rows
 from ledger.test_insiders import SMALL
@@ -356,3 +359,36 @@ def test_who_gets_less_by_nobodys_decision_is_told_no(make_world, verifier, tmp_
         verifier.check_decided(head, line, entries, lower)
     with pytest.raises(verifier.No, match="other things of your labels"):
         verifier.check_decided(head, line, entries, {**lower, "weight": "equal"})
+
+
+@pytest.mark.parametrize("size", ["5\n", "+5\n", "0_5\n", "5\n\nmore\n"], ids=["plain", "sign", "bar", "gap"])
+def test_both_programs_read_a_checkpoint_in_one_way(make_world, verifier, size):
+    """Who has the log's key can sign any text: nobody must see one size where another sees two."""
+    ring = make_world("sqlite").ledger.ring
+    text = f"{ring.origin}\n{size.partition(chr(10))[0]}\n{base64.b64encode(bytes(32)).decode()}\n"
+    text += size.partition("\n")[2]
+    raw = checkpoint.sign(ring, 5, bytes(32)).rpartition(" ")[2]
+    signature = base64.b64decode(raw)[:4] + ring.log.sign(text.encode())
+    note = f"{text}\n— {ring.origin} {base64.b64encode(signature).decode()}\n"
+
+    def read(program, faults):
+        with contextlib.suppress(*faults):
+            return tuple(program(note, ring.public))
+
+    ours = read(checkpoint.read, (AnmlError,))
+    assert read(verifier.read_checkpoint, (verifier.No, ValueError)) == ours
+    assert (ours is not None) == (size in ("5\n", "5\n\nmore\n"))
+
+
+def test_what_somebody_put_into_a_bundle_stays_on_its_line(verifier, capsys):
+    verifier.say("NO: x\x1b[2K\rYES: all is well\n\u202e")
+    assert capsys.readouterr().out == "NO: x [2K YES: all is well  \n"
+
+
+def test_a_bounded_share_is_said_to_rest_on_a_word(make_world, ask, tmp_path):
+    world = make_world("sqlite")
+    pids = world.establish("ann", "ben")
+    rules = Rules(max_share=UNIT * 6 // 10)
+    sid = world.post(world.run(simple_rows({"ann": 6, "ben": 3})), "100", rules=rules)
+    code, said = ask(bundles(world, sid, tmp_path)[pids["ben"]])
+    assert (code, "share on the word of who issued it" in said) == (0, True), said

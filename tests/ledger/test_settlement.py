@@ -21,6 +21,7 @@ from anml.ledger.log import events
 from anml.ledger.standing import Score
 from anml.ledger.times import stamp
 from anml.surfaces.statement_html import statement_html
+from ledger.ledger_queries import balance, balances
 from ledger.ledger_world import World, hash_run, judged_rows, simple_rows, write_run
 from ledger.recompute_statement import amounts_of, verdict_faults
 
@@ -240,8 +241,8 @@ def test_what_a_run_must_have(place, tmp_path):
 def test_nobody_is_paid_from_a_run_without_weight(place):
     sid = place.post(place.run(simple_rows({"ann": 2, "ben": 1}, q=0.0)), "5")
     with place.ledger.read() as connection:
-        assert book.balance(connection, book.POOL, "EUR") == 0
-        assert book.balances(connection, "held:", "EUR", sid) == {}
+        assert balance(connection, book.POOL, "EUR") == 0
+        assert balances(connection, "held:", "EUR", sid) == {}
     assert len(statement.build(place.ledger, sid)) == 2
 
 
@@ -384,7 +385,7 @@ def test_an_open_flag_or_a_withdrawn_verification_stops_a_release(world, tmp_pat
 
 def held_of(world: World, sid: str) -> dict[str, int]:
     with world.ledger.read() as connection:
-        return book.balances(connection, "held:", "EUR", sid)
+        return balances(connection, "held:", "EUR", sid)
 
 
 def test_whoever_acts_signs_with_the_key_that_is_registered_for_them(world, tmp_path):

@@ -6,6 +6,7 @@ from anml.core.errors import ConflictError
 from anml.core.settle import UNIT
 from anml.core.signals.track_record import Scored, TrackRule, replay
 from anml.ledger import dsse, evidence, kinds, standing, two_people
+from anml.ledger.attested import contributor_subject
 from anml.ledger.evidence import Record
 from anml.ledger.standing import Score, item_mark, peers, scores, standings
 from anml.ledger.times import moment, seconds, stamp
@@ -192,7 +193,7 @@ def test_one_verification_by_somebody_with_standing_ends_it(shared):
         made = two_people.propose_key(tx, LAB, public("lab"), None, None, None, "ann")
         two_people.confirm(tx, shared.ledger, made.seq, "bob")
         paper = dsse.attest(
-            [evidence.contributor_subject(new)], LAB, ["ANML_AFFILIATION"], moment(tx.now), private("lab")
+            [contributor_subject(new)], LAB, ["ANML_AFFILIATION"], moment(tx.now), private("lab")
         )
         evidence.add_envelope(tx, shared.ledger, paper)
         evidence.taken(tx, "attestation", "test", "ann")

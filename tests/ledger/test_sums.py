@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anml.core.errors import IntegrityError
-from anml.ledger import kinds, sums
-from anml.ledger.log import Posting, events
+from anml.ledger import kinds
+from anml.ledger.log import Posting
 from anml.ledger.standing import Score, item_mark
 from anml.ledger.sums import Balances, Credits, JudgedBefore, account_of
 from anml.ledger.times import stamp
 from ledger.ledger_hand import event, pid
+from ledger.ledger_queries import balance, balances
 from ledger.ledger_world import World, simple_rows
 
 lines = st.lists(
@@ -53,16 +53,6 @@ def test_accounts_are_sorted_by_currency_and_are_those_asked_for():
     folded.fold(event("k", postings=postings))
     assert [currency for _, currency, _ in folded.accounts("payable:a")] == ["EUR", "USD"]
     assert folded.accounts("payable:z") == []
-
-
-def test_what_was_not_read_as_a_whole_is_not_added_up():
-    for asked in (
-        lambda: Balances(lambda: None).accounts("payable:a"),
-        lambda: Credits(lambda: None).of("s"),
-        lambda: Credits(lambda: None).left("s"),
-    ):
-        with pytest.raises(IntegrityError, match="needs a ledger that was read and verified"):
-            asked()
 
 
 def credit(who: int, amount: int, sid: str = "s"):
@@ -135,52 +125,12 @@ def lived(tmp_path_factory):
     world.ledger.close()
 
 
-def replayed(world: World) -> tuple[Balances, Credits, JudgedBefore]:
-    made = (Balances(), Credits(), JudgedBefore())
-    with world.ledger.read() as connection:
-        for e in events(connection):
-            for part in made:
-                if isinstance(part, Balances) or e.kind in part.KINDS:
-                    part.fold(e)
-    return made
-
-
-@pytest.mark.parametrize("first", ["preload", "ask"])
-def test_the_database_and_a_replay_say_the_same(lived, first):
-    balances, credits, judged = replayed(lived)
-    with lived.ledger.read() as connection:
-        stored = (Balances(lambda: connection), Credits(lambda: connection), JudgedBefore(lambda: connection))
-        if first == "preload":
-            stored[2].preload([pid(1), pid(2)])
-        for sid in {sid for sid, _ in credits._net}:
-            assert stored[0].of_kind("held:", "EUR", sid) == balances.of_kind("held:", "EUR", sid)
-        for account, currency, sid in list(balances._known):
-            assert stored[0].get(account, currency, sid) == balances.get(account, currency, sid)
-        for sid, who in list(credits._net):
-            assert stored[1].net(sid, who) == credits.net(sid, who)
-            assert stored[1].facts(sid, who) == credits.facts(sid, who)
-        for who in (pid(1), pid(2), pid(99)):
-            assert stored[2].of(who) == judged.of(who)
-
-
 def test_balances_by_prefix_are_those_of_single_accounts(lived):
     with lived.ledger.read() as connection:
         for prefix in ("held:", "source:", "funding:", "payable:"):
             for currency in ("EUR", "USD"):
-                for name, amount in sums.balances(connection, prefix, currency).items():
-                    assert sums.balance(connection, prefix + name, currency) == amount
+                for name, amount in balances(connection, prefix, currency).items():
+                    assert balance(connection, prefix + name, currency) == amount
         # A prefix is no pattern: a per cent sign stands for itself.
-        assert sums.balances(connection, "%", "EUR") == {}
-        assert sums.balance(connection, "held:nobody", "EUR") == 0
-
-
-def test_preloading_again_after_a_write_keeps_what_was_folded(make_world):
-    """While a step runs, what it appended is in the part and not yet asked of the database again."""
-    world = make_world("sqlite")
-    with world.ledger.read() as connection:
-        part = Balances(lambda: connection)
-        assert part.get("held:x", "EUR", "s") == 0
-        part.fold(event("k", settlement="s", postings=(("held:x", "EUR", 5), ("held:y", "EUR", 9))))
-        assert part.get("held:x", "EUR", "s") == 5
-        # y was never asked for, so its sum is the database's.
-        assert part.get("held:y", "EUR", "s") == 0
+        assert balances(connection, "%", "EUR") == {}
+        assert balance(connection, "held:nobody", "EUR") == 0

@@ -180,7 +180,7 @@ def test_from_run_to_payout(shell):
     assert [e["kind"] for e in taken["evidence"]] == ["affiliation"]
     shell.json("ledger", "contributors", ann, "--name", "Ann")
     agreed(shell)
-    released = shell.json("settle", "--release", shell.latest())
+    released = shell.sign("settle", "--release", shell.latest())
     # A newcomer's amount is priced at the r of today: 0.4 of the 1.0 that the run had.
     assert released["released"] == {ann: 30_000_000}
     assert released["returned"] == {ann: 45_000_000}
@@ -242,7 +242,7 @@ def test_bank_file_and_disputes(shell, monkeypatch):
     )
     code, _, err = shell("dispute", "open", sid, ann, "--reason", "wrong-weight")
     assert (code, "the dispute window of settlement" in err) == (2, True)
-    shell.json("settle", "--release", sid)
+    shell.sign("settle", "--release", sid)
     shell.json("ledger", "contributors", ann, "--name", "Ann", "--iban", "DE89 3704 0044 0532 0130 00")
     agreed(shell)
     (shell.folder / "us.toml").write_text('name = "Payer"\niban = "GB29NWBK60161331926819"\n')

@@ -11,7 +11,9 @@ from anml.core.errors import IntegrityError
 from anml.core.merkle import Tree
 from anml.ledger import holdings, seal
 from anml.ledger.checkpoint import Checkpoint
+from anml.ledger.keys import KeyRing
 from anml.ledger.money_parts import Settlements
+from anml.ledger.parts import Keys
 from anml.ledger.reading import Reading
 from anml.ledger.schema import VERSION, document, meta
 from anml.ledger.state import State
@@ -36,21 +38,28 @@ def verify(
     checkpoints: tuple[Checkpoint, ...] = (),
     public: bytes | None = None,
     now: datetime | None = None,
+    ring: KeyRing | None = None,
 ) -> Findings:
     """Read all once and report every problem; without `public` the key that the log names is taken."""
-    found = read(connection, public, now)
-    for older in checkpoints:
+    found = read(connection, public, now, ring=ring)
+    for older in () if found.problems and not found.hashes else checkpoints:
         found.problems += checkpoint_problems(older, found.hashes, found.state.staff.origin)
     return Findings(len(found.hashes), Tree(found.hashes).root, found.problems)
 
 
 def read(
     connection: sa.Connection, public: bytes | None, now: datetime | None, known: Reading | None = None,
-    *, own: bool = False,
+    *, own: bool = False, ring: KeyRing | None = None,
 ) -> Reading:  # fmt: skip
-    """The whole ledger, read and verified after what is `known`; with `own` its end is not sealed yet."""
+    """The whole ledger, read and verified after what is `known`; with `own` its end is not sealed yet.
+
+    With the `ring` at hand the papers behind evidence are opened too: who signed it, and what it says.
+    """
     found = known or Reading(connection)
     found.connection, found.problems = connection, list(strangers(connection))
+    if found.problems:
+        # Whatever answers in the place of the ledger's tables is not asked.
+        return found
     found.go_on(whole=not own)
     state, problems = found.state, found.problems
     if now is not None and (ahead := found.first_after(stamp(now + SKEW))):
@@ -61,7 +70,7 @@ def read(
     if known is not None and state.balances.differs(connection):
         problems.append("the postings of earlier entries are no longer those that were read before")
     problems += _table_problems(connection, state)
-    problems += holdings.problems(connection, found.held, state.people.erased)
+    problems += holdings.problems(connection, found.held, state.people.erased, state.part(Keys).known, ring)
     if own:
         return found
     if public is not None and public != state.staff.public:

@@ -11,12 +11,10 @@ from anml.ledger import kinds, two_people
 from anml.ledger.log import Event
 from anml.ledger.money_parts import Disputes, Settlement, Settlements
 from anml.ledger.rules_money import REASONS, below_digest
-from anml.ledger.schema import posting
 from anml.ledger.state import POOL, loaded
-from anml.ledger.sums import balance, balances
 from anml.ledger.writer import Writer
 
-__all__ = ["POOL", "REASONS", "Settlement", "balance", "balances", "settlement", "settlements"]
+__all__ = ["POOL", "REASONS", "Settlement", "settlement", "settlements"]
 
 
 def settlement(connection: sa.Connection, sid: str) -> Settlement:
@@ -31,7 +29,7 @@ def settlements(connection: sa.Connection) -> list[Settlement]:
 
 def draft(tx: Writer, proposal: Settlement) -> Event:
     """Propose a settlement; a draft that it supersedes is withdrawn, a posted one reversed on approval."""
-    tx.verified("settled by")
+    tx.verified()
     who = tx.who(proposal.by)
     fields = kinds.KINDS[kinds.DRAFTED].fields
     body = {name: value for name, value in proposal._asdict().items() if name in fields}
@@ -62,7 +60,7 @@ def withdraw(tx: Writer, sid: str, by: str | None, superseded_by: str | None = N
 
 def approve(tx: Writer, sid: str, by: str | None, because: str = "") -> Event:
     """Second person: fund the settlement and hold each amount; `because` of a reason where some get less."""
-    tx.verified("approved in")
+    tx.verified()
     who = tx.who(by)
     found = tx.state.part(Settlements).get(sid)
     body = {"manifest": found.manifest, "head": found.head, "because": because.strip(),
@@ -85,7 +83,7 @@ def release(
     kept: Mapping[str, dict[str, Any]] | None = None,
 ) -> list[Event]:  # fmt: skip
     """Make what is held payable at `reputations`; open disputes and what is `kept` by decision stay held."""
-    tx.verified("released from")
+    tx.verified()
     who = tx.who(by)
     found = tx.state.part(Settlements).expect(sid, "posted")
     held = tx.state.balances.of_kind("held:", found.currency, sid)
@@ -121,9 +119,3 @@ def _reverse_all(tx: Writer, sid: str, superseded_by: str) -> None:
         tx.append(kinds.REVERSED, f"reverse/{sid}/{pid}/all", pid, body, sid)
     body = {"superseded_by": superseded_by}
     tx.append(kinds.REVERSED_ALL, f"settlement/{sid}/reversed", sid, body, sid)
-
-
-def totals(connection: sa.Connection) -> dict[str, int]:
-    """The sum of all postings by currency; zero, always."""
-    query = sa.select(posting.c.currency, sa.func.sum(posting.c.amount)).group_by(posting.c.currency)
-    return {currency: int(amount) for currency, amount in connection.execute(query)}

@@ -54,7 +54,7 @@ def answer(tx: Writer, sid: str, pid: str, given: Answer, key: str, *, ledger: L
 
 def resolve(tx: Writer, sid: str, pid: str, by: str | None, key: str) -> Event:
     """Second person: post the correction of an answer, to what is held from the pool or back to it."""
-    tx.verified("corrected in")
+    tx.verified()
     who = tx.who(by)
     last = next(reversed(tx.state.part(Disputes).found.get(sid, {}).get(pid, [])), None)
     body = {"correction": last.answer.correction if last and last.answer else 0}

@@ -1,10 +1,8 @@
 """Evidence records in the log: who says what about which contribution, and what stands behind it."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
-
-import sqlalchemy as sa
 
 from anml.core.canonical import digest, sha256
 from anml.core.checks import one_of
@@ -12,31 +10,15 @@ from anml.core.errors import InputError, IntegrityError
 from anml.core.signals.policy import Evidence, TrustRule
 from anml.core.signals.standing import EvidenceEntry
 from anml.ledger import dsse, kinds, people, trust
-from anml.ledger.log import Event, events, known_keys
+from anml.ledger.attested import EVERYTHING, PROPERTIES, batch_scope
+from anml.ledger.log import Event, events
 from anml.ledger.parts import Keys, People, TrustedKey
+from anml.ledger.reading import Reading
 from anml.ledger.records import EvidenceLog
 from anml.ledger.state import Where, loaded
 from anml.ledger.store import Ledger
 from anml.ledger.times import moment, seconds, stamp
 from anml.ledger.writer import Writer
-
-# What a verifier can say in an attestation, and the kind of evidence it makes.
-PROPERTIES: dict[str, str] = {
-    "ANML_SELF": "self",
-    "ANML_AFFILIATION": "affiliation",
-    "ANML_REVIEW_ACCEPTED": "review-accepted",
-    "ANML_REVIEW_REJECTED": "review-rejected",
-    "ANML_PUBLICATION": "publication",
-    "ANML_REPRODUCED": "reproduced",
-    "ANML_RETRACTED": "retracted",
-    "ANML_REINSTATED": "reinstated",
-    "ANML_CONCERN": "concern",
-    "ANML_CORRECTION": "correction",
-    "ANML_FLAG": "admin-flag",
-    "ANML_FLAG_LIFTED": "flag-lifted",
-}
-
-EVERYTHING = "*"
 
 
 class Record(NamedTuple):
@@ -59,16 +41,6 @@ def item_scope(batch: str, item: str) -> str:
     return f"item:{sha256(f'{batch}/{item}'.encode())[:32]}"
 
 
-def batch_scope(batch: str) -> str:
-    """The scope of one imported file, by its SHA-256."""
-    return f"batch:{batch}"
-
-
-def contributor_subject(pid: str) -> tuple[str, str]:
-    """How an attestation names a contributor."""
-    return f"anml:contributor:{pid}", sha256(pid.encode())
-
-
 def add(tx: Writer, records: Iterable[Record]) -> list[Event]:
     """Append records that are not there yet, and return them; they count once `taken` signs for them."""
     bodies: dict[str, tuple[str, dict[str, Any]]] = {}
@@ -79,10 +51,9 @@ def add(tx: Writer, records: Iterable[Record]) -> list[Event]:
         # The key is a hash of the record, so the same key is the same record.
         name = f"evidence/{digest(record._replace(sealed='')._asdict())[:32]}"
         bodies[name] = (record.pid, {**body, "at": min(record.at, tx.now) if record.at else tx.now})
-    known = known_keys(tx.connection, list(bodies))
-    return [
-        tx.append(kinds.EVIDENCE, key, pid, body) for key, (pid, body) in bodies.items() if key not in known
-    ]
+    known = tx.reading.keys
+    new = {key: about for key, about in bodies.items() if key not in known}
+    return [tx.append(kinds.EVIDENCE, key, pid, body) for key, (pid, body) in new.items()]
 
 
 def taken(tx: Writer, what: str, about: str, by: str | None) -> Event | None:
@@ -112,19 +83,6 @@ def add_envelope(tx: Writer, ledger: Ledger, envelope: bytes, until: str | None 
             for kind in kinds_said
         ]
     return add(tx, records)
-
-
-def check_envelope(envelope: bytes, public: bytes, e: Event) -> None:
-    """An error unless the paper behind a record was signed by its key, and says what the record says."""
-    said, body = dsse.read_attestation(dsse.unwrap(envelope, [public])[0]), e.body
-    spoken = {PROPERTIES.get(name, "") for name in said.properties}
-    same = (said.verifier, stamp(said.created)) == (body["issuer"], body["at"])
-    if not same or body["kind"] not in spoken:
-        raise IntegrityError("the attestation behind it says something else")
-    scopes = {EVERYTHING if name == contributor_subject(e.subject)[0] else batch_scope(value)
-              for name, value in said.subjects}  # fmt: skip
-    if body["scope"] not in scopes:
-        raise IntegrityError("the attestation behind it is about something else")
 
 
 def raw(where: Where) -> dict[str, list[Evidence]]:
@@ -168,31 +126,22 @@ def of(
     return {pid: [weighed(e) for e in records] for pid, records in found.items() if pid in wanted}
 
 
-def entries(ledger: Ledger, connection: sa.Connection, pids: Iterable[str]) -> dict[int, EvidenceEntry]:
-    """All evidence about contributors by its number in the log; signatures are checked again, here."""
-    known = loaded(Keys, connection).known
-    records = {e.id: e for found in of(connection, pids).values() for e in found}
+def entries(reading: Reading, pids: Iterable[str]) -> dict[int, EvidenceEntry]:
+    """All evidence about contributors by its number in a log that was verified, signatures and all."""
+    known = reading.state.part(Keys).known
+    records = {e.id: e for found in of(reading.state, pids).values() for e in found}
     return {
-        e.seq: EvidenceEntry(records[e.seq], _signature(ledger, connection, e, known), e.body["paper"])
-        for e in events(connection, [kinds.EVIDENCE])
-        if e.seq in records
+        e.seq: EvidenceEntry(records[e.seq], _signature(e.body, e.at, known), e.body["paper"])
+        for e in reading.entries(records)
     }
 
 
-def _signature(ledger: Ledger, connection: sa.Connection, e: Event, known: dict[str, TrustedKey]) -> str:
-    body = e.body
+def _signature(body: Mapping[str, Any], received: str, known: Mapping[str, TrustedKey]) -> str:
     if not body["key"]:
         return "none: the platform's own record" if body["vouched"] == "platform" else "none"
     key = known[body["key"]]
-    if not key.stands(body["at"], e.at):
+    if not key.stands(body["at"], received):
         return f"key {key.id} is no longer trusted: counts for nothing"
-    envelope = people.attached(connection, ledger.keys, e.subject, body["paper"]) if ledger.keys else None
-    if envelope is None:
-        return f"verified with key {key.id} when it was recorded; the envelope is not at hand"
-    try:
-        dsse.unwrap(envelope, [key.public])
-    except (InputError, IntegrityError):
-        return f"DOES NOT VERIFY with key {key.id}"
     return f"verified with key {key.id}"
 
 

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import hmac
 import os
+import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,13 +52,14 @@ def create_keys(folder: Path, origin: str) -> KeyRing:
         for path in (log, master):
             if path.exists():
                 raise InputError(f"{path} exists already; a key is never overwritten")
-        _write_secret(mark, b"")
+        _write_new(mark, b"")
     if not log.exists():
-        _write_secret(log, private_pem(Ed25519PrivateKey.generate()))
+        _write_new(log, private_pem(Ed25519PrivateKey.generate()))
     if not master.exists():
-        _write_secret(master, base64.b64encode(os.urandom(MASTER_BYTES)) + b"\n")
+        _write_new(master, base64.b64encode(os.urandom(MASTER_BYTES)) + b"\n")
     ring = load_keys(folder, origin)
-    (folder / "log.pub").write_text(public_text(ring.public) + "\n")
+    (folder / "log.pub").unlink(missing_ok=True)
+    _write_new(folder / "log.pub", public_text(ring.public).encode() + b"\n", 0o644)
     return ring
 
 
@@ -84,7 +86,7 @@ def load_keys(folder: Path, origin: str) -> KeyRing:
 def create_signer(path: Path, password: str = "") -> str:
     """Make a signing key for a person or an organisation; returns the public key as text."""
     key = Ed25519PrivateKey.generate()
-    _write_secret(path, private_pem(key, password))
+    _write_new(path, private_pem(key, password))
     return public_text(public_bytes(key.public_key()))
 
 
@@ -171,7 +173,7 @@ def verify(public: bytes, signature: bytes, message: bytes) -> bool:
     """Did the owner of this key sign this message?"""
     try:
         Ed25519PublicKey.from_public_bytes(public).verify(signature, message)
-    except InvalidSignature:
+    except (InvalidSignature, TypeError):
         return False
     return True
 
@@ -198,17 +200,17 @@ def unseal(key: bytes, sealed: bytes, context: str) -> bytes:
         raise IntegrityError("sealed data does not open: another master key, or it was changed") from None
 
 
-def _write_secret(path: Path, data: bytes) -> None:
+def _write_new(path: Path, data: bytes, mode: int = 0o600) -> None:
+    """Write a file that was not there: whole or not at all, and never through a link somebody planted."""
     if path.exists():
         raise InputError(f"{path} exists already; a key is never overwritten")
-    draft = path.with_name(f".{path.name}-{os.getpid()}")
+    draft = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
     try:
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        # Whole or not at all, also where the machine stops here.
         draft.rename(path)
     except OSError as error:
         raise InputError(f"the key {path} cannot be written: {error.strerror or error}") from None

@@ -124,7 +124,7 @@ TWO_PEOPLE: dict[str, tuple[str, ...]] = {
     MERGED: (REVIEWER, ADMIN),
     REVERSED: (APPROVER,),
 }
-# Decide over money, people or keys: only on top of a log that was read and verified as a whole.
+# Decide over money, people or keys: all tables are held against the log again, also where nobody wrote since.
 VERIFIED = frozenset((
     STAFF_ADDED, STAFF_RENEWED, CLOCK, KEY_TRUSTED, NAMED, MAPPED, PAYEE_SET, MERGED, ERASED, DRAFTED,
     APPROVED, RELEASED, KEPT, RELEASED_ALL, REVERSED, RESOLVED, SENT, BATCHED, PAID, FAILED, CLOSED,

@@ -78,23 +78,8 @@ def decode(entry: bytes, hashed: bytes) -> Event:
     return Event(**fields, postings=lines, hash=hashed)
 
 
-def find(connection: sa.Connection, key: str) -> Event | None:
-    """The event with this key."""
-    row = connection.execute(sa.select(event.c.entry, event.c.hash).where(event.c.key == key)).first()
-    return decode(row.entry, row.hash) if row else None
-
-
-def known_keys(connection: sa.Connection, keys: Sequence[str]) -> set[str]:
-    """Which of these keys are in the log."""
-    found: set[str] = set()
-    for start in range(0, len(keys), 500):
-        part = keys[start : start + 500]
-        found.update(connection.scalars(sa.select(event.c.key).where(event.c.key.in_(part))))
-    return found
-
-
 def events(
-    connection: sa.Connection, kinds: Sequence[str] = (), subject: str | None = None, upto: int | None = None
+    connection: sa.Connection, kinds: Sequence[str] = (), subject: str | None = None
 ) -> Iterator[Event]:
     """Events in order, of these kinds and about this subject where given."""
     query = sa.select(event.c.entry, event.c.hash).order_by(event.c.seq)
@@ -102,8 +87,6 @@ def events(
         query = query.where(event.c.kind.in_(kinds))
     if subject is not None:
         query = query.where(event.c.subject == subject)
-    if upto is not None:
-        query = query.where(event.c.seq <= upto)
     if subject is None:
         # Whole kinds can be long; what is about one subject is short, and a cursor would cost more.
         query = query.execution_options(yield_per=2000)
@@ -116,14 +99,6 @@ def newest(connection: sa.Connection) -> tuple[int, bytes, str]:
     query = sa.select(event.c.seq, event.c.hash, event.c.at).order_by(event.c.seq.desc()).limit(1)
     last = connection.execute(query).first()
     return (last.seq, last.hash, last.at) if last else (0, b"", "")
-
-
-def leaves(connection: sa.Connection, upto: int | None = None) -> list[bytes]:
-    """The hashes of the log, in order."""
-    query = sa.select(event.c.hash).order_by(event.c.seq)
-    if upto is not None:
-        query = query.where(event.c.seq <= upto)
-    return list(connection.scalars(query))
 
 
 def size(connection: sa.Connection) -> int:

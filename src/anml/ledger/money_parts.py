@@ -188,6 +188,8 @@ class Disputes:
             self._follow(e)
         elif e.kind == kinds.CLOCK:
             self.decided = {place: min(at, e.at) for place, at in self.decided.items()}
+            for own in (own for each in self.found.values() for own in each.values()):
+                own[:] = [one._replace(opened=min(one.opened, e.at)) for one in own]
         elif e.kind == kinds.RELEASED_ALL:
             for place, last in self.kept.items():
                 self.kept[place] = last if last.by else last._replace(by=e.by)

@@ -163,6 +163,9 @@ class Proposals:
         elif body.get("proposal"):
             state = "dropped" if e.kind == kinds.DROPPED else "confirmed"
             self.made[body["proposal"]] = self.made[body["proposal"]]._replace(state=state)
+        if e.kind == kinds.CLOCK:
+            # What was proposed ahead of time lapses from now on.
+            self.made = {seq: one._replace(at=min(one.at, e.at)) for seq, one in self.made.items()}
 
     def open(self, number: int) -> Proposal:
         """An open proposal by the number of its entry."""

@@ -21,7 +21,7 @@ __all__ = ["Payment", "PayoutBatch", "batches", "close", "create", "due", "get",
 def due(tx: Writer, currency: str, threshold: int = 0) -> dict[str, int]:
     """What could be paid now: the part of each payable that a bank can move, from the threshold on."""
     check_currency(currency)
-    payable = tx.verified("paid from").state.balances.of_kind("payable:", currency)
+    payable = tx.verified().state.balances.of_kind("payable:", currency)
     floored = {pid: floor_minor(amount, currency) for pid, amount in sorted(payable.items())}
     return {pid: amount for pid, amount in floored.items() if amount and amount >= threshold}
 
@@ -38,7 +38,7 @@ def create(
     amounts: Mapping[str, int] | None = None,
 ) -> Event:  # fmt: skip
     """Send what is due to those in `papers`, each batch once; `amounts` were sent already."""
-    tx.verified("paid from")
+    tx.verified()
     who = tx.who(by)
     body = {"currency": check_currency(currency), "threshold": threshold}
     if repeated := tx.repeated(kinds.BATCHED, f"payout/{batch}", batch, body, who):
@@ -52,7 +52,7 @@ def create(
 
 def close(tx: Writer, batch: str, pids: Collection[str], by: str | None, *, paid: bool) -> list[Event]:
     """Confirm payments, or record that they came back; each payment is closed once."""
-    tx.verified("closed in")
+    tx.verified()
     found = tx.state.part(Payouts).get(batch)
     payments = {payment.pid: payment for payment in found.payments}
     kind = kinds.PAID if paid else kinds.FAILED

@@ -10,7 +10,7 @@ from anml.core.canonical import canonical, sha256
 from anml.core.errors import ConflictError, InputError, IntegrityError
 from anml.ledger import kinds
 from anml.ledger.engine import scrub
-from anml.ledger.holdings import alias_digest, record_digest
+from anml.ledger.holdings import alias_digest, open_paper, record_digest
 from anml.ledger.keys import KeyRing, seal, unseal
 from anml.ledger.log import Event, decode
 from anml.ledger.parts import People
@@ -49,7 +49,7 @@ def register(tx: Writer, ledger: Ledger, source: str, accounts: Iterable[str]) -
         account = alias_digest(handle, pid, salt)
         body = {"record": record_digest(pid, wrapped, sealed), "account": account}
         tx.append(kinds.REGISTERED, f"contributor/{pid}", pid, body)
-        _note(tx, handle, pid)
+        tx.reading.held.owners[handle] = pid
     for table, values in rows.items():
         if values:
             tx.connection.execute(sa.insert(table), values)
@@ -57,18 +57,18 @@ def register(tx: Writer, ledger: Ledger, source: str, accounts: Iterable[str]) -
     return {name: people.resolve(known[handle]) for name, handle in handles.items()}
 
 
-def lookup(where: sa.Connection | Writer, ring: KeyRing, source: str, name: str) -> str | None:
+def lookup(where: sa.Connection | Reading | Writer, ring: KeyRing, source: str, name: str) -> str | None:
     """The identifier of one account, None where it is not known."""
     return lookup_all(where, ring, source, [name]).get(name)
 
 
 def lookup_all(
-    where: sa.Connection | Writer, ring: KeyRing, source: str, names: Iterable[str]
+    where: sa.Connection | Reading | Writer, ring: KeyRing, source: str, names: Iterable[str]
 ) -> dict[str, str]:
     """The identifiers of those of these accounts that are known."""
     handles = {name: ring.handle(ACCOUNT, f"{source}\x00{name}") for name in names}
     known = _owners(where, list(handles.values()))
-    people = where.state.people if isinstance(where, Writer) else loaded(People, where)
+    people = loaded(People, where) if isinstance(where, sa.Connection) else where.state.people
     return {name: people.resolve(known[handle]) for name, handle in handles.items() if handle in known}
 
 
@@ -89,8 +89,7 @@ def profiles(
     where: sa.Connection | Reading | Writer, ring: KeyRing, pids: Iterable[str] | None = None
 ) -> dict[str, dict[str, Any]]:
     """The personal data of these contributors, or of all; of a verified ledger as they were read then."""
-    if isinstance(where, Writer):
-        where = where.connection if where.reading is None else where.reading
+    where = where.reading if isinstance(where, Writer) else where
     if isinstance(where, Reading):
         known = where.held.profiles
         wanted = known if pids is None else set(pids) & known.keys()
@@ -117,20 +116,19 @@ def _open(ring: KeyRing, pid: str, wrapped: bytes, sealed: bytes) -> dict[str, A
 
 def store_profile(tx: Writer, ledger: Ledger, pid: str, values: dict[str, Any]) -> str:
     """Put new personal data in place of the old; returns what the log is to hold of them."""
-    wrapped = tx.connection.scalar(sa.select(person_key.c.wrapped).where(person_key.c.pid == pid))
-    key = _own_key(tx.connection, ledger.ring, pid)
+    wrapped = _wrapped(tx.connection, pid)
+    key = unseal(ledger.ring.master, wrapped, f"key/{pid}")
     sealed = seal(key, canonical(values), f"person/{pid}", ledger.entropy)
     tx.connection.execute(sa.update(person).where(person.c.pid == pid).values(sealed=sealed))
-    if tx.reading is not None:
-        tx.reading.held.profiles[pid] = (wrapped or b"", sealed)
-    return record_digest(pid, wrapped or b"", sealed)
+    tx.reading.held.profiles[pid] = (wrapped, sealed)
+    return record_digest(pid, wrapped, sealed)
 
 
 def add_alias(tx: Writer, ledger: Ledger, namespace: str, value: str, pid: str) -> str:
     """Let a name lead to a contributor; returns what the log is to hold of it."""
     handle, salt = ledger.ring.handle(namespace, value), ledger.entropy(16).hex()
     tx.connection.execute(sa.insert(alias).values(handle=handle, pid=pid, salt=salt))
-    _note(tx, handle, pid)
+    tx.reading.held.owners[handle] = pid
     return alias_digest(handle, pid, salt)
 
 
@@ -179,13 +177,7 @@ def attached(connection: sa.Connection, ring: KeyRing, pid: str, name: str) -> b
     sealed = _sealed(connection, pid, name)
     if sealed is None:
         return None
-    data = unseal(_own_key(connection, ring, pid), sealed, f"document/{pid}/{name}")
-    # Whoever has the master key can seal anything under any name; what people signed for is the hash.
-    if sha256(data) != name:
-        raise IntegrityError(
-            f"the paper {name[:16]} of contributor {pid} holds something else than was signed"
-        )
-    return data
+    return open_paper(ring, pid, name, _wrapped(connection, pid), sealed)
 
 
 def attached_values(connection: sa.Connection, ring: KeyRing, pid: str, name: str) -> dict[str, Any]:
@@ -199,7 +191,7 @@ def erase(ledger: Ledger, pid: str, reason: str, by: str | None = None) -> list[
     """Delete all that is personal of a whole person, and scrub their files; what could not be reached."""
 
     def work(tx: Writer) -> None:
-        people = tx.verified("erased in").state.people
+        people = tx.verified().state.people
         people.require(pid)
         whole, everybody = people.resolve(pid), people.same(pid)
         body = {"reason": reason, "also": [one for one in everybody if one != whole]}
@@ -221,18 +213,12 @@ def delete(tx: Writer, pid: str) -> None:
         tx.connection.execute(sa.delete(table).where(table.c.pid.in_(tx.state.people.same(pid))))
 
 
-def _note(tx: Writer, handle: str, pid: str) -> None:
-    if tx.reading is not None:
-        tx.reading.held.owners[handle] = pid
-
-
-def _owners(where: sa.Connection | Writer, handles: list[str]) -> dict[str, str]:
+def _owners(where: sa.Connection | Reading | Writer, handles: list[str]) -> dict[str, str]:
     """Whose names these are, as the ledger was verified where it was."""
-    if not isinstance(where, Writer):
+    where = where.reading if isinstance(where, Writer) else where
+    if isinstance(where, sa.Connection):
         return _known(where, handles)
-    if where.reading is None:
-        return _known(where.connection, handles)
-    known = where.reading.held.owners
+    known = where.held.owners
     return {handle: known[handle] for handle in handles if handle in known}
 
 
@@ -261,8 +247,14 @@ def _named(connection: sa.Connection, pids: list[str]) -> set[str]:
     return {body[name] for body in bodies for name in ("account", "payee") if body.get(name)}
 
 
-def _own_key(connection: sa.Connection, ring: KeyRing, pid: str) -> bytes:
-    wrapped = connection.scalar(sa.select(person_key.c.wrapped).where(person_key.c.pid == pid))
+def _wrapped(connection: sa.Connection, pid: str) -> bytes:
+    """Somebody's own key, as the ledger's wraps it."""
+    query = sa.select(person_key.c.wrapped).where(person_key.c.pid == pid)
+    wrapped: bytes | None = connection.scalar(query)
     if wrapped is None:
         raise ConflictError(f"contributor {pid} was erased")
-    return unseal(ring.master, wrapped, f"key/{pid}")
+    return wrapped
+
+
+def _own_key(connection: sa.Connection, ring: KeyRing, pid: str) -> bytes:
+    return unseal(ring.master, _wrapped(connection, pid), f"key/{pid}")

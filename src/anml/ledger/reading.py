@@ -15,7 +15,8 @@ from anml.ledger.log import GENESIS, Event, Posting, decode, encode
 from anml.ledger.schema import document, event, posting
 from anml.ledger.state import State
 
-_UNREADABLE = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError)
+# What reading an entry that no program wrote may end in.
+UNREADABLE = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError)
 Booked = dict[int, list[tuple[Posting, str]]]
 
 
@@ -96,7 +97,7 @@ class Reading:
         try:
             found = decode(row.entry, hashed)
             whole = encode(found) == row.entry
-        except _UNREADABLE:
+        except UNREADABLE:
             self.problems.append(f"entry {row.seq} cannot be read")
         else:
             self._entry(row, found, whole, prev, booked)
@@ -119,7 +120,7 @@ class Reading:
             self._follow(found)
         except AnmlError as error:
             self._refuse(row.seq, found, str(error))
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             self._refuse(row.seq, found, f"it makes no sense ({error})")
 
     def _note(self, found: Event) -> None:

@@ -37,6 +37,9 @@ def _drafted(state: State, e: Event) -> None:
         raise InputError(f"a pool of {body['pool']} micro-units does not fit 64 bits")
     if not 0 <= body["window_days"] <= LONGEST_WINDOW:
         raise InputError(f"a dispute window has 0 to {LONGEST_WINDOW} days, got {body['window_days']}")
+    if state.strict:
+        one_line("the name of a project", body["project"])
+        one_line("the reason to accept a doubtful run", body["accepted"] or "")
     known = state.part(Settlements)
     if e.subject in known.found:
         raise ConflictError(f"there is a settlement {e.subject} already")

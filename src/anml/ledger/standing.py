@@ -9,6 +9,7 @@ from anml.core.signals.policy import Evidence, Policy, Verdict
 from anml.core.signals.standing import Standing
 from anml.core.signals.track_record import DAY, Scored, TrackRule, replay, with_floor
 from anml.ledger import evidence, kinds, trust
+from anml.ledger.attested import EVERYTHING
 from anml.ledger.parts import People
 from anml.ledger.records import ScoreLog, SettledLog
 from anml.ledger.state import Where, loaded
@@ -40,7 +41,6 @@ def item_mark(source: str, item: str) -> str:
 def add_scores(tx: Writer, scores: Iterable[Score]) -> int:
     """Record scored work; a judgement that was counted before is refused. Returns how many are new."""
     made = list(scores)
-    tx.state.judged.preload({score.pid for score in made})
     for score in made:
         body: dict[str, Any] = {name: value for name, value in score._asdict().items() if name != "pid"}
         body |= {"items": sorted(score.items), "rows": len(score.items)}
@@ -129,7 +129,7 @@ def _verdict(policy: Policy, found: list[Evidence], at: float) -> tuple[Verdict,
     for record in found:
         by_scope[record.scope].append(record)
     verdicts = {scope: policy.judge(records, at) for scope, records in by_scope.items()}
-    whole = policy.judge(by_scope.get(evidence.EVERYTHING, []), at)
+    whole = policy.judge(by_scope.get(EVERYTHING, []), at)
     kinds = {record.id: record.kind for record in found}
     flags = sorted(
         number

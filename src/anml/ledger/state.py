@@ -48,15 +48,16 @@ class Owed(NamedTuple):
 
 
 class State:
-    """What the log means up to its last entry: in memory, or with `connect` looked up in a database."""
+    """What the log means up to its last entry."""
 
-    def __init__(
-        self, documents: Callable[[str], bytes | None], connect: Callable[[], sa.Connection] | None = None
-    ) -> None:
-        self.documents, self._connect = documents, connect
-        self.balances, self.credits, self.judged = Balances(connect), Credits(connect), JudgedBefore(connect)
-        self._parts: dict[type, Any] = {}
+    def __init__(self, documents: Callable[[str], bytes | None]) -> None:
+        self.documents = documents
+        self.balances, self.credits, self.judged = Balances(), Credits(), JudgedBefore()
+        self._parts: dict[type, Any] = {part: part() for part in (*_SMALL, *RECORDS)}
         self._followers: dict[str, list[StatePart]] = {}
+        for part in (self.credits, self.judged, *self._parts.values()):
+            for kind in part.KINDS:
+                self._followers.setdefault(kind, []).append(part)
         self.at = ""
         self.open: list[Event] = []
         self.owed: Owed | None = None
@@ -64,30 +65,9 @@ class State:
         self.strict = False
         # Working credits out takes long; the hash of a manifest says all of it, so they are kept by that.
         self._worked_out: tuple[str, Credited, dict[str, list[int]]] = ("", {}, {})
-        self._follow(self.credits)
-        self._follow(self.judged)
-        if connect is None:
-            for part in (*_SMALL, *RECORDS):
-                self.part(part)
-
-    def attach(self, documents: Callable[[str], bytes | None], connect: Callable[[], sa.Connection]) -> None:
-        """Go on with another connection to the same log."""
-        self.documents, self._connect = documents, connect
-        for large in (self.balances, self.credits, self.judged):
-            large.connect = connect
-
-    def _follow(self, part: StatePart) -> None:
-        for kind in part.KINDS:
-            self._followers.setdefault(kind, []).append(part)
 
     def part(self, wanted: type[P]) -> P:
-        """One part, loaded where it is not at hand."""
-        if wanted not in self._parts:
-            made: Any = wanted()
-            if self._connect is not None:
-                load(made, self._connect())
-            self._parts[wanted] = made
-            self._follow(made)
+        """One part of it."""
         found: P = self._parts[wanted]
         return found
 

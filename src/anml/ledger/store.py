@@ -14,12 +14,10 @@ import sqlalchemy as sa
 
 from anml.core.errors import ConflictError, InputError
 from anml.core.identifiers import staff_id
-from anml.core.merkle import Tree
-from anml.ledger import checkpoint, schema
+from anml.ledger import schema
 from anml.ledger.engine import check_file, connect, ledger_url, reading, refused, sqlite_path, transact
 from anml.ledger.keys import KeyRing, create_keys, create_signer, finish_keys, load_keys, public_text
 from anml.ledger.kinds import CREATED
-from anml.ledger.log import leaves
 from anml.ledger.signing import FOLDER, Signers, from_file
 from anml.ledger.times import stamp
 from anml.ledger.writer import Memory, Writer
@@ -88,11 +86,6 @@ class Ledger:
         """A consistent view of the ledger."""
         with reading(self.engine) as connection, connection.begin():
             yield connection
-
-    def checkpoint(self, connection: sa.Connection) -> tuple[str, Tree]:
-        """A signed checkpoint of the log as this connection sees it, and the tree behind it."""
-        tree = Tree(leaves(connection))
-        return checkpoint.sign(self.ring, len(tree), tree.root), tree
 
     def close(self) -> None:
         """Give back the connections."""

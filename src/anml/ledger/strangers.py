@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import sqlalchemy as sa
 
-from anml.ledger.schema import guard_names, metadata
+from anml.ledger.schema import event, guard_names, metadata
 
 
 def strangers(connection: sa.Connection) -> Iterator[str]:
@@ -22,27 +22,35 @@ def _strange_sqlite(connection: sa.Connection) -> Iterator[str]:
             yield f"{table.name} is no plain table but {kind if kind != 'table' else 'a virtual one'}"
             continue
         said = connection.exec_driver_sql(f"PRAGMA table_xinfo({table.name})").all()
-        columns = [column.name for column in table.columns]
-        if [row[1] for row in said] != columns or any(row[6] for row in said):
+        if [(row[1], row[2]) for row in said] != _columns(table, connection) or any(row[6] for row in said):
             yield f"the table {table.name} has other columns than a ledger's"
         known = {index.name: [column.name for column in index.columns] for index in table.indexes}
-        listed = connection.exec_driver_sql(f"PRAGMA index_list({table.name})").all()
-        for _, name, _, origin, partial in listed:
-            columns = [row[2] for row in connection.exec_driver_sql(f'PRAGMA index_info("{name}")').all()]
-            if origin == "c" and (known.get(name) != columns or partial):
+        for _, name, _, origin, partial in connection.exec_driver_sql(f"PRAGMA index_list({table.name})"):
+            # Name, descending, collation, and whether it is of the index itself.
+            parts = connection.exec_driver_sql(f'PRAGMA index_xinfo("{name}")').all()
+            own = [row[2] for row in parts if row[5]]
+            plain = all((row[3], row[4]) == (0, "BINARY") for row in parts if row[5])
+            if partial or not plain or (origin == "c" and known.get(name) != own):
                 yield f"the index {name} on {table.name} is none of the ledger's"
     for kind, name, table, sql in objects:
-        if kind == "trigger" and " ".join((sql or "").split()) != guards.get(name):
+        # SQLite reads the kind in any case.
+        if kind.lower() == "trigger" and " ".join((sql or "").split()) != guards.get(name):
             yield f"the trigger {name} on {table} is none of the ledger's"
     said = connection.exec_driver_sql("PRAGMA integrity_check(3)").scalars().all()
     if list(said) != ["ok"]:
         yield f"SQLite's own integrity check fails: {said[0]}"
 
 
+def _columns(table: sa.Table, connection: sa.Connection) -> list[tuple[str, str]]:
+    """The columns of a table with their types, as this engine spells them."""
+    return [(column.name, column.type.compile(connection.dialect)) for column in table.columns]
+
+
 # Everything that could change what a query of these tables answers: what kind of thing, and its name.
 _BESIDE = """
 SELECT t.name, 'relation of kind ' || c.relkind::text, c.relname::text FROM own t
-  JOIN pg_catalog.pg_class c ON c.oid = t.oid WHERE c.relkind <> 'r' OR c.relpersistence <> 'p'
+  JOIN pg_catalog.pg_class c ON c.oid = t.oid LEFT JOIN pg_catalog.pg_am m ON m.oid = c.relam
+  WHERE c.relkind <> 'r' OR c.relpersistence <> 'p' OR m.amname <> 'heap'
 UNION ALL SELECT t.name, 'row security', c.relname::text FROM own t
   JOIN pg_catalog.pg_class c ON c.oid = t.oid WHERE c.relrowsecurity OR c.relforcerowsecurity
 UNION ALL SELECT t.name, 'schema', n.nspname::text FROM own t JOIN pg_catalog.pg_class c ON c.oid = t.oid
@@ -53,15 +61,21 @@ UNION ALL SELECT t.name, 'policy', p.polname::text FROM own t
   JOIN pg_catalog.pg_policy p ON p.polrelid = t.oid
 UNION ALL SELECT t.name, 'table inherited from or by', i.inhrelid::text FROM own t
   JOIN pg_catalog.pg_inherits i ON t.oid IN (i.inhparent, i.inhrelid)
-UNION ALL SELECT t.name, 'computed column', a.attname::text FROM own t
-  JOIN pg_catalog.pg_attribute a ON a.attrelid = t.oid WHERE a.attgenerated <> ''
+UNION ALL SELECT t.name, 'column', a.attname::text FROM own t
+  JOIN pg_catalog.pg_attribute a ON a.attrelid = t.oid JOIN pg_catalog.pg_type y ON y.oid = a.atttypid
+  WHERE a.attnum > 0 AND NOT a.attisdropped AND (a.attgenerated <> '' OR a.attcollation <> y.typcollation OR
+    t.name || '.' || a.attname || ' ' || pg_catalog.format_type(a.atttypid, a.atttypmod)
+      <> ALL (CAST(:columns AS text[])))
+UNION ALL SELECT t.name, 'constraint', k.conname::text FROM own t
+  JOIN pg_catalog.pg_constraint k ON k.conrelid = t.oid WHERE k.contype NOT IN ('p', 'u', 'f', 'n')
 UNION ALL SELECT t.name, 'trigger', g.tgname::text FROM own t
   JOIN pg_catalog.pg_trigger g ON g.tgrelid = t.oid JOIN pg_catalog.pg_proc f ON f.oid = g.tgfoid
   WHERE NOT g.tgisinternal AND NOT (g.tgname = t.name || '_append_only' AND f.proname = 'anml_append_only'
     AND f.pronamespace = (SELECT relnamespace FROM pg_catalog.pg_class WHERE oid = t.oid))
 UNION ALL SELECT t.name, 'index', c.relname::text FROM own t JOIN pg_catalog.pg_index x ON x.indrelid = t.oid
   JOIN pg_catalog.pg_class c ON c.oid = x.indexrelid
-  WHERE x.indpred IS NOT NULL OR x.indexprs IS NOT NULL OR c.relname <> ALL (CAST(:indexes AS text[]))
+  WHERE c.relname || ' ' || pg_catalog.split_part(pg_catalog.pg_get_indexdef(c.oid), ' USING ', 2)
+    <> ALL (CAST(:indexes AS text[]))
 """
 
 
@@ -72,13 +86,20 @@ def _strange_postgres(connection: sa.Connection) -> Iterator[str]:
         yield f"the search path {', '.join(path)} puts other schemas before the server's own"
         return
     tables = metadata.sorted_tables
-    indexes = [f"{table.name}_pkey" for table in tables] + ["event_key_key"]
-    indexes += [str(index.name) for table in tables for index in table.indexes]
-    own = (
+    indexes = {f"{table.name}_pkey": list(table.primary_key.columns) for table in tables}
+    indexes |= {str(index.name): list(index.columns) for table in tables for index in table.indexes}
+    indexes["event_key_key"] = [event.c.key]
+    head = (
         "WITH own AS (SELECT name, pg_catalog.to_regclass(name)::oid AS oid "
         "FROM pg_catalog.unnest(CAST(:names AS text[])) AS name) "
     )
-    values = {"names": [table.name for table in tables], "indexes": indexes}
-    query = sa.text((own + _BESIDE).replace("::", "\\:\\:"))
+    values = {
+        "names": [table.name for table in tables],
+        "indexes": [f"{name} btree ({', '.join(c.name for c in own)})" for name, own in indexes.items()],
+        "columns": [
+            f"{t.name}.{name} {kind.lower()}" for t in tables for name, kind in _columns(t, connection)
+        ],
+    }
+    query = sa.text((head + _BESIDE).replace("::", "\\:\\:"))
     for table, what, name in connection.execute(query, values).all():
         yield f"the {what} {name} of {table} is none of the ledger's"

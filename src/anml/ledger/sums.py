@@ -1,16 +1,13 @@
-"""Balances, credits and judgements: in memory while a log is replayed, else looked up in the database."""
+"""Balances, credits and judgements, as a log that is read leaves them; balances also by a query."""
 
-from collections.abc import Callable, Iterable
 from typing import Any
 
 import sqlalchemy as sa
 
-from anml.core.errors import IntegrityError
 from anml.ledger import kinds
-from anml.ledger.log import Event, Posting, decode, events, find
-from anml.ledger.schema import event, posting
+from anml.ledger.log import Event, Posting
+from anml.ledger.schema import posting
 
-Connect = Callable[[], sa.Connection] | None
 Account = tuple[str, str, str]
 # Accounts that belong to one settlement each.
 _BY_SETTLEMENT = ("held:", "funding:")
@@ -21,39 +18,25 @@ def account_of(item: Posting, settlement: str) -> Account:
     return item.account, item.currency, settlement if item.account.startswith(_BY_SETTLEMENT) else ""
 
 
-def _check_whole(connect: Connect) -> None:
-    """What is decided over all accounts or credits goes by a log that was read as a whole."""
-    if connect is not None:
-        raise IntegrityError("this step needs a ledger that was read and verified")
-
-
 class Balances:
     """Micro-units by account."""
 
-    def __init__(self, connect: Connect = None) -> None:
-        self.connect = connect
+    def __init__(self) -> None:
         self._known: dict[Account, int] = {}
 
     def fold(self, e: Event) -> None:
         """Take in the money of one entry."""
         for item in e.postings:
             account = account_of(item, e.settlement)
-            if self.connect is None or account in self._known:
-                self._known[account] = self._known.get(account, 0) + item.amount
+            self._known[account] = self._known.get(account, 0) + item.amount
 
     def get(self, account: str, currency: str, settlement: str = "") -> int:
         """What is on one account."""
-        key = account_of(Posting(account, currency, 0), settlement)
-        if key not in self._known:
-            found = 0 if self.connect is None else balance(self.connect(), account, currency, key[2] or None)
-            self._known[key] = found
-        return self._known[key]
+        return self._known.get(account_of(Posting(account, currency, 0), settlement), 0)
 
     def of_kind(self, prefix: str, currency: str, settlement: str = "") -> dict[str, int]:
         """What is on all accounts of one kind, by what follows the prefix."""
         kind = account_of(Posting(prefix, currency, 0), settlement)[1:]
-        if self.connect is not None:
-            return balances(self.connect(), prefix, currency, kind[1] or None)
         return {
             account.removeprefix(prefix): amount
             for (account, *rest), amount in self._known.items()
@@ -73,7 +56,6 @@ class Balances:
 
     def accounts(self, *names: str) -> list[Account]:
         """These accounts by currency and settlement."""
-        _check_whole(self.connect)
         return sorted(key for key in self._known if key[0] in names)
 
 
@@ -82,9 +64,8 @@ class Credits:
 
     KINDS = (kinds.CREDITED, kinds.RELEASED, kinds.REVERSED, kinds.RESOLVED)
 
-    def __init__(self, connect: Connect = None) -> None:
-        self.connect = connect
-        self._facts: dict[tuple[str, str], dict[str, Any] | None] = {}
+    def __init__(self) -> None:
+        self._facts: dict[tuple[str, str], dict[str, Any]] = {}
         self._net: dict[tuple[str, str], int] = {}
 
     def fold(self, e: Event) -> None:
@@ -92,27 +73,18 @@ class Credits:
         place = (e.settlement, e.subject)
         if e.kind == kinds.CREDITED:
             self._facts[place] = e.body
-        if self.connect is None or place in self._net:
-            self._net[place] = self._net.get(place, 0) + _given(e)
+        self._net[place] = self._net.get(place, 0) + _given(e)
 
     def facts(self, sid: str, pid: str) -> dict[str, Any] | None:
         """The facts of a credit; None where there is none."""
-        if (sid, pid) not in self._facts and self.connect is not None:
-            found = find(self.connect(), f"credit/{sid}/{pid}")
-            is_credit = found is not None and found.kind == kinds.CREDITED
-            self._facts[sid, pid] = found.body if found is not None and is_credit else None
         return self._facts.get((sid, pid))
 
     def of(self, sid: str) -> dict[str, dict[str, Any]]:
         """The facts of all credits of a settlement."""
-        _check_whole(self.connect)
-        return {pid: facts for (s, pid), facts in self._facts.items() if s == sid and facts is not None}
+        return {pid: facts for (s, pid), facts in self._facts.items() if s == sid}
 
     def net(self, sid: str, pid: str) -> int:
         """What a contributor got out of a settlement after returns, corrections and reversals."""
-        if (sid, pid) not in self._net and self.connect is not None:
-            own = events(self.connect(), self.KINDS, pid)
-            self._net[sid, pid] = sum(_given(e) for e in own if e.settlement == sid)
         return self._net.get((sid, pid), 0)
 
     def left(self, sid: str) -> dict[str, int]:
@@ -126,56 +98,17 @@ class JudgedBefore:
 
     KINDS = (kinds.SCORED,)
 
-    def __init__(self, connect: Connect = None) -> None:
-        self.connect = connect
+    def __init__(self) -> None:
         self._known: dict[str, set[tuple[str, str]]] = {}
 
     def fold(self, e: Event) -> None:
         """Take in one entry."""
-        if self.connect is None or e.subject in self._known:
-            self._take(e)
-
-    def of(self, pid: str) -> set[tuple[str, str]]:
-        """Source and item of all that was counted for a contributor."""
-        if pid not in self._known:
-            self.preload([pid])
-        return self._known[pid]
-
-    def preload(self, pids: Iterable[str]) -> None:
-        """Look up several contributors at once."""
-        wanted = [pid for pid in pids if pid not in self._known]
-        self._known.update({pid: set() for pid in wanted})
-        if self.connect is None:
-            return
-        for start in range(0, len(wanted), 500):
-            query = sa.select(event.c.entry, event.c.hash).where(event.c.kind == kinds.SCORED)
-            query = query.where(event.c.subject.in_(wanted[start : start + 500]))
-            for row in self.connect().execute(query).all():
-                self._take(decode(row.entry, row.hash))
-
-    def _take(self, e: Event) -> None:
         source = e.body["source"]
         self._known.setdefault(e.subject, set()).update((source, item) for item in e.body["items"])
 
-
-def balance(connection: sa.Connection, account: str, currency: str, settlement: str | None = None) -> int:
-    """Micro-units on one account."""
-    total = sa.func.coalesce(sa.func.sum(posting.c.amount), 0)
-    query = sa.select(total).where(posting.c.account == account, posting.c.currency == currency)
-    if settlement is not None:
-        query = query.where(posting.c.settlement == settlement)
-    return int(connection.scalar(query) or 0)
-
-
-def balances(
-    connection: sa.Connection, prefix: str, currency: str, settlement: str | None = None
-) -> dict[str, int]:
-    """Micro-units on every account of one kind, by what follows the prefix."""
-    query = sa.select(posting.c.account, sa.func.sum(posting.c.amount)).group_by(posting.c.account)
-    query = query.where(posting.c.account.startswith(prefix, autoescape=True), posting.c.currency == currency)
-    if settlement is not None:
-        query = query.where(posting.c.settlement == settlement)
-    return {account.removeprefix(prefix): int(amount) for account, amount in connection.execute(query)}
+    def of(self, pid: str) -> set[tuple[str, str]]:
+        """Source and item of all that was counted for a contributor."""
+        return self._known.get(pid, set())
 
 
 def _given(e: Event) -> int:

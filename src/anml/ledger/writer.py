@@ -7,12 +7,12 @@ from typing import Any
 import sqlalchemy as sa
 
 from anml.core.canonical import canonical, sha256
-from anml.core.errors import ConflictError, IntegrityError
+from anml.core.errors import ConflictError
 from anml.core.identifiers import staff_id
 from anml.core.merkle import leaf_hash
 from anml.ledger import audit, kinds, seal
 from anml.ledger.keys import KeyRing
-from anml.ledger.log import GENESIS, Event, decode, encode, find, newest, signed_bytes
+from anml.ledger.log import GENESIS, Event, encode, newest, signed_bytes
 from anml.ledger.reading import Reading
 from anml.ledger.schema import document, event, posting
 from anml.ledger.signing import Signers, signature
@@ -22,21 +22,21 @@ from anml.ledger.times import moment, stamp
 
 @dataclass
 class Memory:
-    """What was read of a log for the last transaction: by its rules alone, or verified as a whole."""
+    """The ledger as it was read and verified for the last transaction."""
 
-    head: bytes = b""
-    state: State | None = None
     reading: Reading | None = None
 
-    def take(self) -> tuple[bytes, State | None, Reading | None]:
-        """All of it, which is then forgotten: a transaction that fails leaves nothing of itself behind."""
-        found = self.head, self.state, self.reading
-        self.head, self.state, self.reading = b"", None, None
+    def take(self) -> Reading | None:
+        """What was read, then forgotten: a transaction that fails leaves nothing of itself behind."""
+        found, self.reading = self.reading, None
         return found
 
 
 class Writer:
-    """Gathers rows, which every read flushes first; `by` of None is who acts here, `prev` the last hash."""
+    """Goes on from a ledger that was read and verified; rows are gathered, and every read flushes them first.
+
+    `by` of None is who acts here, and `prev` the last hash.
+    """
 
     def __init__(
         self,
@@ -55,43 +55,30 @@ class Writer:
         # A clock that was set back must not make the log run backwards.
         self.now = max(now, at)
         self._ahead = self.now > stamp(moment(now) + audit.SKEW)
-        self._memory = Memory() if memory is None else memory
-        head, known, self._kept = self._memory.take()
-        self.reading: Reading | None = None
-        # The verified reading of an earlier transaction, where nobody wrote since.
-        self._follows = self._kept if self._kept is not None and self._kept.head == hashed else None
         self._events: list[dict[str, Any]] = []
         self._postings: list[dict[str, Any]] = []
-        if self._follows is not None:
-            self.state, self._follows.connection = self._follows.state, connection
-        else:
-            self.state = known if known and head == hashed else State(self._document, lambda: self.connection)
-            self.state.attach(self._document, lambda: self.connection)
-        self.state.at, self.state.strict = at, True
-        if seq and head != hashed:
-            self._check_end()
-
-    def _check_end(self) -> None:
-        """An error unless somebody who may signed for the log's end: whoever writes next signs on top."""
-        entry = self._connection.scalars(sa.select(event.c.entry).order_by(event.c.seq.desc()).limit(1)).one()
-        last = decode(entry, leaf_hash(entry))
-        by_others = (*kinds.OWED, kinds.STAFF_REMOVED, kinds.STAFF_RENEWED)
-        if last.kind in by_others or last.kind not in kinds.KINDS:
+        self._memory = Memory() if memory is None else memory
+        self._verified = False
+        known = self._memory.take()
+        self.reading = known or Reading(connection)
+        self.reading.connection = connection
+        if seq and self.reading.head != hashed:
             self.verified()
-        elif self.state.is_covered(last):
-            raise IntegrityError(f"nobody signed for entry {last.seq}, {last.kind}, the last of the log")
-        else:
-            self.state.check_signature(last)
+        self.state.strict = True
 
-    def verified(self, what: str = "changed in", *, ahead: bool = False) -> Reading:
-        """The whole ledger, verified, which every step over money, people or keys goes on from alone."""
-        if self.reading is None:
-            now = None if ahead else moment(self._clock)
+    @property
+    def state(self) -> State:
+        """What the log means up to its last entry."""
+        return self.reading.state
+
+    def verified(self) -> Reading:
+        """The whole ledger, verified in this transaction, as steps over money, people and keys need it."""
+        self.flush()
+        if not self._verified:
             own = self._seq != self._began
-            found = audit.read(self.connection, self._ring.public, now, self._kept, own=own)
-            audit.check(found, what)
-            self.reading, self._follows, self.state = found, found, found.state
-            self.state.strict = True
+            audit.read(self._connection, self._ring.public, None, self.reading, own=own, ring=self._ring)
+            audit.check(self.reading, "written to")
+            self._verified = self.state.strict = True
         return self.reading
 
     @property
@@ -109,7 +96,7 @@ class Writer:
     ) -> Event:
         """Append one event, with the money it moves; the key must be new (see `repeated`)."""
         if kind in kinds.VERIFIED:
-            self.verified(ahead=kind == kinds.CLOCK)
+            self.verified()
         self._check_clock(kind, body)
         # Who mends the clock says what time it is; everybody else never goes back.
         at = self._clock if kind == kinds.CLOCK else self.now
@@ -125,8 +112,7 @@ class Writer:
         entry = encode(made)
         made = made._replace(hash=leaf_hash(entry))
         self.state.accept(made)
-        if self._follows is not None:
-            self._follows.took(made)
+        self.reading.took(made)
         self._seq, self.prev = made.seq, made.hash.hex()
         self._events.append(
             {"seq": made.seq, "kind": kind, "key": key, "subject": subject, "at": at, "entry": entry,
@@ -157,8 +143,8 @@ class Writer:
         same: Callable[[dict[str, Any]], Any] = lambda body: body,
     ) -> Event | None:  # fmt: skip
         """The earlier event with this key, if any; a conflict where what `same` picks of its body differs."""
-        connection = self.connection
-        found = find(connection, key) if self.reading is None else self.reading.find(key)
+        self.flush()
+        found = self.reading.find(key)
         if found is None:
             return None
         mine, theirs = canonical(same(body)), canonical(same(found.body))
@@ -175,10 +161,6 @@ class Writer:
         if known is None:
             self._connection.execute(sa.insert(document).values(sha256=name, kind=kind, body=body))
         return name
-
-    def _document(self, name: str) -> bytes | None:
-        body = self.connection.scalar(sa.select(document.c.body).where(document.c.sha256 == name))
-        return body if body is not None and sha256(body) == name else None
 
     def flush(self) -> None:
         """Write what was gathered."""
@@ -199,5 +181,4 @@ class Writer:
         self.flush()
         if self.prev != GENESIS and (kept or self._seq == self._began):
             seal.put(self._connection, self._ring, self._seq, self.prev)
-            self._memory.head, self._memory.state = bytes.fromhex(self.prev), self.state
-            self._memory.reading = self._follows
+            self._memory.reading = self.reading

@@ -68,7 +68,7 @@ def contributors(
 ) -> None:
     """List contributors, or show and change what is known of one."""
     from anml.app.pay.payout import read_bank_details, set_email, set_payee, set_payees
-    from anml.app.people.names import find_account, find_person, names_of
+    from anml.app.people.names import by_person, find_account, find_person, names_of
     from anml.surfaces import contributor_view
 
     given = {key: value for key, value in (("name", name), ("iban", iban), ("bic", bic)) if value is not None}
@@ -78,8 +78,7 @@ def contributors(
             at.show({"contributor": found}, [found])
             return
         if bank is not None:
-            details = {find_person(book, one): about for one, about in read_bank_details(bank).items()}
-            numbers = set_payees(book, details, at.by)
+            numbers = set_payees(book, by_person(book, read_bank_details(bank), bank.name), at.by)
             lines, done = proposed(book, numbers, f"bank details of {len(numbers)} contributors")
             at.show({"proposals": numbers, "set": done}, lines)
             return

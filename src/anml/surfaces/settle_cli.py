@@ -1,6 +1,5 @@
 """`anml settle`, `anml dispute`: from a run to held and released money."""
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -164,16 +163,16 @@ def _approve(at: Desk, book: "Ledger", sid: str, because: str) -> None:
 def _release(at: Desk, book: "Ledger", sid: str, decided: dict[str, Any]) -> None:
     """Release what is held; what that decides against somebody is shown first."""
     from anml.app.pay.release import against, release
-    from anml.app.people.names import find_person, names_of
+    from anml.app.people.names import find_people
     from anml.core.money import show_money
 
     for name in ("hold", "pay"):
-        decided[name] = [find_person(book, text) for text in decided[name]]
+        decided[name] = find_people(book, decided[name]) if decided[name] else []
     how = {"domain": at.domain, "policy": at.read_policy(), "by": at.by, **decided}
     done = release(book, sid, **how, dry_run=True)
-    names, currency, seen = names_of(book), done.currency, None
-    # Who types it at a terminal is asked; a script that does not say --yes is told afterwards.
-    if (done.returned or done.kept) and not at.dry_run and (at.yes is not None or sys.stdin.isatty()):
+    names, currency, seen = done.names, done.currency, None
+    # Nobody gets less, or waits, but by the decision of somebody to whom it was shown.
+    if (done.returned or done.kept) and not at.dry_run:
         asked = [f"{names.get(pid, pid)}  {show_money(amount, currency)} {currency} would go back to the pool"
                  for pid, amount in done.returned.items()]  # fmt: skip
         asked += [f"{names.get(pid, pid)}  would stay held over a flag" for pid in done.kept]

@@ -27,7 +27,7 @@ def statement(
 ) -> None:
     """Write everybody's statement of a settlement, or check one. They are signed in your name."""
     from anml.app.pay.statement import build
-    from anml.app.people.names import find_person, find_settlement, names_of
+    from anml.app.people.names import find_people, find_settlement, names_of
 
     if verify is not None:
         _verify(at, verify, public_key)
@@ -39,7 +39,7 @@ def statement(
             check_place(folder / "statements.csv")
     with at.opened() as book:
         sid = find_settlement(book, settlement, "posted")
-        chosen = None if contributor is None else [find_person(book, text) for text in contributor]
+        chosen = None if contributor is None else find_people(book, contributor)
         made = build(book, sid, chosen, at.domain, at.read_policy())
         _write(book, made, out, bundle)
         lines = _table(made, names_of(book))
@@ -123,7 +123,7 @@ def payout(
 ) -> None:
     """Pay what was released. Make a batch, then record what was paid or came back."""
     from anml.app.pay.payout import create, read_bank_list, read_payer
-    from anml.app.people.names import find_person
+    from anml.app.people.names import by_person
     from anml.core.money import parse_amount
 
     if paid and failed:
@@ -149,9 +149,9 @@ def payout(
             check_place(out / "books.beancount")
         # What is wrong with the payer's details is said before any money moves.
         payer = read_payer(debtor) if rail == "pain001" and out is not None else None
-        listed = None if bank_list is None else {
-            find_person(book, name): amount for name, amount in read_bank_list(bank_list).items()
-        }  # fmt: skip
+        listed = None
+        if bank_list is not None:
+            listed = by_person(book, read_bank_list(bank_list), bank_list.name)
         made = create(
             book, batch, currency, at.by, parse_amount(threshold), rail, payer=payer, out=out,
             checkpoint=checkpoint, listed=listed, dry_run=at.dry_run,
@@ -164,11 +164,11 @@ def _close(at: Desk, book: "Ledger", batch: str, contributor: list[str] | None, 
     """Record that payments of a batch were made, or came back; what came back is shown first."""
     from anml.app.ledger.review import came_back
     from anml.app.pay.payout import close
-    from anml.app.people.names import exact, find_person
+    from anml.app.people.names import exact, find_people
     from anml.core.money import show_minor
 
     batch, seen = exact(batch, "batch"), None
-    chosen = None if contributor is None else [find_person(book, text) for text in contributor]
+    chosen = None if contributor is None else find_people(book, contributor)
     if not paid:
         content = book.rehearse(lambda tx: came_back(tx, book, batch, chosen or [], at.by))
         lines = [
@@ -183,12 +183,11 @@ def _close(at: Desk, book: "Ledger", batch: str, contributor: list[str] | None, 
 
 def _again(at: Desk, book: "Ledger", batch: str, payer: Any, out: Path) -> None:
     """Write the files of an earlier batch again."""
-    from anml.app.pay.payout import load, write_files
+    from anml.app.pay.payout import write_files
     from anml.app.people.names import find_batch
 
-    found = load(book, find_batch(book, batch))
-    files = list(map(str, write_files(book, found, payer, out)))
-    _show_batch(at, book, found.batch, {"files": files})
+    found = write_files(book, find_batch(book, batch), payer, out)
+    _show_batch(at, book, found.batch, {"files": list(map(str, found.files))})
 
 
 def _show_batch(at: Desk, book: "Ledger", batch: Any, more: dict[str, Any]) -> None:

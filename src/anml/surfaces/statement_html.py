@@ -62,10 +62,14 @@ _PART = ("head", "line", "place", "lines", "line_path")
 def write_bundle(folder: Path, statement: Mapping[str, Any], signed: bytes, public_key: str) -> None:
     """All that an outsider needs to check one statement: no anml, no database, no network."""
     proof = statement["proof"]
-    write_file(folder / "statement.json", signed)
-    write_file(folder / "statement.html", statement_html(statement))
-    write_file(folder / "manifest-part.json", canonical({name: proof[name] for name in _PART}) + b"\n")
-    write_file(folder / "checkpoint.txt", proof["checkpoint"])
-    write_file(folder / "log.pub", public_key + "\n")
     program = files("anml.surfaces") / "templates" / "verify_statement.py"
-    write_file(folder / "verify.py", program.read_bytes())
+    made: dict[str, bytes | str] = {
+        "statement.json": signed,
+        "statement.html": statement_html(statement),
+        "manifest-part.json": canonical({name: proof[name] for name in _PART}) + b"\n",
+        "checkpoint.txt": proof["checkpoint"],
+        "log.pub": public_key + "\n",
+        "verify.py": program.read_bytes(),
+    }
+    for name, data in made.items():
+        write_file(folder / name, data, private=True)

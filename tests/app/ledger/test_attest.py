@@ -8,7 +8,7 @@ from anml.app.ledger import attest
 from anml.core.canonical import sha256
 from anml.core.errors import AnmlError, InputError
 from anml.ledger import dsse, keys
-from anml.ledger.evidence import PROPERTIES
+from anml.ledger.attested import PROPERTIES
 
 LAB = "https://lab.example"
 

@@ -54,7 +54,7 @@ def test_every_step_for_two_says_what_it_does_in_words(place):
     assert set(said) == set(TWO_PEOPLE)
     # Who confirms it compares the key with what its owner says.
     assert said[kinds.STAFF_ADDED].startswith("bring in zoe as payer, with the key ed25519:")
-    assert said[kinds.KEY_TRUSTED].endswith(" of lab for self")
+    assert said[kinds.KEY_TRUSTED].endswith(" of lab for self, from 2026-02-15")
     assert said[kinds.NAMED] == "let reviews by Ada count"
     assert said[kinds.PAYEE_SET] == f"pay Ada under iban {IBAN}, name Ada"
     assert said[kinds.MAPPED] == "take account pf:ada.l for Ada"

@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 from anml.app.ledger import verify as verify_module
-from anml.app.ledger.verify import check_growth, prove_growth, verify, watch
+from anml.app.ledger.verify import check_growth, prove_growth, sign_checkpoint, verify, watch
 from anml.core.errors import AnmlError, InputError, IntegrityError
 from anml.ledger import schema
 from anml.ledger.checkpoint import Checkpoint
@@ -14,8 +14,7 @@ from anml.ledger.store import open_ledger
 
 
 def note(ledger) -> str:
-    with ledger.read() as connection:
-        return ledger.checkpoint(connection)[0]
+    return sign_checkpoint(ledger).note
 
 
 def test_a_sound_ledger_has_no_problems_with_and_without_its_keys(lived):

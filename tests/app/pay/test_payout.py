@@ -56,7 +56,7 @@ def test_a_dry_run_pays_nobody(paid):
 def test_nothing_is_paid_from_a_ledger_that_does_not_verify(paid):
     with paid.ledger.engine.begin() as connection:
         connection.execute(sa.update(schema.meta).where(schema.meta.c.name == "origin").values(value="x"))
-    with pytest.raises(IntegrityError, match="nothing is paid from a ledger that does not verify: the table"):
+    with pytest.raises(IntegrityError, match="a ledger that does not verify: the table"):
         payout.create(paid.ledger, "p1", "EUR", "cat")
 
 

@@ -4,6 +4,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+from sklearn import config_context
 from sklearn.base import is_classifier
 from sklearn.dummy import DummyClassifier
 from sklearn.pipeline import Pipeline
@@ -29,7 +30,7 @@ def fit_weighted(learner: Any, X: Any, y: Any, weighting: Weighting, rng: np.ran
     is left, and the learner needs two, that class is predicted for everything.
     """
     if weighting.recipe.select == "weight":
-        return learner.fit(X, y, **_weight_argument(learner, weighting.sample_weight()))
+        return _fit(learner, X, y, _weight_argument(learner, weighting.sample_weight()))
     weight: dict[str, Any] = {}
     if weighting.recipe.select == "draw":
         rows = draw(weighting.w, len(y), rng)
@@ -41,13 +42,21 @@ def fit_weighted(learner: Any, X: Any, y: Any, weighting: Weighting, rng: np.ran
             weight = {name: share[rows]}
     X, y = _safe_indexing(X, rows), _safe_indexing(y, rows)
     if not is_classifier(learner) or len(np.unique(y)) > 1:
-        return learner.fit(X, y, **weight)
+        return _fit(learner, X, y, weight)
     try:
-        return learner.fit(X, y, **weight)
+        return _fit(learner, X, y, weight)
     except ValueError:
         said = f"only samples of class {str(y[0])!r} were kept, and {type(learner).__name__} needs two"
         warnings.warn(f"{said}; that class is predicted for everything", stacklevel=2)
         return DummyClassifier(strategy="most_frequent").fit(X, y)
+
+
+def _fit(learner: Any, X: Any, y: Any, weight: dict[str, Any]) -> Any:
+    """Fit with weights under the name of the step that takes them, as without metadata routing."""
+    if not weight or not isinstance(learner, Pipeline):
+        return learner.fit(X, y, **weight)
+    with config_context(enable_metadata_routing=False):
+        return learner.fit(X, y, **weight)
 
 
 def over_all_classes(found: Any, seen: Any, classes: Any, absent: float) -> Any:

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
-from anml.app.files import read_bytes, read_text, write_file
+from anml.app.files import read_bytes, write_file
 from anml.app.spreadsheets import safe_for_spreadsheets
 from anml.core.canonical import sha256
 from anml.core.domain import SIGNALS
@@ -54,7 +54,8 @@ def latest_run(here: Path) -> Path:
 
 def data_of(folder: Path) -> Path | None:
     """Where the data of a run lie, by its own word; None where it has none or they are no longer there."""
-    about = _read_info(folder / RECORD).get("data") if (folder / RECORD).is_file() else None
+    record = folder / RECORD
+    about = _read_info(record, read_bytes(record, "run's record")).get("data") if record.is_file() else None
     place = about.get("path") if isinstance(about, dict) else None
     found = folder / place if isinstance(place, str) else None
     return found if found is not None and found.exists() else None
@@ -67,7 +68,8 @@ def read_run(folder: Path) -> Run:
     for path in (*([folder / SAMPLES] if whole else []), about):
         if not path.is_file():
             raise InputError(f"{folder} is not a run folder: it has no {path.name}")
-    info = _read_info(about)
+    record = read_bytes(about, "run's record")
+    info = _read_info(about, record)
     # An engine writes the samples of each slice into a file of its own.
     names = [SAMPLES] if whole else sorted(name for name in _hashes(info) if PART.fullmatch(name))
     if not names:
@@ -82,7 +84,7 @@ def read_run(folder: Path) -> Run:
         raise InputError("samples.parquet has no rows; there is nothing to settle")
     if samples["contributor"].null_count():
         raise InputError(f"contributor is missing in {samples['contributor'].null_count()} rows of the run")
-    return Run(samples, info, joint_hash(digests), record=sha256(read_bytes(about, "run's record")))
+    return Run(samples, info, joint_hash(digests), record=sha256(record))
 
 
 def _note(folder: Path) -> Path:
@@ -149,9 +151,11 @@ def _check_kinds(samples: pl.DataFrame) -> None:
             raise InputError(f"column {name!r} of samples.parquet is not between 0 and 1 in {count} rows")
 
 
-def _read_info(path: Path) -> dict[str, Any]:
+def _read_info(path: Path, record: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(read_text(path, "run's record"))
+        found = json.loads(record.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise InputError(f"the run's record {path} cannot be read: it is not UTF-8 text") from None
     except ValueError as error:
         raise InputError(f"{path} is not JSON: {error}") from None
     except RecursionError:

@@ -10,6 +10,7 @@ from anml.core.canonical import sha256
 from anml.core.checks import one_of
 from anml.core.errors import InputError, IntegrityError
 from anml.ledger import dsse, evidence
+from anml.ledger.attested import PROPERTIES, contributor_subject
 from anml.ledger.keys import read_private
 from anml.ledger.log import Event
 from anml.ledger.store import Ledger, is_id, utc_now
@@ -22,8 +23,8 @@ def make(
 ) -> bytes:  # fmt: skip
     """A signed attestation about contributors, or about files by their hash."""
     for name in properties:
-        one_of("property", name, evidence.PROPERTIES)
-    subjects = [evidence.contributor_subject(pid) for pid in contributors]
+        one_of("property", name, PROPERTIES)
+    subjects = [contributor_subject(pid) for pid in contributors]
     subjects += [(path.name, sha256(read_bytes(path, "file"))) for path in batches]
     if not subjects or not properties:
         raise InputError("an attestation needs something to be about and something to say")

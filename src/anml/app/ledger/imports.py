@@ -19,7 +19,6 @@ from anml.intake.file import File
 from anml.intake.retractions import match_retractions, read_retractions
 from anml.ledger import evidence, people
 from anml.ledger.kinds import CONTRIBUTION
-from anml.ledger.log import known_keys
 from anml.ledger.standing import GOOD_GOLD, add_scores, peers
 from anml.ledger.store import Ledger
 from anml.ledger.writer import Writer
@@ -79,11 +78,11 @@ def import_file(ledger: Ledger, request: Import, *, dry_run: bool = False) -> Im
         evidence.taken(tx, "import", batch, request.by)
         given = found.rows.with_columns(pl.col("contributor").replace_strict(pids, return_dtype=pl.String))
         given = given.with_columns(pl.lit(batch).alias("batch"))
-        rows = with_signals(tx.connection, given, tx.now, request.domain, request.policy)
+        rows = with_signals(tx.state, given, tx.now, request.domain, request.policy)
         if request.names:
             rows = rows.with_columns(found.rows["contributor"])
         mine = {name: pids[name] for name in sorted(set(found.rows["contributor"]))}
-        accounts = people.accounts(people.profiles(tx.connection, ledger.ring).values())
+        accounts = people.accounts(people.profiles(tx, ledger.ring).values())
         here = (account for place, account in accounts if place == source)
         looks = [f"{one}; see `anml ledger map`" for one in alike("accounts", mine, here)]
         said = [*found.warnings, *looks]
@@ -104,7 +103,7 @@ def _contributions(
         if pids[name] in counts:
             tasks.setdefault(pids[name], {})[evidence.item_scope(batch, item)] = item
     keys = {f"contribution/{batch}/{pid}": pid for pid in sorted(counts)}
-    known = known_keys(tx.connection, list(keys))
+    known = tx.reading.keys
     for key, pid in keys.items():
         if key not in known:
             body: dict[str, Any] = {"batch": batch, "source": source, "domain": domain, "rows": counts[pid]}
@@ -119,7 +118,7 @@ def _with_standing(
     tx: Writer, found: Contributions, pids: dict[str, str], policy: Policy | None
 ) -> tuple[set[str], set[str]]:
     """Names in this file whose reviews count, and whose labels others are held against."""
-    reviewers, known = peers(tx.connection, tx.now, policy)
+    reviewers, known = peers(tx.state, tx.now, policy)
     right = gold_quality(gold(found.rows))
     names = {name for name, pid in pids.items() if pid in reviewers}
     good = {name for name, quality in right.items() if quality > GOOD_GOLD}

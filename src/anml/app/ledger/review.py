@@ -46,7 +46,7 @@ def _second(tx: Writer, kind: str, by: str | None, first: str, said: str) -> Non
 
 def approval(tx: Writer, ledger: Ledger, sid: str, by: str | None = None) -> dict[str, Any]:
     """A draft with every line of it, beside what the same people got in the settlement before."""
-    reading = tx.verified("approved in")
+    reading = tx.verified()
     known = tx.state.part(Settlements)
     found = known.expect(sid, "drafted")
     _second(tx, kinds.APPROVED, by, found.by, "drafted this settlement; a second person must approve it")
@@ -95,8 +95,7 @@ def _before(known: Settlements, found: Settlement) -> str | None:
 
 def proposals(tx: Writer, ledger: Ledger, numbers: Sequence[int], by: str | None = None) -> dict[str, Any]:
     """Proposals as they would be carried out, with bank details as they are and as they would be."""
-    mends = any(tx.state.part(Proposals).open(number).step == kinds.CLOCK for number in numbers)
-    reading = tx.verified("confirmed in", ahead=mends)
+    reading = tx.verified()
     names, known = shown_names(ledger, reading), tx.state.part(Proposals)
     for found in map(known.open, numbers):
         _second(tx, found.step, by, found.by, "proposed this; a second person must confirm it")
@@ -123,7 +122,7 @@ def proposal(
 
 def resolution(tx: Writer, ledger: Ledger, sid: str, pid: str, by: str | None = None) -> dict[str, Any]:
     """A dispute with its answer, and the correction that would be posted."""
-    reading = tx.verified("corrected in")
+    reading = tx.verified()
     found = tx.state.part(Settlements).get(sid)
     asked = tx.state.part(Disputes).open(sid, pid)
     if asked.answer is None:
@@ -144,7 +143,7 @@ def resolution(tx: Writer, ledger: Ledger, sid: str, pid: str, by: str | None = 
 
 def came_back(tx: Writer, ledger: Ledger, batch: str, pids: Sequence[str], by: str | None) -> dict[str, Any]:
     """Payments of a batch that would be paid again."""
-    reading = tx.verified("closed in")
+    reading = tx.verified()
     found, names = tx.state.part(Payouts).get(batch), shown_names(ledger, reading)
     _second(tx, kinds.CLOSED, by, found.by, "made this batch; a second person must record what came back")
     chosen = [item for item in found.payments if item.pid in pids]

@@ -3,31 +3,32 @@
 from collections.abc import Mapping
 
 import polars as pl
-import sqlalchemy as sa
 
 from anml.core.signals.policy import Evidence, Policy, Verdict
 from anml.core.signals.track_record import TrackRule
 from anml.ledger import evidence
+from anml.ledger.attested import EVERYTHING, batch_scope
 from anml.ledger.standing import standings
+from anml.ledger.state import Where
 from anml.ledger.times import seconds
 
 
 def with_signals(
-    connection: sa.Connection, rows: pl.DataFrame, at: str, domain: str = "default",
+    where: Where, rows: pl.DataFrame, at: str, domain: str = "default",
     policy: Policy | None = None, rule: TrackRule | None = None,
 ) -> pl.DataFrame:  # fmt: skip
     """Add verification, reputation, level and evidence (entries' numbers) to contributor, item and batch."""
     policy, now = policy or Policy(), seconds(at)
-    known = standings(connection, at, domain, policy, rule)
+    known = standings(where, at, domain, policy, rule)
     pids = rows["contributor"].unique().to_list()
-    found = evidence.of(connection, pids, now, policy.trust)
+    found = evidence.of(where, pids, now, policy.trust)
     split = {pid: _by_scope(found.get(pid, [])) for pid in pids}
     plain: dict[tuple[str, str], tuple[list[Evidence], Verdict]] = {}
     verdicts: list[Verdict] = []
     for pid, item, batch in rows.select("contributor", "item", "batch").iter_rows():
         scopes = split[pid]
         if (pid, batch) not in plain:
-            general = (evidence.EVERYTHING, evidence.batch_scope(batch))
+            general = (EVERYTHING, batch_scope(batch))
             base = [e for scope in general for e in scopes.get(scope, [])]
             plain[pid, batch] = base, policy.judge(base, now)
         base, verdict = plain[pid, batch]

@@ -117,7 +117,8 @@ def says(p: dict[str, Any]) -> str:
         kinds.STAFF_RENEWED: f"let {p['subject']} sign with the key {body.get('public')} from now on",
         kinds.CLOCK: "mend the clock: from then on entries are dated by who confirms this",
         kinds.ERASED: f"erase all that is personal of {who}, with money still open",
-        kinds.KEY_TRUSTED: f"trust key {p['subject']} of {body.get('owner')} for {named['may']}",
+        kinds.KEY_TRUSTED: f"trust key {p['subject']} of {body.get('owner')} for {named['may']}, from "
+        f"{str(body.get('since'))[:10]}" + (f" until {body['until'][:10]}" if body.get("until") else ""),
         kinds.NAMED: f"{'let reviews by' if body.get('on') else 'no longer let reviews by'} {who} count",
         kinds.PAYEE_SET: f"pay {who} under {listed}" + (f"; until now under {old}" if old else ""),
         kinds.MAPPED: f"take account {p['details'].get('source')}:{p['details'].get('account')} for {who}",

@@ -3,7 +3,7 @@
 import base64
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,15 +15,11 @@ from anml.app.files import read_bytes, read_text, write_file
 from anml.core.canonical import canonical
 from anml.core.errors import AnmlError, InputError, IntegrityError
 from anml.core.merkle import Tree, verify_consistency
-from anml.ledger import audit, checkpoint, evidence, kinds, people
+from anml.ledger import audit, checkpoint
 from anml.ledger.audit import SKEW, Findings
 from anml.ledger.checkpoint import Checkpoint
 from anml.ledger.keys import read_public
-from anml.ledger.log import events, leaves
-from anml.ledger.parts import Keys
 from anml.ledger.reading import Reading
-from anml.ledger.schema import event
-from anml.ledger.state import loaded
 from anml.ledger.store import Ledger
 from anml.ledger.times import stamp
 
@@ -33,28 +29,19 @@ def verify(ledger: Ledger, checkpoints: tuple[Checkpoint, ...] = (), public: byt
     known = public if public is not None or ledger.keys is None else ledger.ring.public
     with ledger.read() as connection:
         try:
-            found = audit.verify(connection, checkpoints, known, ledger.clock())
+            return audit.verify(connection, checkpoints, known, ledger.clock(), ledger.keys)
         except (UnicodeDecodeError, TypeError) as error:
             # Whoever writes to the file may put anything anywhere, and so may a failing disk.
             said = f"the ledger's file is damaged: it holds what no ledger writes ({error})"
             raise InputError(said) from None
-        if ledger.keys is None or found.problems:
-            return found
-        trusted = loaded(Keys, connection).known
-        for e in events(connection, [kinds.EVIDENCE]):
-            key, paper = e.body["key"], e.body["paper"]
-            try:
-                if key and (envelope := people.attached(connection, ledger.ring, e.subject, paper)):
-                    evidence.check_envelope(envelope, trusted[key].public, e)
-            except AnmlError as error:
-                found.problems.append(f"entry {e.seq}, {e.kind}: {error}")
-        return found
 
 
 def verified(connection: sa.Connection, ledger: Ledger, what: str) -> Reading:
     """The whole ledger as this transaction reads it; an error unless it verifies."""
-    found = audit.read(connection, ledger.ring.public, ledger.clock())
+    known, ring = ledger.memory.take(), ledger.ring
+    found = audit.read(connection, ring.public, ledger.clock(), known, ring=ring)
     audit.check(found, what)
+    ledger.memory.reading = found
     return found
 
 
@@ -78,9 +65,14 @@ class Signed(NamedTuple):
 
 
 def sign_checkpoint(ledger: Ledger) -> Signed:
-    """Sign the state of the log as it is now."""
+    """A signed state of the log as it is now, once all of it was verified."""
     with ledger.read() as connection:
-        note, tree = ledger.checkpoint(connection)
+        return _signed(ledger, verified(connection, ledger, "signed of"))
+
+
+def _signed(ledger: Ledger, reading: Reading) -> Signed:
+    tree = Tree(reading.hashes)
+    note = checkpoint.sign(ledger.ring, len(tree), tree.root)
     key = checkpoint.verifier_key(ledger.ring.origin, ledger.ring.public)
     return Signed(note, len(tree), tree.root.hex(), key)
 
@@ -113,9 +105,14 @@ def watch(ledger: Ledger, folder: Path) -> Watched:
             seen[checkpoint.read(read_text(path, "checkpoint"), ledger.ring.public)] = None
         except AnmlError as error:
             problems.append(f"{path.name}: {error}")
-    problems += verify(ledger, tuple(seen)).problems
-    problems += _dated_back(ledger, {path.name for path in older})
-    made, now = sign_checkpoint(ledger), ledger.clock().astimezone(UTC).strftime(_WHEN)
+    with ledger.read() as connection:
+        reading = audit.read(connection, ledger.ring.public, ledger.clock(), ring=ledger.ring)
+        problems += reading.problems
+        if reading.hashes:
+            for one in seen:
+                problems += audit.checkpoint_problems(one, reading.hashes, reading.state.staff.origin)
+            problems += _dated_back(reading, {path.name for path in older})
+    made, now = _signed(ledger, reading), ledger.clock().astimezone(UTC).strftime(_WHEN)
     if not problems:
         kept = folder / f"{made.size:012d}-{now}-{made.root[:16]}.txt"
         write_file(kept, made.note)
@@ -129,30 +126,24 @@ def watch(ledger: Ledger, folder: Path) -> Watched:
 _WHEN = "%Y%m%dT%H%M%SZ"
 
 
-def _dated_back(ledger: Ledger, names: Iterable[str]) -> list[str]:
+def _dated_back(reading: Reading, names: Iterable[str]) -> Iterator[str]:
     """Entries that are dated earlier than the log was last seen without them."""
     latest: dict[int, str] = {}
     for name in names:
         if known := re.fullmatch(r"([0-9]{12})-([0-9]{8}T[0-9]{6}Z)-[0-9a-f]{16}\.txt", name):
             size = int(known[1])
             latest[size] = max(latest.get(size, ""), known[2])
-    made = []
-    with ledger.read() as connection:
-        for size, when in sorted(latest.items()):
-            seen, first = datetime.strptime(when, _WHEN).replace(tzinfo=UTC), size + 1
-            at = connection.scalar(sa.select(event.c.at).where(event.c.seq == first))
-            if at is not None and at < stamp(seen - SKEW):
-                made.append(
-                    f"entry {first} is dated {at[:19]}Z, and was not in the log on {seen:%Y-%m-%d %H:%M}"
-                )
-    return made
+    for e in reading.entries(size + 1 for size in latest if size < len(reading.hashes)):
+        seen = datetime.strptime(latest[e.seq - 1], _WHEN).replace(tzinfo=UTC)
+        if e.at < stamp(seen - SKEW):
+            yield f"entry {e.seq} is dated {e.at[:19]}Z, and was not in the log on {seen:%Y-%m-%d %H:%M}"
 
 
 def prove_growth(ledger: Ledger, older: str) -> bytes:
     """A proof, for somebody without the ledger, that it only grew since an older checkpoint."""
     seen = checkpoint.read(older, ledger.ring.public)
     with ledger.read() as connection:
-        tree = Tree(leaves(connection))
+        tree = Tree(verified(connection, ledger, "proved of").hashes)
     if seen.size > len(tree) or Tree(tree.leaves[: seen.size]).root != seen.root:
         raise IntegrityError("this log does not start with what the older checkpoint saw")
     path = [base64.b64encode(node).decode() for node in tree.consistency(seen.size)]

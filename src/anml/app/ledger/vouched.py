@@ -4,18 +4,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import polars as pl
-import sqlalchemy as sa
 
 from anml.app.ledger.signals import with_signals
+from anml.app.ledger.verify import verified
 from anml.core.signals.policy import Policy
 from anml.core.signals.standing import EvidenceEntry, Standing
 from anml.core.words import counted
 from anml.intake.plain import as_text
 from anml.intake.source import Source
 from anml.ledger import evidence, people
-from anml.ledger.parts import People
+from anml.ledger.reading import Reading
 from anml.ledger.standing import standings
-from anml.ledger.state import loaded
 from anml.ledger.store import Ledger
 from anml.ledger.times import stamp
 
@@ -57,14 +56,15 @@ def vouch(
         return _with_note(source, "no contributor column, so nothing was looked up in the ledger"), None
     names = as_text(frame[contributor]).fill_null("")
     with ledger.read() as connection:
-        known = identifiers(ledger, connection, place, names.unique().to_list())
+        reading = verified(connection, ledger, "taken from")
+        known = _identifiers(ledger, reading, place, names.unique().to_list())
         if not known:
             return _with_note(source, _NOBODY.format(accounts=place)), None
         at = stamp(ledger.clock())
         shown = names.replace(known)
-        rows = with_signals(connection, _keyed(frame, shown, item, source), at, domain, policy)
-        everybody = standings(connection, at, domain, policy)
-        entries = evidence.entries(ledger, connection, known.values())
+        rows = with_signals(reading.state, _keyed(frame, shown, item, source), at, domain, policy)
+        everybody = standings(reading.state, at, domain, policy)
+        entries = evidence.entries(reading, known.values())
     unknown = tuple(sorted(set(names) - set(known)))
     standing = {pid: everybody[pid] for pid in sorted(set(known.values()))}
     called = {pid: name for name, pid in known.items() if name != pid}
@@ -78,12 +78,12 @@ _NOBODY = (
 )
 
 
-def identifiers(ledger: Ledger, connection: sa.Connection, accounts: str, names: list[str]) -> dict[str, str]:
+def _identifiers(ledger: Ledger, reading: Reading, accounts: str, names: list[str]) -> dict[str, str]:
     """The identifiers of names that are on record, as accounts of a place or as identifiers themselves."""
-    registered = loaded(People, connection)
+    registered = reading.state.people
     found = {name: registered.resolve(name) for name in names if name in registered.since}
     rest = [name for name in names if name not in found]
-    return found | (people.lookup_all(connection, ledger.ring, accounts, rest) if rest else {})
+    return found | (people.lookup_all(reading, ledger.ring, accounts, rest) if rest else {})
 
 
 def _keyed(frame: pl.DataFrame, shown: pl.Series, item: str | None, source: Source) -> pl.DataFrame:

@@ -1,7 +1,7 @@
 """Pay what is released: a batch for the bank, then word of what was paid and what came back."""
 
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,9 +18,9 @@ from anml.core.errors import ConflictError, InputError
 from anml.core.money import parse_amount
 from anml.core.payee import bank_name, check_bic, check_iban
 from anml.ledger import payouts, people, two_people
-from anml.ledger.log import Event, events
 from anml.ledger.money_parts import PayoutBatch, Payouts
 from anml.ledger.parts import Payees
+from anml.ledger.reading import Reading
 from anml.ledger.store import Ledger
 from anml.ledger.writer import Writer
 
@@ -68,7 +68,7 @@ def create(
         made = tx.state.part(Payouts).get(batch)
         found = Payout(made, _payees(tx.connection, ledger, made), left)
         if out is not None and not dry_run:
-            drafts.update(_drafted(found, payer, events(tx.connection), out))
+            drafts.update(_drafted(found, payer, tx.verified(), out))
         return found
 
     drafts: dict[Path, Path] = {}
@@ -97,10 +97,14 @@ def _placed(drafts: Mapping[Path, Path]) -> Iterator[None]:
 
 
 def load(ledger: Ledger, batch: str) -> Payout:
-    """A batch made earlier, with its payees as they were then; what is written from it goes to a bank."""
+    """A batch made earlier, with its payees as they were then."""
     with ledger.read() as connection:
-        made = verified(connection, ledger, "paid from").state.part(Payouts).get(batch)
-        return Payout(made, _payees(connection, ledger, made), {})
+        return _loaded(ledger, verified(connection, ledger, "paid from"), batch)
+
+
+def _loaded(ledger: Ledger, reading: Reading, batch: str) -> Payout:
+    made = reading.state.part(Payouts).get(batch)
+    return Payout(made, _payees(reading.connection, ledger, made), {})
 
 
 def batches(ledger: Ledger) -> list[PayoutBatch]:
@@ -109,22 +113,22 @@ def batches(ledger: Ledger) -> list[PayoutBatch]:
         return payouts.batches(connection)
 
 
-def write_files(ledger: Ledger, made: Payout, payer: Mapping[str, str] | None, out: Path) -> list[Path]:
-    """Write a batch as a table, the books, and with a payer the file that a bank takes."""
+def write_files(ledger: Ledger, batch: str, payer: Mapping[str, str] | None, out: Path) -> Payout:
+    """Write a batch made earlier as a table, the books, and with a payer the file that a bank takes."""
     with ledger.read() as connection:
-        drafts = _drafted(made, payer, events(connection), out)
+        reading = verified(connection, ledger, "paid from")
+        made = _loaded(ledger, reading, batch)
+        drafts = _drafted(made, payer, reading, out)
     with _placed(drafts):
-        return list(drafts)
+        return made._replace(files=tuple(drafts))
 
 
-def _drafted(
-    made: Payout, payer: Mapping[str, str] | None, log: Iterable[Event], out: Path
-) -> dict[Path, Path]:
+def _drafted(made: Payout, payer: Mapping[str, str] | None, reading: Reading, out: Path) -> dict[Path, Path]:
     """The files of a batch, written beside their places; others than who pays need not read them."""
     files = {f"{made.batch.id}.csv": payout_csv(made.batch, made.payees)}
     if payer is not None:
         files[f"{made.batch.id}.pain001.xml"] = pain001(made.batch, made.payees, payer)
-    files["books.beancount"] = beancount(log)
+    files["books.beancount"] = beancount(reading.entries(range(1, len(reading.hashes) + 1)))
     return {out / name: draft_file(out / name, text, private=True) for name, text in files.items()}
 
 
@@ -157,7 +161,7 @@ def close(
     def work(tx: Writer) -> PayoutBatch:
         if seen is not None:
             check_seen(came_back(tx, ledger, batch, pids or [], by), seen)
-        found = tx.verified("closed in").state.part(Payouts).get(batch)
+        found = tx.verified().state.part(Payouts).get(batch)
         chosen = pids or [payment.pid for payment in found.payments if payment.state == "sent"]
         payouts.close(tx, batch, chosen, by, paid=paid)
         return tx.state.part(Payouts).get(batch)

@@ -27,6 +27,7 @@ class Releases(NamedTuple):
     returned: dict[str, int]
     waiting: dict[str, str]
     currency: str
+    names: dict[str, str]
     kept: tuple[str, ...] = ()
 
 
@@ -44,7 +45,7 @@ def release(
     """
 
     def work(tx: Writer) -> Releases:
-        found = tx.verified("released from").state.part(Settlements).get(sid)
+        found = tx.verified().state.part(Settlements).get(sid)
         credits = tx.state.credits.of(sid)
         held = tx.state.balances.of_kind("held:", found.currency, sid)
         frozen = tx.state.part(Disputes).waiting(sid)
@@ -60,12 +61,13 @@ def release(
                 flagged[pid] = standing.flags
             else:
                 reputations[pid] = round(standing.track.r * UNIT)
-        kept = _kept(tx, ledger, sid, flagged, hold, because, waiting)
+        names = shown_names(ledger, tx.verified())
+        kept = _kept(tx, ledger, sid, flagged, hold, because, waiting, names)
         made = book.release(tx, sid, reputations, by, kept)
         back = {e.subject: returned(credits[e.subject], e.body["r"], held[e.subject]) for e in made}
         paid = {pid: held[pid] - amount for pid, amount in back.items()}
         back = {pid: amount for pid, amount in back.items() if amount}
-        done = Releases(paid, back, waiting, found.currency, tuple(kept))
+        done = Releases(paid, back, waiting, found.currency, names, tuple(kept))
         check_seen(against(sid, done), seen)
         return done
 
@@ -79,10 +81,10 @@ def against(sid: str, done: Releases) -> dict[str, Any]:
 
 def _kept(
     tx: Writer, ledger: Ledger, sid: str, flagged: Mapping[str, tuple[int, ...]], hold: Collection[str],
-    because: str, waiting: dict[str, str],
+    because: str, waiting: dict[str, str], names: Mapping[str, str],
 ) -> dict[str, dict[str, Any]]:  # fmt: skip
     """Decisions of who releases the rest that some amounts stay held; an error where one is left open."""
-    known, made, names = tx.state.part(Disputes).kept, {}, shown_names(ledger, tx.verified())
+    known, made = tx.state.part(Disputes).kept, {}
     for pid, flags in flagged.items():
         last = known.get((sid, pid))
         if pid not in hold and last is not None and set(flags) <= set(last.evidence):

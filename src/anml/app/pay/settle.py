@@ -77,7 +77,7 @@ def draft(ledger: Ledger, folder: Path, terms: Terms, *, dry_run: bool = False) 
     one_line("the name of a project", project)
 
     def work(tx: Writer) -> Draft:
-        tx.verified("settled by")
+        tx.verified()
         who = tx.who(terms.by)
         accepted = _accepted(run, rules, terms, who)
         names = run.samples["contributor"].cast(pl.String).unique().to_list()
@@ -162,18 +162,30 @@ def resolve_names(tx: Writer, ledger: Ledger, source: str | None, names: list[st
     if erased:
         raise InputError(f"contributor {erased[0]} was erased; run again without their rows")
     rest = [name for name in names if name not in own]
-    if source is None and rest:
+    if not rest:
+        return own
+    profiles = people.profiles(tx, ledger.ring)
+    if source is None:
         raise InputError(
             f"say with --source which place {rest[0]!r} and the others are accounts of "
-            f"({_places(tx, ledger, rest)}): people of one name in two places are not one person"
+            f"({_places(profiles, rest)}): people of one name in two places are not one person"
         )
-    return own | people.register(tx, ledger, place_id(source or ""), rest) if rest else own
+    place = place_id(source)
+    found = people.register(tx, ledger, place, rest)
+    # Who registers people writes their records too: a changed program could let one's work be another's.
+    listed = {
+        (known.resolve(pid), one) for pid, about in profiles.items() for one in about.get("accounts", [])
+    }
+    there = {pid for pid, _ in listed}
+    for name, pid in found.items():
+        if pid in there and (pid, f"{place}:{name}") not in listed:
+            raise IntegrityError(f"the account {place}:{name} leads to {pid}, whose record does not have it")
+    return own | found
 
 
-def _places(tx: Writer, ledger: Ledger, names: list[str]) -> str:
+def _places(profiles: Mapping[str, dict[str, Any]], names: list[str]) -> str:
     """The places that know some of these names."""
-    accounts = people.accounts(people.profiles(tx, ledger.ring).values())
-    found = sorted({place for place, name in accounts if name in names})
+    found = sorted({place for place, name in people.accounts(profiles.values()) if name in names})
     return f"known in {', '.join(found)}" if found else "none of them is known yet"
 
 

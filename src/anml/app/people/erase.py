@@ -46,7 +46,7 @@ def erase(
 
 
 def _uses(tx: Writer, pid: str) -> Erased:
-    state = tx.verified("erased in").state
+    state = tx.verified().state
     state.people.require(pid)
     whole, everybody = state.people.resolve(pid), state.people.same(pid)
     settled = {s.id: s for s in state.part(Settlements).found.values()}

@@ -15,8 +15,6 @@ def fresh_scores(
     tx: Writer, judged: pl.DataFrame, pids: Texts, batch: str, place: str, domain: str, when: Texts
 ) -> list[Score]:
     """Scores of judgements that nobody counted yet; `place` is where items have their names."""
-    known = {pids[name] for name in judged["contributor"].unique()}
-    tx.state.judged.preload(known)
     groups: dict[tuple[str, str], dict[str, float]] = {}
     times: dict[str, str] = {}
     for who, source, item, right in judged.iter_rows():

@@ -1,7 +1,11 @@
 """Contributors, settlements and batches by the names that staff know them by, and back."""
 
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
+
 import sqlalchemy as sa
 
+from anml.app.ledger.verify import verified
 from anml.core.errors import InputError
 from anml.core.identifiers import skeleton
 from anml.ledger import book, payouts, people
@@ -10,6 +14,7 @@ from anml.ledger.reading import Reading
 from anml.ledger.state import loaded
 from anml.ledger.store import Ledger
 
+T = TypeVar("T")
 SHORT = 9
 
 
@@ -81,25 +86,43 @@ def _last(found: list[str], what: str) -> str:
 
 def find_person(ledger: Ledger, text: str) -> str:
     """A contributor by identifier, by source:name, by name, or by the start of the identifier."""
+    return find_people(ledger, [text])[0]
+
+
+def find_people(ledger: Ledger, texts: Iterable[str]) -> list[str]:
+    """Contributors by what they are called; with the keys at hand as the ledger was verified."""
     with ledger.read() as connection:
-        known = loaded(People, connection)
-        if text in known.since:
-            return text
-        source, colon, name = text.partition(":")
-        if colon and ledger.keys:
-            pid = people.lookup(connection, ledger.ring, source, name)
-            if pid is not None:
-                return pid
-        profiles = people.profiles(connection, ledger.keys) if ledger.keys else {}
-    hits = {
-        known.resolve(pid)
-        for pid, about in profiles.items()
-        if text in (about.get("name"), *(one.partition(":")[2] for one in about.get("accounts", [])))
-    }
+        if ledger.keys is None:
+            return [_found(ledger, connection, text, {}) for text in texts]
+        reading = verified(connection, ledger, "looked up in")
+        called: dict[str, set[str]] = {}
+        for pid, about in people.profiles(reading, ledger.keys).items():
+            accounts = (one.partition(":")[2] for one in about.get("accounts", []))
+            for name in (about.get("name", ""), *accounts):
+                called.setdefault(name, set()).add(reading.state.people.resolve(pid))
+        return [_found(ledger, reading, text, called) for text in texts]
+
+
+def by_person(ledger: Ledger, given: Mapping[str, T], file: str) -> dict[str, T]:
+    """What a file says of contributors, by their identifiers; each is named once, in one way."""
+    found = dict(zip(find_people(ledger, given), given.values(), strict=True))
+    if len(found) < len(given):
+        raise InputError(f"{file} names a contributor twice, in two ways")
+    return found
+
+
+def _found(ledger: Ledger, where: sa.Connection | Reading, text: str, called: Mapping[str, set[str]]) -> str:
+    known = loaded(People, where.state if isinstance(where, Reading) else where)
+    if text in known.since:
+        return text
+    source, colon, name = text.partition(":")
+    if colon and ledger.keys and (pid := people.lookup(where, ledger.ring, source, name)):
+        return pid
+    hits = called.get(text, set())
     if not hits and len(text) >= SHORT:
         hits = {pid for pid in known.since if pid.startswith(text)}
     if not hits:
         raise InputError(f"there is no contributor {text!r} in this ledger; see `anml ledger contributors`")
     if len(hits) > 1:
         raise InputError(f"{text!r} is {len(hits)} contributors: {', '.join(sorted(hits))}")
-    return hits.pop()
+    return min(hits)

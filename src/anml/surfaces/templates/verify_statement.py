@@ -140,13 +140,14 @@ def open_envelope(data, public, whose="this ledger's key"):
 
 def read_checkpoint(note, public):
     """Origin, size and root of a signed checkpoint."""
-    text, _, lines = note.partition("\n\n")
+    # What was signed ends at the last empty line before signatures, whatever stands before it.
+    text, _, lines = note.rpartition("\n\n\u2014 ")
     text += "\n"
-    for line in lines.splitlines():
-        if line.startswith("\u2014 ") and signed(public, unbase(line.split(" ")[-1])[4:], text.encode()):
-            origin, size, root = text.splitlines()[:3]
-            return origin, int(size), unbase(root)
-    raise No("the checkpoint is not signed by this ledger's key")
+    fits = (signed(public, unbase(line.split(" ")[-1])[4:], text.encode()) for line in lines.splitlines())
+    need(any(fits), "the checkpoint is not signed by this ledger's key")
+    origin, size, root = text.split("\n")[:3]
+    need(size == str(int(size)), "the checkpoint spells its size in another way")
+    return origin, int(size), unbase(root)
 
 
 def check_entries(statement, checkpoint):
@@ -338,7 +339,7 @@ def check_share(head, line, credit, statement):
     if share is None:
         least = head["pool"] * statement["share"] // unit
         need(gross in (least, least + 1), "the amount does not follow from the share")
-        return "share as approved: this settlement bounds shares, so it depends on everybody's"
+        return "share on the word of who issued it: bounds make it depend on everybody's"
     need(statement["share"] == share.numerator * unit // share.denominator, "the share does not follow")
     exact = head["pool"] * share
     need(gross in (int(exact), int(exact) + 1), "the amount does not follow from the share")
@@ -395,7 +396,7 @@ def check_statement(statement, data, public):
     who = alone if statement["single_person"] else "%s and %s" % (drafter, approver)
     said = (statement["contributor"], Decimal(due) / 10**6, statement["currency"], statement["settlement"])
     first = "%s earned %s %s in %s (%s), signed by %s, " % (*said, why, who)
-    last = "in a log of %s entries; issued by %s, on whose word alone rests what was paid"
+    last = "in a log of %s entries; issued by %s, on whose word alone rest what was paid and all reasons"
     return first + last % (checkpoint[1], statement["issued_by"]["name"])
 
 
@@ -480,6 +481,11 @@ def known_key(folder, given):
     return found
 
 
+def say(text):
+    """One line on the screen, whatever somebody put into a bundle: nothing in it moves the cursor."""
+    print("".join(letter if letter.isprintable() else " " for letter in text))
+
+
 def main(arguments):
     arguments = list(arguments)
     try:
@@ -497,20 +503,18 @@ def main(arguments):
         else:
             _, answer = check_bundle(folder, public)
     except No as no:
-        print("NO: %s" % no)
+        say("NO: %s" % no)
         return 1
     except UNREADABLE as error:
-        print("NO: the bundle is not whole (%s)" % " ".join(str(error).split()))
+        say("NO: the bundle is not whole (%s)" % error)
         return 1
     if given:
-        print("YES: %s" % answer)
+        say("YES: %s" % answer)
         return 0
-    compare_it = (
-        "It came with the folder; compare its fingerprint %s with one from elsewhere, or give that one"
-    )
     fingerprint = hashlib.sha256(public).hexdigest()[:32]
-    print("NOT CHECKED: whose key this is. " + compare_it % fingerprint + " as --public-key")
-    print("YES, by that key alone: %s" % answer)
+    say("NOT CHECKED: whose key this is. It came with the folder; compare its fingerprint %s with one from "
+        "elsewhere, or give that one as --public-key" % fingerprint)  # fmt: skip
+    say("YES, by that key alone: %s" % answer)
     return 2
 
 

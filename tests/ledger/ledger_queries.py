@@ -1,0 +1,46 @@
+"""What tests ask a ledger's tables directly, by queries of their own."""
+
+import sqlalchemy as sa
+
+from anml.ledger.log import Event, decode
+from anml.ledger.schema import event, posting
+
+
+def find(connection: sa.Connection, key: str) -> Event | None:
+    """The event with this key."""
+    row = connection.execute(sa.select(event.c.entry, event.c.hash).where(event.c.key == key)).first()
+    return decode(row.entry, row.hash) if row else None
+
+
+def leaves(connection: sa.Connection, upto: int | None = None) -> list[bytes]:
+    """The hashes of the log, in order."""
+    query = sa.select(event.c.hash).order_by(event.c.seq)
+    if upto is not None:
+        query = query.where(event.c.seq <= upto)
+    return list(connection.scalars(query))
+
+
+def balance(connection: sa.Connection, account: str, currency: str, settlement: str | None = None) -> int:
+    """Micro-units on one account."""
+    total = sa.func.coalesce(sa.func.sum(posting.c.amount), 0)
+    query = sa.select(total).where(posting.c.account == account, posting.c.currency == currency)
+    if settlement is not None:
+        query = query.where(posting.c.settlement == settlement)
+    return int(connection.scalar(query) or 0)
+
+
+def balances(
+    connection: sa.Connection, prefix: str, currency: str, settlement: str | None = None
+) -> dict[str, int]:
+    """Micro-units on every account of one kind, by what follows the prefix."""
+    query = sa.select(posting.c.account, sa.func.sum(posting.c.amount)).group_by(posting.c.account)
+    query = query.where(posting.c.account.startswith(prefix, autoescape=True), posting.c.currency == currency)
+    if settlement is not None:
+        query = query.where(posting.c.settlement == settlement)
+    return {account.removeprefix(prefix): int(amount) for account, amount in connection.execute(query)}
+
+
+def totals(connection: sa.Connection) -> dict[str, int]:
+    """The sum of all postings by currency; zero, always."""
+    query = sa.select(posting.c.currency, sa.func.sum(posting.c.amount)).group_by(posting.c.currency)
+    return {currency: int(amount) for currency, amount in connection.execute(query)}
