@@ -47,7 +47,12 @@ def relabel_file(looking: Looking, source: Source, path: Path | None, format: st
 def write_list(looking: Looking, source: Source, place: Path | None, format: str, out: Path) -> None:
     """Write the list to a file; a workbook is refused."""
     check_text(out)
-    write_file(out, relabel_file(looking, source, place, format))
+    write_file(out, relabel_file(looking, source, place, format_for(format, out)))
+
+
+def format_for(format: str, out: Path | None) -> str:
+    """A file whose name ends in .csv is a table, whatever the data came in."""
+    return "csv" if format == "auto" and out is not None and out.suffix == ".csv" else format
 
 
 def with_data(looking: Looking, source: Source) -> pl.DataFrame:
@@ -59,7 +64,7 @@ def with_data(looking: Looking, source: Source) -> pl.DataFrame:
     # What judgements of another shape have beside their labels is what there is to see of them.
     beside = source.beside if source.shape is None else (ANNOTATION,)
     shown = [name for name in frame.columns if name not in (*source.roles.values(), *beside)]
-    data = frame.select(shown)[rows["row"].to_numpy()]
+    data = frame[rows["row"].to_numpy()].select(shown)
     data = data.rename({name: f"data_{name}" for name in shown if name in (*rows.columns, NEW_LABEL)})
     return rows.hstack(data)
 

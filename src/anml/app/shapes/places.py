@@ -48,8 +48,10 @@ def audit_places(
     frames = source.shape.frames
     found = _pass(source, request, progress)
     if "texts" in frames and frames["candidates"].height >= ENOUGH_WORDS and request.predictions is None:
-        words = _by_words(source, found)
+        notes, words = found.result.notes, _by_words(source, found)
         found = _pass(source, replace(request, predictions=words), progress)
+        notes = [*notes, "a model of the words in and around each place, held out by document, is counted in"]
+        found = found._replace(result=replace(found.result, notes=notes))
     people, guess = _people(source, found, request.seed)
     found = found._replace(result=_accused(found.result, people["contributor"].to_list(), guess))
     people = with_columns_of(found.result, people)
@@ -182,7 +184,7 @@ def _said(source: Source, consensus: pl.DataFrame) -> list[str]:
     assert source.shape is not None
     frames, kind = source.shape.frames, source.shape.kind
     documents = frames["seen"]["document"].n_unique()
-    unsure = int((consensus["p"] < 0.9).sum())
+    unsure = int((consensus["p_type"] < 0.9).sum())
     empty = documents - frames["candidates"]["document"].n_unique()
     stay = counted(consensus.height, {"spans": "span", "boxes": "box"}[kind], kind)
     places = f"{counted(frames['candidates'].height, 'place')} that anybody marked"
