@@ -19,6 +19,7 @@ from anml.intake.contributions import ANNOTATION
 from anml.intake.file import File
 from anml.intake.label_studio import annotations_of
 from anml.intake.shapes.regions import REGIONS as MARKED
+from anml.intake.shapes.shape import PREFERENCE, TAGS
 from anml.intake.source import Source
 
 NEW_LABEL = "new_label"
@@ -30,9 +31,12 @@ Records = list[dict[str, Any]]
 
 def relabel_file(looking: Looking, source: Source, path: Path | None, format: str = "auto") -> str:
     """Write the list in a format; `auto` is the one that the data came in."""
-    drawn = WRITERS if source.shape is not None and source.shape.kind in MARKED else {}
+    kind = None if source.shape is None else source.shape.kind
+    drawn = WRITERS if kind in (*MARKED, TAGS) else {}
     if format == "auto":
         format = source.format if source.format in (drawn or FORMATS) else "csv"
+        # A record of Argilla has a ranking for all of its pairs.
+        format = "csv" if (kind, format) == (PREFERENCE, "argilla") else format
     one_of("format", format, ("auto", *FORMATS, *drawn))
     if format != "csv" and format != source.format:
         raise UnsupportedError(
