@@ -76,6 +76,9 @@ def test_grades_have_a_consensus_with_an_interval_and_people_lean(tmp_path):
     verdicts = dict(found.contributors.select("contributor", "verdict").iter_rows())
     assert not {verdicts[who] for who in ("kind", "harsh", "narrow")} & set(ACCUSED)
     assert any("are judged by their order" in said for said in found.result.shape.said)
+    # The mean is on the scale of the stars.
+    assert (table["mean"] - table["grade"].cast(float)).abs().max() <= 1
+    assert table["mean"].max() > 4.5
     best = found.result.items.join(table, on="item")
     assert (best["consensus"] == best["grade"]).mean() > 0.9
     assert "grades.csv" in found.save(tmp_path / "run")

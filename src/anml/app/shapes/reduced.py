@@ -150,15 +150,20 @@ def _believed(before: Belief, truth: Floats, y: Ints, who: Ints) -> Belief:
 def _graded(
     posterior: Floats, steps: Floats, things: list[str], count: Ints, names: list[str]
 ) -> pl.DataFrame:
-    """The mean grade of each item, the middle one, and where nine tenths of the probability lie."""
+    """The mean grade of each item, the middle one, and where nine tenths of the probability lie.
+
+    The mean is of the grades' own numbers, or of their places from 1 on where they are words.
+    """
     by_step = posterior[:, np.argsort(steps)]
     names = [names[int(step)] for step in np.sort(steps)]
+    numbers = pl.Series(names).cast(pl.Float64, strict=False)
+    values = np.sort(steps) + 1 if numbers.null_count() else numbers.to_numpy()
     below = np.cumsum(by_step, axis=1)
     at = {
         name: (below < bound).sum(axis=1) for name, bound in (("low", 0.05), ("grade", 0.5), ("high", 0.95))
     }
     found = {name: [names[min(int(k), len(names) - 1)] for k in place] for name, place in at.items()}
-    return pl.DataFrame({"item": things, **found, "mean": (posterior @ steps).round(3), "labels": count})
+    return pl.DataFrame({"item": things, **found, "mean": (by_step @ values).round(3), "labels": count})
 
 
 def _leanings(given: Floats, truth: Floats, who: Ints, names: list[str], items: Ints) -> pl.DataFrame:
