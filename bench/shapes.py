@@ -1,8 +1,9 @@
-"""`python bench/shapes.py [spans | grades | tags ...] [--seeds N]`: bad people who mark or grade.
+"""`python bench/shapes.py [spans | texts | grades | tags ...] [--seeds N]`: bad people who mark or grade.
 
 Spans are those of ANML_DATA with eight people replaced: two each mark random places, nothing, all one word
-off, or with types swapped. Grades and tags are made up. Shown are the consensus beside a majority's, what is
-said of whom, whether bad people are named for what they do, and processor seconds.
+off, or with types swapped. Texts, grades and tags are made up; texts are judged with and without their words.
+Shown are the consensus beside a majority's, what is said of whom, whether bad people are named for what they
+do, and processor seconds.
 """
 
 import argparse
@@ -75,6 +76,53 @@ def _marked(marks: pl.DataFrame, made: str, rng: np.random.Generator) -> pl.Data
     return marks.with_columns(
         start=pl.Series(start), end=pl.Series(start + long), type=pl.Series(kind.astype(str))
     )
+
+
+SYLLABLES = ["ka", "ro", "mi", "ten", "sol", "var", "bel", "dun", "gra", "lo", "pe", "shi", "ur", "ma"]
+CONTEXTS = {
+    "PER": ("said {} on Monday", "{} , aged 34 ,", "striker {} scored"),
+    "LOC": ("in {} on Friday", "near {} ,", "arrived in {} from"),
+    "ORG": ("shares of {} fell", "by {} officials", "the {} board"),
+}
+FILL = ["the", "market", "was", "quiet", "and", "traders", "waited", "Prices", "rose", "The", "Police"]
+
+
+def texts(seed: int) -> None:
+    """Names in 120 made-up texts, each marked by four of twenty people, of whom four are bad."""
+    rng = np.random.default_rng(seed)
+    names = {kind: ["".join(rng.choice(SYLLABLES, 3)).capitalize() for _ in range(80)] for kind in CONTEXTS}
+    made = {f"w{k}": ([*NAMED] + [""] * 16)[k] for k in range(20)}
+    rows, gold, saw = [], set(), []
+    for number in range(120):
+        document, text, right = f"d{number}", "", []
+        for _ in range(rng.integers(8, 16)):
+            kind = str(rng.choice([*CONTEXTS]))
+            before, after = str(rng.choice(CONTEXTS[kind])).split("{}")
+            name = str(rng.choice(names[kind])) if rng.random() < 0.55 else ""
+            right += [(len(text) + len(before), len(text) + len(before) + len(name), kind)] if name else []
+            text += f"{before}{name}{after} " if name else " ".join(rng.choice(FILL, 5)) + " "
+        gold |= {(document, *span) for span in right}
+        for who in rng.choice([*made], 4, replace=False):
+            saw.append((document, who))
+            for start, end, kind in right:
+                other = str(rng.choice([*CONTEXTS]))
+                span = {
+                    "random": (int(rng.integers(len(text) - 9)), 0, other),
+                    "nothing": None,
+                    "shifted": (start + 3, end + 3, kind),
+                    "swapped": (start, end, "LOC"),
+                }.get(made[who], (start, end, other if rng.random() < 0.12 else kind))
+                if span and (made[who] or rng.random() > 0.3):
+                    rows.append((document, who, span[0], span[1] or span[0] + 7, span[2], text))
+    frame = pl.DataFrame(rows, schema=[*PLACE[:1], "annotator", *PLACE[1:], "type", "text"], orient="row")
+    with_seen = Path(os.environ.get("TMPDIR", "/tmp")) / f"anml_texts_{seed}.csv"
+    pl.DataFrame(saw, schema=["document", "annotator"], orient="row").write_csv(with_seen)
+    for words, table in (("positions", frame.drop("text")), ("words", frame)):
+        found = anml.audit(table, task="spans", contributor="annotator", seen=with_seen)
+        ours = set(found.result.shape.tables["spans"].select(*PLACE, "type").rows())
+        print(f"texts {seed}, by {words}: strict F1 {2 * len(ours & gold) / (len(ours) + len(gold)):.3f}")
+        _said(found.contributors, {who: kind or "honest" for who, kind in made.items()}, NAMED)
+    with_seen.unlink()
 
 
 def grades(seed: int) -> None:
@@ -150,7 +198,7 @@ def _said(people: pl.DataFrame, made: dict[str, str], named: dict[str, str]) -> 
         )
 
 
-SHAPES = {"spans": spans, "grades": grades, "tags": tags}
+SHAPES = {"spans": spans, "texts": texts, "grades": grades, "tags": tags}
 
 
 def main() -> None:

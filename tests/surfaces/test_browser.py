@@ -7,8 +7,10 @@ import os
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -16,12 +18,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 from sklearn.pipeline import make_pipeline
 
+import anml
 from anml.app.audit.audit import audit_table
 from anml.app.audit.request import Request
 from anml.app.audit.result import Audited
 from anml.app.demo import demo_tables
 from anml.app.people.person import person_of
-from anml.core.domain import Gate
+from anml.core.domain import SHAPES, Gate
 from anml.core.people.verdicts import ACCUSED, UNSURE
 from anml.surfaces.person_cli import render_person
 from anml.surfaces.report import render_card, render_report
@@ -108,7 +111,36 @@ def doubtful() -> Audited:
     )
 
 
-MADE_HERE: dict[str, Callable[[], Audited]] = {"demo": demo, "many": many, "doubtful": doubtful}
+def shaped(task: str) -> Audited:
+    """Judgements of one shape by five people, of whom the last errs often."""
+    rng, rows = np.random.default_rng(0), []
+    text = "On Monday Ann Lee met Bob in New York and left for Oslo with a letter by Eve Stone"
+    names = {"Ann Lee": "PER", "Bob": "PER", "New York": "LOC", "Oslo": "LOC", "Eve Stone": "PER"}
+    for item in range(40):
+        for who in range(5):
+            seen, level = rng.random(5) > (0.6 if who == 4 else 0.1), item % 5 + (who == 4) * rng.integers(3)
+            first, second = rng.choice(6, 2, replace=False)
+            row = {"item": f"i{item}", "annotator": f"p{who}"}
+            marks = [
+                (text.index(name), name, kind)
+                for (name, kind), is_one in zip(names.items(), seen, strict=True)
+                if is_one
+            ]
+            rows += {
+                "preference": [row | {"first": f"answer {first}", "second": f"answer {second}",
+                                      "choice": "first" if (first < second) == (who < 4) else "second"}],
+                "ordinal": [row | {"grade": int(level)}],
+                "tags": [row | {"tags": [kind for _, kind, _ in marks] or None}],
+                "spans": [row | {"start": at, "end": at + len(name), "type": kind, "text": text}
+                          for at, name, kind in marks],
+                "boxes": [row | {"x": 15 * at + who / 5, "y": 10.0, "width": 9, "height": 9, "type": kind}
+                          for at, (_, _, kind) in enumerate(marks)],
+            }[task]  # fmt: skip
+    return anml.audit(pl.DataFrame(rows), task=task, contributor="annotator").result
+
+
+SHAPED = {task: partial(shaped, task) for task in SHAPES}
+MADE_HERE: dict[str, Callable[[], Audited]] = {"demo": demo, "many": many, "doubtful": doubtful, **SHAPED}
 REAL: dict[str, Callable[[Path], Audited]] = {"music": music, "tweets": tweets}
 
 
@@ -172,6 +204,17 @@ def test_a_report_at_both_widths(reports, name):
         assert page.asked == [report.file.as_uri()]
         assert page.said == []
         _scrolls_with_a_cue(page)
+        page.close()
+
+
+def test_a_document_is_shown_whole_with_what_each_person_marked(reports):
+    for width in WIDTHS.values():
+        page = reports("spans").open(width, color_scheme="dark")
+        table = page.locator("table.marked").first
+        assert table.locator("th").first.inner_text() == "consensus"
+        assert table.locator("mark").count() > 5
+        assert table.evaluate("table => table.scrollWidth <= table.parentElement.clientWidth + 1")
+        assert violations(page) == []
         page.close()
 
 

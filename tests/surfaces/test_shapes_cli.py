@@ -74,3 +74,22 @@ def test_shapes_that_are_not_read(tmp_path, kind):
     path.write_text(json.dumps(tasks))
     done = CliRunner().invoke(app, ["audit", str(path)])
     assert f"a result of type '{kind}', which is not read" in str(done.exception)
+
+
+def test_grades_and_nothing_else_go_into_a_table_and_come_back(tmp_path):
+    # Two of three agree on most films, and all differ on every fifth.
+    grades = {who: [(item + (item % 5 == 0) * who) % 3 for item in range(30)] for who in range(3)}
+    rows = [
+        (f"i{item}", f"p{who}", grade) for who, given in grades.items() for item, grade in enumerate(given)
+    ]
+    pl.DataFrame(rows, schema=["item", "rater", "stars"], orient="row").write_csv(tmp_path / "stars.csv")
+    named = ("--task", "ordinal", "--label", "stars", "--contributor", "rater")
+    run, look = str(tmp_path / "run"), tmp_path / "look.csv"
+    for typed in (["audit", str(tmp_path / "stars.csv"), *named, "--out", run],
+                  ["relabel", run, "--top", "3", "--out", str(look)]):  # fmt: skip
+        assert CliRunner().invoke(app, typed).exit_code == 0
+    filled = pl.read_csv(look).with_columns(new_label=pl.col("given"))
+    assert filled.height > 0
+    filled.write_csv(look)
+    done = CliRunner().invoke(app, ["relabel", run, "--apply", str(look), "--out", str(tmp_path / "after")])
+    assert done.exit_code == 0, done.output

@@ -32,7 +32,7 @@ def relabel(
     """List what to relabel first, or apply the answers. Most to gain comes first."""
     from anml.app.files import check_place, write_file
     from anml.app.relabel.ask import asked, priced, read_prices
-    from anml.app.relabel.files import relabel_file
+    from anml.app.relabel.files import format_for, relabel_file
     from anml.app.relabel.queue import of_run, where_to_look
     from anml.app.relabel.rounds import source_of
     from anml.app.spreadsheets import check_text
@@ -54,7 +54,7 @@ def relabel(
     if prices is not None:
         looking = priced(looking, paid)
     place = data or Path(run, str(found.data.get("path")))
-    text = relabel_file(looking, source_of(found, run, data), place, format)
+    text = relabel_file(looking, source_of(found, run, data), place, format_for(format, out))
     if out is not None:
         write_file(out, text)
     _show(looking, text, out, json)

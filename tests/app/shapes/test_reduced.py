@@ -1,5 +1,7 @@
 """Audits of tags and of grades, from a table to what is written."""
 
+import json
+
 import numpy as np
 import polars as pl
 import pytest
@@ -73,6 +75,12 @@ def test_grades_have_a_consensus_with_an_interval_and_people_lean(tmp_path):
     assert all(habits[f"r{k}"] == "" for k in range(6))
     verdicts = dict(found.contributors.select("contributor", "verdict").iter_rows())
     assert not {verdicts[who] for who in ("kind", "harsh", "narrow")} & set(ACCUSED)
+    assert any("are judged by their order" in said for said in found.result.shape.said)
+    # The mean is on the scale of the stars.
+    assert (table["mean"] - table["grade"].cast(float)).abs().max() <= 1
+    assert table["mean"].max() > 4.5
+    best = found.result.items.join(table, on="item")
+    assert (best["consensus"] == best["grade"]).mean() > 0.9
     assert "grades.csv" in found.save(tmp_path / "run")
     assert "Grades" in (tmp_path / "run" / "report.html").read_text()
 
@@ -110,3 +118,43 @@ def test_answers_to_comparisons_are_refused(tmp_path):
     anml.audit(path, task="preference", contributor="judge").save(tmp_path / "run")
     with pytest.raises(UnsupportedError, match="come back as an export or table of their own"):
         apply_answers(tmp_path / "run", path)
+
+
+def test_ticked_choices_go_back_to_label_studio_as_sets(tmp_path):
+    rng, tasks = np.random.default_rng(0), []
+    for number in range(40):
+        right, annotations = rng.random(3) < 0.5, []
+        for who in range(3):
+            ticked = [tag for tag, one in zip("abc", right ^ (rng.random(3) < 0.15), strict=True) if one]
+            result = [{"type": "choices", "from_name": "topic", "to_name": "t", "value": {"choices": ticked}}]
+            annotations.append({"id": 10 * number + who, "completed_by": who, "result": result})
+        tasks.append({"id": number, "data": {"text": f"text {number}"}, "annotations": annotations})
+    (tmp_path / "choices.json").write_text(json.dumps(tasks))
+    found = anml.audit(tmp_path / "choices.json")
+    found.save(tmp_path / "run")
+    anml.relabel(tmp_path / "run", tmp_path / "look.json", top=5)
+    sets = dict(found.result.shape.tables["tags"].select("item", "tags").iter_rows())
+    back = json.loads((tmp_path / "look.json").read_text())
+    assert back
+    for task in back:
+        (result,) = task["predictions"][0]["result"]
+        assert result["from_name"] == "topic"
+        assert ";".join(result["value"]["choices"]) == sets[str(task["id"])]
+
+
+@pytest.mark.parametrize(
+    ("value", "shape"),
+    [
+        (["x", "y"], "tags"),
+        ([{"value": "x", "rank": 1}, {"value": "y", "rank": 2}], "preference"),
+    ],
+)
+def test_several_labels_and_rankings_of_argilla_are_recognised(tmp_path, value, shape):
+    other = value[:1] if shape == "tags" else [each | {"rank": 1} for each in value]
+    answers = [{"user_id": f"u{k}", "status": "submitted", "value": value if k else other} for k in range(3)]
+    records = [{"id": str(k), "fields": {"text": f"t{k}"}, "responses": {"q": answers}} for k in range(12)]
+    (tmp_path / "records.json").write_text(json.dumps(records))
+    found = anml.audit(tmp_path / "records.json")
+    assert found.result.shape.kind == shape
+    found.save(tmp_path / "run")
+    anml.relabel(tmp_path / "run", tmp_path / "look.csv", top=5)

@@ -113,6 +113,10 @@ def test_an_export_is_recognised_and_goes_back_as_pre_annotations(tmp_path):
     )
     assert set(region["value"]["labels"]) <= {"PER", "LOC"}
     assert tasks[0]["data"]["anml_reason"]
+    # A name that ends in .csv asks for a table, and nobody has given predictions.
+    anml.relabel(tmp_path / "run", tmp_path / "look.csv", top=20)
+    assert {"start", "end", "new_label"} <= set(pl.read_csv(tmp_path / "look.csv").columns)
+    assert not any("predictions were given" in note for note in found.result.notes)
 
 
 def test_prodigys_lines_go_back_as_lines(tmp_path):

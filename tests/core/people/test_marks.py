@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anml.core.people.marks import errors, finding_and_types, guessing, without_overlaps
+from anml.core.people.marks import errors, guessing, not_finding, types_by_truth, without_overlaps
 
 SPANS = st.lists(
     st.tuples(st.integers(0, 1), st.integers(0, 12), st.integers(1, 6), st.floats(0, 1)),
@@ -71,8 +71,18 @@ def test_finding_and_types_are_judged_apart():
     label[who == 2] = np.where(kind[who == 2] > 0, 3 - kind[who == 2], 0)  # takes each type for the other
     label[who == 3] = rng.integers(0, 3, 150)
     nowhere = np.zeros(600)
-    found, types = finding_and_types(who, 4, truth, label, nowhere > 0, nowhere)
-    by_finding, by_types = guessing(found, rng), guessing(types, rng)
+    by_finding, rows = not_finding(who, 4, truth, label, nowhere > 0, nowhere)
+    by_types = guessing(types_by_truth(who, 4, truth, label), rng)
+    assert rows.tolist() == [150] * 4
     assert by_finding[[0, 2]].max() < 0.01 < 0.9 < by_finding[1]
     assert by_finding[3] > 0.5
     assert by_types[0] < 0.01 < 0.95 < by_types[2]
+
+
+def test_places_of_which_nobody_knows_tell_nothing_of_finding():
+    # All places are as likely, and one person marks half of them: that is no guess, for nothing shows it.
+    rng = np.random.default_rng(0)
+    truth, who = np.tile([0.25, 0.75], (200, 1)), np.repeat([0, 1], 100)
+    nowhere = np.zeros(200)
+    p, _ = not_finding(who, 2, truth, rng.integers(0, 2, 200), nowhere > 0, nowhere)
+    assert p.max() < 0.5

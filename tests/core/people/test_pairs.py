@@ -6,7 +6,9 @@ from pair_worlds import world
 
 from anml.core.people.candidates import Net
 from anml.core.people.pair_kinds import KINDS, TOGETHER
+from anml.core.people.pair_people import judges, words_for
 from anml.core.people.pairs import bradley_terry, fit_pairs
+from anml.core.people.verdicts import CONTRADICTS
 
 HONEST = ["careful"] * 20
 NAMES = [*KINDS]
@@ -82,3 +84,10 @@ def test_bradley_terry_by_hand():
     choice = np.r_[np.zeros(37), np.ones(13), np.zeros(12), np.ones(38)].astype(int)
     _, scores = bradley_terry(Net.of(first, second, 2), first, second, choice)
     assert 0.7 < scores.mean[0] - scores.mean[1] < np.log(3)
+
+
+def test_those_who_choose_the_worse_are_a_camp_where_they_are_many():
+    few, many = (HONEST[:-count] + ["reversed"] * count for count in (1, 5))
+    assert words_for(judges(fit_pairs(*world(few)[:4])))[0][-1] == CONTRADICTS
+    said = words_for(judges(fit_pairs(*world(many)[:4])))[0]
+    assert CONTRADICTS not in said

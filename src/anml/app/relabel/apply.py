@@ -64,8 +64,13 @@ def apply_answers(
     source = source_of(found, folder, data)
     place = data or Path(folder, str(found.data.get("path")))
     if source.shape is not None and (source.shape.kind == PREFERENCE or file.suffix.lower() != ".csv"):
+        rest = (
+            ""
+            if source.shape.kind == PREFERENCE
+            else "; a filled-in table (relabel --out FILE.csv) is applied"
+        )
         raise UnsupportedError(
-            f"answers to {source.shape.kind} come back as an export or table of their own: audit that"
+            f"answers to {source.shape.kind} come back as an export or table of their own: audit that{rest}"
         )
     asked = request_of_record(run)
     answers = read_answers(file, source, place, found.samples, kind)

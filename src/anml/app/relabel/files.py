@@ -19,6 +19,7 @@ from anml.intake.contributions import ANNOTATION
 from anml.intake.file import File
 from anml.intake.label_studio import annotations_of
 from anml.intake.shapes.regions import REGIONS as MARKED
+from anml.intake.shapes.shape import PREFERENCE, TAGS
 from anml.intake.source import Source
 
 NEW_LABEL = "new_label"
@@ -30,9 +31,12 @@ Records = list[dict[str, Any]]
 
 def relabel_file(looking: Looking, source: Source, path: Path | None, format: str = "auto") -> str:
     """Write the list in a format; `auto` is the one that the data came in."""
-    drawn = WRITERS if source.shape is not None and source.shape.kind in MARKED else {}
+    kind = None if source.shape is None else source.shape.kind
+    drawn = WRITERS if kind in (*MARKED, TAGS) else {}
     if format == "auto":
         format = source.format if source.format in (drawn or FORMATS) else "csv"
+        # A record of Argilla has a ranking for all of its pairs.
+        format = "csv" if (kind, format) == (PREFERENCE, "argilla") else format
     one_of("format", format, ("auto", *FORMATS, *drawn))
     if format != "csv" and format != source.format:
         raise UnsupportedError(
@@ -47,7 +51,12 @@ def relabel_file(looking: Looking, source: Source, path: Path | None, format: st
 def write_list(looking: Looking, source: Source, place: Path | None, format: str, out: Path) -> None:
     """Write the list to a file; a workbook is refused."""
     check_text(out)
-    write_file(out, relabel_file(looking, source, place, format))
+    write_file(out, relabel_file(looking, source, place, format_for(format, out)))
+
+
+def format_for(format: str, out: Path | None) -> str:
+    """A file whose name ends in .csv is a table, whatever the data came in."""
+    return "csv" if format == "auto" and out is not None and out.suffix == ".csv" else format
 
 
 def with_data(looking: Looking, source: Source) -> pl.DataFrame:
@@ -59,7 +68,7 @@ def with_data(looking: Looking, source: Source) -> pl.DataFrame:
     # What judgements of another shape have beside their labels is what there is to see of them.
     beside = source.beside if source.shape is None else (ANNOTATION,)
     shown = [name for name in frame.columns if name not in (*source.roles.values(), *beside)]
-    data = frame.select(shown)[rows["row"].to_numpy()]
+    data = frame[rows["row"].to_numpy()].select(shown)
     data = data.rename({name: f"data_{name}" for name in shown if name in (*rows.columns, NEW_LABEL)})
     return rows.hstack(data)
 

@@ -1,4 +1,4 @@
-"""Documents to look at first, with the spans or boxes of the consensus drawn in: what tools import."""
+"""Documents to look at first, with spans, boxes or tags of the consensus put in: what tools import."""
 
 import json
 from collections.abc import Callable
@@ -16,7 +16,8 @@ from anml.intake.contributions import OURS
 from anml.intake.file import File
 from anml.intake.shapes.places import NOTHING
 from anml.intake.shapes.regions import REGIONS
-from anml.intake.shapes.shape import SPANS
+from anml.intake.shapes.shape import SPANS, TAGS
+from anml.intake.shapes.tags import YES
 from anml.intake.source import Source
 
 AGENT = "anml"
@@ -26,7 +27,7 @@ def places_file(looking: Looking, source: Source, path: Path | None, format: str
     """Write documents with what the consensus marks in them, the most to gain first."""
     assert source.shape is not None
     assert path is not None, "an export is a file"
-    rows = source.table.frame.select("item", "document").unique("item", maintain_order=True)
+    rows = _documents(source).select("item", "document")
     listed = looking.rows.join(rows, on="item", maintain_order="left")
     about = listed.group_by("document", maintain_order=True).agg(
         pl.col("gain").sum().round(4), pl.col("reason").first(), places=pl.len()
@@ -39,11 +40,20 @@ def places_file(looking: Looking, source: Source, path: Path | None, format: str
 Made = dict[str, tuple[dict[str, Any], pl.DataFrame | None]]
 
 
+def _documents(source: Source) -> pl.DataFrame:
+    """The document of each item; of tags, the thing that is tagged, and the tag as a type."""
+    frame = source.table.frame.unique("item", maintain_order=True)
+    return frame.rename({"thing": "document", "tag": "type"}) if "thing" in frame.columns else frame
+
+
 def consensus_of(looking: Looking, source: Source) -> pl.DataFrame:
     """Candidates that the labels of their items together call something, spans without overlaps."""
     assert source.shape is not None
     if looking.items is None:
         raise UnsupportedError("no place was judged by two people, so that there is no consensus to draw in")
+    if source.shape.kind == TAGS:
+        ticked = looking.items.filter(pl.col("consensus") == YES).select("item", "p")
+        return _documents(source).select("item", "document", "type").join(ticked, on="item")
     items = looking.items.select("item", "p", type="consensus").filter(pl.col("type") != NOTHING)
     kept = source.shape.frames["candidates"].join(items, on="item", maintain_order="left")
     if source.shape.kind != SPANS or kept.is_empty():
@@ -56,7 +66,7 @@ def consensus_of(looking: Looking, source: Source) -> pl.DataFrame:
 def _label_studio(made: Made, source: Source, path: Path) -> str:
     """Tasks as they came, with the consensus as a prediction."""
     assert source.shape is not None
-    tasks, known = File(path).json, REGIONS[source.shape.kind]
+    tasks, known = File(path).json, REGIONS.get(source.shape.kind, ("choices",))
     like = next(
         result
         for task in tasks
@@ -70,7 +80,10 @@ def _label_studio(made: Made, source: Source, path: Path) -> str:
         task, rows = by_id[document], [] if drawn is None else drawn.to_dicts()
         said = {"task": document, "reason": about["reason"], "gain": about["gain"]}
         score = min((row["p"] for row in rows), default=None)
-        drawn_in = [_region(like, row, task, document) for row in rows]
+        if source.shape.kind == TAGS:
+            drawn_in = [_named(like) | {"value": {"choices": sorted(row["type"] for row in rows)}}]
+        else:
+            drawn_in = [_region(like, row, task, document) for row in rows]
         written.append(predicted_task(task, said, score, [drawn_in]))
     return json.dumps(written, indent=1, ensure_ascii=False) + "\n"
 
@@ -94,11 +107,11 @@ def _region(like: dict[str, Any], row: dict[str, Any], task: dict[str, Any], doc
     if "start" in numbers and isinstance(text, str):
         value["text"] = text[row["start"] : row["end"]]
     mark = sha256(json.dumps([document, value], sort_keys=True).encode())[:10]
-    return {
-        "id": mark,
-        **{name: like[name] for name in ("from_name", "to_name", "type") if name in like},
-        "value": value,
-    }
+    return {"id": mark, **_named(like), "value": value}
+
+
+def _named(like: dict[str, Any]) -> dict[str, Any]:
+    return {name: like[name] for name in ("from_name", "to_name", "type") if name in like}
 
 
 def _lines(made: Made, source: Source, path: Path) -> str:

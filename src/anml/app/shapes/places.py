@@ -11,8 +11,16 @@ from anml.app.audit.request import Request
 from anml.app.audit.result import Audited, Shaped, with_columns_of
 from anml.core.checks import Array, Bools, Floats, as_codes
 from anml.core.people.consensus import join_posteriors
-from anml.core.people.marks import LEAST, Errors, errors, finding_and_types, guessing, without_overlaps
-from anml.core.people.verdicts import ACCUSED, ENOUGH_ROWS, discovered
+from anml.core.people.marks import (
+    LEAST,
+    Errors,
+    errors,
+    guessing,
+    not_finding,
+    types_by_truth,
+    without_overlaps,
+)
+from anml.core.people.verdicts import ACCUSED, ENOUGH_ROWS, RELIABLE, discovered
 from anml.core.progress import Progress
 from anml.core.stats import wilson
 from anml.core.words import counted
@@ -48,8 +56,10 @@ def audit_places(
     frames = source.shape.frames
     found = _pass(source, request, progress)
     if "texts" in frames and frames["candidates"].height >= ENOUGH_WORDS and request.predictions is None:
-        words = _by_words(source, found)
+        notes, words = found.result.notes, _by_words(source, found)
         found = _pass(source, replace(request, predictions=words), progress)
+        notes = [*notes, "a model of the words in and around each place, held out by document, is counted in"]
+        found = found._replace(result=replace(found.result, notes=notes))
     people, guess = _people(source, found, request.seed)
     found = found._replace(result=_accused(found.result, people["contributor"].to_list(), guess))
     people = with_columns_of(found.result, people)
@@ -112,19 +122,26 @@ def _people(source: Source, found: _Pass, seed: int) -> tuple[pl.DataFrame, Floa
     near, beside = frame["near"].to_numpy(), _beside(source, found)[codes]
     rows = (who, len(names), found.truth[codes], label, near, beside)
     rates, rng = _rates(errors(*rows)), np.random.default_rng(seed)
-    tables = [table for table in finding_and_types(*rows) if table.shape[1] > 1]
-    # Fewer marks than these accuse nobody.
-    enough = [table.sum(axis=(1, 2)) >= ENOUGH_ROWS for table in tables]
-    guess = [guessing(table, rng) * many for table, many in zip(tables, enough, strict=True)]
+    blind, judged = not_finding(*rows)
+    # Fewer rows, or marks, than these accuse nobody.
+    guess = [blind * (judged >= ENOUGH_ROWS)]
+    if len(found.types) > 2:
+        types = types_by_truth(*rows[:4])
+        guess.append(guessing(types, rng) * (types.sum(axis=(1, 2)) >= ENOUGH_ROWS))
     table = {name: rate for name, (rate, _) in rates.items()}
     people = pl.DataFrame({"contributor": names, **table, "habits": _habits(rates, len(names))})
     return people, np.max(guess, axis=0)
 
 
 def _accused(result: Audited, names: list[str], guess: Floats) -> Audited:
-    """The result, with those accused who find, or name, no better than by guessing."""
+    """The result, with those accused who find, or name, no better than by guessing.
+
+    Whom all of their labels together show to be reliable is not: two accounts must agree.
+    """
     if result.doubtful is not None:
         return result
+    reliable = set(result.contributors.filter(pl.col("verdict") == RELIABLE)["contributor"])
+    guess = guess * np.array([name not in reliable for name in names])
     told = dict(zip(names, discovered(guess).tolist(), strict=True))
     new = pl.col("contributor").replace_strict(told, default=False) & ~pl.col("verdict").is_in(ACCUSED)
     word = pl.when(new).then(pl.lit(ACCUSED[0])).otherwise("verdict").alias("verdict")
@@ -182,7 +199,7 @@ def _said(source: Source, consensus: pl.DataFrame) -> list[str]:
     assert source.shape is not None
     frames, kind = source.shape.frames, source.shape.kind
     documents = frames["seen"]["document"].n_unique()
-    unsure = int((consensus["p"] < 0.9).sum())
+    unsure = int((consensus["p_type"] < 0.9).sum())
     empty = documents - frames["candidates"]["document"].n_unique()
     stay = counted(consensus.height, {"spans": "span", "boxes": "box"}[kind], kind)
     places = f"{counted(frames['candidates'].height, 'place')} that anybody marked"

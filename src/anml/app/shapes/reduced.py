@@ -9,10 +9,14 @@ from anml.app.audit.audit import audit_table
 from anml.app.audit.request import Request
 from anml.app.audit.result import Audited, Shaped, with_columns_of
 from anml.core.checks import Floats, Ints, as_codes
+from anml.core.people.belief import Belief, in_parts
 from anml.core.people.consensus import join_posteriors
+from anml.core.people.grades import Graded, fit_grades
 from anml.core.people.verdicts import ACCUSED, CONCERN, LESS
 from anml.core.progress import Progress
+from anml.core.stats import Estimate, beta_interval
 from anml.core.words import counted
+from anml.intake.prepare import Prepared
 from anml.intake.shapes.tags import NO, YES
 from anml.intake.source import Source
 
@@ -83,14 +87,22 @@ def _by_tag(result: Audited, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def audit_grades(source: Source, request: Request, progress: Progress | None = None) -> Audited:
-    """Audit grades as classes; lenient, severe and narrow raters are told by their order."""
+    """Audit grades by their order where that predicts better than plain classes; leanings are told by it."""
     assert source.shape is not None
     order = dict(source.shape.frames["order"].iter_rows())
     result, prepared, found = audit_table(source.table, request, progress=progress)
     steps = np.array([order[name] for name in prepared.classes], dtype=np.float64)
     who, names = as_codes("contributor", prepared.contributor, len(prepared.y))
     items, things = as_codes("item", prepared.item, len(prepared.y))
-    posterior = join_posteriors(found.belief.truth, items)
+    posterior, chosen = join_posteriors(found.belief.truth, items), []
+    # Grades that are known to be wrong, without the right one, are for the model of classes.
+    if len(names) > 1 and (prepared.known is None or not prepared.known.wrong.any()):
+        graded = _by_order(prepared, steps, items, who, request.seed)
+        chosen = [graded.sentence()]
+        if graded.ordered:
+            posterior = graded.posterior[:, np.argsort(np.argsort(steps))]
+            belief = _believed(found.belief, posterior[items], prepared.y.astype(np.int64), who)
+            result, _, _ = audit_table(source.table, request, progress=progress, believe=lambda _: belief)
     table = _graded(posterior, steps, things, np.bincount(items), list(order))
     people = _leanings(steps[prepared.y.astype(np.int64)], (posterior @ steps)[items], who, names, items)
     people = with_columns_of(result, people)
@@ -103,24 +115,55 @@ def audit_grades(source: Source, request: Request, progress: Progress | None = N
     wide = int((table["high"] != table["low"]).sum())
     said = [
         f"{counted(table.height, 'item')} have a grade each in grades.csv; {wide:,} of them are not "
-        "certain to nine tenths."
+        "certain to nine tenths.",
+        *chosen,
     ]
     shaped = Shaped(source.shape.kind, source.shape.unit, {"grades": table}, said, {})
     return replace(result, contributors=people, false_accusations=false, shape=shaped)
 
 
+def _by_order(prepared: Prepared, steps: Floats, items: Ints, who: Ints, seed: int) -> Graded:
+    """The grades by their order, and how well that predicts what was held out."""
+    rank, right = np.argsort(np.argsort(steps)), np.full(int(items.max()) + 1, -1)
+    if prepared.known is not None:
+        told = np.flatnonzero(prepared.known.truth >= 0)
+        right[items[told]] = rank[prepared.known.truth[told].astype(np.int64)]
+    y, rng = rank[prepared.y.astype(np.int64)], np.random.default_rng(seed)
+    return fit_grades(items, who, y, len(steps), right, rng)
+
+
+def _believed(before: Belief, truth: Floats, y: Ints, who: Ints) -> Belief:
+    """A belief of classes, with the posterior of the grades in their order in its place."""
+    assert before.contributors is not None
+    p = np.clip(truth[np.arange(len(y)), y], 1e-9, 1 - 1e-9)
+    rows = np.bincount(who).astype(np.float64)
+    good = np.bincount(who, p).astype(np.float64)
+    low, high = beta_interval(good + 1, rows - good + 1)
+    people = replace(
+        before.contributors, quality=(good + 1) / (rows + 2), low=low, high=high, good=good, bad=rows - good
+    )
+    mean = 1 - float(p.mean())
+    wrong = Estimate(mean, min(float((p < 0.05).mean()), mean), max(float((p < 0.5).mean()), mean))
+    return replace(before, **in_parts(p, 1 - mean, before.credentials, people, who), truth=truth, wrong=wrong)
+
+
 def _graded(
     posterior: Floats, steps: Floats, things: list[str], count: Ints, names: list[str]
 ) -> pl.DataFrame:
-    """The mean grade of each item, the middle one, and where nine tenths of the probability lie."""
+    """The mean grade of each item, the middle one, and where nine tenths of the probability lie.
+
+    The mean is of the grades' own numbers, or of their places from 1 on where they are words.
+    """
     by_step = posterior[:, np.argsort(steps)]
     names = [names[int(step)] for step in np.sort(steps)]
+    numbers = pl.Series(names).cast(pl.Float64, strict=False)
+    values = np.sort(steps) + 1 if numbers.null_count() else numbers.to_numpy()
     below = np.cumsum(by_step, axis=1)
     at = {
         name: (below < bound).sum(axis=1) for name, bound in (("low", 0.05), ("grade", 0.5), ("high", 0.95))
     }
     found = {name: [names[min(int(k), len(names) - 1)] for k in place] for name, place in at.items()}
-    return pl.DataFrame({"item": things, **found, "mean": (posterior @ steps).round(3), "labels": count})
+    return pl.DataFrame({"item": things, **found, "mean": (by_step @ values).round(3), "labels": count})
 
 
 def _leanings(given: Floats, truth: Floats, who: Ints, names: list[str], items: Ints) -> pl.DataFrame:

@@ -6,6 +6,7 @@ Everything here is arrays: candidates are places that anybody marked, by documen
 from typing import NamedTuple
 
 import numpy as np
+from scipy import special
 
 from anml.core.checks import Bools, Floats, Ints
 
@@ -13,6 +14,8 @@ from anml.core.checks import Bools, Floats, Ints
 LEAST = 0.3
 # Of what people are judged by apart, beside all of it: kappa below this is hardly better than a guess.
 GUESS = 0.15
+# How far people find what is there beforehand, its variance, and the share from which on a type is known.
+FOUND, FINDS, KNOWN = 0.7, 0.1, 0.8
 # Draws of each person's tables, and how many marks' worth of the usual each is pulled to.
 DRAWS, PULL = 400, 4.0
 
@@ -104,19 +107,38 @@ def guessing(tables: Floats, rng: np.random.Generator) -> Floats:
     return np.asarray((kappa < GUESS).mean(axis=0))
 
 
-def finding_and_types(
+def not_finding(
     who: Ints, people: int, truth: Floats, label: Ints, near: Bools, beside: Floats
 ) -> tuple[Floats, Floats]:
-    """Tables of what is there by what was marked (people, 2, 2), and of types (people, types, types).
+    """Probability that what each person marks hardly depends on what is there, and on how many rows.
 
-    A mark with other boundaries is found, and says nothing of places beside it.
+    That dependence is Youden's: how much more often somebody marks where something is than where nothing is.
+    It is the slope of marking on the probability that something is there, so that places of which nobody
+    knows tell nothing, and those who have only such places are as everybody is. A mark with other boundaries
+    is found, and says nothing of places beside it.
     """
-    is_one, marked = 1 - truth[:, 0], label > 0
-    found = np.zeros((people, 2, 2))
-    for row, weight in ((1, is_one), (0, truth[:, 0] * np.where(near | (beside > GUESS), 0.0, 1.0))):
-        np.add.at(found[:, row], (who, (marked | near).astype(np.int64)), weight)
+    is_one, marked = 1 - truth[:, 0], ((label > 0) | near).astype(np.float64)
+    weight = np.where(near | (beside > GUESS), is_one, 1.0)
+
+    def total(values: Floats) -> Floats:
+        return np.bincount(who, weight * values, people).astype(np.float64)
+
+    rows = total(np.ones(len(who)))
+    along, given = (part - (total(part) / np.maximum(rows, 1e-9))[who] for part in (is_one, marked))
+    together, varies = total(along * given), total(along**2) + 1e-9
+    slope = together / varies
+    noise = (total((given - slope[who] * along) ** 2) + 0.25) / np.maximum(rows, 1.0)
+    usual = (together.sum() + FOUND) / (varies.sum() + 1)
+    known = varies / noise
+    mean = (slope * known + usual / FINDS) / (known + 1 / FINDS)
+    return special.ndtr((GUESS - mean) * np.sqrt(known + 1 / FINDS)), rows
+
+
+def types_by_truth(who: Ints, people: int, truth: Floats, label: Ints) -> Floats:
+    """Tables (people, type, type given) of marks where something is and its type is known."""
     kinds = truth.shape[1] - 1
     types = np.zeros((people, kinds, kinds))
+    known = (label > 0) & (truth[:, 1:].max(axis=1) > KNOWN * (1 - truth[:, 0]))
     for kind in range(kinds):
-        np.add.at(types[:, kind], (who[marked], label[marked] - 1), truth[marked, kind + 1])
-    return found, types
+        np.add.at(types[:, kind], (who[known], label[known] - 1), truth[known, kind + 1])
+    return types

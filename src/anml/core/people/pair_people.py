@@ -17,10 +17,10 @@ from anml.core.people.pairs import PairFit
 
 # Slopes at which the distribution of each person's is written down.
 GRID = np.linspace(-3.0, 4.0, 281)
-# A slope below this hardly follows the common scores.
+# A slope below this hardly follows the common scores; one as far below zero goes against them.
 HARDLY = 0.2
-# How common tastes of one's own may be before whoever chooses the worse has one of many.
-MANY_TASTES = 0.1
+# Those who choose the worse are a camp with a taste of theirs if they are more than this share, and people.
+CAMP, ALONE = 0.1, 1.5
 
 
 class Judges(NamedTuple):
@@ -104,7 +104,7 @@ def judges(fit: PairFit) -> Judges:
     low, high = (worth[np.minimum((below < q).sum(axis=1), len(GRID) - 1)] for q in (0.025, 0.975))
     taste = kinds["taste"] + kinds["mild taste"]
     # Careful, but hardly on the common scale: a taste of its own as well.
-    hardly = special.ndtr((HARDLY - found.slope) / spread[:, :, 0])
+    hardly, against = (special.ndtr((bound - found.slope) / spread[:, :, 0]) for bound in (HARDLY, -HARDLY))
     names = [*KINDS]
     careful, weak = names.index("careful"), names.index("weak")
     sees = kinds["careful"] * (1 - hardly[:, careful]) + kinds["weak"] * (1 - hardly[:, weak])
@@ -120,8 +120,8 @@ def judges(fit: PairFit) -> Judges:
         better=_above(below, worth, 0.2),
         half=_above(below, worth, 0.5),
         guess=kinds["coin"] + kinds["side"],
-        reversed=kinds["reversed"],
-        taste=taste + kinds["careful"] * hardly[:, careful],
+        reversed=kinds["reversed"] + kinds["careful"] * against[:, careful],
+        taste=taste + kinds["careful"] * (hardly - against)[:, careful],
         sceptic=_sceptic(fit, kinds["careful"] + kinds["weak"], sees),
     )
 
@@ -129,9 +129,10 @@ def judges(fit: PairFit) -> Judges:
 def words_for(people: Judges) -> tuple[list[str], float]:
     """A word for everybody, and how many accusations are expected to be false.
 
-    An accusation needs a false discovery rate, its own odds, and rows.
+    An accusation needs a false discovery rate, its own odds, and rows. Many who choose the worse are no
+    contradiction: they have a taste of theirs.
     """
-    reversed_ = people.reversed * (people.taste.mean() <= MANY_TASTES)
+    reversed_ = people.reversed * (people.reversed.sum() <= max(CAMP * len(people.rows), ALONE))
     worst = (people.guess + reversed_) * (people.rows >= verdicts.ENOUGH_ROWS)
     accused = verdicts.discovered(worst)
     trusted = (people.sceptic >= verdicts.PROBABLY) & (people.better >= verdicts.PROBABLY)

@@ -56,7 +56,7 @@ def fit_pairs(first: Ints, second: Ints, choice: Ints, who: Ints, rounds: int = 
     count, people = int(max(first.max(), second.max())) + 1, int(who.max()) + 1
     net = Net.of(first, second, count)
     params, scores = bradley_terry(net, first, second, choice)
-    params = replace(params, tastes=0.1 * params.spread, ties=0.25 * bool((choice == TIE).any()))
+    params = replace(params, tastes=0.1 * params.spread, ties=1.0 * bool((choice == TIE).any()))
     batches = [*made_batches(first, second, choice, who, params, scores)]
     prior = np.array([kind.share for kind in KINDS.values()])
     kinds, shares = np.tile(prior, (people, 1)), prior
@@ -148,29 +148,30 @@ def _learn(batches: list[PairBatch], careful: Floats, params: PairParams) -> Pai
         found = {
             "pull": along,
             "pulled": certain,
-            "slopes": along**2 - certain,
-            "sides": side**2 - sided,
+            "slopes": along**2,
+            "sides": side**2,
             "taste": np.einsum("bi,bij,bj->b", force, batch.shared, force),
             "tastes": (batch.shared * known).sum(axis=(1, 2)),
             "side": side,
             "sided": sided,
-            "tie": mode.tie,
-            "ties": (mode.tie - params.tie) ** 2 + mode.tie_variance,
-            "people": np.ones(len(share)),
+            "tie": mode.tie - params.tie,
+            "ties": (mode.tie - params.tie) ** 2,
+            "tied": 1 - mode.tie_variance / max(params.ties, 1e-9),
         }
         for name, values in found.items():
             total[name] += float((share * values).sum())
-    n, tie, ties = total["people"], params.tie, params.ties
+    tie, ties = params.tie, params.ties
     if params.ties:
-        tie, ties = total["tie"] / n, (total["ties"] + 0.1 * VARIANCES_WORTH) / (n + VARIANCES_WORTH)
+        tie += total["tie"] / max(total["tied"], 1.0)
+        ties = _variance(1.0, total["ties"], total["tied"], 1.0, 9.0)
     grow = np.clip(total["taste"] / total["tastes"], 0.3, 3.0)
     # The mean slope is 1: where all discriminate more, the scores lie further apart.
     stretch = np.clip(1 + total["pull"] / (total["pulled"] + 2), 0.7, 1.4) ** 2
     return PairParams(
         spread=float(np.clip(params.spread * stretch, 0.01, 50.0)),
         # Without these bounds slopes run away where there are many tastes.
-        slopes=_variance(params.slopes, total["slopes"], n, 0.08, 0.5),
-        sides=_variance(params.sides, total["sides"], n, 0.02, 2.0),
+        slopes=_variance(params.slopes, total["slopes"], total["pulled"], 0.08, 0.3),
+        sides=_variance(params.sides, total["sides"], total["sided"], 0.02, 2.0),
         tastes=float(np.clip(params.tastes * grow, 1e-5, 4 * params.spread)),
         side=params.side + (total["side"] - params.side / COMMON_SIDE) / (total["sided"] + 1 / COMMON_SIDE),
         tie=tie,
@@ -178,6 +179,7 @@ def _learn(batches: list[PairBatch], careful: Floats, params: PairParams) -> Pai
     )
 
 
-def _variance(now: float, gain: float, people: float, prior: float, most: float) -> float:
-    total = people * now + now**2 * gain + VARIANCES_WORTH * prior
-    return float(np.clip(total / (people + VARIANCES_WORTH), 0.001, most))
+def _variance(now: float, squares: float, known: float, prior: float, most: float) -> float:
+    """MacKay's fixed point: squares of what is found, by how far it was found and is not the prior."""
+    total = now**2 * squares + VARIANCES_WORTH * prior
+    return float(np.clip(total / (now * known + VARIANCES_WORTH), 0.001, most))

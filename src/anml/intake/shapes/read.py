@@ -63,6 +63,8 @@ def told_shape(source: File, format: str) -> str | None:
     """The shape of the judgements in a file, where its own words tell it; None where they are classes."""
     if format in SPAN_FORMATS:
         return SPANS
+    if format == "argilla":
+        return _argilla_shape(entries(source)[:100])
     if format != "label-studio":
         return None
     kinds: set[str] = set()
@@ -80,6 +82,18 @@ def told_shape(source: File, format: str) -> str | None:
     if kinds == {"choices"} and several:
         return TAGS
     return PREFERENCE if kinds == {"pairwise"} else None
+
+
+def _argilla_shape(found: list[dict[str, Any]]) -> str | None:
+    """Rankings, or several labels at a time, where there is one question."""
+    answers = [each["responses"] for each in found if isinstance(each.get("responses"), dict)]
+    if len({name for each in answers for name in each}) != 1:
+        return None
+    values = [each.get("value") for of in answers for given in of.values() for each in _dicts(given)]
+    lists = [value for value in values if isinstance(value, list)]
+    if any("rank" in each for value in lists for each in _dicts(value)):
+        return PREFERENCE
+    return TAGS if any(len(value) > 1 and not _dicts(value) for value in lists) else None
 
 
 def _dicts(found: Any) -> list[dict[str, Any]]:
