@@ -1,6 +1,7 @@
 """Combiners alone: laws that every one of them obeys, and against the formulas written out in loops."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -103,6 +104,11 @@ class TestByHand:
         w, gate = COMBINERS["evidence"](found, Recipe("evidence"))
         np.testing.assert_allclose(w, [1 / 4, 3 / 4])
         assert (gate.noise, gate.s_min) == (pytest.approx(0.3), pytest.approx(0.1))
+
+    def test_rows_of_whom_nobody_else_covers_count_in_full_or_not_at_all(self):
+        found = replace(Signals.of([0.5] * 3, p_correct=[0.6, 0.6, 0.4]), apart=np.array([True, False, True]))
+        # 1, a quarter and nothing.
+        np.testing.assert_allclose(COMBINERS["evidence"](found, Recipe("evidence"))[0], [0.8, 0.2, 0])
 
     def test_evidence_counts_by_probabilities_where_no_label_is_likelier_right_than_wrong(self):
         found = Signals.of([0.9, 0.1], p_correct=[0.2, 0.4])

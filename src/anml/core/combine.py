@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from anml.core.checks import Floats
+from anml.core.checks import Bools, Floats
 from anml.core.domain import Gate, Recipe, Signals
 from anml.core.errors import InputError
 from anml.core.people.consensus import CLEAR
@@ -87,18 +87,19 @@ def evidence(signals: Signals, recipe: Recipe) -> tuple[Floats, Gate]:
         return _equal(n), Gate("uniform", "every label is surely wrong, so none can be ranked", *figures)
     if signals.evenly:
         return _equal(n), Gate("doubtful", signals.doubtful or "nothing is identified", *figures)
-    weights = _normalised(counted(signals.p_correct, float(signals.p_correct.max())))
+    weights = _normalised(counted(signals.p_correct, float(signals.p_correct.max()), signals.apart))
     if signals.doubtful is not None:
         return weights, Gate("doubtful", signals.doubtful, *figures)
     reason = "each label is weighed by the probability that it is right"
     return weights, Gate("evidence", reason, *figures)
 
 
-def counted(p_correct: Floats, best: float) -> Floats:
+def counted(p_correct: Floats, best: float, apart: Bools | None = None) -> Floats:
     """How far labels count in training: in full where they are clear, not at all where they say nothing.
 
     A label that is as likely wrong as right teaches nothing. Where even the `best` of all is no likelier,
-    labels count by their probabilities.
+    labels count by their probabilities. Rows that are `apart` count in full or not at all: who is alone
+    where the rows are is doubted for that.
 
     Examples
     --------
@@ -107,7 +108,8 @@ def counted(p_correct: Floats, best: float) -> Floats:
     """
     if best <= 0.5:
         return p_correct
-    return np.clip((p_correct - 0.5) / (CLEAR - 0.5), 0.0, 1.0)
+    share = np.clip((p_correct - 0.5) / (CLEAR - 0.5), 0.0, 1.0)
+    return share if apart is None else np.where(apart & (share > 0), 1.0, share)
 
 
 COMBINERS: dict[str, Combiner] = {

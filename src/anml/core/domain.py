@@ -37,6 +37,8 @@ class Signals:
         Why p_correct must not be relied on; None where it may.
     evenly
         Whether it must not even be weighed by: those who contradict the others hold most of the rows.
+    apart
+        Rows of contributors whom nobody else covers; None where that was not asked.
 
     Examples
     --------
@@ -53,6 +55,7 @@ class Signals:
     p_correct: Floats | None = None
     doubtful: str | None = None
     evenly: bool = False
+    apart: Bools | None = None
     given: frozenset[str] = frozenset({"q"})
 
     @classmethod

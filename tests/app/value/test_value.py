@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 import anml
 from anml.app.value.multipliers import read_multipliers
 from anml.app.value.value import ValueRequest, value_data
-from anml.core.errors import InputError
+from anml.core.errors import InputError, UnsupportedError
 from anml.core.settle import UNIT
 from anml.surfaces.value_cli import _source
 
@@ -162,3 +162,17 @@ def test_a_folder_with_other_files_is_left_alone(tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(InputError, match="holds other files"):
         anml.value(table(), "label", "worker").save(tmp_path)
+
+
+def test_other_shapes_are_refused_by_name(tmp_path):
+    pairs = pl.DataFrame({
+        "first": ["a", "b", "c"] * 20, "second": ["b", "c", "a"] * 20,
+        "choice": ["first", "first", "second"] * 20, "judge": [f"j{i % 4}" for i in range(60)],
+    })  # fmt: skip
+    path = tmp_path / "pairs.csv"
+    pairs.write_csv(path)
+    with pytest.raises(UnsupportedError, match="shape 'preference'"):
+        value_data(path, ValueRequest(task="preference"))
+    anml.audit(path, task="preference", contributor="judge", profile="quick").save(tmp_path / "audit")
+    with pytest.raises(UnsupportedError, match="shape 'preference'"):
+        value_data(path, ValueRequest(), run=tmp_path / "audit")

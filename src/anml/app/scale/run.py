@@ -136,7 +136,7 @@ def _finished(plan: RunPlan, job: SliceJob, learned: Learned, write_report: Writ
     judged = judge(told, fits, fitted.weights, covered=learned.covered, owner=owner)
     assert judged.people is not None
     judged = judged._replace(people=replace(judged.people, changed=changed))
-    how = write.Believing(fitted, judged, owner, learned.how.models is not None)
+    how = write.Believing(fitted, judged, owner, learned.how.models is not None, learned.covered)
     totals: write.Totals = passes.sum("believing", write.total_slice, how)
     frame = passes.slices[0].read().frame
     shared = bool(fits[0].params.shared)

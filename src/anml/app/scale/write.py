@@ -34,11 +34,16 @@ class Believing:
     judged: Judged
     owner: Ints | None
     scored: bool
+    covered: Bools
 
     def belief(self, part: Slice) -> Belief:
         """What is believed of the rows of a slice."""
         rows, fits = self.fitted.at(part)
         return believe_rows(rows, fits, self.fitted.weights, self.judged, {}, owner=self.owner)
+
+    def apart(self, who: Ints) -> Bools:
+        """Rows of contributors whom nobody else covers."""
+        return np.asarray(~self.covered[who if self.owner is None else self.owner[who]])
 
     def raw(self, kept: SliceData, belief: Belief) -> Floats:
         """Scores that q is made of: by networks, or by the belief alone where there are none."""
@@ -75,7 +80,7 @@ def total_slice(part: Slice, how: Believing) -> Totals:
     raw, p, n = how.raw(kept, belief), belief.p_correct, len(kept.y)
     best = np.zeros(len(how.fitted.given.job.classes))
     np.maximum.at(best, kept.y, p)
-    sums = float(p.sum()), float(counted(p, 1.0).sum())
+    sums = float(p.sum()), float(counted(p, 1.0, how.apart(kept.who)).sum())
     return Totals(n, *sums, int((p < NEVER).sum()), float(raw.min()), float(raw.max()), best)
 
 
@@ -105,7 +110,8 @@ def write_slice(part: Slice, asked: Writing) -> Wrote:
     kept, belief = SliceData(part, *how.fitted.given), how.belief(part)
     prepared, row, frame = job.prepared(part, Preparation(()))
     raw = how.raw(kept, belief)
-    found = _assessed(kept, belief, raw, totals, job.policy.recipe.use, prepared.contributor)
+    apart = how.apart(kept.who)
+    found = _assessed(kept, belief, raw, totals, apart, prepared.contributor)
     samples = with_keys(sample_frame(prepared, found, how.scored), frame, asked.keys)
     starts = np.array([first for _, first in asked.files])
     at = np.searchsorted(starts, row, side="right") - 1
@@ -126,7 +132,7 @@ def write_slice(part: Slice, asked: Writing) -> Wrote:
 
 
 def _assessed(
-    kept: SliceData, belief: Belief, raw: Floats, totals: Totals, use: Any, contributor: Any
+    kept: SliceData, belief: Belief, raw: Floats, totals: Totals, apart: Bools, contributor: Any
 ) -> Assessment:
     """What was found out about the rows of a slice, weighed among all."""
     given, p = kept.signals(), belief.p_correct
@@ -140,11 +146,11 @@ def _assessed(
     last = (totals.best <= limit)[kept.y] & (p >= totals.best[kept.y])
     keep = belief.evenly | (p >= limit) | last
     full = float(counted(np.array([best]), best)[0])
-    weights = np.where(last, full * p, counted(p, best)) / total
+    weights = np.where(last, full * p, counted(p, best, apart)) / total
     if belief.evenly:
         weights = np.full(len(p), 1 / totals.rows)
     recipe = kept.job.policy.recipe
-    weighting = Weighting(weights * (signals.t if "t" in use else 1.0), keep, gate_of(belief), recipe)
+    weighting = Weighting(weights * (signals.t if "t" in recipe.use else 1.0), keep, gate_of(belief), recipe)
     return Assessment(Scores(raw, q, belief.predicted, 0), belief, signals, weighting, None)
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 
 from anml.app.audit.audit import testing_arrays
-from anml.app.audit.runs import read_run
+from anml.app.audit.runs import Run, read_run
 from anml.core.checks import Array, Bools, Floats, Ints, one_of, whole
-from anml.core.domain import Task
+from anml.core.domain import SHAPES, Task
 from anml.core.errors import InputError, UnsupportedError
 from anml.core.progress import Progress
 from anml.gradients.crossfit import standardise
@@ -93,8 +93,15 @@ def value_data(
     progress: Progress | None = None,
 ) -> Valued:  # fmt: skip
     """Value the contributors of a table; with `run`, of the rows that a finished run of it keeps."""
+    found = None if run is None else read_run(run)
+    shape = request.task if found is None else (found.info.get("shape") or {}).get("kind")
+    if shape in SHAPES:
+        raise UnsupportedError(
+            f"contributors are valued by what a model of classes or numbers learns from their rows; "
+            f"no such model is trained on judgements of the shape {shape!r}"
+        )
     table = data if isinstance(data, Table) else read_table(data)
-    columns, notes, kept = _columns(table, request, run)
+    columns, notes, kept = _columns(table, request, run, found)
     prepared = prepare(table, columns, task=request.task, seed=request.seed)
     if prepared.contributor is None:
         raise InputError("a value needs contributors; name their column with contributor")
@@ -106,14 +113,15 @@ def value_data(
     return _valued(table, columns, prepared, used, request, test, notes, progress)
 
 
-def _columns(table: Table, request: ValueRequest, run: Path | None) -> tuple[Columns, list[str], Ints | None]:
-    if run is None:
+def _columns(
+    table: Table, request: ValueRequest, run: Path | None, found: Run | None
+) -> tuple[Columns, list[str], Ints | None]:
+    if run is None or found is None:
         columns, notes = choose_columns(
             table.frame, label=request.label, contributor=request.contributor, time=request.time,
             features=request.features, ignore=request.ignore,
         )  # fmt: skip
         return columns, notes, None
-    found = read_run(run)
     about, of = found.info.get("columns") or {}, (found.info.get("data") or {}).get("sha256")
     if of != table.sha256:
         raise InputError(f"{table.name} is not the table that the run in {run} was made of")
