@@ -8,17 +8,35 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anml.core.errors import InputError
+from anml.intake.columns import choose_columns
 from anml.intake.gold import read_gold
 from anml.intake.roles import ALIASES, FLAGS
 from intake_tables import labelled, prepared
 
 
 def test_gold_marks() -> None:
-    made = prepared(labelled(honeypot=["yes", "No", None, "1"]))
+    made = prepared(labelled(is_golden=["yes", "No", None, "1"]))
     assert made.gold is not None
     assert made.gold.kind == "marks"
     assert made.gold.known.tolist() == made.gold.right.tolist() == [True, False, False, True]
     assert any("marks as known to be right 2 rows" in note for note in made.notes)
+
+
+def test_a_mark_on_traps_says_nothing_of_the_label() -> None:
+    table = labelled(is_honeypot=[True, False, True, False])
+    chosen, notes = choose_columns(table)
+    assert chosen.gold is None
+    assert "is_honeypot" not in chosen.features
+    assert any("says where the answer is known, not which it is" in note for note in notes)
+    with pytest.raises(InputError, match=r"'is_honeypot' .gold. says where the answer is known, not which"):
+        prepared(table, gold="is_honeypot")
+
+
+def test_marks_on_two_labels_of_an_item_are_marks_on_the_item() -> None:
+    # Labels are b, a, b, a: both of item 1 cannot be right.
+    table = labelled(item=[1, 1, 2, 2], is_gold=[True, True, False, False])
+    with pytest.raises(InputError, match="different labels of item '1'; name the column of answers"):
+        prepared(table)
 
 
 def test_gold_labels() -> None:

@@ -15,6 +15,7 @@ from anml.intake.roles import (
     FITS,
     ROLES,
     TIMES_SPENT,
+    TRAPS,
     TRUTHS,
     is_all_distinct,
     is_identifier_name,
@@ -223,6 +224,8 @@ def _why_not(series: pl.Series) -> str | None:
     # Where a name clashes with one of ours, exports put "data_" before it.
     if is_named(series.name.removeprefix("data_"), TRUTHS):
         return "it looks like the true label; name it as known, as gold or as a feature to use it"
+    if is_named(series.name, TRAPS):
+        return "it says where the answer is known, not which it is; name the column of answers as known"
     if is_named(series.name, TIMES_SPENT):
         return "time spent on a label is shown with its contributor, and nothing is judged by it"
     if series.dtype.is_float() or not is_all_distinct(series):

@@ -137,7 +137,8 @@ def _gold(
     notes: list[str], warnings: list[str],
 ) -> Gold:  # fmt: skip
     assert columns.gold is not None
-    found = read_gold(frame[columns.gold], frame[columns.label], task)
+    items = None if columns.item is None else frame[columns.item]
+    found = read_gold(frame[columns.gold], frame[columns.label], task, items)
     if known_already is not None and (both := found.known & known_already.known).any():
         # What is used cannot check: a row is the one or the other.
         found = found._replace(known=found.known & ~both, right=found.right & ~both)

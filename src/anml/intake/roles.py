@@ -39,7 +39,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
         "submitted_at", "updated_at", "submit_time", "assignment_started", "created", "created_date",
     ),
     "derived_from": ("derived_from",),
-    "gold": ("is_gold", "is_golden", "is_honeypot", "honeypot", "is_ground_truth"),
+    "gold": ("is_gold", "is_golden", "is_ground_truth"),
     # Never guessed: what enters as known is named, or comes with an export.
     "known": (),
     "reviewed": (),
@@ -49,6 +49,8 @@ ROLES = tuple(ALIASES)
 TRUTHS = (
     "truth", "true_label", "gold_label", "golden_label", "ground_truth", "gold", "golden", "gold_standard",
 )  # fmt: skip
+# Names of marks on items whose answer somebody knows: a label there may be wrong all the same.
+TRAPS = ("is_honeypot", "honeypot", "is_test_question", "test_question", "attention_check", "control_item")
 # Names of the seconds that somebody spent on a label: fast or slow is neither right nor wrong.
 TIMES_SPENT = ("lead_time", "time_spent", "seconds_spent", "duration_seconds")
 # Named so, a column is the item even where every row has its own.

@@ -69,16 +69,17 @@ def changed(result: Audited) -> list[Sentence]:
     """Who is right more or less often since some time, by name while they are few."""
     if "quality_since" not in result.contributors.columns:
         return []
-
-    def one(row: dict[str, Any]) -> str:
-        before, since = row["quality_before"], row["quality_since"]
-        return (
-            f"got {'worse' if since < before else 'better'}: {before:.0%} of the labels were right before, "
-            f"{since:.0%} since ({_ago(row['changed_age'])} before the newest label)."
-        )
-
     people = result.contributors.filter(pl.col("quality_since").is_not_null())
-    return _each(people, "changed over time; contributors.csv says when", one)
+    return _each(people, "changed over time; contributors.csv says when", change_of)
+
+
+def change_of(row: dict[str, Any]) -> str:
+    """How somebody changed, and when."""
+    before, since = row["quality_before"], row["quality_since"]
+    return (
+        f"got {'worse' if since < before else 'better'}: {before:.0%} of the labels were right before, "
+        f"{since:.0%} since ({_ago(row['changed_age'])} before the newest label)."
+    )
 
 
 def _each(people: pl.DataFrame, many: str, one: Callable[[dict[str, Any]], str]) -> list[Sentence]:

@@ -48,6 +48,7 @@ def sentences(found: "Portrait") -> list[str]:
     """How good the labels are beside those of others, what is confused, and what to do next."""
     from anml.core.people.verdicts import ACCUSED, LESS, RELIABLE
     from anml.core.words import counted, listed
+    from anml.surfaces.accused import change_of
 
     about = found.about
     said = [
@@ -59,6 +60,8 @@ def sentences(found: "Portrait") -> list[str]:
     if len(well) and about["verdict"] not in ACCUSED:
         labels = [f"“{shortened(label, NAME)}”" for label in well.head(MOST_CONFUSED)]
         said.append(f"As good as the others, or better, on {listed(labels)}.")
+    if about.get("quality_since") is not None:
+        said.append(f"{shortened(about['contributor'], NAME)} {change_of(about)}")
     top = found.confused.filter(found.confused["rows"] > 1).head(1)
     for right, given, rows in top.iter_rows():
         said.append(f"Most often “{given}” was given where “{right}” is likelier ({rows:,} times).")

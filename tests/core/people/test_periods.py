@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from anml.core.people.periods import FEWEST, Changes, changes
+from anml.core.people.periods import FEWEST, Changes, _log_prior, changes
 
 
 def checked(right_before, right_after, n=60, seed=0):
@@ -47,3 +47,30 @@ def test_parts_of_people():
     codes, owner = found.codes(np.array([0, 0, 1, 1]), np.array([1.0, 5.0, 2.0, 3.0]))
     assert codes.tolist() == [0, 0, 1, 2]
     assert owner.tolist() == [0, 1, 1]
+
+
+def test_the_prior_of_when_is_at_most_one_in_sum_however_many_labels():
+    """By hand: the terms telescope to one less ln 2 over the logarithm of the last."""
+    total = np.exp(_log_prior(np.arange(FEWEST, FEWEST + 10_000))).sum()
+    assert total == pytest.approx(1 - np.log(2) / np.log(10_002))
+
+
+@pytest.mark.parametrize("share", [0.5, 0.8, 0.95])
+def test_false_alarms_stay_below_the_stated_rate_however_often_one_looks(share):
+    """Two hundred people who stay the same, looked at after every ten labels, at a rate of one in ten."""
+    people, labels, rate = 200, 120, 0.1
+    likely = np.where(np.random.default_rng(7).random((people, labels)) < share, 0.9, 0.05)
+    alarmed = np.zeros(people, dtype=bool)
+    for n in range(2 * FEWEST, labels + 1, 10):
+        seen = likely[:, :n].ravel()
+        who, when = np.repeat(np.arange(people), n), np.tile(np.arange(float(n)), people)
+        alarmed |= np.isfinite(changes(seen, 0.95 - seen, who, when, people, rate).when)
+    assert alarmed.mean() <= rate
+
+
+def test_a_change_is_found_at_the_first_look_that_can_tell():
+    likely, wrong, who, when = checked(0.97, 0.25)
+    looks = [n for n in range(65, 121, 5) if changes(likely[:n], wrong[:n], who[:n], when[:n], 1).any]
+    assert looks
+    assert looks[0] <= 90
+    assert looks == list(range(looks[0], 121, 5))

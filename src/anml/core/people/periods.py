@@ -1,4 +1,9 @@
-"""Contributors who were one thing and are now another: a change in how many labels are right, and when."""
+"""Contributors who were one thing and are now another: a change in how many labels are right, and when.
+
+The test is sequential: the odds of a change against none, averaged over a prior of when that does not depend
+on how many labels there are. Without a change they are a martingale of mean 1, which ever passes k with
+a probability of at most 1/k (Ville).
+"""
 
 from typing import NamedTuple
 
@@ -9,9 +14,9 @@ from anml.core.checks import Floats, Ints
 
 # Shares of right labels that are tried before and after.
 SHARES = (np.arange(20) + 0.5) / 20
-# Nats by which two rates must explain a contributor's labels better than one: one in a hundred changes, and
-# of those that are named one in a hundred may not have.
-CLEARLY = 9.2
+# Of contributors who stay the same, the share that is ever said to have changed, however often one looks: one
+# in a hundred changes, and of those that are named one in a hundred may not have.
+FALSE_ALARMS = 1e-4
 # Rows on either side at least.
 FEWEST = 10
 
@@ -38,8 +43,10 @@ class Changes(NamedTuple):
         return np.where(late, part[who], who), owner
 
 
-def changes(right: Floats, wrong: Floats, who: Ints, when: Floats, count: int) -> Changes:
-    """Who changed, by how likely each label is if it is right and if it is wrong.
+def changes(
+    right: Floats, wrong: Floats, who: Ints, when: Floats, count: int, rate: float = FALSE_ALARMS
+) -> Changes:
+    """Who changed, by how likely each label is if it is right and if it is wrong, at a rate of false alarms.
 
     Examples
     --------
@@ -63,8 +70,15 @@ def changes(right: Floats, wrong: Floats, who: Ints, when: Floats, count: int) -
         one = special.logsumexp(running[-1])
         first, second = running[cuts - 1], running[-1] - running[cuts - 1]
         two = special.logsumexp(first, axis=1) + special.logsumexp(second, axis=1) - np.log(len(SHARES))
-        if special.logsumexp(two) - np.log(len(cuts)) > one + CLEARLY:
+        if special.logsumexp(two + _log_prior(cuts)) > one - np.log(rate):
             best = int(two.argmax())
             means = (special.softmax(part[best]) @ SHARES for part in (first, second))
             found[:, k] = [when[mine][cuts[best]], *means]
     return Changes(*found)
+
+
+def _log_prior(cuts: Ints) -> Floats:
+    """How likely a change after so many labels is: heavy-tailed, and one in sum over all there may be."""
+    place = np.log(cuts - FEWEST + 2)
+    following = np.log(cuts - FEWEST + 3)
+    return np.asarray(np.log(np.log(2) * (1 / place - 1 / following)))
