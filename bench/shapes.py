@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 import anml
-from anml.core.people.verdicts import ACCUSED
+from anml.core.people.words import ACCUSED
 
 PLACE = ["document", "start", "end"]
 # What people are told to do, by what was planted.

@@ -10,7 +10,7 @@ import anml
 from anml.core.people.judge_numbers import judge_numbers
 from anml.core.people.numbers import fit_numbers
 from anml.core.people.rows import Side
-from anml.core.people.verdicts import ACCUSED, GUESSING, LESS, RELIABLE, UNSURE
+from anml.core.people.words import ACCUSED, GUESSING, LESS, RELIABLE, UNSURE
 from anml.surfaces.accused import best
 
 

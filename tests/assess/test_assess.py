@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from anml.assess.assess import Assessment, Known, SamplePolicy, assess
-from anml.core.people.verdicts import ACCUSED
+from anml.core.people.words import ACCUSED
 from anml.core.profile import PROFILES
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.temporal import Decay

@@ -7,7 +7,7 @@ from sklearn.datasets import load_wine
 
 from anml import AnmlClassifier
 from anml.assess.contributors import LEARNED, learned_frame
-from anml.core.people.verdicts import VERDICTS
+from anml.core.people.words import VERDICTS
 
 
 def test_reputation_is_learned_from_a_run():

@@ -6,7 +6,7 @@ from scipy import special
 
 from anml.assess.numbers import _predicted, believe_numbers
 from anml.core.people.rows import Side
-from anml.core.people.verdicts import ACCUSED, VERDICTS
+from anml.core.people.words import ACCUSED, VERDICTS
 from anml.core.profile import Training
 from anml.gradients.crossfit import standardise
 

@@ -7,7 +7,7 @@ from anml.assess.believe import LabelTable, believe_labels
 from anml.core.checks import Floats, Ints
 from anml.core.people.belief import Belief
 from anml.core.people.rows import Side
-from anml.core.people.verdicts import UNSURE
+from anml.core.people.words import UNSURE
 from anml.core.profile import Training
 
 NOTHING = Side()

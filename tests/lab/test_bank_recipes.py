@@ -9,7 +9,7 @@ from bank_small import part
 from anml import AnmlClassifier, AnmlRegressor
 from anml.core.checks import as_codes
 from anml.core.domain import Recipe
-from anml.core.people.verdicts import ACCUSED, LESS
+from anml.core.people.words import ACCUSED, LESS
 from anml.core.weigh import RECIPES
 from anml.lab import belief
 from anml.lab.bank.conditions import make_condition

@@ -10,7 +10,7 @@ from anml.assess.contributors import judged_columns
 from anml.core.attribute import attribute
 from anml.core.domain import Signals
 from anml.core.people.belief import Contributor
-from anml.core.people.verdicts import CONTRADICTS, RELIABLE, UNSURE
+from anml.core.people.words import CONTRADICTS, RELIABLE, UNSURE
 from anml.core.profile import profile_of
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.temporal import Decay

@@ -25,7 +25,7 @@ from anml.app.audit.result import Audited
 from anml.app.demo import demo_tables
 from anml.app.people.person import person_of
 from anml.core.domain import SHAPES, Gate
-from anml.core.people.verdicts import ACCUSED, UNSURE
+from anml.core.people.words import ACCUSED, UNSURE
 from anml.surfaces.person_cli import render_person
 from anml.surfaces.report import render_card, render_report
 from made_up import two_weeks

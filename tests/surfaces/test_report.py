@@ -13,7 +13,7 @@ from anml.app.audit.result import versions
 from anml.app.relabel.queue import of_result, where_to_look
 from anml.core.combine import correlation
 from anml.core.domain import Gate
-from anml.core.people.verdicts import CONTRADICTS, GUESSING, LESS, RELIABLE, UNSURE
+from anml.core.people.words import CONTRADICTS, GUESSING, LESS, RELIABLE, UNSURE
 from anml.core.signals.temporal import ContextDecay, Decay
 from anml.core.stats import Estimate
 from anml.surfaces.accused import accusations, best, cannot_tell, false_alarms, less_reliable, who

@@ -10,7 +10,7 @@ from anml.core.people.belief import Belief, Contributor, in_parts
 from anml.core.people.davidson import TIE, choices
 from anml.core.people.pair_people import Judges, judges, words_for
 from anml.core.people.pairs import PairFit, fit_pairs
-from anml.core.people.verdicts import UNSURE
+from anml.core.people.words import UNSURE
 from anml.core.stats import Estimate, beta_interval
 
 # Of a hundred choices of somebody careful so many are slips.

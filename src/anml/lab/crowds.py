@@ -12,7 +12,7 @@ from anml.assess.assess import Known
 from anml.core.calibration import reliability
 from anml.core.checks import Array, Bools, Floats, Ints, as_codes
 from anml.core.people.consensus import join_posteriors
-from anml.core.people.verdicts import ACCUSED, LESS, RELIABLE
+from anml.core.people.words import ACCUSED, LESS, RELIABLE
 from anml.lab.belief import assessed
 from anml.lab.cases import stream
 from anml.lab.contributed import crowd_of, load_contributed

@@ -14,7 +14,7 @@ from anml.core.people.davidson import FIRST, SECOND, TIE, choices
 from anml.core.people.pair_kinds import KINDS
 from anml.core.people.pair_people import habits, judges, varies_by, words_for
 from anml.core.people.pairs import PairFit, bradley_terry, fit_pairs
-from anml.core.people.verdicts import ACCUSED, GUESSING, LESS, RELIABLE
+from anml.core.people.words import ACCUSED, GUESSING, LESS, RELIABLE
 from anml.lab.cases import stream
 from anml.lab.data import FOLDER, DataMissingError, file_of
 from anml.lab.peers import needed

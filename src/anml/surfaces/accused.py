@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from anml.app.audit.result import Audited
-from anml.core.people.verdicts import ACCUSED, FALSE_DISCOVERIES, GUESSING, LESS, RELIABLE, UNSURE
 from anml.core.people.verdicts import ENOUGH_ROWS as ENOUGH
+from anml.core.people.verdicts import FALSE_DISCOVERIES
+from anml.core.people.words import ACCUSED, GUESSING, LESS, RELIABLE, UNSURE
 from anml.core.words import counted
 from anml.surfaces.names import names_listed, shortened
 

@@ -9,7 +9,7 @@ from anml.surfaces.ledger_common import columns
 
 def marks(line: dict[str, Any]) -> str:
     """What is to be known of a contributor's line: new, or that nothing can be told."""
-    from anml.core.people.verdicts import UNSURE
+    from anml.core.people.words import UNSURE
 
     unsure = UNSURE in line.get("verdicts", {})
     return ", ".join([*(["new"] if line["newcomer"] else []), *([UNSURE] if unsure else [])])

@@ -63,7 +63,7 @@ def failures(condition: list[Check], result: "Audited") -> list[str]:
 
 
 def _failure(part: Check, result: "Audited") -> str:
-    from anml.core.people.verdicts import ACCUSED
+    from anml.core.people.words import ACCUSED
 
     if part.name == "doubtful":
         return f"the result is doubtful: {result.doubtful}" if result.doubtful else ""

@@ -46,7 +46,7 @@ def person(
 
 def sentences(found: "Portrait") -> list[str]:
     """How good the labels are beside those of others, what is confused, and what to do next."""
-    from anml.core.people.verdicts import ACCUSED, LESS, RELIABLE
+    from anml.core.people.words import ACCUSED, LESS, RELIABLE
     from anml.core.words import counted, listed
     from anml.surfaces.accused import change_of
 

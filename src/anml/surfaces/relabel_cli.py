@@ -147,7 +147,7 @@ def looked(applied: "Applied") -> str:
 
 def changes(applied: "Applied") -> dict[str, tuple[str, str]]:
     """Figures of the run before and after, as text."""
-    from anml.core.people.verdicts import ACCUSED
+    from anml.core.people.words import ACCUSED
 
     before, after, last = applied.before, applied.after, applied.rounds[-1]
     people = after.contributors

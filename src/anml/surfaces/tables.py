@@ -9,7 +9,7 @@ import polars as pl
 
 from anml.app.audit.result import Audited
 from anml.app.relabel.queue import Looking, of_result, where_to_look
-from anml.core.people.verdicts import CONTRADICTS, GUESSING, LESS, RELIABLE, UNSURE
+from anml.core.people.words import CONTRADICTS, GUESSING, LESS, RELIABLE, UNSURE
 from anml.core.stats import mean_interval, wilson
 from anml.surfaces.accused import findings, open_reasons
 from anml.surfaces.names import shortened

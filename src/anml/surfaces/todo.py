@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from anml.app.audit.result import Audited
 from anml.core.people.consensus import CLEAR
-from anml.core.people.verdicts import ACCUSED, LESS
+from anml.core.people.words import ACCUSED, LESS
 from anml.core.words import counted
 from anml.surfaces.accused import NAME
 from anml.surfaces.names import names_listed

@@ -9,7 +9,7 @@ import pytest
 
 import anml
 from anml.app.audit.runs import doubt, read_learned, read_run, read_verdicts
-from anml.core.people.verdicts import CONTRADICTS, GUESSING, RELIABLE
+from anml.core.people.words import CONTRADICTS, GUESSING, RELIABLE
 
 FORMER = Path(__file__).parents[2] / "data" / "former.zip"
 

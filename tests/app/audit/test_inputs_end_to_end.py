@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 import anml
-from anml.core.people.verdicts import ACCUSED, VERDICTS
+from anml.core.people.words import ACCUSED, VERDICTS
 from made_up import WRONG, consortium, measurements, reviews
 
 DATA = Path(__file__).parents[2] / "data"

@@ -9,7 +9,7 @@ from anml.app.audit.runs import Run, doubt, read_learned, read_run, read_verdict
 from anml.core.canonical import sha256
 from anml.core.domain import SIGNALS
 from anml.core.errors import AnmlError, InputError, IntegrityError
-from anml.core.people.verdicts import VERDICTS
+from anml.core.people.words import VERDICTS
 from ledger.ledger_world import hash_run, simple_rows, write_run
 
 

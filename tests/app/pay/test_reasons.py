@@ -4,7 +4,7 @@ import pytest
 
 from anml.app.pay import reasons
 from anml.app.pay.reasons import NAMED, about_evidence, appeal, disputes_shown, how
-from anml.core.people.verdicts import UNSURE
+from anml.core.people.words import UNSURE
 from anml.core.settle import UNIT
 from anml.core.signals.policy import KINDS, Evidence
 from anml.ledger.money_parts import Answer, Dispute, Settlement

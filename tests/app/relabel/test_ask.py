@@ -6,7 +6,7 @@ import pytest
 from anml.app.relabel.ask import Prices, priced, read_prices, reliability, whom_to_ask
 from anml.app.relabel.queue import Looking
 from anml.core.errors import AnmlError
-from anml.core.people.verdicts import ACCUSED, RELIABLE
+from anml.core.people.words import ACCUSED, RELIABLE
 
 # ann is good at x and poor at y, bob the other way round; eve is accused, zoe has given one label.
 SAMPLES = pl.concat(

@@ -15,7 +15,7 @@ from anml.app.scale import run as scale
 from anml.app.scale.engines import Local
 from anml.app.scale.slices import slices_of
 from anml.core.errors import InputError
-from anml.core.people.verdicts import ACCUSED, RELIABLE
+from anml.core.people.words import ACCUSED, RELIABLE
 from anml.intake.tables import parquet_files
 
 ROWS, PEOPLE = 2_400, 24

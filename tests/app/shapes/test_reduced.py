@@ -9,7 +9,7 @@ import pytest
 import anml
 from anml.app.relabel.apply import apply_answers
 from anml.core.errors import UnsupportedError
-from anml.core.people.verdicts import ACCUSED
+from anml.core.people.words import ACCUSED
 
 
 def tagged(seed=0, items=80):

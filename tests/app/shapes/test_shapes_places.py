@@ -7,7 +7,7 @@ import pytest
 from marked_texts import marked, texts
 
 import anml
-from anml.core.people.verdicts import ACCUSED
+from anml.core.people.words import ACCUSED
 
 PEOPLE = {f"p{k}": {} for k in range(6)} | {
     "misser": {"miss": 0.7},

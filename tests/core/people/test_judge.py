@@ -16,16 +16,8 @@ from anml.core.people.judge import (
 from anml.core.people.judge_numbers import judge_numbers
 from anml.core.people.numbers import fit_numbers
 from anml.core.people.rows import Side, rows_of
-from anml.core.people.verdicts import (
-    ACCUSED,
-    CONTRADICTS,
-    GUESSING,
-    LESS,
-    RELIABLE,
-    UNSURE,
-    VERDICTS,
-    reason_for_doubt,
-)
+from anml.core.people.verdicts import reason_for_doubt
+from anml.core.people.words import ACCUSED, CONTRADICTS, GUESSING, LESS, RELIABLE, UNSURE, VERDICTS
 
 
 def accused(found: Contributor):

@@ -6,7 +6,8 @@ from pair_worlds import world
 
 from anml.core.people.pair_people import judges, words_for
 from anml.core.people.pairs import fit_pairs
-from anml.core.people.verdicts import CONTRADICTS, ENOUGH_ROWS, GUESSING, LESS, RELIABLE, discovered
+from anml.core.people.verdicts import ENOUGH_ROWS, discovered
+from anml.core.people.words import CONTRADICTS, GUESSING, LESS, RELIABLE
 
 KINDS = ["careful"] * 16 + ["coin", "first", "reversed", "taste"]
 

@@ -8,7 +8,7 @@ from anml.core.people.candidates import Net
 from anml.core.people.pair_kinds import KINDS, TOGETHER
 from anml.core.people.pair_people import judges, words_for
 from anml.core.people.pairs import bradley_terry, fit_pairs
-from anml.core.people.verdicts import CONTRADICTS
+from anml.core.people.words import CONTRADICTS
 
 HONEST = ["careful"] * 20
 NAMES = [*KINDS]

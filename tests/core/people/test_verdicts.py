@@ -5,21 +5,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anml.core.people.verdicts import (
+from anml.core.people.verdicts import ENOUGH_ROWS, FALSE_DISCOVERIES, Chances, decide, mirrored
+from anml.core.people.words import (
     ACCUSED,
     CONCERN,
     CONTRADICTS,
-    ENOUGH_ROWS,
-    FALSE_DISCOVERIES,
     FORMER,
     GUESSING,
     LESS,
     RELIABLE,
     UNSURE,
     VERDICTS,
-    Chances,
-    decide,
-    mirrored,
 )
 
 

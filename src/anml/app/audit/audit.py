@@ -20,7 +20,7 @@ from anml.core.checks import Bools, Floats
 from anml.core.domain import Gate, Weighting
 from anml.core.errors import InputError, UnsupportedError
 from anml.core.people.belief import Belief
-from anml.core.people.verdicts import CONCERN
+from anml.core.people.words import CONCERN
 from anml.core.progress import Progress
 from anml.intake.columns import Columns, choose_columns, key_columns
 from anml.intake.labels import read_targets

@@ -16,7 +16,7 @@ from anml.app.spreadsheets import safe_for_spreadsheets
 from anml.core.canonical import sha256
 from anml.core.domain import SIGNALS
 from anml.core.errors import InputError, IntegrityError
-from anml.core.people.verdicts import FORMER, VERDICTS
+from anml.core.people.words import FORMER, VERDICTS
 from anml.core.settle import UNIT
 from anml.intake.tables import DAMAGED, joint_hash
 

@@ -10,7 +10,7 @@ from anml.core.canonical import sha256
 from anml.core.domain import SIGNALS
 from anml.core.errors import InputError
 from anml.core.manifest import FORMAT, finish, row_hashes
-from anml.core.people.verdicts import LESS, RELIABLE, UNSURE, VERDICTS
+from anml.core.people.words import LESS, RELIABLE, UNSURE, VERDICTS
 from anml.core.settle import ROW_WEIGHTS, UNIT, Rules, average_row, row_units
 
 # Upper ends of the bands shown on a statement.

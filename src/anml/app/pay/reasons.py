@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from anml.core.money import show_amount, show_money
-from anml.core.people.verdicts import UNSURE
+from anml.core.people.words import UNSURE
 from anml.core.settle import UNIT
 from anml.core.signals.policy import Evidence
 from anml.core.signals.standing import Standing

@@ -31,7 +31,7 @@ from anml.app.shapes.audit import audit_shape
 from anml.core.canonical import sha256
 from anml.core.checks import one_of
 from anml.core.errors import InputError, UnsupportedError
-from anml.core.people.verdicts import ACCUSED
+from anml.core.people.words import ACCUSED
 from anml.core.progress import Progress
 from anml.core.words import listed
 from anml.intake.plain import as_text

@@ -12,7 +12,7 @@ import polars as pl
 from anml.app.relabel.queue import Found, Looking
 from anml.core.checks import Floats
 from anml.core.errors import InputError
-from anml.core.people.verdicts import ACCUSED
+from anml.core.people.words import ACCUSED
 from anml.intake.tables import read_table
 
 # Labels of a class count beside so many of all classes: few say little of a class.

@@ -16,7 +16,7 @@ from anml.app.files import read_bytes
 from anml.core.checks import whole
 from anml.core.errors import InputError
 from anml.core.people.consensus import CLEAR
-from anml.core.people.verdicts import ACCUSED
+from anml.core.people.words import ACCUSED
 from anml.core.queue import order
 
 if TYPE_CHECKING:

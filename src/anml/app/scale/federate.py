@@ -16,7 +16,7 @@ from anml.core.attribute import attribute
 from anml.core.checks import Array, Bools, Floats, Ints, as_codes, whole
 from anml.core.domain import Signals, Weighting
 from anml.core.errors import InputError
-from anml.core.people.verdicts import CONTRADICTS, RELIABLE, UNSURE
+from anml.core.people.words import CONTRADICTS, RELIABLE, UNSURE
 from anml.core.profile import PROFILES
 from anml.core.progress import Progress
 from anml.core.signals.reputation import ColdStart

@@ -20,7 +20,7 @@ from anml.core.combine import counted
 from anml.core.domain import Gate, Signals, Weighting
 from anml.core.people.belief import Belief, Contributor
 from anml.core.people.judge import NEVER, Judged, believe_rows
-from anml.core.people.verdicts import CONCERN
+from anml.core.people.words import CONCERN
 from anml.gradients.scoring import Scores
 from anml.intake.gold import Gold
 from anml.intake.prepare import Preparation

@@ -20,7 +20,8 @@ from anml.core.people.marks import (
     types_by_truth,
     without_overlaps,
 )
-from anml.core.people.verdicts import ACCUSED, ENOUGH_ROWS, RELIABLE, discovered
+from anml.core.people.verdicts import ENOUGH_ROWS, discovered
+from anml.core.people.words import ACCUSED, RELIABLE
 from anml.core.progress import Progress
 from anml.core.stats import wilson
 from anml.core.words import counted

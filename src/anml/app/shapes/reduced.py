@@ -12,7 +12,7 @@ from anml.core.checks import Floats, Ints, as_codes
 from anml.core.people.belief import Belief, in_parts
 from anml.core.people.consensus import join_posteriors
 from anml.core.people.grades import Graded, fit_grades
-from anml.core.people.verdicts import ACCUSED, CONCERN, LESS
+from anml.core.people.words import ACCUSED, CONCERN, LESS
 from anml.core.progress import Progress
 from anml.core.stats import Estimate, beta_interval
 from anml.core.words import counted

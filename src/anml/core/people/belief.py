@@ -16,7 +16,7 @@ from anml.core.stats import Estimate, beta_interval
 class Contributor:
     """What is believed of the contributors, one value each.
 
-    `verdict`: one of `anml.core.people.verdicts.VERDICTS`.
+    `verdict`: one of `anml.core.people.words.VERDICTS`.
     `quality`, `low`, `high`: expected share of right labels, and its 95% interval.
     `reliability`, `reliability_low`, `reliability_high`: kappa: 1 is always right, 0 is guessing; and its 95%
     interval.

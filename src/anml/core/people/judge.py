@@ -16,6 +16,7 @@ from anml.core.people.fit import Climbed, Fit
 from anml.core.people.model import e_step, posterior
 from anml.core.people.params import PSEUDO, Params
 from anml.core.people.rows import Rows
+from anml.core.people.words import UNSURE
 from anml.core.people.worth import GRID, Tally, Worth, WorthAtRates
 from anml.core.stats import Estimate
 
@@ -266,7 +267,7 @@ def _settled_by(found: Worth, words: list[str]) -> Ints:
     """How many labels, if they were known, would settle an open verdict, for most shares that are likely."""
     out = np.zeros(len(words), dtype=np.int64)
     running = np.cumsum(found.right, axis=1)
-    for k in np.flatnonzero([word == verdicts.UNSURE for word in words]):
+    for k in np.flatnonzero([word == UNSURE for word in words]):
         above = max(float(found.expected[k] - found.guessed[k]), 0.0)
         less, no_less = (
             found.guessed[k] + part * above for part in (verdicts.CLEARLY_LESS, verdicts.NO_LESS)

@@ -14,6 +14,7 @@ from anml.core.people import verdicts
 from anml.core.people.davidson import TIE
 from anml.core.people.pair_kinds import KINDS, PairKind, PairParams
 from anml.core.people.pairs import PairFit
+from anml.core.people.words import CONTRADICTS, GUESSING, LESS, RELIABLE, UNSURE
 
 # Slopes at which the distribution of each person's is written down.
 GRID = np.linspace(-3.0, 4.0, 281)
@@ -136,9 +137,9 @@ def words_for(people: Judges) -> tuple[list[str], float]:
     worst = (people.guess + reversed_) * (people.rows >= verdicts.ENOUGH_ROWS)
     accused = verdicts.discovered(worst)
     trusted = (people.sceptic >= verdicts.PROBABLY) & (people.better >= verdicts.PROBABLY)
-    good = np.where(people.half >= verdicts.PROBABLY, verdicts.RELIABLE, verdicts.LESS)
-    bad = np.where(people.guess >= reversed_, verdicts.GUESSING, verdicts.CONTRADICTS)
-    word = np.where(accused, bad, np.where(trusted, good, verdicts.UNSURE))
+    good = np.where(people.half >= verdicts.PROBABLY, RELIABLE, LESS)
+    bad = np.where(people.guess >= reversed_, GUESSING, CONTRADICTS)
+    word = np.where(accused, bad, np.where(trusted, good, UNSURE))
     return word.tolist(), float((1 - worst)[accused].sum())
 
 

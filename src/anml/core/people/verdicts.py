@@ -13,16 +13,7 @@ from scipy import special
 
 from anml.core.checks import Bools, Floats
 from anml.core.people.params import STRANGE
-
-RELIABLE, LESS = "reliable", "less reliable"
-GUESSING, CONTRADICTS = "no better than guessing", "contradicts the others"
-UNSURE = "cannot tell"
-VERDICTS = (RELIABLE, LESS, GUESSING, CONTRADICTS, UNSURE)
-ACCUSED = (GUESSING, CONTRADICTS)
-# Whom to look at first.
-CONCERN = {GUESSING: 0, CONTRADICTS: 0, LESS: 1, UNSURE: 2, RELIABLE: 3}
-# What runs and ledgers said before there were five words.
-FORMER = {"trusted": RELIABLE, "answers without looking": GUESSING}
+from anml.core.people.words import CONTRADICTS, GUESSING, LESS, RELIABLE, UNSURE
 
 # Expected share of false accusations among all that are made.
 FALSE_DISCOVERIES = 0.01

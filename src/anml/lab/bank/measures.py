@@ -8,7 +8,7 @@ import numpy as np
 
 from anml.core.calibration import ranking, reliability
 from anml.core.checks import Array, Bools, Floats, as_codes
-from anml.core.people.verdicts import ACCUSED, CONTRADICTS, LESS, RELIABLE, UNSURE
+from anml.core.people.words import ACCUSED, CONTRADICTS, LESS, RELIABLE, UNSURE
 from anml.lab.bank.sources import Condition, Seen
 from anml.lab.peers import FOLDS, needed
 
