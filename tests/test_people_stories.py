@@ -39,6 +39,31 @@ def figures(found, name: str) -> dict[str, float]:
     return dict(found.contributors.select("contributor", name).iter_rows())
 
 
+class TestTwoCamps:
+    """Twenty people label points of four groups; some of them take every class for the next."""
+
+    def told(self, liars, lie):
+        x, truth = make_blobs(800, centers=4, n_features=5, cluster_std=1.0, random_state=3)
+        rng = np.random.default_rng(3)
+        who = rng.integers(0, 20, 800)
+        wrong = (truth + (1 if lie == "same" else rng.integers(1, 4, 800))) % 4
+        label = np.where(who < liars, wrong, truth)
+        frame = pl.DataFrame(x, [f"x{k}" for k in range(5)]).with_columns(label=label, who=who)
+        return audited(frame.cast({"label": pl.String, "who": pl.String}))
+
+    def test_a_majority_with_the_same_lie_has_nobody_accused(self):
+        found = self.told(12, "same")
+        assert set(words(found).values()) == {UNSURE}
+        assert "two camps" in found.result.doubtful
+
+    @pytest.mark.parametrize(("liars", "lie"), [(5, "same"), (8, "any")])
+    def test_fewer_or_with_lies_of_their_own_are_found(self, liars, lie):
+        found = self.told(liars, lie)
+        accused = {name for name, word in words(found).items() if word in ACCUSED}
+        assert accused == {str(k) for k in range(liars)}
+        assert found.result.doubtful is None
+
+
 class TestThePerfectAnnotator:
     """Eleven are right 85% of the time, and one always."""
 

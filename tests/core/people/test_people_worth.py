@@ -193,7 +193,9 @@ class TestWorth:
         found = worth(tally)
         for part in (found.right, found.prior, found.alone):
             np.testing.assert_allclose(part.sum(axis=1), 1)
-        same = Tally(*(part[order] for part in tally[:4]), tally.share, tally.known[order])
+        same = Tally(
+            *(part[order] for part in tally[:4]), tally.share, tally.known[order], tally.confused[order]
+        )
         np.testing.assert_allclose(worth(same).right, found.right[order], atol=1e-9)
 
     @given(st.integers(0, 40), st.integers(0, 20), seeds)

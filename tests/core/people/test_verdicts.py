@@ -5,7 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anml.core.people.verdicts import ENOUGH_ROWS, FALSE_DISCOVERIES, Chances, decide, mirrored
+from anml.core.people.verdicts import (
+    ENOUGH_ROWS,
+    FALSE_DISCOVERIES,
+    Chances,
+    decide,
+    in_the_same_way,
+    mirrored,
+)
 from anml.core.people.words import (
     ACCUSED,
     CONCERN,
@@ -157,4 +164,29 @@ class TestMirrored:
         rng = np.random.default_rng(seed)
         against, rows = (rng.uniform(size=8) < 0.5).astype(float), rng.integers(1, 50, 8).astype(float)
         if 0 < against.sum() < 8:
-            assert mirrored(against, rows) + mirrored(1 - against, rows) == pytest.approx(1)
+            for alike in (False, True):
+                both = mirrored(against, rows, alike), mirrored(1 - against, rows, alike)
+                assert sum(both) == pytest.approx(1)
+
+    @pytest.mark.parametrize(
+        ("of_twenty", "doubt"), [(1, False), (4, False), (6, False), (8, True), (9, True)]
+    )
+    def test_camps_may_have_one_cause_each(self, of_twenty, doubt):
+        against = np.repeat([1.0, 0.0], [of_twenty, 20 - of_twenty])
+        assert (mirrored(against, np.full(20, 30.0), True) > FALSE_DISCOVERIES) == doubt
+        # Each with a reason of their own, so many cannot all be wrong.
+        assert mirrored(against, np.full(20, 30.0)) < FALSE_DISCOVERIES or of_twenty == 9
+
+
+class TestInTheSameWay:
+    def test_by_hand(self):
+        # Of three classes, those against say 1 where 0 is true; or 1 and 2 as often.
+        same, apart = np.zeros((2, 2, 3, 3))
+        same[0, 1, 0], apart[0, 1, 0], apart[0, 2, 0] = 9, 5, 5
+        same[1], apart[1] = np.eye(3), np.eye(3)
+        against = np.array([1.0, 0.0])
+        assert in_the_same_way(same, against)
+        assert not in_the_same_way(apart, against)
+
+    def test_who_agrees_contradicts_nobody(self):
+        assert not in_the_same_way(np.tile(np.eye(3), (2, 1, 1)), np.zeros(2))

@@ -155,7 +155,7 @@ def judge_people(
     # Who looks, and is right less often than by chance, has another answer.
     below = (found.right * (found.guessed[:, None] > GRID)).sum(axis=1)
     against = (below * (1 - types[:, 1]) > 0.5).astype(np.float64)
-    mirror = verdicts.mirrored(against, found.rows)
+    mirror = verdicts.mirrored(against, found.rows, verdicts.in_the_same_way(sums.confused, against))
     stands = worth.standing(found, rate, len(sums.share))
     drawn = worth.standing(found._replace(right=found.drawn), rate, len(sums.share)).posterior()
     judged = judged_by(found, stands, drawn, types[:, 1] > types[:, 2], covered, mirror, spared=spared)
@@ -173,7 +173,9 @@ def _by_owner(sums: Tally, types: Floats, vouched: Floats, owner: Ints) -> tuple
 
     rows = sums.rows.sum(axis=1)
     share = rows / np.maximum(added(rows)[owner], 1e-9)
-    named = {name: added(getattr(sums, name)) for name in ("logs", "rows", "right", "given", "known")}
+    named = {
+        name: added(getattr(sums, name)) for name in ("logs", "rows", "right", "given", "known", "confused")
+    }
     whole = sums._replace(**named)
     return whole, added(types * share[:, None]), added(vouched * share)
 

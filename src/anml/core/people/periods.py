@@ -14,9 +14,8 @@ from anml.core.checks import Floats, Ints
 
 # Shares of right labels that are tried before and after.
 SHARES = (np.arange(20) + 0.5) / 20
-# Of contributors who stay the same, the share that is ever said to have changed, however often one looks: one
-# in a hundred changes, and of those that are named one in a hundred may not have.
-FALSE_ALARMS = 1e-4
+# Of contributors who stay the same, the share that is ever said to have changed, however often one looks.
+FALSE_ALARMS = 1e-3
 # Rows on either side at least.
 FEWEST = 10
 

@@ -24,6 +24,8 @@ CLEARLY_LESS, NO_LESS = 0.7, 0.6
 PROBABLY, SURELY = 0.9, 0.95
 # Log-odds beforehand of somebody being of one of two kinds that are not of the population.
 NOBODY = STRANGE - np.log(2)
+# Share of the rows that errors with one cause have: Beta(1, this), a ninth on average.
+FEW = 8
 # Nobody is accused on fewer rows.
 ENOUGH_ROWS = 10
 
@@ -99,30 +101,47 @@ def discovered(p: Floats) -> Bools:
     return found & (p >= SURELY)
 
 
-def mirrored(against: Floats, rows: Floats) -> float:
+def mirrored(against: Floats, rows: Floats, alike: bool = False) -> float:
     """Probability that those who contradict the others are right, and the others wrong.
 
     Everybody on a side is wrong, each with the prior odds of somebody like nobody; a side has its effective
     number of people, by rows. Or one person has several names, which is as unusual, and the side has as many
-    people as give so many rows elsewhere: names cost nothing, rows do.
+    people as give so many rows elsewhere: names cost nothing, rows do. Or, where those who contradict are
+    `alike` in it, all of a side have one cause, such as a guideline or an order; that is as unusual too, and
+    such an error usually has few of the rows.
 
     Examples
     --------
     >>> rows = np.full(4, 100.0)
     >>> round(mirrored(np.array([1.0, 0, 0, 0]), rows), 3), mirrored(np.array([1.0, 1, 0, 0]), rows)
     (0.005, 0.5)
+    >>> eight = np.repeat([1.0, 0.0], [8, 12])
+    >>> [round(mirrored(eight, np.ones(20), alike), 3) for alike in (False, True)]
+    [0.0, 0.055]
     """
-    usual = np.square(rows).sum() / max(rows.sum(), 1e-12)
+    total, usual = max(rows.sum(), 1e-12), np.square(rows).sum() / max(rows.sum(), 1e-12)
 
     def wrong(weight: Floats) -> float:
         size = weight * rows
         people = size.sum() ** 2 / max(np.square(size).sum(), 1e-12)
         fewer = 1 + min(people, size.sum() / max(usual, 1e-12))
-        return float(np.logaddexp(people * NOBODY, fewer * NOBODY))
+        together = NOBODY + (FEW - 1) * np.log1p(-min(size.sum() / total, 1 - 1e-9)) if alike else -np.inf
+        return float(np.logaddexp.reduce([people * NOBODY, fewer * NOBODY, together]))
 
     if not against @ rows > 0:
         return 0.0
     return float(special.expit(wrong(1 - against) - wrong(against)))
+
+
+def in_the_same_way(counts: Floats, against: Floats) -> bool:
+    """Whether those who contradict the others mostly do it alike: two of them then give the same label.
+
+    `counts`: labels by truth of every contributor [contributor, label, truth].
+    """
+    table = np.einsum("k,kyz->yz", against, counts) * (1 - np.eye(counts.shape[1]))
+    given = table.sum(axis=0)
+    alike = np.square(table).sum(axis=0) / np.maximum(given, 1e-12)
+    return bool(alike.sum() > given.sum() / 2 > 0)
 
 
 def reason_for_doubt(mirror: float, against: Floats, rows: Floats | None) -> str | None:

@@ -40,6 +40,7 @@ class Tally(NamedTuple):
     `given`, `share`: how often each label was given (K, C), and how many rows are expected to be of each
     class (C,).
     `known`: rows whose truth is known (K,).
+    `confused`: labels by what is believed of the truth [contributor, label, truth].
     """
 
     logs: Floats
@@ -48,6 +49,7 @@ class Tally(NamedTuple):
     given: Floats
     share: Floats
     known: Floats
+    confused: Floats
 
 
 class Worth(NamedTuple):
@@ -90,8 +92,12 @@ def tally_rows(
         for weight in (np.ones(n), truth[at])
     )
     told = np.asarray(np.bincount(who, np.zeros(n) if known is None else known, count), dtype=np.float64)
-    given = by_label(y, who, count, classes)
-    return Tally(np.stack(logs, axis=1), rows, rights, given, truth.sum(axis=0), told)
+    pairs = [np.bincount(who * classes + y, p, count * classes) for p in truth.T]
+    confused = np.asarray(np.stack(pairs, axis=1), dtype=np.float64)
+    return Tally(
+        np.stack(logs, axis=1), rows, rights, by_label(y, who, count, classes), truth.sum(axis=0), told,
+        confused.reshape(count, classes, classes),
+    )  # fmt: skip
 
 
 def worth_of(sums: Tally, ordinary: Floats, vouched: Floats) -> Worth:
