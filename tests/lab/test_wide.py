@@ -7,7 +7,7 @@ from anml.lab.claims import CAUSES
 from anml.lab.door import check_experiment
 from anml.lab.report import page_of
 from anml.lab.spec import catalogue, parse
-from anml.lab.wide import WIDEST, cell, wide
+from anml.lab.tables import WIDEST, cell, wide
 
 
 def row(key, metric, ours, half=None, paper=None, **more):
