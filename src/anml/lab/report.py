@@ -128,13 +128,14 @@ def _scoreboard(summary: dict[str, Any]) -> Iterator[str]:
         return
     near = any(entry["closeness"] for entry in summary["experiments"])
     seeds = any(entry["seeds"] for entry in summary["experiments"])
-    header = ["experiment", "what it asks", "trials", "claims that hold", *(["other seeds"] * seeds)]
+    header = ["experiment", "what it asks", "trials", "claims that hold", *(["over all seeds"] * seeds)]
     body = []
     for entry in summary["experiments"]:
         counted = [c for c in entry["claims"] if not c["apart"]]
         line = [f"[{entry['name']}](#{entry['name']})", entry["title"], str(entry["trials"])]
         line.append(f"{held_of(counted)} of {len(counted)}" if counted else "")
-        line += [", ".join(str(held) for held in entry["seeds"].values())] * seeds
+        held = [held_of(counted), *entry["seeds"].values()]
+        line += [f"{min(held)} to {max(held)} ({len(held)} seeds)" if entry["seeds"] else ""] * seeds
         cells = [f"{plain(m)} {c['near']} of {c['cells']}" for m, c in entry["closeness"].items()]
         body.append([*line, *(["; ".join(cells)] * near)])
     yield "## Scoreboard\n"
