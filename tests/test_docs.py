@@ -432,7 +432,9 @@ def test_pages_of_results_are_those_of_the_committed_summary(page, folder, room)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("folder", "room"), [("results", "paper"), ("results/cited", "field")])
+@pytest.mark.parametrize(
+    ("folder", "room"), [("results", "paper"), ("results/beyond", "beyond"), ("results/cited", "field")]
+)
 def test_every_sentence_of_a_page_is_supported_by_rows(folder, room):
     """Figures and verdicts of the summary, and so of the page, are what the committed rows say today."""
     summary = json.loads((ROOT / folder / "summary.json").read_text(encoding="utf-8"))

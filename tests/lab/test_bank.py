@@ -95,7 +95,7 @@ def check_page(text, rows):
         assert cells[place + 3] == f"{means['oracle', model].mean():.1f}"
     assert cells[9:12] == ["3 of 3", "0 of 3", "0 of 12"]
     assert "- clean_xor: do two signs agree, nothing wrong" in text
-    assert "| mean regret twenty lr " in text
+    assert "Over all of it: mean regret twenty lr " in text
     assert "mean regret of a linear model over the twenty is at most -3.3 points" in text
 
 

@@ -59,7 +59,7 @@ def test_no_label_is_predicted_by_another_of_its_thing():
 
 @pytest.mark.parametrize("values", [[0.0, 1.0, 3.0], [-5.0, 5.0], [2.0, 2.0]])
 def test_scores_keep_their_order_between_0_and_1(values):
-    found = peers._unit(np.array(values))
+    found = peers.in_unit(np.array(values))
     assert ((found >= 0) & (found <= 1)).all()
     assert (np.argsort(found, kind="stable") == np.argsort(values, kind="stable")).all()
 

@@ -34,7 +34,7 @@ def test_the_model_is_the_sum_of_the_updates(seen, few_rounds):
         rounds.append(at.number)
         return Aggregated(step, np.full(seen.clients, float(at.number)), np.ones(seen.clients))
 
-    found = federate(seen, rule, keep=True)
+    found = federate(seen, rule)
     assert rounds == [0, 1, 2]
     assert found.model.numpy() == pytest.approx((start + 0.75).numpy(), abs=1e-5)
     # Means over rounds 0, 1, 2.

@@ -7,8 +7,8 @@ import torch
 from anml.gradients import krum
 from anml.gradients.factors import Factors, LayerFactor
 from anml.gradients.krum import krum_scores
+from anml.lab.kinds import run_block
 from anml.lab.spec import parse
-from anml.lab.trial import run_block
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 

@@ -10,7 +10,6 @@ import pytest
 from anml.core.errors import AnmlError, InputError
 from anml.lab.data import DATASETS, DataMissingError, load_dataset
 from anml.lab.door import NUMERIC, check_experiment
-from anml.lab.judges import JUDGES, NEEDED
 from anml.lab.kinds import MEANING, metrics_of
 from anml.lab.runner import run, run_part
 from anml.lab.spec import EXPERIMENT, SETTING, Experiment, Setting, catalogue, load, parse
@@ -127,8 +126,6 @@ def derived(expression):
         ({"peers": ["nobody"]}, "unknown peer 'nobody'"),
         ({"kind": "real", "peers": ["zdrop"]}, "unknown peer 'zdrop'"),
         ({"kind": "bank"}, "unknown data set 'wine'; allowed: clean_moons"),
-        ({"judge": "regrets"}, "unknown judge 'regrets' \\(did you mean 'regret'"),
-        ({"judge": "regret"}, "the judge 'regret' needs a method called 'evidence'"),
         ({"metrics": "error"}, "metrics must be a list, got 'error'"),
         ({"metrics": []}, "metrics is an empty list"),
         ({"metrics": ["eror"]}, "unknown metric 'eror' \\(did you mean 'error'"),
@@ -244,7 +241,6 @@ def test_every_experiment_of_ours_is_right(room):
 def test_every_key_is_checked():
     assert list(SETTING) == [field.name for field in fields(Setting)]
     assert list(EXPERIMENT) == [field.name for field in fields(Experiment) if field.name != "name"]
-    assert list(NEEDED) == list(JUDGES)
 
 
 def test_data_sets_of_numbers_are_known():

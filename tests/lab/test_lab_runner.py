@@ -76,14 +76,14 @@ def test_another_setting_is_another_run(small, tmp_path):
 
 def cells_run(monkeypatch):
     """Methods and shares of bad data that are run from now on."""
-    ran, whole = [], trial.run_block
+    ran, whole = [], trial.run_together
 
     def spy(*arguments, **options):
         found = whole(*arguments, **options)
         ran.extend((row["method"], row["bad"]) for row in found)
         return found
 
-    monkeypatch.setattr(trial, "run_block", spy)
+    monkeypatch.setattr(trial, "run_together", spy)
     return ran
 
 
@@ -171,13 +171,13 @@ def test_a_fresh_run_throws_rows_away_and_starts_the_record_anew(small, tmp_path
 
 
 def test_a_method_that_does_not_apply_somewhere_is_not_asked_again(small, tmp_path, monkeypatch):
-    whole = trial.run_block
+    whole = trial.run_together
 
     def partly(*arguments, **options):
         found = whole(*arguments, **options)
         return [row for row in found if (row["method"], row["bad"]) != ("softmax", "0")]
 
-    monkeypatch.setattr(trial, "run_block", partly)
+    monkeypatch.setattr(trial, "run_together", partly)
     run([small], tmp_path)
     assert seen_by(small, tmp_path) == [(2, 2)]
     found = load_results(small, tmp_path).rows
@@ -186,7 +186,7 @@ def test_a_method_that_does_not_apply_somewhere_is_not_asked_again(small, tmp_pa
 
 
 def load_columns(experiment, folder, body, monkeypatch):
-    monkeypatch.setattr(trial, "run_block", body)
+    monkeypatch.setattr(trial, "run_together", body)
     run([experiment], folder)
     return load_results(experiment, folder).rows.columns
 

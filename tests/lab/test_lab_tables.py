@@ -55,10 +55,10 @@ def test_by_hand():
         "rows": [row("krum", 12.34, 0.5), row("mine", 5.0), row("krum", 3.0, 0.25, "digits")],
     }
     assert tables(entry) == [
-        "| error  | krum       | mine |",
-        "| ------ | ---------- | ---- |",
-        "| wine   | 12.3 ± 0.5 | 5.0  |",
-        "| digits | 3.0 ± 0.2  |      |",
+        "| error  | krum      | mine |",
+        "| ------ | --------- | ---- |",
+        "| wine   | 12.3 ± .5 | 5.0  |",
+        "| digits | 3.0 ± .2  |      |",
     ]
 
 

@@ -9,8 +9,9 @@ from anml.core.errors import InputError
 from anml.core.weigh import RECIPES
 from anml.lab.cases import make_case
 from anml.lab.door import check_runnable
+from anml.lab.kinds import run_block
 from anml.lab.spec import Experiment, Setting, catalogue, parse
-from anml.lab.trial import Clock, Job, run_block, trained
+from anml.lab.trial import Clock, Job, trained
 
 
 def test_scenarios_of_a_trial_share_split_and_flips():

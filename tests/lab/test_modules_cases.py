@@ -14,6 +14,8 @@ from anml.lab.modules.cases import (
     PEOPLE,
     PEOPLE_GAVE,
     SETS,
+    TABLE_TEST,
+    TABLES,
     TARGET,
     TEST,
     TRAIN,
@@ -22,8 +24,8 @@ from anml.lab.modules.cases import (
 
 DATA_THERE = bool(os.environ.get("ANML_DATA"))
 # Photographs are read from the folder of real data.
-CASES = [name for name in cases.CASES if DATA_THERE or not name.startswith("cifar10n")]
-ATTACKED = [name for name in CASES if name != PEOPLE_GAVE]
+CASES = [name for name in cases.CASES if DATA_THERE or not name.startswith(("cifar10n", "covertype"))]
+ATTACKED = [name for name in CASES if name not in (PEOPLE_GAVE, *TABLES)]
 
 
 @pytest.mark.parametrize("name", ATTACKED)
@@ -48,7 +50,7 @@ def test_only_the_attacked_rows_are_changed():
 
 
 def test_cases_are_sets_times_attacks():
-    assert len(cases.CASES) == len(SETS) * len(ATTACKS) + 1
+    assert len(cases.CASES) == len(SETS) * len(ATTACKS) + 1 + len(TABLES)
     assert len(set(cases.CASES)) == len(cases.CASES)
 
 
@@ -87,3 +89,14 @@ def test_rows_with_a_backdoor_are_of_the_other_classes():
     case = make_case("pictures-backdoor", 0)
     assert len(case.triggered) == (case.test_y != TARGET).sum()
     assert 0 <= TARGET < CLASSES
+
+
+@pytest.mark.skipif(not DATA_THERE, reason="needs Covertype, in the folder named by ANML_DATA")
+def test_a_table_has_as_many_rows_as_its_name_says_and_bad_ones_are_flipped():
+    assert TABLES[0] == "covertype-600"
+    case, again = make_case(TABLES[0], 1), make_case(TABLES[0], 1)
+    assert torch.equal(case.x, again.x)
+    assert (len(case.y), len(case.test_y)) == (600, TABLE_TEST)
+    assert (case.bad == (case.y != case.truth)).all()
+    assert (case.who[case.bad] < BAD).all()
+    assert case.make()(case.x[:2]).shape == (2, 7)

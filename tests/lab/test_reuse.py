@@ -6,10 +6,20 @@ import pytest
 
 from anml.lab.cells import cells_of
 from anml.lab.kinds import KINDS, run_block
-from anml.lab.reuse import MEASURES, SCENARIOS, TRUE, WAYS, simulate
+from anml.lab.reuse import (
+    CLOCKS,
+    MEASURES,
+    SCENARIOS,
+    SHIFT_MEASURES,
+    SHIFT_WAYS,
+    TRUE,
+    WAYS,
+    arriving,
+    simulate,
+)
 from anml.lab.spec import catalogue
 
-REUSE = catalogue("beyond")["reuse"]
+REUSE, SHIFT = (catalogue("beyond")[name] for name in ("reuse", "shift"))
 
 
 def test_the_kind_runs_and_measures_these():
@@ -35,3 +45,19 @@ def test_a_row_is_a_simulation_and_some_cells_run_alone():
     assert (row["trial"], row["dataset"], row["method"]) == (2, "both-few", "learned")
     expected = simulate("both-few", ["learned"], small.seed, 2)["learned"]
     assert {name: row[name] for name in MEASURES} == expected
+
+
+def test_domains_that_arrive_are_run_and_measured_so():
+    assert list(KINDS["shift"].data) == list(CLOCKS) == SHIFT.vary["dataset"]
+    assert KINDS["shift"].peers == SHIFT_WAYS == tuple(SHIFT.peers)
+    assert set(SHIFT.metrics) == set(SHIFT_MEASURES)
+
+
+def test_where_domains_differ_each_is_learned_by_itself():
+    found = arriving("mixed", SHIFT_WAYS, 3, 0)
+    assert found["true"]["off"] == found["true"]["off_new"] == 0
+    assert found["learned"]["off"] < found["learned as one"]["off"]
+    assert found["learned"]["harm"] < found["given"]["harm"] < found["none"]["harm"]
+    (row,) = run_block(replace(SHIFT, vary={"dataset": ["mixed"]}, peers=("true",), seed=3), [0], "mixed")
+    # All ways see the same labels, so that one alone gives the same row.
+    assert {name: row[name] for name in SHIFT_MEASURES} == found["true"]

@@ -3,7 +3,7 @@
 import pytest
 
 from anml.lab.cited.rules import RULES
-from anml.lab.cited.systems import BOUNDS, PEERS, SYSTEMS, needs
+from anml.lab.cited.systems import BOUNDS, PEERS, REFERENCES, needs
 from anml.lab.cited.values import CONTRIBUTORS
 from anml.lab.spec import catalogue
 
@@ -11,7 +11,7 @@ CITED = catalogue("field")["cited"]
 
 
 def test_all_twenty_are_there_and_said_what_they_need():
-    cited = [name for name, system in SYSTEMS.items() if system.reference[-4:].isdigit()]
+    cited = [name for name, reference in REFERENCES.items() if reference[-4:].isdigit()]
     assert len([name for name in cited if name != "FedAvg"]) == 22
     assert set(CITED.peers) == set(PEERS)
     assert all(needs(name) for name in CITED.compared)

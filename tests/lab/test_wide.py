@@ -7,7 +7,7 @@ from anml.lab.claims import CAUSES
 from anml.lab.door import check_experiment
 from anml.lab.report import page_of
 from anml.lab.spec import catalogue, parse
-from anml.lab.wide import WIDEST, cell, wide
+from anml.lab.tables import WIDEST, cell, wide
 
 
 def row(key, metric, ours, half=None, paper=None, **more):
@@ -103,6 +103,11 @@ def test_failures_stand_under_their_cause(tmp_path):
     page = page_of(tmp_path, tmp_path / "report.md", summary, set(), room="own")
     assert "Of 4 claims 1 hold (0 to 2 of 4 over 3 seeds), 2 do not, and for 1 the rows cannot tell." in page
     assert "Counted apart: 1 follow from another claim." in page
+    two = {**summary, "experiments": [entry, {**entry, "name": "plain", "seeds": {}}]}
+    page_of_two = page_of(tmp_path, tmp_path / "report.md", two, set(), room="own")
+    [mine, plain] = [line for line in page_of_two.splitlines() if line.startswith("| [")]
+    assert "0 to 2 (3 seeds)" in mine
+    assert "seeds" not in plain
     under = page.split("## What does not hold, and why")[1]
     few, unknown = under.index(CAUSES["few"]), under.index(CAUSES[""])
     assert few < under.index("it is not (2 < 3). *So.*") < unknown < under.index("nor this (4).")

@@ -92,3 +92,13 @@ class TestUsualThere:
         rows, who = people(120, 2, 20.0)
         apart = np.array([True, True])
         np.testing.assert_array_equal(usual_there(rows, who, apart), usual_there(rows, who, apart))
+
+    def test_whoever_has_rows_in_one_part_only_is_asked_too(self):
+        """Of few rows some parts hold none: nothing is predicted there, and nothing fails."""
+        rows = made(np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 2)
+        few = np.flatnonzero(rows.fold == rows.fold.max())[:4]
+        assert len(np.unique(rows.y[few])) == 2
+        who = np.isin(np.arange(60), few).astype(np.int64)
+        found = usual_there(rows, who, np.array([False, True]))
+        assert (found[who == 0] == 1).all()
+        assert np.isfinite(found).all()

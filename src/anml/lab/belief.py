@@ -1,7 +1,5 @@
 """What the product believes of rows of the laboratory: one way to ask it, and simulated cases once each."""
 
-import hashlib
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,7 +12,7 @@ from anml.core.profile import PROFILES
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.temporal import Decay
 from anml.core.weigh import recipe_of
-from anml.lab.cases import Case, make_case
+from anml.lab.cases import Case, digest, make_case
 from anml.lab.spec import At, Found, Setting
 
 # Nobody is new in a simulation.
@@ -30,35 +28,24 @@ def assessed(
     return assess(x, y, "classification" if classes > 1 else "regression", classes, known, policy)
 
 
-class _Seen:
-    """A case that is found again by what a method sees of it, so that no case is believed twice."""
-
-    def __init__(self, setting: Setting, case: Case) -> None:
-        self.setting, self.case = setting, case
-        digest = hashlib.sha256(repr((case.seed, case.credentials, setting.decay)).encode())
-        for part in (case.x, case.y, case.v, case.r, case.t, case.contributor, case.item):
-            digest.update(b"-" if part is None else np.ascontiguousarray(part).tobytes())
-        self.name = digest.hexdigest()
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Seen) and self.name == other.name
-
-    def __hash__(self) -> int:
-        return hash(self.name)
+# What is believed of cases, by what a method sees of them, and how many are remembered.
+_BELIEVED: dict[str, Belief] = {}
+REMEMBERED = 256
 
 
 def believed(setting: Setting, case: Case) -> Belief:
     """What is believed of the labels; the same case is assessed once."""
-    return _believed(_Seen(setting, case))
-
-
-@lru_cache(maxsize=256)
-def _believed(seen: _Seen) -> Belief:
-    case, decay = seen.case, seen.setting.decay
-    v, r = (case.v, case.r) if case.credentials else (None, None)
-    age = -np.log(case.t) / decay if np.ptp(case.t) > 0 else None
-    known = Known(case.contributor, case.item, v, r, age)
-    return assessed(case.x, case.y, case.classes, known, case.seed, decay=decay).belief
+    seen = (case.x, case.y, case.v, case.r, case.t, case.contributor, case.item)
+    name = digest(*seen, (case.seed, case.credentials, setting.decay))
+    if name not in _BELIEVED:
+        if len(_BELIEVED) >= REMEMBERED:
+            _BELIEVED.clear()
+        v, r = (case.v, case.r) if case.credentials else (None, None)
+        age = -np.log(case.t) / setting.decay if np.ptp(case.t) > 0 else None
+        known = Known(case.contributor, case.item, v, r, age)
+        found = assessed(case.x, case.y, case.classes, known, case.seed, decay=setting.decay)
+        _BELIEVED[name] = found.belief
+    return _BELIEVED[name]
 
 
 def run_trial(at: At, methods: list[str]) -> Found:

@@ -1,5 +1,6 @@
 """One simulated data set; each purpose has its own randomness, so that conditions compare in pairs."""
 
+import hashlib
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -51,6 +52,14 @@ class Case:
 def stream(seed: int, trial: int, purpose: str, dataset: str) -> np.random.Generator:
     """Randomness for one purpose in one trial, whatever the condition."""
     return np.random.default_rng([seed, trial, zlib.crc32(purpose.encode()), zlib.crc32(dataset.encode())])
+
+
+def digest(*parts: Any) -> str:
+    """The same text for the same arrays and values."""
+    found = hashlib.sha256()
+    for part in parts:
+        found.update(part.tobytes() if isinstance(part, np.ndarray) else repr(part).encode())
+    return found.hexdigest()
 
 
 def make_case(setting: Setting, trial: int, seed: int) -> Case:

@@ -19,37 +19,12 @@ import numpy as np
 from anml.core.checks import one_of
 from anml.core.stats import Estimate
 from anml.lab.expressions import Place, Results, interval
-from anml.lab.spec import label_of
+from anml.lab.spec import label_of, words
 
-CAUSES = {
-    "baseline": "What it is compared with does better here than in the paper",
-    "weak-q": "The paper's q says too little",
-    "smaller": "The effect is there, and smaller than printed",
-    "small": "The difference is too small to tell",
-    "setting": "The setting as printed cannot show it",
-    "looks-right": "What is wrong looks right",
-    "caution": "What caution costs",
-    "few": "Too few rows to tell",
-    "absent": "A weakness that was expected does not show",
-    "slow": "Evidence comes too slowly",
-    "": "Not explained yet",
-}
-
-
+CAUSES, LIMITS, APART = words("causes"), words("limits"), words("apart")
 # Fewer trials decide nothing. A claim on the edge of what it denies holds by chance this often.
 LEAST_TRIALS, LEVEL = 10, 0.05
 BY_CHANCE = LEVEL / 2
-LIMITS = {
-    "paper": "a figure that the paper prints",
-    "before": "set before the rows were made",
-    "after": "set after rows had been seen",
-}
-APART = {
-    "implied": "follow from another claim",
-    "premise": "rest on a premise that does not hold here",
-    "after": "have a limit that was set after rows had been seen",
-    "ours": "are promises of ours, not the paper's",
-}
 KEYS = ("text", "over", "where", "p", "margin", "limit", "apart", "why", "cause")
 
 # How near a mean must be to the paper's: in points for shares and for savings, else a share of the printed.

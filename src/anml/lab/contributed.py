@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from anml.core.checks import Array, Floats
-from anml.core.errors import UnknownNameError
-from anml.lab.data import FOLDER, DataMissingError, file_of
+from anml.core.checks import Array, Floats, one_of
+from anml.lab.data import needed_file
 
 HOSPITALS = ("cleveland", "hungarian", "switzerland", "va")
 LABEL_SETS = ("aggre_label", "random_label1", "random_label2", "random_label3", "worse_label")
@@ -91,7 +90,7 @@ def _cifar10n(rng: np.random.Generator) -> Contributed:
 
 def _heart_disease(hospital: str, rng: np.random.Generator) -> Contributed:
     """Train on three hospitals, test on the fourth. Missing values are the training part's medians."""
-    frame = pl.read_csv(_needed("heart_disease.csv.gz"), infer_schema_length=None)
+    frame = pl.read_csv(needed_file("heart_disease.csv.gz"), infer_schema_length=None)
     x = frame.drop("hospital", "num").cast(pl.Float64).fill_null(float("nan")).to_numpy()
     y = (frame["num"].to_numpy() > 0).astype(np.int64)
     where = _texts(frame["hospital"])
@@ -110,34 +109,25 @@ CONTRIBUTED: dict[str, Callable[[np.random.Generator], Contributed]] = {
 
 def load_contributed(name: str, rng: np.random.Generator) -> Contributed:
     """Load a set with real contributors; what is drawn at random in it comes from `rng`."""
-    if name not in CONTRIBUTED:
-        raise UnknownNameError("data set", name, CONTRIBUTED)
-    return CONTRIBUTED[name](rng)
+    return CONTRIBUTED[one_of("data set", name, CONTRIBUTED)](rng)
 
 
 def crowd_of(name: str) -> pl.DataFrame:
     """Labels of a crowd without features: item, contributor, label, truth."""
-    labels, truth = (pl.read_csv(_needed(f"crowd_{name}_{part}.csv.gz")) for part in ("labels", "truth"))
+    labels, truth = (pl.read_csv(needed_file(f"crowd_{name}_{part}.csv.gz")) for part in ("labels", "truth"))
     return labels.join(truth, on="item", maintain_order="left")
 
 
 def _tables(name: str) -> tuple[pl.DataFrame, pl.DataFrame]:
-    return pl.read_csv(_needed(f"{name}_items.csv.gz")), pl.read_csv(_needed(f"{name}_labels.csv.gz"))
+    return pl.read_csv(needed_file(f"{name}_items.csv.gz")), pl.read_csv(needed_file(f"{name}_labels.csv.gz"))
 
 
 def cifar10n() -> dict[str, Array]:
     """CIFAR-10 with the labels that people gave: features of photographs, and sets of labels by name."""
-    return _archive(_needed("cifar10n.npz"))
+    return _archive(needed_file("cifar10n.npz"))
 
 
 @cache
 def _archive(path: Path) -> dict[str, Array]:
     with np.load(path) as data:
         return dict(data)
-
-
-def _needed(name: str) -> Path:
-    path = file_of(name)
-    if path is None:
-        raise DataMissingError(f"{name} is not in the folder named by {FOLDER}")
-    return path

@@ -101,10 +101,10 @@ def of_crowdkit(name: str, crowd: Crowd, seed: int) -> Said:
 METHODS: dict[str, Callable[[Crowd, int], Said]] = {
     "anml": of_evidence,
     "anml, 50 known": lambda crowd, seed: of_evidence(crowd, seed, 50),
-    "majority vote": lambda crowd, seed: of_crowdkit("MajorityVote", crowd, seed),
-    "Dawid-Skene": lambda crowd, seed: of_crowdkit("DawidSkene", crowd, seed),
-    "GLAD": lambda crowd, seed: of_crowdkit("GLAD", crowd, seed),
-    "MACE": lambda crowd, seed: of_crowdkit("MACE", crowd, seed),
+    "majority vote": partial(of_crowdkit, "MajorityVote"),
+    "Dawid-Skene": partial(of_crowdkit, "DawidSkene"),
+    "GLAD": partial(of_crowdkit, "GLAD"),
+    "MACE": partial(of_crowdkit, "MACE"),
 }
 
 

@@ -11,8 +11,8 @@ import polars as pl
 from sklearn import datasets
 from sklearn.preprocessing import OneHotEncoder
 
-from anml.core.checks import Floats
-from anml.core.errors import InputError, UnknownNameError
+from anml.core.checks import Floats, one_of
+from anml.core.errors import InputError
 
 # The folder with adult.csv.gz, adult_test.csv.gz and covtype.csv.gz.
 FOLDER = "ANML_DATA"
@@ -112,9 +112,7 @@ DATASETS: dict[str, Callable[[], Dataset]] = {
 @cache
 def load_dataset(name: str) -> Dataset:
     """Load a data set once per process."""
-    if name not in DATASETS:
-        raise UnknownNameError("data set", name, DATASETS)
-    return DATASETS[name]()
+    return DATASETS[one_of("data set", name, DATASETS)]()
 
 
 def file_of(name: str) -> Path | None:
@@ -122,6 +120,14 @@ def file_of(name: str) -> Path | None:
     folder = os.environ.get(FOLDER)
     path = Path(folder) / name if folder else None
     return path if path is not None and path.exists() else None
+
+
+def needed_file(name: str) -> Path:
+    """Where a file of the folder of data sets is, or that it is missing."""
+    path = file_of(name)
+    if path is None:
+        raise DataMissingError(f"{name} is not in the folder named by {FOLDER}")
+    return path
 
 
 def _fetched(name: str, fetch: Callable[[Any], Any]) -> Any:

@@ -6,7 +6,6 @@ from anml.core.profile import PROFILES
 from anml.lab.cases import ATTACKS, CREDENTIALS
 from anml.lab.data import load_dataset
 from anml.lab.fields import unlike, within
-from anml.lab.judges import JUDGES, NEEDED
 from anml.lab.kinds import KINDS, metrics_of
 from anml.lab.spec import Experiment, Setting
 from anml.lab.statements import check_statements
@@ -39,14 +38,6 @@ def check_runnable(experiment: Experiment) -> None:
 
 def _kind(experiment: Experiment) -> None:
     one_of("kind", experiment.kind, KINDS)
-    _peers(experiment)
-    if experiment.judge:
-        for method in NEEDED[one_of("judge", experiment.judge, JUDGES)]:
-            if method not in experiment.methods:
-                raise InputError(f"the judge {experiment.judge!r} needs a method called {method!r}")
-
-
-def _peers(experiment: Experiment) -> None:
     every = dict.fromkeys(peer for kind in KINDS.values() for peer in kind.peers)
     known = KINDS[experiment.kind].peers
     for peer in experiment.peers:

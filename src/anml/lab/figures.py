@@ -1,6 +1,7 @@
 """The paper's figures and those beyond it, drawn from the rows, as SVG."""
 
 from collections.abc import Callable, Sequence
+from itertools import product
 from pathlib import Path
 
 import matplotlib as mpl
@@ -15,8 +16,7 @@ from matplotlib.patches import Polygon
 
 from anml.core.calibration import from_columns, pooled
 from anml.lab.expressions import Results, interval
-from anml.lab.judges import cells, clearly_worse
-from anml.lab.spec import Experiment
+from anml.lab.spec import Experiment, words
 from anml.lab.summary import known_experiments, load_results
 
 # One colour per method everywhere, apart in lightness too, so that they differ in grey.
@@ -27,15 +27,15 @@ LINES = ("#2b5c8a", "#c0392b", "#2e8b57", "#7a4fa3", "#8c8c8c")
 def draw_all(folder: Path, more: Sequence[Experiment] = (), room: str = "paper") -> list[Path]:
     """Draw every figure whose experiments have rows; return the files written."""
     known = known_experiments(room, more)
-    results = {name: found for name, e in known.items() if (found := load_results(e, folder))}
     out = folder / "figures"
     out.mkdir(parents=True, exist_ok=True)
     written = []
     # Fixed identifiers and no date: the same rows give the same file.
     with plt.rc_context({"svg.hashsalt": "anml", "svg.fonttype": "none", "font.size": 9, "figure.dpi": 100}):
-        for name, (needs, draw) in FIGURES.items():
-            if all(need in results for need in needs):
-                figure = draw([results[need] for need in needs], folder)
+        for name, draw in FIGURES.items():
+            results = load_results(known[name], folder) if name in known else None
+            if results is not None:
+                figure = draw(results, folder)
                 path = out / f"{name}.svg"
                 figure.savefig(path, metadata={"Date": None}, bbox_inches="tight")
                 plt.close(figure)
@@ -61,9 +61,8 @@ def _line(ax: Axes, results: Results, reference: str, name: str = "") -> None:
     ax.fill_between(percent, found[:, 1], found[:, 2], color=colour, alpha=0.15, linewidth=0)
 
 
-def _detectability(results: list[Results], folder: Path) -> Figure:
+def _detectability(rows: Results, folder: Path) -> Figure:
     figure, [first, second, third] = _panels(3)
-    rows = results[0]
     _line(first, rows, "sample.rho_d")
     first.set(xlabel="subtle flips, %", ylabel="detectability rho_d", title="(A) Detectability")
     names = {"sample": "sample level", "contributor": "contributor level", "evidence": "evidence (ours)"}
@@ -81,22 +80,22 @@ def _detectability(results: list[Results], folder: Path) -> Figure:
     return figure
 
 
-def _regret(results: list[Results], folder: Path) -> Figure:
+def _regret(results: Results, folder: Path) -> Figure:
     """Every cell of the grid at a glance: blue where evidence is ahead, red where another is."""
-    axes, grid = results[0].axes, cells(results[0])
+    axes = results.axes
     rows = [(dataset, bad) for dataset in axes["dataset"] for bad in axes["bad"]]
     columns = [(attack, credentials) for attack in axes["attack"] for credentials in axes["credentials"]]
     figure, ax = plt.subplots(figsize=(0.62 * len(columns), 0.36 * len(rows)))
     values = np.full((len(rows), len(columns)), np.nan)
-    for cell in grid:
-        place = cell.place
-        down = rows.index((place["dataset"], place["bad"]))
-        across = columns.index((place["attack"], place["credentials"]))
-        mean = cell.regret.mean
+    for (down, (dataset, bad)), (across, (attack, credentials)) in product(
+        enumerate(rows), enumerate(columns)
+    ):
+        place = {"dataset": dataset, "bad": bad, "attack": attack, "credentials": credentials}
+        mean, low, _ = interval(results.value("evidence.regret", place))
         values[down, across] = mean
         colour = "white" if abs(mean) > 3.5 else "black"
         ax.text(across + 0.5, down + 0.5, f"{mean:+.1f}", ha="center", va="center", fontsize=7, color=colour)
-        if clearly_worse(cell):
+        if low > 0.5:
             corner = [(across, down), (across + 0.34, down), (across, down + 0.5)]
             ax.add_patch(Polygon(corner, facecolor="black", edgecolor="white", linewidth=0.8, zorder=3))
     mesh = ax.pcolormesh(values, cmap="RdBu_r", vmin=-5, vmax=5, edgecolors="white", linewidth=0.5)
@@ -117,9 +116,9 @@ def _regret(results: list[Results], folder: Path) -> Figure:
     return figure
 
 
-def _calibration(results: list[Results], folder: Path) -> Figure:
+def _calibration(results: Results, folder: Path) -> Figure:
     """Belief against truth: simulated flips by data set, and real contributors where they were run."""
-    parts = {"Simulated flips": results[0].rows.filter(pl.col("bad") != "0")}
+    parts = {"Simulated flips": results.rows.filter(pl.col("bad") != "0")}
     real = load_results(known_experiments("beyond")["real"], folder)
     if real is not None:
         rows = real.rows.filter(pl.col("method") == "evidence")
@@ -139,23 +138,13 @@ def _calibration(results: list[Results], folder: Path) -> Figure:
     return figure
 
 
-Draw = Callable[[list[Results], Path], Figure]
-FIGURES: dict[str, tuple[tuple[str, ...], Draw]] = {
-    "detectability": (("detectability",), _detectability),
-    "regret": (("regret",), _regret),
-    "calibration": (("calibration",), _calibration),
+# By the experiment whose rows each is of.
+FIGURES: dict[str, Callable[[Results, Path], Figure]] = {
+    "detectability": _detectability,
+    "regret": _regret,
+    "calibration": _calibration,
 }
-
-# Below which table a figure stands, and what it shows.
-CAPTIONS: dict[str, tuple[str, str]] = {
-    "detectability": ("detectability", "Contributor level against sample level."),
-    "regret": (
-        "regret",
-        "Regret in every cell: blue where evidence is ahead of the best other method, red where it is "
-        "behind; a black corner where it is more than half a point behind beyond its 95% interval.",
-    ),
-    "calibration": (
-        "calibration",
-        "p_correct against the share that is right, and its expected error.",
-    ),
-}
+# Of these a table would have hundreds of lines.
+IN_PLACE_OF_TABLES = ("regret",)
+# Each stands below the table of its name.
+CAPTIONS = words("captions")

@@ -3,18 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
-from anml.lab.bank.conditions import CONDITIONS
 from anml.lab.bank.measures import LEARNERS
 from anml.lab.cited.rules import RULES
 from anml.lab.cited.systems import BOUNDS, TRAINING, VALUE, needs
-from anml.lab.spec import Experiment
-from anml.lab.tables import aligned, legend, tables
+from anml.lab.spec import Experiment, words
+from anml.lab.tables import aligned, legend, over_all, tables
 
-BY_SYSTEM = (
-    "means over trials; equal means are shown as ties; rules that aggregate are compared with the federated "
-    "oracle, all others with the oracle, which train on what is honest alone; under attacks, points above it "
-    "when told how many to drop, and by the threshold of its own, as a mean over attacks"
-)
 # Means that differ by less are the same; whoever is within the second is counted as near the best.
 TIE, CLOSE = 0.05, 1.0
 # A figure by method and metric, by place.
@@ -100,11 +94,6 @@ def _mean(cells: Cells, method: str, metric: str) -> float | None:
 
 
 OURS, BOUND = "evidence", "oracle"
-BY_CONDITION = (
-    "lines are conditions; means over trials, of a linear model (lr) and a forest (rf); the best other "
-    "method has the lowest mean; contributors are counted over all trials, and found is accused or less "
-    "reliable; off by: expected calibration error"
-)
 # What is said of contributors: who, of whom.
 SAID = {
     "bad found": ("liars_found", "liars"),
@@ -128,8 +117,8 @@ def by_condition(entry: dict[str, Any]) -> list[str]:
     errors = [f"{column}, {learner}" for learner in LEARNERS for column in columns]
     header = ["condition", *errors, *SAID, "right dropped", "off by"]
     body = [[name, *_errors(found), *_verdicts(found, entry["trials"])] for name, found in means.items()]
-    about = [f"- {name}: {CONDITIONS[name].about}" for name in means if name in CONDITIONS]
-    return [*aligned(header, body), "", *_overall(entry), *about]
+    about = [f"- {name}: {said}" for name, said in words("conditions").items() if name in means]
+    return [*aligned(header, body), *over_all(entry), "", *about]
 
 
 def _errors(found: dict[tuple[str, str], float]) -> list[str]:
@@ -147,30 +136,12 @@ def _errors(found: dict[tuple[str, str], float]) -> list[str]:
 
 def _verdicts(found: dict[tuple[str, str], float], trials: int) -> list[str]:
     """Ours, over all trials: what is said of people; right labels dropped; calibration error."""
-    return [
-        *(_counted(found, some, of, trials) for some, of in SAID.values()),
-        _decimal(found.get((OURS, "right_dropped"))),
-        _decimal(found.get((OURS, "calibration")), 3),
+    ours = {metric: mean for (method, metric), mean in found.items() if method == OURS}
+    counted = [
+        f"{trials * ours[some]:.0f} of {trials * ours[of]:.0f}" if some in ours and ours.get(of) else ""
+        for some, of in SAID.values()
     ]
-
-
-def _counted(found: dict[tuple[str, str], float], some: str, of: str, trials: int) -> str:
-    count, total = found.get((OURS, some)), found.get((OURS, of), 0.0)
-    return "" if count is None or not total else f"{trials * count:.0f} of {trials * total:.0f}"
-
-
-def _overall(entry: dict[str, Any]) -> list[str]:
-    """Figures over conditions, with their intervals."""
-    body = [
-        [
-            row["metric"].replace("_", " "),
-            _decimal(row["ours"], 2),
-            "" if row["low"] is None else f"{row['low']:.2f} to {row['high']:.2f}",
-        ]
-        for row in entry["rows"]
-        if not row["key"] and row["ours"] is not None
-    ]
-    return [*aligned(["over conditions", "value", "95% interval"], body), ""] if body else []
+    return [*counted, _decimal(ours.get("right_dropped")), _decimal(ours.get("calibration"), 3)]
 
 
 def _decimal(value: float | None, digits: int = 1) -> str:
@@ -179,7 +150,7 @@ def _decimal(value: float | None, digits: int = 1) -> str:
 
 LAYOUTS: dict[str, Callable[[dict[str, Any]], list[str]]] = {"bank": by_condition, "cited": by_system}
 # How lines and columns are to be read, where they are not those of a table per metric.
-READ = {"bank": BY_CONDITION, "cited": BY_SYSTEM}
+READ = words("read")
 
 
 def laid_out(experiment: Experiment, entry: dict[str, Any]) -> list[str]:

@@ -16,7 +16,7 @@ from anml.core.people.pair_people import habits, judges, varies_by, words_for
 from anml.core.people.pairs import PairFit, bradley_terry, fit_pairs
 from anml.core.people.words import ACCUSED, GUESSING, LESS, RELIABLE
 from anml.lab.cases import stream
-from anml.lab.data import FOLDER, DataMissingError, file_of
+from anml.lab.data import needed_file
 from anml.lab.peers import needed
 from anml.lab.spec import At, Found, timed
 
@@ -113,10 +113,7 @@ class Session(NamedTuple):
 def load_pairs(name: str) -> Session:
     """Comparisons as they were made: of melodies, of arguments, or of arguments on one topic."""
     group, path = ("query", "melodies") if name == "melodies" else ("topic", "arguments")
-    found = file_of(f"pairs_{path}.csv.gz")
-    if found is None:
-        raise DataMissingError(f"pairs_{path}.csv.gz is not in the folder named by {FOLDER}")
-    frame = pl.read_csv(found).drop_nulls("choice")
+    frame = pl.read_csv(needed_file(f"pairs_{path}.csv.gz")).drop_nulls("choice")
     if name.startswith("topic"):
         topics = frame[group].unique().sort()
         frame = frame.filter(pl.col(group) == topics[int(name.removeprefix("topic ")) - 1])
@@ -173,39 +170,40 @@ class Said(NamedTuple):
 
 def of_anml(session: Session) -> Said:
     """Ours."""
-    p = np.zeros((len(session.who), 3))
-    for fold in range(FOLDS):
-        train, test = _parts(session, fold)
+
+    def predicted(train: Ints, test: Ints) -> Floats:
         first, second, choice, who = (part[train] for part in session[:4])
-        fit = fit_pairs(first, second, choice, who)
-        known = session.who[test] < fit.people
-        p[test] = predict(
-            fit, session.first[test], session.second[test], np.where(known, session.who[test], -1)
-        )
+        fit, who = fit_pairs(first, second, choice, who), session.who[test]
+        return predict(fit, session.first[test], session.second[test], np.where(who < fit.people, who, -1))
+
     people = judges(fit_pairs(*session[:4]))
-    return Said(p, people.kappa, words_for(people)[0])
+    return Said(_held_out(session, predicted), people.kappa, words_for(people)[0])
 
 
-def _parts(session: Session, fold: int) -> tuple[Ints, Ints]:
-    """Rows of one part and of the others; the highest code of a candidate is never held out."""
+def _held_out(session: Session, predicted: Callable[[Ints, Ints], Floats]) -> Floats:
+    """Choices of each part, predicted by the others; the highest code of a candidate is never held out."""
     parts = np.random.default_rng(0).integers(0, FOLDS, len(session.who))
     last = np.maximum(session.first, session.second)
     parts[last == last.max()] = np.arange((last == last.max()).sum()) % FOLDS
-    return np.flatnonzero(parts != fold), np.flatnonzero(parts == fold)
+    p = np.zeros((len(session.who), 3))
+    for fold in range(FOLDS):
+        p[parts == fold] = predicted(np.flatnonzero(parts != fold), np.flatnonzero(parts == fold))
+    return p
 
 
 def of_bradley_terry(session: Session) -> Said:
     """Bradley and Terry's model with Davidson's ties: nothing is personal."""
-    p, count = np.zeros((len(session.who), 3)), int(max(session.first.max(), session.second.max())) + 1
-    for fold in range(FOLDS):
-        train, test = _parts(session, fold)
+    count = int(max(session.first.max(), session.second.max())) + 1
+
+    def predicted(train: Ints, test: Ints) -> Floats:
         first, second, choice = (part[train] for part in session[:3])
         net = Net.of(first, second, count)
         params, scores = bradley_terry(net, first, second, choice)
         one, other = session.first[test], session.second[test]
         left = net.of_pairs(scores.covariance, one, other, one, other)
-        p[test] = choices(scores.mean[one] - scores.mean[other] + params.side, params.tie, left).T
-    return Said(p)
+        return choices(scores.mean[one] - scores.mean[other] + params.side, params.tie, left).T
+
+    return Said(_held_out(session, predicted))
 
 
 def of_agreement(session: Session) -> Said:

@@ -7,58 +7,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from anml.lab.claims import APART, CAUSES, LEAST_TRIALS
-from anml.lab.figures import CAPTIONS, draw_all
-from anml.lab.judges import ROWS
+from anml.lab.figures import CAPTIONS, IN_PLACE_OF_TABLES, draw_all
 from anml.lab.layouts import LAYOUTS, explained, laid_out
-from anml.lab.spec import Experiment, catalogue
+from anml.lab.spec import Experiment, catalogue, words
 from anml.lab.store import read_record
 from anml.lab.summary import held_of, known_experiments, write_summary
-from anml.lab.tables import aligned
-from anml.lab.wide import plain, wide
+from anml.lab.tables import aligned, plain, wide
 
-CONTRADICTIONS = (
-    "Krum on Wine at 30%, moderate reliability, is printed as 12.4 (main-100), 11.8 (attack) and 10.4% "
-    "(efficiency); ANML in the same setting as 3.8 (attack) and 1.2% (efficiency). "
-    "Each number stays with its own table.",
-    "Detectability has 10 trials in the text and 5 in the table.",
-    "The abstract compares 20% of the data with all of it *uniformly weighted*, the table with Krum.",
-    '"Stage 1 fires in 100% of trials" needs every s above 0.35, which none of the four scenarios gives.',
-    '"v = r = T = 1 reduces exactly to Krum" holds for multiplicative and softmax; two-stage adaptive '
-    "returns uniform weights there, because Stage 1 fires.",
-    "Stage 1 is a hole: if every attacker fakes credentials, min(s) is above tau_h and there is no defence.",
-)
-
-
-# How the numbers above came about, for who wants to know how far to trust the count.
-CHOICES = (
-    "Open values were chosen by comparing with the paper's printed numbers, so that near cells in the tables "
-    "they were chosen on are a fit, not a prediction: the pull of aligned poison, the spread of v r in "
-    "correlation and combination, the unit of age, the meaning of a share of the data in efficiency, the "
-    "errors of tiers in quality.",
-    "Claims were written before the first full run; later ones were added after rows had been seen. Limits "
-    "that were eased after a first run are set back to what they were. Where the paper prints a figure, the "
-    "margin is that of the legend; other limits were set before the run.",
-)
-
-ABOUT = {
-    "Where the paper contradicts itself": CONTRADICTIONS,
-    "How open values and claims were chosen": CHOICES,
-}
-HOW_TO_READ = (
-    "A cell is our mean over trials, half of its 95% interval and the paper's own figure: "
-    "`4.2 ± .6 · paper 4.6`. A tilde marks a figure that the paper implies and does not print. Bold is far "
-    "from the paper's: more than 3 points for shares (errors, precision, what is kept), more than 10 points "
-    "for savings, more than a tenth of the printed figure for anything else. *Paper's q* is scored after 200 "
-    "epochs, as in the paper, *early-stopped q* before memorising begins; where both do not fit side by "
-    "side, the table has the paper's, and `summary.json` the other. Unless a table says otherwise: MLP "
-    "(64, 32), Adam 1e-3, 500 epochs, 70/30 stratified split, top 70% kept, k = 10."
-)
-HOW_CLAIMS_ARE_DECIDED = (
-    "A claim holds when its 95% t interval over paired trials lies where it says: *better* below zero, "
-    "*no worse by m* below m, *equal within m* between -m and m, a limit beyond which no part of it lies. It "
-    "does not hold when the whole interval lies elsewhere, and cannot be told when part of it does, or when "
-    f"there are fewer than {LEAST_TRIALS} trials."
-)
 UNKNOWN = "a version that was not recorded"
 STALE = "Left out: its rows were made with other settings"
 VERDICTS = {True: "holds", False: "**does not hold**", None: "cannot be told"}
@@ -76,7 +31,9 @@ class Page(NamedTuple):
 
 
 PAGES = {
-    "paper": Page("The paper, beside our numbers", "`results/`", "claims of the paper", HOW_TO_READ),
+    "paper": Page(
+        "The paper, beside our numbers", "`results/`", "claims of the paper", words("page")["cells"]
+    ),
     "beyond": Page("Beyond the paper", "`results/beyond/`", "promises"),
     "field": Page("Every system the paper stands on, side by side", "`results/cited/`", "claims"),
     "own": Page("Experiments of our own", "the folder beside this page", "claims"),
@@ -115,7 +72,11 @@ def page_of(
         *_experiments(summary, specs, figures, link, plain),
         # Their place is kept, so that links to them hold.
         *(f"\n## {name}\n{STALE}; `anml lab run {name}` makes them anew." for name in summary["stale"]),
-        *(["", *(_folded(title, items) for title, items in ABOUT.items())] if room == "paper" else ()),
+        *(
+            ["", *(_folded(title, items) for title, items in words("page")["about"].items())]
+            if room == "paper"
+            else ()
+        ),
         *_runs(record),
         f"\nEvery row behind these tables is in {PAGES[room].rows}: `rows/*.parquet` trial by trial, "
         "`summary.json` summed up.",
@@ -138,9 +99,10 @@ def _start(page: Page, summary: dict[str, Any], record: dict[str, Any]) -> Itera
 
 def _score(page: Page, summary: dict[str, Any]) -> Iterator[str]:
     held, total, untold = (summary[f"claims_{what}"] for what in ("held", "total", "untold"))
+    decided = words("page")["claims"].format(least=LEAST_TRIALS)
     yield (
         f"**Of {total} {page.claims} {held} hold{_range(summary['experiments'])}, {total - held - untold} do "
-        f"not, and for {untold} the rows cannot tell.** {HOW_CLAIMS_ARE_DECIDED} Were all of them false, and "
+        f"not, and for {untold} the rows cannot tell.** {decided} Were all of them false, and "
         f"just so, about {summary['claims_by_chance']:g} would hold by chance."
     )
     apart = [f"{count} {APART[name]}" for name, count in summary["claims_apart"].items()]
@@ -166,13 +128,14 @@ def _scoreboard(summary: dict[str, Any]) -> Iterator[str]:
         return
     near = any(entry["closeness"] for entry in summary["experiments"])
     seeds = any(entry["seeds"] for entry in summary["experiments"])
-    header = ["experiment", "what it asks", "trials", "claims that hold", *(["other seeds"] * seeds)]
+    header = ["experiment", "what it asks", "trials", "claims that hold", *(["over all seeds"] * seeds)]
     body = []
     for entry in summary["experiments"]:
         counted = [c for c in entry["claims"] if not c["apart"]]
         line = [f"[{entry['name']}](#{entry['name']})", entry["title"], str(entry["trials"])]
         line.append(f"{held_of(counted)} of {len(counted)}" if counted else "")
-        line += [", ".join(str(held) for held in entry["seeds"].values())] * seeds
+        held = [held_of(counted), *entry["seeds"].values()]
+        line += [f"{min(held)} to {max(held)} ({len(held)} seeds)" if entry["seeds"] else ""] * seeds
         cells = [f"{plain(m)} {c['near']} of {c['cells']}" for m, c in entry["closeness"].items()]
         body.append([*line, *(["; ".join(cells)] * near)])
     yield "## Scoreboard\n"
@@ -209,11 +172,10 @@ def _experiments(
             yield from ["", *laid_out(spec, entry)]
         elif spec is not None and spec.kind in LAYOUTS:
             yield from laid_out(spec, entry)
-        elif spec is None or spec.judge not in ROWS:  # of a grid the figure shows every cell
+        elif entry["name"] not in IN_PLACE_OF_TABLES:
             yield from wide(spec, entry)
-        for name, (under, caption) in CAPTIONS.items():
-            if under == entry["name"] and name in figures:
-                yield f"\n![{caption}]({(link / name).as_posix()}.svg)"
+        if entry["name"] in figures:
+            yield f"\n![{CAPTIONS[entry['name']]}]({(link / entry['name']).as_posix()}.svg)"
         folded = [*_claims(entry), *([_folded("Notes", entry["notes"])] if entry["notes"] else [])]
         if folded:
             yield "\n" + "".join(folded)

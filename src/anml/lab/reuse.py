@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from anml.core.checks import Floats
+from anml.core.checks import Floats, Ints
 from anml.core.signals.temporal import ContextDecay, Decay
 from anml.lab.cases import stream
 from anml.lab.data import load_dataset
@@ -51,14 +51,7 @@ def simulate(scenario: str, ways: Iterable[str], seed: int, trial: int) -> dict[
     given = np.where(stale, (data.y[train] + rng.integers(1, 10, TRAIN)) % 10, data.y[train])
     before = rng.uniform(0, OLDEST, WORKS[works])
     reused = rng.poisson(REUSES * true(before))
-    set_by: dict[str, Callable[[Any], Floats]] = {
-        "none": lambda ages: np.ones(len(ages)),
-        "of the source": source,
-        "of the destination": destination,
-        "by type": ContextDecay.between(source, destination, relation, KIND),
-        "learned": ContextDecay.learned(source, destination, relation, KIND, before, reused),
-        "true": true,
-    }
+    set_by = _set_by(true, before, reused)
     ages = np.linspace(0, OLDEST, 151)
     found = {}
     for way in ways:
@@ -70,3 +63,65 @@ def simulate(scenario: str, ways: Iterable[str], seed: int, trial: int) -> dict[
             "off": float(np.abs(set_by[way](ages) - true(ages)).mean()),
         }
     return found
+
+
+# Domains that arrive, the years between them, labels of each, and works a year that are on record.
+ARRIVALS, EVERY, LABELS, ON_RECORD = 4, 3.0, 300, 20
+# By whose clock labels of each domain go stale, in the order in which domains arrive.
+CLOCKS = {"slow": ("source",), "fast": ("destination",), "mixed": ("source", "destination")}
+PARTS = (SCIENCE, NEWS, LEARNING)
+SHIFT_WAYS = ("none", "given", "by type", "learned as one", "learned", "true")
+SHIFT_MEASURES = (*MEASURES, "off_new")
+
+
+def run_shift(at: At, methods: list[str]) -> Found:
+    """Rows of all ways to set T while domains arrive."""
+    return arriving(at.setting.dataset, methods, at.experiment.seed, at.trial).items()
+
+
+def arriving(scenario: str, ways: Iterable[str], seed: int, trial: int) -> dict[str, dict[str, float]]:
+    """Means over the years in which another domain has just been there for a while.
+
+    A stale label is what the thing was called before: the class one below.
+    """
+    rng, clocks, data = stream(seed, trial, "shift", scenario), CLOCKS[scenario], load_dataset("digits")
+    true = [ContextDecay(*PARTS, TRUE[clocks[at % len(clocks)]]) for at in range(ARRIVALS)]
+    turned = [np.rot90(data.x.reshape(-1, 8, 8), at, (1, 2)).reshape(-1, 64) / 16 for at in range(ARRIVALS)]
+    order = rng.permutation(len(data.y))
+    train, test = order[:TRAIN], order[TRAIN:]
+    found: dict[str, list[list[float]]] = {way: [] for way in ways}
+    for count in range(1, ARRIVALS + 1):
+        oldest = EVERY * np.arange(count, 0, -1.0)
+        rows = rng.choice(train, (count, LABELS))
+        age = oldest[:, None] * rng.uniform(size=rows.shape)
+        stale = rng.uniform(size=rows.shape) > np.stack([t(a) for t, a in zip(true, age, strict=False)])
+        given = np.where(stale, (data.y[rows] - 1) % 10, data.y[rows])
+        before = [rng.uniform(0, old, int(ON_RECORD * old)) for old in oldest]
+        reused = [rng.poisson(REUSES * t(ages)) for t, ages in zip(true, before, strict=False)]
+        each = [_set_by(*of) for of in zip(true, before, reused, strict=False)]
+        set_by = {way: [domain[way] for domain in each] for way in each[0]}
+        one = ContextDecay.learned(*PARTS, KIND, np.concatenate(before), np.concatenate(reused))
+        set_by["learned as one"] = [one] * count
+        x, x_test = (
+            np.concatenate([each[own] for each, own in zip(turned, some, strict=False)])
+            for some in (rows, [test] * count)
+        )
+        for way in found:
+            weight = np.concatenate([t(ages) for t, ages in zip(set_by[way], age, strict=True)])
+            model = LogisticRegression(C=0.1, max_iter=300).fit(x, given.ravel(), sample_weight=weight)
+            grids = [np.linspace(0, old, 31) for old in oldest]
+            off = [np.abs(t(a) - s(a)).mean() for t, s, a in zip(set_by[way], true, grids, strict=False)]
+            wrong = 100 * float((model.predict(x_test) != np.tile(data.y[test], count)).mean())
+            harm = 100 * float(weight[stale.ravel()].sum() / weight.sum())
+            found[way].append([wrong, harm, float(np.mean(off)), float(off[-1])])
+    return {way: dict(zip(SHIFT_MEASURES, np.mean(each, axis=0), strict=True)) for way, each in found.items()}
+
+
+def _set_by(true: ContextDecay, before: Floats, reused: Ints) -> dict[str, Callable[[Any], Floats]]:
+    """T of a domain by each way, with works of some ages on record."""
+    parts = (true.source, true.destination, true.relation)
+    return {
+        "none": lambda ages: np.ones(len(ages)), "given": LEARNING, "of the source": true.source,
+        "of the destination": true.destination, "by type": ContextDecay.between(*parts, KIND),
+        "learned": ContextDecay.learned(*parts, KIND, before, reused), "true": true,
+    }  # fmt: skip

@@ -5,6 +5,7 @@ import time
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from importlib import resources
 from math import inf
 from pathlib import Path
@@ -26,6 +27,7 @@ FIRST_METRIC = {
     "relabel": ("answers",),
     "pairs": ("loss",),
     "approximations": ("ranks",),
+    "fairness": ("pay",),
 }
 
 
@@ -79,11 +81,11 @@ class Experiment:
 
     `vary` maps an axis to its values: plain values for an axis that is a field of `Setting`, tables with a
     `label` and several fields for any other. `derived` and `claims` are expressions as data (see
-    `anml.lab.expressions`). `judge` names a function in `anml.lab.judges` that makes claims of its own from
-    the rows. `kind` names what makes the rows, in `anml.lab.kinds.KINDS`, and `peers` are methods beside the
-    recipes, in its `PEERS`. `tabled` experiments print a table of each metric when they are run. `columns`
-    names what the page shows, `metric` or `method.metric`; the first metric and what the paper prints where
-    it is empty. In `notes`, and in `why` of a claim, `{method.metric@axis=value}` is a figure from the rows.
+    `anml.lab.expressions`). `kind` names what makes the rows, in `anml.lab.kinds.KINDS`, and `peers`
+    are methods beside the recipes, in its `PEERS`. `tabled` experiments print a table of each metric when
+    they are run. `columns` names what the page shows, `metric` or `method.metric`; the first metric and what
+    the paper prints where it is empty. In `notes`, and in `why` of a claim, `{method.metric@axis=value}` is a
+    figure from the rows.
     """
 
     name: str
@@ -101,7 +103,6 @@ class Experiment:
     paper: tuple[Mapping[str, Any], ...] = checked((), listed(table))
     claims: tuple[Mapping[str, Any], ...] = checked((), listed(table))
     notes: tuple[str, ...] = checked((), listed(text))
-    judge: str = checked("", fields.any_text)
     kind: str = checked("simulated", text)
     peers: tuple[str, ...] = checked((), listed(text))
     tabled: bool = checked(False, fields.flag)
@@ -232,6 +233,13 @@ def _value(axis: str, value: Any) -> Any:
         text(f"label in {where}", label)
     changes = {key: each for key, each in value.items() if key != "label"}
     return {"label": label, **settings(where, changes)}
+
+
+@cache
+def words(table: str) -> dict[str, Any]:
+    """Texts for people, by name: what figures and methods are, and what pages say (`words.toml`)."""
+    found = (resources.files("anml.lab") / "words.toml").read_text(encoding="utf-8")
+    return dict(tomllib.loads(found)[table])
 
 
 Found = Iterable[tuple[str, dict[str, Any]]]

@@ -13,7 +13,6 @@ from anml.core.errors import InputError
 from anml.core.stats import mean_interval
 from anml.lab.claims import BY_CHANCE, check, near
 from anml.lab.expressions import NoRowsError, Results, interval
-from anml.lab.judges import JUDGES, ROWS
 from anml.lab.spec import Experiment, catalogue, label_of
 from anml.lab.store import complete_rows, rows_file
 
@@ -74,7 +73,7 @@ def held_of(claims: list[dict[str, Any]]) -> int:
 
 def describe(results: Results) -> dict[str, Any]:
     """One experiment's rows, claims and closeness."""
-    rows = list(ROWS.get(results.experiment.judge, _rows)(results))
+    rows = list(_rows(results))
     claims, unchecked = [], []
     for claim in results.experiment.claims:
         try:
@@ -94,8 +93,6 @@ def describe(results: Results) -> dict[str, Any]:
         "unchecked": unchecked,
         "notes": notes,
     }
-    if results.experiment.judge:
-        entry["claims"] += [verdict._asdict() for verdict in JUDGES[results.experiment.judge](results)]
     entry["closeness"] = _closeness(rows)
     return entry
 
@@ -118,6 +115,8 @@ def write_summary(folder: Path, more: Sequence[Experiment] = (), room: str = "pa
 
 def _rows(results: Results) -> Iterator[dict[str, Any]]:
     experiment = results.experiment
+    # Whoever names columns of single methods alone has too many cells for more.
+    only = set(experiment.columns) if all("." in name for name in experiment.columns) else set()
     for labels, _ in experiment.conditions():
         place = dict(labels)
         if any(value not in results.axes[axis] for axis, value in place.items()):
@@ -126,7 +125,7 @@ def _rows(results: Results) -> Iterator[dict[str, Any]]:
             key = {**place, "method": method}
             if not results.has(method, place):
                 continue
-            for metric in experiment.metrics:
+            for metric in (name for name in experiment.metrics if not only or f"{method}.{name}" in only):
                 estimate = mean_interval(results.trials(f"{method}.{metric}", place))
                 yield _entry(experiment, key, metric, *estimate)
             for metric, expression in experiment.derived.items():

@@ -1,8 +1,7 @@
 """The one trial body: simulate, score, weigh, train, measure; networks are trained as batched programs."""
 
-import hashlib
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -24,8 +23,7 @@ from anml.gradients.mlp import Data, Networks, Widths, initialise, predict, trai
 from anml.gradients.scoring import score
 from anml.gradients.threads import threads
 from anml.lab.belief import believed
-from anml.lab.cases import Case, make_case
-from anml.lab.cells import wanted
+from anml.lab.cases import Case, digest, make_case
 from anml.lab.spec import Experiment, Key, Setting
 
 
@@ -57,6 +55,8 @@ class Clock:
 
 
 Row = dict[str, Any]
+# A trial, and a condition: its labels, its setting, and the methods to run there.
+Place = tuple[int, tuple[Key, tuple[Setting, list[str]]]]
 
 MEASURES = (*("error", "precision", "kept", "rho_c", "rho_d", "uniform_branch", "doubtful", "krum_branch"),)
 # Networks trained together: enough to keep the device busy, few enough to stay in a processor's cache.
@@ -81,10 +81,8 @@ class Job:
     @property
     def name(self) -> str:
         """The same for jobs that would give the same network."""
-        digest = hashlib.sha256(np.ascontiguousarray(self.case.x[self.rows]).tobytes())
-        digest.update(np.ascontiguousarray(self.case.y[self.rows]).tobytes())
-        digest.update(repr((self.case.seed, self.epochs, self.batch, self.hidden)).encode())
-        return digest.hexdigest()
+        how = (self.case.seed, self.epochs, self.batch, self.hidden)
+        return digest(self.case.x[self.rows], self.case.y[self.rows], how)
 
 
 class TrialScores(NamedTuple):
@@ -94,32 +92,16 @@ class TrialScores(NamedTuple):
     loss: Floats
 
 
-class Entry(NamedTuple):
-    """One method on one case of one condition."""
-
-    trial: int
-    key: Key
-    setting: Setting
-    method: str
-    case: Case
-    seen: TrialScores
-    weighting: Weighting
-
-
-def run_block(
-    experiment: Experiment, trials: Iterable[int], dataset: str, device: str = "cpu", *,
-    cells: Collection[str] | None = None,
-) -> list[Row]:  # fmt: skip
-    """Rows of some trials of an experiment, for the conditions on one data set, or some `cells` of them."""
+def run_together(experiment: Experiment, places: Sequence[Place], device: str = "cpu") -> list[Row]:
+    """Rows of methods in some conditions and trials, whose networks are trained together."""
     keyed = [
         (trial, key, setting, make_case(setting, trial, experiment.seed), methods)
-        for trial in trials
-        for key, (setting, methods) in wanted(experiment, dataset, cells).items()
+        for trial, (key, (setting, methods)) in places
     ]
     with threads(1):
         clock = Clock(experiment.timed, device)
         scored = score_cases([(setting, case) for _, _, setting, case, _ in keyed], device, clock)
-        entries = []
+        rows, jobs = [], []
         for (trial, key, setting, case, methods), seen in zip(keyed, scored, strict=True):
             v, r = (case.v, case.r) if case.credentials else (None, None)
             signals = Signals.of(seen.q, v, r, case.t, case.contributor)
@@ -133,23 +115,21 @@ def run_block(
                 if setting.best < 1 and recipe.keep is not None:
                     recipe = replace(recipe, keep=recipe.keep * setting.best)
                 weighting = clock("combine_ms", partial(weigh_signals, signals, recipe))
-                entries.append(Entry(trial, key, setting, method, case, seen, weighting))
-        jobs = [
-            Job(e.case, np.flatnonzero(e.weighting.kept), e.setting.epochs, e.setting.batch, e.setting.hidden)
-            for e in entries
-        ]
+                found = _measured(setting, case, seen, weighting)
+                rows.append({"trial": trial, **dict(key), "method": method, "error": np.nan, **found})
+                kept = np.flatnonzero(weighting.kept)
+                jobs.append(Job(case, kept, setting.epochs, setting.batch, setting.hidden))
         errors = train_jobs(jobs, device, clock)
-    rows = [_row(entry, error) for entry, error in zip(entries, errors, strict=True)]
-    return [{**row, **clock.of(job.name)} for row, job in zip(rows, jobs, strict=True)]
+    trained = zip(rows, jobs, errors, strict=True)
+    return [{**row, "error": error, **clock.of(job.name)} for row, job, error in trained]
 
 
-def _row(entry: Entry, error: float) -> Row:
-    trial, key, setting, method, case, seen, weighting = entry
+def _measured(setting: Setting, case: Case, seen: TrialScores, weighting: Weighting) -> Row:
+    """What is chosen, before anything is trained on it."""
     kept, branch = weighting.kept, weighting.gate.branch
     rho_c = correlation(seen.q, case.v * case.r)
     both = 0 < case.bad.sum() < len(case.bad)
     row: Row = {
-        "trial": trial, **dict(key), "method": method, "error": error,
         "precision": 100 * float(1 - case.wrong[kept].mean()), "kept": 100 * float(kept.mean()),
         "rho_c": float("nan") if rho_c is None else rho_c,
         # How far the loss ranks bad samples last; undefined where none is bad.
@@ -171,8 +151,7 @@ def score_cases(cases: Sequence[tuple[Setting, Case]], device: str, clock: Clock
     first: dict[tuple[str, int, str], Case] = {}
     jobs: dict[tuple[str, int, str], Job] = {}
     for setting, case in cases:
-        data = hashlib.sha256(case.x.tobytes() + case.y.tobytes()).hexdigest()
-        names.append((data, case.seed, setting.profile))
+        names.append((digest(case.x, case.y), case.seed, setting.profile))
         first.setdefault(names[-1], case)
     for name, case in first.items():
         profile = PROFILES[name[2]]

@@ -202,7 +202,7 @@ def _cross_fitted(make: Callable[[int], Any], rows: FeatureRows, weight: Floats 
         learn = rows.taught[rows.fold[rows.taught] != fold]
         counts = None if weight is None else np.maximum(weight[learn], 1e-3)
         asked = np.flatnonzero((rows.fold == fold) | (rows.fold < 0))
-        if len(np.unique(rows.y[learn])) < 2:
+        if not len(asked) or len(np.unique(rows.y[learn])) < 2:
             out[fold, asked] = rows.prior
             continue
         model = make(fold).fit(rows.x[learn], rows.y[learn], sample_weight=counts)

@@ -6,11 +6,10 @@ from functools import partial
 
 import numpy as np
 
-from anml.core.checks import Array, Floats, Ints
-from anml.core.errors import UnknownNameError
+from anml.core.checks import Array, Floats, Ints, one_of
 from anml.lab.bank import sources
 from anml.lab.bank.people import PEOPLE
-from anml.lab.bank.sources import TEST_ROWS, BankRows, Condition, Entry, clusters, moons, told
+from anml.lab.bank.sources import TEST_ROWS, BankRows, Condition, Make, clusters, moons, told
 
 
 def _contributed(
@@ -144,44 +143,31 @@ def _numbers(shifted: int, seed: int) -> Condition:
     return told(rows, label, who, range(shifted), numeric=True)
 
 
-CONDITIONS: dict[str, Entry] = {
-    "clean_moons": Entry(partial(_clean, moons, 800), "two moons, nothing wrong"),
-    "clean_xor": Entry(partial(_clean, sources.xor, 400), "do two signs agree, nothing wrong"),
-    "clean_bayes25": Entry(
-        partial(_clean, sources.coin_flips, 800), "the best prediction errs on a quarter, nothing wrong"
-    ),
-    "clean_imb95": Entry(
-        partial(_clean, partial(clusters, apart=0.8, common=0.95), 900), "95% are of one class, nothing wrong"
-    ),
-    "clean_c20": Entry(
-        partial(_clean, partial(clusters, classes=20, apart=1.5, informative=15), 900),
-        "twenty classes, nothing wrong",
-    ),
-    "clean_adultcat": Entry(partial(_clean, sources.incomes, 900), "Adult's categories, nothing wrong"),
-    "specclass_0": Entry(partial(_specialists, 0.0), "each contributor has one cover type, nothing wrong"),
-    "minority_concept": Entry(_minority_concept, "what a measurement means differs by site, nothing wrong"),
-    "num_hetero_0": Entry(partial(_numbers, 0), "numbers with uneven noise, nothing wrong"),
-    "idn_moons": Entry(_near_the_boundary, "two moons, everybody honest, 13% wrong near the boundary"),
-    "asym20_all": Entry(_asymmetric, "everybody takes even classes for the next one"),
-    "moons_20flip": Entry(partial(_flipped, moons, 800), "two moons, 3 of 15 turn them round"),
-    "adultcat_20flip": Entry(
-        partial(_flipped, sources.incomes, 900), "Adult's categories, 3 of 15 turn it round"
-    ),
-    "imb_rareflip": Entry(_rare_called_common, "one of 8, with a third of the rows, calls rare cases common"),
-    "specclass_30": Entry(
-        partial(_specialists, 0.3), "each contributor has one cover type, 6 of 21 call it the next"
-    ),
-    "lazy_bal4": Entry(_lazy, "5 of 15 answer class 0 of four"),
-    "experts2": Entry(_two_experts, "2 experts, 20 who do not look, three labels of each thing"),
-    "sybil_dups": Entry(_near_copies, "5 of 20 send near copies of ten rows, turned round"),
-    "backdoor_1contrib": Entry(_backdoor, "one of 20 plants a backdoor"),
-    "num_hetero_bad": Entry(partial(_numbers, 3), "numbers with uneven noise, 3 of 15 shift theirs"),
+CONDITIONS: dict[str, Make] = {
+    "clean_moons": partial(_clean, moons, 800),
+    "clean_xor": partial(_clean, sources.xor, 400),
+    "clean_bayes25": partial(_clean, sources.coin_flips, 800),
+    "clean_imb95": partial(_clean, partial(clusters, apart=0.8, common=0.95), 900),
+    "clean_c20": partial(_clean, partial(clusters, classes=20, apart=1.5, informative=15), 900),
+    "clean_adultcat": partial(_clean, sources.incomes, 900),
+    "specclass_0": partial(_specialists, 0.0),
+    "minority_concept": _minority_concept,
+    "num_hetero_0": partial(_numbers, 0),
+    "idn_moons": _near_the_boundary,
+    "asym20_all": _asymmetric,
+    "moons_20flip": partial(_flipped, moons, 800),
+    "adultcat_20flip": partial(_flipped, sources.incomes, 900),
+    "imb_rareflip": _rare_called_common,
+    "specclass_30": partial(_specialists, 0.3),
+    "lazy_bal4": _lazy,
+    "experts2": _two_experts,
+    "sybil_dups": _near_copies,
+    "backdoor_1contrib": _backdoor,
+    "num_hetero_bad": partial(_numbers, 3),
     **PEOPLE,
 }
 
 
 def make_condition(name: str, seed: int) -> Condition:
     """Make a condition by name; the same seed gives the same rows."""
-    if name not in CONDITIONS:
-        raise UnknownNameError("condition", name, CONDITIONS)
-    return CONDITIONS[name].make(seed)
+    return CONDITIONS[one_of("condition", name, CONDITIONS)](seed)

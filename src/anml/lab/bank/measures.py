@@ -55,7 +55,7 @@ def zdrop(seen: Seen, seed: int) -> Outcome:
     dropped = mean < agrees.mean() - STANDARD_ERRORS * error
     kept = ~dropped[codes]
     verdict = np.where(dropped, CONTRADICTS, UNSURE)
-    return Outcome(_on_rows(seen, kept), kept, score=_unit(mean)[codes], verdict=verdict)
+    return Outcome(_on_rows(seen, kept), kept, score=in_unit(mean)[codes], verdict=verdict)
 
 
 def oracle(condition: Condition) -> Outcome:
@@ -91,7 +91,7 @@ def _agreement(seen: Seen, predicted: Floats) -> Floats:
     return np.asarray(predicted.argmax(axis=1) == codes, dtype=np.float64)
 
 
-def _unit(values: Floats) -> Floats:
+def in_unit(values: Floats) -> Floats:
     """The same order, in [0, 1]."""
     width = np.ptp(values)
     return (values - values.min()) / width if width > 0 else np.full_like(values, 0.5)
@@ -105,14 +105,13 @@ BLIND: dict[str, Callable[[Seen, int], Outcome | None]] = {"cleanlab": cleanlab,
 TOLD: dict[str, Callable[[Condition], Outcome]] = {"oracle": oracle}
 PEERS = (*BLIND, *TOLD)
 
-
 # Trees of the final forests.
 TREES = 40
 LEARNERS = ("lr", "rf")
 MEASURES = (
     *("error_lr", "error_rf", "right_dropped", "wrong_kept"),
     *("honest_convicted", "honest", "honest_reliable", "liars_found", "liars", "liars_reliable"),
-    *("calibration", "ranking", "attack_lr", "attack_rf"),
+    *("calibration", "ranking", "attack_lr", "attack_rf", "seconds"),
 )
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from anml.core.checks import Floats, Ints
 from anml.lab.bank import sources
-from anml.lab.bank.sources import TEST_ROWS, BankRows, Condition, Entry, clusters, told
+from anml.lab.bank.sources import TEST_ROWS, BankRows, Condition, Make, clusters, told
 
 # Metres per second in a knot.
 KNOT = 0.514
@@ -162,27 +162,15 @@ def _labelling_functions(seed: int) -> Condition:
     return told(rows, label, who, [INVERTED], item=np.unique(item, return_inverse=True)[1])
 
 
-PEOPLE: dict[str, Entry] = {
-    "beta_skill_crowd": Entry(_skills, "24 people, each of a skill of their own; nobody is bad"),
-    "expert_vs_crowd35": Entry(
-        _expert_among_mistaken, "one is always right, 14 err on 35%, mostly alike; nobody is bad"
-    ),
-    "llm60_confuses_pair": Entry(
-        _machine_confuses_a_pair, "a machine labels 60% and swaps 4 and 9, beside 12 people; nobody is bad"
-    ),
-    "ordinal_lenient_severe": Entry(
-        _lenient_and_severe, "five grades by 12 lenient and severe raters; nobody is bad"
-    ),
-    "drift_lazy_second_half": Entry(_lazy_from_the_middle, "2 of 10 stop looking halfway; labels have times"),
-    "active_hard_guessers": Entry(
-        _hard_rows_for_the_expert, "an expert gets the hardest rows, 2 of 13 others guess on the harder half"
-    ),
-    "microtask_10spam": Entry(_few_rows_each, "200 people with 3 to 8 rows each, 20 answer at random"),
-    "one_class_attack": Entry(_one_class_turned, "one of 12, with 18% of the rows, calls one class another"),
-    "reg_units": Entry(
-        _metres_for_knots, "wind in knots, one of 10 stations in metres per second, one on a mountain"
-    ),
-    "weak_supervision_lf": Entry(
-        _labelling_functions, "9 labelling functions, 4 of them for one class, one inverted"
-    ),
+PEOPLE: dict[str, Make] = {
+    "beta_skill_crowd": _skills,
+    "expert_vs_crowd35": _expert_among_mistaken,
+    "llm60_confuses_pair": _machine_confuses_a_pair,
+    "ordinal_lenient_severe": _lenient_and_severe,
+    "drift_lazy_second_half": _lazy_from_the_middle,
+    "active_hard_guessers": _hard_rows_for_the_expert,
+    "microtask_10spam": _few_rows_each,
+    "one_class_attack": _one_class_turned,
+    "reg_units": _metres_for_knots,
+    "weak_supervision_lf": _labelling_functions,
 }

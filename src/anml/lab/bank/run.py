@@ -12,13 +12,9 @@ from anml.core.signals.reputation import ColdStart
 from anml.core.weigh import RECIPES, weigh_signals, with_every_class
 from anml.lab.bank.conditions import make_condition
 from anml.lab.bank.measures import BLIND, TOLD, Outcome, measures
-from anml.lab.bank.measures import MEASURES as MEASURED
 from anml.lab.bank.sources import Condition, Seen
 from anml.lab.belief import assessed
 from anml.lab.spec import At, Experiment, Found, timed
-
-PEERS = (*BLIND, *TOLD)
-MEASURES = (*MEASURED, "seconds")
 
 
 def run_trial(at: At, methods: list[str]) -> Found:

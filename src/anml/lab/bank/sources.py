@@ -174,11 +174,8 @@ class Condition:
     trigger: Trigger | None = None
 
 
-class Entry(NamedTuple):
-    """How a condition is made from a seed, and what it is, in words."""
-
-    make: Callable[[int], Condition]
-    about: str
+# Makes a condition from a seed; what each is, in words, is in `words.toml`.
+Make = Callable[[int], Condition]
 
 
 def told(

@@ -11,6 +11,7 @@ import torch
 from anml.core.calibration import ranking
 from anml.core.checks import Array, Bools, Floats
 from anml.gradients.mlp import Data, Networks, Widths, initialise, predict, train
+from anml.lab.bank.measures import in_unit
 from anml.lab.cited.trials import Seen, Truth
 from anml.lab.spec import Setting
 from anml.reweight.dividemix import dividemix
@@ -126,9 +127,7 @@ def measured(
     if outcome.kept is not None:
         found["honest_lost"] = 100 * float((~outcome.kept)[~truth.bad[seen.contributor]].mean())
     if outcome.scores is not None:
-        width = float(np.ptp(outcome.scores))
-        unit = (outcome.scores - outcome.scores.min()) / width if width > 0 else np.full(seen.clients, 0.5)
-        found["ranked"] = ranking(unit, ~truth.bad)
+        found["ranked"] = ranking(in_unit(outcome.scores), ~truth.bad)
         positive = np.maximum(outcome.scores, 0.0)
         if positive.sum() > 0:
             found["paid_bad"] = 100 * float(positive[truth.bad].sum() / positive.sum())

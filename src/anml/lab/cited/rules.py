@@ -1,7 +1,7 @@
 """The rules of aggregation on a trial: each trains the federated model, at every rate of the grid."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -37,15 +37,18 @@ class CitedRound(NamedTuple):
     training: LocalTraining
 
 
+Rule = Callable[[CitedRound], Any]
+
+
 @dataclass
 class Trained:
-    """The model after all rounds, and the means over rounds of scores and weights."""
+    """The model after all rounds, the means over rounds of scores and weights, and the rounds."""
 
     model: Tensor
     shape: Widths
     scores: Floats
     weights: Floats
-    rounds: list[CitedRound] = field(default_factory=list)
+    rounds: list[CitedRound]
 
 
 def shape_of(seen: Seen) -> Widths:
@@ -59,27 +62,21 @@ def training_of(seen: Seen) -> LocalTraining:
     return LocalTraining(max(1, round(STEPS / -(-largest // BATCH))), BATCH)
 
 
-def federate(
-    seen: Seen,
-    rule: Callable[[CitedRound], Any],
-    *,
-    keep: bool = False,
-    training: LocalTraining | None = None,
-) -> Trained:
-    """Run all rounds; with `keep` the rounds are returned too."""
+def federate(seen: Seen, rule: Rule, training: LocalTraining | None = None) -> Trained:
+    """Run all rounds."""
     shape, training = shape_of(seen), training or training_of(seen)
     clients = Clients.of(seen.x, seen.y, seen.contributor, shape)
     model = initialise(shape, [seen.seed]).flat[0]
-    scores, weights, kept = [], [], []
+    scores, weights, rounds = [], [], []
     for number in range(ROUNDS):
         updates = sent(seen, clients, model, number, training)
         at = CitedRound(number, model, updates, seen, clients, training)
         answer = rule(at)
         scores.append(answer.scores)
         weights.append(answer.weights)
-        kept += [at] if keep else []
+        rounds.append(at)
         model = model + torch.as_tensor(np.asarray(answer.update, dtype=np.float32))
-    return Trained(model, shape, np.mean(scores, axis=0), np.mean(weights, axis=0), kept)
+    return Trained(model, shape, np.mean(scores, axis=0), np.mean(weights, axis=0), rounds)
 
 
 def sent(seen: Seen, clients: Clients, model: Tensor, number: int, training: LocalTraining) -> Array:
@@ -111,9 +108,6 @@ def probed(at: CitedRound) -> Floats:
         some = at.seen.noise_updates
         replies[some] = rng.normal(size=replies[some].shape) * replies[~some].std()
     return abnormality(probes, replies)
-
-
-Rule = Callable[[CitedRound], Any]
 
 
 def _told(name: str) -> Callable[[Seen], Rule]:
@@ -196,7 +190,7 @@ RULES: dict[str, Callable[[Seen], Rule]] = {
 
 def aggregated(seen: Seen, make: Callable[[Seen], Rule], *, says: bool = True) -> Outcome:
     """Train by a rule at every rate; scores and weights of clients are those of the rate that is taken."""
-    found = [federate(seen, make(seen), training=replace(training_of(seen), lr=rate)) for rate in GRID]
+    found = [federate(seen, make(seen), replace(training_of(seen), lr=rate)) for rate in GRID]
     predicts = [partial(predicted, each.shape, each.model) for each in found]
     best = found[GRID.index(tuned(seen, predicts).rate)]
     weights = best.weights[seen.contributor] / np.bincount(seen.contributor)[seen.contributor]

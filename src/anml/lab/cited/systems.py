@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
@@ -23,7 +22,7 @@ from anml.lab.cited.outcome import (
 from anml.lab.cited.rules import RULES, aggregated, honest_only
 from anml.lab.cited.trials import Seen, Truth, make_trial
 from anml.lab.cited.values import CONTRIBUTORS, ROWS
-from anml.lab.spec import At, Found, Setting, timed
+from anml.lab.spec import At, Found, Setting, timed, words
 
 # Values of rows, and of contributors by the mean of their rows or by a game of their own.
 VALUE = (*CONTRIBUTORS, *(f"{name}, rows" for name in ROWS))
@@ -33,62 +32,12 @@ BOUNDS = ("oracle", "federated oracle")
 PEERS = (*RULES, *VALUE, *TRAINING, *BOUNDS)
 
 
-class System(NamedTuple):
-    """What a system needs beside updates or rows, and where it comes from."""
-
-    needs: str
-    reference: str
-
-
-_IDS_AND_ROOT = "ids, a clean set; f or none"
-SYSTEMS: dict[str, System] = {
-    "FedAvg": System("ids", "McMahan et al. 2017"),
-    "Krum": System("ids, f", "Blanchard et al. 2017"),
-    "Multi-Krum": System("ids, f", "Blanchard et al. 2017"),
-    "median": System("ids", "Yin et al. 2018"),
-    "trimmed mean": System("ids, f", "Yin et al. 2018"),
-    "Bulyan": System("ids, f of at most (n - 3) / 4", "El Mhamdi et al. 2018"),
-    "FLTrust": System("ids, a clean set", "Cao et al. 2021"),
-    "FLTrust, own set": System("ids, rows at random", "FLTrust without a clean set"),
-    "RECESS": System("ids, clients that answer probes", "Yan et al. 2023"),
-    "ours, q v r T": System("ids, v, r", "ours"),
-    "ours, believed": System("ids, v, r", "ours"),
-    "Data Shapley": System(_IDS_AND_ROOT, "Ghorbani and Zou 2019"),
-    "Beta Shapley": System(_IDS_AND_ROOT, "Kwon and Zou 2022"),
-    "Data Banzhaf": System(_IDS_AND_ROOT, "Wang and Jia 2023"),
-    "KNN Shapley": System(_IDS_AND_ROOT, "Jia et al. 2019"),
-    "influence": System(_IDS_AND_ROOT, "Koh and Liang 2017"),
-    "TRAK": System(_IDS_AND_ROOT, "Park et al. 2023"),
-    "spectral": System("ids, f or none", "Tran et al. 2018"),
-    "clusters": System("ids, f or none", "Chen et al. 2019"),
-    "clusters by ids": System("ids, f or none", "ours, on activation clusters"),
-    "GTG-Shapley": System(_IDS_AND_ROOT, "Liu et al. 2022"),
-    "EigenTrust": System("ids, votes, trusted contributors; f or none", "Kamvar et al. 2003"),
-    "EigenTrust, no roots": System("ids, votes; f or none", "EigenTrust, all trusted"),
-    "Kang": System(_IDS_AND_ROOT, "Kang et al. 2019"),
-    "Agarwal": System(_IDS_AND_ROOT, "Agarwal et al. 2019"),
-    "L2RW": System("a clean set", "Ren et al. 2018"),
-    "DivideMix": System("nothing", "Li et al. 2020"),
-    "GLISTER": System("a clean set, f", "Killamsetty et al. 2021"),
-}
-# Recipes of ours: `q` alone keeps a share that it is told.
-RECIPES = {
-    "uniform": "nothing", "krum": "a share to keep", "multiplicative": "v, r, a share to keep",
-    "softmax": "v, r, a share to keep", "adaptive": "v, r, a share to keep", "guarded": "v, r",
-    "evidence": "ids, v, r", "oracle": "the truth", "federated oracle": "the truth",
-}  # fmt: skip
+NEEDS, REFERENCES = words("needs"), words("references")
 
 
 def needs(name: str) -> str:
-    """What a method must be given."""
-    base, _, level = name.rpartition(", ")
-    if level == "rows":
-        return SYSTEMS[base].needs.removeprefix("ids, ")
-    if level == "contributors":
-        return ", ".join(
-            dict.fromkeys(["ids", *SYSTEMS[base].needs.replace("nothing", "f").split(", "), "f"])
-        )
-    return SYSTEMS[name].needs if name in SYSTEMS else RECIPES.get(name, "ids, v, r")
+    """What a method must be given; a recipe of one's own, as much as ours."""
+    return str(NEEDS.get(name, "ids, v, r"))
 
 
 def decided(name: str, seen: Seen, truth: Truth, setting: Setting) -> Outcome:

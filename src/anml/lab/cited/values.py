@@ -165,7 +165,7 @@ def _clusters(seen: Seen, setting: Setting, who: Ints | None = None) -> Floats:
 @lru_cache(maxsize=1)
 def _rounds(seen: Seen) -> list[CitedRound]:
     """Plain federated averaging, round by round."""
-    return federate(seen, RULES["FedAvg"](seen), keep=True).rounds
+    return federate(seen, RULES["FedAvg"](seen)).rounds
 
 
 def gtg_shapley(seen: Seen, setting: Setting) -> Floats:

@@ -45,13 +45,13 @@ def run_trial(at: At, methods: list[str]) -> Found:
 
 def simulate(scenario: str, rule: str, seed: int, trial: int) -> dict[str, float]:
     """Measures of one rule in one scenario; all rules of a trial see the same people and images."""
-    world = _World(np.random.default_rng([seed, trial, 1]))
+    world = World(np.random.default_rng([seed, trial, 1]))
     rng = np.random.default_rng([seed, trial, 2])
     accounts = [Account(person) for person in population(scenario, np.random.default_rng([seed, trial, 3]))]
     errors, harm = [], []
     for number in range(ROUNDS):
         here = [account for account in accounts if account.person.there(number)]
-        rows = [_labelled(world, account.person, number, rng) for account in here]
+        rows = [labelled(world, account.person.skill(number), rng) for account in here]
         for account in here:
             account.r[number] = reputation(account, rule, number)
         seen = [world.agrees(images, labels) for images, labels, _ in rows]
@@ -66,7 +66,7 @@ def simulate(scenario: str, rule: str, seed: int, trial: int) -> dict[str, float
     return _measures(accounts, errors, harm)
 
 
-class _World:
+class World:
     """Images, their right classes, and the model so far: sums over weighted rows."""
 
     def __init__(self, rng: np.random.Generator) -> None:
@@ -75,12 +75,18 @@ class _World:
         x = np.column_stack([np.ones(len(data.y)), data.x / 16.0])[order]
         self.x, self.y = x[TEST:], data.y[order][TEST:]
         self.x_test, self.y_test = x[:TEST], data.y[order][:TEST]
-        self.moments = RIDGE * np.eye(x.shape[1])
-        self.products = np.zeros((x.shape[1], data.classes))
+        self.fresh()
+
+    def fresh(self) -> "World":
+        """The same images, before the first label."""
+        self.moments = RIDGE * np.eye(self.x.shape[1])
+        self.products = np.zeros((self.x.shape[1], 10))
         self.rows = 0.0
         self._fitted: Floats | None = None
+        return self
 
     def model(self) -> Floats:
+        """Coefficients of every class."""
         if self._fitted is None:
             self._fitted = np.asarray(np.linalg.solve(self.moments, self.products), dtype=np.float64)
         return self._fitted
@@ -92,6 +98,7 @@ class _World:
         return float((self.x[images] @ self.model()).argmax(axis=1).__eq__(labels).mean())
 
     def add(self, images: Ints, labels: Ints, weight: float) -> None:
+        """Learn from some labels."""
         x = self.x[images]
         self.moments = self.moments + weight * x.T @ x
         np.add.at(self.products.T, labels, weight * x)
@@ -99,15 +106,14 @@ class _World:
         self._fitted = None
 
     def error(self) -> float:
+        """Test error in percent."""
         return 100 * float(((self.x_test @ self.model()).argmax(axis=1) != self.y_test).mean())
 
 
-def _labelled(
-    world: _World, person: Person, number: int, rng: np.random.Generator
-) -> tuple[Ints, Ints, Array]:
+def labelled(world: World, skill: float, rng: np.random.Generator) -> tuple[Ints, Ints, Array]:
     """Images, labels, and which are right; wrong ones are any other class."""
     images = rng.integers(0, len(world.y), LABELS)
-    right = rng.uniform(size=LABELS) < person.skill(number)
+    right = rng.uniform(size=LABELS) < skill
     other = (world.y[images] + rng.integers(1, 10, LABELS)) % 10
     return images, np.where(right, world.y[images], other), right
 

@@ -1,6 +1,7 @@
-"""Pictures, texts and photographs under attack: six of twenty contributors are bad."""
+"""Pictures, texts, photographs and tables under attack: six of twenty contributors are bad."""
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -8,6 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from anml.core.checks import Bools, Floats, Ints
+from anml.gradients.crossfit import standardise
+from anml.lab.data import Dataset, load_dataset
 from anml.lab.modules import photographs
 
 CLASSES, PEOPLE, BAD = 4, 20, 6
@@ -134,13 +137,19 @@ SETS = {
 ATTACKS = ("flip", "alike", "aligned", "faked", "backdoor", "shift")
 # Labels as people gave them: nobody attacks.
 PEOPLE_GAVE = "cifar10n-people"
-CASES = (*(f"{name}-{attack}" for name in SETS for attack in ATTACKS), PEOPLE_GAVE)
+# Tables of so many rows, flipped, and the rows that are tested on.
+TABLES, TABLE_TEST = tuple(f"covertype-{rows}" for rows in (600, 6_000, 60_000)), 2_000
+# In this order, which decides their draws.
+CASES = (*(f"{name}-{attack}" for name in SETS for attack in ATTACKS), PEOPLE_GAVE, *TABLES)
 
 
 def make_case(name: str, seed: int) -> ModuleCase:
     """A training set under an attack; a function of its name and the seed."""
     which, attack = name.split("-")
-    kind, rng = SETS[which], np.random.default_rng([seed, CASES.index(name)])
+    rng = np.random.default_rng([seed, CASES.index(name)])
+    if name in TABLES:
+        return _table(load_dataset(which), int(attack), rng)
+    kind = SETS[which]
     if name == PEOPLE_GAVE:
         return _as_people_gave(kind, rng)
     rows, classes = (photographs.TRAIN if which == "cifar10n" else TRAIN), len(kind.alike)
@@ -179,6 +188,23 @@ def _as_people_gave(kind: ModuleKind, rng: np.random.Generator) -> ModuleCase:
     unknown = np.ones(len(y))
     test_x = kind.draw_test(test_y, rng)
     return ModuleCase(x, y, who, unknown, unknown, truth, x, y != truth, test_x, test_y, None, kind.make)
+
+
+def _table(data: Dataset, rows: int, rng: np.random.Generator) -> ModuleCase:
+    """Rows of a table, of which bad contributors flip most labels, and no credentials."""
+    drawn = rng.permutation(len(data.y))[: rows + TABLE_TEST]
+    x, y = torch.as_tensor(standardise(data.x[drawn]), dtype=torch.float32), data.y[drawn]
+    truth, who, unknown = y[:rows], rng.integers(0, PEOPLE, rows), np.ones(rows)
+    wrong = (who < BAD) & (rng.uniform(size=rows) < OFTEN)
+    given = np.where(wrong, (truth + rng.integers(1, data.classes, rows)) % data.classes, truth)
+    widths = (x.shape[1], 64, 32, data.classes)
+
+    def make() -> nn.Module:
+        layers = [part for one, other in pairwise(widths) for part in (nn.Linear(one, other), nn.ReLU())]
+        return nn.Sequential(*layers[:-1])
+
+    own, test = x[:rows], x[rows:]
+    return ModuleCase(own, given, who, unknown, unknown, truth, own, wrong, test, y[rows:], None, make)
 
 
 def _where(mask: Bools, first: Tensor, second: Tensor) -> Tensor:

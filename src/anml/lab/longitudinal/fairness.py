@@ -1,0 +1,177 @@
+"""Who gets what they are worth: weight and pay of groups that are easily underrated, round by round.
+
+Worth is a group's share of the right labels of a round. All labels so far are assessed once a round; the
+rules of settlement share the pool of the round by what was found.
+"""
+
+from dataclasses import replace
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from anml.assess.assess import Assessment, Known
+from anml.core.checks import Array, Bools, Floats, Ints
+from anml.core.domain import Recipe
+from anml.core.people.verdicts import LESS, RELIABLE, UNSURE
+from anml.core.settle import UNIT, Claim, Rules, average_row, row_units, shares
+from anml.core.signals.reputation import ColdStart
+from anml.core.signals.track_record import DAY, Scored, TrackRule, replay, with_floor
+from anml.core.weigh import RECIPES, weigh_signals
+from anml.lab.belief import assessed
+from anml.lab.cases import stream
+from anml.lab.data import load_dataset
+from anml.lab.longitudinal.simulate import CHECKED, WEEK
+from anml.lab.spec import At, Found
+
+ROUNDS, BEFORE = 6, 20
+
+
+class Group(NamedTuple):
+    """So many people, with so many labels a round each, from a round on, right so often."""
+
+    people: int
+    labels: int = 12
+    joined: int = 0
+    right: float = 0.95
+
+
+GROUPS = {
+    "established": Group(10), "newcomers": Group(3, joined=2), "small": Group(5, labels=2),
+    "class": Group(2), "region": Group(2), "bad newcomers": Group(3, joined=2, right=0.25),
+}  # fmt: skip
+# The group of everybody, and when they joined.
+WHO = np.repeat(np.arange(len(GROUPS)), [group.people for group in GROUPS.values()])
+JOINED = np.array([group.joined for group in GROUPS.values()])[WHO]
+# The class that hardly anybody else has, and how often it comes to the others.
+RARE, SELDOM = 9, 0.1
+MEASURES = ("weight", "pay", "pay_first", "pay_last", "share")
+NO_FLOOR = replace(TrackRule(), floor=ColdStart(0.4, 0))
+
+
+class Sharing(NamedTuple):
+    """How rows are weighed and the pool is shared, and whether floors are on.
+
+    There is one for r of newcomers, and one for the rows of whom nothing can be told.
+    """
+
+    rules: Rules
+    recipe: Recipe
+    floor: bool = True
+
+
+ALL_KEPT = Sharing(Rules(), replace(RECIPES["multiplicative"], keep=1.0))
+BELIEF = Sharing(Rules("p_correct"), RECIPES["evidence"])
+WAYS = {
+    "equal": Sharing(Rules("equal"), RECIPES["uniform"]),
+    "product": Sharing(Rules(), RECIPES["multiplicative"]), "product, all kept": ALL_KEPT,
+    "product, all kept, no floor": ALL_KEPT._replace(floor=False),
+    "p_correct": BELIEF, "p_correct, no floor": BELIEF._replace(floor=False),
+    "p_correct, no cap": BELIEF._replace(rules=replace(BELIEF.rules, newcomer_cap=UNIT)),
+}  # fmt: skip
+
+
+def run_trial(at: At, methods: list[str]) -> Found:
+    """Rows of all ways for one group."""
+    found = simulate(at.experiment.seed, at.trial)
+    return [(way, found[way][at.setting.dataset]) for way in methods]
+
+
+@lru_cache(maxsize=32)
+def simulate(seed: int, trial: int) -> dict[str, dict[str, dict[str, float]]]:
+    """Measures of every way, of every group; one simulation serves the rows of all groups."""
+    rng = stream(seed, trial, "fairness", "digits")
+    rows, events = _labels(rng), [_before(person, rng) for person in range(len(WHO))]
+    got: dict[str, list[Array]] = {way: [] for way in WAYS}
+    for number in range(ROUNDS):
+        x, y, who, when, right = (part[rows[3] <= number] for part in rows)
+        # Names in the order of their numbers, as verdicts come back in the order of names.
+        found = assessed(x, y, 10, Known(np.char.zfill(who.astype(str), 3)), seed + trial)
+        now = when == number
+        worth = np.bincount(who[now], right[now], len(WHO)) / right[now].sum()
+        for way, each in WAYS.items():
+            r = np.array([_reputation(person, events[person], number, each) for person in range(len(WHO))])
+            got[way].append(np.stack([worth, *_shared(each, found, who, now, r)]))
+        for person in np.unique(who):
+            own = now & (who == person)
+            believed = float(found.belief.p_correct[own].mean())
+            events[person].append(_event(person, number, right[own], believed, rng))
+    return {way: _measures(np.stack(each)) for way, each in got.items()}
+
+
+def _labels(rng: np.random.Generator) -> list[Array]:
+    """Digits as features and labels, by whom, in which round, and which are right.
+
+    One group has one class that others hardly have, another sees all of them turned.
+    """
+    data = load_dataset("digits")
+    common = rng.uniform(size=len(data.y)) < np.where(data.y == RARE, SELDOM, 1.0)
+    there = [(n, person) for n in range(ROUNDS) for person in range(len(WHO)) if n >= JOINED[person]]
+    parts = []
+    for number, person in there:
+        name, group = list(GROUPS.items())[WHO[person]]
+        drawn = rng.choice(np.flatnonzero(data.y == RARE if name == "class" else common), group.labels)
+        right = rng.uniform(size=group.labels) < group.right
+        y = np.where(right, data.y[drawn], (data.y[drawn] + rng.integers(1, 10, group.labels)) % 10)
+        pictures = data.x[drawn].reshape(-1, 8, 8) / 16
+        x = np.rot90(pictures, int(name == "region"), (1, 2)).reshape(-1, 64)
+        parts.append((x, y, np.full_like(y, person), np.full_like(y, number), right))
+    return [np.concatenate(part) for part in zip(*parts, strict=True)]
+
+
+def _before(person: int, rng: np.random.Generator) -> list[Scored]:
+    """Twenty rounds on record, of those who were there."""
+    group = list(GROUPS.values())[WHO[person]]
+    right = rng.uniform(size=(BEFORE, group.labels)) < group.right
+    return [] if group.joined else [_event(person, n - BEFORE, r, None, rng) for n, r in enumerate(right)]
+
+
+def _event(
+    person: int, number: int, right: Bools, believed: float | None, rng: np.random.Generator
+) -> Scored:
+    """What is learned of a batch: by the labels that are checked, or by what is believed of it."""
+    at, batch = (BEFORE + number + 0.5) * WEEK * DAY, f"{person} {number}"
+    checked = right[rng.uniform(size=len(right)) < CHECKED]
+    if len(checked):
+        return Scored(at, float(checked.mean()), "gold", batch)
+    return Scored(at, float(right.mean()) if believed is None else believed, "held-out", batch)
+
+
+def _reputation(person: int, events: list[Scored], number: int, way: Sharing) -> float:
+    """R of an account before a round: the ledger's rule, with or without its floor."""
+    rule = TrackRule() if way.floor else NO_FLOOR
+    since = number - JOINED[person] if JOINED[person] else BEFORE + number
+    return with_floor(replay(events, (BEFORE + number) * WEEK * DAY, rule).r, since, since * WEEK, rule=rule)
+
+
+def _shared(way: Sharing, found: Assessment, who: Ints, now: Bools, r: Floats) -> tuple[Floats, Floats]:
+    """Share of everybody in the weight and in the pool of a round."""
+    weighting = weigh_signals(replace(found.signals, r=r[who], given=frozenset({"q", "r"})), way.recipe)
+    people, p_correct = found.belief.contributors, found.belief.p_correct
+    assert people is not None
+    verdict = np.array(people.verdict)[np.unique(who, return_inverse=True)[1]]
+    spared = (verdict == UNSURE) & way.floor & (way.rules.weight == "p_correct")
+    ones = np.ones(len(who))
+    columns = {"q": found.signals.q, "p_correct": p_correct, "r": r[who], "v": ones, "t": ones}
+    units = row_units(way.rules.weight, {**columns, "kept": weighting.kept | spared})
+    average = average_row(p_correct, np.isin(verdict, [RELIABLE, LESS]))
+    units = np.where(spared, np.maximum(units, average), units)
+    claims = {
+        f"{person:03d}": Claim(int(units[own].sum()), int(own.sum()), bool(JOINED[person]))
+        for person in range(len(WHO))
+        for own in [now & (who == person)]
+    }
+    paid = shares(claims, way.rules)
+    weight = np.bincount(who[now], (weighting.w * weighting.kept)[now], len(WHO))
+    return weight / weight.sum(), np.array([float(paid[name]) for name in claims])
+
+
+def _measures(got: Array) -> dict[str, dict[str, float]]:
+    """Of rounds (rounds, 3, people): shares in weight and pay in percent of the share in what is right."""
+    found = {}
+    for at, (name, group) in enumerate(GROUPS.items()):
+        worth, weight, pay = got[group.joined :, :, at == WHO].sum(axis=2).T
+        total, first, last = worth.sum(), pay[0] / worth[0], pay[-1] / worth[-1]
+        each = (weight.sum() / total, pay.sum() / total, first, last, pay.mean())
+        found[name] = {metric: 100 * float(value) for metric, value in zip(MEASURES, each, strict=True)}
+    return found

@@ -1,0 +1,111 @@
+"""A name earned in one domain, taken to another: skills in both correlate, and nobody is told how far.
+
+Some accounts have records in both. From these it is learned how much a record in the first says of work in
+the second: what the rule expects of somebody who comes (`r0`), and how much evidence that is worth (`kappa`).
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+from scipy.stats import norm, rankdata
+
+from anml.core.checks import Array, Floats, Ints
+from anml.core.signals.track_record import DAY, Scored, TrackRule, replay
+from anml.lab.cases import stream
+from anml.lab.longitudinal.simulate import WEEK, World, labelled
+from anml.lab.spec import At, Found
+
+WAYS = ("none", "level", "full", "learned", "known")
+MEASURES = ("off", "start", "ranks", "harm", "error")
+# Accounts with records in both domains, and accounts that come from the first; batches on record in each.
+VETERANS, COMERS, FIRST, SECOND = 30, 30, 30, 10
+# Rounds in the second domain, labels of a batch that are checked, and the range of skills.
+ROUNDS, CHECKED, LOW, HIGH = 8, 3, 0.4, 0.98
+
+
+def run_trial(at: At, methods: list[str]) -> Found:
+    """Rows of all ways at one correlation."""
+    return simulate(at.setting.correlation, methods, at.experiment.seed, at.trial).items()
+
+
+def simulate(rho: float, ways: Iterable[str], seed: int, trial: int) -> dict[str, dict[str, float]]:
+    """Measures of every way to start in the second domain; all of them see the same people and labels."""
+    rng = stream(seed, trial, "transfer", f"{rho:g}")
+    drawn = rng.multivariate_normal([0, 0], [[1, rho], [rho, 1]], VETERANS + COMERS)
+    first, second = (LOW + (HIGH - LOW) * norm.cdf(drawn)).T
+    records = [_record(skill, FIRST, rng) for skill in first]
+    both = [_record(skill, SECOND, rng) for skill in second[:VETERANS]]
+    now = FIRST * WEEK * DAY
+    earned = np.array([replay(record, now).r for record in records])
+    nothing = np.zeros(VETERANS + COMERS)
+    rules = {"none": [TrackRule()] * COMERS, "full": [TrackRule()] * COMERS}
+    for way, known in (("level", nothing), ("learned", earned)):
+        rules[way] = learned(known[:VETERANS], both, known[VETERANS:])
+    skill, came = second[VETERANS:], records[VETERANS:]
+    world = World(rng)
+    rounds = [[labelled(world, s, rng) for s in skill] for _ in range(ROUNDS)]
+    checks = [[float(right[:CHECKED].mean()) for _, _, right in rows] for rows in rounds]
+    found = {}
+    for way in ways:
+        r = np.array([
+            skill if way == "known" else [
+                _reputation(came[person] if way == "full" else [], rules[way][person], [
+                    checked[person] for checked in checks[:number]
+                ]) for person in range(COMERS)
+            ] for number in range(ROUNDS)
+        ])  # fmt: skip
+        wrong = np.array([[float((~right).mean()) for _, _, right in rows] for rows in rounds])
+        found[way] = {
+            "off": float(np.abs(r - skill).mean()), "start": float(np.abs(r[0] - skill).mean()),
+            "ranks": float(np.mean([_ranks(each, skill) for each in r])),
+            "harm": 100 * float((r * wrong).sum() / r.sum()), "error": _error(world.fresh(), rounds, r),
+        }  # fmt: skip
+    return found
+
+
+def learned(earned: Floats, both: list[list[Scored]], comers: Floats) -> list[TrackRule]:
+    """Rules for those who come, by the records of those who have been in both domains.
+
+    A line through what they earned and how they did; what is left of their differences, beyond what chance in
+    a few batches makes, says how many batches the line is worth.
+    """
+    batches = np.array([[event.quality for event in record] for record in both])
+    chance, did = float(batches.var(axis=1, ddof=1).mean()), batches.mean(axis=1)
+    line = np.linalg.lstsq(_line(earned), did)[0]
+    left = float(np.square(did - _line(earned) @ line).sum() / (len(did) - 2)) - chance / batches.shape[1]
+    kappa = float(np.clip(chance / max(left, 1e-9), 0.5, TrackRule.cap))
+    expected = np.clip(_line(comers) @ line, TrackRule.low, TrackRule.high)
+    return [replace(TrackRule(), r0=float(r0), kappa=kappa) for r0 in expected]
+
+
+def _line(earned: Floats) -> Floats:
+    return np.column_stack([np.ones(len(earned)), earned])
+
+
+def _reputation(before: list[Scored], rule: TrackRule, checks: list[float]) -> float:
+    """R of an account that came, after some rounds."""
+    own = [_event(FIRST + number, quality) for number, quality in enumerate(checks)]
+    return replay([*before, *own], (FIRST + len(checks)) * WEEK * DAY, rule).r
+
+
+def _record(skill: float, batches: int, rng: np.random.Generator) -> list[Scored]:
+    """Batches that were checked, the last one just now."""
+    share = rng.binomial(CHECKED, skill, batches) / CHECKED
+    return [_event(FIRST - batches + number, each) for number, each in enumerate(share)]
+
+
+def _event(number: int, quality: float) -> Scored:
+    return Scored((number + 0.5) * WEEK * DAY, float(quality), "gold", f"round {number}")
+
+
+def _ranks(r: Floats, skill: Floats) -> float:
+    """Rank correlation; zero where everybody has the same name."""
+    return float(np.corrcoef(rankdata(r), rankdata(skill))[0, 1]) if np.ptp(r) > 0 else 0.0
+
+
+def _error(world: World, rounds: list[list[tuple[Ints, Ints, Array]]], r: Floats) -> float:
+    for rows, weights in zip(rounds, r, strict=True):
+        for (images, labels, _), weight in zip(rows, weights, strict=True):
+            world.add(images, labels, float(weight))
+    return world.error()

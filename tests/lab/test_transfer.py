@@ -1,0 +1,50 @@
+"""Reputation that moves between domains: what is learned from those who are in both, by hand and at work."""
+
+import numpy as np
+import pytest
+
+from anml.core.signals.track_record import Scored, TrackRule
+from anml.lab.kinds import KINDS, run_block
+from anml.lab.longitudinal.transfer import MEASURES, WAYS, learned, simulate
+from anml.lab.spec import catalogue
+
+TRANSFER = catalogue("beyond")["transfer"]
+
+
+def record(*shares: float) -> list[Scored]:
+    return [Scored(float(at), share, "gold", str(at)) for at, share in enumerate(shares)]
+
+
+def test_the_kind_runs_and_measures_these():
+    assert KINDS["transfer"].peers == WAYS == tuple(TRANSFER.peers)
+    assert set(TRANSFER.metrics) == set(MEASURES)
+
+
+def test_a_line_through_records_says_where_to_start_and_how_much_that_is_worth():
+    """Who earned .5 is right half the time, who earned .9 nine times in ten: .7 starts at .7."""
+    both = [record(0.4, 0.6), record(0.4, 0.6), record(0.8, 1.0), record(0.8, 1.0)]
+    rules = learned(np.array([0.5, 0.5, 0.9, 0.9]), both, np.array([0.7, 0.5, 2.0]))
+    assert [rule.r0 for rule in rules] == pytest.approx([0.7, 0.5, TrackRule.high])
+    # The line leaves nothing: it is worth as much as may be remembered.
+    assert {rule.kappa for rule in rules} == {TrackRule.cap}
+
+
+def test_a_record_that_says_nothing_is_worth_little():
+    """Half of those who earned .8 are always right there, half never: batches vary less than people."""
+    both = [record(1.0, 1.0, 1.0), record(0.0, 0.0, 0.1)] * 4
+    (rule,) = learned(0.8 + 1e-3 * np.repeat(np.arange(4.0), 2), both, np.array([0.8]))
+    assert 0.4 < rule.r0 < 0.6
+    assert rule.kappa == 0.5
+
+
+def test_full_transfer_misleads_where_skills_are_opposed_and_learned_does_not():
+    found = simulate(-0.5, WAYS, 7, 0)
+    assert found["full"]["off"] > found["none"]["off"] > found["learned"]["off"] > found["known"]["off"] == 0
+    assert found["full"]["ranks"] < 0 < found["learned"]["ranks"] < found["known"]["ranks"]
+
+
+def test_a_row_is_a_simulation_at_its_correlation():
+    rows = [row for row in run_block(TRANSFER, [1], "digits") if row["correlation"] == "0.9"]
+    expected = simulate(0.9, WAYS, TRANSFER.seed, 1)
+    assert [row["method"] for row in rows] == list(WAYS)
+    assert all({name: row[name] for name in MEASURES} == expected[row["method"]] for row in rows)
