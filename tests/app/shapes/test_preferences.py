@@ -93,7 +93,7 @@ def test_a_file_is_read_again_for_relabelling(tmp_path):
     ("options", "error", "message"),
     [
         ({"known": "judge"}, UnsupportedError, "known is not for judgements"),
-        ({"engine": "local", "out": "x"}, UnsupportedError, "an engine judges classes and numbers"),
+        ({"engine": "local", "out": "x"}, InputError, "an engine reads Parquet files"),
         ({"choice": "nowhere"}, InputError, "no column 'nowhere' for choice"),
     ],
 )

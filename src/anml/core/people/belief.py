@@ -1,6 +1,7 @@
 """What is believed of every label and of every contributor: the one object that everything else reads."""
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,9 @@ from anml.core.checks import Array, Bools, Floats, Ints
 from anml.core.people.params import SURE
 from anml.core.people.periods import Changes
 from anml.core.stats import Estimate, beta_interval
+
+# What a belief has of every row.
+OF_ROWS = ("p_correct", "credentials", "contributor", "model", "truth", "predicted", "alone")
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,10 +92,23 @@ class Belief:
     doubtful: str | None = None
     covered: Bools | None = None
 
+    def at(self, rows: Ints) -> "Belief":
+        """Of some rows."""
+        return replace(self, **{name: getattr(self, name)[rows] for name in OF_ROWS})
+
     @property
     def evenly(self) -> bool:
         """Whether nobody's word counts for more than another's."""
         return self.mirrored >= 0.5
+
+
+def joined(parts: Sequence[Belief], place: Ints) -> Belief:
+    """Of the rows of all slices, which are at these places."""
+    order = np.argsort(place, kind="stable")
+    every: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in parts])[order] for name in OF_ROWS
+    }
+    return replace(parts[0], **every)
 
 
 def in_parts(
