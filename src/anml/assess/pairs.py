@@ -72,7 +72,7 @@ def left_out(fit: PairFit) -> Floats:
     """What somebody careful would choose (n, 3: first, second, tie), without the word of whoever chose."""
     found = np.zeros((len(fit.choice), 3))
     for batch in fit.batches:
-        variance = np.einsum("bii->bi", batch.left) + fit.params.slopes * batch.d**2 + 2 * fit.params.tastes
+        variance = batch.left + fit.params.slopes * batch.d**2 + 2 * fit.params.tastes
         p = choices(batch.d, fit.params.tie, np.maximum(variance, 0.0))
         found[batch.rows[batch.used]] = np.moveaxis(p, 0, -1)[batch.used]
     return found
