@@ -99,21 +99,28 @@ class Learned:
 def learn(plan: RunPlan, job: SliceJob, sample: SliceRows, believed: Belief | None = None) -> Learned:
     """Audit the sample as any table, and train predictors on what is believed of it.
 
-    `believed` is what is believed of all rows, where that is known.
+    `believed` is what is believed of all rows, where that does not come from the model of classes.
     """
     # A named column of times asks for freshness; one that was guessed does not.
     roles = {role: getattr(plan.columns, role) for role in ROLES} | {"time": plan.request.time}
     features = None if plan.request.embeddings is not None else plan.columns.features
-    given, by = sample.beside.get("predictions"), dict[str, Any]()
+    given, prior = sample.beside.get("predictions"), None
     if plan.rates:
-        given, by = None, {"prior": given}
-    if believed is not None:
-        by = {"believe": lambda some: believed.at(job.place(sample.row[some.rows]))}
+        given, prior = None, given
     request = replace(
         plan.request, **roles, features=features, compare=False, task="classification", now=job.now,
         predictions=given, embeddings=sample.beside.get("embeddings"),
     )  # fmt: skip
-    audited, prepared, found = audit_table(sample.frame, request, progress=plan.passes.progress, **by)
+
+    def some(mine: Prepared) -> Belief:
+        assert believed is not None
+        people = codes_in(pl.Series(np.unique(mine.contributor).tolist()), job.names)
+        return believed.at(job.place(sample.row[mine.rows])).by(people)
+
+    audited, prepared, found = audit_table(
+        sample.frame, request, progress=plan.passes.progress, prior=prior,
+        believe=None if believed is None else some,
+    )  # fmt: skip
     y = codes_in(pl.Series(np.array(prepared.classes, dtype=object)[prepared.y].tolist()), job.classes)
     row = sample.row[prepared.rows]
     rng = np.random.default_rng([plan.request.seed, 1])

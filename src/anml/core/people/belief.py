@@ -96,6 +96,16 @@ class Belief:
         """Of some rows."""
         return replace(self, **{name: getattr(self, name)[rows] for name in OF_ROWS})
 
+    def by(self, people: Ints) -> "Belief":
+        """With some of the contributors."""
+        every = {} if self.contributors is None else vars(self.contributors)
+        one = {
+            name: each for name, each in every.items() if isinstance(each, list | np.ndarray) and len(each)
+        }
+        some: dict[str, Any] = {name: np.asarray(each)[people] for name, each in one.items()}
+        some |= {name: some[name].tolist() for name in one if isinstance(one[name], list)}
+        return replace(self, contributors=self.contributors and replace(self.contributors, **some))
+
     @property
     def evenly(self) -> bool:
         """Whether nobody's word counts for more than another's."""
