@@ -55,7 +55,10 @@ def test_marks_that_cannot_be(tmp_path, changed, message):
     ("options", "message"),
     [
         (("--task", "preference", "--nested", "--contributor", "judge"), "nested is for spans"),
-        (("--task", "preference", "--engine", "local", "--contributor", "judge"), "the output needs a folder"),
+        (
+            ("--task", "preference", "--engine", "local", "--contributor", "judge"),
+            "the output needs a folder",
+        ),
         (("--task", "opinions"), "opinions"),
     ],
 )

@@ -24,7 +24,7 @@ from anml.app.scale.run import (
 )
 from anml.app.scale.slices import MOST_ROWS, Piece, Slice
 from anml.app.scale.table import Passes
-from anml.app.shapes.audit import audit_shape
+from anml.app.shapes.audit import audit_shape, check_asked
 from anml.app.shapes.judged import JudgedLabels
 from anml.core.people.belief import joined
 from anml.core.progress import Progress
@@ -45,7 +45,7 @@ def audit_shape_slices(
 
     `finish` adds what the source said. The rows are those of `anml.app.shapes.audit.audit_shape` in memory.
     """
-    assert source.shape is not None
+    check_asked(source, request, nested)
     check_request(request)
     table, place = source.table, out / WORK / "table.arrow"
     slices = _cut(source, place, rows or MOST_ROWS)

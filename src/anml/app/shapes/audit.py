@@ -34,6 +34,17 @@ def audit_shape(
 
     `judge` judges labels of items; None does so in memory.
     """
+    kind = check_asked(source, request, nested)
+
+    def in_memory(request: Request, **how: Any) -> JudgedLabels:
+        result, prepared, found = audit_table(source.table, request, progress=progress, **how)
+        return JudgedLabels(result, prepared, found.belief)
+
+    return AUDITS[kind](source, request, judge or in_memory, **({"nested": True} if nested else {}))
+
+
+def check_asked(source: Source, request: Request, nested: bool) -> str:
+    """The shape of a source, after refusing what may not be asked of it."""
     assert source.shape is not None
     kind = source.shape.kind
     for name in NOT_OF.get(kind, ()):
@@ -41,9 +52,4 @@ def audit_shape(
             raise UnsupportedError(f"{name} is not for judgements of the kind {kind}; leave it out")
     if nested and kind != SPANS:
         raise UnsupportedError(f"nested is for spans, not for judgements of the kind {kind}; leave it out")
-
-    def in_memory(request: Request, **how: Any) -> JudgedLabels:
-        result, prepared, found = audit_table(source.table, request, progress=progress, **how)
-        return JudgedLabels(result, prepared, found.belief)
-
-    return AUDITS[kind](source, request, judge or in_memory, **({"nested": True} if nested else {}))
+    return kind
