@@ -54,6 +54,7 @@ def believe_pairs(first: Ints, second: Ints, y: Ints, classes: int, who: Ints) -
         shares={},
         wrong=Estimate(wrong, float((p < 0.05).mean()), max(float((p < 0.5).mean()), wrong)),
         alone=np.zeros(len(y), dtype=bool),
+        by_others=True,
     )
     return belief, Compared(fit, people, words)
 

@@ -41,6 +41,16 @@ def test_the_ranking_is_in_order_with_intervals(found):
     assert ranking["comparisons"].sum() == 2 * 600
 
 
+def test_every_comparison_has_the_probability_that_somebody_careful_chooses_so(found):
+    samples = found.samples
+    assert samples["confidence"].is_between(0, 1).all()
+    assert samples["predicted"].null_count() == samples.height
+    clear = samples.filter(pl.col("item").is_in(["answer 7 · answer 0", "answer 0 · answer 7"]))
+    best = (pl.col("item").str.starts_with("answer 7")) == (pl.col("label") == "first")
+    right = clear.filter(best, pl.col("label") != "equal")["confidence"]
+    assert right.min() > 0.7
+
+
 def test_people_have_reliability_and_habits(found):
     people = {row["contributor"]: row for row in found.contributors.to_dicts()}
     assert people["j00"]["verdict"] == "no better than guessing"

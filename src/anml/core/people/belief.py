@@ -68,6 +68,7 @@ class Belief:
     `truth`: posterior of the classes of each row (n, classes), or mean and deviation of its right number (n,
     2).
     `predicted`: pooled held-out predictions: log-probabilities (n, classes), or numbers (n,).
+    `by_others`: whether others' judgements of the same things predict each row, and no model does.
     `shares`: how far each predictor counts in the pool.
     `wrong`: share of wrong labels, from what is surely wrong to what predictions contradict.
     `contributors`: None where contributors are not known.
@@ -91,6 +92,7 @@ class Belief:
     mirrored: float = 0.0
     doubtful: str | None = None
     covered: Bools | None = None
+    by_others: bool = False
 
     def at(self, rows: Ints) -> "Belief":
         """Of some rows."""
