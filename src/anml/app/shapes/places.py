@@ -71,6 +71,9 @@ def _pass(source: Source, request: Request, judge: Judge) -> _Pass:
     codes = source.table.frame["candidate"].to_numpy().astype(np.int64)[prepared.rows]
     truth = join_posteriors(belief.truth, np.unique(codes, return_inverse=True)[1])
     order = [NOTHING, *(name for name in prepared.classes if name != NOTHING)]
+    if NOTHING not in prepared.classes:
+        # Everybody marked every place.
+        return _Pass(result, np.insert(truth, 0, 0.0, axis=1), order)
     return _Pass(result, truth[:, [prepared.classes.index(name) for name in order]], order)
 
 
