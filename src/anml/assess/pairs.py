@@ -44,7 +44,7 @@ def believe_pairs(first: Ints, second: Ints, y: Ints, classes: int, who: Ints) -
     order = [TIE, 0, 1] if ties else [0, 1]
     seen = left_out(fit)[:, order]
     p = np.clip(_looked(fit, people, seen, y[once]), 1e-9, 1 - 1e-9)[same]
-    seen, people, words = seen[same], Judges(*(part[judge] for part in people)), [words[k] for k in judge]
+    seen, people, words = seen[same], people.at(judge), [words[k] for k in judge]
     wrong = 1 - float(p.mean())
     found = _contributor(people, words, false, p, who, len(judge))
     belief = Belief(

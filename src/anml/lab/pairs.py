@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from anml.assess.pairs import believe_pairs
 from anml.core.calibration import reliability
 from anml.core.checks import Array, Bools, Floats, Ints
 from anml.core.people.candidates import Net
@@ -182,8 +183,8 @@ def of_anml(session: Session) -> Said:
         p[test] = predict(
             fit, session.first[test], session.second[test], np.where(known, session.who[test], -1)
         )
-    people = judges(fit_pairs(*session[:4]))
-    return Said(p, people.kappa, words_for(people)[0])
+    _, found = believe_pairs(session.first, session.second, (session.choice + 1) % 3, 3, session.who)
+    return Said(p, found.people.kappa, found.words)
 
 
 def _parts(session: Session, fold: int) -> tuple[Ints, Ints]:

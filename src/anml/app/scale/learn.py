@@ -114,6 +114,7 @@ def learn(plan: RunPlan, job: SliceJob, sample: SliceRows, believed: Belief | No
 
     def some(mine: Prepared) -> Belief:
         assert believed is not None
+        assert mine.contributor is not None
         people = codes_in(pl.Series(np.unique(mine.contributor).tolist()), job.names)
         return believed.at(job.place(sample.row[mine.rows])).by(people)
 

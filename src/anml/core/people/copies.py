@@ -97,13 +97,14 @@ def _by_themselves(first: Ints, second: Ints, n: Floats, a: Floats, count: int, 
 
     def others(part: Floats) -> tuple[Floats, Floats, Floats]:
         """Of the first of each pair with the others, of the second, and of the others among themselves."""
-        every = np.bincount(first, part, count) + np.bincount(second, part, count)
-        inside = np.bincount(group[first], part * alike, count)
-        own = np.bincount(first, part * alike, count) + np.bincount(second, part * alike, count)
-        mine, theirs = (every[k] - np.where(alike, own[k], part) for k in (first, second))
-        touched = np.bincount(group, every, count) - inside
+        every, own = (
+            np.asarray(np.bincount(first, each, count) + np.bincount(second, each, count), dtype=np.float64)
+            for each in (part, part * alike)
+        )
+        touched = np.bincount(group, every, count) - np.bincount(group[first], part * alike, count)
         both = np.where(alike, touched[group[first]], every[first] + every[second] - part)
-        return mine, theirs, part.sum() - both
+        mine, theirs = (every[k] - np.where(alike, own[k], part) for k in (first, second))
+        return mine, theirs, np.asarray(part.sum() - both)
 
     # Who agrees as copies do says nothing of what either knows: many copies would vouch for each other.
     could_be = n * np.log(AGREE / max(chance, 1e-9)) > np.log(len(n)) + CLEARLY

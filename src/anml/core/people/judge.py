@@ -94,7 +94,7 @@ def judge(
         parts, voices = None if owner is None else (sums, types, vouched, told.voices), told.voices
         if owner is not None:
             sums, types, vouched = _by_owner(sums, types, vouched, owner)
-            voices = np.bincount(owner, voices)
+            voices = np.bincount(owner, voices).astype(np.float64)
         judged, mirror, against = judge_people(sums, types, vouched, voices, error, covered, spared)
         doubtful = verdicts.reason_for_doubt(mirror, against, sums.rows.sum(axis=1))
         if parts is not None and owner is not None:

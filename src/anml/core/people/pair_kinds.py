@@ -95,7 +95,7 @@ class PairBatch:
         """Covariance of what every two comparisons of a person take from a taste of variance 1."""
         i, j = self.i, self.j
         alike = [(a[:, :, None] == b[:, None, :]).astype(np.float64) for a in (i, j) for b in (i, j)]
-        return (alike[0] - alike[1] - alike[2] + alike[3]) * self.both
+        return np.asarray((alike[0] - alike[1] - alike[2] + alike[3]) * self.both)
 
     def crossed(self) -> tuple[Ints, Ints, Ints, Ints]:
         """Candidates of every two comparisons of a person."""

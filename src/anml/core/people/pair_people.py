@@ -51,6 +51,10 @@ class Judges(NamedTuple):
     taste: Floats
     sceptic: Floats
 
+    def at(self, who: Ints) -> "Judges":
+        """Some of them."""
+        return self._replace(**{name: part[who] for name, part in self._asdict().items()})
+
 
 class Habits(NamedTuple):
     """Each person's slope, its variance, side and readiness to tie, if it is of each kind (people, kinds)."""
