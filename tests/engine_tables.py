@@ -44,3 +44,56 @@ def written(frame: pl.DataFrame, folder: Path, rows: int) -> Path:
     for at, start in enumerate(range(0, frame.height, rows)):
         frame.slice(start, rows).write_parquet(folder / f"{at}.parquet")
     return folder
+
+
+def _pairs() -> pl.DataFrame:
+    """Ten judges, of whom the first always takes the first."""
+    rng = np.random.default_rng(0)
+    who, topic = np.repeat(np.arange(10), 40), rng.integers(0, 3, 400)
+    first = rng.integers(0, 5, 400)
+    second = (first + rng.integers(1, 5, 400)) % 5
+    chosen = np.where(rng.random(400) < 1 / (1 + np.exp(1.5 * (second - first))), "first", "second")
+    chosen = np.where(rng.random(400) < 0.1, "equal", chosen)
+    names = {"topic": topic, "first": first, "second": second, "judge": who}
+    shown = {name: [f"{name[0]}{at}" for at in codes] for name, codes in names.items()}
+    return pl.DataFrame(shown | {"choice": np.where(who == 0, "first", chosen)})
+
+
+def _marked(places: tuple[str, ...]) -> pl.DataFrame:
+    """Three types of places in forty documents, by six people, of whom the last marks anywhere."""
+    rng, made = np.random.default_rng(1), []
+    for document in range(40):
+        right = [(40 * k + int(rng.integers(0, 20)), int(rng.integers(0, 3))) for k in range(3)]
+        for who in range(6):
+            for start, kind in right:
+                if rng.random() < 0.1:
+                    continue
+                begin = int(rng.integers(0, 150)) if who == 5 else start + int(rng.random() < 0.1)
+                kind = int(rng.integers(0, 3)) if rng.random() < 0.1 else kind
+                size = (begin + 9,) if len(places) == 2 else (5, 12, 10)
+                made.append((f"d{document}", f"a{who}", f"k{kind}", begin, *size))
+    return pl.DataFrame(made, schema=["document", "annotator", "type", *places], orient="row")
+
+
+def _graded(tags: bool) -> pl.DataFrame:
+    """Grades, or sets of tags, of eighty things by seven people, of whom the last answers anyhow."""
+    rng, made = np.random.default_rng(2), []
+    for thing in range(80):
+        grade, own = int(rng.integers(1, 6)), rng.random(4) < 0.4
+        for who in range(7):
+            blind = who == 6
+            mark = int(rng.integers(1, 6)) if blind else int(np.clip(grade + rng.integers(-1, 2), 1, 5))
+            ticked = own ^ (rng.random(4) < (0.5 if blind else 0.08))
+            sets = ";".join(name for name, on in zip("abcd", ticked, strict=True) if on)
+            made.append((f"i{thing}", f"w{who}", sets if tags else mark))
+    return pl.DataFrame(made, schema=["item", "worker", "tags" if tags else "grade"], orient="row")
+
+
+# A table of every shape.
+SHAPED = {
+    "preference": _pairs,
+    "ordinal": lambda: _graded(tags=False),
+    "tags": lambda: _graded(tags=True),
+    "spans": lambda: _marked(("start", "end")),
+    "boxes": lambda: _marked(("x", "y", "width", "height")),
+}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from anml.core.domain import Signals
-from anml.core.people.verdicts import CONTRADICTS, RELIABLE, UNSURE
+from anml.core.people.words import CONTRADICTS, RELIABLE, UNSURE
 from anml.lab.kinds import KINDS
 from anml.lab.longitudinal import fairness
 from anml.lab.longitudinal.fairness import GROUPS, JOINED, MEASURES, RARE, ROUNDS, WAYS, WHO

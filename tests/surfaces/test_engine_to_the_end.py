@@ -10,7 +10,7 @@ import sys
 import polars as pl
 import pytest
 
-from engine_tables import crowd, written
+from engine_tables import SHAPED, crowd, written
 
 
 @pytest.fixture(scope="module")
@@ -77,3 +77,16 @@ def test_samples_that_were_changed_or_taken_away_are_found(place, tmp_path):
     assert "was changed after the run was written" in anml(tmp_path, "relabel", "run", code=2)
     part.unlink()
     assert "part-000000.parquet" in anml(tmp_path, "relabel", "run", code=2)
+
+
+def test_places_are_relabelled_and_settled(place):
+    written(SHAPED["spans"](), place / "marks", 300)
+    anml(place, "audit", "marks", "--task", "spans", "--engine", "local", "--out", "marked")
+    said = anml(place, "relabel", "marked", "--out", "places.csv", "--top", "5")
+    assert re.search(r"\d+ items? to look at", said)
+    listed = pl.read_csv(place / "places.csv")
+    listed.with_columns(new_label=pl.col("suggested")).write_csv(place / "seen.csv")
+    anml(place, "relabel", "marked", "--apply", "seen.csv", "--out", "mended")
+    assert "labels that both runs have" in anml(place, "changes", "marked", "mended")
+    terms = ("--pool", "100", "--currency", "EUR", "--source", "table", "--window-days", "0", "--by", "ada")
+    assert json.loads(anml(place, "settle", "marked", *terms, "--json"))["settlement"]

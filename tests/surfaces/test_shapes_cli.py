@@ -45,6 +45,8 @@ def test_comparisons_that_cannot_be(tmp_path, changed, message):
         ({"end": [3, 0]}, "ends before it begins"),
         ({"annotator": ["x", "x"]}, "seen by one contributor only"),
         ({"text": ["ab", "ab"]}, "ends beyond the document, which has 2 letters"),
+        ({"end": ["inf", "4"]}, "column 'end' has 'inf', which is no position"),
+        ({"end": [3, 3]}, "all who saw a document marked the same there"),
     ],
 )
 def test_marks_that_cannot_be(tmp_path, changed, message):
@@ -55,7 +57,10 @@ def test_marks_that_cannot_be(tmp_path, changed, message):
     ("options", "message"),
     [
         (("--task", "preference", "--nested", "--contributor", "judge"), "nested is for spans"),
-        (("--task", "preference", "--engine", "local", "--contributor", "judge"), "an engine judges classes"),
+        (
+            ("--task", "preference", "--engine", "local", "--contributor", "judge"),
+            "an engine reads a Parquet file",
+        ),
         (("--task", "opinions"), "opinions"),
     ],
 )
@@ -74,6 +79,37 @@ def test_shapes_that_are_not_read(tmp_path, kind):
     path.write_text(json.dumps(tasks))
     done = CliRunner().invoke(app, ["audit", str(path)])
     assert f"a result of type '{kind}', which is not read" in str(done.exception)
+    tasks[0]["annotations"][0]["result"] = [other]
+    path.write_text(json.dumps(tasks))
+    done = CliRunner().invoke(app, ["audit", str(path)])
+    assert str(done.exception) == f"all results in this file are of type {kind}, which is not read"
+
+
+def test_gaps_are_said_and_no_row_is_lost(tmp_path):
+    grades = {"item": ["i", None, "j"], "rater": ["x", "y", "x"], "grade": [1, 2, 3]}
+    assert refused(tmp_path, grades, "--task", "ordinal") == (
+        "1 rows have no 'item': which item they are of is needed"
+    )
+    (tmp_path / "seen.csv").write_text("document,annotator\nd,x\nd,y\n,z\n")
+    seen = "--seen", str(tmp_path / "seen.csv")
+    assert "lack a document or a contributor" in refused(tmp_path, MARKS, "--task", "spans", *seen)
+
+
+def test_places_that_everybody_marked_are_judged_by_their_types(tmp_path):
+    types = ["P", "P", "L", "P", "P", "L", "L", "L"]
+    marks = [
+        (f"d{at}", who, 0, 4, kind if who != "z" else "P") for at, kind in enumerate(types) for who in "xyz"
+    ]
+    names = ["document", "annotator", "start", "end", "type"]
+    pl.DataFrame(marks, schema=names, orient="row").write_csv(tmp_path / "data.csv")
+    run = tmp_path / "run"
+    done = CliRunner().invoke(
+        app, ["audit", str(tmp_path / "data.csv"), "--task", "spans", "--out", str(run)]
+    )
+    assert done.exit_code == 0
+    found = pl.read_csv(run / "spans.csv")
+    assert found["type"].to_list() == types
+    assert (found["p"] == 1).all()
 
 
 def test_grades_and_nothing_else_go_into_a_table_and_come_back(tmp_path):

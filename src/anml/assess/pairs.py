@@ -7,6 +7,7 @@ from scipy import special
 
 from anml.core.checks import Floats, Ints
 from anml.core.people.belief import Belief, Contributor, in_parts
+from anml.core.people.copies import copy_groups
 from anml.core.people.davidson import TIE, choices
 from anml.core.people.pair_people import Judges, judges, words_for
 from anml.core.people.pairs import PairFit, fit_pairs
@@ -30,18 +31,22 @@ def believe_pairs(first: Ints, second: Ints, y: Ints, classes: int, who: Ints) -
 
     A choice is right where it was made by looking: how likely that is follows from what somebody careful
     would choose, by the others' comparisons, against a guess or a slip. The truth of a pair is which of the
-    two is better; as many pairs are equal as were called so.
+    two is better; as many pairs are equal as were called so. People who copy each other are one judge.
     """
     ties = classes == 3
     choice = (y - 1) % 3 if ties else y
-    fit = fit_pairs(first, second, choice, who)
+    shown = np.unique(first * (int(second.max()) + 1) + second, return_inverse=True)[1]
+    judge = copy_groups(shown, who, y)
+    once, same = _once(shown, who, y, judge)
+    fit = fit_pairs(first[once], second[once], choice[once], judge[who[once]])
     people = judges(fit)
     words, false = words_for(people)
     order = [TIE, 0, 1] if ties else [0, 1]
     seen = left_out(fit)[:, order]
-    p = np.clip(_looked(fit, people, seen, y), 1e-9, 1 - 1e-9)
+    p = np.clip(_looked(fit, people, seen, y[once]), 1e-9, 1 - 1e-9)[same]
+    seen, people, words = seen[same], people.at(judge), [words[k] for k in judge]
     wrong = 1 - float(p.mean())
-    found = _contributor(people, words, false, p, who, fit.people)
+    found = _contributor(people, words, false, p, who, len(judge))
     belief = Belief(
         **in_parts(p, p.mean(), np.zeros(len(y)), found, who),
         truth=_better(fit, first, second, choice)[:, order],
@@ -49,8 +54,26 @@ def believe_pairs(first: Ints, second: Ints, y: Ints, classes: int, who: Ints) -
         shares={},
         wrong=Estimate(wrong, float((p < 0.05).mean()), max(float((p < 0.5).mean()), wrong)),
         alone=np.zeros(len(y), dtype=bool),
+        by_others=True,
     )
     return belief, Compared(fit, people, words)
+
+
+def _once(shown: Ints, who: Ints, y: Ints, judge: Ints) -> tuple[Ints, Ints]:
+    """Rows without those that another of the same judge's names has as well, and which of them each row is.
+
+    Somebody who chooses the same again has done so twice.
+    """
+    if len(np.unique(judge)) == len(judge):
+        return np.arange(len(y)), np.arange(len(y))
+    order = np.lexsort((y, shown, who))
+    own = np.column_stack([who, shown, y])[order]
+    new = np.r_[True, (np.diff(own, axis=0) != 0).any(axis=1)]
+    again = np.empty(len(y), dtype=np.int64)
+    again[order] = np.arange(len(y)) - np.flatnonzero(new)[np.cumsum(new) - 1]
+    key = np.column_stack([judge[who], shown, y, again])
+    _, once, same = np.unique(key, axis=0, return_index=True, return_inverse=True)
+    return once, same.ravel()
 
 
 def _contributor(
@@ -72,7 +95,7 @@ def left_out(fit: PairFit) -> Floats:
     """What somebody careful would choose (n, 3: first, second, tie), without the word of whoever chose."""
     found = np.zeros((len(fit.choice), 3))
     for batch in fit.batches:
-        variance = np.einsum("bii->bi", batch.left) + fit.params.slopes * batch.d**2 + 2 * fit.params.tastes
+        variance = batch.left + fit.params.slopes * batch.d**2 + 2 * fit.params.tastes
         p = choices(batch.d, fit.params.tie, np.maximum(variance, 0.0))
         found[batch.rows[batch.used]] = np.moveaxis(p, 0, -1)[batch.used]
     return found

@@ -45,7 +45,10 @@ def read_source(path: Path, format: str, given: Chosen) -> Source:
     """Read a file as what it is; `given` are the columns, or the question, that were named."""
     one_of("format", format, (AUTO, *FORMATS, *SPAN_FORMATS))
     if path.is_dir() and format in (AUTO, TABLE):
-        return plain_source(read_parts(path) if parquet_files(path) else read_folder(path))
+        parts = parquet_files(path)
+        if parts and given.get("task") in SHAPES:
+            return shaped_source(read_parts(path), TABLE, given)
+        return plain_source(read_parts(path) if parts else read_folder(path))
     file = File(path)
     found = recognise(file) if format == AUTO else format
     asked = given.get("task")

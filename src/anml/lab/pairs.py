@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from anml.assess.pairs import believe_pairs
 from anml.core.calibration import reliability
 from anml.core.checks import Array, Bools, Floats, Ints
 from anml.core.people.candidates import Net
@@ -176,8 +177,8 @@ def of_anml(session: Session) -> Said:
         fit, who = fit_pairs(first, second, choice, who), session.who[test]
         return predict(fit, session.first[test], session.second[test], np.where(who < fit.people, who, -1))
 
-    people = judges(fit_pairs(*session[:4]))
-    return Said(_held_out(session, predicted), people.kappa, words_for(people)[0])
+    _, found = believe_pairs(session.first, session.second, (session.choice + 1) % 3, 3, session.who)
+    return Said(_held_out(session, predicted), found.people.kappa, found.words)
 
 
 def _held_out(session: Session, predicted: Callable[[Ints, Ints], Floats]) -> Floats:

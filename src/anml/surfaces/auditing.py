@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anml.app.audit.sources import finish, fit, folder_of, read
+from anml.app.audit.sources import Read, finish, fit, folder_of, read
 from anml.app.scale.audit import audit_in_slices, holds_parquet
 from anml.core.errors import InputError, UnsupportedError
 from anml.surfaces.audit_options import request_of
@@ -53,8 +54,6 @@ def in_slices(data: Any, chosen: Mapping[str, Any]) -> bool:
 def _in_slices(data: Any, chosen: Mapping[str, Any], shown: Shown) -> "Audited":
     from anml.core.domain import SHAPES
 
-    if chosen["task"] in SHAPES:
-        raise UnsupportedError(f"an engine judges classes and numbers, not {chosen['task']}; leave it out")
     if chosen["out"] is None:
         raise InputError("with an engine, or a folder of Parquet files, the output needs a folder: --out DIR")
     for name in ("ledger", "test", "image", "text", "embed"):
@@ -64,7 +63,17 @@ def _in_slices(data: Any, chosen: Mapping[str, Any], shown: Shown) -> "Audited":
         raise UnsupportedError(f"an engine works on processors, got device {chosen['device']!r}")
     from anml.surfaces.report import write_report
 
-    request, out = replace(request_of(chosen), compare=False), Path(chosen["out"])
+    request, out, shaped = replace(request_of(chosen), compare=False), Path(chosen["out"]), None
     engine, address = chosen["engine"] or "local", chosen["address"]
+    if chosen["task"] in SHAPES:
+        found = read(data, chosen)
+        request, shaped = fit(request, found), partial(_shaped, found, data, chosen)
     with shown as progress:
-        return audit_in_slices(data, request, engine, address, out, progress, write_report)
+        return audit_in_slices(data, request, engine, address, out, progress, write_report, shaped)
+
+
+def _shaped(found: Read, data: Any, chosen: Mapping[str, Any], *run: Any, **how: Any) -> "Audited":
+    from anml.app.scale.shaped import audit_shape_slices
+
+    end = partial(finish, found=found, data=data, chosen=chosen)
+    return audit_shape_slices(found.source, *run, finish=end, nested=chosen["nested"], **how)

@@ -41,6 +41,16 @@ def test_the_ranking_is_in_order_with_intervals(found):
     assert ranking["comparisons"].sum() == 2 * 600
 
 
+def test_every_comparison_has_the_probability_that_somebody_careful_chooses_so(found):
+    samples = found.samples
+    assert samples["confidence"].is_between(0, 1).all()
+    assert samples["predicted"].null_count() == samples.height
+    clear = samples.filter(pl.col("item").is_in(["answer 7 · answer 0", "answer 0 · answer 7"]))
+    best = (pl.col("item").str.starts_with("answer 7")) == (pl.col("label") == "first")
+    right = clear.filter(best, pl.col("label") != "equal")["confidence"]
+    assert right.min() > 0.7
+
+
 def test_people_have_reliability_and_habits(found):
     people = {row["contributor"]: row for row in found.contributors.to_dicts()}
     assert people["j00"]["verdict"] == "no better than guessing"
@@ -93,10 +103,53 @@ def test_a_file_is_read_again_for_relabelling(tmp_path):
     ("options", "error", "message"),
     [
         ({"known": "judge"}, UnsupportedError, "known is not for judgements"),
-        ({"engine": "local", "out": "x"}, UnsupportedError, "an engine judges classes and numbers"),
+        ({"engine": "local", "out": "x"}, InputError, "an engine reads Parquet files"),
         ({"choice": "nowhere"}, InputError, "no column 'nowhere' for choice"),
     ],
 )
 def test_what_it_cannot_do_is_refused(options, error, message):
     with pytest.raises(error, match=message):
         anml.audit(comparisons(rows=5), task="preference", contributor="judge", **options)
+
+
+def test_accounts_of_one_judge_are_one_voice():
+    """Six honest judges, and one who guesses under six names; who repeats a choice has made it twice."""
+    rng, scores = np.random.default_rng(0), np.linspace(-2.5, 2.5, 16)
+    first = rng.integers(0, 16, 200)
+    second = (first + rng.integers(1, 16, 200)) % 16
+    likely = 1 / (1 + np.exp(scores[second] - scores[first]))
+    honest, coin = rng.random((6, 200)) < likely, rng.random(200) < 0.5
+    chosen = {f"h{k}": honest[k] for k in range(6)} | {f"x{k}": coin for k in range(6)}
+    shown = {"first": [f"c{k}" for k in first], "second": [f"c{k}" for k in second]}
+    frame = pl.concat(
+        pl.DataFrame({"judge": judge, **shown, "choice": np.where(took, "first", "second")})
+        for judge, took in chosen.items()
+    )
+    found = anml.audit(frame, task="preference", contributor="judge")
+    assert any("x0, x1" in each and "look like one person" in each for each in found.result.warnings)
+    verdicts = dict(found.contributors.select("contributor", "verdict").iter_rows())
+    assert {verdicts[f"h{k}"] for k in range(6)} == {"reliable"}
+    assert {verdicts[f"x{k}"] for k in range(6)} == {"no better than guessing"}
+    assert found.samples.height == frame.height
+    ranking = found.result.shape.tables["ranking"]
+    assert np.corrcoef(ranking["candidate"].str.slice(1).cast(int), ranking["score"])[0, 1] > 0.95
+    assert ranking["comparisons"].sum() == 2 * frame.height
+
+
+def test_chats_are_compared_by_their_messages():
+    frame = comparisons(groups=3)
+    won = pl.when(pl.col("choice") == "second").then("second").otherwise("first")
+    lost = pl.when(pl.col("choice") == "second").then("first").otherwise("second")
+    plain = frame.select("judge", prompt="topic", chosen=won, rejected=lost).with_row_index("id")
+    chat = [pl.concat_list(pl.struct(role=pl.lit("assistant"), content=name)).alias(name)
+            for name in ("chosen", "rejected")]  # fmt: skip
+    asked = pl.concat_list(pl.struct(role=pl.lit("user"), content="prompt")).alias("prompt")
+    one, two = (
+        anml.audit(each, task="preference", contributor="judge")
+        for each in (plain, plain.with_columns(asked, *chat))
+    )
+    np.testing.assert_allclose(one.samples["weight"], two.samples["weight"], atol=1e-9)
+    some = plain.with_columns(asked, *chat).sample(fraction=0.5, shuffle=True, seed=1)
+    found = two.weights_for(some.to_dicts(), key="id")
+    np.testing.assert_array_equal(found.w, two.samples["weight"].to_numpy()[some["id"].to_numpy()])
+    assert two.weights_for(plain.with_columns(asked, *chat)).w.tolist() == two.samples["weight"].to_list()

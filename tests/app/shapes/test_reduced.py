@@ -158,3 +158,33 @@ def test_several_labels_and_rankings_of_argilla_are_recognised(tmp_path, value, 
     assert found.result.shape.kind == shape
     found.save(tmp_path / "run")
     anml.relabel(tmp_path / "run", tmp_path / "look.csv", top=5)
+
+
+@pytest.mark.parametrize("task", ["ordinal", "tags"])
+def test_accounts_of_one_person_are_one_voice(task):
+    """Five honest people, and one who guesses under six names."""
+    rng, rows, truth = np.random.default_rng(1), [], {}
+    for item in range(100):
+        grade, guess = (int(each) for each in rng.integers(1, 6, 2))
+        own, ticked = rng.random((2, 4)) < 0.4
+        truth[f"i{item}"] = str(grade) if task == "ordinal" else named(own)
+        for who in range(5):
+            near = int(np.clip(grade + rng.choice([-1, 0, 0, 1]), 1, 5))
+            said = near if task == "ordinal" else named(own ^ (rng.random(4) < 0.1))
+            rows.append((f"i{item}", f"h{who}", said))
+        rows += [(f"i{item}", f"x{k}", guess if task == "ordinal" else named(ticked)) for k in range(6)]
+    frame = pl.DataFrame(
+        rows, schema=["item", "worker", "grade" if task == "ordinal" else "tags"], orient="row"
+    )
+    found = anml.audit(frame, task=task)
+    assert any("x0, x1" in each and "look like one person" in each for each in found.result.warnings)
+    verdicts = dict(found.contributors.select("contributor", "verdict").iter_rows())
+    assert {verdicts[f"h{k}"] for k in range(5)} == {"reliable"}
+    assert not {verdicts[f"x{k}"] for k in range(6)} & {"reliable"}
+    table = found.result.shape.tables["grades" if task == "ordinal" else "tags"]
+    said = dict(table.select("item", "grade" if task == "ordinal" else "tags").iter_rows())
+    assert np.mean([said[item] == right for item, right in truth.items()]) > 0.7
+
+
+def named(ticked):
+    return ";".join(name for name, on in zip("abcd", ticked, strict=True) if on)

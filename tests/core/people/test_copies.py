@@ -96,3 +96,27 @@ class TestAllOrdinary:
         y = np.array([0, 1] * 20)
         _, fits, _ = fit_classes(np.log(np.eye(2)[y] * 0.8 + 0.1), y, Side())
         assert [fit.params.hypothesis for fit in fits] == ["none", "even", "classes"]
+
+
+def answers(seed, items, known):
+    """Labels of everybody for every item of four classes: people know the answer with these probabilities."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 4, items)
+    right = rng.random((len(known), items)) < np.array(known)[:, None]
+    return np.where(right, truth, rng.integers(0, 4, (len(known), items)))
+
+
+def groups(given):
+    who, item = np.indices(given.shape)
+    return copy_groups(item.ravel(), who.ravel(), given.ravel()).tolist()
+
+
+def test_more_copies_than_others_do_not_vouch_for_each_other():
+    given = answers(0, 150, [0.5] * 5 + [0.0])
+    assert groups(np.vstack([given, *[given[5:]] * 5])) == [0, 1, 2, 3, 4, *[5] * 6]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_more_experts_than_others_are_no_copies(seed):
+    assert groups(answers(seed, 150, [1.0] * 6 + [0.5] * 5)) == [*range(11)]
+    assert groups(answers(seed, 150, [1.0] * 6)) == [*range(6)]

@@ -19,15 +19,17 @@ def test_without_ones_own_word_scores_are_those_of_the_others():
     params, scores = bradley_terry(net, first, second, choice)
     (batch,) = batches(first, second, choice, who, params, scores)
     assert batch.used.sum() == len(who)
-    batch.leave_out(net, scores)
+    mine, pull = (part[0] for part in batch.known(net))
+    uncertain = batch.leave_out(net, scores)[0]
     # By hand for the first person: the precision of all less that of its own comparisons.
     own = batch.rows[0][batch.used[0]]
     design = np.zeros((len(own), 6))
     design[np.arange(len(own)), first[own]] += 1
     design[np.arange(len(own)), second[own]] -= 1
     whole = scores.covariance.reshape(6, 6)
-    known = np.diag(np.diag(batch.known[0])[: len(own)])
+    known = np.diag(np.diag(mine)[: len(own)])
     left = np.linalg.inv(np.linalg.inv(whole) - design.T @ known @ design)
-    assert batch.left[0][: len(own), : len(own)] == pytest.approx(design @ left @ design.T, abs=1e-6)
-    pulled = np.linalg.inv(whole) @ scores.mean - design.T @ batch.known_pull[0][: len(own)]
+    assert batch.left[0] == pytest.approx(np.diag(uncertain))
+    assert uncertain[: len(own), : len(own)] == pytest.approx(design @ left @ design.T, abs=1e-6)
+    pulled = np.linalg.inv(whole) @ scores.mean - design.T @ pull[: len(own)]
     assert batch.d[0][: len(own)] == pytest.approx(design @ left @ pulled, abs=1e-6)

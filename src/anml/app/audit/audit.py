@@ -200,7 +200,8 @@ def sample_frame(prepared: Prepared, found: Assessment, told: bool = False) -> p
         told = told or prepared.x.shape[1] > 0 or prepared.predictions is not None
         predicted, confidence = names[held_out.argmax(axis=1)], np.exp(held_out[np.arange(len(codes)), codes])
         frame["predicted"] = pl.Series(predicted if told else nothing, dtype=pl.String)
-        frame["confidence"] = pl.Series(confidence if told else nothing, dtype=pl.Float64)
+        known = told or found.belief.by_others
+        frame["confidence"] = pl.Series(confidence if known else nothing, dtype=pl.Float64)
     else:
         frame["label"], frame["predicted"] = codes, held_out
         frame["confidence"] = pl.Series(nothing, dtype=pl.Float64)

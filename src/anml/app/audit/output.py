@@ -56,11 +56,7 @@ def _write_run(folder: Path, result: "Audited", command: str, extra: Callable[[P
     draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
         result.samples.write_parquet(draft / "samples.parquet")
-        safe_for_spreadsheets(result.contributors).write_csv(draft / "contributors.csv")
-        if result.items is not None:
-            result.items.write_parquet(draft / "items.parquet")
-        for name, table in ({} if result.shape is None else result.shape.tables).items():
-            safe_for_spreadsheets(table).write_csv(draft / f"{name}.csv")
+        write_tables(draft, result)
         extra(draft)
         files = {name: sha256((draft / name).read_bytes()) for name in HASHED}
         seen = {"data": seen_from(folder, result.data), "files": files}
@@ -73,6 +69,15 @@ def _write_run(folder: Path, result: "Audited", command: str, extra: Callable[[P
         shutil.rmtree(draft, ignore_errors=True)
         raise
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+
+
+def write_tables(folder: Path, result: "Audited") -> None:
+    """Write contributors, items and the tables of a shape."""
+    tables = {} if result.shape is None else result.shape.tables
+    for name, table in {"contributors": result.contributors, **tables}.items():
+        safe_for_spreadsheets(table).write_csv(folder / f"{name}.csv")
+    if result.items is not None:
+        result.items.write_parquet(folder / "items.parquet")
 
 
 def seen_from(folder: Path, data: dict[str, Any]) -> dict[str, Any]:

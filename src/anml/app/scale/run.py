@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from anml.app.audit.audit import confusion_of
-from anml.app.audit.output import RECORD, as_json, check_folder, seen_from
+from anml.app.audit.output import RECORD, as_json, check_folder, seen_from, write_tables
 from anml.app.audit.request import Request
 from anml.app.audit.result import Audited, run_record
 from anml.app.audit.runs import remember
@@ -27,10 +27,12 @@ from anml.app.scale.engines import Engine
 from anml.app.scale.learn import ROLES, Learned, RunPlan, learn, sampled, surveyed
 from anml.app.scale.read import SliceJob, predict_slice
 from anml.app.scale.slices import Slice, slices_of
-from anml.app.scale.table import Passes, fit_slices
-from anml.app.scale.work import tell_slice
-from anml.app.spreadsheets import safe_for_spreadsheets
+from anml.app.scale.table import Passes, fit_slices, unfitted
+from anml.app.scale.work import Fitted, tell_slice
+from anml.core.checks import Bools, Ints
 from anml.core.errors import InputError
+from anml.core.people.belief import Belief
+from anml.core.people.collective import Collective
 from anml.core.people.judge import Judged, judge, wrong_share
 from anml.core.progress import Progress
 from anml.intake.columns import Columns, choose_columns, key_columns
@@ -50,18 +52,24 @@ def audit_slices(
     `rows`: rows of a slice at most; None takes the default.
     `data`: the file or folder that was named, for commands that read the data again.
     """
-    _check(request)
+    check_request(request)
     slices = slices_of(files) if rows is None else slices_of(files, rows)
-    columns = _columns(slices[0], request)
+    columns = columns_of(slices[0], request)
     digests = [_digest(path) for path in files]
-    _open(out, digests, request, slices)
-    passes = Passes(slices, engine, progress, out / WORK)
-    plan = RunPlan(files, digests, request, columns, out, _dealt(passes, columns, request), data)
-    job = surveyed(plan)
-    return _finished(plan, job, learn(plan, job, sampled(plan)), write_report)
+    open_run(out, digests, request, slices)
+    passes = dealt_by(Passes(slices, engine, progress, out / WORK), columns.item, request)
+    plan = RunPlan(files, request, columns, out, passes)
+    result, _ = judge_slices(plan, surveyed(plan))
+    about: dict[str, Any] = {
+        **result.data, "name": (data or files[0]).name, "sha256": joint_hash(digests), "format": "table",
+    }  # fmt: skip
+    if data is not None:
+        named = {role: getattr(request, role) for role in ("label", "contributor", "item", "time")}
+        about |= {"path": str(data.absolute()), "named": {role: name for role, name in named.items() if name}}
+    return record(out, replace(result, data=about), len(passes.slices), write_report)
 
 
-def _check(request: Request) -> None:
+def check_request(request: Request) -> None:
     """Refuse what cannot be asked of a table in slices."""
     if request.derived_from is not None:
         raise InputError("derived from cannot be used with an engine: what a row rests on is in other slices")
@@ -78,7 +86,8 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _columns(first: Slice, request: Request) -> Columns:
+def columns_of(first: Slice, request: Request) -> Columns:
+    """Which column is what, by the first rows."""
     piece = first.pieces[0]
     head = replace(first, pieces=(piece._replace(rows=min(piece.rows, 10_000)),)).read().frame
     columns, _ = choose_columns(
@@ -93,7 +102,7 @@ def _columns(first: Slice, request: Request) -> Columns:
     return columns
 
 
-def _open(out: Path, digests: list[str], request: Request, slices: list[Slice]) -> None:
+def open_run(out: Path, digests: list[str], request: Request, slices: list[Slice]) -> None:
     """Make the folder, or go on in one that holds an unfinished run of the same."""
     beside = [str(each) for each in (request.predictions, request.embeddings) if isinstance(each, str | Path)]
     about = {"files": digests, "slices": len(slices), "request": repr(request), "beside": beside}
@@ -112,43 +121,59 @@ def _open(out: Path, digests: list[str], request: Request, slices: list[Slice]) 
     draft.replace(plan)
 
 
-def _dealt(passes: Passes, columns: Columns, request: Request) -> Passes:
+def dealt_by(passes: Passes, item: str | None, request: Request) -> Passes:
     """Slices with all rows of each item, and with what was given beside them."""
     given = {"predictions": request.predictions, "embeddings": request.embeddings}
     total = sum(each.rows for each in passes.slices)
     beside = tuple(
         numbers_of(source, what, total, passes.work) for what, source in given.items() if source is not None
     )
-    if columns.item is None and not beside:
+    if item is None and not beside:
         return passes
-    how = Dealing(passes.work, columns.item, len(passes.slices), beside)
+    how = Dealing(passes.work, item, len(passes.slices), beside)
     counts = list(passes.each("dealing rows", deal, how))
     return replace(passes, slices=dealt(passes.work, counts))
 
 
-def _finished(plan: RunPlan, job: SliceJob, learned: Learned, write_report: WriteReport | None) -> Audited:
-    """Verdicts, samples as partitioned Parquet, contributors, report and, last of all, the record."""
-    passes = plan.passes
+def judge_slices(
+    plan: RunPlan, job: SliceJob, believed: Belief | None = None, whole: bool = False
+) -> tuple[Audited, list[write.Wrote]]:
+    """Verdicts, and samples as partitioned Parquet.
+
+    `believed`: what is believed of all rows, where that does not come from the model of classes.
+    `whole`: whether what is believed of the rows is given back, too, and all items.
+    """
+    learned, passes = learn(plan, job, sampled(plan), believed), plan.passes
     first = list(passes.each("predicting", predict_slice, learned.how))
+    scored, covered = learned.how.models is not None, learned.covered
+    if believed is None:
+        how = write.Believing(*_judged(passes, job, first, covered), scored, covered)
+    else:
+        judged = Judged(believed.contributors, Collective(0.0, 1.0), 0.0, believed.doubtful, 0.0, 0)
+        how = write.Believing(unfitted(passes, job, first), judged, None, scored, covered, believed)
+    totals: write.Totals = passes.sum("believing", write.total_slice, how)
+    keys = key_columns(passes.slices[0].read().frame, plan.columns, plan.request.key)
+    shared = whole or any(fit.params.shared for fit in how.fitted.fits.values())
+    asked = write.Writing(plan.out / "samples", how, totals, keys, _starts(plan), shared, whole)
+    wrote: list[write.Wrote] = list(passes.each("writing", write.write_slice, asked))
+    return _result(plan, job, learned, how, totals, wrote), wrote
+
+
+def _judged(
+    passes: Passes, job: SliceJob, first: Sequence[pl.DataFrame], covered: Bools
+) -> tuple[Fitted, Judged, Ints | None]:
+    """The model of classes, and what it says of people."""
     fitted, owner, changed = fit_slices(passes, job, first)
     told = passes.sum("adding up", tell_slice, fitted)
-    fits = list(fitted.fits.values())
-    judged = judge(told, fits, fitted.weights, covered=learned.covered, owner=owner)
+    judged = judge(told, list(fitted.fits.values()), fitted.weights, covered=covered, owner=owner)
     assert judged.people is not None
-    judged = judged._replace(people=replace(judged.people, changed=changed))
-    how = write.Believing(fitted, judged, owner, learned.how.models is not None, learned.covered)
-    totals: write.Totals = passes.sum("believing", write.total_slice, how)
-    frame = passes.slices[0].read().frame
-    shared = bool(fits[0].params.shared)
-    keys = key_columns(frame, plan.columns, plan.request.key)
-    asked = write.Writing(plan.out / "samples", how, totals, keys, _starts(plan), shared)
-    wrote: list[write.Wrote] = list(passes.each("writing", write.write_slice, asked))
-    result = _result(plan, job, learned, judged, totals, wrote)
-    return _recorded(plan, result, totals, wrote, write_report)
+    return fitted, judged._replace(people=replace(judged.people, changed=changed)), owner
 
 
 def _starts(plan: RunPlan) -> list[tuple[str, int]]:
     """Each file, as seen from the folder of all, and the place of its first row."""
+    if not plan.files:
+        return []
     root = os.path.commonpath([path.parent.resolve() for path in plan.files])
     rows = [sum(each.rows for each in slices_of([path])) for path in plan.files]
     starts = np.concatenate([[0], np.cumsum(rows)[:-1]])
@@ -160,23 +185,26 @@ def _result(
     plan: RunPlan,
     job: SliceJob,
     learned: Learned,
-    judged: Judged,
+    how: write.Believing,
     totals: write.Totals,
     wrote: list[write.Wrote],
 ) -> Audited:
+    judged, believed = how.judged, how.believed
     assert judged.people is not None
+    wrong = wrong_share(totals.right, totals.wrong, judged.contradicted, totals.rows)
     audited, place, rows = learned.audited, plan.out / "samples", pl.Series(learned.how.sampled.row)
     lazy = pl.scan_parquet(place / "*.parquet")
     samples = lazy.filter(pl.col("row").is_in(rows.implode())).collect().sort("row")
     items = [part.items for part in wrote if part.items is not None]
-    unlabelled = len(job.unlabelled)
+    unlabelled, kept = len(job.unlabelled), sum(part.kept for part in wrote)
     return replace(
         audited,
+        data={**audited.data, "rows": totals.rows, "kept": kept},
         samples=samples,
         contributors=write.contributors_of(place, job.names, judged.people),
         confusion=confusion_of(samples, "classification"),
-        gate=write.gate_of(judged),
-        wrong=wrong_share(totals.right, totals.wrong, judged.contradicted, totals.rows),
+        gate=write.gate_of(judged.doubtful),
+        wrong=wrong if believed is None else believed.wrong,
         classes=job.classes,
         columns=plan.columns,
         gold=write.gold_of(wrote),
@@ -192,36 +220,19 @@ def _result(
     )
 
 
-def _recorded(
-    plan: RunPlan,
-    result: Audited,
-    totals: write.Totals,
-    wrote: list[write.Wrote],
-    write_report: WriteReport | None,
-) -> Audited:
+def record(out: Path, result: Audited, slices: int, write_report: WriteReport | None) -> Audited:
     """Write what is not written yet, the record last."""
-    out, data, kept = plan.out, plan.data, sum(part.kept for part in wrote)
-    about: dict[str, Any] = {
-        **result.data, "name": (data or plan.files[0]).name, "sha256": joint_hash(plan.digests),
-        "rows": totals.rows, "kept": kept, "format": "table",
-    }  # fmt: skip
-    if data is not None:
-        named = {role: getattr(plan.request, role) for role in ("label", "contributor", "item", "time")}
-        about |= {"path": str(data.absolute()), "named": {role: name for role, name in named.items() if name}}
-    result = replace(result, data=about)
-    safe_for_spreadsheets(result.contributors).write_csv(out / "contributors.csv")
-    if result.items is not None:
-        result.items.write_parquet(out / "items.parquet")
+    write_tables(out, result)
     if write_report is not None:
         write_report(result, out)
     files = [*sorted((out / "samples").glob("part-*.parquet")), out / "contributors.csv"]
-    record = {
-        **run_record(result, "audit"), "rows": totals.rows, "kept": kept, "slices": len(plan.passes.slices),
-        "data": seen_from(out.resolve(), about),
+    about = {
+        **run_record(result, "audit"), "rows": result.data["rows"], "kept": result.data["kept"],
+        "slices": slices, "data": seen_from(out.resolve(), result.data),
         "files": {path.relative_to(out).as_posix(): _digest(path) for path in files},
     }  # fmt: skip
     draft = out / f".{RECORD}"
-    draft.write_text(as_json(record) + "\n", encoding="utf-8")
+    draft.write_text(as_json(about) + "\n", encoding="utf-8")
     draft.replace(out / RECORD)
     remember(out, (out / RECORD).read_bytes())
     shutil.rmtree(out / WORK, ignore_errors=True)

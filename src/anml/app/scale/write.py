@@ -1,7 +1,7 @@
 """Samples, items and contributors of a run in slices, in the frames of any audit."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,16 +28,22 @@ from anml.intake.prepare import Preparation
 
 @dataclass(frozen=True, eq=False)
 class Believing:
-    """All that is believed of people, with which the rows of each slice are believed."""
+    """All that is believed of people, with which the rows of each slice are believed.
+
+    `believed`: what is believed of all rows, where that does not come from these fits.
+    """
 
     fitted: Fitted
     judged: Judged
     owner: Ints | None
     scored: bool
     covered: Bools
+    believed: Belief | None = None
 
     def belief(self, part: Slice) -> Belief:
         """What is believed of the rows of a slice."""
+        if self.believed is not None:
+            return self.believed.at(SliceData(part, *self.fitted.given).arrays["place"])
         rows, fits = self.fitted.at(part)
         return believe_rows(rows, fits, self.fitted.weights, self.judged, {}, owner=self.owner)
 
@@ -85,7 +91,10 @@ def total_slice(part: Slice, how: Believing) -> Totals:
 
 
 class Writing(NamedTuple):
-    """How samples are written: where, what is believed, totals, names of keys, and where files begin."""
+    """How samples are written: where, what is believed, totals, names of keys, and where files begin.
+
+    `whole`: whether what is believed of the rows comes back, too.
+    """
 
     out: Path
     how: Believing
@@ -93,14 +102,20 @@ class Writing(NamedTuple):
     keys: list[str]
     files: list[tuple[str, int]]
     shared: bool
+    whole: bool
 
 
 class Wrote(NamedTuple):
-    """Of a slice: labels kept, items with several labels, and gold with p_correct and what was kept of it."""
+    """Of a slice: labels kept, items with several labels, and gold with p_correct and what was kept of it.
+
+    `place`, `belief`: which of all rows these are, and what is believed of them.
+    """
 
     kept: int
     items: pl.DataFrame | None
     gold: tuple[Gold, Floats, Bools] | None
+    place: Ints
+    belief: Belief | None
 
 
 def write_slice(part: Slice, asked: Writing) -> Wrote:
@@ -109,16 +124,12 @@ def write_slice(part: Slice, asked: Writing) -> Wrote:
     job = how.fitted.given.job
     kept, belief = SliceData(part, *how.fitted.given), how.belief(part)
     prepared, row, frame = job.prepared(part, Preparation(()))
+    prepared = replace(prepared, predictions=None) if job.rates else prepared
     raw = how.raw(kept, belief)
     apart = how.apart(kept.who)
     found = _assessed(kept, belief, raw, totals, apart, prepared.contributor)
     samples = with_keys(sample_frame(prepared, found, how.scored), frame, asked.keys)
-    starts = np.array([first for _, first in asked.files])
-    at = np.searchsorted(starts, row, side="right") - 1
-    names = np.array([name for name, _ in asked.files], dtype=object)
-    samples = samples.with_columns(
-        pl.Series("row", row), file=pl.Series(names[at].tolist()), file_row=pl.Series(row - starts[at])
-    )
+    samples = samples.with_columns(pl.Series("row", row), **_files(row, asked.files))
     path = asked.out / f"{part.name}.parquet"
     if not path.is_file():
         draft = path.with_name(f".{path.name}-{os.getpid()}")
@@ -128,7 +139,17 @@ def write_slice(part: Slice, asked: Writing) -> Wrote:
     if prepared.gold is not None:
         gold = (prepared.gold, belief.p_correct, found.weighting.kept)
     items = item_frame(prepared, found, asked.shared) if asked.shared else None
-    return Wrote(int(samples["kept"].sum()), items, gold)
+    whole = kept.arrays["place"], belief if asked.whole else None
+    return Wrote(int(samples["kept"].sum()), items, gold, *whole)
+
+
+def _files(row: Ints, files: list[tuple[str, int]]) -> dict[str, pl.Series]:
+    """Which file each row is of, and where it is there; nothing of rows that were made of several."""
+    if not files:
+        return {}
+    starts, names = np.array([first for _, first in files]), np.array([name for name, _ in files])
+    at = np.searchsorted(starts, row, side="right") - 1
+    return {"file": pl.Series(names[at].tolist()), "file_row": pl.Series(row - starts[at])}
 
 
 def _assessed(
@@ -150,14 +171,16 @@ def _assessed(
     if belief.evenly:
         weights = np.full(len(p), 1 / totals.rows)
     recipe = kept.job.policy.recipe
-    weighting = Weighting(weights * (signals.t if "t" in recipe.use else 1.0), keep, gate_of(belief), recipe)
+    weighting = Weighting(
+        weights * (signals.t if "t" in recipe.use else 1.0), keep, gate_of(belief.doubtful), recipe
+    )
     return Assessment(Scores(raw, q, belief.predicted, 0), belief, signals, weighting, None)
 
 
-def gate_of(belief: Belief | Judged) -> Gate:
+def gate_of(doubtful: str | None) -> Gate:
     """Why rows are weighed as they are."""
-    if belief.doubtful is not None:
-        return Gate("doubtful", belief.doubtful)
+    if doubtful is not None:
+        return Gate("doubtful", doubtful)
     return Gate("evidence", "each label is weighed by the probability that it is right")
 
 

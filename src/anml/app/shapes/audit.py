@@ -1,9 +1,12 @@
 """Audits of judgements that are no classes: by their shape."""
 
 from collections.abc import Callable
+from typing import Any
 
+from anml.app.audit.audit import audit_table
 from anml.app.audit.request import Request
 from anml.app.audit.result import Audited
+from anml.app.shapes.judged import Judge, JudgedLabels
 from anml.app.shapes.places import audit_places
 from anml.app.shapes.preferences import audit_preferences
 from anml.app.shapes.reduced import audit_grades, audit_tags
@@ -24,9 +27,24 @@ NOT_OF = {PREFERENCE: ("predictions", "embeddings", "known", "gold"), TAGS: ("pr
 
 
 def audit_shape(
-    source: Source, request: Request, progress: Progress | None = None, nested: bool = False
-) -> Audited:
-    """Audit labels that were made of another shape; `nested` lets spans lie within each other."""
+    source: Source, request: Request, progress: Progress | None = None, nested: bool = False,
+    judge: Judge | None = None,
+) -> Audited:  # fmt: skip
+    """Audit labels that were made of another shape; `nested` lets spans lie within each other.
+
+    `judge` judges labels of items; None does so in memory.
+    """
+    kind = check_asked(source, request, nested)
+
+    def in_memory(request: Request, **how: Any) -> JudgedLabels:
+        result, prepared, found = audit_table(source.table, request, progress=progress, **how)
+        return JudgedLabels(result, prepared, found.belief)
+
+    return AUDITS[kind](source, request, judge or in_memory, **({"nested": True} if nested else {}))
+
+
+def check_asked(source: Source, request: Request, nested: bool) -> str:
+    """The shape of a source, after refusing what may not be asked of it."""
     assert source.shape is not None
     kind = source.shape.kind
     for name in NOT_OF.get(kind, ()):
@@ -34,4 +52,4 @@ def audit_shape(
             raise UnsupportedError(f"{name} is not for judgements of the kind {kind}; leave it out")
     if nested and kind != SPANS:
         raise UnsupportedError(f"nested is for spans, not for judgements of the kind {kind}; leave it out")
-    return AUDITS[kind](source, request, progress, **({"nested": True} if nested else {}))
+    return kind

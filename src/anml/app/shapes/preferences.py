@@ -6,14 +6,13 @@ import numpy as np
 import polars as pl
 from scipy import special
 
-from anml.app.audit.audit import audit_table
 from anml.app.audit.request import Request
 from anml.app.audit.result import Audited, Shaped, with_columns_of
+from anml.app.shapes.judged import Judge
 from anml.assess.pairs import Compared, believe_pairs
 from anml.core.checks import Ints, as_codes
 from anml.core.people.belief import Belief
 from anml.core.people.davidson import TIE, choices
-from anml.core.progress import Progress
 from anml.core.words import counted
 from anml.intake.prepare import Prepared
 from anml.intake.source import Source
@@ -24,7 +23,7 @@ DECIDED, WIDE = 0.95, 1.96
 TOLD, LEANS = 0.9, 0.65
 
 
-def audit_preferences(source: Source, request: Request, progress: Progress | None = None) -> Audited:
+def audit_preferences(source: Source, request: Request, judge: Judge) -> Audited:
     """Audit comparisons; `source` is what `anml.intake.shapes.preference` makes of them."""
     frame = source.table.frame
     both = pl.concat([frame.select("group", candidate=name) for name in ("first", "second")])
@@ -43,7 +42,7 @@ def audit_preferences(source: Source, request: Request, progress: Progress | Non
         found.append(compared)
         return belief
 
-    result, prepared, _ = audit_table(source.table, request, progress=progress, believe=believe)
+    result, prepared, _ = judge(request, believe=believe)
     first, second = first[prepared.rows], second[prepared.rows]
     ranking = rank(names, found[0], first, second)
     people = with_columns_of(result, _people(result, found[0]))

@@ -5,15 +5,14 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from anml.app.audit.audit import audit_table
 from anml.app.audit.request import Request
 from anml.app.audit.result import Audited, Shaped, with_columns_of
+from anml.app.shapes.judged import Judge
 from anml.core.checks import Floats, Ints, as_codes
 from anml.core.people.belief import Belief, in_parts
 from anml.core.people.consensus import join_posteriors
 from anml.core.people.grades import Graded, fit_grades
 from anml.core.people.words import ACCUSED, CONCERN, LESS
-from anml.core.progress import Progress
 from anml.core.stats import Estimate, beta_interval
 from anml.core.words import counted
 from anml.intake.prepare import Prepared
@@ -28,27 +27,22 @@ OFF, NARROW, WIDE, ENOUGH = 0.4, 0.6, 1.96, 10
 FOLLOWS = 0.15
 
 
-def audit_tags(source: Source, request: Request, progress: Progress | None = None) -> Audited:
+def audit_tags(source: Source, request: Request, judge: Judge) -> Audited:
     """Audit yes and no for every item and tag; each tag has its own rate beforehand."""
     assert source.shape is not None
     frame = source.table.frame
     rate = frame.select(((pl.col("label") == YES).mean().over("tag")).clip(*RATES)).to_series().to_numpy()
     prior = np.column_stack([1 - rate, rate])
-    result, _, _ = audit_table(source.table, request, progress=progress, prior=prior)
+    result, _, belief = judge(request, prior=prior)
     table = _sets(result, frame, source.shape.frames["seen"])
-    people = _by_tag(result, frame)
+    people = _by_tag(frame, belief.p_correct)
     unsure = int((table["least_sure"] < 0.9).sum())
     said = [
         f"{counted(table.height, 'item')} have a set of tags each in tags.csv; of {unsure:,} one or more "
         "are less than 90% sure."
     ]
     shaped = Shaped(source.shape.kind, source.shape.unit, {"tags": table, "people_tags": people}, said, {})
-    # What went in as predictions is the rate of each tag, which no model has said.
-    data = {name: value for name, value in result.data.items() if name != "predictions"}
-    nothing = result.samples.with_columns(
-        predicted=pl.lit(None, pl.String), confidence=pl.lit(None, pl.Float64)
-    )
-    return replace(result, shape=shaped, data=data, samples=nothing, confusion=result.confusion.clear())
+    return replace(result, shape=shaped)
 
 
 def _sets(result: Audited, frame: pl.DataFrame, seen: pl.DataFrame) -> pl.DataFrame:
@@ -71,38 +65,31 @@ def _sets(result: Audited, frame: pl.DataFrame, seen: pl.DataFrame) -> pl.DataFr
     return found.select(item="thing", tags=pl.col("tags").fill_null(""), least_sure="least_sure", seen="seen")
 
 
-def _by_tag(result: Audited, frame: pl.DataFrame) -> pl.DataFrame:
+def _by_tag(frame: pl.DataFrame, p_correct: Floats) -> pl.DataFrame:
     """Of every person and tag: pairs judged, how many of them ticked, and expected to be right."""
-    rows = result.samples.select("row", "contributor", "label", "p_correct")
-    rows = rows.with_columns(frame["tag"][rows["row"].to_numpy()])
-    return (
-        rows.group_by("contributor", "tag")
-        .agg(
-            pairs=pl.len(),
-            ticked=(pl.col("label") != NO).mean().round(4),
-            right=pl.col("p_correct").mean().round(4),
-        )
-        .sort("contributor", "tag")
-    )
+    ticked, right = (pl.col("label") != NO).mean(), pl.Series(p_correct)
+    rows = frame.select("contributor", "tag", "label", right=right).group_by("contributor", "tag")
+    each = rows.agg(pairs=pl.len(), ticked=ticked.round(4), right=pl.col("right").mean().round(4))
+    return each.sort("contributor", "tag")
 
 
-def audit_grades(source: Source, request: Request, progress: Progress | None = None) -> Audited:
+def audit_grades(source: Source, request: Request, judge: Judge) -> Audited:
     """Audit grades by their order where that predicts better than plain classes; leanings are told by it."""
     assert source.shape is not None
     order = dict(source.shape.frames["order"].iter_rows())
-    result, prepared, found = audit_table(source.table, request, progress=progress)
+    result, prepared, before = judge(request)
     steps = np.array([order[name] for name in prepared.classes], dtype=np.float64)
     who, names = as_codes("contributor", prepared.contributor, len(prepared.y))
     items, things = as_codes("item", prepared.item, len(prepared.y))
-    posterior, chosen = join_posteriors(found.belief.truth, items), []
+    posterior, chosen = join_posteriors(before.truth, items), []
     # Grades that are known to be wrong, without the right one, are for the model of classes.
     if len(names) > 1 and (prepared.known is None or not prepared.known.wrong.any()):
         graded = _by_order(prepared, steps, items, who, request.seed)
         chosen = [graded.sentence()]
         if graded.ordered:
             posterior = graded.posterior[:, np.argsort(np.argsort(steps))]
-            belief = _believed(found.belief, posterior[items], prepared.y.astype(np.int64), who)
-            result, _, _ = audit_table(source.table, request, progress=progress, believe=lambda _: belief)
+            belief = _believed(before, posterior[items], prepared.y.astype(np.int64), who)
+            result, _, _ = judge(request, believe=lambda _: belief)
     table = _graded(posterior, steps, things, np.bincount(items), list(order))
     people = _leanings(steps[prepared.y.astype(np.int64)], (posterior @ steps)[items], who, names, items)
     people = with_columns_of(result, people)

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from anml.core.checks import Floats, Ints
+from anml.core.checks import Bools, Floats, Ints
 
 # Copies agree this often, and are clearly copies at this log-likelihood ratio beyond the number of pairs.
 AGREE, CLEARLY = 0.99, 3.0
@@ -64,6 +64,11 @@ def copies_among(pairs: Pairs) -> Ints:
     usual = _by_themselves(first, second, n, a, count, float(np.square(share).sum()))
     odds = a * np.log(AGREE / usual) + (n - a) * np.log((1 - AGREE) / (1 - usual))
     linked = odds > np.log(len(n)) + CLEARLY
+    return _joined(first, second, linked, count)
+
+
+def _joined(first: Ints, second: Ints, linked: Bools, count: int) -> Ints:
+    """Groups of those whom links join."""
     graph = sparse.coo_array((np.ones(linked.sum()), (first[linked], second[linked])), shape=(count, count))
     return np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)
 
@@ -90,11 +95,22 @@ def _by_themselves(first: Ints, second: Ints, n: Floats, a: Floats, count: int, 
         rate = rate + sign * DOUBTS * np.sqrt(rate * (1 - rate) / (of + 1))
         return np.asarray((rate - chance) / max(1 - chance, 1e-9))
 
-    both, pairs = np.concatenate([first, second]), np.concatenate([n, n])
-    labels, right = np.bincount(both, pairs, count), np.bincount(both, np.concatenate([a, a]), count)
-    one, other = (bound(right[k] - a, labels[k] - n, 1.0) for k in (first, second))
-    rest = bound(
-        a.sum() - right[first] - right[second] + a, n.sum() - labels[first] - labels[second] + n, -1.0
-    )
+    def others(part: Floats) -> tuple[Floats, Floats, Floats]:
+        """Of the first of each pair with the others, of the second, and of the others among themselves."""
+        every, own = (
+            np.asarray(np.bincount(first, each, count) + np.bincount(second, each, count), dtype=np.float64)
+            for each in (part, part * alike)
+        )
+        touched = np.bincount(group, every, count) - np.bincount(group[first], part * alike, count)
+        both = np.where(alike, touched[group[first]], every[first] + every[second] - part)
+        mine, theirs = (every[k] - np.where(alike, own[k], part) for k in (first, second))
+        return mine, theirs, np.asarray(part.sum() - both)
+
+    # Who agrees as copies do says nothing of what either knows: many copies would vouch for each other.
+    could_be = n * np.log(AGREE / max(chance, 1e-9)) > np.log(len(n)) + CLEARLY
+    group = _joined(first, second, (a >= AGREE * n) & could_be, count)
+    alike = group[first] == group[second]
+    agreed, common = others(a), others(n)
+    one, other, rest = (bound(*both) for both in zip(agreed, common, (1.0, 1.0, -1.0), strict=True))
     known = np.where(rest > 0, one.clip(0, 1) * other.clip(0, 1) / np.maximum(rest, 1e-9), 1.0)
     return np.asarray(np.clip(chance + (1 - chance) * np.clip(known, 0, 1), 0.01, AGREE))

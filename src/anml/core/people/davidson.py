@@ -50,8 +50,8 @@ def slope_and_curvature(p: Floats, choice: Ints) -> tuple[Floats, Floats]:
 class Mode(NamedTuple):
     """A Gaussian approximation around the likeliest pulls of some people, one row of arrays each.
 
-    `evidence` is the log-probability of the choices; `force` is K^-1 (pull - mean), `inverse` that of
-    1 + sqrt(W) K sqrt(W) with W = `curvature`; `tie` and `tie_variance` are the readiness to call a tie.
+    `evidence` is the log-probability of the choices; `force` is K^-1 (pull - mean), `curvature` W; `tie` and
+    `tie_variance` are the readiness to call a tie.
     """
 
     evidence: Floats
@@ -59,14 +59,14 @@ class Mode(NamedTuple):
     force: Floats
     slope: Floats
     curvature: Floats
-    inverse: Floats
     tie: Floats
     tie_variance: Floats
 
-    def precision(self) -> Floats:
-        """What the choices say of the mean of the pulls: the inverse of K + 1 / W."""
+    def precision(self, covariance: Floats) -> Floats:
+        """What the choices say of the mean of pulls of covariance K: the inverse of K + 1 / W."""
         root = np.sqrt(self.curvature)
-        return np.asarray(root[:, :, None] * self.inverse * root[:, None, :])
+        inverse = np.linalg.inv(_inner(np.eye(root.shape[1]), root, covariance))
+        return np.asarray(root[:, :, None] * inverse * root[:, None, :])
 
 
 def laplace(
@@ -114,7 +114,7 @@ def laplace(
         # Whoever calls few ties may call far fewer still: the mean lies beyond the mode.
         skew = (p[TIE] * (1 - p[TIE]) * (1 - 2 * p[TIE]) * used).sum(axis=1)
         own = own - 0.5 * spread**2 * skew
-    return Mode(evidence, pull, force, slope, curvature, np.asarray(np.linalg.inv(inner)), own, spread)
+    return Mode(evidence, pull, force, slope, curvature, own, spread)
 
 
 def _likely(p: Floats, choice: Ints, used: Bools) -> Floats:

@@ -11,6 +11,8 @@ import numpy as np
 from scipy import sparse, special
 
 from anml.core.checks import Bools, Floats, Ints
+from anml.core.people.copies import copy_groups
+from anml.core.people.rows import voices
 
 SHIFTS, NOISES, SLOPES = np.arange(-2, 2.1, 0.5), (0.3, 0.5, 0.8, 1.3, 2.0), (0.5, 0.75, 1.0)
 # Share of grades that are slips, and of people who do not look before anything is seen.
@@ -42,18 +44,24 @@ class _Rows(NamedTuple):
     item: Ints
     who: Ints
     y: Ints
+    voice: Ints
     right: Ints
     grades: int
     people: int
 
     def some(self, used: Bools) -> "_Rows":
-        return self._replace(item=self.item[used], who=self.who[used], y=self.y[used])
+        mine = {name: getattr(self, name)[used] for name in ("item", "who", "y", "voice")}
+        return self._replace(**mine)
 
 
 def fit_grades(item: Ints, who: Ints, y: Ints, grades: int, right: Ints, rng: np.random.Generator) -> Graded:
-    """Fit grades 0, 1, ... that people gave items; `right` is the known grade of each item, or -1."""
-    rows = _Rows(item, who, y, right, grades, int(who.max()) + 1)
-    out = rng.integers(0, HELD_OUT, len(y)) == 0
+    """Fit grades 0, 1, ... that people gave items; `right` is the known grade of each item, or -1.
+
+    What people who copy each other say of an item counts once, and is held out together.
+    """
+    voice = voices(item, who, copy_groups(item, who, y))
+    rows = _Rows(item, who, y, voice, right, grades, int(who.max()) + 1)
+    out = (rng.integers(0, HELD_OUT, int(voice.max()) + 1) == 0)[voice]
     losses = {
         (ordered, worth): _held_out(rows, out, ordered, worth) for ordered in (True, False) for worth in WORTH
     }
@@ -76,7 +84,7 @@ def _held_out(rows: _Rows, out: Bools, ordered: bool, worth: float) -> Floats:
 def _fit(rows: _Rows, ordered: bool, worth: float) -> tuple[Floats, Floats]:
     """Posteriors of the items, and everybody's matrix (people, grade, given)."""
     items, size = len(rows.right), rows.grades
-    of_item = _sums(rows.item, items)
+    of_item = _sums(rows.item, items, 1 / np.bincount(rows.voice)[rows.voice])
     of_cell = _sums(rows.who * size + rows.y, rows.people * size)
     votes = of_item @ np.eye(size)[rows.y]
     posterior = _known(special.softmax(votes, axis=1), rows)
@@ -96,8 +104,9 @@ def _fit(rows: _Rows, ordered: bool, worth: float) -> tuple[Floats, Floats]:
     return posterior, (counts + worth * usual) / (counts.sum(axis=2, keepdims=True) + worth)
 
 
-def _sums(codes: Ints, count: int) -> sparse.csr_array:
-    return sparse.csr_array((np.ones(len(codes)), (codes, np.arange(len(codes)))), (count, len(codes)))
+def _sums(codes: Ints, count: int, weight: Floats | None = None) -> sparse.csr_array:
+    weight = np.ones(len(codes)) if weight is None else weight
+    return sparse.csr_array((weight, (codes, np.arange(len(codes)))), (count, len(codes)))
 
 
 def _known(posterior: Floats, rows: _Rows) -> Floats:

@@ -36,6 +36,7 @@ class Told(NamedTuple):
     `right`: rights expected among labels of which nothing is known, how many these are, and both of the
     others.
     `contradicted`: labels that are not what all else says is likeliest.
+    `voices`: rows of each contributor, what several copy of each other counted once.
     """
 
     people: Tally
@@ -43,6 +44,7 @@ class Told(NamedTuple):
     known: Floats
     right: Floats
     contradicted: int
+    voices: Floats
 
 
 class Judged(NamedTuple):
@@ -76,6 +78,7 @@ def tell(rows: Rows, fits: Sequence[Fit], weights: Floats) -> Told:
         known_errors(*_known_items(rows, fits, weights)),
         np.array([right[~known].sum(), (~known).sum(), right[known].sum(), known.sum()]),
         int((seen.argmax(axis=1) != rows.y).sum()),
+        np.bincount(rows.who, rows.loudness if rows.shared else None, rows.count).astype(np.float64),
     )
 
 
@@ -89,10 +92,11 @@ def judge(
     if people:
         sums, types = told.people, mixed(weights, [fit.params.types for fit in fits])
         vouched = mixed(weights, [-(fit.params.means @ fit.params.strange_worth) for fit in fits])
-        parts = None if owner is None else (sums, types, vouched)
+        parts, voices = None if owner is None else (sums, types, vouched, told.voices), told.voices
         if owner is not None:
             sums, types, vouched = _by_owner(sums, types, vouched, owner)
-        judged, mirror, against = judge_people(sums, types, vouched, error, covered, spared)
+            voices = np.bincount(owner, voices).astype(np.float64)
+        judged, mirror, against = judge_people(sums, types, vouched, voices, error, covered, spared)
         doubtful = verdicts.reason_for_doubt(mirror, against, sums.rows.sum(axis=1))
         if parts is not None and owner is not None:
             whole = [None if part is None else part[owner] for part in (covered, spared)]
@@ -148,14 +152,15 @@ def believe_rows(
 
 
 def judge_people(
-    sums: Tally, types: Floats, vouched: Floats, rate: Collective, covered: Bools | None, spared: Bools | None
-) -> tuple[Contributor, float, Floats]:
+    sums: Tally, types: Floats, vouched: Floats, voices: Floats, rate: Collective, covered: Bools | None,
+    spared: Bools | None,
+) -> tuple[Contributor, float, Floats]:  # fmt: skip
     """Verdicts, the probability that those who contradict the others are right, and who contradicts them."""
     found = worth.worth_of(sums, types[:, 0], vouched)
     # Who looks, and is right less often than by chance, has another answer.
     below = (found.right * (found.guessed[:, None] > GRID)).sum(axis=1)
     against = (below * (1 - types[:, 1]) > 0.5).astype(np.float64)
-    mirror = verdicts.mirrored(against, found.rows, verdicts.in_the_same_way(sums.confused, against))
+    mirror = verdicts.mirrored(against, voices, verdicts.in_the_same_way(sums.confused, against))
     stands = worth.standing(found, rate, len(sums.share))
     drawn = worth.standing(found._replace(right=found.drawn), rate, len(sums.share)).posterior()
     judged = judged_by(found, stands, drawn, types[:, 1] > types[:, 2], covered, mirror, spared=spared)

@@ -1,7 +1,7 @@
 """People who compare, in batches: what a kind of person feels, and what its choices say of the scores."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -65,8 +65,10 @@ class PairScores(NamedTuple):
 class PairBatch:
     """People with about as many comparisons each, as arrays (people, comparisons); padding is not `used`.
 
-    `known` and `known_pull` are what each of them says of the differences of scores: a precision, and the
-    precision times the mean. `d` and `left` are differences and their covariance without that.
+    `first` is what their choices say of each difference of scores before anybody differs, and `told` how far
+    each counts as careful since, and by which parameters. `d` and `left` are differences and their variances
+    without their own word. `along` and `moments` are sums of the fits. Matrices of all comparisons of a
+    person are made when they are needed: kept, they would be most of the memory.
     """
 
     owner: Ints
@@ -75,17 +77,25 @@ class PairBatch:
     i: Ints
     j: Ints
     choice: Ints
-    shared: Floats
-    known: Floats
-    known_pull: Floats
-    d: Floats
-    left: Floats
-    fits: dict[str, Mode]
+    first: tuple[Floats, Floats]
+    told: tuple[Floats, PairParams] | None = None
+    d: Floats = field(init=False)
+    left: Floats = field(init=False)
+    fits: dict[str, Mode] = field(default_factory=dict)
+    along: dict[str, Floats] = field(default_factory=dict)
+    moments: dict[str, Floats] = field(default_factory=dict)
 
     @property
     def both(self) -> Floats:
         """1 where two comparisons of a person are both used."""
         return (self.used[:, :, None] & self.used[:, None, :]).astype(np.float64)
+
+    @property
+    def shared(self) -> Floats:
+        """Covariance of what every two comparisons of a person take from a taste of variance 1."""
+        i, j = self.i, self.j
+        alike = [(a[:, :, None] == b[:, None, :]).astype(np.float64) for a in (i, j) for b in (i, j)]
+        return np.asarray((alike[0] - alike[1] - alike[2] + alike[3]) * self.both)
 
     def crossed(self) -> tuple[Ints, Ints, Ints, Ints]:
         """Candidates of every two comparisons of a person."""
@@ -94,44 +104,71 @@ class PairBatch:
         by_column = (np.broadcast_to(x[:, None, :], shape) for x in (self.i, self.j))
         return *by_row, *by_column  # type: ignore[return-value]
 
-    def leave_out(self, net: Net, scores: PairScores) -> None:
-        """Differences of scores, and what is uncertain about them, without the person's own word."""
+    def leave_out(self, net: Net, scores: PairScores) -> Floats:
+        """Differences of scores without the person's own word, and the covariance of what is uncertain."""
+        known, pull = self.known(net)
         given = net.of_pairs(scores.covariance, *self.crossed()) * self.both
-        out = np.eye(self.i.shape[1]) - given @ self.known
+        out = np.eye(self.i.shape[1]) - given @ known
         d = (scores.mean[self.i] - scores.mean[self.j]) * self.used
-        d = d - (given @ self.known_pull[..., None])[..., 0]
-        self.d = np.asarray(np.linalg.solve(out, d[..., None])[..., 0] * self.used, dtype=np.float64)
-        left = np.linalg.solve(out, given)
-        self.left = np.asarray((left + left.transpose(0, 2, 1)) / 2, dtype=np.float64)
+        d = d - (given @ pull[..., None])[..., 0]
+        solved = np.linalg.solve(out, np.concatenate([d[..., None], given], axis=2))
+        self.d = np.asarray(solved[..., 0] * self.used, dtype=np.float64)
+        left = solved[..., 1:]
+        left = np.asarray((left + left.transpose(0, 2, 1)) / 2, dtype=np.float64)
+        self.left = np.einsum("bii->bi", left).copy()
+        return left
 
-    def own(self, kind: PairKind, params: PairParams) -> Floats:
+    def own(self, kind: PairKind, params: PairParams, shared: Floats) -> Floats:
         """Covariance of the pulls of a kind of person, where the scores are known."""
         varies = params.slopes if kind.varies is None else kind.varies
         taste = params.tastes if kind.taste is None else kind.taste
         side = params.sides if kind.side is None else kind.side
-        return varies * self.d[:, :, None] * self.d[:, None, :] + taste * self.shared + side * self.both
+        return varies * self.d[:, :, None] * self.d[:, None, :] + taste * shared + side * self.both
 
-    def fit(self, name: str, params: PairParams) -> None:
-        """What these people feel if they are of this kind."""
-        kind = KINDS[name]
-        usual = 0.0 if name == "side" else params.side
-        mean = (usual + kind.slope * self.d) * self.used
-        covariance = self.own(kind, params) + kind.slope**2 * self.left
-        self.fits[name] = laplace(self.choice, self.used, mean, covariance, params.tie, params.ties)
+    def fit(self, names: Iterable[str], params: PairParams, left: Floats) -> None:
+        """What these people feel if they are of these kinds; `left` is what is uncertain of differences."""
+        shared = self.shared
+        for name in names:
+            kind = KINDS[name]
+            usual = 0.0 if name == "side" else params.side
+            mean = (usual + kind.slope * self.d) * self.used
+            covariance = self.own(kind, params, shared) + kind.slope**2 * left
+            mode = laplace(self.choice, self.used, mean, covariance, params.tie, params.ties)
+            self.fits[name] = mode
+            if kind.varies != 0:
+                known = mode.precision(covariance)
+                self.along[name] = np.einsum("bi,bij,bj->b", self.d, known, self.d)
+            if name == "careful":
+                self.moments = self._moments(mode, known, shared, params)
 
-    def tell(self, net: Net, share: Floats, params: PairParams) -> None:
-        """What the careful among them say of the scores: `share` is how far each is one."""
-        mode = self.fits["careful"]
-        root = np.sqrt(mode.curvature)
-        inner = (
-            np.eye(self.i.shape[1]) + root[:, :, None] * self.own(KINDS["careful"], params) * root[:, None]
-        )
-        known = share[:, None, None] * root[:, :, None] * np.linalg.inv(inner) * root[:, None, :]
+    def _moments(self, mode: Mode, known: Floats, shared: Floats, params: PairParams) -> dict[str, Floats]:
+        """Sums by which it is learned how far careful people differ."""
+        along, side = (mode.force * self.d).sum(axis=1), mode.force.sum(axis=1)
+        return {
+            "pull": along,
+            "pulled": self.along["careful"],
+            "slopes": along**2,
+            "sides": side**2,
+            "taste": np.einsum("bi,bij,bj->b", mode.force, shared, mode.force),
+            "tastes": (shared * known).sum(axis=(1, 2)),
+            "side": side,
+            "sided": known.sum(axis=(1, 2)),
+            "tie": mode.tie - params.tie,
+            "ties": (mode.tie - params.tie) ** 2,
+            "tied": 1 - mode.tie_variance / max(params.ties, 1e-9),
+        }
+
+    def known(self, net: Net) -> tuple[Floats, Floats]:
+        """What the careful among them say of differences of scores: a precision, and that times the mean."""
+        if self.told is None:
+            return self.first[0][:, :, None] * np.eye(self.i.shape[1]), self.first[1]
+        mode, (share, params) = self.fits["careful"], self.told
+        known = mode.precision(self.own(KINDS["careful"], params, self.shared)) * share[:, None, None]
         # Of two parts that nothing joins, one tells nothing of the other but through people's own ways.
         part = net.part[self.i]
-        self.known = known * (part[:, :, None] == part[:, None, :])
+        known = known * (part[:, :, None] == part[:, None, :])
         felt = mode.pull + mode.slope / np.maximum(mode.curvature, 1e-6) - params.side
-        self.known_pull = (self.known @ np.where(self.used, felt, 0.0)[..., None])[..., 0]
+        return known, (known @ np.where(self.used, felt, 0.0)[..., None])[..., 0]
 
 
 def batches(
@@ -141,18 +178,8 @@ def batches(
     plain_d = scores.mean[first] - scores.mean[second]
     slope, curvature = slope_and_curvature(choices(plain_d + params.side, params.tie), choice)
     for owner, rows, used in _alike(who):
-        i, j = first[rows], second[rows]
-        both = used[:, :, None] & used[:, None, :]
-        same = [
-            (a[:, :, None] == b[:, None, :]).astype(np.float64) for a, b in ((i, i), (j, j), (i, j), (j, i))
-        ]
-        known = (curvature[rows] * used)[:, :, None] * np.eye(rows.shape[1])
-        pull = (curvature * plain_d + slope)[rows] * used
-        nothing = np.zeros(0)
-        yield PairBatch(
-            owner, rows, used, i, j, choice[rows], (same[0] + same[1] - same[2] - same[3]) * both, known,
-            pull, nothing, nothing, {},
-        )  # fmt: skip
+        said = curvature[rows] * used, (curvature * plain_d + slope)[rows] * used
+        yield PairBatch(owner, rows, used, first[rows], second[rows], choice[rows], said)
 
 
 def _alike(who: Ints) -> Iterator[tuple[Ints, Ints, Bools]]:

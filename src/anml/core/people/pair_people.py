@@ -52,6 +52,10 @@ class Judges(NamedTuple):
     taste: Floats
     sceptic: Floats
 
+    def at(self, who: Ints) -> "Judges":
+        """Some of them."""
+        return self._replace(**{name: part[who] for name, part in self._asdict().items()})
+
 
 class Habits(NamedTuple):
     """Each person's slope, its variance, side and readiness to tie, if it is of each kind (people, kinds)."""
@@ -75,8 +79,7 @@ def habits(fit: PairFit) -> Habits:
             wide = fit.params.sides if kind.side is None else kind.side
             np.add.at(side[:, at], batch.owner, usual + wide * mode.force.sum(axis=1))
             if varies > 0:
-                along = np.einsum("bi,bij,bj->b", batch.d, mode.precision(), batch.d)
-                variance = np.maximum(varies - varies**2 * along, 1e-6)
+                variance = np.maximum(varies - varies**2 * batch.along[name], 1e-6)
                 mean = kind.slope + varies * (mode.force * batch.d).sum(axis=1)
                 np.add.at(precision[:, at], batch.owner, 1 / variance - 1 / varies)
                 np.add.at(pulled[:, at], batch.owner, mean / variance - kind.slope / varies)
@@ -98,7 +101,8 @@ def judges(fit: PairFit) -> Judges:
     """Sum the kinds up for each person."""
     found, kinds = habits(fit), dict(zip(KINDS, fit.kinds.T, strict=True))
     spread = np.sqrt(found.variance + 1e-4)[:, :, None]
-    below = (fit.kinds[:, :, None] * special.ndtr((GRID - found.slope[:, :, None]) / spread)).sum(axis=1)
+    each = zip(fit.kinds.T, found.slope.T, spread[:, :, 0].T, strict=True)
+    below = sum(p[:, None] * special.ndtr((GRID - mean[:, None]) / wide[:, None]) for p, mean, wide in each)
     worth = _worth(fit)
     mass = np.diff(below, axis=1, prepend=0.0, append=1.0)
     kappa = mass @ np.r_[worth, worth[-1]]

@@ -64,16 +64,14 @@ def fit_pairs(first: Ints, second: Ints, choice: Ints, who: Ints, rounds: int = 
         last = step == rounds - 1
         names = [*KINDS] if step in COMPARING or last else ["careful"]
         for batch in batches:
-            batch.leave_out(net, scores)
-            for name in names:
-                batch.fit(name, params)
+            batch.fit(names, params, batch.leave_out(net, scores))
         if len(names) > 1:
             kinds, shares = _compare(batches, people, prior, shares)
         if not last:
             careful = kinds[:, CAREFUL]
             params = _learn(batches, careful, params)
             for batch in batches:
-                batch.tell(net, careful[batch.owner], params)
+                batch.told = careful[batch.owner], params
             scores = _score(net, batches, params.spread)
             params = replace(params, spread=_spread(net, scores, params.spread))
     return PairFit(net, scores, params, kinds, shares, batches, choice, who)
@@ -131,9 +129,10 @@ def _compare(batches: list[PairBatch], people: int, prior: Floats, shares: Float
 def _score(net: Net, batches: list[PairBatch], spread: float) -> PairScores:
     total, pulled, count = np.zeros(net.cells), np.zeros(len(net.part)), len(net.part)
     for batch in batches:
-        net.add(total, batch.known.ravel(), *(codes.ravel() for codes in batch.crossed()))
+        known, pull = batch.known(net)
+        net.add(total, known.ravel(), *(codes.ravel() for codes in batch.crossed()))
         for codes, sign in ((batch.i, 1.0), (batch.j, -1.0)):
-            pulled += np.bincount(codes.ravel(), sign * (batch.known_pull * batch.used).ravel(), count)
+            pulled += np.bincount(codes.ravel(), sign * (pull * batch.used).ravel(), count)
     return PairScores(*net.solve(total, pulled, spread))
 
 
@@ -141,25 +140,8 @@ def _learn(batches: list[PairBatch], careful: Floats, params: PairParams) -> Pai
     """How far people differ, by those who are careful: one step of EM for each variance."""
     total: dict[str, float] = defaultdict(lambda: 1e-12)
     for batch in batches:
-        mode, share = batch.fits["careful"], careful[batch.owner]
-        known, force = mode.precision(), mode.force
-        along, certain = (force * batch.d).sum(axis=1), np.einsum("bi,bij,bj->b", batch.d, known, batch.d)
-        side, sided = force.sum(axis=1), known.sum(axis=(1, 2))
-        found = {
-            "pull": along,
-            "pulled": certain,
-            "slopes": along**2,
-            "sides": side**2,
-            "taste": np.einsum("bi,bij,bj->b", force, batch.shared, force),
-            "tastes": (batch.shared * known).sum(axis=(1, 2)),
-            "side": side,
-            "sided": sided,
-            "tie": mode.tie - params.tie,
-            "ties": (mode.tie - params.tie) ** 2,
-            "tied": 1 - mode.tie_variance / max(params.ties, 1e-9),
-        }
-        for name, values in found.items():
-            total[name] += float((share * values).sum())
+        for name, values in batch.moments.items():
+            total[name] += float((careful[batch.owner] * values).sum())
     tie, ties = params.tie, params.ties
     if params.ties:
         tie += total["tie"] / max(total["tied"], 1.0)

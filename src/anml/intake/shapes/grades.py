@@ -18,6 +18,8 @@ def read_grades(frame: pl.DataFrame, given: Given) -> Reduced:
     item = column(frame, taken, "item", ALIASES["item"])
     label = column(frame, {**taken, "item": item}, "label", (*NAMES, *ALIASES["label"]))
     texts, warnings = as_text(frame[label]), []
+    if gaps := frame[item].null_count():
+        raise InputError(f"{gaps} rows have no {item!r}: which item they are of is needed")
     if texts.null_count():
         warnings.append(f"{texts.null_count()} rows without a grade were left out")
     order = _order(texts, given.get("order"), label)

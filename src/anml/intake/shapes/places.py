@@ -51,7 +51,7 @@ def read_marks(frame: pl.DataFrame, given: Given, numbers: Mapping[str, tuple[st
 
 def _number(series: pl.Series) -> pl.Series:
     read = series.cast(pl.Float64, strict=False)
-    bad = read.is_null() & series.is_not_null()
+    bad = series.is_not_null() & ~read.is_finite().fill_null(False)
     if bad.any():
         raise InputError(f"column {series.name!r} has {str(series.filter(bad)[0])!r}, which is no position")
     return read
@@ -65,6 +65,8 @@ def _seen(path: object, marks: pl.DataFrame) -> tuple[pl.DataFrame | None, pl.Da
     who = column(frame, {}, "contributor", ALIASES["contributor"])
     document = column(frame, {}, "document", DOCUMENTS)
     seen = frame.select(document=as_text(frame[document]), contributor=as_text(frame[who]))
+    if gaps := seen.height - seen.drop_nulls().height:
+        raise InputError(f"{gaps} rows of the table of who saw what lack a document or a contributor")
     unknown = marks.join(seen, on=["document", "contributor"], how="anti")
     if not unknown.is_empty():
         row = unknown.row(0, named=True)
@@ -120,6 +122,8 @@ def judged(
     beside = near.select("candidate", "contributor").unique().with_columns(near=pl.lit(True))
     rows = rows.join(beside, on=["candidate", "contributor"], how="left", maintain_order="left")
     rows = rows.with_columns(pl.col("label").fill_null(NOTHING), pl.col("near").fill_null(False))
+    if rows["label"].n_unique() == 1:
+        raise InputError("all who saw a document marked the same there; there is nothing to compare")
     first = ["item", "contributor", "label"]
     notes = [
         f"{counted(once.height, 'mark')} in {seen['document'].n_unique():,} documents by "

@@ -1,5 +1,6 @@
 """Preferences: which of two candidates each contributor chose, from tables, Label Studio and Argilla."""
 
+import json
 from itertools import combinations
 from typing import Any
 
@@ -32,6 +33,9 @@ ALLOWED = "first, second or equal (also left, right, a, b, 1, 2, tie), or one of
 
 def read_preferences(frame: pl.DataFrame, given: Given) -> Reduced:
     """Comparisons of a table: who was shown what first and second, and chose which."""
+    chats = [name for name in frame.columns if frame.schema[name].is_nested()]
+    # Lists of messages, as chats are compared, by the text of them.
+    frame = frame.with_columns(pl.col(chats).map_elements(_as_json, return_dtype=pl.String))
     frame, first, second, choice = _columns(frame, given)
     contributor, frame = people(frame, given)
     notes = [f"{first!r} and {second!r} are compared, and {choice!r} says which was chosen"]
@@ -53,11 +57,16 @@ def read_preferences(frame: pl.DataFrame, given: Given) -> Reduced:
     )
     if rows["contributor"].n_unique() < 2:
         raise InputError(f"one contributor alone, {rows['contributor'][0]!r}, made all comparisons")
-    rest = [name for name in frame.columns if name not in (first, second, choice, contributor, *groups)]
-    rest = [name for name in rest if not frame[name].dtype.is_nested()]
+    roles = (first, second, choice, contributor, *groups, *chats)
+    rest = [name for name in frame.columns if name not in roles]
     kept = frame.select(pl.col(name).alias(f"data_{name}" if name in rows.columns else name) for name in rest)
     notes.append(f"{counted(rows.height, 'comparison')} by {rows['contributor'].n_unique():,} contributors")
     return Reduced(rows.hstack(kept), Shape(PREFERENCE, "comparison", {}), notes, warnings)
+
+
+def _as_json(messages: Any) -> str:
+    found = messages.to_list() if isinstance(messages, pl.Series) else messages
+    return json.dumps(found, ensure_ascii=False, default=str)
 
 
 def _columns(frame: pl.DataFrame, given: Given) -> tuple[pl.DataFrame, str, str, str]:

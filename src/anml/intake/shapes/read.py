@@ -13,7 +13,7 @@ from anml.intake.shapes.boxes import read_boxes, reduce_boxes
 from anml.intake.shapes.grades import read_grades
 from anml.intake.shapes.places import Marks
 from anml.intake.shapes.preference import argilla_pairs, label_studio_pairs, read_preferences
-from anml.intake.shapes.regions import REGIONS, conll_marks, label_studio_marks, line_marks
+from anml.intake.shapes.regions import REFUSED, REGIONS, conll_marks, label_studio_marks, line_marks
 from anml.intake.shapes.shape import BOXES, GRADES, PREFERENCE, SPANS, TAGS, Given, Reduced, find_column
 from anml.intake.shapes.spans import read_spans, reduce_spans
 from anml.intake.shapes.tags import are_tags, argilla_tags, label_studio_tags, read_tags
@@ -76,6 +76,9 @@ def told_shape(source: File, format: str) -> str | None:
             values = _dicts([each.get("value") for each in results])
             ticked = [value["choices"] for value in values if isinstance(value.get("choices"), list)]
             several |= any(len(choices) > 1 for choices in ticked)
+    if kinds and kinds <= set(REFUSED):
+        named = " and ".join(sorted(kinds))
+        raise UnsupportedError(f"all results in this file are of type {named}, which is not read")
     regions = [shape for shape, known in REGIONS.items() if kinds & set(known)]
     if regions:
         return regions[0] if len(regions) == 1 else None

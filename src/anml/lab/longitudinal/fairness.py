@@ -13,7 +13,7 @@ import numpy as np
 from anml.assess.assess import Assessment, Known
 from anml.core.checks import Array, Bools, Floats, Ints
 from anml.core.domain import Recipe
-from anml.core.people.verdicts import LESS, RELIABLE, UNSURE
+from anml.core.people.words import LESS, RELIABLE, UNSURE
 from anml.core.settle import UNIT, Claim, Rules, average_row, row_units, shares
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.track_record import DAY, Scored, TrackRule, replay, with_floor

@@ -1,0 +1,108 @@
+"""Judgements of every shape by an engine and in memory: the same verdicts, rows and tables."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import anml
+from anml.app.audit.runs import read_run
+from anml.app.scale import shaped
+from anml.core.errors import InputError, UnsupportedError
+from engine_tables import SHAPED, written
+
+
+@pytest.fixture(autouse=True)
+def small_slices(monkeypatch):
+    """As if these were tables of many slices."""
+    monkeypatch.setattr(shaped, "MOST_ROWS", 150)
+
+
+def both(tmp_path, task, **asked):
+    frame = SHAPED[task]()
+    place = written(frame, tmp_path / "data", frame.height // 3)
+    sliced = anml.audit(place, task=task, engine="local", out=tmp_path / "run", **asked)
+    return sliced, anml.audit(frame, task=task, **asked)
+
+
+def alike(found: pl.DataFrame, wanted: pl.DataFrame) -> None:
+    for name in wanted.columns:
+        if wanted.schema[name] == pl.Float64:
+            one, two = (each[name].fill_null(-1).to_numpy() for each in (found, wanted))
+            np.testing.assert_allclose(one, two, atol=2e-4, err_msg=name)
+        else:
+            assert found[name].to_list() == wanted[name].to_list(), name
+
+
+@pytest.mark.parametrize("task", SHAPED)
+def test_an_engine_says_what_memory_says(tmp_path, task):
+    sliced, memory = both(tmp_path, task)
+    ours, theirs = (each.contributors.sort("contributor") for each in (sliced, memory))
+    alike(ours, theirs)
+    assert len(set(ours["verdict"])) > 1
+    run = read_run(tmp_path / "run")
+    assert run.info["slices"] > 1
+    assert run.info["rows"] == memory.samples.height
+    alike(run.samples, memory.samples)
+    for name, table in memory.result.shape.tables.items():
+        alike(sliced.result.shape.tables[name], table)
+        assert (tmp_path / "run" / f"{name}.csv").is_file()
+    assert sliced.result.shape.said == memory.result.shape.said
+    assert run.info["shape"] == {"kind": task, "said": memory.result.shape.said}
+    assert run.info["data"]["named"]["task"] == task
+    assert not (tmp_path / "run" / ".work").exists()
+
+
+def test_words_are_counted_in_as_in_memory(tmp_path):
+    frame = SHAPED["spans"]()
+    words = ["red", "tall", "old", "wise", "house", "tree", "river", "stone"]
+    texts = {f"d{k}": " ".join(words[(k * at + at // 3) % 8] for at in range(60)) for k in range(40)}
+    frame = frame.with_columns(text=pl.col("document").replace_strict(texts))
+    place = written(frame, tmp_path / "data", 200)
+    sliced = anml.audit(place, task="spans", engine="local", out=tmp_path / "run")
+    memory = anml.audit(frame, task="spans")
+    assert any("a model of the words" in note for note in sliced.result.notes)
+    alike(sliced.contributors.sort("contributor"), memory.contributors.sort("contributor"))
+    alike(read_run(tmp_path / "run").samples, memory.samples)
+
+
+@pytest.mark.parametrize("task", SHAPED)
+def test_what_to_look_at_first_is_the_same(tmp_path, task):
+    _, memory = both(tmp_path, task)
+    ours, theirs = anml.relabel(tmp_path / "run", tmp_path / "look.csv"), memory.relabel()
+    assert ours["row"].to_list() == theirs["row"].to_list()
+    assert pl.read_csv(tmp_path / "look.csv").height == theirs.height > 0
+
+
+class Interrupted(Exception):
+    pass
+
+
+def test_a_run_that_was_broken_off_goes_on(tmp_path, monkeypatch):
+    frame = SHAPED["ordinal"]()
+    place, asked = written(frame, tmp_path / "data", 200), {"task": "ordinal", "engine": "local"}
+    anml.audit(place, out=tmp_path / "whole", **asked)
+
+    def stop(part, how):
+        raise Interrupted
+
+    with monkeypatch.context() as broken:
+        broken.setattr("anml.app.scale.write.total_slice", stop)
+        with pytest.raises(Interrupted):
+            anml.audit(place, out=tmp_path / "run", **asked)
+    assert (tmp_path / "run" / ".work" / "table.arrow").is_file()
+    with pytest.raises(InputError, match="unfinished run of other data or settings"):
+        anml.audit(place, out=tmp_path / "run", task="ordinal", engine="local", seed=5)
+    anml.audit(place, out=tmp_path / "run", **asked)
+    for name in ("contributors.csv", "grades.csv", "samples/part-000000.parquet"):
+        assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def test_what_is_wrong_with_the_data_is_said_before_anything_is_written(tmp_path):
+    place = written(SHAPED["spans"]().with_columns(end=pl.col("start")), tmp_path / "data", 200)
+    with pytest.raises(InputError, match="ends before it begins"):
+        anml.audit(place, task="spans", engine="local", out=tmp_path / "run")
+    place = written(SHAPED["preference"](), tmp_path / "pairs", 200)
+    for wrong in ({"known": "judge"}, {"nested": True}):
+        with pytest.raises(UnsupportedError, match=f"{next(iter(wrong))} is "):
+            anml.audit(place, task="preference", engine="local", out=tmp_path / "run", **wrong)
+    assert not (tmp_path / "run").exists()
