@@ -13,7 +13,7 @@ from anml.ledger.engine import scrub
 from anml.ledger.holdings import alias_digest, open_paper, record_digest
 from anml.ledger.keys import KeyRing, seal, unseal
 from anml.ledger.log import Event, decode
-from anml.ledger.parts import People
+from anml.ledger.parts import Payees, People
 from anml.ledger.reading import Reading
 from anml.ledger.schema import ERASABLE, alias, event, person, person_document, person_key
 from anml.ledger.state import loaded
@@ -22,6 +22,8 @@ from anml.ledger.writer import Writer
 
 ACCOUNT = "account"
 PAYEE = "payee"
+# What somebody is paid under, as two people agreed on it.
+DETAILS = ("name", "iban", "bic")
 
 
 class Paper(NamedTuple):
@@ -88,17 +90,34 @@ def profile(where: sa.Connection | Writer, ring: KeyRing, pid: str) -> dict[str,
 def profiles(
     where: sa.Connection | Reading | Writer, ring: KeyRing, pids: Iterable[str] | None = None
 ) -> dict[str, dict[str, Any]]:
-    """The personal data of these contributors, or of all; of a verified ledger as they were read then."""
+    """The personal data of these contributors, or of all; of a verified ledger what it vouches for."""
     where = where.reading if isinstance(where, Writer) else where
     if isinstance(where, Reading):
         known = where.held.profiles
         wanted = known if pids is None else set(pids) & known.keys()
-        return {pid: _open(ring, pid, *known[pid]) for pid in wanted}
+        return {pid: _vouched(where, ring, pid) for pid in wanted}
     query = sa.select(person.c.pid, person.c.sealed, person_key.c.wrapped)
     query = query.join(person_key, person_key.c.pid == person.c.pid)
     if pids is not None:
         query = query.where(person.c.pid.in_(list(pids)))
     return {row.pid: _open(ring, row.pid, row.wrapped, row.sealed) for row in where.execute(query).all()}
+
+
+def _vouched(where: Reading, ring: KeyRing, pid: str) -> dict[str, Any]:
+    """A profile without what one person alone could have written into it: names, accounts, bank details."""
+    about, held = _open(ring, pid, *where.held.profiles[pid]), where.held
+    listed = [one for one in about.get("accounts", []) if held.owners.get(_handle(ring, one)) == pid]
+    paper = where.state.part(Payees).paper.get(pid, "")
+    sealed = held.details.get((paper, pid)) or (_sealed(where.connection, pid, paper) if paper else None)
+    signed = json.loads(open_paper(ring, pid, paper, held.profiles[pid][0], sealed)) if sealed else {}
+    agreed = {name: signed[name] for name in DETAILS if name in signed}
+    return {**{name: about[name] for name in about if name not in DETAILS}, "accounts": listed, **agreed}
+
+
+def _handle(ring: KeyRing, account: str) -> str:
+    """The fingerprint of an account written source:name."""
+    source, _, name = account.partition(":")
+    return ring.handle(ACCOUNT, f"{source}\x00{name}")
 
 
 def accounts(profiles: Iterable[dict[str, Any]]) -> list[tuple[str, str]]:

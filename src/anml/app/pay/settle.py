@@ -176,7 +176,7 @@ def resolve_names(tx: Writer, ledger: Ledger, source: str | None, names: list[st
     listed = {
         (known.resolve(pid), one) for pid, about in profiles.items() for one in about.get("accounts", [])
     }
-    there = {pid for pid, _ in listed}
+    there = set(map(known.resolve, profiles))
     for name, pid in found.items():
         if pid in there and (pid, f"{place}:{name}") not in listed:
             raise IntegrityError(f"the account {place}:{name} leads to {pid}, whose record does not have it")
