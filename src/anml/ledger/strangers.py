@@ -34,9 +34,9 @@ def _strange_sqlite(connection: sa.Connection) -> Iterator[str]:
     for kind, name, table, sql in objects:
         if sql and not _HARMLESS.match(sql) and _squeezed(sql) != own.get(name):
             yield f"the {kind.lower()} {name} on {table} is none of the ledger's"
-    said = connection.exec_driver_sql("PRAGMA integrity_check(3)").scalars().all()
-    if list(said) != ["ok"]:
-        yield f"SQLite's own integrity check fails: {said[0]}"
+    checked = connection.exec_driver_sql("PRAGMA integrity_check(3)").scalars().all()
+    if list(checked) != ["ok"]:
+        yield f"SQLite's own integrity check fails: {checked[0]}"
 
 
 @lru_cache(maxsize=2)

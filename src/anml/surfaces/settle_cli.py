@@ -162,6 +162,7 @@ def _approve(at: Desk, book: "Ledger", sid: str, because: str) -> None:
 
 def _release(at: Desk, book: "Ledger", sid: str, decided: dict[str, Any]) -> None:
     """Release what is held; what that decides against somebody is shown first."""
+    from anml.app.ledger.review import named
     from anml.app.pay.release import against, release
     from anml.app.people.names import find_people
     from anml.core.money import show_money
@@ -170,7 +171,7 @@ def _release(at: Desk, book: "Ledger", sid: str, decided: dict[str, Any]) -> Non
         decided[name] = find_people(book, decided[name]) if decided[name] else []
     how = {"domain": at.domain, "policy": at.read_policy(), "by": at.by, **decided}
     done = release(book, sid, **how, dry_run=True)
-    names, currency, seen = done.names, done.currency, None
+    names, currency, seen = done.names, done.currency, named(against(sid, done))
     # Nobody gets less, or waits, but by the decision of somebody to whom it was shown.
     if (done.returned or done.kept) and not at.dry_run:
         asked = [f"{names.get(pid, pid)}  {show_money(amount, currency)} {currency} would go back to the pool"

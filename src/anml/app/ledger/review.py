@@ -20,8 +20,8 @@ from anml.ledger.store import Ledger
 from anml.ledger.times import seconds, shown_date
 from anml.ledger.writer import Writer
 
-# So many letters name a content.
-LETTERS = 16
+# So many letters name a content: whoever makes it up finds no two contents of one name.
+LETTERS = 32
 
 
 def named(content: dict[str, Any]) -> str:
