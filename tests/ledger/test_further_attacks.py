@@ -14,6 +14,7 @@ import sqlalchemy as sa
 
 from anml.app.ledger import attest, review
 from anml.app.ledger.imports import Import, import_file
+from anml.app.ledger.steps import says
 from anml.app.ledger.verify import sign_checkpoint, verify, watch
 from anml.app.pay import payout, settle, statement
 from anml.app.pay.release import release
@@ -802,8 +803,13 @@ def test_one_admin_erases_nobody_whose_payment_is_on_its_way(world):
     world.clock.pass_days(15)
     release(world.ledger, sid)
     payout.create(world.ledger, "b1", "EUR", "dan")
-    with pytest.raises(ConflictError, match=r"still has 5000000 micro-units of EUR open"):
+    with pytest.raises(ConflictError, match=r"still has 5\.00 EUR open"):
         erase(world.ledger, pids["ben"], by="eve")
+    asked = erase(world.ledger, pids["ben"], by="eve", anyway=True).proposal
+    (shown,) = world.ledger.rehearse(lambda tx: review.proposals(tx, world.ledger, [asked], "bob"))[
+        "proposals"
+    ]
+    assert says(shown) == "erase all that is personal of ben, with 5.00 EUR still open"
     # A changed client that does not ask first is refused by the rules themselves.
     body = {"reason": "request", "also": []}
     with pytest.raises(ConflictError, match="this step needs two people"):

@@ -13,11 +13,11 @@ from anml.app.audit import runs
 from anml.app.ledger import review
 from anml.app.ledger.imports import Import, import_file
 from anml.app.ledger.steps import says
-from anml.app.ledger.verify import prove_growth, sign_checkpoint, watch
+from anml.app.ledger.verify import prove_growth, sign_checkpoint, verified, watch
 from anml.app.pay import disputes as appeals
 from anml.app.pay import payout, seen, settle, statement
 from anml.app.pay.release import release
-from anml.app.people.names import by_person, find_person
+from anml.app.people.names import by_person, find_person, shown_names
 from anml.core.canonical import canonical, sha256
 from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError
 from anml.core.merkle import leaf_hash
@@ -120,7 +120,7 @@ def test_nobody_is_called_what_one_person_wrote_into_a_profile(world):
         tx.append(kinds.CHANGED, f"k{tx.next_seq}", pid, body, by="eve")
 
     world.ledger.write(lambda tx: alone(tx, pids["ben"], name="Mallory", accounts=["run:mallory", "run:ben"]))
-    world.ledger.write(lambda tx: alone(tx, pids["ann"], name="ben", accounts=["run:ben"], iban=IBANS[2]))
+    world.ledger.write(lambda tx: alone(tx, pids["ann"], name="ben", accounts=["run:ben"], iban=IBANS[0]))
     world.reopen()
     assert problems(world) == ""
     asked = payout.set_payee(world.ledger, pids["ben"], {"name": "Mallory", "iban": IBANS[0]}, by="eve")
@@ -135,6 +135,18 @@ def test_nobody_is_called_what_one_person_wrote_into_a_profile(world):
             find_person(world.ledger, name)
     made = statement.build(world.ledger, sid, by="bob")
     assert [made[pids[name]]["name"] for name in ("ann", "ben")] == ["Ann Other", "ben"]
+
+
+def test_a_place_may_be_an_address_and_a_name_may_have_colons(world):
+    rows = simple_rows({"a:b": 3, "c": 3})
+    for _ in range(2):
+        world.reopen()
+        made = world.draft(world.run(rows), "10", source="https://tool.example:8080")
+        rows = rows.head(5)
+    with world.ledger.read() as connection:
+        shown = shown_names(world.ledger, verified(connection, world.ledger, "x"))
+    assert len(shown) == len(made.amounts) == 2
+    assert sorted(name.rpartition("8080:")[2] for name in shown.values()) == ["a:b", "c"]
 
 
 def test_a_draft_makes_up_no_line(world, monkeypatch):

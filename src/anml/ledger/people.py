@@ -1,7 +1,7 @@
 """Contributors: a random identifier in the log, and what is personal erasable and encrypted beside it."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -106,7 +106,11 @@ def profiles(
 def _vouched(where: Reading, ring: KeyRing, pid: str) -> dict[str, Any]:
     """A profile without what one person alone could have written into it: names, accounts, bank details."""
     about, held = _open(ring, pid, *where.held.profiles[pid]), where.held
-    listed = [one for one in about.get("accounts", []) if held.owners.get(_handle(ring, one)) == pid]
+    listed = [
+        one
+        for one in about.get("accounts", [])
+        if any(held.owners.get(handle) == pid for handle in _handles(ring, one))
+    ]
     paper = where.state.part(Payees).paper.get(pid, "")
     sealed = held.details.get((paper, pid)) or (_sealed(where.connection, pid, paper) if paper else None)
     signed = json.loads(open_paper(ring, pid, paper, held.profiles[pid][0], sealed)) if sealed else {}
@@ -114,10 +118,12 @@ def _vouched(where: Reading, ring: KeyRing, pid: str) -> dict[str, Any]:
     return {**{name: about[name] for name in about if name not in DETAILS}, "accounts": listed, **agreed}
 
 
-def _handle(ring: KeyRing, account: str) -> str:
-    """The fingerprint of an account written source:name."""
-    source, _, name = account.partition(":")
-    return ring.handle(ACCOUNT, f"{source}\x00{name}")
+def _handles(ring: KeyRing, account: str) -> Iterator[str]:
+    """The fingerprints that an account written source:name can have; both may have colons."""
+    parts = account.split(":")
+    for place in range(1, len(parts)):
+        source, name = ":".join(parts[:place]), ":".join(parts[place:])
+        yield ring.handle(ACCOUNT, f"{source}\x00{name}")
 
 
 def accounts(profiles: Iterable[dict[str, Any]]) -> list[tuple[str, str]]:

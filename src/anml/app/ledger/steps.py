@@ -7,7 +7,7 @@ from typing import Any
 from anml.app.ledger.keys import new_key
 from anml.app.ledger.review import check_seen, proposal, proposals
 from anml.core.identifiers import staff_id
-from anml.core.money import show_amount
+from anml.core.money import show_amount, show_money
 from anml.ledger import book, kinds, people, two_people
 from anml.ledger.keys import read_public
 from anml.ledger.log import Event
@@ -111,12 +111,13 @@ def says(p: dict[str, Any]) -> str:
     listed = ", ".join(f"{name} {value}" for name, value in p["details"].items())
     old = ", ".join(f"{name} {value}" for name, value in p["until_now"].items())
     amount = show_amount(body["amount"]) if "amount" in body else ""
+    owed = ", ".join(f"{show_money(micro, currency)} {currency}" for currency, micro in p["open"].items())
     named = {name: ", ".join(map(str, body.get(name, ()))) for name in ("roles", "may")}
     said: dict[str, str] = {
         kinds.STAFF_ADDED: f"bring in {p['subject']} as {named['roles']}, with the key {body.get('public')}",
         kinds.STAFF_RENEWED: f"let {p['subject']} sign with the key {body.get('public')} from now on",
         kinds.CLOCK: "mend the clock: from then on entries are dated by who confirms this",
-        kinds.ERASED: f"erase all that is personal of {who}, with money still open",
+        kinds.ERASED: f"erase all that is personal of {who}, with {owed or 'money'} still open",
         kinds.KEY_TRUSTED: f"trust key {p['subject']} of {body.get('owner')} for {named['may']}, from "
         f"{str(body.get('since'))[:10]}" + (f" until {body['until'][:10]}" if body.get("until") else ""),
         kinds.NAMED: f"{'let reviews by' if body.get('on') else 'no longer let reviews by'} {who} count",
