@@ -31,7 +31,7 @@ from anml.ledger.signing import from_key
 from anml.ledger.strangers import strangers
 from anml.ledger.times import stamp
 from ledger.ledger_hand import Hand, at, line, manifest, pid, public
-from ledger.ledger_queries import leaves
+from ledger.ledger_queries import leaves, who_is
 from ledger.ledger_world import World, simple_rows, write_run
 from ledger.test_insiders import GOLD, IBANS, merged, posted, problems, r_of, unlock
 
@@ -295,7 +295,7 @@ def test_a_key_that_was_taken_before_is_a_sentence(world):
     """Somebody uses the name of an entry to come; the step that needs it says so, and nothing is written."""
     sid = world.draft(world.run(simple_rows({"x": 1})), "1").id
     with world.ledger.read() as connection:
-        who = people.lookup(connection, world.ledger.ring, "run", "x")
+        who = who_is(connection, world.ledger.ring, "run", "x")
 
     def take(tx):
         record = people.store_profile(tx, world.ledger, who, {"accounts": ["run:x"]})

@@ -26,6 +26,7 @@ from anml.ledger.holdings import alias_digest, record_digest
 from anml.ledger.log import encode, events
 from anml.ledger.rules_disputes import appeal_bytes
 from anml.ledger.signing import from_file, signature
+from ledger.ledger_queries import who_is
 from ledger.ledger_world import World, simple_rows
 from ledger.test_further_attacks import last, released
 from ledger.test_insiders import IBANS, posted, problems, unlock
@@ -38,7 +39,7 @@ def with_newcomer(world: World) -> tuple[str, str]:
     sid = world.post(world.run(simple_rows({"ann": 5, "ben": 5, "new": 5})), "15")
     world.clock.pass_days(15)
     with world.ledger.read() as connection:
-        return sid, people.lookup(connection, world.ledger.ring, "run", "new")
+        return sid, who_is(connection, world.ledger.ring, "run", "new")
 
 
 # --- one reviewer, with a program of their own

@@ -15,7 +15,7 @@ from anml.ledger.state import loaded
 from anml.ledger.times import seconds, shown_date
 from anml.ledger.writer import Writer
 
-__all__ = ["Payment", "PayoutBatch", "batches", "close", "create", "due", "get", "waits"]
+__all__ = ["Payment", "PayoutBatch", "batches", "close", "create", "due", "waits"]
 
 
 def due(tx: Writer, currency: str, threshold: int = 0) -> dict[str, int]:
@@ -70,11 +70,6 @@ def close(tx: Writer, batch: str, pids: Collection[str], by: str | None, *, paid
     if made:
         tx.append(kinds.CLOSED, f"payout/{batch}/closed/{tx.next_seq}", batch, {}, by=tx.who(by))
     return made
-
-
-def get(connection: sa.Connection, batch: str) -> PayoutBatch:
-    """A batch by its identifier."""
-    return loaded(Payouts, connection).get(batch)
 
 
 def batches(connection: sa.Connection) -> list[PayoutBatch]:

@@ -48,7 +48,7 @@ def find_account(ledger: Ledger, account: str) -> str:
     """The identifier of an account given as source:name."""
     source, _, name = account.partition(":")
     with ledger.read() as connection:
-        pid = people.lookup(connection, ledger.ring, source, name)
+        pid = people.lookup(verified(connection, ledger, "looked up in"), ledger.ring, source, name)
     if pid is None:
         raise InputError(f"no contributor is known as {account!r}; accounts are written source:name")
     return pid
@@ -116,7 +116,7 @@ def _found(ledger: Ledger, where: sa.Connection | Reading, text: str, called: Ma
     if text in known.since:
         return text
     source, colon, name = text.partition(":")
-    if colon and ledger.keys and (pid := people.lookup(where, ledger.ring, source, name)):
+    if colon and isinstance(where, Reading) and (pid := people.lookup(where, ledger.ring, source, name)):
         return pid
     hits = called.get(text, set())
     if not hits and len(text) >= SHORT:
