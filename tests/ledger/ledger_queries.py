@@ -4,7 +4,8 @@ import sqlalchemy as sa
 
 from anml.ledger.keys import KeyRing
 from anml.ledger.log import Event, decode, newest
-from anml.ledger.parts import People
+from anml.ledger.money_parts import Settlement, Settlements
+from anml.ledger.parts import People, Proposal, Proposals
 from anml.ledger.people import ACCOUNT
 from anml.ledger.schema import alias, event, posting
 from anml.ledger.state import loaded
@@ -26,6 +27,16 @@ def who_is(connection: sa.Connection, ring: KeyRing, source: str, name: str) -> 
     handle = ring.handle(ACCOUNT, f"{source}\x00{name}")
     found = connection.scalar(sa.select(alias.c.pid).where(alias.c.handle == handle))
     return None if found is None else loaded(People, connection).resolve(found)
+
+
+def settlements(connection: sa.Connection) -> dict[str, Settlement]:
+    """All settlements by their identifiers, oldest first."""
+    return loaded(Settlements, connection).found
+
+
+def open_proposals(connection: sa.Connection) -> list[Proposal]:
+    """What waits for a second person, oldest first."""
+    return [found for found in loaded(Proposals, connection).made.values() if found.state == "open"]
 
 
 def leaves(connection: sa.Connection, upto: int | None = None) -> list[bytes]:

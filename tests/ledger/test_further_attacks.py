@@ -31,7 +31,7 @@ from anml.ledger.signing import from_key
 from anml.ledger.strangers import strangers
 from anml.ledger.times import stamp
 from ledger.ledger_hand import Hand, at, line, manifest, pid, public
-from ledger.ledger_queries import leaves, who_is
+from ledger.ledger_queries import leaves, open_proposals, who_is
 from ledger.ledger_world import World, simple_rows, write_run
 from ledger.test_insiders import GOLD, IBANS, merged, posted, problems, r_of, unlock
 
@@ -222,7 +222,7 @@ def test_what_is_confirmed_is_what_was_read(world):
     ben, ledger = pids["ben"], world.ledger
     payout.set_payee(ledger, ben, {"iban": IBANS[1]}, "cat")
     with ledger.read() as connection:
-        (mine,) = two_people.open_proposals(connection)
+        (mine,) = open_proposals(connection)
 
     def work(tx):
         shown = people.attach_values(tx, ledger, ben, {"name": "Ben", "iban": IBANS[0]})

@@ -115,7 +115,7 @@ def test_batches_are_listed_oldest_first(due):
     def work(tx):
         batch(tx, due, "y", name="zz")
         batch(tx, due, "x", name="aa")
-        assert [found.id for found in payouts.batches(tx.connection)] == ["zz", "aa"]
+        assert list(tx.state.part(Payouts).heads) == ["zz", "aa"]
 
     due.ledger.rehearse(work)
 

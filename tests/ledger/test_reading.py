@@ -29,7 +29,7 @@ from anml.ledger.state import State
 from anml.ledger.store import Ledger, open_ledger
 from anml.ledger.times import seconds
 from ledger.ledger_hand import Hand, at, pid, private, public
-from ledger.ledger_queries import balances
+from ledger.ledger_queries import balances, open_proposals, settlements
 from ledger.ledger_world import HandClock, World, simple_rows
 from ledger.test_further_attacks import append_raw, last, released
 from ledger.test_insiders import IBANS, posted, problems, unlock
@@ -285,8 +285,8 @@ def test_a_ledger_of_the_version_before_opens_verifies_and_settles(old):
     assert verify(ledger).problems == []
     ben = held["pids"]["ben"]
     with ledger.read() as connection:
-        (drafted,) = [s for s in book.settlements(connection) if s.state == "drafted"]
-        (waiting,) = two_people.open_proposals(connection)
+        (drafted,) = [s for s in settlements(connection).values() if s.state == "drafted"]
+        (waiting,) = open_proposals(connection)
         assert balances(connection, "payable:", "EUR") == held["payable"]
     settle.approve(ledger, drafted.id, "bob")
     confirm_all(ledger, [waiting.seq], "bob")

@@ -21,7 +21,7 @@ from anml.ledger.log import events
 from anml.ledger.standing import Score
 from anml.ledger.times import stamp
 from anml.surfaces.statement_html import statement_html
-from ledger.ledger_queries import balance, balances, who_is
+from ledger.ledger_queries import balance, balances, settlements, who_is
 from ledger.ledger_world import World, hash_run, judged_rows, simple_rows, write_run
 from ledger.recompute_statement import amounts_of, verdict_faults
 
@@ -185,7 +185,7 @@ def test_a_doubtful_run_is_settled_only_when_somebody_accepts_that(place):
         "because": "two camps contradict each other", "accepted": "the client checked 200 rows", "by": "ann",
     }  # fmt: skip
     with place.ledger.read() as connection:
-        assert book.settlement(connection, made.id).accepted == "the client checked 200 rows"
+        assert settlements(connection)[made.id].accepted == "the client checked 200 rows"
         drafted = [e for e in events(connection, ["settlement.drafted"]) if e.subject == made.id]
     assert (drafted[0].body["accepted"], drafted[0].by) == ("the client checked 200 rows", "ann")
     with pytest.raises(InputError, match="one line of up to 500 letters"):
@@ -421,7 +421,7 @@ def test_dry_runs_leave_nothing_behind(world):
     made = world.draft(folder, "1")
     settle.approve(world.ledger, made.id, "bob", dry_run=True)
     with world.ledger.read() as connection:
-        assert book.settlement(connection, made.id).state == "drafted"
+        assert settlements(connection)[made.id].state == "drafted"
         assert len(list(events(connection))) == before + 2
 
 

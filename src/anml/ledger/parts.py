@@ -3,8 +3,10 @@
 from typing import NamedTuple, Protocol
 
 from anml.core.errors import ConflictError, InputError
+from anml.core.signals.track_record import DAY
 from anml.ledger import keys, kinds
 from anml.ledger.log import Event
+from anml.ledger.times import seconds
 
 
 class StatePart(Protocol):
@@ -195,6 +197,11 @@ class Payees:
             self.changed = {pid: min(at, e.at) for pid, at in self.changed.items()}
         else:
             self.changed[e.subject], self.paper[e.subject] = e.at, e.body["digest"]
+
+    def free(self, pid: str, wait_days: int) -> float:
+        """From when on somebody can be paid, in seconds."""
+        changed = self.changed.get(pid)
+        return seconds(changed) + wait_days * DAY if changed else 0.0
 
 
 class TrustedKey(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from anml.core.canonical import canonical, sha256
-from anml.core.errors import ConflictError, InputError
+from anml.core.errors import ConflictError
 from anml.ledger import kinds
 from anml.ledger.engine import scrub
 from anml.ledger.holdings import alias_digest, open_paper, record_digest
@@ -15,7 +15,7 @@ from anml.ledger.keys import KeyRing, seal, unseal
 from anml.ledger.log import Event
 from anml.ledger.parts import Payees
 from anml.ledger.reading import Reading
-from anml.ledger.schema import ERASABLE, alias, event, person, person_document, person_key
+from anml.ledger.schema import ERASABLE, alias, person, person_document, person_key
 from anml.ledger.store import Ledger
 from anml.ledger.writer import Writer
 
@@ -69,14 +69,6 @@ def lookup_all(where: Reading | Writer, ring: KeyRing, source: str, names: Itera
     known = _owners(where, list(handles.values()))
     resolve = where.state.people.resolve
     return {name: resolve(known[handle]) for name, handle in handles.items() if handle in known}
-
-
-def check_known(connection: sa.Connection, pid: str) -> set[str]:
-    """The kinds of entries about a contributor, erased or not; an error where there never was one."""
-    found = set(connection.scalars(sa.select(event.c.kind).where(event.c.subject == pid)))
-    if kinds.REGISTERED not in found:
-        raise InputError(f"there is no contributor {pid!r} in this ledger")
-    return found
 
 
 def profile(where: sa.Connection | Writer, ring: KeyRing, pid: str) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from anml.ledger.engine import check_file, connect, ledger_url, reading, refused
 from anml.ledger.keys import KeyRing, create_keys, create_signer, finish_keys, load_keys, public_text
 from anml.ledger.kinds import CREATED
 from anml.ledger.signing import FOLDER, Signers, from_file
+from anml.ledger.state import loaded
 from anml.ledger.times import stamp
 from anml.ledger.writer import Memory, Writer
 
@@ -86,6 +87,11 @@ class Ledger:
         """A consistent view of the ledger."""
         with reading(self.engine) as connection, connection.begin():
             yield connection
+
+    def listed(self, wanted: type[T]) -> T:
+        """A part of what the log means as the database says it, for lists that people look at."""
+        with self.read() as connection:
+            return loaded(wanted, connection)
 
     def close(self) -> None:
         """Give back the connections."""

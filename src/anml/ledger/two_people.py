@@ -15,7 +15,6 @@ from anml.ledger.log import Event
 from anml.ledger.parts import Keys, Payees, Proposal, Proposals
 from anml.ledger.rules_staff import recovery_bytes, sound_key
 from anml.ledger.signing import Signer, signature
-from anml.ledger.state import Where, loaded
 from anml.ledger.store import Ledger
 from anml.ledger.times import moment, stamp
 from anml.ledger.writer import Writer
@@ -38,11 +37,6 @@ def propose(
     given = paper or people.Paper()
     whole = {"step": step, "body": body, **given._asdict()}
     return tx.append(kinds.PROPOSED, f"proposal/{tx.next_seq}", subject, whole, settlement, who)
-
-
-def open_proposals(where: Where) -> list[Proposal]:
-    """What waits for a second person, oldest first."""
-    return [found for found in loaded(Proposals, where).made.values() if found.state == "open"]
 
 
 def drop(tx: Writer, number: int, by: str | None) -> Event:

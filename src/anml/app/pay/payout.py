@@ -114,8 +114,8 @@ def _loaded(ledger: Ledger, reading: Reading, batch: str) -> Payout:
 
 def batches(ledger: Ledger) -> list[PayoutBatch]:
     """All batches, oldest first."""
-    with ledger.read() as connection:
-        return payouts.batches(connection)
+    found = ledger.listed(Payouts)
+    return [found.get(name) for name in found.heads]
 
 
 def write_files(ledger: Ledger, batch: str, payer: Mapping[str, str] | None, out: Path) -> Payout:

@@ -209,13 +209,6 @@ def withdraw(ledger: Ledger, sid: str, by: str | None = None, *, dry_run: bool =
     return ledger.carry_out(lambda tx: book.withdraw(tx, sid, by), dry_run=dry_run)
 
 
-def settlement(ledger: Ledger, sid: str) -> Settlement:
-    """A settlement as its entries leave it."""
-    with ledger.read() as connection:
-        return book.settlement(connection, sid)
-
-
-def settlements(ledger: Ledger) -> list[Settlement]:
-    """All settlements, oldest first."""
-    with ledger.read() as connection:
-        return book.settlements(connection)
+def settlements(ledger: Ledger) -> dict[str, Settlement]:
+    """All settlements by their identifiers, oldest first."""
+    return ledger.listed(Settlements).found

@@ -8,7 +8,8 @@ import sqlalchemy as sa
 from anml.app.ledger.verify import verified
 from anml.core.errors import InputError
 from anml.core.identifiers import skeleton
-from anml.ledger import book, payouts, people
+from anml.ledger import people
+from anml.ledger.money_parts import Payouts, Settlements
 from anml.ledger.parts import People
 from anml.ledger.reading import Reading
 from anml.ledger.state import loaded
@@ -65,17 +66,13 @@ def find_settlement(ledger: Ledger, name: str, state: str) -> str:
     """A settlement by its identifier, or the latest one in `state` by that word."""
     if name != "latest":
         return name
-    with ledger.read() as connection:
-        found = [s.id for s in book.settlements(connection) if s.state == state]
+    found = [s.id for s in ledger.listed(Settlements).found.values() if s.state == state]
     return _last(found, f"{state} settlement")
 
 
 def find_batch(ledger: Ledger, name: str) -> str:
     """A payout batch by its name, or the latest one by that word."""
-    if name != "latest":
-        return name
-    with ledger.read() as connection:
-        return _last([batch.id for batch in payouts.batches(connection)], "payout batch")
+    return name if name != "latest" else _last(list(ledger.listed(Payouts).heads), "payout batch")
 
 
 def _last(found: list[str], what: str) -> str:
