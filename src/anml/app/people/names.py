@@ -45,16 +45,6 @@ def names_of(ledger: Ledger) -> dict[str, str]:
         return shown_names(ledger, connection)
 
 
-def find_account(ledger: Ledger, account: str) -> str:
-    """The identifier of an account given as source:name."""
-    source, _, name = account.partition(":")
-    with ledger.read() as connection:
-        pid = people.lookup(verified(connection, ledger, "looked up in"), ledger.ring, source, name)
-    if pid is None:
-        raise InputError(f"no contributor is known as {account!r}; accounts are written source:name")
-    return pid
-
-
 def exact(name: str, what: str = "settlement") -> str:
     """A name that is signed for: it is that of the thing itself, never the latest or all of them."""
     if name in ("latest", "all"):
