@@ -142,6 +142,9 @@ def test_who_holds_an_amount_is_named_says_why_and_can_be_appealed(flagged):
     made = statement.build(world.ledger, sid)[pids["ben"]]
     assert any("as dan decided on" in reason and "two labs" in reason for reason in made["reasons"])
     disputes.open_dispute(world.ledger, sid, pids["ben"], "wrong-evidence", text="not me", by="eve")
+    for outcome, reason in (("rejected", "as-computed"), ("upheld", "evidence-corrected")):
+        with pytest.raises(ConflictError, match="'dan' decided that this amount stays held; another person"):
+            disputes.answer(world.ledger, sid, pids["ben"], outcome, reason, by="dan")
     disputes.answer(world.ledger, sid, pids["ben"], "upheld", "evidence-corrected", by="cat")
     paid = release(world.ledger, sid, by="eve", pay=[pids["ben"]])
     assert paid.released == {pids["ben"]: 5_000_000}
