@@ -6,12 +6,10 @@ from anml.core.errors import InputError
 from anml.core.money import check_currency, floor_minor
 from anml.ledger import kinds, people
 from anml.ledger.log import Event
-from anml.ledger.money_parts import Payment, PayoutBatch, Payouts
+from anml.ledger.money_parts import Payouts
 from anml.ledger.parts import Payees
 from anml.ledger.times import seconds, shown_date
 from anml.ledger.writer import Writer
-
-__all__ = ["Payment", "PayoutBatch", "close", "create", "due", "waits"]
 
 
 def due(tx: Writer, currency: str, threshold: int = 0) -> dict[str, int]:
