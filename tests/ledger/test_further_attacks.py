@@ -201,7 +201,7 @@ def test_a_paper_is_not_sealed_anew_under_its_name(world):
 
     def work(tx):
         name = tx.verified().state.part(Payees).paper[ben]
-        own = people._own_key(tx.connection, ledger.ring, ben)
+        own = keys.unseal(ledger.ring.master, people._wrapped(tx.connection, ben), f"key/{ben}")
         mine = keys.seal(own, canonical({"name": "Ben", "iban": IBANS[1]}), f"document/{ben}/{name}")
         table = schema.person_document
         tx.connection.execute(sa.update(table).where(table.c.sha256 == name).values(sealed=mine))
