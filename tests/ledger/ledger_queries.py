@@ -2,14 +2,41 @@
 
 import sqlalchemy as sa
 
-from anml.ledger.log import Event, decode
-from anml.ledger.schema import event, posting
+from anml.ledger.keys import KeyRing
+from anml.ledger.log import Event, decode, newest
+from anml.ledger.money_parts import Settlement, Settlements
+from anml.ledger.parts import People, Proposal, Proposals
+from anml.ledger.people import ACCOUNT
+from anml.ledger.schema import alias, event, posting
+from anml.ledger.state import loaded
 
 
 def find(connection: sa.Connection, key: str) -> Event | None:
     """The event with this key."""
     row = connection.execute(sa.select(event.c.entry, event.c.hash).where(event.c.key == key)).first()
     return decode(row.entry, row.hash) if row else None
+
+
+def size(connection: sa.Connection) -> int:
+    """How many entries the log has."""
+    return newest(connection)[0]
+
+
+def who_is(connection: sa.Connection, ring: KeyRing, source: str, name: str) -> str | None:
+    """The identifier of an account, as the table says it."""
+    handle = ring.handle(ACCOUNT, f"{source}\x00{name}")
+    found = connection.scalar(sa.select(alias.c.pid).where(alias.c.handle == handle))
+    return None if found is None else loaded(People, connection).resolve(found)
+
+
+def settlements(connection: sa.Connection) -> dict[str, Settlement]:
+    """All settlements by their identifiers, oldest first."""
+    return loaded(Settlements, connection).found
+
+
+def open_proposals(connection: sa.Connection) -> list[Proposal]:
+    """What waits for a second person, oldest first."""
+    return [found for found in loaded(Proposals, connection).made.values() if found.state == "open"]
 
 
 def leaves(connection: sa.Connection, upto: int | None = None) -> list[bytes]:

@@ -14,6 +14,7 @@ from anml.core.money import parse_amount
 from anml.ledger import evidence, keys, kinds, people, standing, two_people
 from anml.ledger.signing import from_file
 from anml.ledger.store import Charter, Ledger, create, open_ledger
+from ledger.ledger_queries import who_is
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 STAFF = ("ann", "bob", "cat", "dan", "eve")
@@ -135,7 +136,7 @@ class World:
         return made
 
     def size(self) -> int:
-        from anml.ledger.log import size
+        from ledger.ledger_queries import size
 
         with self.ledger.read() as connection:
             return size(connection)
@@ -167,7 +168,7 @@ class World:
         made = self.draft(folder, "0.000001")
         settle.approve(self.ledger, made.id, "bob")
         with self.ledger.read() as connection:
-            found = {name: people.lookup(connection, self.ledger.ring, "run", name) for name in names}
+            found = {name: who_is(connection, self.ledger.ring, "run", name) for name in names}
         self.name_payees(found)
         self.clock.pass_days(30)
         return found

@@ -26,7 +26,7 @@ from anml.ledger.standing import standings
 from anml.ledger.state import loaded
 from anml.ledger.store import open_ledger
 from anml.ledger.times import stamp
-from ledger.ledger_queries import balances
+from ledger.ledger_queries import balances, who_is
 from ledger.ledger_world import World, simple_rows
 
 EXAMPLES = 500 * int(os.environ.get("ANML_EXAMPLES", "1"))
@@ -64,7 +64,7 @@ def meaning(ledger, at: str) -> Any:
                 kind: balances(connection, kind, "EUR")
                 for kind in ("source:", "funding:", "held:", "payable:", "clearing:", "paid:")
             },
-            {name: people.lookup(connection, ledger.ring, "run", name) for name in NAMES},
+            {name: who_is(connection, ledger.ring, "run", name) for name in NAMES},
             people.profiles(connection, ledger.ring),
             standings(connection, at),
             (known.since, known.merged, known.erased, known.reviewers),

@@ -2,12 +2,12 @@
 
 import pytest
 
-from anml.core.errors import AnmlError, ConflictError, InputError
+from anml.core.errors import AnmlError, ConflictError
 from anml.core.settle import UNIT
 from anml.ledger import book, disputes, kinds
 from anml.ledger.log import events
 from anml.ledger.money_parts import Settlements
-from ledger.ledger_queries import balance, balances, totals
+from ledger.ledger_queries import balance, balances, settlements, totals
 from ledger.ledger_world import World, simple_rows
 
 
@@ -36,12 +36,9 @@ def test_release_keeps_a_frozen_amount_whoever_asks(world):
 
 def test_settlements_are_read_one_by_one_and_all_at_once(posted):
     with posted.ledger.read() as connection:
-        everything = book.settlements(connection)
+        everything = settlements(connection).values()
         assert [found.state for found in everything] == ["posted", "posted", "drafted"]
-        for found in everything:
-            assert book.settlement(connection, found.id) == found
-        with pytest.raises(InputError, match="there is no settlement 'none'"):
-            book.settlement(connection, "none")
+        assert list(settlements(connection)) == [found.id for found in everything]
 
 
 def test_the_books_sum_to_zero_in_each_currency(posted):
@@ -147,7 +144,7 @@ def test_a_settlement_that_replaces_a_posted_one_reverses_all_of_it(make_world):
     sid = world.post(folder, "10")
     new = world.post(folder, "6", supersedes=sid)
     with world.ledger.read() as connection:
-        assert book.settlement(connection, sid).state == "reversed"
+        assert settlements(connection)[sid].state == "reversed"
         assert balances(connection, "held:", "EUR", sid) == dict.fromkeys(pids.values(), 0)
         assert balances(connection, "held:", "EUR", new) == {pids["x"]: 4_500_000, pids["y"]: 1_500_000}
         # One micro-unit was paid for the record of each, six euros now; all the rest went back.

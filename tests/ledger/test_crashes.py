@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from anml.ledger import audit, book, kinds
+from anml.ledger import audit, kinds
 from anml.ledger.log import events
-from ledger.ledger_queries import balances, totals
+from ledger.ledger_queries import balances, settlements, totals
 from ledger.ledger_world import World, simple_rows
 
 HERE = Path(__file__).parent
@@ -93,7 +93,7 @@ def test_concurrent_settlements_keep_the_total(world, tmp_path):
     while any(process.poll() is None for process in processes):
         with world.ledger.read() as connection:
             assert totals(connection) == {"EUR": 0}
-            for found in book.settlements(connection):
+            for found in settlements(connection).values():
                 if found.state == "posted":
                     accounts = ("held:", "payable:")
                     inside = sum(
@@ -105,7 +105,7 @@ def test_concurrent_settlements_keep_the_total(world, tmp_path):
     assert [process.wait() for process in processes] == [0, 0, 0]
     assert reads > 0
     with world.ledger.read() as connection:
-        posted = [s for s in book.settlements(connection) if s.state == "posted"]
+        posted = [s for s in settlements(connection).values() if s.state == "posted"]
         assert len(posted) == before + 9
         payable = balances(connection, "payable:", "EUR")
         assert audit.verify(connection).problems == []
@@ -115,7 +115,7 @@ def test_concurrent_settlements_keep_the_total(world, tmp_path):
 
 def _settlements(world: World):
     with world.ledger.read() as connection:
-        return [s for s in book.settlements(connection) if s.state == "posted"]
+        return [s for s in settlements(connection).values() if s.state == "posted"]
 
 
 @pytest.mark.parametrize("engine", ["sqlite"])

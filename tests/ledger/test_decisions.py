@@ -103,6 +103,22 @@ def flagged(world, tmp_path) -> tuple[World, str, dict[str, str]]:
     return world, sid, pids
 
 
+def test_who_gets_less_may_appeal_for_two_weeks_though_the_window_is_none(world):
+    """The time to dispute ended with the approval, before any statement could be read."""
+    sid = world.post(judged_run(world), "30", window_days=0)
+    pids = {one["name"]: pid for pid, one in statement.build(world.ledger, sid).items()}
+    made = statement.build(world.ledger, sid)
+    assert "before 2026-01-15" in made[pids["ben"]]["appeal"]
+    assert "ended on 2026-01-01" in made[pids["ann"]]["appeal"]
+    world.clock.pass_days(13.9)
+    with pytest.raises(ConflictError, match="the dispute window of settlement"):
+        disputes.open_dispute(world.ledger, sid, pids["ann"], "wrong-weight")
+    disputes.open_dispute(world.ledger, sid, pids["ben"], "wrong-weight", dry_run=True)
+    world.clock.pass_days(0.2)
+    with pytest.raises(ConflictError, match="the dispute window of settlement"):
+        disputes.open_dispute(world.ledger, sid, pids["ben"], "wrong-weight")
+
+
 def test_a_flag_holds_nothing_by_itself(flagged):
     world, sid, _ = flagged
     before = world.size()
@@ -126,6 +142,9 @@ def test_who_holds_an_amount_is_named_says_why_and_can_be_appealed(flagged):
     made = statement.build(world.ledger, sid)[pids["ben"]]
     assert any("as dan decided on" in reason and "two labs" in reason for reason in made["reasons"])
     disputes.open_dispute(world.ledger, sid, pids["ben"], "wrong-evidence", text="not me", by="eve")
+    for outcome, reason in (("rejected", "as-computed"), ("upheld", "evidence-corrected")):
+        with pytest.raises(ConflictError, match="'dan' decided that this amount stays held; another person"):
+            disputes.answer(world.ledger, sid, pids["ben"], outcome, reason, by="dan")
     disputes.answer(world.ledger, sid, pids["ben"], "upheld", "evidence-corrected", by="cat")
     paid = release(world.ledger, sid, by="eve", pay=[pids["ben"]])
     assert paid.released == {pids["ben"]: 5_000_000}

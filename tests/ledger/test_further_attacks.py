@@ -14,6 +14,7 @@ import sqlalchemy as sa
 
 from anml.app.ledger import attest, review
 from anml.app.ledger.imports import Import, import_file
+from anml.app.ledger.steps import says
 from anml.app.ledger.verify import sign_checkpoint, verify, watch
 from anml.app.pay import payout, settle, statement
 from anml.app.pay.release import release
@@ -30,7 +31,7 @@ from anml.ledger.signing import from_key
 from anml.ledger.strangers import strangers
 from anml.ledger.times import stamp
 from ledger.ledger_hand import Hand, at, line, manifest, pid, public
-from ledger.ledger_queries import leaves
+from ledger.ledger_queries import leaves, open_proposals, who_is
 from ledger.ledger_world import World, simple_rows, write_run
 from ledger.test_insiders import GOLD, IBANS, merged, posted, problems, r_of, unlock
 
@@ -200,7 +201,7 @@ def test_a_paper_is_not_sealed_anew_under_its_name(world):
 
     def work(tx):
         name = tx.verified().state.part(Payees).paper[ben]
-        own = people._own_key(tx.connection, ledger.ring, ben)
+        own = keys.unseal(ledger.ring.master, people._wrapped(tx.connection, ben), f"key/{ben}")
         mine = keys.seal(own, canonical({"name": "Ben", "iban": IBANS[1]}), f"document/{ben}/{name}")
         table = schema.person_document
         tx.connection.execute(sa.update(table).where(table.c.sha256 == name).values(sealed=mine))
@@ -221,7 +222,7 @@ def test_what_is_confirmed_is_what_was_read(world):
     ben, ledger = pids["ben"], world.ledger
     payout.set_payee(ledger, ben, {"iban": IBANS[1]}, "cat")
     with ledger.read() as connection:
-        (mine,) = two_people.open_proposals(connection)
+        (mine,) = open_proposals(connection)
 
     def work(tx):
         shown = people.attach_values(tx, ledger, ben, {"name": "Ben", "iban": IBANS[0]})
@@ -294,7 +295,7 @@ def test_a_key_that_was_taken_before_is_a_sentence(world):
     """Somebody uses the name of an entry to come; the step that needs it says so, and nothing is written."""
     sid = world.draft(world.run(simple_rows({"x": 1})), "1").id
     with world.ledger.read() as connection:
-        who = people.lookup(connection, world.ledger.ring, "run", "x")
+        who = who_is(connection, world.ledger.ring, "run", "x")
 
     def take(tx):
         record = people.store_profile(tx, world.ledger, who, {"accounts": ["run:x"]})
@@ -802,8 +803,13 @@ def test_one_admin_erases_nobody_whose_payment_is_on_its_way(world):
     world.clock.pass_days(15)
     release(world.ledger, sid)
     payout.create(world.ledger, "b1", "EUR", "dan")
-    with pytest.raises(ConflictError, match=r"still has 5000000 micro-units of EUR open"):
+    with pytest.raises(ConflictError, match=r"still has 5\.00 EUR open"):
         erase(world.ledger, pids["ben"], by="eve")
+    asked = erase(world.ledger, pids["ben"], by="eve", anyway=True).proposal
+    (shown,) = world.ledger.rehearse(lambda tx: review.proposals(tx, world.ledger, [asked], "bob"))[
+        "proposals"
+    ]
+    assert says(shown) == "erase all that is personal of ben, with 5.00 EUR still open"
     # A changed client that does not ask first is refused by the rules themselves.
     body = {"reason": "request", "also": []}
     with pytest.raises(ConflictError, match="this step needs two people"):

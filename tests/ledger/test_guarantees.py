@@ -24,7 +24,7 @@ from anml.core.manifest import read as parse_manifest
 from anml.core.settle import UNIT, Rules
 from anml.ledger import audit, book, checkpoint, disputes, kinds, people, schema
 from anml.ledger.log import Posting, check_balanced, events
-from ledger.ledger_queries import balance, balances, totals
+from ledger.ledger_queries import balance, balances, settlements, totals, who_is
 from ledger.ledger_world import World, simple_rows
 
 HERE = Path(__file__).parent
@@ -310,7 +310,7 @@ def test_g6_the_database_itself_refuses_changes(world):
 def test_g7_a_second_program_recomputes_the_statement_from_the_manifest(world, tmp_path):
     sid = full_history(world)
     with world.ledger.read() as connection:
-        name = book.settlement(connection, sid).manifest
+        name = settlements(connection)[sid].manifest
         found = parse_manifest(
             connection.scalar(sa.select(schema.document.c.body).where(schema.document.c.sha256 == name))
         )
@@ -418,7 +418,7 @@ def test_g10_an_erased_contributor_leaves_no_personal_data(world, request, tmp_p
     # Names never stood in the files in the clear, and the sealed key is gone from the tables.
     with ledger.read() as connection:
         assert people.profile(connection, ledger.ring, pid) == {}
-        assert people.lookup(connection, ledger.ring, "label-studio", "hopper-account") is None
+        assert who_is(connection, ledger.ring, "label-studio", "hopper-account") is None
         for table in schema.ERASABLE:
             rows = connection.execute(sa.select(table).where(table.c.pid == pid)).all()
             assert rows == []

@@ -32,7 +32,7 @@ def problems(world: World, change=None) -> list[str]:
             held.fold(e)
         if change is not None:
             change(connection)
-        found = list(holdings.problems(connection, held, loaded(People, connection).erased, {}, None))
+        found = list(holdings.problems(connection, held, loaded(People, connection).erased, {}, {}, None))
         transaction.rollback()
     return found
 

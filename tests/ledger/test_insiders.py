@@ -26,7 +26,7 @@ from anml.ledger import book, disputes, evidence, keys, kinds, people, schema, s
 from anml.ledger.log import Event, Posting, encode, events, newest
 from anml.ledger.standing import standings
 from anml.ledger.times import stamp
-from ledger.ledger_queries import balance, totals
+from ledger.ledger_queries import balance, totals, who_is
 from ledger.ledger_world import START, World, hash_run, simple_rows, write_run
 
 IBANS = ("DE89370400440532013000", "GB29NWBK60161331926819")
@@ -428,7 +428,7 @@ GOLD = "task,worker,label,gold\n1,ann,a,a\n2,ann,b,b\n3,ann,a,a\n"
 
 def r_of(world: World, name: str, source: str = "crowd") -> float:
     with world.ledger.read() as connection:
-        pid = people.lookup(connection, world.ledger.ring, source, name)
+        pid = who_is(connection, world.ledger.ring, source, name)
         return standings(connection, stamp(world.clock.now))[pid].track.r
 
 
@@ -479,7 +479,7 @@ def test_12_a_newcomers_hold_ends_only_by_somebody_with_standing(world, issuer):
     sid = world.post(world.run(simple_rows({"old": 1, "new": 1})), "10")
     sock = world.register("test", ["sock"])["sock"]
     with world.ledger.read() as connection:
-        new = people.lookup(connection, world.ledger.ring, "run", "new")
+        new = who_is(connection, world.ledger.ring, "run", "new")
     world.record(evidence.Record("review-accepted", new, sock if issuer == "SOCK" else issuer, "", "item:1"))
     world.clock.pass_days(15)
     assert new in release(world.ledger, sid).waiting

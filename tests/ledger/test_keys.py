@@ -47,7 +47,7 @@ def test_a_key_in_a_folder_that_is_not_there_is_one_sentence(tmp_path):
 
 def test_a_ledgers_keys_are_made_once(tmp_path):
     ring = keys.create_keys(tmp_path / "keys", "origin")
-    keys.finish_keys(tmp_path / "keys")
+    (tmp_path / "keys" / keys.UNFINISHED).unlink()
     names = {path.name: path for path in (tmp_path / "keys").iterdir()}
     assert set(names) == {"log.pem", "master.key", "log.pub"}
     assert all(names[name].stat().st_mode & 0o077 == 0 for name in ("log.pem", "master.key"))

@@ -10,12 +10,14 @@ import pytest
 import sqlalchemy as sa
 
 from anml.app.audit import runs
+from anml.app.ledger import review
 from anml.app.ledger.imports import Import, import_file
-from anml.app.ledger.verify import prove_growth, sign_checkpoint, watch
+from anml.app.ledger.steps import says
+from anml.app.ledger.verify import prove_growth, sign_checkpoint, verified, watch
 from anml.app.pay import disputes as appeals
-from anml.app.pay import payout, settle
+from anml.app.pay import payout, seen, settle, statement
 from anml.app.pay.release import release
-from anml.app.people.names import by_person, find_person
+from anml.app.people.names import by_person, find_person, shown_names
 from anml.core.canonical import canonical, sha256
 from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError
 from anml.core.merkle import leaf_hash
@@ -24,6 +26,7 @@ from anml.ledger.holdings import alias_digest, record_digest
 from anml.ledger.log import encode, events
 from anml.ledger.rules_disputes import appeal_bytes
 from anml.ledger.signing import from_file, signature
+from ledger.ledger_queries import who_is
 from ledger.ledger_world import World, simple_rows
 from ledger.test_further_attacks import last, released
 from ledger.test_insiders import IBANS, posted, problems, unlock
@@ -36,7 +39,7 @@ def with_newcomer(world: World) -> tuple[str, str]:
     sid = world.post(world.run(simple_rows({"ann": 5, "ben": 5, "new": 5})), "15")
     world.clock.pass_days(15)
     with world.ledger.read() as connection:
-        return sid, people.lookup(connection, world.ledger.ring, "run", "new")
+        return sid, who_is(connection, world.ledger.ring, "run", "new")
 
 
 # --- one reviewer, with a program of their own
@@ -104,6 +107,47 @@ def test_an_account_does_not_lead_to_somebody_whose_record_lacks_it(world):
     ledger.write(forge)
     with pytest.raises(IntegrityError, match=r"account run:alice leads to c0+1, whose record does not have"):
         world.draft(world.run(simple_rows({"alice": 3, "bea": 3})), "10")
+
+
+def test_nobody_is_called_what_one_person_wrote_into_a_profile(world):
+    """Ben would be shown as Mallory, whose account whoever confirms it has heard on the telephone."""
+    sid, pids = posted(world)
+    world.pay_to(pids["ann"], {"name": "Ann Other", "iban": IBANS[1]})
+
+    def alone(tx, pid, **more):
+        tx.verified()
+        about = people.profile(tx, world.ledger.ring, pid) | more
+        body = {"record": people.store_profile(tx, world.ledger, pid, about)}
+        tx.append(kinds.CHANGED, f"k{tx.next_seq}", pid, body, by="eve")
+
+    world.ledger.write(lambda tx: alone(tx, pids["ben"], name="Mallory", accounts=["run:mallory", "run:ben"]))
+    world.ledger.write(lambda tx: alone(tx, pids["ann"], name="ben", accounts=["run:ben"], iban=IBANS[0]))
+    world.reopen()
+    assert problems(world) == ""
+    asked = payout.set_payee(world.ledger, pids["ben"], {"name": "Mallory", "iban": IBANS[0]}, by="eve")
+    (shown,) = world.ledger.rehearse(lambda tx: review.proposals(tx, world.ledger, [asked], "bob"))[
+        "proposals"
+    ]
+    assert shown["name"] == "ben"
+    assert says(shown).startswith("pay ben under ")
+    assert [find_person(world.ledger, name) for name in ("ben", "Ann Other")] == [pids["ben"], pids["ann"]]
+    for name in ("Mallory", "run:mallory"):
+        with pytest.raises(InputError, match="there is no contributor"):
+            find_person(world.ledger, name)
+    made = statement.build(world.ledger, sid, by="bob")
+    assert [made[pids[name]]["name"] for name in ("ann", "ben")] == ["Ann Other", "ben"]
+
+
+def test_a_place_may_be_an_address_and_a_name_may_have_colons(world):
+    rows = simple_rows({"a:b": 3, "c": 3})
+    for _ in range(2):
+        world.reopen()
+        made = world.draft(world.run(rows), "10", source="https://tool.example:8080")
+        rows = rows.head(5)
+    with world.ledger.read() as connection:
+        shown = shown_names(world.ledger, verified(connection, world.ledger, "x"))
+    assert len(shown) == len(made.amounts) == 2
+    assert sorted(name.rpartition("8080:")[2] for name in shown.values()) == ["a:b", "c"]
 
 
 def test_a_draft_makes_up_no_line(world, monkeypatch):
@@ -201,6 +245,23 @@ def test_the_books_beside_a_batch_are_those_that_were_verified(world, monkeypatc
     with pytest.raises(IntegrityError, match="gives another entry"):
         payout.create(world.ledger, "p1", "EUR", "cat", out=tmp_path / "bank")
     assert list((tmp_path / "bank").glob("*")) == []
+
+
+def test_no_batch_counts_whose_payer_could_not_remember_it(world, tmp_path):
+    """Its files were gone, and it stood in the log, where the note beside the payer's key has no place."""
+    released(world)
+    (place,) = seen.drafted(world.ledger, world.ledger.rehearse(lambda tx: tx.verified()))
+    for draft in place.parent.glob(f".{place.name}.*"):
+        draft.unlink()
+    place.mkdir()
+    size = world.size()
+    with pytest.raises(InputError, match="cannot be written: it is a folder"):
+        payout.create(world.ledger, "p1", "EUR", "cat", out=tmp_path / "bank")
+    assert (world.size(), list((tmp_path / "bank").iterdir())) == (size, [])
+    place.rmdir()
+    made = payout.create(world.ledger, "p1", "EUR", "cat", out=tmp_path / "bank")
+    assert sorted(made.files) == sorted((tmp_path / "bank").iterdir())
+    assert [path.name for path in place.parent.glob(".*")] == []
 
 
 SPOILT = (

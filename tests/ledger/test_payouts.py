@@ -5,6 +5,7 @@ import pytest
 from anml.core.errors import AnmlError, ConflictError, InputError
 from anml.core.settle import UNIT
 from anml.ledger import book, kinds, payouts
+from anml.ledger.money_parts import Payouts
 from anml.ledger.parts import Payees
 from anml.ledger.people import paper_of
 from ledger.ledger_world import World, simple_rows
@@ -49,7 +50,7 @@ def batch(tx, due: World, *names: str, name: str = "p1", threshold: int = 0):
 def test_a_batch_sends_to_those_whose_details_are_given(due):
     def work(tx):
         batch(tx, due, "x")
-        found = payouts.get(tx.connection, "p1")
+        found = tx.state.part(Payouts).get("p1")
         assert [(payment.pid, payment.amount, payment.state) for payment in found.payments] == [
             (due.pids["x"], 7_500_000, "sent")
         ]
@@ -114,7 +115,7 @@ def test_batches_are_listed_oldest_first(due):
     def work(tx):
         batch(tx, due, "y", name="zz")
         batch(tx, due, "x", name="aa")
-        assert [found.id for found in payouts.batches(tx.connection)] == ["zz", "aa"]
+        assert list(tx.state.part(Payouts).heads) == ["zz", "aa"]
 
     due.ledger.rehearse(work)
 

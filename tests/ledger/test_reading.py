@@ -15,18 +15,21 @@ from anml.app.ledger.verify import verify
 from anml.app.pay import payout, settle, statement
 from anml.app.pay.release import release
 from anml.app.pay.statement_check import verify as check_statement
+from anml.core.canonical import sha256
 from anml.core.errors import AnmlError, ConflictError, IntegrityError
 from anml.core.merkle import Tree
 from anml.core.settle import UNIT
 from anml.ledger import audit, book, disputes, keys, kinds, schema, two_people
 from anml.ledger.log import Event, Posting, events
 from anml.ledger.money_parts import Settlements
-from anml.ledger.parts import Payees
+from anml.ledger.parts import Keys, Payees
+from anml.ledger.records import EvidenceLog, ScoreLog
 from anml.ledger.signing import from_key
 from anml.ledger.state import State
 from anml.ledger.store import Ledger, open_ledger
+from anml.ledger.times import seconds
 from ledger.ledger_hand import Hand, at, pid, private, public
-from ledger.ledger_queries import balances
+from ledger.ledger_queries import balances, open_proposals, settlements
 from ledger.ledger_world import HandClock, World, simple_rows
 from ledger.test_further_attacks import append_raw, last, released
 from ledger.test_insiders import IBANS, posted, problems, unlock
@@ -282,8 +285,8 @@ def test_a_ledger_of_the_version_before_opens_verifies_and_settles(old):
     assert verify(ledger).problems == []
     ben = held["pids"]["ben"]
     with ledger.read() as connection:
-        (drafted,) = [s for s in book.settlements(connection) if s.state == "drafted"]
-        (waiting,) = two_people.open_proposals(connection)
+        (drafted,) = [s for s in settlements(connection).values() if s.state == "drafted"]
+        (waiting,) = open_proposals(connection)
         assert balances(connection, "payable:", "EUR") == held["payable"]
     settle.approve(ledger, drafted.id, "bob")
     confirm_all(ledger, [waiting.seq], "bob")
@@ -423,3 +426,41 @@ def test_waits_that_began_ahead_of_time_begin_when_the_clock_is_mended():
     hand.days = 4
     with pytest.raises(IntegrityError, match="older than the entry before it"):
         hand.register(2)
+
+
+def test_what_was_revoked_ahead_of_time_stays_revoked_when_the_clock_is_mended():
+    """Until that time came, the key would have vouched again, and a flag would have been none."""
+    hand = Hand()
+    hand.register(1)
+    name, said = sha256(public("lab"))[:16], {"scope": "*", "until": None, "paper": "", "sealed": ""}
+    body = {"owner": "lab", "public": keys.public_text(public("lab")), "may": ["reproduced"],
+            "since": at(0), "until": None}  # fmt: skip
+    hand.by_two(kinds.KEY_TRUSTED, name, body)
+    hand.days = 9_000
+    hand.add(kinds.KEY_REVOKED, name, {"compromised": False}, by="ann")
+    flag = {"kind": "admin-flag", "issuer": "tool", "at": at(9_000), "vouched": "platform", "key": "", **said}
+    hand.add(kinds.EVIDENCE, pid(1), flag)
+    score = {"domain": "default", "source": "gold", "batch": "b", "at": at(9_000), "quality": 0, "rows": 1,
+             "of": 1, "items": ["i"]}  # fmt: skip
+    hand.add(kinds.SCORED, pid(1), score)
+    hand.add(kinds.TAKEN, "", {"what": "import"}, by="ann")
+    number = hand.propose(kinds.CLOCK, "", {})
+    hand.days = 5
+    hand.add(kinds.CLOCK, "", {"proposal": number}, by="bob")
+    hand.days = 6
+    known = hand.state.part(Keys).known[name]
+    assert (known.since, known.revoked, known.stands(at(6), at(6))) == (at(0), at(5), False)
+    (flagged,) = hand.state.part(EvidenceLog).found
+    assert (flagged.at, flagged.received) == (at(5), at(5))
+    ((_, _, scored),) = hand.state.part(ScoreLog).found
+    assert scored.at == seconds(at(5))
+    vouched = {
+        **said,
+        "kind": "reproduced",
+        "issuer": "lab",
+        "at": at(6),
+        "vouched": "signature",
+        "key": name,
+    }
+    with pytest.raises(IntegrityError, match="is not valid for"):
+        hand.check(kinds.EVIDENCE, pid(1), vouched)

@@ -16,12 +16,12 @@ from anml.app.spreadsheets import safe_cell
 from anml.app.value import multipliers
 from anml.core.errors import ConflictError, InputError, IntegrityError
 from anml.core.settle import UNIT, Rules
-from anml.ledger import book, keys, kinds, people, two_people
+from anml.ledger import book, keys, kinds, two_people
 from anml.ledger.log import events
 from anml.ledger.standing import Score
 from anml.ledger.times import stamp
 from anml.surfaces.statement_html import statement_html
-from ledger.ledger_queries import balance, balances
+from ledger.ledger_queries import balance, balances, settlements, who_is
 from ledger.ledger_world import World, hash_run, judged_rows, simple_rows, write_run
 from ledger.recompute_statement import amounts_of, verdict_faults
 
@@ -45,8 +45,7 @@ def drafted(world: World, rows: pl.DataFrame, recipe: dict | None = None, **term
 def by_name(world: World, made: settle.Draft) -> dict[str, int]:
     with world.ledger.read() as connection:
         pids = {
-            people.lookup(connection, world.ledger.ring, "run", name): name
-            for name in ("ann", "ben", "cat", "dan")
+            who_is(connection, world.ledger.ring, "run", name): name for name in ("ann", "ben", "cat", "dan")
         }
     return {pids[pid]: amount for pid, (amount, _) in made.amounts.items()}
 
@@ -186,7 +185,7 @@ def test_a_doubtful_run_is_settled_only_when_somebody_accepts_that(place):
         "because": "two camps contradict each other", "accepted": "the client checked 200 rows", "by": "ann",
     }  # fmt: skip
     with place.ledger.read() as connection:
-        assert book.settlement(connection, made.id).accepted == "the client checked 200 rows"
+        assert settlements(connection)[made.id].accepted == "the client checked 200 rows"
         drafted = [e for e in events(connection, ["settlement.drafted"]) if e.subject == made.id]
     assert (drafted[0].body["accepted"], drafted[0].by) == ("the client checked 200 rows", "ann")
     with pytest.raises(InputError, match="one line of up to 500 letters"):
@@ -314,7 +313,7 @@ def test_splitting_one_id_into_many_never_raises_what_can_be_released(make_world
         world.clock.pass_days(15)
         done = release(world.ledger, sid)
         with world.ledger.read() as connection:
-            pids = {people.lookup(connection, world.ledger.ring, "run", name) for name in ids}
+            pids = {who_is(connection, world.ledger.ring, "run", name) for name in ids}
         released[story] = sum(amount for pid, amount in done.released.items() if pid in pids)
     assert released["many"] == 0 <= released["one"]
     assert released["one"] > 0
@@ -326,7 +325,7 @@ def test_a_newcomers_amount_waits_and_is_priced_again(world):
     sid = world.post(world.run(rows), "100")
     held = held_of(world, sid)
     with world.ledger.read() as connection:
-        good, bad = (people.lookup(connection, world.ledger.ring, "run", name) for name in ("good", "bad"))
+        good, bad = (who_is(connection, world.ledger.ring, "run", name) for name in ("good", "bad"))
     # Newcomers together: a fifth of the pool.
     assert held[good] + held[bad] == 20_000_000
     world.clock.pass_days(15)
@@ -348,7 +347,7 @@ def test_one_verification_frees_a_newcomer(world):
     world.establish("ann")
     sid = world.post(world.run(simple_rows({"ann": 1, "new": 1})), "10")
     with world.ledger.read() as connection:
-        new = people.lookup(connection, world.ledger.ring, "run", "new")
+        new = who_is(connection, world.ledger.ring, "run", "new")
     world.vouch(new)
     world.clock.pass_days(15)
     done = release(world.ledger, sid)
@@ -361,7 +360,7 @@ def test_an_open_flag_or_a_withdrawn_verification_stops_a_release(world, tmp_pat
     rights = ["affiliation", "admin-flag", "flag-lifted"]
     key = world.trust(public, "lab", may=rights)
     with world.ledger.read() as connection:
-        ann = people.lookup(connection, world.ledger.ring, "run", "ann")
+        ann = who_is(connection, world.ledger.ring, "run", "ann")
     new = world.register("run", ["new"])["new"]
 
     def say(what: str, pid: str) -> None:
@@ -422,7 +421,7 @@ def test_dry_runs_leave_nothing_behind(world):
     made = world.draft(folder, "1")
     settle.approve(world.ledger, made.id, "bob", dry_run=True)
     with world.ledger.read() as connection:
-        assert book.settlement(connection, made.id).state == "drafted"
+        assert settlements(connection)[made.id].state == "drafted"
         assert len(list(events(connection))) == before + 2
 
 

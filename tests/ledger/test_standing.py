@@ -8,6 +8,7 @@ from anml.core.signals.track_record import Scored, TrackRule, replay
 from anml.ledger import dsse, evidence, kinds, standing, two_people
 from anml.ledger.attested import contributor_subject
 from anml.ledger.evidence import Record
+from anml.ledger.money_parts import Settlements
 from anml.ledger.standing import Score, item_mark, peers, scores, standings
 from anml.ledger.times import moment, seconds, stamp
 from ledger.ledger_world import START, World, simple_rows
@@ -160,11 +161,9 @@ def test_who_is_new_and_what_they_need(shared):
 
 def test_a_settlement_does_not_count_for_its_own_release(shared):
     def work(tx):
-        from anml.ledger.book import settlements
-
-        (only,) = settlements(tx.connection)
+        (only,) = tx.state.part(Settlements).found
         assert of(tx, shared.pids["x"]).prior == 10
-        without = of(tx, shared.pids["x"], without=only.id)
+        without = of(tx, shared.pids["x"], without=only)
         assert (without.prior, without.newcomer) == (0, True)
 
     shared.ledger.rehearse(work)

@@ -25,7 +25,7 @@ from anml.core.errors import AnmlError, ConflictError
 from anml.ledger import audit, book, checkpoint, disputes
 from anml.ledger.money_parts import Disputes
 from anml.ledger.state import loaded
-from ledger.ledger_queries import balance, balances, totals
+from ledger.ledger_queries import balance, balances, settlements, totals
 from ledger.ledger_world import World, simple_rows
 from ledger.recompute_statement import amounts_of
 
@@ -118,7 +118,7 @@ class Books(RuleBasedStateMachine):
             return
 
         def work(tx):
-            found = book.settlement(tx.connection, sid)
+            found = settlements(tx.connection)[sid]
             book.approve(tx, sid, "bob")
             assert tx.connection is not None
             raise Crash(found.id)

@@ -65,8 +65,45 @@ STRANGE = {
             "WHERE name = 'event'",
             "PRAGMA writable_schema = OFF",
         ),
-        "event_",
+        "event is no plain table",
         "sqlite",
+    ),
+    "a table that gives up what it holds": (
+        (
+            "PRAGMA writable_schema = ON",
+            "UPDATE sqlite_master SET sql = replace(sql, 'UNIQUE (\"key\")', "
+            "'UNIQUE (\"key\") ON CONFLICT REPLACE') WHERE name = 'event'",
+            "PRAGMA writable_schema = OFF",
+        ),
+        "event is no plain table",
+        "sqlite",
+    ),
+    "a reference to a table of their own": (
+        (
+            "CREATE TABLE mine (pid text PRIMARY KEY)",
+            "INSERT INTO mine SELECT DISTINCT pid FROM alias",
+            "ALTER TABLE alias ADD CONSTRAINT mine FOREIGN KEY (pid) REFERENCES mine ON DELETE CASCADE",
+        ),
+        "constraint mine",
+        "postgresql",
+    ),
+    "a value of their own": (
+        "ALTER TABLE alias ALTER COLUMN salt SET DEFAULT 'x'", "column salt", "postgresql",
+    ),
+    "a known trigger that does something else": (
+        "CREATE OR REPLACE FUNCTION anml_append_only() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$ BEGIN RETURN NULL; END $$",
+        "the trigger event_append_only",
+        "postgresql",
+    ),
+    "a trigger that says it is the server's own": (
+        (
+            "CREATE FUNCTION mine() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$",
+            "CREATE TRIGGER mine BEFORE INSERT ON posting FOR EACH ROW EXECUTE FUNCTION mine()",
+            "UPDATE pg_trigger SET tgisinternal = true WHERE tgname = 'mine'",
+        ),
+        "the trigger mine",
+        "postgresql",
     ),
 }  # fmt: skip
 

@@ -13,6 +13,7 @@ from anml.ledger.parts import Keys, Payees
 from anml.ledger.state import loaded
 from anml.ledger.two_people import DEFAULT_MAY
 from ledger.ledger_hand import public
+from ledger.ledger_queries import open_proposals, who_is
 from ledger.ledger_world import World
 
 IBAN, OTHER = "DE89370400440532013000", "GB29NWBK60161331926819"
@@ -51,10 +52,10 @@ def test_the_same_question_while_it_is_open_is_one(shared):
 def test_open_proposals_are_listed_until_they_are_decided(shared):
     def work(tx):
         numbers = [named(tx, shared.pids[who]).seq for who in ("ada", "bea")]
-        assert [found.seq for found in two_people.open_proposals(tx.connection)] == numbers
+        assert [found.seq for found in open_proposals(tx.connection)] == numbers
         two_people.drop(tx, numbers[0], "cat")
         two_people.confirm(tx, shared.ledger, numbers[1], "cat")
-        assert two_people.open_proposals(tx.connection) == []
+        assert open_proposals(tx.connection) == []
         with pytest.raises(ConflictError, match="was dropped already"):
             two_people.drop(tx, numbers[0], "cat")
         with pytest.raises(ConflictError, match="was confirmed already"):
@@ -159,7 +160,7 @@ def test_an_unknown_account_is_taken_for_somebody(shared):
         assert (made.body["step"], made.subject) == (kinds.MAPPED, shared.pids["ada"])
         assert "ada.l" not in json.dumps(made.body)
         two_people.confirm(tx, shared.ledger, made.seq, "bob")
-        assert people.lookup(tx.connection, shared.ledger.ring, "pf", "ada.l") == shared.pids["ada"]
+        assert who_is(tx.connection, shared.ledger.ring, "pf", "ada.l") == shared.pids["ada"]
         profile = people.profile(tx.connection, shared.ledger.ring, shared.pids["ada"])
         assert profile["accounts"] == ["ls:ada", "pf:ada.l"]
         # It is theirs already: there is nothing to propose.
@@ -173,7 +174,7 @@ def test_an_account_with_a_record_of_its_own_is_merged(shared):
         made = two_people.propose_account(tx, shared.ledger, "ls", "bea", shared.pids["ada"], "ann")
         assert (made.body["step"], made.subject) == (kinds.MERGED, shared.pids["bea"])
         two_people.confirm(tx, shared.ledger, made.seq, "bob")
-        assert people.lookup(tx.connection, shared.ledger.ring, "ls", "bea") == shared.pids["ada"]
+        assert who_is(tx.connection, shared.ledger.ring, "ls", "bea") == shared.pids["ada"]
 
     shared.ledger.rehearse(work)
 

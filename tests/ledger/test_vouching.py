@@ -24,6 +24,7 @@ from anml.ledger.signing import from_file
 from anml.ledger.standing import Score, standings
 from anml.ledger.state import loaded
 from anml.ledger.times import stamp
+from ledger.ledger_queries import who_is
 from ledger.ledger_world import START, World, hash_run, simple_rows, write_run
 
 DATA = Path(__file__).parents[1] / "data"
@@ -348,7 +349,7 @@ def test_held_out_quality_of_a_run_counts_once_and_never_by_weight(place, tmp_pa
     assert run_scores.add_run(place.ledger, tmp_path / "run", "run") == 2
     assert run_scores.add_run(place.ledger, tmp_path / "run", "run") == 0
     with place.ledger.read() as connection:
-        pid = people.lookup(connection, place.ledger.ring, "run", "a")
+        pid = who_is(connection, place.ledger.ring, "run", "a")
     (step,) = reputation.replay_history(place.ledger, pid).steps
     assert (step.event.source, step.event.quality) == ("held-out", 0.9)
     write_run(tmp_path / "blind", simple_rows({"a": 1}))
@@ -366,7 +367,7 @@ def test_what_a_run_learned_of_contributors_is_taken_before_its_confidence(place
     hash_run(tmp_path / "run", {"recipe": {"combine": "guarded"}})
     assert run_scores.add_run(place.ledger, tmp_path / "run", "run") == 2
     with place.ledger.read() as connection:
-        pids = {who: people.lookup(connection, place.ledger.ring, "run", who) for who in ("a", "=b", "c")}
+        pids = {who: who_is(connection, place.ledger.ring, "run", who) for who in ("a", "=b", "c")}
     found = {who: reputation.replay_history(place.ledger, pid).steps for who, pid in pids.items() if pid}
     assert {who: step.event.quality for who, (step,) in found.items()} == {"a": 0.8, "=b": 0.25}
     assert pids["c"] is None  # evidence worth less than one label
@@ -379,7 +380,7 @@ def test_without_learned_columns_the_confidence_counts(place, tmp_path):
     hash_run(tmp_path / "run", {})
     assert run_scores.add_run(place.ledger, tmp_path / "run", "run") == 1
     with place.ledger.read() as connection:
-        pid = people.lookup(connection, place.ledger.ring, "run", "007")
+        pid = who_is(connection, place.ledger.ring, "run", "007")
     (step,) = reputation.replay_history(place.ledger, pid).steps
     assert step.event.quality == 0.9
 

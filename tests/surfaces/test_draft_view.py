@@ -14,7 +14,7 @@ def line(name: str, amount: int, by_rows: int, **more) -> dict:
 def content(*lines: dict, **more) -> dict:
     return {"settlement": "s1", "currency": "EUR", "pool": 10**7, "rate": 0, "rules": {"weight": "equal"},
             "project": "", "drafted_by": "ann", "run": "r" * 64, "manifest": "m" * 64, "supersedes": None,
-            "doubtful": None, "before": None, "gone": {}, "late": [],
+            "doubtful": None, "before": None, "gone": {}, "late": [], "window_days": 0,
             "lines": list(lines), **more}  # fmt: skip
 
 
@@ -36,6 +36,13 @@ def test_what_it_replaces_the_difference_and_who_is_left_out_are_said():
         "new",
     ):
         assert said in shown
+
+
+def test_rules_and_the_window_are_said_in_numbers_that_people_read():
+    rules = {"weight": "equal", "max_share": UNIT, "newcomer_cap": UNIT // 5, "volume": "1"}
+    first, second, *_ = draft_shown(content(line("ada", 1, 1), window_days=1, rules=rules))
+    assert first.endswith("drafted by ann; 1 day for disputes.")
+    assert second.endswith("rules: max_share 1, newcomer_cap 0.2, volume 1, weight equal")
 
 
 def test_a_name_cannot_make_up_a_line():

@@ -337,7 +337,7 @@ def test_import_map_reputation_and_erase(shell):
     assert gone["batches"]
     shell.json("ledger", "erase", first)
     code, _, err = shell("ledger", "contributors", "--find", "toloka:wA")
-    assert (code, "no contributor is known as" in err) == (2, True)
+    assert (code, "there is no contributor" in err) == (2, True)
     assert shell.json("ledger", "verify")["sound"]
 
 

@@ -193,3 +193,19 @@ def test_a_croissant_reads_nothing_beyond_its_folder(office, tmp_path):
         done = office("ada", "audit", "given/metadata.json", "--out", "run", "--ledger", "", code=2)
         assert "error: " in done.err
         assert not Path("run").exists()
+
+
+def test_a_table_shows_no_picture_beyond_its_folder(office, tmp_path):
+    """Its rows to check first would show what lies elsewhere on this machine."""
+    from PIL import Image
+
+    Image.new("RGB", (8, 8)).save(tmp_path / "secret.png")
+    folder = tmp_path / "given"
+    folder.mkdir()
+    Image.new("RGB", (8, 8)).save(folder / "own.png")
+    for path in ("../secret.png", str(tmp_path / "secret.png"), "sub/../../secret.png"):
+        rows = "".join(f"{path if i == 7 else 'own.png'},p{i % 3},{'xy'[i % 2]}\n" for i in range(12))
+        (folder / "t.csv").write_text("picture,annotator,label\n" + rows)
+        done = office("ada", "audit", "given/t.csv", "--out", "run", "--ledger", "", code=2)
+        assert "of row 7 is not in given; name the column with --image" in done.err
+        assert not Path("run").exists()

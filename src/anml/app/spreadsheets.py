@@ -34,7 +34,7 @@ def check_text(path: Path) -> None:
 
 def safe_cell(value: object) -> str:
     """A cell that no spreadsheet takes for a formula."""
-    text = str(value)
+    text = "" if value is None else str(value)
     return "'" + text if text.startswith(FORMULA) else text
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import os
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
@@ -80,6 +81,15 @@ class Pictures:
 
     def __len__(self) -> int:
         return len(self.paths)
+
+    def check_inside(self) -> None:
+        """An error where a path leaves the folder: a table of somebody else's could show any picture here."""
+        # By the path as it is written: folders of links to pictures are usual.
+        inside = Path(os.path.normpath(self.folder.absolute()))
+        for at, path in enumerate(self.paths):
+            if not Path(os.path.normpath(inside / path)).is_relative_to(inside):
+                said = "name the column with --image to read it all the same"
+                raise InputError(f"picture {path!r} of row {at} is not in {self.folder}; {said}")
 
     def bytes_of(self, at: int) -> bytes:
         """The file's content."""

@@ -13,7 +13,7 @@ from anml.ledger import holdings, seal
 from anml.ledger.checkpoint import Checkpoint
 from anml.ledger.keys import KeyRing
 from anml.ledger.money_parts import Settlements
-from anml.ledger.parts import Keys
+from anml.ledger.parts import Keys, Payees
 from anml.ledger.reading import Reading
 from anml.ledger.schema import VERSION, document, meta
 from anml.ledger.state import State
@@ -70,7 +70,8 @@ def read(
     if known is not None and state.balances.differs(connection):
         problems.append("the postings of earlier entries are no longer those that were read before")
     problems += _table_problems(connection, state)
-    problems += holdings.problems(connection, found.held, state.people.erased, state.part(Keys).known, ring)
+    trusted, agreed = state.part(Keys).known, state.part(Payees).paper
+    problems += holdings.problems(connection, found.held, state.people.erased, trusted, agreed, ring)
     if own:
         return found
     if public is not None and public != state.staff.public:

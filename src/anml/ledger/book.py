@@ -3,28 +3,16 @@
 from collections.abc import Mapping
 from typing import Any
 
-import sqlalchemy as sa
-
 from anml.core.checks import one_of
 from anml.core.errors import ConflictError
 from anml.ledger import kinds, two_people
 from anml.ledger.log import Event
 from anml.ledger.money_parts import Disputes, Settlement, Settlements
 from anml.ledger.rules_money import REASONS, below_digest
-from anml.ledger.state import POOL, loaded
+from anml.ledger.state import POOL
 from anml.ledger.writer import Writer
 
-__all__ = ["POOL", "REASONS", "Settlement", "settlement", "settlements"]
-
-
-def settlement(connection: sa.Connection, sid: str) -> Settlement:
-    """A settlement by its identifier."""
-    return loaded(Settlements, connection).get(sid)
-
-
-def settlements(connection: sa.Connection) -> list[Settlement]:
-    """All settlements, oldest first."""
-    return list(loaded(Settlements, connection).found.values())
+__all__ = ["POOL", "REASONS", "Settlement"]
 
 
 def draft(tx: Writer, proposal: Settlement) -> Event:

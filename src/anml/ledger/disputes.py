@@ -10,19 +10,11 @@ from anml.core.errors import ConflictError, InputError
 from anml.ledger import kinds, people
 from anml.ledger.log import Event
 from anml.ledger.money_parts import Answer, Dispute, Disputes
-from anml.ledger.rules_disputes import ANSWERS, OUTCOMES
 from anml.ledger.state import loaded
 from anml.ledger.store import Ledger
 from anml.ledger.writer import Writer
 
-__all__ = ["ANSWERS", "OUTCOMES", "Answer", "Dispute", "answer", "disputes", "open_dispute", "resolve"]
-
 LONGEST_TEXT = 4_000
-
-
-def disputes(connection: sa.Connection, sid: str) -> dict[str, list[Dispute]]:
-    """All disputes of a settlement by contributor, oldest first."""
-    return loaded(Disputes, connection).found.get(sid, {})
 
 
 def everything(connection: sa.Connection) -> list[Dispute]:

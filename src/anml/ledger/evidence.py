@@ -126,6 +126,14 @@ def of(
     return {pid: [weighed(e) for e in records] for pid, records in found.items() if pid in wanted}
 
 
+def by_scope(records: Iterable[Evidence]) -> dict[str, list[Evidence]]:
+    """Evidence by what it is about."""
+    found: dict[str, list[Evidence]] = defaultdict(list)
+    for record in records:
+        found[record.scope].append(record)
+    return found
+
+
 def entries(reading: Reading, pids: Iterable[str]) -> dict[int, EvidenceEntry]:
     """All evidence about contributors by its number in a log that was verified, signatures and all."""
     known = reading.state.part(Keys).known

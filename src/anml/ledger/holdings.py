@@ -49,6 +49,8 @@ class Holdings:
         # Whom each name leads to and the profiles, sealed, as they were when the tables were last read.
         self.owners: dict[str, str] = {}
         self.profiles: dict[str, tuple[bytes, bytes]] = {}
+        # Bank details that two people agreed on, sealed, by hash and contributor.
+        self.details: dict[tuple[str, str], bytes] = {}
         self.records: dict[str, str] = {}
         self.names: dict[str, set[str]] = defaultdict(set)
         self.papers: dict[tuple[str, str], str] = {}
@@ -73,9 +75,9 @@ class Holdings:
 
 def problems(
     connection: sa.Connection, held: Holdings, erased: set[str], trusted: Mapping[str, TrustedKey],
-    ring: KeyRing | None,
+    agreed: Mapping[str, str], ring: KeyRing | None,
 ) -> Iterator[str]:  # fmt: skip
-    """Every row that is missing, changed, moved or nobody's; names and profiles are kept as read.
+    """Every row that is missing, changed, moved or nobody's; names, profiles and `agreed` details are kept.
 
     With the `ring` papers are opened, and attestations held against the `trusted` keys that they name.
     """
@@ -92,6 +94,8 @@ def problems(
         yield f"the names in the table alias of contributor {pid} are not those on record"
     papers = connection.execute(sa.select(person_document)).all()
     sealed = {(row.sha256, row.pid): row.sealed for row in papers if row.pid not in erased}
+    places = [(paper, pid) for pid, paper in agreed.items()]
+    held.details = {place: sealed[place] for place in places if place in sealed}
     yield from _papers(sealed, held, erased)
     if ring is not None:
         yield from _attestations(sealed, held, trusted, ring)

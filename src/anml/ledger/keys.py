@@ -63,11 +63,6 @@ def create_keys(folder: Path, origin: str) -> KeyRing:
     return ring
 
 
-def finish_keys(folder: Path) -> None:
-    """The ledger of these keys stands."""
-    (folder / UNFINISHED).unlink(missing_ok=True)
-
-
 def load_keys(folder: Path, origin: str) -> KeyRing:
     """Read a ledger's keys."""
     for name in ("log.pem", "master.key"):

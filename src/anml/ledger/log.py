@@ -99,8 +99,3 @@ def newest(connection: sa.Connection) -> tuple[int, bytes, str]:
     query = sa.select(event.c.seq, event.c.hash, event.c.at).order_by(event.c.seq.desc()).limit(1)
     last = connection.execute(query).first()
     return (last.seq, last.hash, last.at) if last else (0, b"", "")
-
-
-def size(connection: sa.Connection) -> int:
-    """How many entries the log has."""
-    return newest(connection)[0]

@@ -181,6 +181,8 @@ class Disputes:
         self.added: dict[str, int] = {}
         self.kept: dict[tuple[str, str], Kept] = {}
         self.decided: dict[tuple[str, str], str] = {}
+        # Who gets less than their rows alone would be paid, by settlement.
+        self.below: dict[str, frozenset[str]] = {}
 
     def fold(self, e: Event) -> None:
         """Take in one entry."""
@@ -201,7 +203,8 @@ class Disputes:
 
     def until(self, found: Settlement, pid: str) -> float:
         """Until when somebody may appeal: while the window is open, and for a while after a decision."""
-        last = self.decided.get((found.id, pid))
+        judged = found.posted if pid in self.below.get(found.id, ()) else None
+        last = self.decided.get((found.id, pid)) or judged
         return max(found.window_end, seconds(last) + DAYS * DAY if last else 0.0)
 
     def _follow(self, e: Event) -> None:

@@ -3,8 +3,10 @@
 from typing import NamedTuple, Protocol
 
 from anml.core.errors import ConflictError, InputError
+from anml.core.signals.track_record import DAY
 from anml.ledger import keys, kinds
 from anml.ledger.log import Event
+from anml.ledger.times import seconds
 
 
 class StatePart(Protocol):
@@ -196,6 +198,11 @@ class Payees:
         else:
             self.changed[e.subject], self.paper[e.subject] = e.at, e.body["digest"]
 
+    def free(self, pid: str, wait_days: int) -> float:
+        """From when on somebody can be paid, in seconds."""
+        changed = self.changed.get(pid)
+        return seconds(changed) + wait_days * DAY if changed else 0.0
+
 
 class TrustedKey(NamedTuple):
     """A key that vouches. `owner` is an organisation's address, a name, or a contributor."""
@@ -220,21 +227,28 @@ class TrustedKey(NamedTuple):
 class Keys:
     """All keys ever trusted to vouch, by their short name."""
 
-    KINDS = (kinds.KEY_TRUSTED, kinds.KEY_REVOKED)
+    KINDS = (kinds.KEY_TRUSTED, kinds.KEY_REVOKED, kinds.CLOCK)
 
     def __init__(self) -> None:
         self.known: dict[str, TrustedKey] = {}
         self.owners: set[str] = set()
+        self._trusted: dict[str, str] = {}
 
     def fold(self, e: Event) -> None:
         """Take in one entry."""
         body = e.body
         if e.kind == kinds.KEY_TRUSTED:
             self.owners.add(body["owner"])
+            self._trusted[e.subject] = e.at
             self.known[e.subject] = TrustedKey(
                 e.subject, body["owner"], keys.parse_public(body["public"]), frozenset(body["may"]),
                 body["since"], body["until"],
             )  # fmt: skip
+        elif e.kind == kinds.CLOCK:
+            # What was revoked or trusted ahead of time is so from now on, not only once that time comes.
+            for name, old in self.known.items():
+                since = min(old.since, e.at) if self._trusted[name] > e.at else old.since
+                self.known[name] = old._replace(since=since, revoked=old.revoked and min(old.revoked, e.at))
         else:
             old = self.known[e.subject]
             leaked = old.compromised or body["compromised"]

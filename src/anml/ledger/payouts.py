@@ -2,20 +2,14 @@
 
 from collections.abc import Collection, Mapping
 
-import sqlalchemy as sa
-
 from anml.core.errors import InputError
 from anml.core.money import check_currency, floor_minor
-from anml.core.signals.track_record import DAY
 from anml.ledger import kinds, people
 from anml.ledger.log import Event
-from anml.ledger.money_parts import Payment, PayoutBatch, Payouts
+from anml.ledger.money_parts import Payouts
 from anml.ledger.parts import Payees
-from anml.ledger.state import loaded
 from anml.ledger.times import seconds, shown_date
 from anml.ledger.writer import Writer
-
-__all__ = ["Payment", "PayoutBatch", "batches", "close", "create", "due", "get", "waits"]
 
 
 def due(tx: Writer, currency: str, threshold: int = 0) -> dict[str, int]:
@@ -28,8 +22,7 @@ def due(tx: Writer, currency: str, threshold: int = 0) -> dict[str, int]:
 
 def waits(tx: Writer, pid: str) -> str:
     """Why new bank details are not paid yet; empty where they are."""
-    changed = tx.state.part(Payees).changed.get(pid)
-    free = seconds(changed) + tx.state.staff.payee_wait_days * DAY if changed else 0.0
+    free = tx.state.part(Payees).free(pid, tx.state.staff.payee_wait_days)
     return f"new bank details: paid from {shown_date(free)}" if seconds(tx.now) < free else ""
 
 
@@ -70,14 +63,3 @@ def close(tx: Writer, batch: str, pids: Collection[str], by: str | None, *, paid
     if made:
         tx.append(kinds.CLOSED, f"payout/{batch}/closed/{tx.next_seq}", batch, {}, by=tx.who(by))
     return made
-
-
-def get(connection: sa.Connection, batch: str) -> PayoutBatch:
-    """A batch by its identifier."""
-    return loaded(Payouts, connection).get(batch)
-
-
-def batches(connection: sa.Connection) -> list[PayoutBatch]:
-    """All batches, oldest first."""
-    found = loaded(Payouts, connection)
-    return [found.get(name) for name in found.heads]

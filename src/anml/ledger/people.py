@@ -1,27 +1,28 @@
 """Contributors: a random identifier in the log, and what is personal erasable and encrypted beside it."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
 from anml.core.canonical import canonical, sha256
-from anml.core.errors import ConflictError, InputError, IntegrityError
+from anml.core.errors import ConflictError
 from anml.ledger import kinds
 from anml.ledger.engine import scrub
 from anml.ledger.holdings import alias_digest, open_paper, record_digest
 from anml.ledger.keys import KeyRing, seal, unseal
-from anml.ledger.log import Event, decode
-from anml.ledger.parts import People
+from anml.ledger.log import Event
+from anml.ledger.parts import Payees
 from anml.ledger.reading import Reading
-from anml.ledger.schema import ERASABLE, alias, event, person, person_document, person_key
-from anml.ledger.state import loaded
+from anml.ledger.schema import ERASABLE, alias, person, person_document, person_key
 from anml.ledger.store import Ledger
 from anml.ledger.writer import Writer
 
 ACCOUNT = "account"
 PAYEE = "payee"
+# What somebody is paid under, as two people agreed on it.
+DETAILS = ("name", "iban", "bic")
 
 
 class Paper(NamedTuple):
@@ -57,27 +58,17 @@ def register(tx: Writer, ledger: Ledger, source: str, accounts: Iterable[str]) -
     return {name: people.resolve(known[handle]) for name, handle in handles.items()}
 
 
-def lookup(where: sa.Connection | Reading | Writer, ring: KeyRing, source: str, name: str) -> str | None:
+def lookup(where: Reading | Writer, ring: KeyRing, source: str, name: str) -> str | None:
     """The identifier of one account, None where it is not known."""
     return lookup_all(where, ring, source, [name]).get(name)
 
 
-def lookup_all(
-    where: sa.Connection | Reading | Writer, ring: KeyRing, source: str, names: Iterable[str]
-) -> dict[str, str]:
+def lookup_all(where: Reading | Writer, ring: KeyRing, source: str, names: Iterable[str]) -> dict[str, str]:
     """The identifiers of those of these accounts that are known."""
     handles = {name: ring.handle(ACCOUNT, f"{source}\x00{name}") for name in names}
     known = _owners(where, list(handles.values()))
-    people = loaded(People, where) if isinstance(where, sa.Connection) else where.state.people
-    return {name: people.resolve(known[handle]) for name, handle in handles.items() if handle in known}
-
-
-def check_known(connection: sa.Connection, pid: str) -> set[str]:
-    """The kinds of entries about a contributor, erased or not; an error where there never was one."""
-    found = set(connection.scalars(sa.select(event.c.kind).where(event.c.subject == pid)))
-    if kinds.REGISTERED not in found:
-        raise InputError(f"there is no contributor {pid!r} in this ledger")
-    return found
+    resolve = where.state.people.resolve
+    return {name: resolve(known[handle]) for name, handle in handles.items() if handle in known}
 
 
 def profile(where: sa.Connection | Writer, ring: KeyRing, pid: str) -> dict[str, Any]:
@@ -88,17 +79,40 @@ def profile(where: sa.Connection | Writer, ring: KeyRing, pid: str) -> dict[str,
 def profiles(
     where: sa.Connection | Reading | Writer, ring: KeyRing, pids: Iterable[str] | None = None
 ) -> dict[str, dict[str, Any]]:
-    """The personal data of these contributors, or of all; of a verified ledger as they were read then."""
+    """The personal data of these contributors, or of all; of a verified ledger what it vouches for."""
     where = where.reading if isinstance(where, Writer) else where
     if isinstance(where, Reading):
         known = where.held.profiles
         wanted = known if pids is None else set(pids) & known.keys()
-        return {pid: _open(ring, pid, *known[pid]) for pid in wanted}
+        return {pid: _vouched(where, ring, pid) for pid in wanted}
     query = sa.select(person.c.pid, person.c.sealed, person_key.c.wrapped)
     query = query.join(person_key, person_key.c.pid == person.c.pid)
     if pids is not None:
         query = query.where(person.c.pid.in_(list(pids)))
     return {row.pid: _open(ring, row.pid, row.wrapped, row.sealed) for row in where.execute(query).all()}
+
+
+def _vouched(where: Reading, ring: KeyRing, pid: str) -> dict[str, Any]:
+    """A profile without what one person alone could have written into it: names, accounts, bank details."""
+    about, held = _open(ring, pid, *where.held.profiles[pid]), where.held
+    listed = [
+        one
+        for one in about.get("accounts", [])
+        if any(held.owners.get(handle) == pid for handle in _handles(ring, one))
+    ]
+    paper = where.state.part(Payees).paper.get(pid, "")
+    sealed = held.details.get((paper, pid)) or (_sealed(where.connection, pid, paper) if paper else None)
+    signed = json.loads(open_paper(ring, pid, paper, held.profiles[pid][0], sealed)) if sealed else {}
+    agreed = {name: signed[name] for name in DETAILS if name in signed}
+    return {**{name: about[name] for name in about if name not in DETAILS}, "accounts": listed, **agreed}
+
+
+def _handles(ring: KeyRing, account: str) -> Iterator[str]:
+    """The fingerprints that an account written source:name can have; both may have colons."""
+    parts = account.split(":")
+    for place in range(1, len(parts)):
+        source, name = ":".join(parts[:place]), ":".join(parts[place:])
+        yield ring.handle(ACCOUNT, f"{source}\x00{name}")
 
 
 def accounts(profiles: Iterable[dict[str, Any]]) -> list[tuple[str, str]]:
@@ -150,7 +164,7 @@ def attach(tx: Writer, ledger: Ledger, pid: str, data: bytes) -> Paper:
     name = sha256(data)
     sealed = _sealed(tx.connection, pid, name)
     if sealed is None:
-        key = _own_key(tx.connection, ledger.ring, pid)
+        key = unseal(ledger.ring.master, _wrapped(tx.connection, pid), f"key/{pid}")
         sealed = seal(key, data, f"document/{pid}/{name}", ledger.entropy)
         tx.connection.execute(sa.insert(person_document).values(sha256=name, pid=pid, sealed=sealed))
     return Paper(name, sha256(sealed))
@@ -213,38 +227,10 @@ def delete(tx: Writer, pid: str) -> None:
         tx.connection.execute(sa.delete(table).where(table.c.pid.in_(tx.state.people.same(pid))))
 
 
-def _owners(where: sa.Connection | Reading | Writer, handles: list[str]) -> dict[str, str]:
-    """Whose names these are, as the ledger was verified where it was."""
-    where = where.reading if isinstance(where, Writer) else where
-    if isinstance(where, sa.Connection):
-        return _known(where, handles)
-    known = where.held.owners
+def _owners(where: Reading | Writer, handles: list[str]) -> dict[str, str]:
+    """Whose names these are, as the ledger was verified."""
+    known = (where.reading if isinstance(where, Writer) else where).held.owners
     return {handle: known[handle] for handle in handles if handle in known}
-
-
-def _known(connection: sa.Connection, handles: list[str]) -> dict[str, str]:
-    """Whose names these are; a row that the log does not vouch for is an error, not an answer."""
-    found: dict[str, str] = {}
-    for start in range(0, len(handles), 500):
-        part = handles[start : start + 500]
-        rows = connection.execute(sa.select(alias).where(alias.c.handle.in_(part))).all()
-        named = _named(connection, sorted({row.pid for row in rows}))
-        for row in rows:
-            found[row.handle] = row.pid
-            if alias_digest(row.handle, row.pid, row.salt) not in named:
-                raise IntegrityError(
-                    f"a name in the table alias leads to contributor {row.pid}, and the log does not say so; "
-                    "run `anml ledger verify`"
-                )
-    return found
-
-
-def _named(connection: sa.Connection, pids: list[str]) -> set[str]:
-    """What the log holds of the names of these contributors."""
-    about = (kinds.REGISTERED, kinds.MAPPED, kinds.PAYEE_SET)
-    query = sa.select(event.c.entry, event.c.hash).where(event.c.subject.in_(pids), event.c.kind.in_(about))
-    bodies = [decode(row.entry, row.hash).body for row in connection.execute(query)]
-    return {body[name] for body in bodies for name in ("account", "payee") if body.get(name)}
 
 
 def _wrapped(connection: sa.Connection, pid: str) -> bytes:
@@ -254,7 +240,3 @@ def _wrapped(connection: sa.Connection, pid: str) -> bytes:
     if wrapped is None:
         raise ConflictError(f"contributor {pid} was erased")
     return wrapped
-
-
-def _own_key(connection: sa.Connection, ring: KeyRing, pid: str) -> bytes:
-    return unseal(ring.master, _wrapped(connection, pid), f"key/{pid}")

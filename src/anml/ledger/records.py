@@ -27,13 +27,20 @@ class Recorded(NamedTuple):
 class EvidenceLog:
     """All evidence, in the order of the log."""
 
-    KINDS = (kinds.EVIDENCE,)
+    KINDS = (kinds.EVIDENCE, kinds.CLOCK)
 
     def __init__(self) -> None:
         self.found: list[Recorded] = []
 
     def fold(self, e: Event) -> None:
         """Take in one entry."""
+        if e.kind == kinds.CLOCK:
+            # What was recorded ahead of time counts from now on.
+            self.found = [
+                one._replace(at=min(one.at, e.at), received=e.at) if one.received > e.at else one
+                for one in self.found
+            ]
+            return
         b = e.body
         self.found.append(
             Recorded(e.seq, e.subject, b["kind"], b["issuer"], b["at"], b["until"], b["vouched"], b["scope"],
@@ -44,13 +51,17 @@ class EvidenceLog:
 class ScoreLog:
     """All scored work: contributor, domain and score."""
 
-    KINDS = (kinds.SCORED,)
+    KINDS = (kinds.SCORED, kinds.CLOCK)
 
     def __init__(self) -> None:
         self.found: list[tuple[str, str, Scored]] = []
 
     def fold(self, e: Event) -> None:
         """Take in one entry."""
+        if e.kind == kinds.CLOCK:
+            now = seconds(e.at)
+            self.found = [(pid, domain, s._replace(at=min(s.at, now))) for pid, domain, s in self.found]
+            return
         b = e.body
         scored = Scored(seconds(b["at"]), b["quality"] / UNIT, b["source"], b["batch"], b["rows"] / b["of"])
         self.found.append((e.subject, b["domain"], scored))

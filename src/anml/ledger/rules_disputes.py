@@ -69,6 +69,9 @@ def _answered(state: State, e: Event) -> None:
     found = state.part(Settlements).expect(e.settlement, "posted")
     current = state.part(Disputes).open(e.settlement, e.subject)
     second_person(state, current.by, e, "opened this dispute; another person must answer it")
+    kept = state.part(Disputes).kept.get((e.settlement, e.subject))
+    if kept is not None and kept.by == e.by and not state.staff.single_person:
+        raise ConflictError(f"{e.by!r} decided that this amount stays held; another person must answer")
     check_bound(state, found, e.subject, e.body["correction"])
 
 

@@ -4,7 +4,6 @@ import re
 
 from anml.core.errors import ConflictError, InputError, IntegrityError
 from anml.core.money import check_currency, minor_unit
-from anml.core.signals.track_record import DAY
 from anml.ledger import kinds
 from anml.ledger.log import Event, Posting
 from anml.ledger.money_parts import Payouts
@@ -27,8 +26,7 @@ def _sent(state: State, e: Event) -> list[Posting]:
         raise IntegrityError(f"it does not pay {pid} under the bank details that two people agreed on")
     if state.strict and not e.body["paper"]:
         raise ConflictError(f"two people have agreed on no name or bank details to pay {pid} under")
-    changed = state.part(Payees).changed.get(pid)
-    free = seconds(changed) + state.staff.payee_wait_days * DAY if changed else 0.0
+    free = state.part(Payees).free(pid, state.staff.payee_wait_days)
     if seconds(e.at) < free:
         raise ConflictError(f"the bank details of {pid} are new; they can be paid from {shown_date(free)}")
     return move(f"payable:{pid}", f"clearing:{batch}", currency, amount)

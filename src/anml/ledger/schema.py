@@ -66,6 +66,10 @@ APPEND_ONLY = ("event", "posting", "document")
 ERASABLE = (person, person_key, person_document, alias)
 
 
+# What refuses changes on PostgreSQL.
+GUARD = " BEGIN RAISE EXCEPTION USING MESSAGE = TG_TABLE_NAME || ' is append-only'; END "
+
+
 def _guards(dialect: str) -> list[str]:
     if dialect == "sqlite":
         return [
@@ -74,10 +78,7 @@ def _guards(dialect: str) -> list[str]:
             for table in APPEND_ONLY
             for verb in ("UPDATE", "DELETE")
         ]
-    refuse = (
-        "CREATE OR REPLACE FUNCTION anml_append_only() RETURNS trigger LANGUAGE plpgsql AS "
-        "$$ BEGIN RAISE EXCEPTION USING MESSAGE = TG_TABLE_NAME || ' is append-only'; END $$"
-    )
+    refuse = f"CREATE OR REPLACE FUNCTION anml_append_only() RETURNS trigger LANGUAGE plpgsql AS $${GUARD}$$"
     return [refuse] + [
         f"CREATE TRIGGER {table}_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON {table} "
         "FOR EACH STATEMENT EXECUTE FUNCTION anml_append_only()"

@@ -125,9 +125,7 @@ def _verdict(policy: Policy, found: list[Evidence], at: float) -> tuple[Verdict,
     A rejected item is judged with that item and does not make its contributor a suspect; a flag on the
     contributor or a batch, or a retraction of anything, does, and voids the newcomer's floor.
     """
-    by_scope: dict[str, list[Evidence]] = defaultdict(list)
-    for record in found:
-        by_scope[record.scope].append(record)
+    by_scope = evidence.by_scope(found)
     verdicts = {scope: policy.judge(records, at) for scope, records in by_scope.items()}
     whole = policy.judge(by_scope.get(EVERYTHING, []), at)
     kinds = {record.id: record.kind for record in found}

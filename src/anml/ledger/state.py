@@ -180,6 +180,7 @@ class State:
         """What the approval of a settlement owes."""
         found = self.part(Settlements).get(e.subject)
         credits = self.credits_of(found)
+        self.part(Disputes).below[found.id] = frozenset(self.below(found))
         rest = found.pool - sum(amount for amount, _ in credits.values())
         return Owed(found.id, found.currency, dict(credits), rest) if credits or rest else None
 

@@ -16,9 +16,10 @@ from anml.core.errors import ConflictError, InputError
 from anml.core.identifiers import staff_id
 from anml.ledger import schema
 from anml.ledger.engine import check_file, connect, ledger_url, reading, refused, sqlite_path, transact
-from anml.ledger.keys import KeyRing, create_keys, create_signer, finish_keys, load_keys, public_text
+from anml.ledger.keys import UNFINISHED, KeyRing, create_keys, create_signer, load_keys, public_text
 from anml.ledger.kinds import CREATED
 from anml.ledger.signing import FOLDER, Signers, from_file
+from anml.ledger.state import loaded
 from anml.ledger.times import stamp
 from anml.ledger.writer import Memory, Writer
 
@@ -87,6 +88,11 @@ class Ledger:
         with reading(self.engine) as connection, connection.begin():
             yield connection
 
+    def listed(self, wanted: type[T]) -> T:
+        """A part of what the log means as the database says it, for lists that people look at."""
+        with self.read() as connection:
+            return loaded(wanted, connection)
+
     def close(self) -> None:
         """Give back the connections."""
         self.engine.dispose()
@@ -145,7 +151,7 @@ def create(
         if is_new and path is not None:
             path.unlink(missing_ok=True)
         raise
-    finish_keys(folder)
+    (folder / UNFINISHED).unlink(missing_ok=True)
     return Ledger(engine, ring, clock, signers=signers)
 
 

@@ -1,10 +1,13 @@
 """What lies in a database beside a ledger's own tables and could answer in their place."""
 
+import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 import sqlalchemy as sa
+from sqlalchemy.schema import CreateIndex, CreateTable
 
-from anml.ledger.schema import event, guard_names, metadata
+from anml.ledger.schema import GUARD, event, guard_names, metadata
 
 
 def strangers(connection: sa.Connection) -> Iterator[str]:
@@ -12,33 +15,43 @@ def strangers(connection: sa.Connection) -> Iterator[str]:
     yield from (_strange_sqlite if connection.dialect.name == "sqlite" else _strange_postgres)(connection)
 
 
+# What SQLite makes of a line of its schema is decided by the text alone, whatever kind it calls itself.
+_HARMLESS = re.compile(r"create (table|view|index|unique index|virtual table) ", re.IGNORECASE)
+
+
 def _strange_sqlite(connection: sa.Connection) -> Iterator[str]:
+    own = _texts(connection.dialect)
     objects = connection.exec_driver_sql("SELECT type, name, tbl_name, sql FROM sqlite_master").all()
-    found = {name: (kind, sql or "") for kind, name, _, sql in objects if kind in ("table", "view")}
-    guards = guard_names("sqlite")
+    found = {name: sql or "" for kind, name, _, sql in objects if kind == "table"}
     for table in metadata.sorted_tables:
-        kind, sql = found.get(table.name, ("nothing", ""))
-        if kind != "table" or not sql.upper().startswith("CREATE TABLE"):
-            yield f"{table.name} is no plain table but {kind if kind != 'table' else 'a virtual one'}"
+        if _squeezed(found.get(table.name, "")) != own[table.name]:
+            yield f"{table.name} is no plain table with a ledger's columns"
             continue
-        said = connection.exec_driver_sql(f"PRAGMA table_xinfo({table.name})").all()
-        if [(row[1], row[2]) for row in said] != _columns(table, connection) or any(row[6] for row in said):
-            yield f"the table {table.name} has other columns than a ledger's"
-        known = {index.name: [column.name for column in index.columns] for index in table.indexes}
-        for _, name, _, origin, partial in connection.exec_driver_sql(f"PRAGMA index_list({table.name})"):
-            # Name, descending, collation, and whether it is of the index itself.
-            parts = connection.exec_driver_sql(f'PRAGMA index_xinfo("{name}")').all()
-            own = [row[2] for row in parts if row[5]]
-            plain = all((row[3], row[4]) == (0, "BINARY") for row in parts if row[5])
-            if partial or not plain or (origin == "c" and known.get(name) != own):
+        for _, name, _, origin, _ in connection.exec_driver_sql(f"PRAGMA index_list({table.name})"):
+            said = {_squeezed(sql or "") for _, each, _, sql in objects if each == name}
+            if origin == "c" and said != {own.get(name)}:
                 yield f"the index {name} on {table.name} is none of the ledger's"
     for kind, name, table, sql in objects:
-        # SQLite reads the kind in any case.
-        if kind.lower() == "trigger" and " ".join((sql or "").split()) != guards.get(name):
-            yield f"the trigger {name} on {table} is none of the ledger's"
-    said = connection.exec_driver_sql("PRAGMA integrity_check(3)").scalars().all()
-    if list(said) != ["ok"]:
-        yield f"SQLite's own integrity check fails: {said[0]}"
+        if sql and not _HARMLESS.match(sql) and _squeezed(sql) != own.get(name):
+            yield f"the {kind.lower()} {name} on {table} is none of the ledger's"
+    checked = connection.exec_driver_sql("PRAGMA integrity_check(3)").scalars().all()
+    if list(checked) != ["ok"]:
+        yield f"SQLite's own integrity check fails: {checked[0]}"
+
+
+@lru_cache(maxsize=2)
+def _texts(dialect: sa.Dialect) -> dict[str, str]:
+    """What makes the tables, indexes and guards of a ledger, by their names."""
+    made = guard_names(dialect.name)
+    for table in metadata.sorted_tables:
+        made[table.name] = str(CreateTable(table).compile(dialect=dialect))
+        made |= {str(index.name): str(CreateIndex(index).compile(dialect=dialect)) for index in table.indexes}
+    return {name: _squeezed(text) for name, text in made.items()}
+
+
+def _squeezed(sql: str) -> str:
+    """A statement without blanks and quotes around names, which differ between versions."""
+    return re.sub(r'[\s"]+', "", sql)
 
 
 def _columns(table: sa.Table, connection: sa.Connection) -> list[tuple[str, str]]:
@@ -64,13 +77,17 @@ UNION ALL SELECT t.name, 'table inherited from or by', i.inhrelid::text FROM own
 UNION ALL SELECT t.name, 'column', a.attname::text FROM own t
   JOIN pg_catalog.pg_attribute a ON a.attrelid = t.oid JOIN pg_catalog.pg_type y ON y.oid = a.atttypid
   WHERE a.attnum > 0 AND NOT a.attisdropped AND (a.attgenerated <> '' OR a.attcollation <> y.typcollation OR
+    a.atthasdef OR NOT a.attnotnull OR
     t.name || '.' || a.attname || ' ' || pg_catalog.format_type(a.atttypid, a.atttypmod)
       <> ALL (CAST(:columns AS text[])))
 UNION ALL SELECT t.name, 'constraint', k.conname::text FROM own t
-  JOIN pg_catalog.pg_constraint k ON k.conrelid = t.oid WHERE k.contype NOT IN ('p', 'u', 'f', 'n')
+  JOIN pg_catalog.pg_constraint k ON k.conrelid = t.oid WHERE k.contype NOT IN ('p', 'u', 'n')
+    AND pg_catalog.pg_get_constraintdef(k.oid) <> :refers
 UNION ALL SELECT t.name, 'trigger', g.tgname::text FROM own t
   JOIN pg_catalog.pg_trigger g ON g.tgrelid = t.oid JOIN pg_catalog.pg_proc f ON f.oid = g.tgfoid
-  WHERE NOT g.tgisinternal AND NOT (g.tgname = t.name || '_append_only' AND f.proname = 'anml_append_only'
+  WHERE NOT (g.tgisinternal AND f.pronamespace = 'pg_catalog'::regnamespace)
+    AND NOT (g.tgname = t.name || '_append_only' AND f.proname = 'anml_append_only' AND g.tgtype = 58
+    AND f.prosrc = :guard
     AND f.pronamespace = (SELECT relnamespace FROM pg_catalog.pg_class WHERE oid = t.oid))
 UNION ALL SELECT t.name, 'index', c.relname::text FROM own t JOIN pg_catalog.pg_index x ON x.indrelid = t.oid
   JOIN pg_catalog.pg_class c ON c.oid = x.indexrelid
@@ -94,6 +111,8 @@ def _strange_postgres(connection: sa.Connection) -> Iterator[str]:
         "FROM pg_catalog.unnest(CAST(:names AS text[])) AS name) "
     )
     values = {
+        "refers": "FOREIGN KEY (seq) REFERENCES event(seq)",
+        "guard": GUARD,
         "names": [table.name for table in tables],
         "indexes": [f"{name} btree ({', '.join(c.name for c in own)})" for name, own in indexes.items()],
         "columns": [

@@ -11,11 +11,10 @@ from anml.core.errors import ConflictError, InputError
 from anml.core.identifiers import owner_id, staff_id
 from anml.core.signals.policy import KINDS as EVIDENCE_KINDS
 from anml.ledger import keys, kinds, people
-from anml.ledger.log import Event, events
+from anml.ledger.log import Event
 from anml.ledger.parts import Keys, Payees, Proposal, Proposals
 from anml.ledger.rules_staff import recovery_bytes, sound_key
 from anml.ledger.signing import Signer, signature
-from anml.ledger.state import Where, loaded
 from anml.ledger.store import Ledger
 from anml.ledger.times import moment, stamp
 from anml.ledger.writer import Writer
@@ -33,16 +32,11 @@ def propose(
     for found in tx.state.part(Proposals).made.values():
         same = (found.step, found.subject, found.body, found.settlement, found.by)
         if found.state == "open" and same == (step, subject, body, settlement, who):
-            asked = list(events(tx.connection, [kinds.PROPOSED], subject))
-            return next(e for e in asked if e.seq == found.seq)
+            tx.flush()
+            return next(tx.reading.entries([found.seq]))
     given = paper or people.Paper()
     whole = {"step": step, "body": body, **given._asdict()}
     return tx.append(kinds.PROPOSED, f"proposal/{tx.next_seq}", subject, whole, settlement, who)
-
-
-def open_proposals(where: Where) -> list[Proposal]:
-    """What waits for a second person, oldest first."""
-    return [found for found in loaded(Proposals, where).made.values() if found.state == "open"]
 
 
 def drop(tx: Writer, number: int, by: str | None) -> Event:

@@ -68,13 +68,13 @@ def contributors(
 ) -> None:
     """List contributors, or show and change what is known of one."""
     from anml.app.pay.payout import read_bank_details, set_email, set_payee, set_payees
-    from anml.app.people.names import by_person, find_account, find_person, names_of
+    from anml.app.people.names import by_person, find_person, names_of
     from anml.surfaces import contributor_view
 
     given = {key: value for key, value in (("name", name), ("iban", iban), ("bic", bic)) if value is not None}
     with at.opened() as book:
         if find is not None:
-            found = find_account(book, find)
+            found = find_person(book, find)
             at.show({"contributor": found}, [found])
             return
         if bank is not None:

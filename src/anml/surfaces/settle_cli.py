@@ -141,14 +141,14 @@ def _draft(at: Desk, book: "Ledger", run: Path, terms: "Terms", manifest: Path |
 
 def _approve(at: Desk, book: "Ledger", sid: str, because: str) -> None:
     from anml.app.ledger.review import approval
-    from anml.app.pay.settle import approve, settlement
+    from anml.app.pay.settle import approve, settlements
     from anml.core.money import show_money
 
     content = book.rehearse(lambda tx: approval(tx, book, sid, at.by))
     warn(content["overlaps"])
     seen = at.agreed(content, draft_shown(content))
     made = approve(book, sid, at.by, because=because, seen=seen, dry_run=at.dry_run)
-    found = settlement(book, sid)
+    found = settlements(book)[sid]
     value = {"settlement": sid, "state": "posted", "entry": made.seq, "by": made.by, "dry_run": at.dry_run}
     done = "Would post" if at.dry_run else "Posted"
     pool = f"{show_money(found.pool, found.currency)} {found.currency}"
@@ -162,6 +162,7 @@ def _approve(at: Desk, book: "Ledger", sid: str, because: str) -> None:
 
 def _release(at: Desk, book: "Ledger", sid: str, decided: dict[str, Any]) -> None:
     """Release what is held; what that decides against somebody is shown first."""
+    from anml.app.ledger.review import named
     from anml.app.pay.release import against, release
     from anml.app.people.names import find_people
     from anml.core.money import show_money
@@ -170,7 +171,7 @@ def _release(at: Desk, book: "Ledger", sid: str, decided: dict[str, Any]) -> Non
         decided[name] = find_people(book, decided[name]) if decided[name] else []
     how = {"domain": at.domain, "policy": at.read_policy(), "by": at.by, **decided}
     done = release(book, sid, **how, dry_run=True)
-    names, currency, seen = done.names, done.currency, None
+    names, currency, seen = done.names, done.currency, named(against(sid, done))
     # Nobody gets less, or waits, but by the decision of somebody to whom it was shown.
     if (done.returned or done.kept) and not at.dry_run:
         asked = [f"{names.get(pid, pid)}  {show_money(amount, currency)} {currency} would go back to the pool"
@@ -203,7 +204,7 @@ def _list(at: Desk, book: "Ledger") -> None:
     from anml.app.pay.settle import settlements
     from anml.core.money import show_money
 
-    found = settlements(book)
+    found = settlements(book).values()
     rows = [
         (s.id, s.project, s.state, show_money(s.pool, s.currency), s.currency, s.by, s.approved_by or "",
          (s.posted or "")[:10])

@@ -11,7 +11,7 @@ from anml.core.signals.policy import Policy
 from anml.intake.exports import FORMATS
 from anml.ledger import kinds
 from anml.ledger.log import events
-from anml.ledger.people import lookup
+from ledger.ledger_queries import who_is
 
 DATA = Path(__file__).parents[2] / "data"
 # A made-up file of the real shape for each format.
@@ -42,7 +42,7 @@ def test_every_file_is_taken_once_and_again_adds_nothing(world, name):
     assert verify(world.ledger).problems == []
     with world.ledger.read() as connection:
         for who, pid in first.contributors.items():
-            assert lookup(connection, world.ledger.ring, first.source, who) == pid
+            assert who_is(connection, world.ledger.ring, first.source, who) == pid
 
 
 @pytest.mark.parametrize("name", FILES)

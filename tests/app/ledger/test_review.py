@@ -56,7 +56,7 @@ def test_what_is_signed_is_what_was_shown(world):
     # Another settlement was posted since: what is beside the amounts is no longer the same.
     with pytest.raises(ConflictError, match=f"not {shown}: look at it again before you sign it"):
         settle.approve(world.ledger, made.id, "bob", seen=shown)
-    assert settle.settlement(world.ledger, made.id).state == "drafted"
+    assert settle.settlements(world.ledger)[made.id].state == "drafted"
     again = review.named(seen(world, lambda tx: review.approval(tx, world.ledger, made.id, "bob")))
     assert settle.approve(world.ledger, made.id, "bob", seen=again).subject != other
 

@@ -11,6 +11,7 @@ from anml.ledger.keys import public_text
 from anml.ledger.kinds import TWO_PEOPLE
 from anml.ledger.store import Ledger
 from ledger.ledger_hand import public
+from ledger.ledger_queries import settlements
 
 IBAN = "DE89370400440532013000"
 
@@ -102,8 +103,7 @@ def test_a_rehearsed_reversal_asks_nobody(place):
 
 
 def _of(place):
-    from anml.ledger import book
 
     with place.ledger.read() as connection:
-        sid = book.settlements(connection)[-1].id
+        sid = list(settlements(connection).values())[-1].id
     return sid, place.pids["ada"]

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from anml.app.pay import payout
 from anml.app.pay.release import release
 from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError
-from anml.ledger import schema
+from anml.ledger import people, schema
 from ledger.ledger_world import simple_rows
 
 IBAN, OTHER = "DE89370400440532013000", "GB29NWBK60161331926819"
@@ -14,7 +14,7 @@ IBAN, OTHER = "DE89370400440532013000", "GB29NWBK60161331926819"
 
 def test_every_rail_asks_for_details_that_can_be_given():
     for needed in payout.RAILS.values():
-        assert set(needed) <= set(payout.DETAILS)
+        assert set(needed) <= set(people.DETAILS)
 
 
 def test_a_batch_of_everything_that_is_due(paid):

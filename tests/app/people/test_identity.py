@@ -4,7 +4,7 @@ import pytest
 
 from anml.app.people.identity import NEEDED, map_accounts, read_identity_map
 from anml.core.errors import AnmlError, InputError
-from anml.ledger import people
+from ledger.ledger_queries import who_is
 
 
 def table(tmp_path, text):
@@ -36,10 +36,10 @@ def test_accounts_are_proposed_and_then_one_person(world):
     # The second pair is so already: nothing is proposed.
     assert len(numbers) == 1
     with world.ledger.read() as connection:
-        assert people.lookup(connection, world.ledger.ring, "pf", "ada.l") is None
+        assert who_is(connection, world.ledger.ring, "pf", "ada.l") is None
     world.confirm(*numbers)
     with world.ledger.read() as connection:
-        assert people.lookup(connection, world.ledger.ring, "pf", "ada.l") == ada
+        assert who_is(connection, world.ledger.ring, "pf", "ada.l") == ada
 
 
 @pytest.mark.parametrize("account", ["ada", "ls:", ":"])

@@ -3,9 +3,10 @@
 import polars as pl
 import pytest
 
+from anml.app.audit.runs import remember
 from anml.app.people.reputation import show
 from anml.app.people.run_scores import add_run
-from anml.core.errors import InputError
+from anml.core.errors import InputError, IntegrityError
 from ledger.ledger_world import simple_rows
 
 
@@ -41,6 +42,18 @@ def test_rows_that_are_new_count_as_far_as_they_are_new(world):
     add_run(world.ledger, run(world, rows=2), "tool")
     # Of three rows of Ada's one is new; Bea's rows stand under other numbers, and two of hers are.
     assert add_run(world.ledger, run(world, rows=3), "tool") == 2
+
+
+def test_a_run_that_was_put_in_the_place_of_another_scores_nobody(world):
+    """Whoever can write to the folder changes the samples and their hashes together."""
+    folder = run(world)
+    remember(folder, (folder / "run.json").read_bytes())
+    for path in run(world, first=0.1).iterdir():
+        (folder / path.name).write_bytes(path.read_bytes())
+    size = world.size()
+    with pytest.raises(IntegrityError, match="was written here: it was changed"):
+        add_run(world.ledger, folder, "tool")
+    assert world.size() == size
 
 
 def test_a_run_that_says_nothing_of_what_it_had_not_seen(world):

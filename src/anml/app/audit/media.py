@@ -75,6 +75,8 @@ def with_media(table: Table, request: Request, media: Media, progress: Any = Non
     image = picture_column(frame, media.image) if media.text is None else None
     if image is not None:
         pictures = Pictures(frame[image].cast(pl.String).to_list(), media.folder)
+        if media.image is None:
+            pictures.check_inside()
         return _of_pictures(table, request, media, image, pictures, progress), Shown(pictures)
     text = _text_column(frame, request, media)
     if text is None:

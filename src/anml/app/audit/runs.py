@@ -106,7 +106,7 @@ def check_remembered(folder: Path, run: Run) -> None:
         if known != run.record:
             raise IntegrityError(
                 f"the run in {folder} is {run.record[:16]}, and {known[:16]} was written here: it was "
-                "changed, or put there from elsewhere; say its --digest as whoever made it told you"
+                "changed, or put there from elsewhere; make it again, or settle by the --digest you were told"
             )
 
 

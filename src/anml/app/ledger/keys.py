@@ -9,7 +9,6 @@ from anml.ledger.keys import from_environment as password_from_environment
 from anml.ledger.keys import public_text, read_public
 from anml.ledger.log import Event
 from anml.ledger.parts import Keys
-from anml.ledger.state import loaded
 from anml.ledger.store import Ledger
 
 __all__ = ["known_keys", "new_key", "password_from_environment", "public_key", "revoke_key", "trust_key"]
@@ -36,6 +35,5 @@ def revoke_key(ledger: Ledger, name: str, by: str | None = None, *, compromised:
 
 def known_keys(ledger: Ledger) -> list[dict[str, Any]]:
     """Every key that was ever trusted, as plain values."""
-    with ledger.read() as connection:
-        known = loaded(Keys, connection).known.values()
+    known = ledger.listed(Keys).known.values()
     return [{**key._asdict(), "public": public_text(key.public), "may": sorted(key.may)} for key in known]

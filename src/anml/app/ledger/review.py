@@ -14,14 +14,15 @@ from anml.ledger import kinds, people, two_people
 from anml.ledger.log import Event
 from anml.ledger.money_parts import Disputes, Payouts, Settlement, Settlements, read_manifest
 from anml.ledger.parts import Payees, Proposal, Proposals
+from anml.ledger.rules_people import open_money
 from anml.ledger.rules_staff import second_person
-from anml.ledger.state import Where, loaded
+from anml.ledger.state import State, Where, loaded
 from anml.ledger.store import Ledger
 from anml.ledger.times import seconds, shown_date
 from anml.ledger.writer import Writer
 
-# So many letters name a content.
-LETTERS = 16
+# So many letters name a content: whoever makes it up finds no two contents of one name.
+LETTERS = 32
 
 
 def named(content: dict[str, Any]) -> str:
@@ -117,6 +118,7 @@ def proposal(
         "name": names.get(p.subject, p.subject), "into": names.get(str(p.body.get("into")), ""),
         "details": details, "until_now": old, "settlement": p.settlement, "by": p.by, "at": p.at,
         "currency": loaded(Settlements, where).get(p.settlement).currency if p.settlement else "",
+        "open": open_money(where, p.subject) if p.step == kinds.ERASED and isinstance(where, State) else {},
     }  # fmt: skip
 
 

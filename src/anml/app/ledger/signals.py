@@ -1,7 +1,5 @@
 """v and r of each row, as the ledger knows them at one moment, with the entries they rest on."""
 
-from collections.abc import Mapping
-
 import polars as pl
 
 from anml.core.signals.policy import Evidence, Policy, Verdict
@@ -22,7 +20,7 @@ def with_signals(
     known = standings(where, at, domain, policy, rule)
     pids = rows["contributor"].unique().to_list()
     found = evidence.of(where, pids, now, policy.trust)
-    split = {pid: _by_scope(found.get(pid, [])) for pid in pids}
+    split = {pid: evidence.by_scope(found.get(pid, [])) for pid in pids}
     plain: dict[tuple[str, str], tuple[list[Evidence], Verdict]] = {}
     verdicts: list[Verdict] = []
     for pid, item, batch in rows.select("contributor", "item", "batch").iter_rows():
@@ -42,10 +40,3 @@ def with_signals(
         pl.Series("level", [verdict.level for verdict in verdicts]),
         pl.Series("evidence", [";".join(map(str, verdict.evidence)) for verdict in verdicts]),
     )
-
-
-def _by_scope(records: list[Evidence]) -> Mapping[str, list[Evidence]]:
-    split: dict[str, list[Evidence]] = {}
-    for record in records:
-        split.setdefault(record.scope, []).append(record)
-    return split

@@ -7,11 +7,11 @@ from typing import Any
 from anml.app.ledger.keys import new_key
 from anml.app.ledger.review import check_seen, proposal, proposals
 from anml.core.identifiers import staff_id
-from anml.core.money import show_amount
+from anml.core.money import show_amount, show_money
 from anml.ledger import book, kinds, people, two_people
 from anml.ledger.keys import read_public
 from anml.ledger.log import Event
-from anml.ledger.parts import Member, Staff
+from anml.ledger.parts import Member, Proposals, Staff
 from anml.ledger.signing import from_file
 from anml.ledger.state import loaded
 from anml.ledger.store import Ledger, staff_folder
@@ -20,8 +20,7 @@ from anml.ledger.writer import Writer
 
 def members(ledger: Ledger) -> list[Member]:
     """Everybody who acts, or did."""
-    with ledger.read() as connection:
-        return list(loaded(Staff, connection).members.values())
+    return list(ledger.listed(Staff).members.values())
 
 
 def new_member(name: str, path: Path | None = None, password: str = "") -> tuple[str, Path, str]:
@@ -63,14 +62,13 @@ def remove_member(ledger: Ledger, name: str, by: str | None = None, *, compromis
 
 def is_single_person(ledger: Ledger) -> bool:
     """Whether the ledger says that one person keeps it."""
-    with ledger.read() as connection:
-        return loaded(Staff, connection).single_person
+    return ledger.listed(Staff).single_person
 
 
 def waiting(ledger: Ledger, names: dict[str, str]) -> list[dict[str, Any]]:
     """What waits for a second person, oldest first, and what it `says` in the words of who has to decide."""
     with ledger.read() as connection:
-        waits = two_people.open_proposals(connection)
+        waits = [p for p in loaded(Proposals, connection).made.values() if p.state == "open"]
         shown = [proposal(connection, ledger, p, names, connection) for p in waits]
     return [{**one, "says": says({**one, "until_now": {}})} for one in shown]
 
@@ -111,12 +109,13 @@ def says(p: dict[str, Any]) -> str:
     listed = ", ".join(f"{name} {value}" for name, value in p["details"].items())
     old = ", ".join(f"{name} {value}" for name, value in p["until_now"].items())
     amount = show_amount(body["amount"]) if "amount" in body else ""
+    owed = ", ".join(f"{show_money(micro, currency)} {currency}" for currency, micro in p["open"].items())
     named = {name: ", ".join(map(str, body.get(name, ()))) for name in ("roles", "may")}
     said: dict[str, str] = {
         kinds.STAFF_ADDED: f"bring in {p['subject']} as {named['roles']}, with the key {body.get('public')}",
         kinds.STAFF_RENEWED: f"let {p['subject']} sign with the key {body.get('public')} from now on",
         kinds.CLOCK: "mend the clock: from then on entries are dated by who confirms this",
-        kinds.ERASED: f"erase all that is personal of {who}, with money still open",
+        kinds.ERASED: f"erase all that is personal of {who}, with {owed or 'money'} still open",
         kinds.KEY_TRUSTED: f"trust key {p['subject']} of {body.get('owner')} for {named['may']}, from "
         f"{str(body.get('since'))[:10]}" + (f" until {body['until'][:10]}" if body.get("until") else ""),
         kinds.NAMED: f"{'let reviews by' if body.get('on') else 'no longer let reviews by'} {who} count",

@@ -11,10 +11,9 @@ from anml.app.pay.reasons import disputes_shown
 from anml.core.canonical import sha256
 from anml.core.errors import InputError
 from anml.ledger import disputes, people
-from anml.ledger.disputes import Answer
 from anml.ledger.keys import parse_public
 from anml.ledger.log import Event
-from anml.ledger.money_parts import Disputes, Settlements
+from anml.ledger.money_parts import Answer, Disputes, Settlements
 from anml.ledger.store import Ledger
 from anml.ledger.writer import Writer
 

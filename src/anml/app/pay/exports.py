@@ -12,7 +12,7 @@ from anml.core.money import show_amount, show_minor
 from anml.core.payee import bank_name, check_bic, check_iban
 from anml.core.settle import UNIT
 from anml.ledger.log import Event
-from anml.ledger.payouts import Payment, PayoutBatch
+from anml.ledger.money_parts import Payment, PayoutBatch
 
 PAIN = "urn:iso:std:iso:20022:tech:xsd:pain.001.001.09"
 _DEBITS = ("returned", "reversed")

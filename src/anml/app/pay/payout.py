@@ -26,7 +26,6 @@ from anml.ledger.writer import Writer
 
 # What a payee must have given before a rail can pay them.
 RAILS: dict[str, tuple[str, ...]] = {"csv": ("name",), "pain001": ("name", "iban")}
-DETAILS = ("name", "iban", "bic")
 
 
 class Payout(NamedTuple):
@@ -51,32 +50,33 @@ def create(
     needed = RAILS[one_of("payment rail", rail, RAILS)]
 
     def work(tx: Writer) -> Payout:
+        # The database may ask for all of it again.
+        _discard(drafts)
         due = payouts.due(tx, currency)
         agreed = tx.state.part(Payees).paper
-        if listed is not None:
-            papers = {pid: people.paper_of(tx.connection, pid, agreed.get(pid, "")) for pid in listed}
-            payouts.create(tx, batch, currency, by, 0, papers, listed)
-            return Payout(tx.state.part(Payouts).get(batch), {}, {})
-        seen.check(ledger, tx.verified(), checkpoint)
-        why = {pid: _not_paid(tx, ledger, pid, needed, due[pid] < threshold) for pid in due}
-        left = {pid: reason for pid, reason in why.items() if reason}
-        if due and left == why:
-            raise ConflictError(f"nothing can be paid in {currency}: {_first(left)}")
-        able = due.keys() - left.keys()
+        left: dict[str, str] = {}
+        if listed is None:
+            seen.check(ledger, tx.verified(), checkpoint)
+            why = {pid: _not_paid(tx, ledger, pid, needed, due[pid] < threshold) for pid in due}
+            left = {pid: reason for pid, reason in why.items() if reason}
+            if due and left == why:
+                raise ConflictError(f"nothing can be paid in {currency}: {_first(left)}")
+        able = due.keys() - left.keys() if listed is None else listed
         papers = {pid: people.paper_of(tx.connection, pid, agreed.get(pid, "")) for pid in able}
-        payouts.create(tx, batch, currency, by, threshold, papers)
+        payouts.create(tx, batch, currency, by, threshold if listed is None else 0, papers, listed)
         made = tx.state.part(Payouts).get(batch)
-        found = Payout(made, _payees(tx.connection, ledger, made), left)
-        if out is not None and not dry_run:
+        found = Payout(made, _payees(tx.connection, ledger, made) if listed is None else {}, left)
+        if dry_run:
+            return found
+        if out is not None and listed is None:
             drafts.update(_drafted(found, payer, tx.verified(), out))
-        return found
+        files = tuple(drafts)
+        drafts.update(seen.drafted(ledger, tx.verified()))
+        return found._replace(files=files)
 
     drafts: dict[Path, Path] = {}
     with _placed(drafts):
-        done = ledger.carry_out(work, dry_run=dry_run)
-        if not dry_run and ledger.memory.reading is not None:
-            seen.keep(ledger, ledger.memory.reading.hashes)
-    return done._replace(files=tuple(drafts))
+        return ledger.carry_out(work, dry_run=dry_run)
 
 
 def _first(reasons: Mapping[str, str]) -> str:
@@ -85,15 +85,20 @@ def _first(reasons: Mapping[str, str]) -> str:
 
 
 @contextmanager
-def _placed(drafts: Mapping[Path, Path]) -> Iterator[None]:
+def _placed(drafts: dict[Path, Path]) -> Iterator[None]:
     """Give files their names where all went well; else none of them is left."""
     try:
         yield
         for path, draft in drafts.items():
             put_in_place(draft, path)
     finally:
-        for draft in drafts.values():
-            draft.unlink(missing_ok=True)
+        _discard(drafts)
+
+
+def _discard(drafts: dict[Path, Path]) -> None:
+    for draft in drafts.values():
+        draft.unlink(missing_ok=True)
+    drafts.clear()
 
 
 def load(ledger: Ledger, batch: str) -> Payout:
@@ -109,8 +114,8 @@ def _loaded(ledger: Ledger, reading: Reading, batch: str) -> Payout:
 
 def batches(ledger: Ledger) -> list[PayoutBatch]:
     """All batches, oldest first."""
-    with ledger.read() as connection:
-        return payouts.batches(connection)
+    found = ledger.listed(Payouts)
+    return [found.get(name) for name in found.heads]
 
 
 def write_files(ledger: Ledger, batch: str, payer: Mapping[str, str] | None, out: Path) -> Payout:
@@ -119,8 +124,9 @@ def write_files(ledger: Ledger, batch: str, payer: Mapping[str, str] | None, out
         reading = verified(connection, ledger, "paid from")
         made = _loaded(ledger, reading, batch)
         drafts = _drafted(made, payer, reading, out)
+    made = made._replace(files=tuple(drafts))
     with _placed(drafts):
-        return made._replace(files=tuple(drafts))
+        return made
 
 
 def _drafted(made: Payout, payer: Mapping[str, str] | None, reading: Reading, out: Path) -> dict[Path, Path]:
@@ -149,7 +155,7 @@ def _payees(connection: sa.Connection, ledger: Ledger, made: PayoutBatch) -> dic
 
 def _details(connection: sa.Connection, ledger: Ledger, pid: str, paper: str) -> dict[str, Any]:
     values = people.attached_values(connection, ledger.ring, pid, paper)
-    return {name: values[name] for name in DETAILS if values.get(name)}
+    return {name: values[name] for name in people.DETAILS if values.get(name)}
 
 
 def close(
@@ -198,8 +204,8 @@ def read_bank_details(path: Path) -> dict[str, dict[str, str]]:
     """Bank details from a table with contributor and name, iban or bic; by what the first column says."""
     from anml.intake.contributions import read_typed  # slow to load, and only needed here
 
-    frame = read_typed(path, ("contributor", *DETAILS))
-    given = [name for name in DETAILS if name in frame.columns]
+    frame = read_typed(path, ("contributor", *people.DETAILS))
+    given = [name for name in people.DETAILS if name in frame.columns]
     if "contributor" not in frame.columns or not given:
         raise InputError(f"{path.name} needs a column contributor, and name, iban or bic")
     found: dict[str, dict[str, str]] = {}

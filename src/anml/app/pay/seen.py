@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from anml.app.files import read_text, write_file
+from anml.app.files import draft_file, read_text
 from anml.core.canonical import sha256
 from anml.core.errors import IntegrityError
 from anml.core.merkle import Tree
@@ -30,8 +30,9 @@ def check(ledger: Ledger, reading: Reading, kept: Path | None = None) -> None:
             )
 
 
-def keep(ledger: Ledger, hashes: list[bytes]) -> None:
-    """Remember the log as it is now."""
-    if (path := _place(ledger)) is not None:
-        tree = Tree(hashes)
-        write_file(path, checkpoint.sign(ledger.ring, len(tree), tree.root), private=True)
+def drafted(ledger: Ledger, reading: Reading) -> dict[Path, Path]:
+    """The log as it is now, to be remembered: written beside its place, before anything counts."""
+    if (path := _place(ledger)) is None:
+        return {}
+    tree = Tree(reading.hashes)
+    return {path: draft_file(path, checkpoint.sign(ledger.ring, len(tree), tree.root), private=True)}

@@ -176,7 +176,7 @@ def resolve_names(tx: Writer, ledger: Ledger, source: str | None, names: list[st
     listed = {
         (known.resolve(pid), one) for pid, about in profiles.items() for one in about.get("accounts", [])
     }
-    there = {pid for pid, _ in listed}
+    there = set(map(known.resolve, profiles))
     for name, pid in found.items():
         if pid in there and (pid, f"{place}:{name}") not in listed:
             raise IntegrityError(f"the account {place}:{name} leads to {pid}, whose record does not have it")
@@ -209,13 +209,6 @@ def withdraw(ledger: Ledger, sid: str, by: str | None = None, *, dry_run: bool =
     return ledger.carry_out(lambda tx: book.withdraw(tx, sid, by), dry_run=dry_run)
 
 
-def settlement(ledger: Ledger, sid: str) -> Settlement:
-    """A settlement as its entries leave it."""
-    with ledger.read() as connection:
-        return book.settlement(connection, sid)
-
-
-def settlements(ledger: Ledger) -> list[Settlement]:
-    """All settlements, oldest first."""
-    with ledger.read() as connection:
-        return book.settlements(connection)
+def settlements(ledger: Ledger) -> dict[str, Settlement]:
+    """All settlements by their identifiers, oldest first."""
+    return ledger.listed(Settlements).found

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from anml.core.errors import ConflictError
+from anml.core.money import show_money
 from anml.ledger import people, two_people
 from anml.ledger.kinds import CONTRIBUTION, ERASED
 from anml.ledger.log import events
@@ -34,7 +35,9 @@ def erase(
     """Erase somebody's personal data; with money open, and `anyway`, a second person has to confirm it."""
     found = ledger.carry_out(lambda tx: _uses(tx, pid), dry_run=True)
     if found.unpaid and not anyway:
-        open_ = ", ".join(f"{amount} micro-units of {currency}" for currency, amount in found.unpaid.items())
+        open_ = ", ".join(
+            f"{show_money(micro, currency)} {currency}" for currency, micro in found.unpaid.items()
+        )
         raise ConflictError(f"contributor {pid} still has {open_} open; pay it first, or erase anyway")
     if dry_run:
         return found

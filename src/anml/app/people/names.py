@@ -8,7 +8,8 @@ import sqlalchemy as sa
 from anml.app.ledger.verify import verified
 from anml.core.errors import InputError
 from anml.core.identifiers import skeleton
-from anml.ledger import book, payouts, people
+from anml.ledger import people
+from anml.ledger.money_parts import Payouts, Settlements
 from anml.ledger.parts import People
 from anml.ledger.reading import Reading
 from anml.ledger.state import loaded
@@ -44,16 +45,6 @@ def names_of(ledger: Ledger) -> dict[str, str]:
         return shown_names(ledger, connection)
 
 
-def find_account(ledger: Ledger, account: str) -> str:
-    """The identifier of an account given as source:name."""
-    source, _, name = account.partition(":")
-    with ledger.read() as connection:
-        pid = people.lookup(connection, ledger.ring, source, name)
-    if pid is None:
-        raise InputError(f"no contributor is known as {account!r}; accounts are written source:name")
-    return pid
-
-
 def exact(name: str, what: str = "settlement") -> str:
     """A name that is signed for: it is that of the thing itself, never the latest or all of them."""
     if name in ("latest", "all"):
@@ -65,17 +56,13 @@ def find_settlement(ledger: Ledger, name: str, state: str) -> str:
     """A settlement by its identifier, or the latest one in `state` by that word."""
     if name != "latest":
         return name
-    with ledger.read() as connection:
-        found = [s.id for s in book.settlements(connection) if s.state == state]
+    found = [s.id for s in ledger.listed(Settlements).found.values() if s.state == state]
     return _last(found, f"{state} settlement")
 
 
 def find_batch(ledger: Ledger, name: str) -> str:
     """A payout batch by its name, or the latest one by that word."""
-    if name != "latest":
-        return name
-    with ledger.read() as connection:
-        return _last([batch.id for batch in payouts.batches(connection)], "payout batch")
+    return name if name != "latest" else _last(list(ledger.listed(Payouts).heads), "payout batch")
 
 
 def _last(found: list[str], what: str) -> str:
@@ -116,7 +103,7 @@ def _found(ledger: Ledger, where: sa.Connection | Reading, text: str, called: Ma
     if text in known.since:
         return text
     source, colon, name = text.partition(":")
-    if colon and ledger.keys and (pid := people.lookup(where, ledger.ring, source, name)):
+    if colon and isinstance(where, Reading) and (pid := people.lookup(where, ledger.ring, source, name)):
         return pid
     hits = called.get(text, set())
     if not hits and len(text) >= SHORT:

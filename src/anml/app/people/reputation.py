@@ -3,11 +3,14 @@
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from anml.core.errors import InputError
 from anml.core.signals.policy import Policy
 from anml.core.signals.standing import Standing
 from anml.core.signals.track_record import Scored, Track, in_order, replay
-from anml.ledger import evidence, people, trust
+from anml.ledger import evidence, trust
+from anml.ledger.parts import People
 from anml.ledger.standing import scores, standings
+from anml.ledger.state import loaded
 from anml.ledger.store import Ledger
 from anml.ledger.times import seconds, stamp
 
@@ -45,7 +48,8 @@ def replay_history(
     """Recompute a contributor's r event by event, each by the graph of who verified whom as it was then."""
     following = (policy or Policy()).trust
     with ledger.read() as connection:
-        people.check_known(connection, pid)
+        if pid not in loaded(People, connection).since:
+            raise InputError(f"there is no contributor {pid!r} in this ledger")
         history = scores(connection).get((pid, domain), [])
         vouched = evidence.of(connection, rule=following)
         trusted = trust.roots(connection, following)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import polars as pl
 
-from anml.app.audit.runs import read_learned, read_run
+from anml.app.audit.runs import check_remembered, read_learned, read_run
 from anml.app.pay.manifest import row_names
 from anml.app.pay.settle import resolve_names
 from anml.app.people.judgements import fresh_scores
@@ -20,6 +20,7 @@ def add_run(
 ) -> int:
     """Record the held-out quality of a run; the same rows count once, whatever run they are in."""
     run = read_run(folder)
+    check_remembered(folder, run)
     samples = run.samples.with_columns(pl.col("contributor").cast(pl.String))
     judged = judge_run(samples, row_names(run), read_learned(folder, run._replace(samples=samples)))
 
