@@ -92,7 +92,9 @@ class TestPlace:
     def test_names_of_places_pass(self, text):
         assert place_id(f"  {text} ") == text
 
-    @pytest.mark.parametrize("text", ["", "  ", "ann@lab.example", "a" * 101, "a\nb", "a\u200bb"])
+    @pytest.mark.parametrize(
+        "text", ["", "  ", "ann@lab.example", "a" * 101, "a\nb", "a\u200bb", "a\u3164b", "a\u2800"]
+    )
     def test_others_are_refused_and_shown(self, text):
         with pytest.raises(InputError, match="a source is the name of a place"):
             place_id(text)
@@ -100,7 +102,19 @@ class TestPlace:
 
 class TestLookAlike:
     @pytest.mark.parametrize(
-        "other", ["ANN", " ann", "a\u200bnn", "a\u034fnn", "аnn", "ａｎｎ", "an n", "ann\u202c"]
+        "other",
+        [
+            "ANN",
+            " ann",
+            "a\u200bnn",
+            "a\u034fnn",
+            "аnn",
+            "ａｎｎ",
+            "an n",
+            "ann\u202c",
+            "ann\u3164",
+            "\u2800ann",
+        ],
     )
     def test_the_eye_sees_one_name(self, other):
         assert skeleton(other) == skeleton("ann")

@@ -14,6 +14,9 @@ from anml.core.errors import InputError
 # Letters of other scripts that are drawn like Latin ones.
 _DRAWN_ALIKE = str.maketrans("аеорсухіјѕԁԛԝһӏкмтвнαοριυνκτχγ", "aeopcyxijsdqwhlkmtbhaopiuvktxy")
 
+# Letters and signs that are drawn as nothing: fillers of Hangul, and the empty cell of Braille.
+_EMPTY = frozenset("\u115f\u1160\u3164\uffa0\u2800")
+
 
 def staff_id(text: str) -> str:
     """One spelling of a staff identifier, or a sentence that says which letter is not allowed."""
@@ -48,7 +51,7 @@ def owner_id(text: str) -> str:
 def place_id(text: str, what: str = "a source is the name of a place") -> str:
     """The name of a place that accounts belong to; it stays in the log, so it is nobody's address."""
     name = unicodedata.normalize("NFKC", text).strip()
-    if "@" in name or not name or len(name) > 100 or not name.isprintable():
+    if "@" in name or not name or len(name) > 100 or not name.isprintable() or _EMPTY & set(name):
         raise InputError(f"{what}, not an address of a person, got {text!r}")
     return name
 
@@ -62,7 +65,7 @@ def skeleton(name: str) -> str:
     """What is left of a name when everything that the eye does not see is taken away."""
     plain = unicodedata.normalize("NFKC", name).casefold()
     seen = (c for c in plain if unicodedata.category(c) not in ("Cf", "Cc", "Mn") and not c.isspace())
-    return "".join(seen).translate(_DRAWN_ALIKE)
+    return "".join(c for c in seen if c not in _EMPTY).translate(_DRAWN_ALIKE)
 
 
 def look_alike(names: Iterable[str]) -> list[list[str]]:
