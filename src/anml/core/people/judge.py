@@ -160,7 +160,10 @@ def judge_people(
     # Who looks, and is right less often than by chance, has another answer.
     below = (found.right * (found.guessed[:, None] > GRID)).sum(axis=1)
     against = (below * (1 - types[:, 1]) > 0.5).astype(np.float64)
-    mirror = verdicts.mirrored(against, voices, verdicts.in_the_same_way(sums.confused, against))
+    # Known labels tell which of two sides is right.
+    open_ = sums.known.sum() < verdicts.ENOUGH_ROWS
+    alike = bool(open_) and verdicts.in_the_same_way(sums.confused, against)
+    mirror = verdicts.mirrored(against, voices, alike)
     stands = worth.standing(found, rate, len(sums.share))
     drawn = worth.standing(found._replace(right=found.drawn), rate, len(sums.share)).posterior()
     judged = judged_by(found, stands, drawn, types[:, 1] > types[:, 2], covered, mirror, spared=spared)

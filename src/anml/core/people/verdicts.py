@@ -134,14 +134,17 @@ def mirrored(against: Floats, rows: Floats, alike: bool = False) -> float:
 
 
 def in_the_same_way(counts: Floats, against: Floats) -> bool:
-    """Whether those who contradict the others mostly do it alike: two of them then give the same label.
+    """Whether those who contradict the others do it alike: two of them then mostly give the same label.
 
-    `counts`: labels by truth of every contributor [contributor, label, truth].
+    Mostly is half-way from any other label alike to always. `counts`: labels by truth of every contributor
+    [contributor, label, truth].
     """
-    table = np.einsum("k,kyz->yz", against, counts) * (1 - np.eye(counts.shape[1]))
+    classes = counts.shape[1]
+    table = np.einsum("k,kyz->yz", against, counts) * (1 - np.eye(classes))
     given = table.sum(axis=0)
     alike = np.square(table).sum(axis=0) / np.maximum(given, 1e-12)
-    return bool(alike.sum() > given.sum() / 2 > 0)
+    mostly = (1 + 1 / max(classes - 1, 1)) / 2
+    return bool(alike.sum() >= mostly * given.sum() - 1e-9 and given.sum() > 0)
 
 
 def reason_for_doubt(mirror: float, against: Floats, rows: Floats | None) -> str | None:
