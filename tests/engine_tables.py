@@ -97,3 +97,13 @@ SHAPED = {
     "spans": lambda: _marked(("start", "end")),
     "boxes": lambda: _marked(("x", "y", "width", "height")),
 }
+
+
+def check_alike(found: pl.DataFrame, wanted: pl.DataFrame, atol: float) -> None:
+    """What an engine found is what memory found: figures within `atol`, all else the same."""
+    for name in wanted.columns:
+        if wanted.schema[name] == pl.Float64:
+            one, two = (each[name].fill_null(-1).to_numpy() for each in (found, wanted))
+            np.testing.assert_allclose(one, two, atol=atol, err_msg=name)
+        else:
+            assert found[name].to_list() == wanted[name].to_list(), name

@@ -1,6 +1,7 @@
 """Judgements of every shape by an engine and in memory: the same verdicts, rows and tables."""
 
-import numpy as np
+from functools import partial
+
 import polars as pl
 import pytest
 
@@ -8,7 +9,7 @@ import anml
 from anml.app.audit.runs import read_run
 from anml.app.scale import shaped
 from anml.core.errors import InputError, UnsupportedError
-from engine_tables import SHAPED, written
+from engine_tables import SHAPED, check_alike, written
 
 
 @pytest.fixture(autouse=True)
@@ -24,13 +25,7 @@ def both(tmp_path, task, **asked):
     return sliced, anml.audit(frame, task=task, **asked)
 
 
-def alike(found: pl.DataFrame, wanted: pl.DataFrame) -> None:
-    for name in wanted.columns:
-        if wanted.schema[name] == pl.Float64:
-            one, two = (each[name].fill_null(-1).to_numpy() for each in (found, wanted))
-            np.testing.assert_allclose(one, two, atol=2e-4, err_msg=name)
-        else:
-            assert found[name].to_list() == wanted[name].to_list(), name
+alike = partial(check_alike, atol=2e-4)
 
 
 @pytest.mark.parametrize("task", SHAPED)

@@ -1,6 +1,5 @@
 """A table in slices and the same table in memory: the same verdicts, and p_correct to a millionth."""
 
-import numpy as np
 import polars as pl
 import pytest
 
@@ -10,7 +9,7 @@ from anml.app.scale.engines import Local
 from anml.app.scale.run import audit_slices
 from anml.core.people import fit, model
 from anml.intake.tables import parquet_files
-from engine_tables import crowd, written
+from engine_tables import check_alike, crowd, written
 
 CREDENTIALS = {"verification": "verification", "reputation": "reputation", "time": "when"}
 BESIDE = ("task", *CREDENTIALS.values(), "truth")
@@ -51,12 +50,7 @@ def test_slices_say_what_memory_says(tmp_path, monkeypatch, with_predictions, ro
     samples = pl.read_parquet(tmp_path / "out" / "samples" / "*.parquet").sort("row")
     assert samples.height == memory.samples.height < frame.height
     for found, wanted in ((ours, theirs), (samples, memory.samples)):
-        for name in wanted.columns:
-            if wanted.schema[name] == pl.Float64:
-                one, two = (each[name].fill_null(-1).to_numpy() for each in (found, wanted))
-                np.testing.assert_allclose(one, two, atol=1e-6, err_msg=name)
-            else:
-                assert found[name].to_list() == wanted[name].to_list(), name
+        check_alike(found, wanted, atol=1e-6)
     assert (sliced.wrong.mean, sliced.wrong.high) == pytest.approx((memory.wrong.mean, memory.wrong.high))
     # Somebody guesses from the middle of the year on.
     assert "changed_age" in theirs.columns or not {"item", "time"} <= roles.keys()
