@@ -32,17 +32,25 @@ def digest(value: Any) -> str:
 
 def _is_plain(value: Any) -> bool:
     """Whether a value is canonical as it is; what is not gets a closer look, and a message."""
-    kind = type(value)
-    if kind is dict:
-        for key, item in value.items():
-            if type(key) is not str or not (type(item) is str or _is_plain(item)):
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        kind = type(one)
+        if kind is str or one is None or kind is bool:
+            continue
+        if kind is int:
+            if not -LARGEST <= one <= LARGEST:
                 return False
-        return True
-    if kind is list or kind is tuple:
-        return all(type(item) is str or _is_plain(item) for item in value)
-    if kind is int:
-        return bool(-LARGEST <= value <= LARGEST)
-    return kind is str or value is None or kind is bool
+        elif kind is dict:
+            for key in one:
+                if type(key) is not str:
+                    return False
+            waiting += one.values()
+        elif kind is list or kind is tuple:
+            waiting += one
+        else:
+            return False
+    return True
 
 
 def _check(value: Any, where: str) -> None:

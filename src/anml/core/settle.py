@@ -173,9 +173,12 @@ def allocate(pool: int, quotas: Mapping[str, Fraction]) -> dict[str, int]:
     """
     if pool < 0:
         raise InputError(f"a pool is not negative, got {pool}")
-    whole = {name: pool * share.numerator // share.denominator for name, share in quotas.items()}
-    remainder = {name: pool * share - whole[name] for name, share in quotas.items()}
-    spare = int(sum(remainder.values(), Fraction(0)))
+    # Over one denominator, remainders are whole numbers: exact, and fast to compare.
+    common = math.lcm(*(share.denominator for share in quotas.values()))
+    whole, remainder = {}, {}
+    for name, share in quotas.items():
+        whole[name], remainder[name] = divmod(pool * share.numerator * (common // share.denominator), common)
+    spare = sum(remainder.values()) // common
     for name in sorted(quotas, key=lambda name: (-remainder[name], name))[:spare]:
         whole[name] += 1
     return whole
