@@ -68,7 +68,7 @@ def _kept(world: World) -> set[str]:
         return {e.subject for e in events(connection, [kinds.APPROVED])}
 
 
-def _wait_for(condition, seconds: float = 60.0) -> None:
+def _wait_for(condition, seconds: float = 300.0) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "the writers made no progress"

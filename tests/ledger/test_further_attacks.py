@@ -31,7 +31,7 @@ from anml.ledger.signing import from_key
 from anml.ledger.strangers import strangers
 from anml.ledger.times import stamp
 from ledger.ledger_hand import Hand, at, line, manifest, pid, public
-from ledger.ledger_queries import leaves, open_proposals, who_is
+from ledger.ledger_queries import balances, leaves, open_proposals, who_is
 from ledger.ledger_world import World, simple_rows, write_run
 from ledger.test_insiders import GOLD, IBANS, merged, posted, problems, r_of, unlock
 
@@ -496,13 +496,35 @@ def test_of_two_who_decide_at_once_one_counts(world):
         lambda: world.ledger.write(lambda tx: disputes.resolve(tx, sid, pids["ben"], "dan", "d")),
         lambda: world.ledger.write(lambda tx: disputes.resolve(tx, sid, pids["ben"], "eve", "e")),
     ]
+    assert len(at_once(steps)) == 2
+    assert verify(world.ledger).problems == []
+
+
+def test_of_those_who_release_or_pay_at_once_one_moves_the_money(world):
+    sid, pids = posted(world)
+    for name, iban in zip(("ann", "ben"), IBANS, strict=False):
+        world.pay_to(pids[name], {"name": name, "iban": iban})
+    world.clock.pass_days(15)
+    done = []
+    at_once([lambda: done.append(release(world.ledger, sid).released)] * 3)
+    # Five euros each, in millionths; who comes later finds nothing held.
+    assert sorted(sum(each.values()) for each in done) == [0, 0, 10_000_000]
+    at_once([lambda batch=f"p{n}": payout.create(world.ledger, batch, "EUR", "cat") for n in range(3)])
+    with world.ledger.read() as connection:
+        assert sum(balances(connection, "payable:", "EUR").values()) == 0
+        assert sum(balances(connection, "clearing:", "EUR").values()) == 10_000_000
+    assert verify(world.ledger).problems == []
+
+
+def at_once(steps) -> list[str]:
+    """Take steps in threads that start together; what the refused were told."""
     start, refused = threading.Barrier(len(steps)), []
 
     def act(step) -> None:
         start.wait()
         try:
             step()
-        except ConflictError as error:
+        except AnmlError as error:
             refused.append(str(error))
 
     threads = [threading.Thread(target=act, args=(step,)) for step in steps]
@@ -510,8 +532,7 @@ def test_of_two_who_decide_at_once_one_counts(world):
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(refused) == 2
-    assert verify(world.ledger).problems == []
+    return refused
 
 
 # --- by the rules alone
