@@ -6,6 +6,7 @@ from shlex import quote
 from typing import Annotated, Any
 
 from anml.app.audit.sources import SHAPED_BY, finish, fit, read
+from anml.app.spreadsheets import safe_for_spreadsheets
 from anml.core.errors import InputError, UnsupportedError
 from anml.surfaces.audit_options import (
     AUDIT,
@@ -90,7 +91,6 @@ def predict(
     """Predict the rows of a table with a trained model."""
     from anml.app.audit.output import write_frame
     from anml.app.audit.train import predict_table
-    from anml.app.spreadsheets import safe_for_spreadsheets
 
     if out is not None and out.suffix not in (".csv", ".parquet"):
         raise InputError(f"the output must end in .csv or .parquet, got {out.name!r}")

@@ -7,6 +7,7 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
+from anml.core.profile import profile_of
 from anml.surfaces.options import arg, opt
 
 if TYPE_CHECKING:
@@ -199,7 +200,6 @@ def request_of(chosen: Mapping[str, Any]) -> "Request":
     from dataclasses import fields, replace
 
     from anml.app.audit.request import Request
-    from anml.core.profile import profile_of
 
     asked = {field.name: chosen[field.name] for field in fields(Request) if field.name in chosen}
     if chosen.get("score") is not None:

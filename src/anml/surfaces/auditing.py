@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from anml.app.audit.sources import Read, finish, fit, folder_of, read
 from anml.app.scale.audit import audit_in_slices, holds_parquet
+from anml.core.domain import SHAPES
 from anml.core.errors import InputError, UnsupportedError
 from anml.surfaces.audit_options import request_of
 
@@ -52,8 +53,6 @@ def in_slices(data: Any, chosen: Mapping[str, Any]) -> bool:
 
 
 def _in_slices(data: Any, chosen: Mapping[str, Any], shown: Shown) -> "Audited":
-    from anml.core.domain import SHAPES
-
     if chosen["out"] is None:
         raise InputError("with an engine, or a folder of Parquet files, the output needs a folder: --out DIR")
     for name in ("ledger", "test", "image", "text", "embed"):

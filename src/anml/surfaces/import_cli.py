@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
+from anml.app import ledger
 from anml.app.files import check_place
 from anml.core.errors import InputError
 from anml.surfaces.audit_options import Format
@@ -28,7 +29,6 @@ def import_(
 ) -> None:
     """Take an export in, and give its rows v and r. Contributors, reviews and gold answers go on record."""
     from anml.app.audit.output import write_frame
-    from anml.app.ledger.imports import Import, import_file
 
     if out is not None:
         # What cannot be written is said before anything is recorded.
@@ -36,11 +36,11 @@ def import_(
             raise InputError(f"the rows go to a .parquet or .csv file, got {out.name!r}")
         check_place(out)
     chosen = {"label": label, "contributor": contributor, "item": item, "time": time, "doi": doi}
-    request = Import(
+    request = ledger.imports.Import(
         file, format, source, at.domain, chosen, retractions, agreement, at.read_policy(), names, at.by
     )
     with at.opened() as book:
-        found = import_file(book, request, dry_run=at.dry_run)
+        found = ledger.imports.import_file(book, request, dry_run=at.dry_run)
     warn(found.warnings)
     out = None if at.dry_run else out
     if out is not None:

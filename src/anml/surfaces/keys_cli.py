@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from anml.app import ledger
 from anml.surfaces.ledger_common import Desk, at_desk, columns, proposed
 from anml.surfaces.options import arg, opt
 
@@ -15,9 +16,7 @@ app = typer.Typer(help="The keys that may vouch for contributions.", no_args_is_
 @at_desk(every=("json",))
 def new(at: Desk, file: Annotated[Path, arg("Where the private key goes.")]) -> None:
     """Make a signing key; the public part is printed."""
-    from anml.app.ledger.keys import new_key
-
-    public = new_key(file)
+    public = ledger.keys.new_key(file)
     at.show({"private": str(file), "public_key": public}, [public])
 
 
@@ -32,10 +31,8 @@ def trust(
     until: Annotated[str | None, opt("End of validity.")] = None,
 ) -> None:
     """Propose to trust a key; somebody else confirms it."""
-    from anml.app.ledger.keys import trust_key
-
     with at.opened() as book:
-        made = trust_key(book, public_key, owner, may, since, until, at.by)
+        made = ledger.keys.trust_key(book, public_key, owner, may, since, until, at.by)
         lines, done = proposed(book, [made.seq], f"trust in key {made.subject} of {owner}")
     body = made.body["body"]
     value = {"key": made.subject, "owner": owner, "may": body["may"], "proposal": made.seq, "trusted": done}
@@ -50,10 +47,8 @@ def revoke(
     compromised: Annotated[bool, opt("It leaked: nothing it ever signed counts.", "--compromised")] = False,
 ) -> None:
     """Stop trusting a key."""
-    from anml.app.ledger.keys import revoke_key
-
     with at.opened() as book:
-        revoke_key(book, key, at.by, compromised=compromised)
+        ledger.keys.revoke_key(book, key, at.by, compromised=compromised)
     at.show({"key": key, "revoked": True, "compromised": compromised}, [f"Key {key} is revoked."])
 
 
@@ -61,10 +56,8 @@ def revoke(
 @at_desk()
 def list_(at: Desk) -> None:
     """List all keys."""
-    from anml.app.ledger.keys import known_keys
-
     with at.opened() as book:
-        known = known_keys(book)
+        known = ledger.keys.known_keys(book)
     rows = [
         (k["id"], k["owner"], "revoked" if k["revoked"] else "valid", k["since"][:10], ", ".join(k["may"]))
         for k in known

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from anml.app import ledger
 from anml.core.errors import InputError
 from anml.surfaces.audit_options import Option, parameter
 from anml.surfaces.names import printable
@@ -62,16 +63,12 @@ class Desk:
 
     def opened(self, *, acts: bool = True) -> AbstractContextManager["Ledger"]:
         """The ledger, closed at the end; `by` acts in it, with the key `sign`, or nobody does."""
-        from anml.app.ledger.ledgers import opened
-
         who = (self.sign, self.by) if acts else (None, None)
-        return opened(self.place(), self.keys, *who, ask_password)
+        return ledger.ledgers.opened(self.place(), self.keys, *who, ask_password)
 
     def read_policy(self) -> "Policy":
         """How evidence becomes v."""
-        from anml.app.ledger.policies import read_policy
-
-        return read_policy(self.policy)
+        return ledger.policies.read_policy(self.policy)
 
     def show(self, value: dict[str, Any], lines: Iterable[str]) -> None:
         """One JSON object for programs, or lines for people."""
@@ -84,11 +81,9 @@ class Desk:
 
     def agreed(self, content: dict[str, Any], lines: Iterable[str]) -> str:
         """The digest of what somebody is about to sign, once they saw it and said so; else nothing is."""
-        from anml.app.ledger.review import named
-
         if self.yes is not None:
             return self.yes
-        digest = named(content)
+        digest = ledger.review.named(content)
         asked = sys.stdin.isatty() and not self.json
         last = f"Nothing is signed yet. To sign exactly this, say the same with --yes {digest}"
         shown = {"to_sign": content, "digest": digest, "signed": False}
@@ -125,10 +120,8 @@ def ask_password(path: Path) -> str:
     import getpass
     import os
 
-    from anml.app.ledger.keys import password_from_environment
-
     if os.environ.get("ANML_KEY_PASSWORD") or not sys.stdin.isatty():
-        return password_from_environment(path)
+        return ledger.keys.password_from_environment(path)
     return getpass.getpass(f"Password of {path}: ")
 
 
@@ -151,10 +144,8 @@ def columns(header: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str
 
 def proposed(book: "Ledger", numbers: Sequence[int], what: str) -> tuple[list[str], bool]:
     """What to say after a proposal; where one person keeps the ledger, it is confirmed at once."""
-    from anml.app.ledger.steps import confirm_all, is_single_person
-
-    if is_single_person(book):
-        confirm_all(book, numbers)
+    if ledger.steps.is_single_person(book):
+        ledger.steps.confirm_all(book, numbers)
         return [what], True
     listed = " ".join(map(str, numbers))
     return [f"{what}: proposed.", f"Next, somebody else: anml ledger confirm {listed} --by THEM"], False

@@ -3,7 +3,10 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from anml.app.files import check_place, write_file
+from anml.app.spreadsheets import check_text
 from anml.core.errors import InputError
+from anml.core.people.words import ACCUSED
 from anml.surfaces.audit_options import Json
 from anml.surfaces.ledger_common import columns
 from anml.surfaces.names import names_listed
@@ -30,12 +33,10 @@ def relabel(
     json: Json = False,
 ) -> None:
     """List what to relabel first, or apply the answers. Most to gain comes first."""
-    from anml.app.files import check_place, write_file
     from anml.app.relabel.ask import asked, priced, read_prices
     from anml.app.relabel.files import format_for, relabel_file
     from anml.app.relabel.queue import of_run, where_to_look
     from anml.app.relabel.rounds import source_of
-    from anml.app.spreadsheets import check_text
 
     paid = read_prices(prices)
     if apply is not None:
@@ -147,8 +148,6 @@ def looked(applied: "Applied") -> str:
 
 def changes(applied: "Applied") -> dict[str, tuple[str, str]]:
     """Figures of the run before and after, as text."""
-    from anml.core.people.words import ACCUSED
-
     before, after, last = applied.before, applied.after, applied.rounds[-1]
     people = after.contributors
     verdicts = () if people.is_empty() else people.select("contributor", "verdict").iter_rows()
