@@ -12,7 +12,7 @@ import anml as package
 from anml.app.audit.runs import Run, latest_run, read_run
 from anml.app.relabel.apply import request_of_record
 from anml.core.errors import AnmlError
-from anml.surfaces.run_argument import newest
+from anml.surfaces.options import newest
 from made_up import consortium
 
 

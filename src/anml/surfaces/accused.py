@@ -76,10 +76,11 @@ def changed(result: Audited) -> list[Sentence]:
 
 def change_of(row: dict[str, Any]) -> str:
     """How somebody changed, and when."""
-    before, since = row["quality_before"], row["quality_since"]
+    before, since, days = row["quality_before"], row["quality_since"], row["changed_age"] * 365.25
+    ago = counted(round(days), "day") if days < 60 else f"{days / 30.44:.0f} months"
     return (
         f"got {'worse' if since < before else 'better'}: {before:.0%} of the labels were right before, "
-        f"{since:.0%} since ({_ago(row['changed_age'])} before the newest label)."
+        f"{since:.0%} since ({ago} before the newest label)."
     )
 
 
@@ -88,11 +89,6 @@ def _each(people: pl.DataFrame, many: str, one: Callable[[dict[str, Any]], str])
     if people.height > MOST_NAMES:
         return [Sentence("", f"{people.height:,} contributors {many}.")]
     return [Sentence(_named([row["contributor"]]), one(row)) for row in people.iter_rows(named=True)]
-
-
-def _ago(years: float) -> str:
-    days = years * 365.25
-    return counted(round(days), "day") if days < 60 else f"{days / 30.44:.0f} months"
 
 
 def less_reliable(result: Audited) -> list[Sentence]:

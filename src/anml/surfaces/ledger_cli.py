@@ -7,10 +7,12 @@ from typing import Annotated
 import typer
 
 from anml.app import ledger, pay, people
-from anml.app.files import write_file
+from anml.app.files import check_place, write_file
 from anml.core.errors import InputError
-from anml.surfaces.ledger_common import Desk, at_desk, proposed
+from anml.surfaces.audit_options import Format
+from anml.surfaces.ledger_common import Desk, at_desk, proposed, warn
 from anml.surfaces.options import arg, opt
+from anml.surfaces.reputation_cli import show_all, show_one
 
 app = typer.Typer(help="The record of who contributed, vouched and earned what.", no_args_is_help=True)
 
@@ -69,8 +71,6 @@ def contributors(
     find: Annotated[str | None, opt("Identifier of an account, as source:name.")] = None,
 ) -> None:
     """List contributors, or show and change what is known of one."""
-    from anml.surfaces import contributor_view
-
     given = {key: value for key, value in (("name", name), ("iban", iban), ("bic", bic)) if value is not None}
     with at.opened() as book:
         if find is not None:
@@ -96,9 +96,9 @@ def contributors(
             )
             at.show({"contributor": pid, "proposal": number, "set": done}, lines)
         elif pid is None:
-            contributor_view.show_all(at, book)
+            show_all(at, book)
         else:
-            contributor_view.show_one(at, book, pid)
+            show_one(at, book, pid)
 
 
 @app.command("map")
@@ -124,6 +124,54 @@ def map_(
             said, _ = proposed(book, numbers, f"{len(numbers)} accounts mapped")
             lines += said
     at.show({"mapped": done, "proposals": numbers}, lines)
+
+
+@app.command("import")
+@at_desk("by", "domain", "policy", "dry_run")
+def import_(
+    at: Desk,
+    file: Annotated[Path, arg("The export to read.")],
+    format: Format = "auto",
+    out: Annotated[Path | None, opt("Write the rows with v and r here (.parquet or .csv).")] = None,
+    source: Annotated[str | None, opt("Name of the place the accounts belong to.")] = None,
+    label: Annotated[str | None, opt("Column or question with the label.")] = None,
+    contributor: Annotated[str | None, opt("Column with who contributed.")] = None,
+    item: Annotated[str | None, opt("Column with the thing labelled.")] = None,
+    time: Annotated[str | None, opt("Column or metadata field with the time.")] = None,
+    doi: Annotated[str | None, opt("Column with DOIs.")] = None,
+    retractions: Annotated[Path | None, opt("Retraction Watch CSV, matched by DOI.")] = None,
+    agreement: Annotated[bool, opt("Agreement of two known others counts.", "--agreement")] = False,
+    names: Annotated[bool, opt("Leave account names in the rows.", "--names")] = False,
+) -> None:
+    """Take an export in, and give its rows v and r. Contributors, reviews and gold answers go on record."""
+    from anml.app.audit.output import write_frame
+
+    if out is not None:
+        # What cannot be written is said before anything is recorded.
+        if out.suffix not in (".parquet", ".csv"):
+            raise InputError(f"the rows go to a .parquet or .csv file, got {out.name!r}")
+        check_place(out)
+    chosen = {"label": label, "contributor": contributor, "item": item, "time": time, "doi": doi}
+    request = ledger.imports.Import(
+        file, format, source, at.domain, chosen, retractions, agreement, at.read_policy(), names, at.by
+    )
+    with at.opened() as book:
+        found = ledger.imports.import_file(book, request, dry_run=at.dry_run)
+    warn(found.warnings)
+    out = None if at.dry_run else out
+    if out is not None:
+        write_frame(found.rows, out)
+    value = {
+        "batch": found.batch, "format": found.format, "source": found.source, "rows": found.rows.height,
+        "contributors": found.contributors, "new_evidence": found.evidence, "new_scores": found.scores,
+        "warnings": found.warnings, "out": None if out is None else str(out),
+    }  # fmt: skip
+    lines = [
+        f"{found.rows.height} rows by {len(found.contributors)} contributors; {file.name} was read as "
+        f"{found.format}.",
+        f"{found.evidence} new pieces of evidence, {found.scores} new scores. Batch {found.batch}",
+    ]
+    at.show(value, lines + ([f"Rows with v and r: {out}"] if out else []))
 
 
 @app.command()

@@ -10,8 +10,7 @@ from anml.core.words import counted, listed
 from anml.surfaces.audit_options import Json
 from anml.surfaces.ledger_common import columns
 from anml.surfaces.names import printable, shortened
-from anml.surfaces.options import arg, opt
-from anml.surfaces.run_argument import RunFolder
+from anml.surfaces.options import RunFolder, arg, opt
 
 NAME, TEXT, MOST_CONFUSED = 40, 200, 5
 

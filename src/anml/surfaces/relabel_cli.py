@@ -10,8 +10,7 @@ from anml.core.people.words import ACCUSED
 from anml.surfaces.audit_options import Json
 from anml.surfaces.ledger_common import columns
 from anml.surfaces.names import names_listed
-from anml.surfaces.options import opt
-from anml.surfaces.run_argument import RunFolder
+from anml.surfaces.options import RunFolder, opt
 
 if TYPE_CHECKING:
     from anml.app.relabel.apply import Applied

@@ -1,14 +1,14 @@
-"""`anml reputation`: track records, from what happened."""
+"""`anml reputation`: track records, from what happened; and contributors as `anml ledger` lists them."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from anml.app import people
+from anml.app import ledger, people
+from anml.core.signals.standing import Standing
 from anml.core.signals.track_record import TrackRule
 from anml.surfaces.ledger_common import Desk, at_desk, columns, proposed
-from anml.surfaces.options import arg, opt
-from anml.surfaces.run_argument import RunFolder
+from anml.surfaces.options import RunFolder, arg, opt
 
 app = typer.Typer(help="Track records: shown, replayed, fed.", no_args_is_help=True)
 
@@ -18,8 +18,6 @@ app = typer.Typer(help="Track records: shown, replayed, fed.", no_args_is_help=T
 def show_(at: Desk) -> None:
     """Show everybody's r with its interval. Of newcomers also what they need."""
     from dataclasses import asdict
-
-    from anml.surfaces.contributor_view import plain
 
     with at.opened() as book:
         found = people.reputation.show(book, at.domain, policy=at.read_policy())
@@ -98,3 +96,47 @@ def reviewer(
         said = "no longer" if off else "as"
         lines, done = proposed(book, [made.seq], f"{people.names.names_of(book)[pid]} {said} a reviewer")
     at.show({"contributor": pid, "proposal": made.seq, "named": done}, lines)
+
+
+def plain(standing: Standing) -> dict[str, Any]:
+    """A standing as plain values."""
+    track, verdict = standing.track, standing.verdict
+    return {
+        "contributor": standing.pid, "since": standing.since, "contributions": standing.prior,
+        "r": standing.r, "r_interval": [track.low, track.high], "events": track.events,
+        "v": verdict.v, "level": verdict.level, "why": verdict.reason, "evidence": list(verdict.evidence),
+        "flagged": standing.flagged, "newcomer": standing.newcomer, "needs": list(standing.needs),
+    }  # fmt: skip
+
+
+def show_all(at: Desk, book: "ledger.ledgers.Ledger") -> None:
+    """Everybody, on one line each."""
+    found = people.contributors.list_contributors(book, at.domain, at.read_policy())
+    values = [plain(c.standing) | {"accounts": ", ".join(c.accounts), "name": c.name} for c in found]
+    rows = [
+        (c.name, ", ".join(c.accounts), s.prior, f"{s.r:.2f}", f"{s.track.low:.2f}-{s.track.high:.2f}",
+         s.verdict.level, "flagged" if s.flagged else "new" if s.newcomer else "", s.pid)
+        for c in found
+        for s in [c.standing]
+    ]  # fmt: skip
+    header = ("contributor", "accounts", "settled", "r", "90 %", "evidence", "", "identifier")
+    at.show({"domain": at.domain, "contributors": values}, columns(header, sorted(rows)))
+
+
+def show_one(at: Desk, book: "ledger.ledgers.Ledger", pid: str) -> None:
+    """One contributor with their evidence and, with the keys, what is personal."""
+    found = people.contributors.get_contributor(book, pid, at.domain, at.read_policy())
+    s = found.standing
+    value = plain(s) | {"profile": found.profile, "records": [record._asdict() for record in found.records]}
+    lines = [
+        f"{found.name} ({pid}) since {s.since[:10]}; "
+        f"{', '.join(found.profile.get('accounts', [])) or 'no account known'}",
+        f"r {s.r:.3f} (90 %: {s.track.low:.2f}-{s.track.high:.2f}; {s.track.events} events)",
+        f"v {s.verdict.v:.2f} {s.verdict.level}: {s.verdict.reason}",
+        *(
+            f"entry {e.id}: {e.kind} by {found.issuers[e.issuer]} ({e.vouched}) about {e.scope}"
+            for e in found.records
+        ),
+    ]
+    lines += [f"new: needs {' '.join(s.needs)}"] if s.newcomer else []
+    at.show(value, lines)

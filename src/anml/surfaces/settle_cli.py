@@ -13,8 +13,7 @@ from anml.core.settle import UNIT, Rules, parts
 from anml.core.words import counted
 from anml.surfaces.draft_view import doubt, draft_shown, marks
 from anml.surfaces.ledger_common import Desk, at_desk, columns, warn
-from anml.surfaces.options import arg, opt
-from anml.surfaces.run_argument import newest
+from anml.surfaces.options import arg, newest, opt
 
 # Options of `anml settle` alone.
 Run = Annotated[Path | None, arg("Folder of a run to settle, or latest.", callback=newest)]

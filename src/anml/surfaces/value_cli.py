@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from anml.core.errors import InputError
 from anml.surfaces.audit_options import BY_NAME, Option, with_options
 from anml.surfaces.ledger_common import columns
-from anml.surfaces.options import arg, opt
-from anml.surfaces.run_argument import newest
+from anml.surfaces.options import arg, newest, opt
 
 if TYPE_CHECKING:
     from anml.app.value.value import Valued
