@@ -14,6 +14,7 @@ import polars as pl
 from anml.core.checks import Floats, Ints
 from anml.core.errors import InputError
 from anml.intake.plain import as_text
+from anml.intake.roles import shown
 from anml.intake.tables import PARQUET, SEPARATORS, Table, file_bytes, read_table
 
 NUMPY = ".npy"
@@ -108,7 +109,7 @@ def _by_position(height: int, what: str, table: Table, rows: Ints) -> Ints:
 def _by_key(frame: pl.DataFrame, what: str, table: Table, rows: Ints, key: str) -> Ints:
     """For each row used, the position in `frame` of the row with the same key."""
     if key not in frame.columns:
-        raise InputError(f"the {what} have no key column {key!r}; columns: {', '.join(frame.columns[:12])}")
+        raise InputError(f"the {what} have no key column {key!r}; columns: {shown(frame.columns)}")
     theirs, ours = as_text(frame[key]), as_text(table.frame[key])[rows]
     for whose, keys in ((what, theirs), ("table", ours)):
         if gaps := keys.null_count():

@@ -221,15 +221,9 @@ def read_bank_details(path: Path) -> dict[str, dict[str, str]]:
 
 def read_bank_list(path: Path) -> dict[str, int]:
     """What a bank paid, from its own list with contributor and amount."""
-    from anml.intake.contributions import read_typed  # slow to load, and only needed here
+    from anml.intake.contributions import of_contributors  # slow to load, and only needed here
 
-    frame = read_typed(path, ("contributor", "amount"))
-    if not {"contributor", "amount"} <= set(frame.columns) or frame.is_empty():
-        raise InputError(f"{path.name} needs the columns contributor and amount, and a row")
-    found = {str(row["contributor"]): parse_amount(str(row["amount"])) for row in frame.iter_rows(named=True)}
-    if len(found) != frame.height:
-        raise InputError(f"{path.name} names a contributor twice")
-    return found
+    return {name: parse_amount(str(amount)) for name, amount in of_contributors(path, "amount").items()}
 
 
 def _one_line(text: str) -> str:

@@ -14,10 +14,7 @@ NEEDED = ("source", "account", "contributor")
 
 def read_identity_map(path: Path) -> list[tuple[str, str]]:
     """Accounts and whom they belong to: an identifier, or another account written source:name."""
-    frame = read_typed(path, NEEDED)
-    missing = [name for name in NEEDED if name not in frame.columns]
-    if missing:
-        raise InputError(f"{path.name} has no column {missing[0]!r}; it needs {', '.join(NEEDED)}")
+    frame = read_typed(path, NEEDED, NEEDED)
     for name in NEEDED:
         if gaps := frame[name].null_count():
             raise InputError(f"{path.name}: column {name!r} is empty in {gaps} rows; every row needs one")
