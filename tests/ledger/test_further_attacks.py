@@ -793,7 +793,7 @@ def test_attestations_with_more_than_they_should_hold(world, tmp_path):
         json.dumps({**outer, "payload": outer["payload"][:-8] + "AAAAAAA="}).encode(),
     ):
         with pytest.raises(AnmlError):
-            attest.take(world.ledger, spoilt)
+            attest.take_all(world.ledger, {"": spoilt})
     assert last(world) == before
 
 

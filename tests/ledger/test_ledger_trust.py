@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anml.app.people import reputation
-from anml.app.people.trust import trust_graph
+from anml.app.people.reputation import trust_graph
 from anml.core.errors import AnmlError, InputError
 from anml.core.signals.eigentrust import endorsements
 from anml.core.signals.policy import Evidence, Policy

@@ -365,7 +365,7 @@ def test_an_open_flag_or_a_withdrawn_verification_stops_a_release(world, tmp_pat
 
     def say(what: str, pid: str) -> None:
         private = tmp_path / "lab.pem"
-        attest.take(world.ledger, attest.make(private, "lab", [what], world.clock.now, [pid]))
+        attest.take_all(world.ledger, {"": attest.make(private, "lab", [what], world.clock.now, [pid])})
 
     say("ANML_AFFILIATION", new)
     sid = world.post(world.run(simple_rows({"ann": 1, "new": 1})), "10")

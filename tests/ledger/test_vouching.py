@@ -10,8 +10,8 @@ import pytest
 
 from anml.app.ledger import attest
 from anml.app.ledger.imports import Import, import_file
-from anml.app.people import reputation, run_scores
-from anml.app.people import trust as trust_app
+from anml.app.people import reputation
+from anml.app.people import scores as run_scores
 from anml.app.people.identity import map_accounts
 from anml.core.canonical import canonical
 from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError
@@ -77,7 +77,7 @@ def test_a_signed_attestation_raises_v_and_names_its_entry(world, key):
     pid = register(world, "ann")["ann"]
     trust(world, public)
     assert v(world, pid) == (0.25, "self-attested")
-    (made,) = attest.take(world.ledger, signed(world, path, pid))
+    (made,) = attest.take_all(world.ledger, {"": signed(world, path, pid)})
     assert v(world, pid) == (0.92, "reproduced")
     with world.ledger.read() as connection:
         standing = standings(connection, stamp(world.clock.now))[pid]
@@ -86,7 +86,7 @@ def test_a_signed_attestation_raises_v_and_names_its_entry(world, key):
         # The paper itself is kept where it can be erased.
         paper = people.attached(connection, world.ledger.ring, pid, made.body["paper"])
     assert json.loads(paper)["payloadType"] == dsse.INTOTO
-    assert attest.take(world.ledger, signed(world, path, pid)) == []
+    assert attest.take_all(world.ledger, {"": signed(world, path, pid)}) == []
 
 
 def test_a_batch_is_vouched_for_by_its_hash(place, key):
@@ -94,7 +94,7 @@ def test_a_batch_is_vouched_for_by_its_hash(place, key):
     trust(place, public)
     found = import_file(place.ledger, Import(DATA / "crowd_long.csv", "crowd-long"))
     about = attest.make(path, LAB, ["ANML_PUBLICATION"], place.clock.now, batches=[DATA / "crowd_long.csv"])
-    assert len(attest.take(place.ledger, about)) == 3
+    assert len(attest.take_all(place.ledger, {"": about})) == 3
     again = import_file(place.ledger, Import(DATA / "crowd_long.csv", "crowd-long"))
     assert again.contributors == found.contributors
     assert set(again.rows["level"]) == {"peer-reviewed"}
@@ -104,7 +104,10 @@ def test_a_batch_is_vouched_for_by_its_hash(place, key):
 def test_what_is_refused(place, key, tmp_path):
     path, public = key
     pid = register(place, "ann")["ann"]
-    take = attest.take
+
+    def take(ledger, envelope, until=None):
+        attest.take_all(ledger, {"": envelope}, until)
+
     with pytest.raises(IntegrityError, match="no signature of the envelope was made by a known key"):
         take(place.ledger, signed(place, path, pid))
     known = trust(place, public)
@@ -144,16 +147,16 @@ def test_the_keyid_decides_nothing(place, key):
     trust(place, public)
     envelope = json.loads(signed(place, path, pid))
     envelope["signatures"][0]["keyid"] = "somebody-else"
-    assert len(attest.take(place.ledger, canonical(envelope))) == 1
+    assert len(attest.take_all(place.ledger, {"": canonical(envelope)})) == 1
 
 
 def test_an_own_key_is_self_attested(place, key):
     path, public = key
     pid = register(place, "ann")["ann"]
     trust(place, public, owner=pid)
-    attest.take(place.ledger, signed(place, path, pid, "ANML_SELF", verifier=pid))
+    attest.take_all(place.ledger, {"": signed(place, path, pid, "ANML_SELF", verifier=pid)})
     with pytest.raises(IntegrityError, match="may not attest 'reproduced'"):
-        attest.take(place.ledger, signed(place, path, pid, verifier=pid))
+        attest.take_all(place.ledger, {"": signed(place, path, pid, verifier=pid)})
     assert v(place, pid) == (0.25, "self-attested")
 
 
@@ -161,7 +164,7 @@ def test_revoked_keys_keep_what_they_signed_in_time_and_leaked_ones_lose_it(plac
     path, public = key
     pid = register(place, "ann")["ann"]
     known = trust(place, public)
-    attest.take(place.ledger, signed(place, path, pid))
+    attest.take_all(place.ledger, {"": signed(place, path, pid)})
     place.clock.pass_days(1)
     revoke(place, known)
     assert v(place, pid)[1] == "reproduced"
@@ -180,11 +183,11 @@ def test_flags_and_their_lifting(place, key):
     path, public = key
     pid = register(place, "ann")["ann"]
     trust(place, public, may=["reproduced", "admin-flag", "flag-lifted"])
-    attest.take(place.ledger, signed(place, path, pid, "ANML_REPRODUCED"))
-    attest.take(place.ledger, signed(place, path, pid, "ANML_FLAG"))
+    attest.take_all(place.ledger, {"": signed(place, path, pid, "ANML_REPRODUCED")})
+    attest.take_all(place.ledger, {"": signed(place, path, pid, "ANML_FLAG")})
     assert v(place, pid) == (0.07, "flagged")
     place.clock.pass_days(1)
-    attest.take(place.ledger, signed(place, path, pid, "ANML_FLAG_LIFTED"))
+    attest.take_all(place.ledger, {"": signed(place, path, pid, "ANML_FLAG_LIFTED")})
     assert v(place, pid) == (0.92, "reproduced")
 
 
@@ -193,7 +196,7 @@ def test_validity_ends(place, key):
     pid = register(place, "ann")["ann"]
     trust(place, public)
     end = stamp(place.clock.now + timedelta(days=10))
-    attest.take(place.ledger, signed(place, path, pid, "ANML_AFFILIATION"), until=end)
+    attest.take_all(place.ledger, {"": signed(place, path, pid, "ANML_AFFILIATION")}, until=end)
     assert v(place, pid) == (0.65, "institution")
     place.clock.pass_days(11)
     assert v(place, pid) == (0.25, "self-attested")
@@ -436,6 +439,6 @@ def test_trust_graph_follows_reviews_from_a_trusted_root(place):
     place.clock.pass_days(30)
     found = import_file(place.ledger, Import(DATA / "label_studio.json", "label-studio"))
     root, ann = found.contributors["10"], found.contributors["ann@lab.example"]
-    trust_ = trust_app.trust_graph(place.ledger, [root]).trust
+    trust_ = reputation.trust_graph(place.ledger, [root]).trust
     assert trust_[ann] > 0.4
     assert found.contributors["13"] not in trust_  # accepted as often as rejected

@@ -10,7 +10,7 @@ from anml.core.errors import InputError, IntegrityError
 from anml.core.signals.policy import Evidence, TrustRule
 from anml.core.signals.standing import EvidenceEntry
 from anml.ledger import dsse, kinds, people, trust
-from anml.ledger.attested import EVERYTHING, PROPERTIES, batch_scope
+from anml.ledger.dsse import EVERYTHING, PROPERTIES, batch_scope
 from anml.ledger.log import Event, events
 from anml.ledger.parts import Keys, People, TrustedKey
 from anml.ledger.reading import Reading

@@ -9,7 +9,7 @@ from anml.core.signals.policy import Evidence, Policy, Verdict
 from anml.core.signals.standing import Standing
 from anml.core.signals.track_record import DAY, Scored, TrackRule, replay, with_floor
 from anml.ledger import evidence, kinds, trust
-from anml.ledger.attested import EVERYTHING
+from anml.ledger.dsse import EVERYTHING
 from anml.ledger.parts import People
 from anml.ledger.records import ScoreLog, SettledLog
 from anml.ledger.state import Where, loaded

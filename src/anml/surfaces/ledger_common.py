@@ -68,7 +68,7 @@ class Desk:
 
     def read_policy(self) -> "Policy":
         """How evidence becomes v."""
-        return ledger.policies.read_policy(self.policy)
+        return ledger.ledgers.read_policy(self.policy)
 
     def show(self, value: dict[str, Any], lines: Iterable[str]) -> None:
         """One JSON object for programs, or lines for people."""

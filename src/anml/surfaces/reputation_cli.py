@@ -65,7 +65,7 @@ def add(
 ) -> None:
     """Record the held-out quality of a run. It weighs a quarter of a gold answer."""
     with at.opened() as book:
-        made = people.run_scores.add_run(book, run, source, at.domain, at.by)
+        made = people.scores.add_run(book, run, source, at.domain, at.by)
     at.show({"new_scores": made}, [f"{made} new scores."])
 
 
@@ -74,7 +74,7 @@ def add(
 def trust(at: Desk, trusted: Annotated[list[str] | None, arg("Whom to trust as well.")] = None) -> None:
     """Follow who verified whom from a trusted set. By EigenTrust, with what it counts for in r."""
     with at.opened() as book:
-        found = people.trust.trust_graph(book, trusted or (), at.read_policy().trust)
+        found = people.reputation.trust_graph(book, trusted or (), at.read_policy().trust)
         names = people.names.names_of(book)
     rows = sorted(found.trust.items(), key=lambda pair: (-pair[1], pair[0]))
     most = found.endorsed
@@ -92,7 +92,7 @@ def reviewer(
     """Propose that somebody's reviews count. They are trusted beforehand then; somebody else confirms it."""
     with at.opened() as book:
         pid = people.names.find_person(book, who)
-        made = people.trust.name_reviewer(book, pid, at.by, on=not off)
+        made = people.reputation.name_reviewer(book, pid, at.by, on=not off)
         said = "no longer" if off else "as"
         lines, done = proposed(book, [made.seq], f"{people.names.names_of(book)[pid]} {said} a reviewer")
     at.show({"contributor": pid, "proposal": made.seq, "named": done}, lines)

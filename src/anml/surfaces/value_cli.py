@@ -38,8 +38,7 @@ def value(
 ) -> None:
     """Say what each contributor is worth to a model. `anml settle` takes it as a multiplier."""
     from anml.app.audit.output import as_json, check_folder
-    from anml.app.value.output import RECORD, write_value
-    from anml.app.value.value import request_of, value_data
+    from anml.app.value.value import RECORD, request_of, value_data, write_value
     from anml.surfaces.progress import progress_shown
 
     source, run = _source(data, table)

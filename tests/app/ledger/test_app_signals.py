@@ -6,7 +6,7 @@ import pytest
 from anml.app.ledger.signals import with_signals
 from anml.core.signals.policy import Policy
 from anml.core.signals.track_record import TrackRule
-from anml.ledger.attested import batch_scope
+from anml.ledger.dsse import batch_scope
 from anml.ledger.evidence import Record, item_scope
 from anml.ledger.times import stamp
 

@@ -9,8 +9,7 @@ import polars as pl
 
 from anml.app.ledger.signals import with_signals
 from anml.app.pay.settle import alike
-from anml.app.people.judgements import fresh_scores
-from anml.app.people.scores import agreement, gold, gold_quality, judge_batch
+from anml.app.people.scores import agreement, fresh_scores, gold, gold_quality, judge_batch
 from anml.core.identifiers import place_id
 from anml.core.signals.policy import Policy
 from anml.intake.contributions import PLATFORMS, Contributions

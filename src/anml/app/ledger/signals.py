@@ -5,7 +5,7 @@ import polars as pl
 from anml.core.signals.policy import Evidence, Policy, Verdict
 from anml.core.signals.track_record import TrackRule
 from anml.ledger import evidence
-from anml.ledger.attested import EVERYTHING, batch_scope
+from anml.ledger.dsse import EVERYTHING, batch_scope
 from anml.ledger.standing import standings
 from anml.ledger.state import Where
 from anml.ledger.times import seconds

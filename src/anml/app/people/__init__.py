@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from anml.app.lazy import modules_of
 
 if TYPE_CHECKING:
-    from anml.app.people import contributors, erase, identity, names, person, reputation, run_scores, trust
+    from anml.app.people import contributors, erase, identity, names, person, reputation, scores
 
-__all__ = ["contributors", "erase", "identity", "names", "person", "reputation", "run_scores", "trust"]
+__all__ = ["contributors", "erase", "identity", "names", "person", "reputation", "scores"]
 __getattr__ = modules_of(__name__, __all__)

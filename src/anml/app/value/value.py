@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from anml.app.audit.audit import testing_arrays
+from anml.app.audit.output import as_json, check_folder, write_frame
 from anml.app.audit.runs import Run, read_run
 from anml.core.checks import Array, Bools, Floats, Ints, one_of, whole
 from anml.core.domain import SHAPES, Task
@@ -271,3 +272,15 @@ def _frame(parts: Parts, found: Values, rows: dict[str, int]) -> pl.DataFrame:
             "share": share,
         }
     ).sort("value", "contributor", descending=[True, False])  # fmt: skip
+
+
+RECORD = "value.json"
+
+
+def write_value(folder: Path, valued: Valued) -> list[str]:
+    """Write values.csv, multipliers.csv and value.json; values replace values, and nothing else."""
+    check_folder(folder, RECORD)
+    write_frame(valued.contributors, folder / "values.csv")
+    write_frame(valued.multipliers(), folder / "multipliers.csv")
+    (folder / RECORD).write_text(as_json(valued.record) + "\n", encoding="utf-8")
+    return sorted(path.name for path in folder.iterdir() if path.is_file())
