@@ -58,9 +58,13 @@ def answers_to(
 ) -> Iterator[tuple[str, dict[str, Any], Any, str | None, str | None]]:
     """Every response to a question: its record's name, the record, value, user and status."""
     for number, entry in enumerate(found):
-        item = str(entry.get("id") or entry.get("_server_id") or number)
         for value, user, status in responses_to(entry, name):
-            yield item, entry, value, user, status
+            yield record_name(entry, number), entry, value, user, status
+
+
+def record_name(entry: dict[str, Any], number: int) -> str:
+    """What a record is called: by its own name, that of the server, or its place."""
+    return str(entry.get("id") or entry.get("_server_id") or number)
 
 
 def question_of(found: list[dict[str, Any]], wanted: str | None) -> str:

@@ -71,7 +71,9 @@ def import_file(ledger: Ledger, request: Import, *, dry_run: bool = False) -> Im
             records.append(evidence.Record("agreement", pids[who], "two others", "", scope))
         new = len(evidence.add(tx, records))
         judged = judge_batch(found, *_with_standing(tx, found, pids, request.policy))
-        when = _last_times(found, tx.now)
+        # When each contributor's work was done; the time of import where the file does not say.
+        last = found.rows.group_by("contributor").agg(pl.col("time").max())
+        when = {name: min(time or tx.now, tx.now) for name, time in last.iter_rows()}
         made = fresh_scores(tx, judged, pids, batch[:16], source, request.domain, when)
         scored = add_scores(tx, made)
         evidence.taken(tx, "import", batch, request.by)
@@ -136,9 +138,3 @@ def _records(found: Contributions, pids: dict[str, str], batch: str, source: str
         )
         for row in found.evidence.iter_rows(named=True)
     ]
-
-
-def _last_times(found: Contributions, now: str) -> dict[str, str]:
-    """When each contributor's work was done; the time of import where the file does not say."""
-    last = found.rows.group_by("contributor").agg(pl.col("time").max())
-    return {name: min(when or now, now) for name, when in last.iter_rows()}

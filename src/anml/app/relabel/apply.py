@@ -154,16 +154,13 @@ def _checked(answers: dict[int, NewLabel], found: Found, task: str, new_labels: 
     new = sorted({answer.label for answer in answers.values()} - known)
     if not new or new_labels:
         return answers
-    shown = listed([_with_hint(label, known) for label in new])
+    names = {name.lower(): name for name in known}
+    close = {label: difflib.get_close_matches(label.lower(), names, n=1) for label in new}
+    hints = {label: f" (did you mean {names[near[0]]!r}?)" for label, near in close.items() if near}
+    shown = listed([f"{label!r}{hints.get(label, '')}" for label in new])
     raise InputError(
         f"answers that are no label of this table: {shown}; correct them, or allow them with --new-labels"
     )
-
-
-def _with_hint(label: str, known: set[str]) -> str:
-    names = {name.lower(): name for name in known}
-    close = difflib.get_close_matches(label.lower(), names, n=1)
-    return f"{label!r} (did you mean {names[close[0]]!r}?)" if close else repr(label)
 
 
 def _number(text: str) -> str:

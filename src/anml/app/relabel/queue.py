@@ -103,7 +103,10 @@ def where_to_look(found: Found, top: int | None = None) -> Looking:
     # The row that is least likely to be right stands for its item.
     frame = frame.sort("p_correct", "row").unique(unit, keep="first", maintain_order=True)
     expected = float(frame["gain"].sum())
-    frame = _ordered(frame.filter((pl.col("gain") > 1 - CLEAR) | pl.col("alone")))
+    frame = frame.filter((pl.col("gain") > 1 - CLEAR) | pl.col("alone")).sort("row")
+    # Most to gain first, and not all of one person's before anybody else's.
+    person = frame["contributor"].rank("dense").to_numpy().astype(np.int64)
+    frame = frame[order(frame["gain"].to_numpy(), person)]
     chosen = frame if top is None else frame.head(top)
     votes = _votes(found.samples, chosen) if found.items is not None else {}
     reasons = [_reason(row, found.verdicts, votes) for row in chosen.iter_rows(named=True)]
@@ -117,13 +120,6 @@ def where_to_look(found: Found, top: int | None = None) -> Looking:
 
 def _unit(samples: pl.DataFrame) -> str:
     return "item" if "item" in samples.columns else "row"
-
-
-def _ordered(frame: pl.DataFrame) -> pl.DataFrame:
-    """Most to gain first, and not all of one person's before anybody else's."""
-    frame = frame.sort("row")
-    person = frame["contributor"].rank("dense").to_numpy().astype(np.int64)
-    return frame[order(frame["gain"].to_numpy(), person)]
 
 
 def _open(samples: pl.DataFrame) -> pl.DataFrame:
