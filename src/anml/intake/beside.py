@@ -143,15 +143,13 @@ def columns_of(
     for column, series in enumerate(frame.get_columns()):
         if series.name in taken and what == "embeddings":
             raise InputError(f"column {series.name!r} of the {what} is also in the table; name it as key")
-        values[:, column] = _numbers(series, what, series.name in taken)
+        if not (series.dtype.is_numeric() or series.dtype in (pl.Boolean, pl.Null)):
+            hint = (
+                "; it is also in the table, so name it as key to align by it" if series.name in taken else ""
+            )
+            raise InputError(f"column {series.name!r} of the {what} holds {series.dtype}, not numbers{hint}")
+        values[:, column] = series.cast(pl.Float64).fill_null(float("nan")).to_numpy()
     return values, tuple(frame.columns)
-
-
-def _numbers(series: pl.Series, what: str, shared: bool) -> Floats:
-    if not (series.dtype.is_numeric() or series.dtype in (pl.Boolean, pl.Null)):
-        hint = "; it is also in the table, so name it as key to align by it" if shared else ""
-        raise InputError(f"column {series.name!r} of the {what} holds {series.dtype}, not numbers{hint}")
-    return series.cast(pl.Float64).fill_null(float("nan")).to_numpy()
 
 
 def _unpacked(series: pl.Series, what: str) -> Floats:

@@ -203,23 +203,16 @@ def open_ledger(
         check_file(path)
     engine = connect(place)
     try:
-        with refused(place):
-            with reading(engine) as connection:
-                found = schema.version(connection)
+        with refused(place), reading(engine) as connection:
+            found = schema.version(connection)
             if not found:
                 raise InputError(f"there is no ledger at {place.render_as_string()}; {_MAKE}")
             schema.check_version(found)
-            origin = origin_of(engine)
+            named = sa.select(schema.meta.c.value).where(schema.meta.c.name == "origin")
+            origin = str(connection.scalar(named))
         ring = load_keys(folder, origin) if folder and folder.is_dir() else None
     except BaseException:
         engine.dispose()
         raise
     folders = (staff or staff_folder(), *([folder / FOLDER] if folder else []))
     return Ledger(engine, ring, clock, new_id, Signers(folders, sign))
-
-
-def origin_of(engine: sa.Engine) -> str:
-    """The name under which a ledger signs."""
-    query = sa.select(schema.meta.c.value).where(schema.meta.c.name == "origin")
-    with reading(engine) as connection:
-        return str(connection.scalar(query))

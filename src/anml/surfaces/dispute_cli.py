@@ -1,7 +1,7 @@
 """`anml dispute`: opened in the window, answered by somebody else, paid for by a second person's word."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -105,28 +105,24 @@ def resolve(
     with at.opened() as book:
         sid, pid = people.names.exact(settlement), people.names.find_person(book, contributor)
         content = book.rehearse(lambda tx: ledger.review.resolution(tx, book, sid, pid, at.by))
-        seen = at.agreed(content, _resolution_shown(content))
+        answer = content["answer"]
+        correction, held = show_amount(answer["correction"]), show_amount(content["held"])
+        lines = [
+            f"{content['name']} in {sid}: {content['reason']}, opened by {content['opened_by']}.",
+            *(f"{side}: {text}" for side, text in content["words"].items() if text),
+            f"{answer['outcome']} by {answer['by']} ({answer['reason']}): {correction} "
+            f"{content['currency']} more, on top of {held} held.",
+        ]
+        seen = at.agreed(content, lines)
         made, currency = pay.disputes.resolve(
             book, sid, pid, key=key, by=at.by, seen=seen, dry_run=at.dry_run
         )
         shown = people.names.names_of(book).get(pid, pid)
     done = "Would post" if at.dry_run else "Posted"
-    correction = made.body["correction"]
-    value = {"entry": made.seq, "correction": correction, "by": made.by, "dry_run": at.dry_run}
-    amount = f"{show_money(correction, currency)} {currency}"
+    posted = made.body["correction"]
+    value = {"entry": made.seq, "correction": posted, "by": made.by, "dry_run": at.dry_run}
+    amount = f"{show_money(posted, currency)} {currency}"
     at.show(value, [f"{done} a correction of {amount} for {shown}."])
-
-
-def _resolution_shown(content: dict[str, Any]) -> list[str]:
-    answer = content["answer"]
-    said = [f"{side}: {text}" for side, text in content["words"].items() if text]
-    return [
-        f"{content['name']} in {content['settlement']}: {content['reason']}, opened by "
-        f"{content['opened_by']}.",
-        *said,
-        f"{answer['outcome']} by {answer['by']} ({answer['reason']}): {show_amount(answer['correction'])} "
-        f"{content['currency']} more, on top of {show_amount(content['held'])} held.",
-    ]
 
 
 @disputes.command("reverse")

@@ -118,7 +118,9 @@ def payout(
             _close(at, book, str(paid or failed), contributor, bool(paid))
             return
         if batch and out is not None and not currency:
-            _again(at, book, batch, pay.payout.read_payer(debtor) if rail == "pain001" else None, out)
+            payer = pay.payout.read_payer(debtor) if rail == "pain001" else None
+            again = pay.payout.write_files(book, people.names.find_batch(book, batch), payer, out)
+            _show_batch(at, book, again.batch, {"files": list(map(str, again.files))})
             return
         if not (currency or batch):
             _list_batches(at, book)
@@ -159,12 +161,6 @@ def _close(
         seen = at.agreed(content, lines)
     done = pay.payout.close(book, batch, chosen, paid=paid, by=at.by, seen=seen, dry_run=at.dry_run)
     _show_batch(at, book, done, {})
-
-
-def _again(at: Desk, book: "ledger.ledgers.Ledger", batch: str, payer: Any, out: Path) -> None:
-    """Write the files of an earlier batch again."""
-    found = pay.payout.write_files(book, people.names.find_batch(book, batch), payer, out)
-    _show_batch(at, book, found.batch, {"files": list(map(str, found.files))})
 
 
 def _show_batch(at: Desk, book: "ledger.ledgers.Ledger", batch: Any, more: dict[str, Any]) -> None:

@@ -159,7 +159,8 @@ def queue(result: Audited) -> Looking:
 
 def sample_table(result: Audited) -> Listing:
     """List the rows to look at first, with what to put in place of their labels."""
-    first = queue(result)
+    first, seen = queue(result), result.pictures or {}
+    pictures = {row: f"data:image/png;base64,{b64encode(png).decode()}" for row, png in seen.items()}
     rows = [
         {
             "row": f"{row['row']}",
@@ -170,18 +171,12 @@ def sample_table(result: Audited) -> Listing:
             "p_suggested": "–" if row["probability"] is None else chance(row["probability"]),
             "p_correct": "<0.001" if row["p_correct"] < 0.001 else f"{row['p_correct']:.3f}",
             "reason": shortened(row["reason"], NAME),
-            "picture": _embedded(result, row["row"]),
+            "picture": pictures.get(row["row"], ""),
             "excerpt": (result.excerpts or {}).get(row["row"], ""),
         }
         for row in first.rows.head(MOST_SAMPLES).iter_rows(named=True)
     ]
     return Listing(rows, first.candidates - len(rows))
-
-
-def _embedded(result: Audited, row: int) -> str:
-    """A small picture as part of the page; empty where there is none."""
-    content = (result.pictures or {}).get(row)
-    return "" if content is None else f"data:image/png;base64,{b64encode(content).decode()}"
 
 
 def first_rows(result: Audited) -> list[int]:

@@ -44,8 +44,10 @@ def change_of(result: Audited) -> Change:
         said.append("Counted against the labels as given, wrong ones included; real errors differ.")
         if reason_for_doubt(result):
             said.append("As the result is doubtful, do not quote this figure.")
-    if better := advice(comparison, result.gate.branch):
-        said.append(better)
+    if result.gate.branch != "uniform" and chosen.against["uniform"].low > 0:
+        said.append(
+            "Training on all rows alike did better here: try the recipe “uniform”, or keep more rows."
+        )
     most = max(uniform.error.mean, chosen.error.mean) or 1.0
     bars = [
         (name, *shown_error(way, comparison), way.error.mean / most)
@@ -109,13 +111,6 @@ def against_uniform(uniform: Way, chosen: Way, branch: str) -> str:
     cut = 1 - chosen.error.mean / uniform.error.mean if uniform.error.mean > 0 else math.nan
     by = f" by {cut:.0%}" if math.isfinite(cut) and round(cut, 2) > 0 else ""
     return f"Weighing the rows lowers the error{by}"
-
-
-def advice(comparison: Comparison, branch: str) -> str:
-    """Say what to try where all rows alike did better; empty where they did not."""
-    if branch == "uniform" or comparison.ways[-1].against["uniform"].low <= 0:
-        return ""
-    return "Training on all rows alike did better here: try the recipe “uniform”, or keep more rows."
 
 
 def shown_error(way: Way, comparison: Comparison) -> tuple[str, str]:

@@ -36,7 +36,12 @@ def read_preferences(frame: pl.DataFrame, given: Given) -> Reduced:
     """Comparisons of a table: who was shown what first and second, and chose which."""
     chats = [name for name in frame.columns if frame.schema[name].is_nested()]
     # Lists of messages, as chats are compared, by the text of them.
-    frame = frame.with_columns(pl.col(chats).map_elements(_as_json, return_dtype=pl.String))
+    for name in chats:
+        texts = (
+            None if c is None else json.dumps(c, ensure_ascii=False, default=str)
+            for c in frame[name].to_list()
+        )
+        frame = frame.with_columns(pl.Series(name, texts, dtype=pl.String))
     frame, first, second, choice = _columns(frame, given)
     contributor, frame = people(frame, given)
     notes = [f"{first!r} and {second!r} are compared, and {choice!r} says which was chosen"]
@@ -63,11 +68,6 @@ def read_preferences(frame: pl.DataFrame, given: Given) -> Reduced:
     kept = frame.select(pl.col(name).alias(f"data_{name}" if name in rows.columns else name) for name in rest)
     notes.append(f"{counted(rows.height, 'comparison')} by {rows['contributor'].n_unique():,} contributors")
     return Reduced(rows.hstack(kept), Shape(PREFERENCE, "comparison", {}), notes, warnings)
-
-
-def _as_json(messages: Any) -> str:
-    found = messages.to_list() if isinstance(messages, pl.Series) else messages
-    return json.dumps(found, ensure_ascii=False, default=str)
 
 
 def _columns(frame: pl.DataFrame, given: Given) -> tuple[pl.DataFrame, str, str, str]:

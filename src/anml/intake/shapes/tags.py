@@ -1,7 +1,6 @@
 """Several tags on an item: a yes or no of everybody who saw it, for each tag that anybody ticked there."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import polars as pl
@@ -57,16 +56,12 @@ def read_tags(frame: pl.DataFrame, given: Given) -> Reduced:
 def _sets(series: pl.Series) -> list[list[str]]:
     if series.dtype.is_nested():
         return [sorted({str(tag) for tag in value or []}) for value in series.to_list()]
-    texts = as_text(series).to_list()
-    parse = _parser([text for text in texts if text])
-    return [[] if text is None else sorted(set(parse(text))) for text in texts]
-
-
-def _parser(texts: list[str]) -> Callable[[str], list[str]]:
-    if texts and all(text.lstrip().startswith("[") for text in texts):
-        return _from_json
+    texts = [text or "" for text in as_text(series).to_list()]
+    if all(text.lstrip().startswith("[") for text in texts if text):
+        return [sorted(set(_from_json(text))) if text else [] for text in texts]
     mark = next((each for each in SEPARATORS if any(each in text for text in texts)), None)
-    return lambda text: [part.strip() for part in (text.split(mark) if mark else [text]) if part.strip()]
+    parts = [text.split(mark) if mark else [text] for text in texts]
+    return [sorted({part.strip() for part in each} - {""}) for each in parts]
 
 
 def _from_json(text: str) -> list[str]:
