@@ -244,11 +244,11 @@ def test_import_label_studio_end_to_end(world):
 def test_scores_by_hand(place):
     place.clock.pass_days(30)
     found = import_reviewed(place)
-    ann = reputation.replay_history(place.ledger, found.contributors["ann@lab.example"]).steps
+    ann = reputation.replay_history(place.ledger, found.contributors["ann@lab.example"])[0]
     # Gold: 1 of 1 right. Reviews by somebody with a name: accepted. Together they count as one batch.
     assert [(s.event.source, round(s.event.quality, 3)) for s in ann] == [("gold", 1.0), ("review", 1.0)]
     assert ann[-1].track.good == 1.0
-    bad = reputation.replay_history(place.ledger, found.contributors["12"]).steps
+    bad = reputation.replay_history(place.ledger, found.contributors["12"])[0]
     assert [(s.event.source, s.event.quality) for s in bad] == [
         ("gold", 0.0),
         ("review", 0.0),
@@ -268,7 +268,7 @@ def test_consensus_by_hand(place):
     found = import_file(place.ledger, Import(DATA / "crowd_long.csv", "crowd-long"))
     # t1: w1 and w2 say cat, w3 dog. For w1 the others are split; for w3 they agree against. t2: all agree.
     events = {
-        who: [(s.event.source, s.event.quality) for s in reputation.replay_history(place.ledger, pid).steps]
+        who: [(s.event.source, s.event.quality) for s in reputation.replay_history(place.ledger, pid)[0]]
         for who, pid in found.contributors.items()
     }
     assert events == {"w1": [("consensus", 1.0)], "w2": [("consensus", 1.0)], "w3": [("consensus", 0.5)]}
@@ -331,7 +331,7 @@ def test_identity_map_merges_accounts_and_their_records(place):
     assert register_more(place, "toloka", "wA") == ann
     with place.ledger.read() as connection:
         assert other not in standings(connection, stamp(place.clock.now))
-    assert len(reputation.replay_history(place.ledger, ann).steps) == 5
+    assert len(reputation.replay_history(place.ledger, ann)[0]) == 5
 
 
 def register_more(world: World, source: str, name: str) -> str:
@@ -353,7 +353,7 @@ def test_held_out_quality_of_a_run_counts_once_and_never_by_weight(place, tmp_pa
     assert run_scores.add_run(place.ledger, tmp_path / "run", "run") == 0
     with place.ledger.read() as connection:
         pid = who_is(connection, place.ledger.ring, "run", "a")
-    (step,) = reputation.replay_history(place.ledger, pid).steps
+    (step,) = reputation.replay_history(place.ledger, pid)[0]
     assert (step.event.source, step.event.quality) == ("held-out", 0.9)
     write_run(tmp_path / "blind", simple_rows({"a": 1}))
     with pytest.raises(InputError, match="no held-out confidence"):
@@ -371,7 +371,7 @@ def test_what_a_run_learned_of_contributors_is_taken_before_its_confidence(place
     assert run_scores.add_run(place.ledger, tmp_path / "run", "run") == 2
     with place.ledger.read() as connection:
         pids = {who: who_is(connection, place.ledger.ring, "run", who) for who in ("a", "=b", "c")}
-    found = {who: reputation.replay_history(place.ledger, pid).steps for who, pid in pids.items() if pid}
+    found = {who: reputation.replay_history(place.ledger, pid)[0] for who, pid in pids.items() if pid}
     assert {who: step.event.quality for who, (step,) in found.items()} == {"a": 0.8, "=b": 0.25}
     assert pids["c"] is None  # evidence worth less than one label
     assert run_scores.add_run(place.ledger, tmp_path / "run", "run") == 0
@@ -384,7 +384,7 @@ def test_without_learned_columns_the_confidence_counts(place, tmp_path):
     assert run_scores.add_run(place.ledger, tmp_path / "run", "run") == 1
     with place.ledger.read() as connection:
         pid = who_is(connection, place.ledger.ring, "run", "007")
-    (step,) = reputation.replay_history(place.ledger, pid).steps
+    (step,) = reputation.replay_history(place.ledger, pid)[0]
     assert step.event.quality == 0.9
 
 
@@ -418,9 +418,9 @@ def test_replay_gives_the_shown_value_to_the_last_bit(world):
         world.clock.pass_days(1)
         world.score(Score(pid, "default", "gold", f"b{day}", at, quality, items, 10))
     shown = reputation.show(world.ledger)[pid]
-    history = reputation.replay_history(world.ledger, pid)
-    assert len(history.steps) == shown.track.events == 4
-    assert history.now == shown.track
+    steps, now = reputation.replay_history(world.ledger, pid)
+    assert len(steps) == shown.track.events == 4
+    assert now == shown.track
     again = reputation.show(world.reopen())[pid]
     assert again == shown
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from anml.core.errors import InputError
 from anml.intake.file import File, as_file
@@ -20,15 +20,8 @@ _PROPERTIES = {
 _TYPES = {"DateTime": "time", "Label": "label"}
 
 
-class Description(NamedTuple):
+def read_croissant(source: Path | File) -> tuple[dict[str, str | None], str | None]:
     """What a Croissant file says: our names to columns, and the file that has them."""
-
-    columns: dict[str, str | None]
-    file: str | None
-
-
-def read_croissant(source: Path | File) -> Description:
-    """Read the mapping of columns."""
     file = as_file(source)
     about = file.json
     if not isinstance(about, dict) or "recordSet" not in about:
@@ -43,7 +36,7 @@ def read_croissant(source: Path | File) -> Description:
             columns.setdefault(role, str(column))
     if "contributor" not in columns:
         raise InputError(f"{file.path.name} names no contributor: no field is prov:wasAttributedTo")
-    return Description(columns, _file(about))
+    return columns, _file(about)
 
 
 def _fields(node: Any) -> Iterator[dict[str, Any]]:

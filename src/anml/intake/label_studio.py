@@ -47,7 +47,11 @@ def read_label_studio(source: Path | File, question: str | None = None) -> Contr
     rows: list[dict[str, Any]] = []
     evidence: list[dict[str, Any]] = []
     skipped = {"cancelled": 0, "empty": 0}
-    truths = _truths(tasks, question, where)
+    # The right label of each task: its first annotation that is the ground truth.
+    truths: dict[str, str | None] = {}
+    for item, _, _, annotation in annotations_of(tasks, where):
+        if annotation.get("ground_truth") and not annotation.get("was_cancelled") and item not in truths:
+            truths[item] = annotation_label(annotation, question)
     for item, task, name, annotation in annotations_of(tasks):
         if annotation.get("was_cancelled"):
             skipped["cancelled"] += 1
@@ -82,15 +86,6 @@ def _row(item: str, annotation: dict[str, Any], label: str, truth: str | None) -
         **({IS_TRUTH: True} if is_truth else {}),
         **({SPENT: float(spent)} if isinstance(spent, int | float) else {}),
     }
-
-
-def _truths(tasks: list[dict[str, Any]], question: str | None, where: str) -> dict[str, str | None]:
-    """The right label of each task: its first annotation that is the ground truth."""
-    found: dict[str, str | None] = {}
-    for item, _, _, annotation in annotations_of(tasks, where):
-        if annotation.get("ground_truth") and not annotation.get("was_cancelled") and item not in found:
-            found[item] = annotation_label(annotation, question)
-    return found
 
 
 def annotation_label(annotation: dict[str, Any], question: str | None) -> str | None:

@@ -52,6 +52,8 @@ def _does(one: str, many: str, rest: str, short: str = "") -> Finding:
 UNCONFIRMED = _does("labels", "label", "what the others cannot confirm", "others cannot confirm it")
 CONTRADICTS_OTHERS = _does("contradicts", "contradict", "the others")
 ELSEWHERE = _does("marks", "mark", "other places than the others")
+_NOTHING = "the labels say nothing about the items"
+NO_BETTER = _does("is", "are", f"no better than guessing: {_NOTHING}", _NOTHING)
 TOO_LITTLE = _does("gives", "give", "too little to judge by", "too little to judge by")
 
 
@@ -187,7 +189,9 @@ def findings(result: Audited) -> dict[str, Finding]:
     found = {}
     for name, verdict in accused.select("contributor", "verdict").iter_rows():
         if verdict == GUESSING:
-            found[name] = _without_looking(usual.get(name))
+            share, label = usual.get(name, (0.0, [""]))
+            always = _does("always answers", "always answer", _quoted(label[0]))
+            found[name] = always if share > ALWAYS else NO_BETTER
         elif verdict == LESS:
             what = confused.get(name) or errs.get(name)
             found |= {} if what is None else {name: what}
@@ -204,13 +208,6 @@ def _most_common(rows: pl.DataFrame, *what: str) -> dict[str, tuple[float, list[
     first = best.group_by("contributor", maintain_order=True).first()
     return {row["contributor"]: (row["share"], [row[name] for name in what])
             for row in first.iter_rows(named=True)}  # fmt: skip
-
-
-def _without_looking(usual: tuple[float, list[str]] | None) -> Finding:
-    if usual is not None and usual[0] > ALWAYS:
-        return _does("always answers", "always answer", _quoted(usual[1][0]))
-    nothing = "the labels say nothing about the items"
-    return _does("is", "are", f"no better than guessing: {nothing}", nothing)
 
 
 def _errs_on(rows: pl.DataFrame) -> dict[str, Finding]:

@@ -112,12 +112,11 @@ def plain(standing: Standing) -> dict[str, Any]:
 def show_all(at: Desk, book: "ledger.ledgers.Ledger") -> None:
     """Everybody, on one line each."""
     found = people.contributors.list_contributors(book, at.domain, at.read_policy())
-    values = [plain(c.standing) | {"accounts": ", ".join(c.accounts), "name": c.name} for c in found]
+    values = [plain(s) | {"accounts": ", ".join(accounts), "name": name} for s, name, accounts in found]
     rows = [
-        (c.name, ", ".join(c.accounts), s.prior, f"{s.r:.2f}", f"{s.track.low:.2f}-{s.track.high:.2f}",
+        (name, ", ".join(accounts), s.prior, f"{s.r:.2f}", f"{s.track.low:.2f}-{s.track.high:.2f}",
          s.verdict.level, "flagged" if s.flagged else "new" if s.newcomer else "", s.pid)
-        for c in found
-        for s in [c.standing]
+        for s, name, accounts in found
     ]  # fmt: skip
     header = ("contributor", "accounts", "settled", "r", "90 %", "evidence", "", "identifier")
     at.show({"domain": at.domain, "contributors": values}, columns(header, sorted(rows)))

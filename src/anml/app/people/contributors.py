@@ -11,14 +11,6 @@ from anml.ledger import evidence, people
 from anml.ledger.store import Ledger
 
 
-class Listed(NamedTuple):
-    """One contributor of many, with the name and the accounts that staff know them by."""
-
-    standing: Standing
-    name: str
-    accounts: list[str]
-
-
 class KnownContributor(NamedTuple):
     """One contributor, with the evidence about them; `profile` is empty without the ledger's keys."""
 
@@ -29,14 +21,14 @@ class KnownContributor(NamedTuple):
     issuers: dict[str, str]
 
 
-def list_contributors(ledger: Ledger, domain: str, policy: Policy) -> list[Listed]:
-    """Everybody on record."""
+def list_contributors(ledger: Ledger, domain: str, policy: Policy) -> list[tuple[Standing, str, list[str]]]:
+    """Everybody on record: where they stand, with the name and the accounts that staff know them by."""
     found = standings_now(ledger, domain, policy=policy)
     with ledger.read() as connection:
         profiles = people.profiles(connection, ledger.keys) if ledger.keys else {}
         called = shown_names(ledger, connection)
     return [
-        Listed(standing, called.get(pid, ""), profiles.get(pid, {}).get("accounts", []))
+        (standing, called.get(pid, ""), profiles.get(pid, {}).get("accounts", []))
         for pid, standing in found.items()
     ]
 

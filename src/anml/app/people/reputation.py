@@ -39,17 +39,10 @@ class TrackStep(NamedTuple):
         return stamp(datetime.fromtimestamp(self.event.at, UTC))
 
 
-class History(NamedTuple):
-    """A track record step by step, and as it is at the moment of asking."""
-
-    steps: list[TrackStep]
-    now: Track
-
-
 def replay_history(
     ledger: Ledger, pid: str, domain: str = "default", at: str | None = None, policy: Policy | None = None
-) -> History:
-    """Recompute a contributor's r event by event, each by the graph of who verified whom as it was then."""
+) -> tuple[list[TrackStep], Track]:
+    """A contributor's r event by event, each by the graph of who verified whom as it was then; and now."""
     following = (policy or Policy()).trust
     with ledger.read() as connection:
         if pid not in loaded(People, connection).since:
@@ -67,7 +60,7 @@ def replay_history(
         return replay(known[:count], when, None, endorsed(when))
 
     steps = [TrackStep(e, after(i + 1, e.at)) for i, e in enumerate(known)]
-    return History(steps, after(len(known), limit))
+    return steps, after(len(known), limit)
 
 
 class Trusted(NamedTuple):
