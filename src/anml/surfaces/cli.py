@@ -11,7 +11,6 @@ from anml.surfaces import (
     changes_cli,
     dispute_cli,
     federate_cli,
-    keys_cli,
     ledger_cli,
     person_cli,
     relabel_cli,
@@ -55,7 +54,7 @@ app.add_typer(lab)
 app.add_typer(federate_cli.app, name="federate")
 for check in (verify_cli.verify, verify_cli.checkpoint, verify_cli.watch):
     ledger_cli.app.command()(check)
-ledger_cli.app.add_typer(keys_cli.app, name="keys")
+ledger_cli.app.add_typer(staff_cli.keys, name="keys")
 ledger_cli.app.add_typer(staff_cli.app, name="staff")
 ledger_cli.app.command()(staff_cli.proposals)
 ledger_cli.app.command()(staff_cli.confirm)

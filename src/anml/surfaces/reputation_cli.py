@@ -111,7 +111,7 @@ def plain(standing: Standing) -> dict[str, Any]:
 
 def show_all(at: Desk, book: "ledger.ledgers.Ledger") -> None:
     """Everybody, on one line each."""
-    found = people.contributors.list_contributors(book, at.domain, at.read_policy())
+    found = people.reputation.list_contributors(book, at.domain, at.read_policy())
     values = [plain(s) | {"accounts": ", ".join(accounts), "name": name} for s, name, accounts in found]
     rows = [
         (name, ", ".join(accounts), s.prior, f"{s.r:.2f}", f"{s.track.low:.2f}-{s.track.high:.2f}",
@@ -124,7 +124,7 @@ def show_all(at: Desk, book: "ledger.ledgers.Ledger") -> None:
 
 def show_one(at: Desk, book: "ledger.ledgers.Ledger", pid: str) -> None:
     """One contributor with their evidence and, with the keys, what is personal."""
-    found = people.contributors.get_contributor(book, pid, at.domain, at.read_policy())
+    found = people.reputation.get_contributor(book, pid, at.domain, at.read_policy())
     s = found.standing
     value = plain(s) | {"profile": found.profile, "records": [record._asdict() for record in found.records]}
     lines = [

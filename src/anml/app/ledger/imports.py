@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from anml.app.ledger.signals import with_signals
+from anml.app.ledger.vouched import with_signals
 from anml.app.pay.settle import alike
 from anml.app.people.scores import agreement, fresh_scores, gold, gold_quality, judge_batch
 from anml.core.identifiers import place_id

@@ -1,16 +1,17 @@
-"""Track records, shown and replayed from scratch, and the trust that follows who verified whom."""
+"""Where contributors stand: looked up, track records replayed from scratch, who verified whom."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from anml.app.people.names import shown_names
 from anml.core.errors import InputError
 from anml.core.signals.eigentrust import eigentrust
-from anml.core.signals.policy import Policy, TrustRule
+from anml.core.signals.policy import Evidence, Policy, TrustRule
 from anml.core.signals.standing import Standing
 from anml.core.signals.track_record import Scored, Track, in_order, replay
-from anml.ledger import evidence, kinds, trust, two_people
+from anml.ledger import evidence, kinds, people, trust, two_people
 from anml.ledger.log import Event
 from anml.ledger.parts import People
 from anml.ledger.standing import scores, standings
@@ -91,3 +92,38 @@ def trust_graph(ledger: Ledger, roots: Sequence[str] = (), rule: TrustRule | Non
 def name_reviewer(ledger: Ledger, pid: str, by: str | None, *, on: bool = True) -> Event:
     """Propose that somebody's reviews count, or no longer do."""
     return ledger.write(lambda tx: two_people.propose(tx, kinds.NAMED, pid, {"on": on}, by))
+
+
+class KnownContributor(NamedTuple):
+    """One contributor, with the evidence about them; `profile` is empty without the ledger's keys."""
+
+    standing: Standing
+    name: str
+    profile: dict[str, Any]
+    records: list[Evidence]
+    issuers: dict[str, str]
+
+
+def list_contributors(ledger: Ledger, domain: str, policy: Policy) -> list[tuple[Standing, str, list[str]]]:
+    """Everybody on record: where they stand, with the name and the accounts that staff know them by."""
+    found = show(ledger, domain, policy=policy)
+    with ledger.read() as connection:
+        profiles = people.profiles(connection, ledger.keys) if ledger.keys else {}
+        called = shown_names(ledger, connection)
+    return [
+        (standing, called.get(pid, ""), profiles.get(pid, {}).get("accounts", []))
+        for pid, standing in found.items()
+    ]
+
+
+def get_contributor(ledger: Ledger, pid: str, domain: str, policy: Policy) -> KnownContributor:
+    """One of them, with the evidence about their work."""
+    found = show(ledger, domain, policy=policy).get(pid)
+    if found is None:
+        raise InputError(f"there is no contributor {pid!r} in this ledger")
+    with ledger.read() as connection:
+        profile = people.profile(connection, ledger.ring, pid) if ledger.keys else {}
+        records = evidence.of(connection, [pid], rule=policy.trust).get(pid, [])
+        called = shown_names(ledger, connection)
+    issuers = {e.issuer: called.get(e.issuer, e.issuer) for e in records}
+    return KnownContributor(found, profile.get("name") or called.get(pid, ""), profile, records, issuers)
