@@ -74,6 +74,15 @@ def check(found: Contributions) -> Contributions:
     return found._replace(rows=rows, warnings=warnings)
 
 
+def last_reviews(evidence: pl.DataFrame, counts: pl.Expr) -> pl.DataFrame:
+    """The last word on each label of a reviewer who `counts` and did not give it."""
+    kinds = ("review-accepted", "review-rejected", "fixed")
+    others = pl.col("issuer") != pl.col("contributor")
+    said = evidence.filter(pl.col("kind").is_in(kinds) & others & counts)
+    said = said.sort("at", nulls_last=False, maintain_order=True)
+    return said.unique(["item", "contributor"], keep="last", maintain_order=True)
+
+
 def entries(file: File) -> list[dict[str, Any]]:
     """The tasks or records of an export in JSON."""
     found = file.json

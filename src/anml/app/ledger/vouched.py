@@ -122,11 +122,11 @@ def _with_note(source: Source, note: str) -> Source:
 
 def with_signals(
     where: Where, rows: pl.DataFrame, at: str, domain: str = "default",
-    policy: Policy | None = None, rule: TrackRule | None = None,
+    policy: Policy | None = None,
 ) -> pl.DataFrame:  # fmt: skip
     """Add verification, reputation, level and evidence (entries' numbers) to contributor, item and batch."""
     policy, now = policy or Policy(), seconds(at)
-    known = standings(where, at, domain, policy, rule)
+    known = standings(where, at, domain, policy)
     pids = rows["contributor"].unique().to_list()
     found = evidence.of(where, pids, now, policy.trust)
     split = {pid: evidence.by_scope(found.get(pid, [])) for pid in pids}
@@ -141,7 +141,7 @@ def with_signals(
         base, verdict = plain[pid, batch]
         own = scopes.get(evidence.item_scope(batch, item)) if scopes else None
         verdicts.append(policy.judge([*base, *own], now) if own else verdict)
-    start = (rule or TrackRule()).r0
+    start = TrackRule().r0
     r = {pid: known[pid].r if pid in known else start for pid in pids}
     return rows.with_columns(
         pl.Series("verification", [verdict.v for verdict in verdicts], dtype=pl.Float64),

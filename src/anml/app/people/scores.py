@@ -10,7 +10,7 @@ from anml.app.pay.manifest import row_names
 from anml.app.pay.settle import resolve_names
 from anml.core.errors import InputError
 from anml.core.settle import UNIT
-from anml.intake.contributions import Contributions
+from anml.intake.contributions import Contributions, last_reviews
 from anml.ledger.evidence import taken
 from anml.ledger.standing import Score, add_scores, item_mark
 from anml.ledger.store import Ledger
@@ -23,8 +23,12 @@ OTHERS = 2
 
 def judge_batch(found: Contributions, reviewers: Collection[str], peers: Collection[str]) -> pl.DataFrame:
     """Judgements in an export: by `reviewers` whose reviews count, and against labels of `peers`."""
-    parts = [gold(found.rows), _reviews(found.evidence, reviewers), _consensus(found.rows, peers)]
-    return pl.concat(parts).sort("contributor", "source", "item")
+    last = last_reviews(found.evidence, pl.col("issuer").is_in(sorted(reviewers)))
+    # What a reviewer had to fix was not right.
+    reviewed = _judged(last, (pl.col("kind") == "review-accepted").cast(pl.Float64), "review")
+    return pl.concat([gold(found.rows), reviewed, _consensus(found.rows, peers)]).sort(
+        "contributor", "source", "item"
+    )
 
 
 def judge_run(samples: pl.DataFrame, names: pl.Series, learned: pl.DataFrame | None = None) -> pl.DataFrame:
@@ -60,18 +64,6 @@ def gold(rows: pl.DataFrame) -> pl.DataFrame:
     """Judgements by gold answers alone."""
     known = rows.filter(pl.col("truth").is_not_null())
     return _judged(known, (pl.col("label") == pl.col("truth")).cast(pl.Float64), "gold")
-
-
-def _reviews(evidence: pl.DataFrame, reviewers: Collection[str]) -> pl.DataFrame:
-    """The last review of each item counts; what a reviewer had to fix was not right."""
-    kinds = ("review-accepted", "review-rejected", "fixed")
-    counts = pl.col("issuer").is_in(sorted(reviewers)) & (pl.col("issuer") != pl.col("contributor"))
-    last = (
-        evidence.filter(pl.col("kind").is_in(kinds) & counts)
-        .sort("at", nulls_last=False, maintain_order=True)
-        .unique(["item", "contributor"], keep="last", maintain_order=True)
-    )
-    return _judged(last, (pl.col("kind") == "review-accepted").cast(pl.Float64), "review")
 
 
 def _consensus(rows: pl.DataFrame, peers: Collection[str]) -> pl.DataFrame:

@@ -63,15 +63,11 @@ def apply_answers(
     run, found = read_run(folder), of_run(folder)
     source = source_of(found, folder, data)
     place = data or Path(folder, str(found.data.get("path")))
-    if source.shape is not None and (source.shape.kind == PREFERENCE or file.suffix.lower() != ".csv"):
-        rest = (
-            ""
-            if source.shape.kind == PREFERENCE
-            else "; a filled-in table (relabel --out FILE.csv) is applied"
-        )
-        raise UnsupportedError(
-            f"answers to {source.shape.kind} come back as an export or table of their own: audit that{rest}"
-        )
+    shape = None if source.shape is None else source.shape.kind
+    if shape == PREFERENCE or (shape is not None and file.suffix.lower() != ".csv"):
+        said = f"answers to {shape} come back as an export or table of their own: audit that"
+        rest = "; a filled-in table (relabel --out FILE.csv) is applied" if shape != PREFERENCE else ""
+        raise UnsupportedError(said + rest)
     asked = request_of_record(run)
     answers = read_answers(file, source, place, found.samples, kind)
     answers = _checked(answers, found, asked.task, new_labels)

@@ -58,3 +58,13 @@ def people(frame: pl.DataFrame, given: Given) -> tuple[str, pl.DataFrame]:
     if nobody:
         raise InputError(f"{nobody} of {frame.height} rows have no {name!r}: who judged them is needed")
     return name, frame
+
+
+def labelled(frame: pl.DataFrame, given: Given, names: Sequence[str]) -> tuple[pl.DataFrame, str, str, str]:
+    """A table of labels of items, with its columns of contributors, items and labels."""
+    contributor, frame = people(frame, given)
+    taken = {**given, "contributor": contributor}
+    item = column(frame, taken, "item", ALIASES["item"])
+    if gaps := frame[item].null_count():
+        raise InputError(f"{gaps} rows have no {item!r}: which item they are of is needed")
+    return frame, contributor, item, column(frame, {**taken, "item": item}, "label", names)

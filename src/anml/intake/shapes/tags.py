@@ -12,7 +12,7 @@ from anml.intake.contributions import record, records
 from anml.intake.label_studio import account, annotations_of
 from anml.intake.plain import as_text
 from anml.intake.roles import ALIASES
-from anml.intake.shapes.shape import TAGS, Given, Reduced, Shape, column, people
+from anml.intake.shapes.shape import TAGS, Given, Reduced, Shape, labelled
 
 YES, NO = "yes", "no"
 SEPARATORS = (";", "|")
@@ -20,14 +20,9 @@ SEPARATORS = (";", "|")
 
 def read_tags(frame: pl.DataFrame, given: Given) -> Reduced:
     """Sets of tags in one column: lists, lists as JSON, or names apart by ; or |."""
-    contributor, frame = people(frame, given)
-    taken = {**given, "contributor": contributor}
-    item = column(frame, taken, "item", ALIASES["item"])
-    label = column(frame, {**taken, "item": item}, "label", ("tags", *ALIASES["label"]))
+    frame, contributor, item, label = labelled(frame, given, ("tags", *ALIASES["label"]))
     sets = pl.Series(_sets(frame[label]))
     seen = frame.select(thing=as_text(frame[item]), contributor=contributor, tags=sets)
-    if gaps := seen["thing"].null_count():
-        raise InputError(f"{gaps} rows have no {item!r}: which item they are of is needed")
     twice = seen.height - seen.select("thing", "contributor").n_unique()
     if twice:
         raise InputError(f"{counted(twice, 'item')} have two sets of tags by the same contributor")
