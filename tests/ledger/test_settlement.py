@@ -208,7 +208,7 @@ def test_external_values_multiply(place, tmp_path):
         ("contributor,value\na,x\n", "not numbers"),
         ("contributor,value\na,1\na,2\n", "twice"),
         ("contributor,value\na,-1\n", "no value above zero"),
-        ("who,value\na,1\n", "needs the columns"),
+        ("who,value\na,1\n", "it needs contributor, value"),
     ]:
         file.write_text(text)
         with pytest.raises(InputError, match=message):
