@@ -131,7 +131,6 @@ _READ = "A table (.csv, .csv.gz, .tsv, .parquet, .xlsx), an export of a labellin
 Data = Annotated[Path, arg(_READ)]
 Table = Annotated[Path, arg("A table: .csv, .csv.gz, .tsv, .parquet or .xlsx.")]
 Seed = Annotated[int, opt(BY_NAME["seed"].help)]
-Format = Annotated[str, opt(BY_NAME["format"].help)]
 Json = Annotated[bool, opt(BY_NAME["json"].help, "--json")]
 
 

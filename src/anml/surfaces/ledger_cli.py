@@ -9,7 +9,7 @@ import typer
 from anml.app import ledger, pay, people
 from anml.app.files import check_place, write_file
 from anml.core.errors import InputError
-from anml.surfaces.audit_options import Format
+from anml.core.words import counted
 from anml.surfaces.ledger_common import Desk, at_desk, proposed, warn
 from anml.surfaces.options import arg, opt
 from anml.surfaces.reputation_cli import show_all, show_one
@@ -81,7 +81,7 @@ def contributors(
             numbers = pay.payout.set_payees(
                 book, people.names.by_person(book, pay.payout.read_bank_details(bank), bank.name), at.by
             )
-            lines, done = proposed(book, numbers, f"bank details of {len(numbers)} contributors")
+            lines, done = proposed(book, numbers, f"bank details of {counted(len(numbers), 'contributor')}")
             at.show({"proposals": numbers, "set": done}, lines)
             return
         if (given or email) and who is None:
@@ -121,7 +121,7 @@ def map_(
         names = people.names.names_of(book)
         lines = [f"{account} is {names.get(pid, pid)} ({pid})" for account, pid in done.items()]
         if numbers:
-            said, _ = proposed(book, numbers, f"{len(numbers)} accounts mapped")
+            said, _ = proposed(book, numbers, f"{counted(len(numbers), 'account')} mapped")
             lines += said
     at.show({"mapped": done, "proposals": numbers}, lines)
 
@@ -131,7 +131,9 @@ def map_(
 def import_(
     at: Desk,
     file: Annotated[Path, arg("The export to read.")],
-    format: Format = "auto",
+    format: Annotated[
+        str, opt("table, label-studio, argilla, croissant, crowd-long, crowd-wide, toloka or mturk.")
+    ] = "auto",
     out: Annotated[Path | None, opt("Write the rows with v and r here (.parquet or .csv).")] = None,
     source: Annotated[str | None, opt("Name of the place the accounts belong to.")] = None,
     label: Annotated[str | None, opt("Column or question with the label.")] = None,
@@ -167,9 +169,10 @@ def import_(
         "warnings": found.warnings, "out": None if out is None else str(out),
     }  # fmt: skip
     lines = [
-        f"{found.rows.height} rows by {len(found.contributors)} contributors; {file.name} was read as "
-        f"{found.format}.",
-        f"{found.evidence} new pieces of evidence, {found.scores} new scores. Batch {found.batch}",
+        f"{counted(found.rows.height, 'row')} by {counted(len(found.contributors), 'contributor')}; "
+        f"{file.name} was read as {found.format}.",
+        f"{counted(found.evidence, 'new piece', 'new pieces')} of evidence, "
+        f"{counted(found.scores, 'new score')}. Batch {found.batch}",
     ]
     at.show(value, lines + ([f"Rows with v and r: {out}"] if out else []))
 

@@ -7,6 +7,7 @@ from anml.app.files import check_place, write_file
 from anml.app.spreadsheets import check_text
 from anml.core.errors import InputError
 from anml.core.people.words import ACCUSED
+from anml.core.words import counted
 from anml.surfaces.audit_options import Json
 from anml.surfaces.ledger_common import columns
 from anml.surfaces.names import names_listed
@@ -134,7 +135,7 @@ def left_over(applied: "Applied", out: Path | None) -> str:
     left = where_to_look(of_result(applied.after)).candidates
     if not left:
         return f"Nothing is left to look at: every label is at least {CLEAR:.0%} sure, or settled."
-    return f"{left:,} items are left to look at: anml relabel {out or 'RUN'} --out FILE"
+    return f"{counted(left, 'item is', 'items are')} left to look at: anml relabel {out or 'RUN'} --out FILE"
 
 
 def looked(applied: "Applied") -> str:
@@ -142,7 +143,8 @@ def looked(applied: "Applied") -> str:
     answers, changed, asked = (applied.rounds[-1][name] for name in ("answers", "changed", "expected"))
     expected = "" if asked is None else f"; about {asked:.0f} were expected to"
     share = changed / answers
-    return f"{answers:,} items have an answer; {changed:,} labels changed ({share:.0%}){expected}."
+    have = counted(answers, "item has an answer", "items have an answer")
+    return f"{have}; {counted(changed, 'label')} changed ({share:.0%}){expected}."
 
 
 def changes(applied: "Applied") -> dict[str, tuple[str, str]]:

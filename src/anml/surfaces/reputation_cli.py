@@ -7,6 +7,7 @@ import typer
 from anml.app import ledger, people
 from anml.core.signals.standing import Standing
 from anml.core.signals.track_record import TrackRule
+from anml.core.words import counted
 from anml.surfaces.ledger_common import Desk, at_desk, columns, proposed
 from anml.surfaces.options import RunFolder, arg, opt
 
@@ -66,7 +67,7 @@ def add(
     """Record the held-out quality of a run. It weighs a quarter of a gold answer."""
     with at.opened() as book:
         made = people.scores.add_run(book, run, source, at.domain, at.by)
-    at.show({"new_scores": made}, [f"{made} new scores."])
+    at.show({"new_scores": made}, [f"{counted(made, 'new score')}."])
 
 
 @app.command("trust")

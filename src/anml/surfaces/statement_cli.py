@@ -7,6 +7,7 @@ from anml.app import ledger, pay, people
 from anml.app.files import check_place, write_file
 from anml.core.errors import InputError
 from anml.core.money import parse_amount, show_minor, show_money
+from anml.core.words import counted
 from anml.surfaces.ledger_common import Desk, at_desk, columns
 from anml.surfaces.options import arg, opt
 
@@ -39,8 +40,8 @@ def statement(
         made = pay.statement.build(book, sid, chosen, at.domain, at.read_policy())
         _write(book, made, out, bundle)
         lines = _table(made, people.names.names_of(book))
-    lines += [f"Wrote {len(made)} statements to {out}"] if out else []
-    last = f"Wrote {len(made)} bundles to {bundle}; in each: python verify.py --public-key KEY"
+    lines += [f"Wrote {counted(len(made), 'statement')} to {out}"] if out else []
+    last = f"Wrote {counted(len(made), 'bundle')} to {bundle}; in each: python verify.py --public-key KEY"
     places = {name: None if path is None else str(path) for name, path in (("out", out), ("bundle", bundle))}
     value = {"settlement": sid, "statements": list(made.values()), **places}
     at.show(value, [*lines, *([last] if bundle else [])])
