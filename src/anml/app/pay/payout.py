@@ -60,9 +60,7 @@ def create(
             why = {pid: _not_paid(tx, ledger, pid, needed, due[pid] < threshold) for pid in due}
             left = {pid: reason for pid, reason in why.items() if reason}
             if due and left == why:
-                pid, reason = next(iter(left.items()))
-                more = f", and {len(left) - 1} more" if len(left) > 1 else ""
-                raise ConflictError(f"nothing can be paid in {currency}: {pid}: {reason}{more}")
+                raise ConflictError(f"nothing can be paid in {currency}: {_first(left)}")
         able = due.keys() - left.keys() if listed is None else listed
         papers = {pid: people.paper_of(tx.connection, pid, agreed.get(pid, "")) for pid in able}
         payouts.create(tx, batch, currency, by, threshold if listed is None else 0, papers, listed)
@@ -79,6 +77,11 @@ def create(
     drafts: dict[Path, Path] = {}
     with _placed(drafts):
         return ledger.carry_out(work, dry_run=dry_run)
+
+
+def _first(reasons: Mapping[str, str]) -> str:
+    pid, reason = next(iter(reasons.items()))
+    return f"{pid}: {reason}" + (f", and {len(reasons) - 1} more" if len(reasons) > 1 else "")
 
 
 @contextmanager

@@ -152,15 +152,12 @@ def _valued(
     if len(parts.names) < 2:
         raise InputError(f"a value needs at least two contributors, got {parts.names[0]!r} alone")
     if twice := len(train) - len(parts.rows):
-        shared = "count in equal shares for all who hold them"
-        whose = shared if first is None else "belong to whoever had them first"
-        said = f"{twice} rows are near-copies of others and count once"
-        notes = [*notes, f"{said}; those of several contributors {whose}"]
+        notes = [*notes, _about_copies(twice, first)]
     utility = _utility(x[train], prepared.y[train], parts, x_test, y_test, prepared, request)
     known = _asked_once(utility, request.budget, progress)
-    fresh = np.random.default_rng(request.seed)
-    found = METHODS[request.method](known, len(parts.names), budget=request.budget, rng=fresh)
-    ends = evaluate(known, np.array([np.zeros(len(parts.names), bool), np.ones(len(parts.names), bool)]))
+    fresh, people = np.random.default_rng(request.seed), len(parts.names)
+    found = METHODS[request.method](known, people, budget=request.budget, rng=fresh)
+    ends = evaluate(known, np.array([np.zeros(people, bool), np.ones(people, bool)]))
     rows = pl.Series(prepared.contributor[used]).value_counts().rows()
     frame = _frame(parts, found, {str(name): int(count) for name, count in rows})
     record = {
@@ -210,6 +207,12 @@ def _copies(x: Floats, y: Array, rng: np.random.Generator) -> Ints:
     near = near_copies(x, rng)
     both = np.column_stack([near, np.unique(y, return_inverse=True)[1]])
     return np.asarray(np.unique(both, axis=0, return_inverse=True)[1]).ravel()
+
+
+def _about_copies(twice: int, first: Array | None) -> str:
+    shared = "count in equal shares for all who hold them"
+    whose = shared if first is None else "belong to whoever had them first"
+    return f"{twice} rows are near-copies of others and count once; those of several contributors {whose}"
 
 
 def _utility(
