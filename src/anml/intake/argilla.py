@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from anml.core.errors import InputError
+from anml.core.words import counted
 from anml.intake.contributions import (
     Contributions,
     entries,
@@ -47,7 +48,8 @@ def read_argilla(source: Path | File, question: str | None = None, time: str | N
             rows.append(row | fields_of(entry))
     dropped = sum(status not in SUBMITTED for status in statuses)
     warnings = [NO_STATUS] if None in statuses else []
-    warnings += [f"{dropped} responses that were not submitted were left out"] if dropped else []
+    left = counted(dropped, "response that was not submitted was", "responses that were not submitted were")
+    warnings += [f"{left} left out"] if dropped else []
     if time is None:
         warnings.append("Argilla keeps no time for each response; name a metadata field that has one")
     return gather(SOURCE, rows, (), warnings)

@@ -43,7 +43,7 @@ def long_format(frame: pl.DataFrame, columns: dict[str, str | None]) -> Contribu
     if item is None:
         raise InputError(f"no column for the item; looked for {', '.join(LONG['item'])}")
     if gaps := frame[need(frame.columns, item, "the item")].null_count():
-        raise InputError(f"column {item!r} (item) is empty in {gaps} rows; every label needs one")
+        raise InputError(f"column {item!r} (item) is empty in {counted(gaps, 'row')}; every label needs one")
     return mapped(frame, {**columns, **named}, "crowd")
 
 
@@ -99,7 +99,11 @@ def mturk(frame: pl.DataFrame, columns: dict[str, str | None]) -> Contributions:
         by_clock += kind == "by clock"
         if kind.startswith("review"):
             evidence.append(who | {"kind": kind, "issuer": "mturk requester", "at": at})
-    warnings = [f"{by_clock} approvals were made by the clock and prove nothing"] if by_clock else []
+    warnings = (
+        [f"{counted(by_clock, 'approval was', 'approvals were')} made by the clock, which proves nothing"]
+        if by_clock
+        else []
+    )
     return gather("mturk", rows, evidence, warnings)
 
 

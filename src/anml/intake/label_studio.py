@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from anml.core.errors import InputError
+from anml.core.words import counted
 from anml.intake.contributions import (
     ANNOTATION,
     IS_TRUTH,
@@ -63,7 +64,8 @@ def read_label_studio(source: Path | File, question: str | None = None) -> Contr
         row = _row(item, annotation, label, truths.get(item)) | {ANNOTATION: name}
         rows.append(row | scalars(record(task.get("data"), f"data of task {item}{where}")))
         evidence += _reviews(item, row["contributor"], annotation)
-    warnings = [f"{count} {name} annotations were left out" for name, count in skipped.items() if count]
+    left = {name: (f"{name} annotation was", f"{name} annotations were") for name in skipped}
+    warnings = [f"{counted(count, *left[name])} left out" for name, count in skipped.items() if count]
     return gather(SOURCE, rows, evidence, warnings)
 
 

@@ -128,7 +128,10 @@ def create(
         raise InputError("a ledger on a server needs a folder for its keys; give --keys or ANML_KEYS")
     if not origin.strip() or any(char in origin for char in " +\n") or not origin.isprintable():
         raise InputError(f"the name of a ledger has no spaces or plus signs, got {origin!r}")
-    charter = _checked(charter or Charter())
+    charter = charter or Charter()
+    charter = replace(charter, founder=staff_id(charter.founder), appeals=charter.appeals.strip())
+    if len(charter.appeals) > 200 or not charter.appeals.isprintable():
+        raise InputError("where to appeal is one line of up to 200 letters")
     path = sqlite_path(place)
     is_new = path is not None and not path.exists()
     if path is not None:
@@ -153,13 +156,6 @@ def create(
         raise
     (folder / UNFINISHED).unlink(missing_ok=True)
     return Ledger(engine, ring, clock, signers=signers)
-
-
-def _checked(charter: Charter) -> Charter:
-    made = replace(charter, founder=staff_id(charter.founder), appeals=charter.appeals.strip())
-    if len(made.appeals) > 200 or not made.appeals.isprintable():
-        raise InputError("where to appeal is one line of up to 200 letters")
-    return made
 
 
 def _initialise(

@@ -126,11 +126,15 @@ def accusations(result: Audited) -> list[Sentence]:
         Sentence(_named(names), f"{found.of(names)} ({_extent(result, names)}).")
         for found, names in alike.items()
     ]
-    if len(said) > MOST_SAID:
-        left = sum(len(names) for names in list(alike.values())[MOST_SAID:])
-        more = f"{counted(left, 'more is', 'more are')} accused; the table of contributors has them."
-        said = [*said[:MOST_SAID], Sentence("", more)]
-    return said
+    left = sum(len(names) for names in [*alike.values()][MOST_SAID:])
+    return _first(
+        said, f"{counted(left, 'more is', 'more are')} accused; the table of contributors has them."
+    )
+
+
+def _first(said: list[Sentence], more: str) -> list[Sentence]:
+    """The first of some sentences, and what is said of the rest."""
+    return said if len(said) <= MOST_SAID else [*said[:MOST_SAID], Sentence("", more)]
 
 
 def cannot_tell(result: Audited) -> list[Sentence]:
@@ -257,10 +261,8 @@ def _copies(result: Audited) -> list[Sentence]:
         both = frozenset((name, other))
         rest = f"hand in the same rows: {copies:,} of {rows:,} are nearly equal."
         said.setdefault(both, Sentence(_named([name, other]), rest))
-    if len(said) > MOST_SAID:
-        more = f"{len(said) - MOST_SAID:,} more pairs share their rows."
-        return [*list(said.values())[:MOST_SAID], Sentence("", more)]
-    return list(said.values())
+    more = counted(len(said) - MOST_SAID, "more pair shares its rows", "more pairs share their rows")
+    return _first([*said.values()], f"{more}.")
 
 
 def false_alarms(result: Audited) -> str:

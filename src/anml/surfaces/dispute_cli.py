@@ -139,10 +139,8 @@ def reverse(
     with at.opened() as book:
         sid, pid = people.names.exact(settlement), people.names.find_person(book, contributor)
         made = ledger.steps.reverse(book, sid, pid, micro, reason, at.by, dry_run=at.dry_run)
-        lines, done = ["Would propose it."], False
+        lines, done, names = ["Would propose it."], False, people.names.names_of(book)
         if not at.dry_run:
-            lines, done = proposed(
-                book, [made.seq], f"{amount} back from {people.names.names_of(book).get(pid, pid)}"
-            )
+            lines, done = proposed(book, [made.seq], f"{amount} back from {names.get(pid, pid)}")
     value = {"proposal": made.seq, "amount": micro, "reversed": done, "dry_run": at.dry_run}
     at.show(value, lines)

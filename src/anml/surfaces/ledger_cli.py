@@ -78,9 +78,8 @@ def contributors(
             at.show({"contributor": found}, [found])
             return
         if bank is not None:
-            numbers = pay.payout.set_payees(
-                book, people.names.by_person(book, pay.payout.read_bank_details(bank), bank.name), at.by
-            )
+            details = people.names.by_person(book, pay.payout.read_bank_details(bank), bank.name)
+            numbers = pay.payout.set_payees(book, details, at.by)
             lines, done = proposed(book, numbers, f"bank details of {counted(len(numbers), 'contributor')}")
             at.show({"proposals": numbers, "set": done}, lines)
             return
@@ -91,9 +90,8 @@ def contributors(
             pay.payout.set_email(book, pid, email, at.by)
         if pid is not None and given:
             number = pay.payout.set_payee(book, pid, given, at.by)
-            lines, done = proposed(
-                book, [number], f"{', '.join(given)} of {people.names.names_of(book)[pid]}"
-            )
+            called = people.names.names_of(book)[pid]
+            lines, done = proposed(book, [number], f"{', '.join(given)} of {called}")
             at.show({"contributor": pid, "proposal": number, "set": done}, lines)
         elif pid is None:
             show_all(at, book)

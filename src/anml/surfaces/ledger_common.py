@@ -8,19 +8,17 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
 import typer
 
 from anml.app import ledger
 from anml.core.errors import InputError
+from anml.core.signals.policy import Policy
 from anml.surfaces.audit_options import Option, parameter
 from anml.surfaces.names import printable
 
-if TYPE_CHECKING:
-    from anml.app.ledger.ledgers import Ledger
-    from anml.core.signals.policy import Policy
-
+Book: TypeAlias = "ledger.ledgers.Ledger"
 # The options that commands of the ledger share; every one of them has the last three.
 OPTIONS = (
     Option("by", str | None, None, "Who you are: a staff identifier; else whose key alone is at hand.",
@@ -61,12 +59,12 @@ class Desk:
             raise InputError("name a ledger with --ledger or ANML_LEDGER: a SQLite file or a PostgreSQL URL")
         return self.ledger
 
-    def opened(self, *, acts: bool = True) -> AbstractContextManager["Ledger"]:
+    def opened(self, *, acts: bool = True) -> AbstractContextManager[Book]:
         """The ledger, closed at the end; `by` acts in it, with the key `sign`, or nobody does."""
         who = (self.sign, self.by) if acts else (None, None)
         return ledger.ledgers.opened(self.place(), self.keys, *who, ask_password)
 
-    def read_policy(self) -> "Policy":
+    def read_policy(self) -> Policy:
         """How evidence becomes v."""
         return ledger.ledgers.read_policy(self.policy)
 
@@ -142,7 +140,7 @@ def columns(header: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str
     ]
 
 
-def proposed(book: "Ledger", numbers: Sequence[int], what: str) -> tuple[list[str], bool]:
+def proposed(book: Book, numbers: Sequence[int], what: str) -> tuple[list[str], bool]:
     """What to say after a proposal; where one person keeps the ledger, it is confirmed at once."""
     if ledger.steps.is_single_person(book):
         ledger.steps.confirm_all(book, numbers)

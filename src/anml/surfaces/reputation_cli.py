@@ -4,11 +4,11 @@ from typing import Annotated, Any
 
 import typer
 
-from anml.app import ledger, people
+from anml.app import people
 from anml.core.signals.standing import Standing
 from anml.core.signals.track_record import TrackRule
 from anml.core.words import counted
-from anml.surfaces.ledger_common import Desk, at_desk, columns, proposed
+from anml.surfaces.ledger_common import Book, Desk, at_desk, columns, proposed
 from anml.surfaces.options import RunFolder, arg, opt
 
 app = typer.Typer(help="Track records: shown, replayed, fed.", no_args_is_help=True)
@@ -110,7 +110,7 @@ def plain(standing: Standing) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def show_all(at: Desk, book: "ledger.ledgers.Ledger") -> None:
+def show_all(at: Desk, book: Book) -> None:
     """Everybody, on one line each."""
     found = people.reputation.list_contributors(book, at.domain, at.read_policy())
     values = [plain(s) | {"accounts": ", ".join(accounts), "name": name} for s, name, accounts in found]
@@ -123,7 +123,7 @@ def show_all(at: Desk, book: "ledger.ledgers.Ledger") -> None:
     at.show({"domain": at.domain, "contributors": values}, columns(header, sorted(rows)))
 
 
-def show_one(at: Desk, book: "ledger.ledgers.Ledger", pid: str) -> None:
+def show_one(at: Desk, book: Book, pid: str) -> None:
     """One contributor with their evidence and, with the keys, what is personal."""
     found = people.reputation.get_contributor(book, pid, at.domain, at.read_policy())
     s = found.standing

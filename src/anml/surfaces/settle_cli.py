@@ -12,7 +12,7 @@ from anml.core.money import parse_amount, show_money
 from anml.core.settle import UNIT, Rules, parts
 from anml.core.words import counted
 from anml.surfaces.draft_view import doubt, draft_shown, marks
-from anml.surfaces.ledger_common import Desk, at_desk, columns, warn
+from anml.surfaces.ledger_common import Book, Desk, at_desk, columns, warn
 from anml.surfaces.options import arg, newest, opt
 
 # Options of `anml settle` alone.
@@ -58,12 +58,8 @@ def settle(
         raise InputError("one step at a time: a run, --approve, --release or --withdraw")
     with at.opened() as book:
         if release is not None:
-            _release(
-                at,
-                book,
-                people.names.exact(release),
-                {"hold": hold or [], "pay": pay or [], "because": because},
-            )
+            decided = {"hold": hold or [], "pay": pay or [], "because": because}
+            _release(at, book, people.names.exact(release), decided)
         elif approve is not None:
             _approve(at, book, people.names.exact(approve), because)
         elif withdraw is not None:
@@ -102,9 +98,7 @@ def _rules(volume: str, min_share: str, max_share: str, newcomers: str) -> Rules
     return Rules(volume=volume, min_share=low, max_share=high, newcomer_cap=cap)
 
 
-def _draft(
-    at: Desk, book: "ledger.ledgers.Ledger", run: Path, terms: "pay.settle.Terms", manifest: Path | None
-) -> None:
+def _draft(at: Desk, book: Book, run: Path, terms: "pay.settle.Terms", manifest: Path | None) -> None:
     if manifest is not None:
         check_place(manifest)
     made = pay.settle.draft(book, run, terms, dry_run=at.dry_run)
@@ -133,7 +127,7 @@ def _draft(
     at.show(value, [head, *doubt(made.manifest), *columns(header, rows), *tail])
 
 
-def _approve(at: Desk, book: "ledger.ledgers.Ledger", sid: str, because: str) -> None:
+def _approve(at: Desk, book: Book, sid: str, because: str) -> None:
     content = book.rehearse(lambda tx: ledger.review.approval(tx, book, sid, at.by))
     warn(content["overlaps"])
     seen = at.agreed(content, draft_shown(content))
@@ -150,7 +144,7 @@ def _approve(at: Desk, book: "ledger.ledgers.Ledger", sid: str, because: str) ->
     at.show(value, lines)
 
 
-def _release(at: Desk, book: "ledger.ledgers.Ledger", sid: str, decided: dict[str, Any]) -> None:
+def _release(at: Desk, book: Book, sid: str, decided: dict[str, Any]) -> None:
     """Release what is held; what that decides against somebody is shown first."""
     for name in ("hold", "pay"):
         decided[name] = people.names.find_people(book, decided[name]) if decided[name] else []
@@ -177,13 +171,13 @@ def _release(at: Desk, book: "ledger.ledgers.Ledger", sid: str, decided: dict[st
     at.show({"settlement": sid, "dry_run": at.dry_run, **value}, lines or ["Nothing is held."])
 
 
-def _withdraw(at: Desk, book: "ledger.ledgers.Ledger", sid: str) -> None:
+def _withdraw(at: Desk, book: Book, sid: str) -> None:
     pay.settle.withdraw(book, sid, at.by, dry_run=at.dry_run)
     done = "Would withdraw" if at.dry_run else "Withdrew"
     at.show({"settlement": sid, "state": "withdrawn", "dry_run": at.dry_run}, [f"{done} {sid}."])
 
 
-def _list(at: Desk, book: "ledger.ledgers.Ledger") -> None:
+def _list(at: Desk, book: Book) -> None:
     found = pay.settle.settlements(book).values()
     rows = [
         (s.id, s.project, s.state, show_money(s.pool, s.currency), s.currency, s.by, s.approved_by or "",

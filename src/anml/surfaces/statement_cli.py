@@ -8,7 +8,7 @@ from anml.app.files import check_place, write_file
 from anml.core.errors import InputError
 from anml.core.money import parse_amount, show_minor, show_money
 from anml.core.words import counted
-from anml.surfaces.ledger_common import Desk, at_desk, columns
+from anml.surfaces.ledger_common import Book, Desk, at_desk, columns
 from anml.surfaces.options import arg, opt
 
 # Statements by contributor.
@@ -47,7 +47,7 @@ def statement(
     at.show(value, [*lines, *([last] if bundle else [])])
 
 
-def _write(book: "ledger.ledgers.Ledger", made: Made, out: Path | None, bundle: Path | None) -> None:
+def _write(book: Book, made: Made, out: Path | None, bundle: Path | None) -> None:
     """Write statements into a folder for all of them, and into one with a bundle each."""
     from anml.surfaces.statement_html import statement_html, write_bundle
 
@@ -146,9 +146,7 @@ def payout(
         _show_batch(at, book, made.batch, more)
 
 
-def _close(
-    at: Desk, book: "ledger.ledgers.Ledger", batch: str, contributor: list[str] | None, paid: bool
-) -> None:
+def _close(at: Desk, book: Book, batch: str, contributor: list[str] | None, paid: bool) -> None:
     """Record that payments of a batch were made, or came back; what came back is shown first."""
     batch, seen = people.names.exact(batch, "batch"), None
     chosen = None if contributor is None else people.names.find_people(book, contributor)
@@ -164,7 +162,7 @@ def _close(
     _show_batch(at, book, done, {})
 
 
-def _show_batch(at: Desk, book: "ledger.ledgers.Ledger", batch: Any, more: dict[str, Any]) -> None:
+def _show_batch(at: Desk, book: Book, batch: Any, more: dict[str, Any]) -> None:
     names, paid = people.names.names_of(book), [item._asdict() for item in batch.payments]
     rows = [
         (names.get(item.pid, item.pid), show_minor(item.amount, batch.currency), item.state)
@@ -176,7 +174,7 @@ def _show_batch(at: Desk, book: "ledger.ledgers.Ledger", batch: Any, more: dict[
     at.show({**batch._asdict(), "total": batch.total, **more, "payments": paid}, lines)
 
 
-def _list_batches(at: Desk, book: "ledger.ledgers.Ledger") -> None:
+def _list_batches(at: Desk, book: Book) -> None:
     found = pay.payout.batches(book)
     rows = [(b.id, b.at[:10], len(b.payments), show_minor(b.total, b.currency), b.currency) for b in found]
     value = [{"batch": b.id, "at": b.at, "total": b.total, "currency": b.currency} for b in found]

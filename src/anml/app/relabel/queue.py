@@ -182,13 +182,11 @@ def _reason(row: dict[str, Any], verdicts: Mapping[str, str], votes: Mapping[str
     parts = {part: row[part] for part in _PARTS if row.get(part) is not None and row[part] < 0}
     worst = min(parts, key=parts.__getitem__) if parts else ""
     if row["predicted"] not in (None, row["label"]) and (worst == "from_model" or not said):
-        said.append(f"a model that did not see it says {_value(row['predicted'])}")
+        seen = row["predicted"]
+        shown = f"{seen:.4g}" if isinstance(seen, float) else seen
+        said.append(f"a model that did not see it says {shown}")
     if worst == "from_credentials":
         said.append("its credentials speak against it")
     if worst == "from_contributor" and verdict not in ACCUSED:
         said.append(f"labels by {row['contributor']} are often wrong")
     return "; ".join(said[:2]) or "little speaks for it"
-
-
-def _value(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)

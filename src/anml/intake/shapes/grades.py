@@ -3,6 +3,7 @@
 import polars as pl
 
 from anml.core.errors import InputError
+from anml.core.words import counted
 from anml.intake.plain import as_text
 from anml.intake.roles import ALIASES
 from anml.intake.shapes.shape import GRADES, Given, Reduced, Shape, labelled
@@ -16,7 +17,8 @@ def read_grades(frame: pl.DataFrame, given: Given) -> Reduced:
     frame, contributor, item, label = labelled(frame, given, (*NAMES, *ALIASES["label"]))
     texts, warnings = as_text(frame[label]), []
     if texts.null_count():
-        warnings.append(f"{texts.null_count()} rows without a grade were left out")
+        left = counted(texts.null_count(), "row without a grade was", "rows without a grade were")
+        warnings.append(f"{left} left out")
     order = _order(texts, given.get("order"), label)
     rows = frame.select(item=as_text(frame[item]), contributor=contributor, label=texts).drop_nulls()
     frames = {"order": pl.DataFrame({"grade": order, "step": range(len(order))})}

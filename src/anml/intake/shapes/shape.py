@@ -7,6 +7,7 @@ import polars as pl
 
 from anml.core.domain import SHAPES as SHAPES
 from anml.core.errors import InputError
+from anml.core.words import counted
 from anml.intake.plain import as_text
 from anml.intake.roles import ALIASES, is_named, need, shown
 
@@ -66,5 +67,6 @@ def labelled(frame: pl.DataFrame, given: Given, names: Sequence[str]) -> tuple[p
     taken = {**given, "contributor": contributor}
     item = column(frame, taken, "item", ALIASES["item"])
     if gaps := frame[item].null_count():
-        raise InputError(f"{gaps} rows have no {item!r}: which item they are of is needed")
+        none = counted(gaps, "row has", "rows have")
+        raise InputError(f"{none} no {item!r}: which item a row is of is needed")
     return frame, contributor, item, column(frame, {**taken, "item": item}, "label", names)
