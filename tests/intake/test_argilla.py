@@ -61,7 +61,7 @@ def test_only_submitted_responses_count(tmp_path, status):
     file = export(tmp_path, flat(["a", "b"], ["u1", "u2"], ["submitted", status]))
     found = read_argilla(file)
     assert found.rows["label"].to_list() == ["a"]
-    assert "1 responses that were not submitted were left out" in found.warnings
+    assert "1 response that was not submitted was left out" in found.warnings
 
 
 def test_a_nested_status_is_used_where_there_is_one(tmp_path):

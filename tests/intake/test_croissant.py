@@ -18,9 +18,9 @@ def rows(found, *names):
 
 def test_croissant_maps_columns_even_from_annotations():
     found = read_croissant(DATA / "croissant.json")
-    assert found.columns == {"item": "sample", "label": "verdict", "contributor": "lab", "time": "measured"}
-    assert found.file == "papers.csv"
-    read = read_mapped(DATA / found.file, found.columns)
+    assert found[0] == {"item": "sample", "label": "verdict", "contributor": "lab", "time": "measured"}
+    assert found[1] == "papers.csv"
+    read = read_mapped(DATA / found[1], found[0])
     assert rows(read, "item", "contributor", "label")[0] == ("p1", "lab-a", "up")
 
 
@@ -47,35 +47,35 @@ def field(column, **about):
     "address", ["prov:{}", "http://www.w3.org/ns/prov#{}", "https://schema.org/{}", "{}"]
 )
 def test_every_property_in_every_spelling(name, role, address, tmp_path):
-    columns = described(tmp_path, field("c", equivalentProperty=address.format(name))).columns
+    columns = described(tmp_path, field("c", equivalentProperty=address.format(name)))[0]
     assert columns[role] == ("lab" if role == "contributor" else "c")
 
 
 @pytest.mark.parametrize(("name", "role"), _TYPES.items())
 def test_types_tell_where_no_property_does(name, role, tmp_path):
-    assert described(tmp_path, field("c", dataType=["sc:Text", f"cr:{name}"])).columns[role] == "c"
+    assert described(tmp_path, field("c", dataType=["sc:Text", f"cr:{name}"]))[0][role] == "c"
 
 
 def test_a_property_goes_before_a_type(tmp_path):
     both = field("c", dataType="sc:DateTime", equivalentProperty="sc:identifier")
-    assert described(tmp_path, both).columns == {"contributor": "lab", "item": "c"}
+    assert described(tmp_path, both)[0] == {"contributor": "lab", "item": "c"}
 
 
 def test_the_first_of_two_columns_is_taken(tmp_path):
     found = described(tmp_path, field("one", dataType="cr:Label"), field("two", dataType="cr:Label"))
-    assert found.columns["label"] == "one"
+    assert found[0]["label"] == "one"
 
 
 @pytest.mark.parametrize("place", ["field", "subField", "annotation"])
 def test_fields_are_found_at_any_depth(place, tmp_path):
     inner = {"@type": "cr:Field", place: {place: [field("deep", dataType="cr:Label")]}}
-    assert described(tmp_path, inner).columns["label"] == "deep"
+    assert described(tmp_path, inner)[0]["label"] == "deep"
 
 
 def test_fields_without_a_column_say_nothing(tmp_path):
     found = described(tmp_path, {"source": {"fileObject": 1}, "dataType": "cr:Label"}, "text",
                       {"source": "x", "dataType": "cr:Label"})  # fmt: skip
-    assert found.columns == {"contributor": "lab"}
+    assert found[0] == {"contributor": "lab"}
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_fields_without_a_column_say_nothing(tmp_path):
     ],
 )
 def test_only_a_local_file_is_read(files, expected, tmp_path):
-    assert described(tmp_path, distribution=files).file == expected
+    assert described(tmp_path, distribution=files)[1] == expected
 
 
 @pytest.mark.parametrize("text", ["[]", '{"a": 1}', '"recordSet"'])

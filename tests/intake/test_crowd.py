@@ -52,7 +52,7 @@ def test_mturk_approval_by_the_clock_proves_nothing():
         ("3AA", "A1X", "review-accepted"),
         ("3BB", "A2Y", "review-rejected"),
     ]
-    assert "1 approvals were made by the clock and prove nothing" in found.warnings
+    assert "1 approval was made by the clock, which proves nothing" in found.warnings
 
 
 OF_PRESET = {
@@ -110,7 +110,7 @@ def test_long_tables_go_by_every_usual_name(item, who, label, tmp_path):
 
 def test_a_label_of_no_item_is_refused(tmp_path):
     file = written(tmp_path, "crowd-long", "task,worker,label\n,ann,a\n2,bob,b\n")
-    with pytest.raises(InputError, match=r"column 'task' \(item\) is empty in 1 rows"):
+    with pytest.raises(InputError, match=r"column 'task' \(item\) is empty in 1 row;"):
         read_crowd(file, "crowd-long")
 
 

@@ -84,7 +84,7 @@ class TestColumn:
     def test_a_column_that_was_named_is_taken_or_missed(self):
         frame = pl.DataFrame({"c": ["x", "y"]})
         assert picture_column(frame, "c") == "c"
-        with pytest.raises(InputError, match="there is no column 'd' of pictures; columns: c"):
+        with pytest.raises(InputError, match="there is no column 'd' for pictures; columns: c"):
             picture_column(frame, "d")
 
 

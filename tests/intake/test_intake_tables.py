@@ -159,7 +159,7 @@ import sys
 sys.modules["pyarrow"] = None
 import numpy as np, pandas as pd, polars as pl
 from anml.intake.tables import read_table
-from anml.surfaces.native import to_native
+from anml.surfaces.python import to_native
 frame = pd.DataFrame({"a": [1, 2], "b": [0.5, np.nan], "c": ["x", None], "d": [True, False],
                       "e": pd.to_datetime(["2024-01-01", None])})
 read = read_table(frame).frame

@@ -29,8 +29,8 @@ def test_label_studio_people_labels_and_truth():
     assert found.rows["length"].to_list() == [28, 28, 28, 24, 24, 11]
     assert found.rows["lead_time"].to_list() == [4.3, 6.0, 1.0, 5.0, 2.0, 5.0]
     assert found.warnings == [
-        "1 cancelled annotations were left out",
-        "1 empty annotations were left out",
+        "1 cancelled annotation was left out",
+        "1 empty annotation was left out",
     ]
 
 

@@ -83,7 +83,7 @@ def test_a_date_that_cannot_be_read_is_an_error(tmp_path):
 
 def test_another_table_is_no_file_of_notices(tmp_path):
     (tmp_path / "r.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(InputError, match="has no column 'OriginalPaperDOI'; is it a Retraction Watch file"):
+    with pytest.raises(InputError, match="has no column 'OriginalPaperDOI'; it needs OriginalPaperDOI,"):
         read_retractions(tmp_path / "r.csv")
 
 

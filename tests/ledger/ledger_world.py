@@ -119,7 +119,7 @@ class World:
         if not path.exists():
             self.trust(keys.read_public(keys.create_signer(path)), "https://university.example")
         paper = attest.make(path, "https://university.example", ["ANML_AFFILIATION"], self.clock.now, pids)
-        attest.take(self.ledger, paper)
+        attest.take_all(self.ledger, {"": paper})
 
     def pay_to(self, pid: str, changes: dict[str, str]) -> None:
         from anml.app.pay import payout

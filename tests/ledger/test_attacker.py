@@ -7,6 +7,7 @@ import os
 import shutil
 import sqlite3
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -57,7 +58,7 @@ def lived(world: World) -> World:
 
 def meaning(ledger, at: str) -> Any:
     """All that anybody gets, is, or is called."""
-    with ledger.read() as connection:
+    with ledger.read() as connection, TemporaryDirectory() as folder:
         known = loaded(People, connection)
         return (
             {
@@ -73,7 +74,7 @@ def meaning(ledger, at: str) -> Any:
             loaded(Staff, connection).__dict__,
             loaded(Keys, connection).known,
             [loaded(Payouts, connection).get(name) for name in loaded(Payouts, connection).heads],
-            payout.load(ledger, "p1").payees,
+            payout.write_files(ledger, "p1", None, Path(folder)).payees,
         )
 
 

@@ -91,7 +91,9 @@ def test_a_statement_says_how_its_figures_came_to_be(world):
 def flag(world: World, tmp_path, who: str) -> None:
     public = keys.read_public(keys.create_signer(tmp_path / "lab.pem"))
     world.trust(public, "lab", may=["admin-flag"])
-    attest.take(world.ledger, attest.make(tmp_path / "lab.pem", "lab", ["ANML_FLAG"], world.clock.now, [who]))
+    attest.take_all(
+        world.ledger, {"": attest.make(tmp_path / "lab.pem", "lab", ["ANML_FLAG"], world.clock.now, [who])}
+    )
 
 
 @pytest.fixture

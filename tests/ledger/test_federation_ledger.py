@@ -1,7 +1,7 @@
 """The folder of a federation goes into a ledger."""
 
 from anml.app.audit.output import write_run
-from anml.app.people.run_scores import add_run
+from anml.app.people.scores import add_run
 from anml.app.scale.federate import run_demo
 
 

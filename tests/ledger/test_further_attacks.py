@@ -131,7 +131,7 @@ def _state_at(world: World):
 
 
 # --- with the database alone
-def test_a_batch_whose_amounts_were_changed_is_not_written_again(world):
+def test_a_batch_whose_amounts_were_changed_is_not_written_again(world, tmp_path):
     """The file for the bank can be written anew at any time; it must not come from changed entries."""
     released(world)
     payout.create(world.ledger, "p1", "EUR", "cat", rail="pain001")
@@ -141,7 +141,7 @@ def test_a_batch_whose_amounts_were_changed_is_not_written_again(world):
     unlock(world, sa.update(schema.event).where(schema.event.c.seq == sent.seq).values(entry=more))
     world.reopen()
     with pytest.raises(IntegrityError, match="nothing is paid from a ledger that does not verify"):
-        payout.load(world.ledger, "p1")
+        payout.write_files(world.ledger, "p1", None, tmp_path)
 
 
 def test_names_that_are_moved_for_a_moment_move_nothing(world, tmp_path):
@@ -814,7 +814,7 @@ def test_attestations_with_more_than_they_should_hold(world, tmp_path):
         json.dumps({**outer, "payload": outer["payload"][:-8] + "AAAAAAA="}).encode(),
     ):
         with pytest.raises(AnmlError):
-            attest.take(world.ledger, spoilt)
+            attest.take_all(world.ledger, {"": spoilt})
     assert last(world) == before
 
 

@@ -18,7 +18,8 @@ from anml.app.ledger.imports import Import, import_file
 from anml.app.ledger.verify import verify, watch
 from anml.app.pay import payout, settle, statement
 from anml.app.pay.release import release
-from anml.app.people import erase, reputation, run_scores
+from anml.app.people import erase, reputation
+from anml.app.people import scores as run_scores
 from anml.core.canonical import sha256
 from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError
 from anml.core.merkle import leaf_hash
@@ -192,14 +193,14 @@ def test_03_bank_details_take_two_people_a_wait_and_an_entry(make_world, request
         assert verify(world.ledger).problems == []
 
 
-def test_03_a_batch_keeps_the_account_that_it_was_made_with(world):
+def test_03_a_batch_keeps_the_account_that_it_was_made_with(world, tmp_path):
     sid, pids = posted(world)
     world.pay_to(pids["ben"], {"name": "Ben", "iban": IBANS[0]})
     world.clock.pass_days(15)
     release(world.ledger, sid)
     payout.create(world.ledger, "p1", "EUR", "cat", rail="pain001")
     world.pay_to(pids["ben"], {"iban": IBANS[1]})
-    assert payout.load(world.ledger, "p1").payees[pids["ben"]]["iban"] == IBANS[0]
+    assert payout.write_files(world.ledger, "p1", None, tmp_path).payees[pids["ben"]]["iban"] == IBANS[0]
 
 
 def test_03_a_changed_profile_changes_no_account(world):
@@ -308,7 +309,7 @@ def test_05_a_key_that_expired_signs_nothing_for_its_past(world):
     world.clock.pass_days(400)
     # Signed, says the signer, in time; received long after the key had ended.
     with pytest.raises(IntegrityError, match="is not valid for 2026-01-06"):
-        attest.take(world.ledger, early)
+        attest.take_all(world.ledger, {"": early})
 
 
 SMALL = [
@@ -712,7 +713,7 @@ def test_low_a_contributors_key_vouches_for_nobody_else(world):
     paper = attest.make(
         world.folder / "own.pem", pids["friend"], ["ANML_SELF"], world.clock.now, [pids["other"]]
     )
-    attest.take(world.ledger, paper)
+    attest.take_all(world.ledger, {"": paper})
     assert reputation.show(world.ledger)[pids["other"]].verdict.level == "self-attested"
 
 

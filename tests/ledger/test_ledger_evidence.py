@@ -7,7 +7,7 @@ from anml.core.canonical import sha256
 from anml.core.errors import AnmlError, IntegrityError
 from anml.core.signals.policy import KINDS, LIFTS
 from anml.ledger import dsse, evidence, keys, kinds
-from anml.ledger.attested import PROPERTIES, batch_scope, check_envelope, contributor_subject
+from anml.ledger.dsse import PROPERTIES, batch_scope, check_envelope, contributor_subject
 from anml.ledger.evidence import Record, item_scope
 from anml.ledger.log import events
 from anml.ledger.parts import Keys

@@ -176,7 +176,7 @@ def test_a_bank_account_leads_to_its_owner(shared):
         tx.append(kinds.PAYEE_SET, "k", ada, body, by="bob")
         assert people.owner_of_account(tx, shared.ledger, "DE1") == ada
         # An account name of the same letters is something else.
-        assert people.lookup(tx, shared.ledger.ring, "", "DE1") is None
+        assert people.lookup_all(tx, shared.ledger.ring, "", ["DE1"]) == {}
         with pytest.raises(sa.exc.IntegrityError):
             people.add_alias(tx, shared.ledger, people.PAYEE, "DE1", shared.pids["bea"])
 

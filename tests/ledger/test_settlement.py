@@ -208,7 +208,7 @@ def test_external_values_multiply(place, tmp_path):
         ("contributor,value\na,x\n", "not numbers"),
         ("contributor,value\na,1\na,2\n", "twice"),
         ("contributor,value\na,-1\n", "no value above zero"),
-        ("who,value\na,1\n", "needs the columns"),
+        ("who,value\na,1\n", "it needs contributor, value"),
     ]:
         file.write_text(text)
         with pytest.raises(InputError, match=message):
@@ -365,7 +365,7 @@ def test_an_open_flag_or_a_withdrawn_verification_stops_a_release(world, tmp_pat
 
     def say(what: str, pid: str) -> None:
         private = tmp_path / "lab.pem"
-        attest.take(world.ledger, attest.make(private, "lab", [what], world.clock.now, [pid]))
+        attest.take_all(world.ledger, {"": attest.make(private, "lab", [what], world.clock.now, [pid])})
 
     say("ANML_AFFILIATION", new)
     sid = world.post(world.run(simple_rows({"ann": 1, "new": 1})), "10")

@@ -6,7 +6,7 @@ from anml.core.errors import ConflictError
 from anml.core.settle import UNIT
 from anml.core.signals.track_record import Scored, TrackRule, replay
 from anml.ledger import dsse, evidence, kinds, standing, two_people
-from anml.ledger.attested import contributor_subject
+from anml.ledger.dsse import contributor_subject
 from anml.ledger.evidence import Record
 from anml.ledger.money_parts import Settlements
 from anml.ledger.standing import Score, item_mark, peers, scores, standings

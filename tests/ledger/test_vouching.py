@@ -10,8 +10,8 @@ import pytest
 
 from anml.app.ledger import attest
 from anml.app.ledger.imports import Import, import_file
-from anml.app.people import reputation, run_scores
-from anml.app.people import trust as trust_app
+from anml.app.people import reputation
+from anml.app.people import scores as run_scores
 from anml.app.people.identity import map_accounts
 from anml.core.canonical import canonical
 from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError
@@ -77,7 +77,7 @@ def test_a_signed_attestation_raises_v_and_names_its_entry(world, key):
     pid = register(world, "ann")["ann"]
     trust(world, public)
     assert v(world, pid) == (0.25, "self-attested")
-    (made,) = attest.take(world.ledger, signed(world, path, pid))
+    (made,) = attest.take_all(world.ledger, {"": signed(world, path, pid)})
     assert v(world, pid) == (0.92, "reproduced")
     with world.ledger.read() as connection:
         standing = standings(connection, stamp(world.clock.now))[pid]
@@ -86,7 +86,7 @@ def test_a_signed_attestation_raises_v_and_names_its_entry(world, key):
         # The paper itself is kept where it can be erased.
         paper = people.attached(connection, world.ledger.ring, pid, made.body["paper"])
     assert json.loads(paper)["payloadType"] == dsse.INTOTO
-    assert attest.take(world.ledger, signed(world, path, pid)) == []
+    assert attest.take_all(world.ledger, {"": signed(world, path, pid)}) == []
 
 
 def test_a_batch_is_vouched_for_by_its_hash(place, key):
@@ -94,7 +94,7 @@ def test_a_batch_is_vouched_for_by_its_hash(place, key):
     trust(place, public)
     found = import_file(place.ledger, Import(DATA / "crowd_long.csv", "crowd-long"))
     about = attest.make(path, LAB, ["ANML_PUBLICATION"], place.clock.now, batches=[DATA / "crowd_long.csv"])
-    assert len(attest.take(place.ledger, about)) == 3
+    assert len(attest.take_all(place.ledger, {"": about})) == 3
     again = import_file(place.ledger, Import(DATA / "crowd_long.csv", "crowd-long"))
     assert again.contributors == found.contributors
     assert set(again.rows["level"]) == {"peer-reviewed"}
@@ -104,7 +104,10 @@ def test_a_batch_is_vouched_for_by_its_hash(place, key):
 def test_what_is_refused(place, key, tmp_path):
     path, public = key
     pid = register(place, "ann")["ann"]
-    take = attest.take
+
+    def take(ledger, envelope, until=None):
+        attest.take_all(ledger, {"": envelope}, until)
+
     with pytest.raises(IntegrityError, match="no signature of the envelope was made by a known key"):
         take(place.ledger, signed(place, path, pid))
     known = trust(place, public)
@@ -144,16 +147,16 @@ def test_the_keyid_decides_nothing(place, key):
     trust(place, public)
     envelope = json.loads(signed(place, path, pid))
     envelope["signatures"][0]["keyid"] = "somebody-else"
-    assert len(attest.take(place.ledger, canonical(envelope))) == 1
+    assert len(attest.take_all(place.ledger, {"": canonical(envelope)})) == 1
 
 
 def test_an_own_key_is_self_attested(place, key):
     path, public = key
     pid = register(place, "ann")["ann"]
     trust(place, public, owner=pid)
-    attest.take(place.ledger, signed(place, path, pid, "ANML_SELF", verifier=pid))
+    attest.take_all(place.ledger, {"": signed(place, path, pid, "ANML_SELF", verifier=pid)})
     with pytest.raises(IntegrityError, match="may not attest 'reproduced'"):
-        attest.take(place.ledger, signed(place, path, pid, verifier=pid))
+        attest.take_all(place.ledger, {"": signed(place, path, pid, verifier=pid)})
     assert v(place, pid) == (0.25, "self-attested")
 
 
@@ -161,7 +164,7 @@ def test_revoked_keys_keep_what_they_signed_in_time_and_leaked_ones_lose_it(plac
     path, public = key
     pid = register(place, "ann")["ann"]
     known = trust(place, public)
-    attest.take(place.ledger, signed(place, path, pid))
+    attest.take_all(place.ledger, {"": signed(place, path, pid)})
     place.clock.pass_days(1)
     revoke(place, known)
     assert v(place, pid)[1] == "reproduced"
@@ -180,11 +183,11 @@ def test_flags_and_their_lifting(place, key):
     path, public = key
     pid = register(place, "ann")["ann"]
     trust(place, public, may=["reproduced", "admin-flag", "flag-lifted"])
-    attest.take(place.ledger, signed(place, path, pid, "ANML_REPRODUCED"))
-    attest.take(place.ledger, signed(place, path, pid, "ANML_FLAG"))
+    attest.take_all(place.ledger, {"": signed(place, path, pid, "ANML_REPRODUCED")})
+    attest.take_all(place.ledger, {"": signed(place, path, pid, "ANML_FLAG")})
     assert v(place, pid) == (0.07, "flagged")
     place.clock.pass_days(1)
-    attest.take(place.ledger, signed(place, path, pid, "ANML_FLAG_LIFTED"))
+    attest.take_all(place.ledger, {"": signed(place, path, pid, "ANML_FLAG_LIFTED")})
     assert v(place, pid) == (0.92, "reproduced")
 
 
@@ -193,7 +196,7 @@ def test_validity_ends(place, key):
     pid = register(place, "ann")["ann"]
     trust(place, public)
     end = stamp(place.clock.now + timedelta(days=10))
-    attest.take(place.ledger, signed(place, path, pid, "ANML_AFFILIATION"), until=end)
+    attest.take_all(place.ledger, {"": signed(place, path, pid, "ANML_AFFILIATION")}, until=end)
     assert v(place, pid) == (0.65, "institution")
     place.clock.pass_days(11)
     assert v(place, pid) == (0.25, "self-attested")
@@ -241,11 +244,11 @@ def test_import_label_studio_end_to_end(world):
 def test_scores_by_hand(place):
     place.clock.pass_days(30)
     found = import_reviewed(place)
-    ann = reputation.replay_history(place.ledger, found.contributors["ann@lab.example"]).steps
+    ann = reputation.replay_history(place.ledger, found.contributors["ann@lab.example"])[0]
     # Gold: 1 of 1 right. Reviews by somebody with a name: accepted. Together they count as one batch.
     assert [(s.event.source, round(s.event.quality, 3)) for s in ann] == [("gold", 1.0), ("review", 1.0)]
     assert ann[-1].track.good == 1.0
-    bad = reputation.replay_history(place.ledger, found.contributors["12"]).steps
+    bad = reputation.replay_history(place.ledger, found.contributors["12"])[0]
     assert [(s.event.source, s.event.quality) for s in bad] == [
         ("gold", 0.0),
         ("review", 0.0),
@@ -265,7 +268,7 @@ def test_consensus_by_hand(place):
     found = import_file(place.ledger, Import(DATA / "crowd_long.csv", "crowd-long"))
     # t1: w1 and w2 say cat, w3 dog. For w1 the others are split; for w3 they agree against. t2: all agree.
     events = {
-        who: [(s.event.source, s.event.quality) for s in reputation.replay_history(place.ledger, pid).steps]
+        who: [(s.event.source, s.event.quality) for s in reputation.replay_history(place.ledger, pid)[0]]
         for who, pid in found.contributors.items()
     }
     assert events == {"w1": [("consensus", 1.0)], "w2": [("consensus", 1.0)], "w3": [("consensus", 0.5)]}
@@ -328,7 +331,7 @@ def test_identity_map_merges_accounts_and_their_records(place):
     assert register_more(place, "toloka", "wA") == ann
     with place.ledger.read() as connection:
         assert other not in standings(connection, stamp(place.clock.now))
-    assert len(reputation.replay_history(place.ledger, ann).steps) == 5
+    assert len(reputation.replay_history(place.ledger, ann)[0]) == 5
 
 
 def register_more(world: World, source: str, name: str) -> str:
@@ -350,7 +353,7 @@ def test_held_out_quality_of_a_run_counts_once_and_never_by_weight(place, tmp_pa
     assert run_scores.add_run(place.ledger, tmp_path / "run", "run") == 0
     with place.ledger.read() as connection:
         pid = who_is(connection, place.ledger.ring, "run", "a")
-    (step,) = reputation.replay_history(place.ledger, pid).steps
+    (step,) = reputation.replay_history(place.ledger, pid)[0]
     assert (step.event.source, step.event.quality) == ("held-out", 0.9)
     write_run(tmp_path / "blind", simple_rows({"a": 1}))
     with pytest.raises(InputError, match="no held-out confidence"):
@@ -368,7 +371,7 @@ def test_what_a_run_learned_of_contributors_is_taken_before_its_confidence(place
     assert run_scores.add_run(place.ledger, tmp_path / "run", "run") == 2
     with place.ledger.read() as connection:
         pids = {who: who_is(connection, place.ledger.ring, "run", who) for who in ("a", "=b", "c")}
-    found = {who: reputation.replay_history(place.ledger, pid).steps for who, pid in pids.items() if pid}
+    found = {who: reputation.replay_history(place.ledger, pid)[0] for who, pid in pids.items() if pid}
     assert {who: step.event.quality for who, (step,) in found.items()} == {"a": 0.8, "=b": 0.25}
     assert pids["c"] is None  # evidence worth less than one label
     assert run_scores.add_run(place.ledger, tmp_path / "run", "run") == 0
@@ -381,7 +384,7 @@ def test_without_learned_columns_the_confidence_counts(place, tmp_path):
     assert run_scores.add_run(place.ledger, tmp_path / "run", "run") == 1
     with place.ledger.read() as connection:
         pid = who_is(connection, place.ledger.ring, "run", "007")
-    (step,) = reputation.replay_history(place.ledger, pid).steps
+    (step,) = reputation.replay_history(place.ledger, pid)[0]
     assert step.event.quality == 0.9
 
 
@@ -415,9 +418,9 @@ def test_replay_gives_the_shown_value_to_the_last_bit(world):
         world.clock.pass_days(1)
         world.score(Score(pid, "default", "gold", f"b{day}", at, quality, items, 10))
     shown = reputation.show(world.ledger)[pid]
-    history = reputation.replay_history(world.ledger, pid)
-    assert len(history.steps) == shown.track.events == 4
-    assert history.now == shown.track
+    steps, now = reputation.replay_history(world.ledger, pid)
+    assert len(steps) == shown.track.events == 4
+    assert now == shown.track
     again = reputation.show(world.reopen())[pid]
     assert again == shown
 
@@ -436,6 +439,6 @@ def test_trust_graph_follows_reviews_from_a_trusted_root(place):
     place.clock.pass_days(30)
     found = import_file(place.ledger, Import(DATA / "label_studio.json", "label-studio"))
     root, ann = found.contributors["10"], found.contributors["ann@lab.example"]
-    trust_ = trust_app.trust_graph(place.ledger, [root]).trust
+    trust_ = reputation.trust_graph(place.ledger, [root]).trust
     assert trust_[ann] > 0.4
     assert found.contributors["13"] not in trust_  # accepted as often as rejected

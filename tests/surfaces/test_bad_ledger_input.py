@@ -125,7 +125,7 @@ REFUSED = {
     # files that cannot be read
     "ledger import bytes.json": "there is no file bytes.json",
     "ledger import list.json": "neither a Label Studio, an Argilla nor a Croissant file",
-    "ledger map gap.csv": "gap.csv: column 'contributor' is empty in 1 rows",
+    "ledger map gap.csv": "gap.csv: column 'contributor' is empty in 1 row;",
     "ledger attest none.json": "the attestation none.json cannot be read: No such file",
     "ledger attest .": "the attestation . cannot be read: Is a directory",
     "ledger verify --checkpoint none": "the checkpoint none cannot be read: No such file",
@@ -293,7 +293,7 @@ def test_times_of_a_table_that_cannot_be_read_are_counted_and_said(refused, anml
 
 def test_an_empty_item_is_not_an_item_called_none(refused):
     (refused.folder / "t.csv").write_text("task,worker,label\n1,ann,a\n,bob,b\n")
-    assert "column 'task' (item) is empty in 1 rows" in refused("ledger import t.csv --format crowd-long")
+    assert "column 'task' (item) is empty in 1 row;" in refused("ledger import t.csv --format crowd-long")
 
 
 def test_a_dry_run_writes_no_file_and_names_none(refused, anml):

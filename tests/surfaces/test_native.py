@@ -5,7 +5,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 
-from anml.surfaces.native import to_native
+from anml.surfaces.python import to_native
 
 
 def test_results_come_back_in_the_users_kind() -> None:

@@ -12,7 +12,7 @@ import anml as package
 from anml.app.audit.runs import Run, latest_run, read_run
 from anml.app.relabel.apply import request_of_record
 from anml.core.errors import AnmlError
-from anml.surfaces.run_argument import newest
+from anml.surfaces.options import newest
 from made_up import consortium
 
 
@@ -176,7 +176,7 @@ def test_labels_that_nobody_gave_are_listed_and_refused_unless_allowed(anml, fol
         (("--test", "data.csv"), "they go with --apply"),
         (("--new-labels",), "they go with --apply"),
         (("--out", "look.xlsx"), "look.xlsx would be no workbook: name it .csv"),
-        (("--prices", "0"), "a price must be above 0, got 0"),
+        (("--prices", "0"), "a price must be a number above 0, got '0'"),
         (("--prices", "none.csv"), "none.csv' does not exist"),
         (("--apply", "none.csv"), "none.csv' does not exist"),
         (("--apply", "none.json"), "is JSON, and the data of this run are no export"),

@@ -88,7 +88,7 @@ def test_shapes_that_are_not_read(tmp_path, kind):
 def test_gaps_are_said_and_no_row_is_lost(tmp_path):
     grades = {"item": ["i", None, "j"], "rater": ["x", "y", "x"], "grade": [1, 2, 3]}
     assert refused(tmp_path, grades, "--task", "ordinal") == (
-        "1 rows have no 'item': which item they are of is needed"
+        "1 row has no 'item': which item a row is of is needed"
     )
     (tmp_path / "seen.csv").write_text("document,annotator\nd,x\nd,y\n,z\n")
     seen = "--seen", str(tmp_path / "seen.csv")

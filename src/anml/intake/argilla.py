@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from anml.core.errors import InputError
+from anml.core.words import counted
 from anml.intake.contributions import (
     Contributions,
     entries,
@@ -47,7 +48,8 @@ def read_argilla(source: Path | File, question: str | None = None, time: str | N
             rows.append(row | fields_of(entry))
     dropped = sum(status not in SUBMITTED for status in statuses)
     warnings = [NO_STATUS] if None in statuses else []
-    warnings += [f"{dropped} responses that were not submitted were left out"] if dropped else []
+    left = counted(dropped, "response that was not submitted was", "responses that were not submitted were")
+    warnings += [f"{left} left out"] if dropped else []
     if time is None:
         warnings.append("Argilla keeps no time for each response; name a metadata field that has one")
     return gather(SOURCE, rows, (), warnings)
@@ -58,9 +60,13 @@ def answers_to(
 ) -> Iterator[tuple[str, dict[str, Any], Any, str | None, str | None]]:
     """Every response to a question: its record's name, the record, value, user and status."""
     for number, entry in enumerate(found):
-        item = str(entry.get("id") or entry.get("_server_id") or number)
         for value, user, status in responses_to(entry, name):
-            yield item, entry, value, user, status
+            yield record_name(entry, number), entry, value, user, status
+
+
+def record_name(entry: dict[str, Any], number: int) -> str:
+    """What a record is called: by its own name, that of the server, or its place."""
+    return str(entry.get("id") or entry.get("_server_id") or number)
 
 
 def question_of(found: list[dict[str, Any]], wanted: str | None) -> str:

@@ -14,6 +14,7 @@ import polars as pl
 from anml.core.checks import Floats, Ints
 from anml.core.errors import InputError
 from anml.intake.plain import as_text
+from anml.intake.roles import shown
 from anml.intake.tables import PARQUET, SEPARATORS, Table, file_bytes, read_table
 
 NUMPY = ".npy"
@@ -108,7 +109,7 @@ def _by_position(height: int, what: str, table: Table, rows: Ints) -> Ints:
 def _by_key(frame: pl.DataFrame, what: str, table: Table, rows: Ints, key: str) -> Ints:
     """For each row used, the position in `frame` of the row with the same key."""
     if key not in frame.columns:
-        raise InputError(f"the {what} have no key column {key!r}; columns: {', '.join(frame.columns[:12])}")
+        raise InputError(f"the {what} have no key column {key!r}; columns: {shown(frame.columns)}")
     theirs, ours = as_text(frame[key]), as_text(table.frame[key])[rows]
     for whose, keys in ((what, theirs), ("table", ours)):
         if gaps := keys.null_count():
@@ -142,15 +143,13 @@ def columns_of(
     for column, series in enumerate(frame.get_columns()):
         if series.name in taken and what == "embeddings":
             raise InputError(f"column {series.name!r} of the {what} is also in the table; name it as key")
-        values[:, column] = _numbers(series, what, series.name in taken)
+        if not (series.dtype.is_numeric() or series.dtype in (pl.Boolean, pl.Null)):
+            hint = (
+                "; it is also in the table, so name it as key to align by it" if series.name in taken else ""
+            )
+            raise InputError(f"column {series.name!r} of the {what} holds {series.dtype}, not numbers{hint}")
+        values[:, column] = series.cast(pl.Float64).fill_null(float("nan")).to_numpy()
     return values, tuple(frame.columns)
-
-
-def _numbers(series: pl.Series, what: str, shared: bool) -> Floats:
-    if not (series.dtype.is_numeric() or series.dtype in (pl.Boolean, pl.Null)):
-        hint = "; it is also in the table, so name it as key to align by it" if shared else ""
-        raise InputError(f"column {series.name!r} of the {what} holds {series.dtype}, not numbers{hint}")
-    return series.cast(pl.Float64).fill_null(float("nan")).to_numpy()
 
 
 def _unpacked(series: pl.Series, what: str) -> Floats:

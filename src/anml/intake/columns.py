@@ -1,6 +1,5 @@
 """Which column is what: taken as named, guessed from names where not, and said."""
 
-import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -20,10 +19,11 @@ from anml.intake.roles import (
     is_all_distinct,
     is_identifier_name,
     is_named,
+    need,
+    shown,
     squeezed,
 )
 
-MOST_SHOWN = 12
 # From this many rows on, strings that never repeat are names of the rows.
 MANY_ROWS = 20
 # More than this share of rows speaks for all of them.
@@ -81,7 +81,7 @@ def choose_columns(
     listed = [features] if isinstance(features, str) else features
     wanted = None if listed is None else tuple(dict.fromkeys(listed))
     if key is not None:
-        _check_exists(frame, key)
+        need(frame.columns, key)
     _check_named(frame, given, wanted or (), left_out)
     taken = (*left_out, *(wanted or ()), *([] if key is None else [key]))
     roles, notes = _guess(frame, given, taken)
@@ -116,21 +116,6 @@ def key_columns(frame: pl.DataFrame, columns: Columns, key: str | None = None) -
     ]
 
 
-def _check_exists(frame: pl.DataFrame, name: str) -> None:
-    if name in frame.columns:
-        return
-    alike = {squeezed(column): column for column in frame.columns}
-    close = difflib.get_close_matches(squeezed(str(name)), alike, n=2)
-    hint = f" (did you mean {' or '.join(repr(alike[match]) for match in close)}?)" if close else ""
-    raise InputError(f"there is no column {name!r}{hint}; columns: {shown(frame.columns)}")
-
-
-def shown(names: Sequence[str]) -> str:
-    """The first names of some, for a message."""
-    first = ", ".join(names[:MOST_SHOWN])
-    return first if len(names) <= MOST_SHOWN else f"{first} and {len(names) - MOST_SHOWN} more"
-
-
 def _check_named(
     frame: pl.DataFrame, given: dict[str, str | None], features: Sequence[str], ignore: Sequence[str]
 ) -> None:
@@ -139,7 +124,7 @@ def _check_named(
     named = [(role, name) for role, name in given.items() if name is not None]
     named += [("feature", name) for name in features] + [("ignored", name) for name in ignore]
     for role, name in named:
-        _check_exists(frame, name)
+        need(frame.columns, name)
         if role in WRITTEN and is_nested(frame.schema[name]):
             raise InputError(f"column {name!r} holds {frame.schema[name]}, which cannot be a {role}")
         uses.setdefault(name, []).append(role)

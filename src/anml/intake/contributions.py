@@ -74,6 +74,15 @@ def check(found: Contributions) -> Contributions:
     return found._replace(rows=rows, warnings=warnings)
 
 
+def last_reviews(evidence: pl.DataFrame, counts: pl.Expr) -> pl.DataFrame:
+    """The last word on each label of a reviewer who `counts` and did not give it."""
+    kinds = ("review-accepted", "review-rejected", "fixed")
+    others = pl.col("issuer") != pl.col("contributor")
+    said = evidence.filter(pl.col("kind").is_in(kinds) & others & counts)
+    said = said.sort("at", nulls_last=False, maintain_order=True)
+    return said.unique(["item", "contributor"], keep="last", maintain_order=True)
+
+
 def entries(file: File) -> list[dict[str, Any]]:
     """The tasks or records of an export in JSON."""
     found = file.json
@@ -122,10 +131,24 @@ def _parsed(text: str, formats: Sequence[str]) -> datetime:
     return datetime.fromisoformat(text)
 
 
-def read_typed(source: Path | File, texts: Sequence[str]) -> pl.DataFrame:
-    """A table whose identifiers and labels (those of `texts` that it has) are text."""
-    frame = as_file(source).table.frame
+def read_typed(source: Path | File, texts: Sequence[str], needed: Sequence[str] = ()) -> pl.DataFrame:
+    """A table with the columns `needed`, whose identifiers and labels (those of `texts` it has) are text."""
+    file = as_file(source)
+    frame = file.table.frame
+    for name in needed:
+        if name not in frame.columns:
+            raise InputError(f"{file.path.name} has no column {name!r}; it needs {', '.join(needed)}")
     return frame.with_columns(as_text(frame[name]) for name in texts if name in frame.columns)
+
+
+def of_contributors(path: Path, column: str) -> dict[str, str | None]:
+    """A value of each contributor, as text, from a table with a column for it; everybody is named once."""
+    frame = read_typed(path, ("contributor", column), ("contributor", column))
+    if frame["contributor"].null_count():
+        raise InputError(f"{path.name} has a {column} that belongs to no contributor")
+    if frame["contributor"].n_unique() != frame.height:
+        raise InputError(f"{path.name} names a contributor twice")
+    return dict(frame.select("contributor", column).iter_rows())
 
 
 def scalars(values: Mapping[str, Any]) -> dict[str, Any]:

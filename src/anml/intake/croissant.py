@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from anml.core.errors import InputError
 from anml.intake.file import File, as_file
@@ -20,27 +20,23 @@ _PROPERTIES = {
 _TYPES = {"DateTime": "time", "Label": "label"}
 
 
-class Description(NamedTuple):
+def read_croissant(source: Path | File) -> tuple[dict[str, str | None], str | None]:
     """What a Croissant file says: our names to columns, and the file that has them."""
-
-    columns: dict[str, str | None]
-    file: str | None
-
-
-def read_croissant(source: Path | File) -> Description:
-    """Read the mapping of columns."""
     file = as_file(source)
     about = file.json
     if not isinstance(about, dict) or "recordSet" not in about:
         raise InputError(f"{file.path.name} is not a Croissant description: it has no recordSet")
     columns: dict[str, str | None] = {}
     for field in _fields(about["recordSet"]):
-        role, column = _role(field), _column(field)
+        told = [_PROPERTIES.get(_last(value)) for value in _listed(field.get("equivalentProperty"))]
+        told += [_TYPES.get(_last(value)) for value in _listed(field.get("dataType"))]
+        role, where = next(filter(None, told), None), field.get("source") or {}
+        column = (where.get("extract") or {}).get("column") if isinstance(where, dict) else None
         if role and column:
-            columns.setdefault(role, column)
+            columns.setdefault(role, str(column))
     if "contributor" not in columns:
         raise InputError(f"{file.path.name} names no contributor: no field is prov:wasAttributedTo")
-    return Description(columns, _file(about))
+    return columns, _file(about)
 
 
 def _fields(node: Any) -> Iterator[dict[str, Any]]:
@@ -52,18 +48,6 @@ def _fields(node: Any) -> Iterator[dict[str, Any]]:
             yield part
         for key in ("field", "subField", "annotation"):
             yield from _fields(part.get(key, []))
-
-
-def _role(field: dict[str, Any]) -> str | None:
-    told = [_PROPERTIES.get(_last(value)) for value in _listed(field.get("equivalentProperty"))]
-    told += [_TYPES.get(_last(value)) for value in _listed(field.get("dataType"))]
-    return next((role for role in told if role), None)
-
-
-def _column(field: dict[str, Any]) -> str | None:
-    source = field.get("source") or {}
-    column = (source.get("extract") or {}).get("column") if isinstance(source, dict) else None
-    return None if column is None else str(column)
 
 
 def _file(about: dict[str, Any]) -> str | None:

@@ -12,6 +12,7 @@ from anml.core.words import counted
 from anml.intake.contributions import Contributions, gather, read_typed, scalars, utc_text
 from anml.intake.file import File, as_file
 from anml.intake.mapped import mapped
+from anml.intake.roles import need
 
 # MTurk writes times such as "Mon Mar 09 22:16:08 PST 2026"; the zone is turned into an offset first.
 _MTURK_TIME = ("%a %b %d %H:%M:%S %z %Y",)
@@ -36,9 +37,13 @@ def read_crowd(source: Path | File, preset: str, **columns: str | None) -> Contr
 
 def long_format(frame: pl.DataFrame, columns: dict[str, str | None]) -> Contributions:
     """One row for each label: task or index, worker or annotator, label, and the right label if known."""
-    named = {role: _column(frame, columns, role, names) for role, names in LONG.items()}
-    if gaps := frame[named["item"]].null_count():
-        raise InputError(f"column {named['item']!r} (item) is empty in {gaps} rows; every label needs one")
+    there = {role: [name for name in names if name in frame.columns] for role, names in LONG.items()}
+    named = {role: columns.get(role) or next(iter(names), None) for role, names in there.items()}
+    item = named["item"]
+    if item is None:
+        raise InputError(f"no column for the item; looked for {', '.join(LONG['item'])}")
+    if gaps := frame[need(frame.columns, item, "the item")].null_count():
+        raise InputError(f"column {item!r} (item) is empty in {counted(gaps, 'row')}; every label needs one")
     return mapped(frame, {**columns, **named}, "crowd")
 
 
@@ -58,7 +63,8 @@ def toloka(frame: pl.DataFrame, columns: dict[str, str | None]) -> Contributions
     """Toloka's TSV: golden answers, and an assignment that was accepted or rejected as a whole."""
     kinds = {"APPROVED": "review-accepted", "REJECTED": "review-rejected"}
     field = columns.get("label") or _only(frame, "OUTPUT:")
-    _require(frame, "ASSIGNMENT:worker_id", f"OUTPUT:{field}")
+    for name in ("ASSIGNMENT:worker_id", f"OUTPUT:{field}"):
+        need(frame.columns, name)
     rows: list[dict[str, Any]] = []
     evidence: list[dict[str, Any]] = []
     answered = frame.filter(pl.col(f"OUTPUT:{field}").is_not_null())
@@ -80,7 +86,8 @@ def toloka(frame: pl.DataFrame, columns: dict[str, str | None]) -> Contributions
 def mturk(frame: pl.DataFrame, columns: dict[str, str | None]) -> Contributions:
     """MTurk's batch results. An approval by the clock proves nothing, so only earlier ones count."""
     answer = f"Answer.{columns.get('label') or _only(frame, 'Answer.')}"
-    _require(frame, "HITId", "WorkerId", "AssignmentStatus", answer)
+    for name in ("HITId", "WorkerId", "AssignmentStatus", answer):
+        need(frame.columns, name)
     rows: list[dict[str, Any]] = []
     evidence: list[dict[str, Any]] = []
     by_clock = 0
@@ -92,7 +99,11 @@ def mturk(frame: pl.DataFrame, columns: dict[str, str | None]) -> Contributions:
         by_clock += kind == "by clock"
         if kind.startswith("review"):
             evidence.append(who | {"kind": kind, "issuer": "mturk requester", "at": at})
-    warnings = [f"{by_clock} approvals were made by the clock and prove nothing"] if by_clock else []
+    warnings = (
+        [f"{counted(by_clock, 'approval was', 'approvals were')} made by the clock, which proves nothing"]
+        if by_clock
+        else []
+    )
     return gather("mturk", rows, evidence, warnings)
 
 
@@ -114,22 +125,6 @@ def _mturk_time(text: Any) -> str | None:
     for zone, offset in _ZONES.items():
         text = text.replace(f" {zone} ", f" {offset} ")
     return utc_text(text, _MTURK_TIME)
-
-
-def _column(frame: pl.DataFrame, given: dict[str, str | None], role: str, names: tuple[str, ...]) -> str:
-    if wanted := given.get(role):
-        _require(frame, wanted)
-        return wanted
-    found = next((name for name in names if name in frame.columns), None)
-    if found is None:
-        raise InputError(f"no column for the {role}; looked for {', '.join(names)}")
-    return found
-
-
-def _require(frame: pl.DataFrame, *names: str) -> None:
-    for name in names:
-        if name not in frame.columns:
-            raise InputError(f"there is no column {name!r}; the file has {', '.join(frame.columns[:12])}")
 
 
 def _under(row: dict[str, Any], prefix: str) -> dict[str, Any]:

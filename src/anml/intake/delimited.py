@@ -38,7 +38,12 @@ def read_delimited(data: bytes, shown: str, separator: str) -> pl.DataFrame:
     if frame.width != len(names):  # a quote inside a name, which readers understand differently
         raise InputError(f"{shown} is not well-formed CSV: quotes are out of place in the header line")
     frame.columns = names
-    columns = [_tidied(series) for series in frame.get_columns()]
+    # Files with ", " between fields have blanks around values: they go, and what is left is read on.
+    blank = r"^\s|\s$"
+    columns = [
+        as_numbers(series) if series.dtype == pl.String and series.str.contains(blank).any() else series
+        for series in frame.get_columns()
+    ]
     # Where a semicolon separates, a comma is often the decimal sign.
     return framed([_with_points(series) for series in columns] if separator == ";" else columns)
 
@@ -65,13 +70,6 @@ def _with_zeros(frame: pl.DataFrame, data: bytes, separator: str) -> pl.DataFram
     text = pl.read_csv(data, columns=whole, infer_schema=False, **options)
     named = [name for name in text.columns if text[name].str.contains(LEADING_ZERO).any()]
     return frame.with_columns(text[named]) if named else frame
-
-
-def _tidied(series: pl.Series) -> pl.Series:
-    """Remove blanks around values, which files with ", " between fields have, and read on what is left."""
-    if series.dtype != pl.String or not series.str.contains(r"^\s|\s$").any():
-        return series
-    return as_numbers(series)
 
 
 def as_numbers(series: pl.Series) -> pl.Series:

@@ -24,11 +24,11 @@ MARKS = {"toloka": {"ASSIGNMENT:worker_id"}, "mturk": {"HITId", "WorkerId", "Ass
 
 
 def _croissant(file: File, columns: Chosen) -> Contributions:
-    about = read_croissant(file)
-    if about.file is None:
+    known, data = read_croissant(file)
+    if data is None:
         raise InputError(f"{file.path.name} does not say which local file holds the data")
     given = {role: name for role, name in columns.items() if name is not None}
-    return read_mapped(file.path.parent / about.file, {**about.columns, **given})
+    return read_mapped(file.path.parent / data, {**known, **given})
 
 
 # Readers by format; each takes the file and the columns that were named.

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from anml.core.errors import InputError
+from anml.core.words import counted
 from anml.intake.contributions import (
     ANNOTATION,
     IS_TRUTH,
@@ -47,7 +48,11 @@ def read_label_studio(source: Path | File, question: str | None = None) -> Contr
     rows: list[dict[str, Any]] = []
     evidence: list[dict[str, Any]] = []
     skipped = {"cancelled": 0, "empty": 0}
-    truths = _truths(tasks, question, where)
+    # The right label of each task: its first annotation that is the ground truth.
+    truths: dict[str, str | None] = {}
+    for item, _, _, annotation in annotations_of(tasks, where):
+        if annotation.get("ground_truth") and not annotation.get("was_cancelled") and item not in truths:
+            truths[item] = annotation_label(annotation, question)
     for item, task, name, annotation in annotations_of(tasks):
         if annotation.get("was_cancelled"):
             skipped["cancelled"] += 1
@@ -59,7 +64,8 @@ def read_label_studio(source: Path | File, question: str | None = None) -> Contr
         row = _row(item, annotation, label, truths.get(item)) | {ANNOTATION: name}
         rows.append(row | scalars(record(task.get("data"), f"data of task {item}{where}")))
         evidence += _reviews(item, row["contributor"], annotation)
-    warnings = [f"{count} {name} annotations were left out" for name, count in skipped.items() if count]
+    left = {name: (f"{name} annotation was", f"{name} annotations were") for name in skipped}
+    warnings = [f"{counted(count, *left[name])} left out" for name, count in skipped.items() if count]
     return gather(SOURCE, rows, evidence, warnings)
 
 
@@ -82,15 +88,6 @@ def _row(item: str, annotation: dict[str, Any], label: str, truth: str | None) -
         **({IS_TRUTH: True} if is_truth else {}),
         **({SPENT: float(spent)} if isinstance(spent, int | float) else {}),
     }
-
-
-def _truths(tasks: list[dict[str, Any]], question: str | None, where: str) -> dict[str, str | None]:
-    """The right label of each task: its first annotation that is the ground truth."""
-    found: dict[str, str | None] = {}
-    for item, _, _, annotation in annotations_of(tasks, where):
-        if annotation.get("ground_truth") and not annotation.get("was_cancelled") and item not in found:
-            found[item] = annotation_label(annotation, question)
-    return found
 
 
 def annotation_label(annotation: dict[str, Any], question: str | None) -> str | None:

@@ -9,7 +9,7 @@ from anml.core.errors import InputError
 from anml.intake.contributions import UNKNOWN_REVIEWER, Contributions, gather, scalars, utc_text
 from anml.intake.file import File, as_file
 from anml.intake.plain import as_text
-from anml.intake.roles import ALIASES, TRUTHS, is_named
+from anml.intake.roles import ALIASES, TRUTHS, is_named, need, shown
 
 # The parts a column can play here; names people use for them are those of `anml audit`, and these.
 NAMES: dict[str, tuple[str, ...]] = {
@@ -76,13 +76,11 @@ def choose(names: list[str], given: dict[str, str | None]) -> dict[str, str]:
     # What was named for one part is not guessed for another.
     free = [name for name in names if name not in given.values()]
     for role, aliases in NAMES.items():
-        wanted = given.get(role)
-        if wanted is not None and wanted not in names:
-            raise InputError(f"there is no column {wanted!r} for the {role}; the file has {', '.join(names)}")
+        wanted = given.get(role) and need(names, str(given[role]), f"the {role}")
         guessed = (name for name in free if is_named(name, aliases) and name not in chosen.values())
         found = wanted or next(guessed, None)
         if found is not None and found not in chosen.values():
             chosen[role] = found
         elif role in REQUIRED:
-            raise InputError(f"no column for the {role}; name one of {', '.join(names)}")
+            raise InputError(f"no column for the {role}; name one of {shown(names)}")
     return chosen

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import polars as pl
 
 from anml.core.errors import InputError
+from anml.intake.roles import need
 from anml.intake.tables import PARQUET, SEPARATORS, Table, read_table
 
 ENDINGS = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".tif", ".tiff")
@@ -61,10 +62,7 @@ def read_folder(folder: Path) -> Table:
 def picture_column(frame: pl.DataFrame, named: str | None = None) -> str | None:
     """The column of paths of pictures: as named, or the first whose values all end as pictures do."""
     if named is not None:
-        if named not in frame.columns:
-            listed = ", ".join(frame.columns[:12])
-            raise InputError(f"there is no column {named!r} of pictures; columns: {listed}")
-        return named
+        return need(frame.columns, named, "pictures")
     for series in frame.iter_columns():
         written = series.dtype == pl.String and series.null_count() == 0
         if written and is_picture(str(series[0])) and all(map(is_picture, series.unique())):

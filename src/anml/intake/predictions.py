@@ -9,8 +9,8 @@ import numpy.typing as npt
 from anml.core.checks import Floats, Ints
 from anml.core.errors import InputError
 from anml.intake.beside import Aligned, aligned, columns_of, read_numbers
-from anml.intake.columns import shown
 from anml.intake.labels import Labels
+from anml.intake.roles import shown
 from anml.intake.tables import Table
 
 # How far the probabilities of a row may be from a sum of one; within that they are divided by it.

@@ -17,8 +17,7 @@ from anml.intake.beside import Beside
 from anml.intake.columns import NEEDED, Columns
 from anml.intake.encode.preparation import Preparation
 from anml.intake.evidence import read_ages, read_identifiers, read_parents, read_signal
-from anml.intake.gold import Gold, read_gold
-from anml.intake.known import read_known
+from anml.intake.known import Gold, read_gold, read_known
 from anml.intake.labels import Labels, read_labels, read_targets
 from anml.intake.predictions import read_embeddings, read_predictions
 from anml.intake.tables import Table

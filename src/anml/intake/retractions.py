@@ -33,12 +33,8 @@ def normal_doi(text: str | None) -> str | None:
 
 def read_retractions(path: Path) -> pl.DataFrame:
     """Notices with doi, kind and at; rows of an unknown nature are an error, not a guess."""
-    frame = read_typed(path, _NEEDED[:2])
-    for name in _NEEDED:
-        if name not in frame.columns:
-            raise InputError(f"{path.name} has no column {name!r}; is it a Retraction Watch file?")
     found = []
-    for row in frame.iter_rows(named=True):
+    for row in read_typed(path, _NEEDED[:2], _NEEDED).iter_rows(named=True):
         doi = normal_doi(row["OriginalPaperDOI"])
         if doi is None:
             continue

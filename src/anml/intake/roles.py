@@ -1,7 +1,8 @@
 """What a column may be, and by which names people call it."""
 
+import difflib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import polars as pl
 
@@ -55,11 +56,29 @@ TRAPS = ("is_honeypot", "honeypot", "is_test_question", "test_question", "attent
 TIMES_SPENT = ("lead_time", "time_spent", "seconds_spent", "duration_seconds")
 # Named so, a column is the item even where every row has its own.
 EXPLICIT_ITEMS = ("item", "item_id")
+MOST_SHOWN = 12
 
 
 def squeezed(name: str) -> str:
     """Return a name without case and separators."""
     return re.sub(r"[\W_]+", "", name.lower())
+
+
+def shown(names: Sequence[str]) -> str:
+    """The first names of some, for a message."""
+    first = ", ".join(names[:MOST_SHOWN])
+    return first if len(names) <= MOST_SHOWN else f"{first} and {len(names) - MOST_SHOWN} more"
+
+
+def need(columns: Sequence[str], name: str, role: str = "") -> str:
+    """The name of a column that is there; else an error that says which are, and which were meant."""
+    if name in columns:
+        return name
+    alike = {squeezed(column): column for column in columns}
+    close = difflib.get_close_matches(squeezed(str(name)), alike, n=2)
+    hint = f" (did you mean {' or '.join(repr(alike[match]) for match in close)}?)" if close else ""
+    use = f" for {role}" if role else ""
+    raise InputError(f"there is no column {name!r}{use}{hint}; columns: {shown(columns)}")
 
 
 def is_named(name: str, aliases: tuple[str, ...]) -> bool:

@@ -8,7 +8,15 @@ import polars as pl
 
 from anml.core.checks import one_of
 from anml.core.signals.policy import Evidence, Policy, Verdict
-from anml.intake.contributions import ANNOTATION, IS_TRUTH, KNOWN, PLATFORMS, REVIEWED, Contributions
+from anml.intake.contributions import (
+    ANNOTATION,
+    IS_TRUTH,
+    KNOWN,
+    PLATFORMS,
+    REVIEWED,
+    Contributions,
+    last_reviews,
+)
 from anml.intake.exports import AUTO, FORMATS, TABLE, Chosen, read_export, recognise
 from anml.intake.file import File
 from anml.intake.pictures import read_folder
@@ -130,16 +138,9 @@ def _with_known(rows: pl.DataFrame, found: Contributions) -> tuple[pl.DataFrame,
 
 
 def _reviewed(found: Contributions) -> pl.DataFrame:
-    """The last word of a reviewer, not the contributor, on a label; of one that was mended, nothing."""
+    """What the last reviewer said of a label; of one that was mended, nothing."""
     kinds = {"review-accepted": True, "review-rejected": False, "fixed": None}
-    said = found.evidence.filter(
-        pl.col("kind").is_in(list(kinds))
-        & (pl.col("issuer") != pl.col("contributor"))
-        & ~pl.col("issuer").is_in(list(PLATFORMS))
-    )
-    last = said.sort("at", nulls_last=False, maintain_order=True).unique(
-        ["item", "contributor"], keep="last", maintain_order=True
-    )
+    last = last_reviews(found.evidence, ~pl.col("issuer").is_in(list(PLATFORMS)))
     accepted = pl.col("kind").replace_strict(kinds, return_dtype=pl.Boolean)
     return last.select("item", "contributor", accepted.alias(REVIEWED))
 

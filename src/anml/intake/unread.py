@@ -38,13 +38,15 @@ def refuse_places(value: Any, where: str = "") -> None:
 def refuse_parts(frame: pl.DataFrame, columns: Columns) -> None:
     """Refuse a table of spans, boxes or pairs: its rows are no labels of whole items."""
     by_name = {squeezed(name): name for name in columns.features}
-    for pair in PLACES:
-        if set(pair) <= by_name.keys() and _repeats(frame, columns):
-            first, last = (by_name[name] for name in pair)
-            raise UnsupportedError(
-                f"columns {first!r} and {last!r} look like places of spans or boxes, of which contributors "
-                "have several in an item; name the task spans or boxes, or leave both out (--ignore)"
-            )
+    keys = [name for name in (columns.item, columns.contributor) if name is not None]
+    places = next((pair for pair in PLACES if set(pair) <= by_name.keys()), None)
+    repeated = frame.height - frame.select(keys).n_unique() if places and columns.item is not None else 0
+    if places and repeated > REPEATED * frame.height:
+        first, last = (by_name[name] for name in places)
+        raise UnsupportedError(
+            f"columns {first!r} and {last!r} look like places of spans or boxes, of which contributors "
+            "have several in an item; name the task spans or boxes, or leave both out (--ignore)"
+        )
     texts = set(as_text(frame[columns.label]).drop_nulls().unique())
     said = {squeezed(text) for text in texts}
     sides = [name for name in columns.features if squeezed(name) in said]
@@ -55,13 +57,6 @@ def refuse_parts(frame: pl.DataFrame, columns: Columns) -> None:
             f"column {columns.label!r} says which of {sides[0]!r} and {sides[1]!r} was chosen; name the task "
             "preference, or leave both out (--ignore) and name the pair as item to audit two classes"
         )
-
-
-def _repeats(frame: pl.DataFrame, columns: Columns) -> bool:
-    if columns.item is None:
-        return False
-    keys = [name for name in (columns.item, columns.contributor) if name is not None]
-    return frame.height - frame.select(keys).n_unique() > REPEATED * frame.height
 
 
 def _chosen_from(frame: pl.DataFrame, columns: Columns, names: set[str]) -> list[str]:

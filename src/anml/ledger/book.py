@@ -3,12 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from anml.core.checks import one_of
-from anml.core.errors import ConflictError
 from anml.ledger import kinds, two_people
 from anml.ledger.log import Event
 from anml.ledger.money_parts import Disputes, Settlement, Settlements
-from anml.ledger.rules_money import REASONS, below_digest
+from anml.ledger.rules_money import REASONS, below_digest, check_reversal
 from anml.ledger.state import POOL
 from anml.ledger.writer import Writer
 
@@ -91,11 +89,7 @@ def release(
 
 def propose_reversal(tx: Writer, sid: str, pid: str, amount: int, reason: str, by: str | None) -> Event:
     """Ask to take back an amount: of what is held, then of what is payable, and then of later credits."""
-    one_of("reason", reason, REASONS)
-    tx.state.part(Settlements).expect(sid, "posted")
-    left = tx.state.credits.net(sid, pid)
-    if not 0 < amount <= left:
-        raise ConflictError(f"1 to {left} micro-units of {pid} in {sid} can be reversed, got {amount}")
+    check_reversal(tx.state, sid, pid, amount, reason)
     body = {"reason": reason, "amount": amount}
     return two_people.propose(tx, kinds.REVERSED, pid, body, by, settlement=sid)
 

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 from anml.core.canonical import digest, sha256
 from anml.core.checks import one_of
 from anml.core.errors import InputError, IntegrityError
+from anml.core.signals.eigentrust import reached
 from anml.core.signals.policy import Evidence, TrustRule
 from anml.core.signals.standing import EvidenceEntry
 from anml.ledger import dsse, kinds, people, trust
-from anml.ledger.attested import EVERYTHING, PROPERTIES, batch_scope
+from anml.ledger.dsse import EVERYTHING, PROPERTIES, batch_scope
 from anml.ledger.log import Event, events
 from anml.ledger.parts import Keys, People, TrustedKey
 from anml.ledger.reading import Reading
@@ -115,7 +116,8 @@ def of(
     """
     found, since = raw(where), loaded(People, where).since
     when = max((e.at for records in found.values() for e in records), default=0.0) if at is None else at
-    standing = trust.with_standing(found, when, trust.roots(where, rule or TrustRule()))
+    # Whose word counts: the roots, and whom trust reaches from them (EigenTrust above zero).
+    standing = reached(trust.votes(found, when), trust.roots(where, rule or TrustRule()))
 
     def weighed(e: Evidence) -> Evidence:
         unnamed = e.issuer not in since and e.kind in _UNNAMED

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from anml.core.canonical import sha256
 from anml.core.errors import AnmlError, IntegrityError
 from anml.ledger import kinds
-from anml.ledger.attested import check_envelope
+from anml.ledger.dsse import check_envelope
 from anml.ledger.keys import KeyRing, unseal
 from anml.ledger.log import Event
 from anml.ledger.parts import TrustedKey

@@ -58,11 +58,6 @@ def register(tx: Writer, ledger: Ledger, source: str, accounts: Iterable[str]) -
     return {name: people.resolve(known[handle]) for name, handle in handles.items()}
 
 
-def lookup(where: Reading | Writer, ring: KeyRing, source: str, name: str) -> str | None:
-    """The identifier of one account, None where it is not known."""
-    return lookup_all(where, ring, source, [name]).get(name)
-
-
 def lookup_all(where: Reading | Writer, ring: KeyRing, source: str, names: Iterable[str]) -> dict[str, str]:
     """The identifiers of those of these accounts that are known."""
     handles = {name: ring.handle(ACCOUNT, f"{source}\x00{name}") for name in names}

@@ -189,13 +189,18 @@ def _released_all(state: State, e: Event) -> None:
         raise IntegrityError("it releases nothing")
 
 
-def _reversed(state: State, e: Event) -> list[Posting]:
-    sid, pid, amount = e.settlement, e.subject, e.body["amount"]
-    one_of("reason", e.body["reason"], REASONS)
-    found = state.part(Settlements).expect(sid, "posted")
-    left = state.credits.net(sid, pid)
+def check_reversal(state: State, sid: str, pid: str, amount: int, reason: str) -> Settlement:
+    """A settlement that is posted, of which somebody has at least this amount to take back."""
+    one_of("reason", reason, REASONS)
+    found, left = state.part(Settlements).expect(sid, "posted"), state.credits.net(sid, pid)
     if not 0 < amount <= left:
         raise ConflictError(f"1 to {left} micro-units of {pid} in {sid} can be reversed, got {amount}")
+    return found
+
+
+def _reversed(state: State, e: Event) -> list[Posting]:
+    sid, pid, amount = e.settlement, e.subject, e.body["amount"]
+    found = check_reversal(state, sid, pid, amount, e.body["reason"])
     if e.by:
         confirmed(state, e)
     elif e.body["proposal"]:

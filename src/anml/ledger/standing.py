@@ -5,11 +5,12 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from anml.core.canonical import sha256
+from anml.core.signals.eigentrust import reached
 from anml.core.signals.policy import Evidence, Policy, Verdict
 from anml.core.signals.standing import Standing
 from anml.core.signals.track_record import DAY, Scored, TrackRule, replay, with_floor
 from anml.ledger import evidence, kinds, trust
-from anml.ledger.attested import EVERYTHING
+from anml.ledger.dsse import EVERYTHING
 from anml.ledger.parts import People
 from anml.ledger.records import ScoreLog, SettledLog
 from anml.ledger.state import Where, loaded
@@ -60,8 +61,7 @@ def scores(where: Where) -> dict[tuple[str, str], list[Scored]]:
 def peers(where: Where, at: str, policy: Policy | None = None) -> tuple[set[str], set[str]]:
     """Whose reviews count, and whose agreement does too: also of those whose gold answers were right."""
     rule = (policy or Policy()).trust
-    trusted = trust.roots(where, rule)
-    reviewers = set(trust.with_standing(evidence.raw(where), seconds(at), trusted))
+    reviewers = set(reached(trust.votes(evidence.raw(where), seconds(at)), trust.roots(where, rule)))
     gold: dict[str, list[float]] = defaultdict(list)
     for (pid, _), own in scores(where).items():
         gold[pid] += [e.quality for e in own if e.source == "gold"]

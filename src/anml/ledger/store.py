@@ -128,7 +128,10 @@ def create(
         raise InputError("a ledger on a server needs a folder for its keys; give --keys or ANML_KEYS")
     if not origin.strip() or any(char in origin for char in " +\n") or not origin.isprintable():
         raise InputError(f"the name of a ledger has no spaces or plus signs, got {origin!r}")
-    charter = _checked(charter or Charter())
+    charter = charter or Charter()
+    charter = replace(charter, founder=staff_id(charter.founder), appeals=charter.appeals.strip())
+    if len(charter.appeals) > 200 or not charter.appeals.isprintable():
+        raise InputError("where to appeal is one line of up to 200 letters")
     path = sqlite_path(place)
     is_new = path is not None and not path.exists()
     if path is not None:
@@ -153,13 +156,6 @@ def create(
         raise
     (folder / UNFINISHED).unlink(missing_ok=True)
     return Ledger(engine, ring, clock, signers=signers)
-
-
-def _checked(charter: Charter) -> Charter:
-    made = replace(charter, founder=staff_id(charter.founder), appeals=charter.appeals.strip())
-    if len(made.appeals) > 200 or not made.appeals.isprintable():
-        raise InputError("where to appeal is one line of up to 200 letters")
-    return made
 
 
 def _initialise(
@@ -203,23 +199,16 @@ def open_ledger(
         check_file(path)
     engine = connect(place)
     try:
-        with refused(place):
-            with reading(engine) as connection:
-                found = schema.version(connection)
+        with refused(place), reading(engine) as connection:
+            found = schema.version(connection)
             if not found:
                 raise InputError(f"there is no ledger at {place.render_as_string()}; {_MAKE}")
             schema.check_version(found)
-            origin = origin_of(engine)
+            named = sa.select(schema.meta.c.value).where(schema.meta.c.name == "origin")
+            origin = str(connection.scalar(named))
         ring = load_keys(folder, origin) if folder and folder.is_dir() else None
     except BaseException:
         engine.dispose()
         raise
     folders = (staff or staff_folder(), *([folder / FOLDER] if folder else []))
     return Ledger(engine, ring, clock, new_id, Signers(folders, sign))
-
-
-def origin_of(engine: sa.Engine) -> str:
-    """The name under which a ledger signs."""
-    query = sa.select(schema.meta.c.value).where(schema.meta.c.name == "origin")
-    with reading(engine) as connection:
-        return str(connection.scalar(query))

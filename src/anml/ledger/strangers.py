@@ -54,11 +54,6 @@ def _squeezed(sql: str) -> str:
     return re.sub(r'[\s"]+', "", sql)
 
 
-def _columns(table: sa.Table, connection: sa.Connection) -> list[tuple[str, str]]:
-    """The columns of a table with their types, as this engine spells them."""
-    return [(column.name, column.type.compile(connection.dialect)) for column in table.columns]
-
-
 # Everything that could change what a query of these tables answers: what kind of thing, and its name.
 _BESIDE = """
 SELECT t.name, 'relation of kind ' || c.relkind::text, c.relname::text FROM own t
@@ -116,7 +111,9 @@ def _strange_postgres(connection: sa.Connection) -> Iterator[str]:
         "names": [table.name for table in tables],
         "indexes": [f"{name} btree ({', '.join(c.name for c in own)})" for name, own in indexes.items()],
         "columns": [
-            f"{t.name}.{name} {kind.lower()}" for t in tables for name, kind in _columns(t, connection)
+            f"{table.name}.{column.name} {column.type.compile(connection.dialect).lower()}"
+            for table in tables
+            for column in table.columns
         ],
     }
     query = sa.text((head + _BESIDE).replace("::", "\\:\\:"))

@@ -73,7 +73,9 @@ class Credits:
         place = (e.settlement, e.subject)
         if e.kind == kinds.CREDITED:
             self._facts[place] = e.body
-        self._net[place] = self._net.get(place, 0) + _given(e)
+        # What the entry took out of the pool for its subject.
+        given = -sum(item.amount for item in e.postings if item.account.startswith(("source:", "funding:")))
+        self._net[place] = self._net.get(place, 0) + given
 
     def facts(self, sid: str, pid: str) -> dict[str, Any] | None:
         """The facts of a credit; None where there is none."""
@@ -109,8 +111,3 @@ class JudgedBefore:
     def of(self, pid: str) -> set[tuple[str, str]]:
         """Source and item of all that was counted for a contributor."""
         return self._known.get(pid, set())
-
-
-def _given(e: Event) -> int:
-    """What an entry took out of the pool for its subject."""
-    return -sum(item.amount for item in e.postings if item.account.startswith(("source:", "funding:")))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from anml.core.signals.eigentrust import endorsements, reached
+from anml.core.signals.eigentrust import endorsements
 from anml.core.signals.policy import Evidence, TrustRule
 from anml.ledger.parts import Keys, People
 from anml.ledger.state import Where, loaded
@@ -32,13 +32,6 @@ def roots(where: Where, rule: TrustRule) -> tuple[str, ...]:
     owners = {key.owner for key in keys if not key.compromised and key.owner not in people.since}
     named = {people.resolve(pid) for pid in people.reviewers if pid not in people.erased}
     return tuple(sorted(owners | named | {people.resolve(name) for name in rule.roots}))
-
-
-def with_standing(
-    found: Mapping[str, Iterable[Evidence]], at: float, trusted: Iterable[str]
-) -> frozenset[str]:
-    """Whose word counts: the roots, and whom trust reaches from them (EigenTrust above zero)."""
-    return reached(votes(found, at), trusted)
 
 
 def endorsed(

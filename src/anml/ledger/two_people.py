@@ -89,7 +89,7 @@ def _owned(tx: Writer, ledger: Ledger, iban: str, pid: str) -> bool:
 def _map(tx: Writer, ledger: Ledger, found: Proposal) -> dict[str, Any]:
     pid, said = found.subject, _paper(tx, ledger, found)
     source, name = said["source"], said["account"]
-    if people.lookup(tx, ledger.ring, source, name) is not None:
+    if people.lookup_all(tx, ledger.ring, source, [name]):
         raise ConflictError("this account has a record of its own by now; map it again")
     account = people.add_alias(tx, ledger, people.ACCOUNT, f"{source}\x00{name}", pid)
     old = people.profile(tx, ledger.ring, pid)
@@ -128,7 +128,7 @@ def propose_account(
 ) -> Event | None:
     """Propose that an account belongs to a contributor; one that has its own record is merged into it."""
     tx.state.people.require(pid)
-    old = people.lookup(tx, ledger.ring, source, name)
+    old = people.lookup_all(tx, ledger.ring, source, [name]).get(name)
     into = tx.state.people.resolve(pid)
     if old is None:
         return _propose_sealed(tx, ledger, kinds.MAPPED, into, {"source": source, "account": name}, by)

@@ -52,6 +52,8 @@ def _does(one: str, many: str, rest: str, short: str = "") -> Finding:
 UNCONFIRMED = _does("labels", "label", "what the others cannot confirm", "others cannot confirm it")
 CONTRADICTS_OTHERS = _does("contradicts", "contradict", "the others")
 ELSEWHERE = _does("marks", "mark", "other places than the others")
+_NOTHING = "the labels say nothing about the items"
+NO_BETTER = _does("is", "are", f"no better than guessing: {_NOTHING}", _NOTHING)
 TOO_LITTLE = _does("gives", "give", "too little to judge by", "too little to judge by")
 
 
@@ -76,10 +78,11 @@ def changed(result: Audited) -> list[Sentence]:
 
 def change_of(row: dict[str, Any]) -> str:
     """How somebody changed, and when."""
-    before, since = row["quality_before"], row["quality_since"]
+    before, since, days = row["quality_before"], row["quality_since"], row["changed_age"] * 365.25
+    ago = counted(round(days), "day") if days < 60 else f"{days / 30.44:.0f} months"
     return (
         f"got {'worse' if since < before else 'better'}: {before:.0%} of the labels were right before, "
-        f"{since:.0%} since ({_ago(row['changed_age'])} before the newest label)."
+        f"{since:.0%} since ({ago} before the newest label)."
     )
 
 
@@ -88,11 +91,6 @@ def _each(people: pl.DataFrame, many: str, one: Callable[[dict[str, Any]], str])
     if people.height > MOST_NAMES:
         return [Sentence("", f"{people.height:,} contributors {many}.")]
     return [Sentence(_named([row["contributor"]]), one(row)) for row in people.iter_rows(named=True)]
-
-
-def _ago(years: float) -> str:
-    days = years * 365.25
-    return counted(round(days), "day") if days < 60 else f"{days / 30.44:.0f} months"
 
 
 def less_reliable(result: Audited) -> list[Sentence]:
@@ -128,11 +126,15 @@ def accusations(result: Audited) -> list[Sentence]:
         Sentence(_named(names), f"{found.of(names)} ({_extent(result, names)}).")
         for found, names in alike.items()
     ]
-    if len(said) > MOST_SAID:
-        left = sum(len(names) for names in list(alike.values())[MOST_SAID:])
-        more = f"{counted(left, 'more is', 'more are')} accused; the table of contributors has them."
-        said = [*said[:MOST_SAID], Sentence("", more)]
-    return said
+    left = sum(len(names) for names in [*alike.values()][MOST_SAID:])
+    return _first(
+        said, f"{counted(left, 'more is', 'more are')} accused; the table of contributors has them."
+    )
+
+
+def _first(said: list[Sentence], more: str) -> list[Sentence]:
+    """The first of some sentences, and what is said of the rest."""
+    return said if len(said) <= MOST_SAID else [*said[:MOST_SAID], Sentence("", more)]
 
 
 def cannot_tell(result: Audited) -> list[Sentence]:
@@ -191,7 +193,9 @@ def findings(result: Audited) -> dict[str, Finding]:
     found = {}
     for name, verdict in accused.select("contributor", "verdict").iter_rows():
         if verdict == GUESSING:
-            found[name] = _without_looking(usual.get(name))
+            share, label = usual.get(name, (0.0, [""]))
+            always = _does("always answers", "always answer", _quoted(label[0]))
+            found[name] = always if share > ALWAYS else NO_BETTER
         elif verdict == LESS:
             what = confused.get(name) or errs.get(name)
             found |= {} if what is None else {name: what}
@@ -208,13 +212,6 @@ def _most_common(rows: pl.DataFrame, *what: str) -> dict[str, tuple[float, list[
     first = best.group_by("contributor", maintain_order=True).first()
     return {row["contributor"]: (row["share"], [row[name] for name in what])
             for row in first.iter_rows(named=True)}  # fmt: skip
-
-
-def _without_looking(usual: tuple[float, list[str]] | None) -> Finding:
-    if usual is not None and usual[0] > ALWAYS:
-        return _does("always answers", "always answer", _quoted(usual[1][0]))
-    nothing = "the labels say nothing about the items"
-    return _does("is", "are", f"no better than guessing: {nothing}", nothing)
 
 
 def _errs_on(rows: pl.DataFrame) -> dict[str, Finding]:
@@ -264,10 +261,8 @@ def _copies(result: Audited) -> list[Sentence]:
         both = frozenset((name, other))
         rest = f"hand in the same rows: {copies:,} of {rows:,} are nearly equal."
         said.setdefault(both, Sentence(_named([name, other]), rest))
-    if len(said) > MOST_SAID:
-        more = f"{len(said) - MOST_SAID:,} more pairs share their rows."
-        return [*list(said.values())[:MOST_SAID], Sentence("", more)]
-    return list(said.values())
+    more = counted(len(said) - MOST_SAID, "more pair shares its rows", "more pairs share their rows")
+    return _first([*said.values()], f"{more}.")
 
 
 def false_alarms(result: Audited) -> str:

@@ -6,6 +6,7 @@ from shlex import quote
 from typing import Annotated, Any
 
 from anml.app.audit.sources import SHAPED_BY, finish, fit, read
+from anml.app.spreadsheets import safe_for_spreadsheets
 from anml.core.errors import InputError, UnsupportedError
 from anml.surfaces.audit_options import (
     AUDIT,
@@ -20,8 +21,7 @@ from anml.surfaces.audit_options import (
 )
 from anml.surfaces.auditing import audit_data, in_slices
 from anml.surfaces.fail_if import condition_of, fail
-from anml.surfaces.options import opt
-from anml.surfaces.run_argument import RunFolder
+from anml.surfaces.options import RunFolder, opt
 
 
 @with_options(*options_on(AUDIT))
@@ -90,7 +90,6 @@ def predict(
     """Predict the rows of a table with a trained model."""
     from anml.app.audit.output import write_frame
     from anml.app.audit.train import predict_table
-    from anml.app.spreadsheets import safe_for_spreadsheets
 
     if out is not None and out.suffix not in (".csv", ".parquet"):
         raise InputError(f"the output must end in .csv or .parquet, got {out.name!r}")
@@ -114,30 +113,20 @@ def demo(
     run, data, test = out / "run", out / "contributed.csv", out / "test.csv"
     check_folder(out, f"run/{RECORD}")
     out.mkdir(parents=True, exist_ok=True)
-    if images:
-        _demo_images(out, data, run, seed, json)
-        return
-    contributed, right = demo_tables(seed)
+    how: dict[str, Any] = {"out": run, "seed": seed, "json": json, "quiet": not sys.stderr.isatty()}
+    trained = f"train {data} --time labeled_at --domain science --test {test}"
     if not json:
-        print(f"anml train {data} --time labeled_at --domain science --test {test} --out {run}\n")
+        print(f"anml {f'audit {data} --no-compare' if images else trained} --out {run}\n")
     with removed_on_error(data, test):
-        write_frame(contributed, data)
-        write_frame(right, test)
-        train(
-            data, out=run, test=test, time="labeled_at", domain="science", seed=seed, json=json,
-            quiet=not sys.stderr.isatty(),
-        )  # fmt: skip
+        if images:
+            from anml.app.demo_images import demo_pictures
 
-
-def _demo_images(out: Path, data: Path, run: Path, seed: int, json: bool) -> None:
-    from anml.app.audit.output import removed_on_error, write_frame
-    from anml.app.demo_images import demo_pictures
-
-    if not json:
-        print(f"anml audit {data} --no-compare --out {run}\n")
-    with removed_on_error(data):
-        write_frame(demo_pictures(out, seed)[0], data)
-        audit(data, seed=seed, compare=False, out=run, json=json, quiet=not sys.stderr.isatty())
+            write_frame(demo_pictures(out, seed)[0], data)
+            audit(data, compare=False, **how)
+            return
+        for frame, path in zip(demo_tables(seed), (data, test), strict=True):
+            write_frame(frame, path)
+        train(data, test=test, time="labeled_at", domain="science", **how)
 
 
 def _shown(chosen: dict[str, Any]) -> Any:

@@ -7,6 +7,7 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
+from anml.core.profile import profile_of
 from anml.surfaces.options import arg, opt
 
 if TYPE_CHECKING:
@@ -130,7 +131,6 @@ _READ = "A table (.csv, .csv.gz, .tsv, .parquet, .xlsx), an export of a labellin
 Data = Annotated[Path, arg(_READ)]
 Table = Annotated[Path, arg("A table: .csv, .csv.gz, .tsv, .parquet or .xlsx.")]
 Seed = Annotated[int, opt(BY_NAME["seed"].help)]
-Format = Annotated[str, opt(BY_NAME["format"].help)]
 Json = Annotated[bool, opt(BY_NAME["json"].help, "--json")]
 
 
@@ -199,7 +199,6 @@ def request_of(chosen: Mapping[str, Any]) -> "Request":
     from dataclasses import fields, replace
 
     from anml.app.audit.request import Request
-    from anml.core.profile import profile_of
 
     asked = {field.name: chosen[field.name] for field in fields(Request) if field.name in chosen}
     if chosen.get("score") is not None:

@@ -7,8 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anml.app.audit.sources import Read, finish, fit, folder_of, read
+from anml.app.audit.sources import finish, fit, folder_of, read
 from anml.app.scale.audit import audit_in_slices, holds_parquet
+from anml.core.domain import SHAPES
 from anml.core.errors import InputError, UnsupportedError
 from anml.surfaces.audit_options import request_of
 
@@ -52,8 +53,6 @@ def in_slices(data: Any, chosen: Mapping[str, Any]) -> bool:
 
 
 def _in_slices(data: Any, chosen: Mapping[str, Any], shown: Shown) -> "Audited":
-    from anml.core.domain import SHAPES
-
     if chosen["out"] is None:
         raise InputError("with an engine, or a folder of Parquet files, the output needs a folder: --out DIR")
     for name in ("ledger", "test", "image", "text", "embed"):
@@ -66,14 +65,11 @@ def _in_slices(data: Any, chosen: Mapping[str, Any], shown: Shown) -> "Audited":
     request, out, shaped = replace(request_of(chosen), compare=False), Path(chosen["out"]), None
     engine, address = chosen["engine"] or "local", chosen["address"]
     if chosen["task"] in SHAPES:
+        from anml.app.scale.shaped import audit_shape_slices
+
         found = read(data, chosen)
-        request, shaped = fit(request, found), partial(_shaped, found, data, chosen)
+        end = partial(finish, found=found, data=data, chosen=chosen)
+        shaped = partial(audit_shape_slices, found.source, finish=end, nested=chosen["nested"])
+        request = fit(request, found)
     with shown as progress:
         return audit_in_slices(data, request, engine, address, out, progress, write_report, shaped)
-
-
-def _shaped(found: Read, data: Any, chosen: Mapping[str, Any], *run: Any, **how: Any) -> "Audited":
-    from anml.app.scale.shaped import audit_shape_slices
-
-    end = partial(finish, found=found, data=data, chosen=chosen)
-    return audit_shape_slices(found.source, *run, finish=end, nested=chosen["nested"], **how)

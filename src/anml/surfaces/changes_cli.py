@@ -7,8 +7,7 @@ from anml.core.words import counted, listed
 from anml.surfaces.audit_options import Json
 from anml.surfaces.ledger_common import columns
 from anml.surfaces.names import printable, shortened
-from anml.surfaces.options import arg, opt
-from anml.surfaces.run_argument import newest
+from anml.surfaces.options import arg, newest, opt
 
 if TYPE_CHECKING:
     from anml.app.audit.changes import RunChanges

@@ -11,8 +11,6 @@ from anml.surfaces import (
     changes_cli,
     dispute_cli,
     federate_cli,
-    import_cli,
-    keys_cli,
     ledger_cli,
     person_cli,
     relabel_cli,
@@ -54,10 +52,9 @@ app.command()(person_cli.person)
 app.command()(value_cli.value)
 app.add_typer(lab)
 app.add_typer(federate_cli.app, name="federate")
-ledger_cli.app.command("import")(import_cli.import_)
 for check in (verify_cli.verify, verify_cli.checkpoint, verify_cli.watch):
     ledger_cli.app.command()(check)
-ledger_cli.app.add_typer(keys_cli.app, name="keys")
+ledger_cli.app.add_typer(staff_cli.keys, name="keys")
 ledger_cli.app.add_typer(staff_cli.app, name="staff")
 ledger_cli.app.command()(staff_cli.proposals)
 ledger_cli.app.command()(staff_cli.confirm)

@@ -47,19 +47,14 @@ def print_audit(result: Audited) -> None:
     for sentence in [] if result.shape is None else result.shape.said:
         say(printable(sentence))
     if result.items is not None:
-        say(_about_items(result))
+        one, count = ("label" if "p" in result.items.columns else "number"), queue(result).candidates
+        made = f"{result.items.height:,} items have one {one} each in items.parquet, made of all their labels"
+        say(f"{made}; {count:,} of them are to check (less than {CLEAR:.0%} sure, and not settled).")
     if result.gold is not None:
         say(result.gold.sentence())
     for kind, sentences, style in (("note", result.notes, "dim"), ("warning", result.warnings, "yellow")):
         for sentence in sentences:
             say(f"{kind}: {sentence}", style)
-
-
-def _about_items(result: Audited) -> str:
-    assert result.items is not None
-    one, count = ("label" if "p" in result.items.columns else "number"), queue(result).candidates
-    made = f"{result.items.height:,} items have one {one} each in items.parquet, made of all their labels"
-    return f"{made}; {count:,} of them are to check (less than {CLEAR:.0%} sure, and not settled)."
 
 
 # Figures of the contributor table; contributors.csv and the report have all.

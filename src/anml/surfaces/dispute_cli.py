@@ -1,11 +1,13 @@
 """`anml dispute`: opened in the window, answered by somebody else, paid for by a second person's word."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from anml.app import ledger, pay, people
 from anml.core.errors import InputError
+from anml.core.money import parse_amount, show_amount, show_money
 from anml.surfaces.ledger_common import Desk, at_desk, columns, proposed
 from anml.surfaces.options import arg, opt
 
@@ -23,13 +25,10 @@ def list_(
     open_only: Annotated[bool, opt("Only those that wait for somebody.", "--open")] = False,
 ) -> None:
     """List disputes: what was asked, answered, and who is next."""
-    from anml.app.pay.disputes import listed
-    from anml.app.people.names import find_settlement, names_of
-
     with at.opened() as book:
-        sid = None if settlement is None else find_settlement(book, settlement, "posted")
-        found = listed(book, sid, open_only=open_only)
-        names = names_of(book)
+        sid = None if settlement is None else people.names.find_settlement(book, settlement, "posted")
+        found = pay.disputes.listed(book, sid, open_only=open_only)
+        names = people.names.names_of(book)
     rows = [
         (d["settlement"], names.get(d["contributor"], d["contributor"]), d["opened"][:10], d["reason"],
          d["text"], d["state"], d["answer_text"] or d["answer"] or "")
@@ -52,15 +51,12 @@ def open_(
     key: Annotated[str | None, opt("Name of this dispute; the same one twice is one.")] = None,
 ) -> None:
     """Open a dispute: the contributor's held amount waits. Only before the window ends."""
-    from anml.app.pay.disputes import open_dispute, read_appeal
-    from anml.app.people.names import exact, find_person
-
     with at.opened() as book:
-        sid, pid = exact(settlement), find_person(book, contributor)
-        signed = None if appeal is None else read_appeal(appeal, sid, pid)
+        sid, pid = people.names.exact(settlement), people.names.find_person(book, contributor)
+        signed = None if appeal is None else pay.disputes.read_appeal(appeal, sid, pid)
         if (reason is None and signed is None) or (signed and (reason or text or own)):
             raise InputError("give a --reason and --text, or an --appeal that has both")
-        name, made = open_dispute(
+        name, made = pay.disputes.open_dispute(
             book, sid, pid, reason or "", text=text, key=key, as_staff=own, by=at.by, signed=signed,
             dry_run=at.dry_run,
         )  # fmt: skip
@@ -82,18 +78,14 @@ def answer(
     key: Annotated[str | None, opt("Name of this answer; the same one twice is one.")] = None,
 ) -> None:
     """Answer a dispute with a reason. Where that moves an amount, a second person resolves it."""
-    from anml.app.pay.disputes import answer as answer_dispute
-    from anml.app.people.names import exact, find_person, names_of
-    from anml.core.money import parse_amount
-
     correction = parse_amount(add) - parse_amount(take)
     with at.opened() as book:
-        sid, pid = exact(settlement), find_person(book, contributor)
-        given, made = answer_dispute(
+        sid, pid = people.names.exact(settlement), people.names.find_person(book, contributor)
+        given, made = pay.disputes.answer(
             book, sid, pid, outcome, reason, correction=correction, text=text, key=key, by=at.by,
             dry_run=at.dry_run,
         )  # fmt: skip
-        shown = names_of(book).get(pid, pid)
+        shown = people.names.names_of(book).get(pid, pid)
     value = {"entry": made.seq, **given._asdict(), "dry_run": at.dry_run}
     lines = [f"The dispute of {shown} is {outcome}: {reason}."]
     if given.correction:
@@ -110,36 +102,27 @@ def resolve(
     key: Annotated[str | None, opt("Name of this step; the same one twice is one.")] = None,
 ) -> None:
     """Post the correction of an answer, as a second person."""
-    from anml.app.ledger.review import resolution
-    from anml.app.pay.disputes import resolve as resolve_dispute
-    from anml.app.people.names import exact, find_person, names_of
-    from anml.core.money import show_money
-
     with at.opened() as book:
-        sid, pid = exact(settlement), find_person(book, contributor)
-        content = book.rehearse(lambda tx: resolution(tx, book, sid, pid, at.by))
-        seen = at.agreed(content, _resolution_shown(content))
-        made, currency = resolve_dispute(book, sid, pid, key=key, by=at.by, seen=seen, dry_run=at.dry_run)
-        shown = names_of(book).get(pid, pid)
+        sid, pid = people.names.exact(settlement), people.names.find_person(book, contributor)
+        content = book.rehearse(lambda tx: ledger.review.resolution(tx, book, sid, pid, at.by))
+        answer = content["answer"]
+        correction, held = show_amount(answer["correction"]), show_amount(content["held"])
+        lines = [
+            f"{content['name']} in {sid}: {content['reason']}, opened by {content['opened_by']}.",
+            *(f"{side}: {text}" for side, text in content["words"].items() if text),
+            f"{answer['outcome']} by {answer['by']} ({answer['reason']}): {correction} "
+            f"{content['currency']} more, on top of {held} held.",
+        ]
+        seen = at.agreed(content, lines)
+        made, currency = pay.disputes.resolve(
+            book, sid, pid, key=key, by=at.by, seen=seen, dry_run=at.dry_run
+        )
+        shown = people.names.names_of(book).get(pid, pid)
     done = "Would post" if at.dry_run else "Posted"
-    correction = made.body["correction"]
-    value = {"entry": made.seq, "correction": correction, "by": made.by, "dry_run": at.dry_run}
-    amount = f"{show_money(correction, currency)} {currency}"
+    posted = made.body["correction"]
+    value = {"entry": made.seq, "correction": posted, "by": made.by, "dry_run": at.dry_run}
+    amount = f"{show_money(posted, currency)} {currency}"
     at.show(value, [f"{done} a correction of {amount} for {shown}."])
-
-
-def _resolution_shown(content: dict[str, Any]) -> list[str]:
-    from anml.core.money import show_amount
-
-    answer = content["answer"]
-    said = [f"{side}: {text}" for side, text in content["words"].items() if text]
-    return [
-        f"{content['name']} in {content['settlement']}: {content['reason']}, opened by "
-        f"{content['opened_by']}.",
-        *said,
-        f"{answer['outcome']} by {answer['by']} ({answer['reason']}): {show_amount(answer['correction'])} "
-        f"{content['currency']} more, on top of {show_amount(content['held'])} held.",
-    ]
 
 
 @disputes.command("reverse")
@@ -152,16 +135,12 @@ def reverse(
     reason: Annotated[str, opt("duplicate, fraud, wrong-count, … or other.")],
 ) -> None:
     """Propose to take back an amount. Held money goes first, then payable, which may go below zero."""
-    from anml.app.ledger.steps import reverse as propose
-    from anml.app.people.names import exact, find_person, names_of
-    from anml.core.money import parse_amount
-
     micro = parse_amount(amount)
     with at.opened() as book:
-        sid, pid = exact(settlement), find_person(book, contributor)
-        made = propose(book, sid, pid, micro, reason, at.by, dry_run=at.dry_run)
-        lines, done = ["Would propose it."], False
+        sid, pid = people.names.exact(settlement), people.names.find_person(book, contributor)
+        made = ledger.steps.reverse(book, sid, pid, micro, reason, at.by, dry_run=at.dry_run)
+        lines, done, names = ["Would propose it."], False, people.names.names_of(book)
         if not at.dry_run:
-            lines, done = proposed(book, [made.seq], f"{amount} back from {names_of(book).get(pid, pid)}")
+            lines, done = proposed(book, [made.seq], f"{amount} back from {names.get(pid, pid)}")
     value = {"proposal": made.seq, "amount": micro, "reversed": done, "dry_run": at.dry_run}
     at.show(value, lines)

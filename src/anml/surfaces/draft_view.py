@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from anml.core.money import show_amount, show_money
+from anml.core.people.words import UNSURE
 from anml.core.settle import UNIT
 from anml.core.words import counted
 from anml.surfaces.ledger_common import columns
@@ -9,8 +11,6 @@ from anml.surfaces.ledger_common import columns
 
 def marks(line: dict[str, Any]) -> str:
     """What is to be known of a contributor's line: new, or that nothing can be told."""
-    from anml.core.people.words import UNSURE
-
     unsure = UNSURE in line.get("verdicts", {})
     return ", ".join([*(["new"] if line["newcomer"] else []), *([UNSURE] if unsure else [])])
 
@@ -25,8 +25,6 @@ def doubt(manifest: dict[str, Any]) -> list[str]:
 
 def draft_shown(content: dict[str, Any]) -> list[str]:
     """All that an approval signs: who gets what, and what is unusual about it."""
-    from anml.core.money import show_amount, show_money
-
     currency, before = content["currency"], content["before"]
     rate, weight = content["rate"], content["rules"]["weight"]
     how = f"at {show_amount(rate)} a label" if rate else f"by {weight}"

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from anml.core.errors import InputError, UnknownNameError, UnsupportedError
+from anml.core.people.words import ACCUSED
 from anml.surfaces.names import names_listed
 
 if TYPE_CHECKING:
@@ -63,8 +64,6 @@ def failures(condition: list[Check], result: "Audited") -> list[str]:
 
 
 def _failure(part: Check, result: "Audited") -> str:
-    from anml.core.people.words import ACCUSED
-
     if part.name == "doubtful":
         return f"the result is doubtful: {result.doubtful}" if result.doubtful else ""
     people = result.contributors

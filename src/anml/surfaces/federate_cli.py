@@ -34,8 +34,7 @@ def demo(
     check_folder(out)
     with progress_shown(wanted=False if json or not sys.stderr.isatty() else None) as progress:
         done = run_demo(seed, rounds, recipe, progress)
-    result = done.report
-    files = write_run(out, result, "federate", lambda draft: _extra(done, draft, write_report))
+    files = write_run(out, done.report, "federate", lambda draft: _extra(done, draft, write_report))
     errors = {name: float(wrong.mean()) for name, wrong in done.wrong.items()}
     if json:
         last = done.federation.history[-1]

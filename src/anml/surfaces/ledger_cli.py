@@ -6,10 +6,13 @@ from typing import Annotated
 
 import typer
 
-from anml.app.files import write_file
+from anml.app import ledger, pay, people
+from anml.app.files import check_place, write_file
 from anml.core.errors import InputError
-from anml.surfaces.ledger_common import Desk, at_desk, proposed
+from anml.core.words import counted
+from anml.surfaces.ledger_common import Desk, at_desk, proposed, warn
 from anml.surfaces.options import arg, opt
+from anml.surfaces.reputation_cli import show_all, show_one
 
 app = typer.Typer(help="The record of who contributed, vouched and earned what.", no_args_is_help=True)
 
@@ -29,11 +32,12 @@ def init(
     """Make a new ledger, with you as its first member of staff. It gets its keys, and you one of your own."""
     from getpass import getuser
 
-    from anml.app.ledger.ledgers import Charter, make
     from anml.surfaces.staff_cli import new_password
 
-    charter = Charter(by or getuser(), single_person, payee_wait_days, appeals)
-    made = make(at.place(), at.keys, origin, charter, recovery, new_password() if password else "")
+    charter = ledger.ledgers.Charter(by or getuser(), single_person, payee_wait_days, appeals)
+    made = ledger.ledgers.make(
+        at.place(), at.keys, origin, charter, recovery, new_password() if password else ""
+    )
     who = made.founder
     lines = [
         f"Made the ledger {origin!r}.",
@@ -67,34 +71,32 @@ def contributors(
     find: Annotated[str | None, opt("Identifier of an account, as source:name.")] = None,
 ) -> None:
     """List contributors, or show and change what is known of one."""
-    from anml.app.pay.payout import read_bank_details, set_email, set_payee, set_payees
-    from anml.app.people.names import by_person, find_person, names_of
-    from anml.surfaces import contributor_view
-
     given = {key: value for key, value in (("name", name), ("iban", iban), ("bic", bic)) if value is not None}
     with at.opened() as book:
         if find is not None:
-            found = find_person(book, find)
+            found = people.names.find_person(book, find)
             at.show({"contributor": found}, [found])
             return
         if bank is not None:
-            numbers = set_payees(book, by_person(book, read_bank_details(bank), bank.name), at.by)
-            lines, done = proposed(book, numbers, f"bank details of {len(numbers)} contributors")
+            details = people.names.by_person(book, pay.payout.read_bank_details(bank), bank.name)
+            numbers = pay.payout.set_payees(book, details, at.by)
+            lines, done = proposed(book, numbers, f"bank details of {counted(len(numbers), 'contributor')}")
             at.show({"proposals": numbers, "set": done}, lines)
             return
         if (given or email) and who is None:
             raise InputError("name the contributor whose details to set")
-        pid = None if who is None else find_person(book, who)
+        pid = None if who is None else people.names.find_person(book, who)
         if pid is not None and email is not None:
-            set_email(book, pid, email, at.by)
+            pay.payout.set_email(book, pid, email, at.by)
         if pid is not None and given:
-            number = set_payee(book, pid, given, at.by)
-            lines, done = proposed(book, [number], f"{', '.join(given)} of {names_of(book)[pid]}")
+            number = pay.payout.set_payee(book, pid, given, at.by)
+            called = people.names.names_of(book)[pid]
+            lines, done = proposed(book, [number], f"{', '.join(given)} of {called}")
             at.show({"contributor": pid, "proposal": number, "set": done}, lines)
         elif pid is None:
-            contributor_view.show_all(at, book)
+            show_all(at, book)
         else:
-            contributor_view.show_one(at, book, pid)
+            show_one(at, book, pid)
 
 
 @app.command("map")
@@ -105,24 +107,72 @@ def map_(
     to: Annotated[str | None, opt("The contributor they belong to.")] = None,
 ) -> None:
     """Say which accounts are one person. Here, or in a CSV with source, account and contributor."""
-    from anml.app.people.identity import map_accounts, read_identity_map
-    from anml.app.people.names import find_person, names_of
-
     if to is None:
         if len(accounts) != 1 or not accounts[0].endswith(".csv"):
             raise InputError("give --to CONTRIBUTOR, or one .csv file with source, account and contributor")
-        pairs = read_identity_map(Path(accounts[0]))
+        pairs = people.identity.read_identity_map(Path(accounts[0]))
     with at.opened() as book:
         if to is not None:
-            owner = to if ":" in to else find_person(book, to)
+            owner = to if ":" in to else people.names.find_person(book, to)
             pairs = [(account, owner) for account in accounts]
-        done, numbers = map_accounts(book, pairs, at.by)
-        names = names_of(book)
+        done, numbers = people.identity.map_accounts(book, pairs, at.by)
+        names = people.names.names_of(book)
         lines = [f"{account} is {names.get(pid, pid)} ({pid})" for account, pid in done.items()]
         if numbers:
-            said, _ = proposed(book, numbers, f"{len(numbers)} accounts mapped")
+            said, _ = proposed(book, numbers, f"{counted(len(numbers), 'account')} mapped")
             lines += said
     at.show({"mapped": done, "proposals": numbers}, lines)
+
+
+@app.command("import")
+@at_desk("by", "domain", "policy", "dry_run")
+def import_(
+    at: Desk,
+    file: Annotated[Path, arg("The export to read.")],
+    format: Annotated[
+        str, opt("table, label-studio, argilla, croissant, crowd-long, crowd-wide, toloka or mturk.")
+    ] = "auto",
+    out: Annotated[Path | None, opt("Write the rows with v and r here (.parquet or .csv).")] = None,
+    source: Annotated[str | None, opt("Name of the place the accounts belong to.")] = None,
+    label: Annotated[str | None, opt("Column or question with the label.")] = None,
+    contributor: Annotated[str | None, opt("Column with who contributed.")] = None,
+    item: Annotated[str | None, opt("Column with the thing labelled.")] = None,
+    time: Annotated[str | None, opt("Column or metadata field with the time.")] = None,
+    doi: Annotated[str | None, opt("Column with DOIs.")] = None,
+    retractions: Annotated[Path | None, opt("Retraction Watch CSV, matched by DOI.")] = None,
+    agreement: Annotated[bool, opt("Agreement of two known others counts.", "--agreement")] = False,
+    names: Annotated[bool, opt("Leave account names in the rows.", "--names")] = False,
+) -> None:
+    """Take an export in, and give its rows v and r. Contributors, reviews and gold answers go on record."""
+    from anml.app.audit.output import write_frame
+
+    if out is not None:
+        # What cannot be written is said before anything is recorded.
+        if out.suffix not in (".parquet", ".csv"):
+            raise InputError(f"the rows go to a .parquet or .csv file, got {out.name!r}")
+        check_place(out)
+    chosen = {"label": label, "contributor": contributor, "item": item, "time": time, "doi": doi}
+    request = ledger.imports.Import(
+        file, format, source, at.domain, chosen, retractions, agreement, at.read_policy(), names, at.by
+    )
+    with at.opened() as book:
+        found = ledger.imports.import_file(book, request, dry_run=at.dry_run)
+    warn(found.warnings)
+    out = None if at.dry_run else out
+    if out is not None:
+        write_frame(found.rows, out)
+    value = {
+        "batch": found.batch, "format": found.format, "source": found.source, "rows": found.rows.height,
+        "contributors": found.contributors, "new_evidence": found.evidence, "new_scores": found.scores,
+        "warnings": found.warnings, "out": None if out is None else str(out),
+    }  # fmt: skip
+    lines = [
+        f"{counted(found.rows.height, 'row')} by {counted(len(found.contributors), 'contributor')}; "
+        f"{file.name} was read as {found.format}.",
+        f"{counted(found.evidence, 'new piece', 'new pieces')} of evidence, "
+        f"{counted(found.scores, 'new score')}. Batch {found.batch}",
+    ]
+    at.show(value, lines + ([f"Rows with v and r: {out}"] if out else []))
 
 
 @app.command()
@@ -138,20 +188,17 @@ def attest(
     until: Annotated[str | None, opt("Time until which to believe it.")] = None,
 ) -> None:
     """Make a signed attestation, or verify and record some."""
-    from anml.app.ledger.attest import sign_about, take_files
-    from anml.app.people.names import names_of
-
     if sign is not None:
         if not (verifier and property and about and out):
             raise InputError("to sign, give --verifier, --property, --about and --out")
-        write_file(out, sign_about(sign, verifier, property, about))
+        write_file(out, ledger.attest.sign_about(sign, verifier, property, about))
         at.show({"out": str(out)}, [f"Signed {', '.join(property)} as {verifier}: {out}"])
         return
     if not envelopes:
         raise InputError("give attestations to take in, or --sign KEY to make one")
     with at.opened() as book:
-        made = take_files(book, envelopes, until, by=at.by, dry_run=at.dry_run)
-        names = names_of(book)
+        made = ledger.attest.take_files(book, envelopes, until, by=at.by, dry_run=at.dry_run)
+        names = people.names.names_of(book)
     taken = [{"entry": e.seq, "contributor": e.subject, "kind": e.body["kind"]} for e in made]
     lines = [f"entry {e['entry']}: {e['kind']} for {names.get(e['contributor'], '')}" for e in taken]
     at.show({"evidence": taken}, lines or ["Nothing new: it was recorded before."])
@@ -165,12 +212,9 @@ def erase(
     anyway: Annotated[bool, opt("Even with money still open.", "--anyway")] = False,
 ) -> None:
     """Delete all that is personal about a contributor. The books stay, and still verify."""
-    from anml.app.people.erase import erase as forget
-    from anml.app.people.names import find_person
-
     with at.opened() as book:
-        pid = find_person(book, who)
-        left = forget(book, pid, by=at.by, anyway=anyway, dry_run=at.dry_run)
+        pid = people.names.find_person(book, who)
+        left = people.erase.erase(book, pid, by=at.by, anyway=anyway, dry_run=at.dry_run)
         if left.proposal is not None:
             said, done = proposed(book, [left.proposal], f"erasing {pid}, with money still open")
             at.show({**left._asdict(), "erased": done}, said)
@@ -194,15 +238,11 @@ def decisions(
     with_names: Annotated[bool, opt("With names, which are personal data.", "--names")] = False,
 ) -> None:
     """List what was judged of people, and who decided."""
-    from anml.app.pay.decisions import decisions as judged
-    from anml.app.pay.decisions import decisions_csv
-    from anml.app.people.names import find_settlement
-
     with at.opened(acts=False) as book:
-        sid = None if settlement is None else find_settlement(book, settlement, "posted")
-        made = judged(book, sid, names=with_names)
+        sid = None if settlement is None else people.names.find_settlement(book, settlement, "posted")
+        made = pay.decisions.decisions(book, sid, names=with_names)
     if out is not None:
-        text = decisions_csv(made) if out.suffix == ".csv" else dumps(made, indent=1)
+        text = pay.decisions.decisions_csv(made) if out.suffix == ".csv" else dumps(made, indent=1)
         write_file(out, text, private=with_names)
     found = made["judgements"]
     counts = {

@@ -8,18 +8,17 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
 import typer
 
+from anml.app import ledger
 from anml.core.errors import InputError
+from anml.core.signals.policy import Policy
 from anml.surfaces.audit_options import Option, parameter
 from anml.surfaces.names import printable
 
-if TYPE_CHECKING:
-    from anml.app.ledger.ledgers import Ledger
-    from anml.core.signals.policy import Policy
-
+Book: TypeAlias = "ledger.ledgers.Ledger"
 # The options that commands of the ledger share; every one of them has the last three.
 OPTIONS = (
     Option("by", str | None, None, "Who you are: a staff identifier; else whose key alone is at hand.",
@@ -60,18 +59,14 @@ class Desk:
             raise InputError("name a ledger with --ledger or ANML_LEDGER: a SQLite file or a PostgreSQL URL")
         return self.ledger
 
-    def opened(self, *, acts: bool = True) -> AbstractContextManager["Ledger"]:
+    def opened(self, *, acts: bool = True) -> AbstractContextManager[Book]:
         """The ledger, closed at the end; `by` acts in it, with the key `sign`, or nobody does."""
-        from anml.app.ledger.ledgers import opened
-
         who = (self.sign, self.by) if acts else (None, None)
-        return opened(self.place(), self.keys, *who, ask_password)
+        return ledger.ledgers.opened(self.place(), self.keys, *who, ask_password)
 
-    def read_policy(self) -> "Policy":
+    def read_policy(self) -> Policy:
         """How evidence becomes v."""
-        from anml.app.ledger.policies import read_policy
-
-        return read_policy(self.policy)
+        return ledger.ledgers.read_policy(self.policy)
 
     def show(self, value: dict[str, Any], lines: Iterable[str]) -> None:
         """One JSON object for programs, or lines for people."""
@@ -84,11 +79,9 @@ class Desk:
 
     def agreed(self, content: dict[str, Any], lines: Iterable[str]) -> str:
         """The digest of what somebody is about to sign, once they saw it and said so; else nothing is."""
-        from anml.app.ledger.review import named
-
         if self.yes is not None:
             return self.yes
-        digest = named(content)
+        digest = ledger.review.named(content)
         asked = sys.stdin.isatty() and not self.json
         last = f"Nothing is signed yet. To sign exactly this, say the same with --yes {digest}"
         shown = {"to_sign": content, "digest": digest, "signed": False}
@@ -125,10 +118,8 @@ def ask_password(path: Path) -> str:
     import getpass
     import os
 
-    from anml.app.ledger.keys import password_from_environment
-
     if os.environ.get("ANML_KEY_PASSWORD") or not sys.stdin.isatty():
-        return password_from_environment(path)
+        return ledger.keys.password_from_environment(path)
     return getpass.getpass(f"Password of {path}: ")
 
 
@@ -149,12 +140,10 @@ def columns(header: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str
     ]
 
 
-def proposed(book: "Ledger", numbers: Sequence[int], what: str) -> tuple[list[str], bool]:
+def proposed(book: Book, numbers: Sequence[int], what: str) -> tuple[list[str], bool]:
     """What to say after a proposal; where one person keeps the ledger, it is confirmed at once."""
-    from anml.app.ledger.steps import confirm_all, is_single_person
-
-    if is_single_person(book):
-        confirm_all(book, numbers)
+    if ledger.steps.is_single_person(book):
+        ledger.steps.confirm_all(book, numbers)
         return [what], True
     listed = " ".join(map(str, numbers))
     return [f"{what}: proposed.", f"Next, somebody else: anml ledger confirm {listed} --by THEM"], False

@@ -1,16 +1,16 @@
 """`anml person`: what a run says of one contributor, to show to them. Heavy imports are inside."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+from anml.app import people
+from anml.app.files import check_place, write_file
+from anml.core.people.words import ACCUSED, LESS, RELIABLE
+from anml.core.words import counted, listed
 from anml.surfaces.audit_options import Json
 from anml.surfaces.ledger_common import columns
 from anml.surfaces.names import printable, shortened
-from anml.surfaces.options import arg, opt
-from anml.surfaces.run_argument import RunFolder
-
-if TYPE_CHECKING:
-    from anml.app.people.person import Portrait
+from anml.surfaces.options import RunFolder, arg, opt
 
 NAME, TEXT, MOST_CONFUSED = 40, 200, 5
 
@@ -23,12 +23,10 @@ def person(
 ) -> None:
     """Show what a run says of one contributor. Nobody else is named."""
     from anml.app.audit.output import as_json
-    from anml.app.files import check_place, write_file
-    from anml.app.people.person import person_of
 
     if out is not None:
         check_place(out)
-    found = person_of(run, who)
+    found = people.person.person_of(run, who)
     if out is not None:
         write_file(out, render_person(found))
     if json:
@@ -44,10 +42,8 @@ def person(
         print(f"Page: {out}")
 
 
-def sentences(found: "Portrait") -> list[str]:
+def sentences(found: "people.person.Portrait") -> list[str]:
     """How good the labels are beside those of others, what is confused, and what to do next."""
-    from anml.core.people.words import ACCUSED, LESS, RELIABLE
-    from anml.core.words import counted, listed
     from anml.surfaces.accused import change_of
 
     about = found.about
@@ -72,7 +68,7 @@ def sentences(found: "Portrait") -> list[str]:
     return [*said, "Next: more labels of items that others label too; so far they do not tell."]
 
 
-def render_person(found: "Portrait") -> str:
+def render_person(found: "people.person.Portrait") -> str:
     """One page with everything in it, that asks the network for nothing."""
     from anml.surfaces.report import rendered
 
@@ -84,7 +80,7 @@ def render_person(found: "Portrait") -> str:
     )  # fmt: skip
 
 
-def _classes(found: "Portrait") -> list[dict[str, str]]:
+def _classes(found: "people.person.Portrait") -> list[dict[str, str]]:
     return [
         {"label": shortened(row["label"], NAME), "rows": f"{row['rows']:,}", "right": _share(row),
          "others": "–" if row["others"] is None else f"{row['others']:.0%}"}

@@ -38,18 +38,13 @@ def progress_shown(
         yield wanted
     elif wanted is False:
         yield None
-    elif _watched():
+    # A bar can be drawn on a terminal, or in a notebook that has widgets.
+    elif find_spec("ipywidgets") if Console(stderr=True).is_jupyter else sys.stderr.isatty():
         with _bar(0.0 if wanted else bar_after, clock) as report:
             yield report
     else:
         with _heard(bool(wanted)):
             yield _lines(0.0 if wanted else lines_after, clock)
-
-
-def _watched() -> bool:
-    """Whether a bar can be drawn: on a terminal, or in a notebook that has widgets."""
-    notebook = Console(stderr=True).is_jupyter
-    return find_spec("ipywidgets") is not None if notebook else sys.stderr.isatty()
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
+import narwhals as nw
 import polars as pl
 
 from anml.app.audit.output import write_run
@@ -15,12 +16,12 @@ from anml.app.files import write_file
 from anml.app.relabel.files import write_list
 from anml.app.relabel.queue import of_result, of_run, where_to_look
 from anml.app.relabel.rounds import source_of, source_of_audit
+from anml.core.checks import Ints
 from anml.core.domain import Recipe, Weighting
 from anml.core.errors import UnsupportedError
 from anml.core.profile import Profile
 from anml.surfaces.audit_options import BY_NAME, documented
 from anml.surfaces.auditing import audit_data
-from anml.surfaces.native import to_native
 from anml.surfaces.progress import progress_shown
 from anml.surfaces.report import render_card, render_report, write_report
 from anml.surfaces.summary import summary
@@ -195,3 +196,18 @@ def relabel(
         place = given or Path(run, str(found.data.get("path")))
         write_list(looking, source_of(found, Path(run), given), place, format, Path(out))
     return looking.rows
+
+
+def to_native(frame: pl.DataFrame, like: Any | None, rows: Ints | None = None) -> Any:
+    """A frame of the kind the user passed in, else polars; `rows` find the index of a pandas frame."""
+    if nw.dependencies.is_pandas_dataframe(like):
+        try:
+            made = frame.to_pandas()
+        except ModuleNotFoundError:
+            import pandas
+
+            made = pandas.DataFrame({series.name: series.to_list() for series in frame.get_columns()})
+        return made if rows is None else made.set_axis(like.index.take(rows), axis=0)
+    if nw.dependencies.is_pyarrow_table(like):
+        return frame.to_arrow()
+    return frame

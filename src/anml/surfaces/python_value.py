@@ -4,11 +4,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from anml.app.value.output import write_value
-from anml.app.value.value import Valued, request_of, value_data
+from anml.app.value.value import Valued, request_of, value_data, write_value
 from anml.surfaces.audit_options import BY_NAME, documented
-from anml.surfaces.native import to_native
 from anml.surfaces.progress import progress_shown
+from anml.surfaces.python import to_native
 from anml.surfaces.value_cli import OPTIONS
 
 

@@ -3,12 +3,15 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from anml.app.files import check_place, write_file
+from anml.app.spreadsheets import check_text
 from anml.core.errors import InputError
+from anml.core.people.words import ACCUSED
+from anml.core.words import counted
 from anml.surfaces.audit_options import Json
 from anml.surfaces.ledger_common import columns
 from anml.surfaces.names import names_listed
-from anml.surfaces.options import opt
-from anml.surfaces.run_argument import RunFolder
+from anml.surfaces.options import RunFolder, opt
 
 if TYPE_CHECKING:
     from anml.app.relabel.apply import Applied
@@ -30,12 +33,10 @@ def relabel(
     json: Json = False,
 ) -> None:
     """List what to relabel first, or apply the answers. Most to gain comes first."""
-    from anml.app.files import check_place, write_file
     from anml.app.relabel.ask import asked, priced, read_prices
     from anml.app.relabel.files import format_for, relabel_file
     from anml.app.relabel.queue import of_run, where_to_look
     from anml.app.relabel.rounds import source_of
-    from anml.app.spreadsheets import check_text
 
     paid = read_prices(prices)
     if apply is not None:
@@ -134,7 +135,7 @@ def left_over(applied: "Applied", out: Path | None) -> str:
     left = where_to_look(of_result(applied.after)).candidates
     if not left:
         return f"Nothing is left to look at: every label is at least {CLEAR:.0%} sure, or settled."
-    return f"{left:,} items are left to look at: anml relabel {out or 'RUN'} --out FILE"
+    return f"{counted(left, 'item is', 'items are')} left to look at: anml relabel {out or 'RUN'} --out FILE"
 
 
 def looked(applied: "Applied") -> str:
@@ -142,13 +143,12 @@ def looked(applied: "Applied") -> str:
     answers, changed, asked = (applied.rounds[-1][name] for name in ("answers", "changed", "expected"))
     expected = "" if asked is None else f"; about {asked:.0f} were expected to"
     share = changed / answers
-    return f"{answers:,} items have an answer; {changed:,} labels changed ({share:.0%}){expected}."
+    have = counted(answers, "item has an answer", "items have an answer")
+    return f"{have}; {counted(changed, 'label')} changed ({share:.0%}){expected}."
 
 
 def changes(applied: "Applied") -> dict[str, tuple[str, str]]:
     """Figures of the run before and after, as text."""
-    from anml.core.people.words import ACCUSED
-
     before, after, last = applied.before, applied.after, applied.rounds[-1]
     people = after.contributors
     verdicts = () if people.is_empty() else people.select("contributor", "verdict").iter_rows()

@@ -1,12 +1,15 @@
-"""`anml reputation`: track records, from what happened."""
+"""`anml reputation`: track records, from what happened; and contributors as `anml ledger` lists them."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from anml.surfaces.ledger_common import Desk, at_desk, columns, proposed
-from anml.surfaces.options import arg, opt
-from anml.surfaces.run_argument import RunFolder
+from anml.app import people
+from anml.core.signals.standing import Standing
+from anml.core.signals.track_record import TrackRule
+from anml.core.words import counted
+from anml.surfaces.ledger_common import Book, Desk, at_desk, columns, proposed
+from anml.surfaces.options import RunFolder, arg, opt
 
 app = typer.Typer(help="Track records: shown, replayed, fed.", no_args_is_help=True)
 
@@ -17,14 +20,9 @@ def show_(at: Desk) -> None:
     """Show everybody's r with its interval. Of newcomers also what they need."""
     from dataclasses import asdict
 
-    from anml.app.people.names import names_of
-    from anml.app.people.reputation import show as standings_now
-    from anml.core.signals.track_record import TrackRule
-    from anml.surfaces.contributor_view import plain
-
     with at.opened() as book:
-        found = standings_now(book, at.domain, policy=at.read_policy())
-        names = names_of(book)
+        found = people.reputation.show(book, at.domain, policy=at.read_policy())
+        names = people.names.names_of(book)
     rows = [
         (names.get(pid, pid), f"{s.r:.3f}", f"{s.track.low:.2f}-{s.track.high:.2f}", s.track.events, s.prior,
          " ".join(s.needs))
@@ -40,12 +38,9 @@ def show_(at: Desk) -> None:
 @at_desk("domain", "policy")
 def replay(at: Desk, who: Annotated[str, arg("The contributor.", metavar="WHO")]) -> None:
     """Recompute one contributor's r from scratch, event by event."""
-    from anml.app.people.names import find_person
-    from anml.app.people.reputation import replay_history
-
     with at.opened() as book:
-        pid = find_person(book, who)
-        steps, now = replay_history(book, pid, at.domain, policy=at.read_policy())
+        pid = people.names.find_person(book, who)
+        steps, now = people.reputation.replay_history(book, pid, at.domain, policy=at.read_policy())
     value = [
         {"at": s.at, "source": s.event.source, "batch": s.event.batch, "quality": s.event.quality,
          "endorsed": s.track.endorsed, "r": s.track.r}
@@ -70,23 +65,18 @@ def add(
     source: Annotated[str | None, opt("Place that the run's names belong to; else any.")] = None,
 ) -> None:
     """Record the held-out quality of a run. It weighs a quarter of a gold answer."""
-    from anml.app.people.run_scores import add_run
-
     with at.opened() as book:
-        made = add_run(book, run, source, at.domain, at.by)
-    at.show({"new_scores": made}, [f"{made} new scores."])
+        made = people.scores.add_run(book, run, source, at.domain, at.by)
+    at.show({"new_scores": made}, [f"{counted(made, 'new score')}."])
 
 
 @app.command("trust")
 @at_desk("policy")
 def trust(at: Desk, trusted: Annotated[list[str] | None, arg("Whom to trust as well.")] = None) -> None:
     """Follow who verified whom from a trusted set. By EigenTrust, with what it counts for in r."""
-    from anml.app.people.names import names_of
-    from anml.app.people.trust import trust_graph
-
     with at.opened() as book:
-        found = trust_graph(book, trusted or (), at.read_policy().trust)
-        names = names_of(book)
+        found = people.reputation.trust_graph(book, trusted or (), at.read_policy().trust)
+        names = people.names.names_of(book)
     rows = sorted(found.trust.items(), key=lambda pair: (-pair[1], pair[0]))
     most = found.endorsed
     shown = [(names.get(who, who), f"{value:.4f}", f"{most.get(who, 0.0):.2f}") for who, value in rows]
@@ -101,12 +91,52 @@ def reviewer(
     off: Annotated[bool, opt("Their reviews shall no longer count.", "--off")] = False,
 ) -> None:
     """Propose that somebody's reviews count. They are trusted beforehand then; somebody else confirms it."""
-    from anml.app.people.names import find_person, names_of
-    from anml.app.people.trust import name_reviewer
-
     with at.opened() as book:
-        pid = find_person(book, who)
-        made = name_reviewer(book, pid, at.by, on=not off)
+        pid = people.names.find_person(book, who)
+        made = people.reputation.name_reviewer(book, pid, at.by, on=not off)
         said = "no longer" if off else "as"
-        lines, done = proposed(book, [made.seq], f"{names_of(book)[pid]} {said} a reviewer")
+        lines, done = proposed(book, [made.seq], f"{people.names.names_of(book)[pid]} {said} a reviewer")
     at.show({"contributor": pid, "proposal": made.seq, "named": done}, lines)
+
+
+def plain(standing: Standing) -> dict[str, Any]:
+    """A standing as plain values."""
+    track, verdict = standing.track, standing.verdict
+    return {
+        "contributor": standing.pid, "since": standing.since, "contributions": standing.prior,
+        "r": standing.r, "r_interval": [track.low, track.high], "events": track.events,
+        "v": verdict.v, "level": verdict.level, "why": verdict.reason, "evidence": list(verdict.evidence),
+        "flagged": standing.flagged, "newcomer": standing.newcomer, "needs": list(standing.needs),
+    }  # fmt: skip
+
+
+def show_all(at: Desk, book: Book) -> None:
+    """Everybody, on one line each."""
+    found = people.reputation.list_contributors(book, at.domain, at.read_policy())
+    values = [plain(s) | {"accounts": ", ".join(accounts), "name": name} for s, name, accounts in found]
+    rows = [
+        (name, ", ".join(accounts), s.prior, f"{s.r:.2f}", f"{s.track.low:.2f}-{s.track.high:.2f}",
+         s.verdict.level, "flagged" if s.flagged else "new" if s.newcomer else "", s.pid)
+        for s, name, accounts in found
+    ]  # fmt: skip
+    header = ("contributor", "accounts", "settled", "r", "90 %", "evidence", "", "identifier")
+    at.show({"domain": at.domain, "contributors": values}, columns(header, sorted(rows)))
+
+
+def show_one(at: Desk, book: Book, pid: str) -> None:
+    """One contributor with their evidence and, with the keys, what is personal."""
+    found = people.reputation.get_contributor(book, pid, at.domain, at.read_policy())
+    s = found.standing
+    value = plain(s) | {"profile": found.profile, "records": [record._asdict() for record in found.records]}
+    lines = [
+        f"{found.name} ({pid}) since {s.since[:10]}; "
+        f"{', '.join(found.profile.get('accounts', [])) or 'no account known'}",
+        f"r {s.r:.3f} (90 %: {s.track.low:.2f}-{s.track.high:.2f}; {s.track.events} events)",
+        f"v {s.verdict.v:.2f} {s.verdict.level}: {s.verdict.reason}",
+        *(
+            f"entry {e.id}: {e.kind} by {found.issuers[e.issuer]} ({e.vouched}) about {e.scope}"
+            for e in found.records
+        ),
+    ]
+    lines += [f"new: needs {' '.join(s.needs)}"] if s.newcomer else []
+    at.show(value, lines)

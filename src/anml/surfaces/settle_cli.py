@@ -2,21 +2,18 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+from anml.app import ledger, pay, people
 from anml.app.files import check_place, write_file
+from anml.core.canonical import canonical
 from anml.core.errors import InputError
+from anml.core.money import parse_amount, show_money
+from anml.core.settle import UNIT, Rules, parts
 from anml.core.words import counted
 from anml.surfaces.draft_view import doubt, draft_shown, marks
-from anml.surfaces.ledger_common import Desk, at_desk, columns, warn
-from anml.surfaces.options import arg, opt
-from anml.surfaces.run_argument import newest
-
-if TYPE_CHECKING:
-    from anml.app.ledger.ledgers import Ledger
-    from anml.app.pay.settle import Terms
-    from anml.core.settle import Rules
-
+from anml.surfaces.ledger_common import Book, Desk, at_desk, columns, warn
+from anml.surfaces.options import arg, newest, opt
 
 # Options of `anml settle` alone.
 Run = Annotated[Path | None, arg("Folder of a run to settle, or latest.", callback=newest)]
@@ -55,18 +52,18 @@ def settle(
     source: AccountsAt = None, digest: Digest = None, manifest: Manifest = None,
 ) -> None:  # fmt: skip
     """Share a pool by a run's weights. Draft first, then --approve by a second person, then --release."""
-    from anml.app.people.names import exact
     from anml.app.value.multipliers import read_multipliers
 
     if sum(name is not None for name in (run, approve, release, withdraw)) > 1:
         raise InputError("one step at a time: a run, --approve, --release or --withdraw")
     with at.opened() as book:
         if release is not None:
-            _release(at, book, exact(release), {"hold": hold or [], "pay": pay or [], "because": because})
+            decided = {"hold": hold or [], "pay": pay or [], "because": because}
+            _release(at, book, people.names.exact(release), decided)
         elif approve is not None:
-            _approve(at, book, exact(approve), because)
+            _approve(at, book, people.names.exact(approve), because)
         elif withdraw is not None:
-            _withdraw(at, book, exact(withdraw))
+            _withdraw(at, book, people.names.exact(withdraw))
         elif run is None and pool is None and per_label is None:
             _list(at, book)
         elif run is None:
@@ -76,48 +73,39 @@ def settle(
             terms = replace(
                 paid, weight=weight, rules=_rules(volume, min_share, max_share, newcomers),
                 window_days=window_days, source=source, domain=at.domain,
-                supersedes=None if supersedes is None else exact(supersedes),
+                supersedes=None if supersedes is None else people.names.exact(supersedes),
                 multipliers=None if multiplier is None else read_multipliers(multiplier),
                 policy=at.read_policy(), accept=accept_doubtful, project=project, digest=digest,
             )  # fmt: skip
             _draft(at, book, run, terms, manifest)
 
 
-def _paid(by: str | None, pool: str | None, per_label: str | None, currency: str | None) -> "Terms":
+def _paid(
+    by: str | None, pool: str | None, per_label: str | None, currency: str | None
+) -> "pay.settle.Terms":
     """What is paid: a pool, or a rate per label; one of the two is given."""
-    from anml.app.pay.settle import Terms
-    from anml.core.money import parse_amount
-
     if (pool is None) == (per_label is None) or currency is None:
         raise InputError("give the run with --currency, and --pool or --per-label")
     rate = parse_amount(per_label or "0")
     if per_label is not None and rate <= 0:
         raise InputError(f"a rate per label is more than 0, got {per_label!r}")
-    return Terms(parse_amount(pool or "0"), currency, by, rate=rate)
+    return pay.settle.Terms(parse_amount(pool or "0"), currency, by, rate=rate)
 
 
-def _rules(volume: str, min_share: str, max_share: str, newcomers: str) -> "Rules":
-    from anml.core.settle import Rules, parts
-
+def _rules(volume: str, min_share: str, max_share: str, newcomers: str) -> Rules:
     given = {"min-share": min_share, "max-share": max_share, "newcomers": newcomers}
     low, high, cap = (parts(name, share) for name, share in given.items())
     return Rules(volume=volume, min_share=low, max_share=high, newcomer_cap=cap)
 
 
-def _draft(at: Desk, book: "Ledger", run: Path, terms: "Terms", manifest: Path | None) -> None:
-    from anml.app.pay.settle import draft
-    from anml.app.people.names import names_of
-    from anml.core.canonical import canonical
-    from anml.core.money import show_money
-    from anml.core.settle import UNIT
-
+def _draft(at: Desk, book: Book, run: Path, terms: "pay.settle.Terms", manifest: Path | None) -> None:
     if manifest is not None:
         check_place(manifest)
-    made = draft(book, run, terms, dry_run=at.dry_run)
+    made = pay.settle.draft(book, run, terms, dry_run=at.dry_run)
     if manifest is not None and not at.dry_run:
         write_file(manifest, canonical(made.manifest))
     warn(made.warnings)
-    names = names_of(book)
+    names = people.names.names_of(book)
     lines = {line["pid"]: line for line in made.manifest["contributors"]}
     order = sorted(made.amounts, key=lambda pid: (-made.amounts[pid][0], pid))
     rows = [
@@ -139,16 +127,12 @@ def _draft(at: Desk, book: "Ledger", run: Path, terms: "Terms", manifest: Path |
     at.show(value, [head, *doubt(made.manifest), *columns(header, rows), *tail])
 
 
-def _approve(at: Desk, book: "Ledger", sid: str, because: str) -> None:
-    from anml.app.ledger.review import approval
-    from anml.app.pay.settle import approve, settlements
-    from anml.core.money import show_money
-
-    content = book.rehearse(lambda tx: approval(tx, book, sid, at.by))
+def _approve(at: Desk, book: Book, sid: str, because: str) -> None:
+    content = book.rehearse(lambda tx: ledger.review.approval(tx, book, sid, at.by))
     warn(content["overlaps"])
     seen = at.agreed(content, draft_shown(content))
-    made = approve(book, sid, at.by, because=because, seen=seen, dry_run=at.dry_run)
-    found = settlements(book)[sid]
+    made = pay.settle.approve(book, sid, at.by, because=because, seen=seen, dry_run=at.dry_run)
+    found = pay.settle.settlements(book)[sid]
     value = {"settlement": sid, "state": "posted", "entry": made.seq, "by": made.by, "dry_run": at.dry_run}
     done = "Would post" if at.dry_run else "Posted"
     pool = f"{show_money(found.pool, found.currency)} {found.currency}"
@@ -160,26 +144,21 @@ def _approve(at: Desk, book: "Ledger", sid: str, because: str) -> None:
     at.show(value, lines)
 
 
-def _release(at: Desk, book: "Ledger", sid: str, decided: dict[str, Any]) -> None:
+def _release(at: Desk, book: Book, sid: str, decided: dict[str, Any]) -> None:
     """Release what is held; what that decides against somebody is shown first."""
-    from anml.app.ledger.review import named
-    from anml.app.pay.release import against, release
-    from anml.app.people.names import find_people
-    from anml.core.money import show_money
-
     for name in ("hold", "pay"):
-        decided[name] = find_people(book, decided[name]) if decided[name] else []
+        decided[name] = people.names.find_people(book, decided[name]) if decided[name] else []
     how = {"domain": at.domain, "policy": at.read_policy(), "by": at.by, **decided}
-    done = release(book, sid, **how, dry_run=True)
-    names, currency, seen = done.names, done.currency, named(against(sid, done))
+    done = pay.release.release(book, sid, **how, dry_run=True)
+    names, currency, seen = done.names, done.currency, ledger.review.named(pay.release.against(sid, done))
     # Nobody gets less, or waits, but by the decision of somebody to whom it was shown.
     if (done.returned or done.kept) and not at.dry_run:
         asked = [f"{names.get(pid, pid)}  {show_money(amount, currency)} {currency} would go back to the pool"
                  for pid, amount in done.returned.items()]  # fmt: skip
         asked += [f"{names.get(pid, pid)}  would stay held over a flag" for pid in done.kept]
-        seen = at.agreed(against(sid, done), asked)
+        seen = at.agreed(pay.release.against(sid, done), asked)
     if not at.dry_run:
-        done = release(book, sid, **how, seen=seen)
+        done = pay.release.release(book, sid, **how, seen=seen)
 
     def listed(amounts: dict[str, int], what: str) -> list[str]:
         shown = [(names.get(pid, pid), show_money(amount, currency)) for pid, amount in amounts.items()]
@@ -192,19 +171,14 @@ def _release(at: Desk, book: "Ledger", sid: str, decided: dict[str, Any]) -> Non
     at.show({"settlement": sid, "dry_run": at.dry_run, **value}, lines or ["Nothing is held."])
 
 
-def _withdraw(at: Desk, book: "Ledger", sid: str) -> None:
-    from anml.app.pay.settle import withdraw
-
-    withdraw(book, sid, at.by, dry_run=at.dry_run)
+def _withdraw(at: Desk, book: Book, sid: str) -> None:
+    pay.settle.withdraw(book, sid, at.by, dry_run=at.dry_run)
     done = "Would withdraw" if at.dry_run else "Withdrew"
     at.show({"settlement": sid, "state": "withdrawn", "dry_run": at.dry_run}, [f"{done} {sid}."])
 
 
-def _list(at: Desk, book: "Ledger") -> None:
-    from anml.app.pay.settle import settlements
-    from anml.core.money import show_money
-
-    found = settlements(book).values()
+def _list(at: Desk, book: Book) -> None:
+    found = pay.settle.settlements(book).values()
     rows = [
         (s.id, s.project, s.state, show_money(s.pool, s.currency), s.currency, s.by, s.approved_by or "",
          (s.posted or "")[:10])

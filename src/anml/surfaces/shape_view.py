@@ -1,6 +1,6 @@
 """What the report shows of judgements that are no classes: rankings of candidates, documents with marks."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import polars as pl
@@ -23,21 +23,13 @@ class Section(NamedTuple):
     rows: list[list[str]]
     hidden: int
     foot: str = ""
-    documents: tuple["Document", ...] = ()
+    documents: Sequence["Document"] = ()
 
 
-class Line(NamedTuple):
-    """A text in parts, each with the type it is marked as, or none; and by whom."""
-
-    who: str
-    parts: list[tuple[str, str]]
-
-
-class Document(NamedTuple):
-    """A document, or a piece of it, as all who saw it marked it; the consensus first."""
-
-    name: str
-    lines: list[Line]
+# A text in parts, each with the type it is marked as, or none.
+Parts = list[tuple[str, str]]
+# A document, or a piece of it, by name, as all who saw it marked it; the consensus first.
+Document = tuple[str, list[tuple[str, Parts]]]
 
 
 def shape_section(result: Audited) -> Section | None:
@@ -84,7 +76,7 @@ def _places(shape: Shaped) -> Section:
     ]
     foot = f"The least sure first; {shape.kind}.csv has all. p: probability that there is one."
     title = shape.kind.capitalize()
-    return Section(title, shape.said, head, rows, frame.height - len(rows), foot, tuple(_documents(shape)))
+    return Section(title, shape.said, head, rows, frame.height - len(rows), foot, _documents(shape))
 
 
 def _documents(shape: Shaped) -> list[Document]:
@@ -105,15 +97,15 @@ def _documents(shape: Shaped) -> list[Document]:
         here = pl.col("document") == row["document"]
         people = shape.frames["seen"].filter(here)["contributor"].head(MOST_PEOPLE).to_list()
         marks = shape.frames["marks"].filter(here)
-        lines = [Line("consensus", parts(text, consensus.filter(here), low, high))]
+        lines = [("consensus", parts(text, consensus.filter(here), low, high))]
         for who in people:
             own = parts(text, marks.filter(pl.col("contributor") == who), low, high)
-            lines.append(Line(shortened(who, 24), own))
-        found.append(Document(shortened(row["document"], NAME), lines))
+            lines.append((shortened(who, 24), own))
+        found.append((shortened(row["document"], NAME), lines))
     return found
 
 
-def parts(text: str, spans: pl.DataFrame, low: int, high: int) -> list[tuple[str, str]]:
+def parts(text: str, spans: pl.DataFrame, low: int, high: int) -> Parts:
     """A piece of a text in parts; of marks that overlap the first that begins is shown."""
     found, at = [], low
     for start, end, kind in spans.sort("start", "end").select("start", "end", "type").iter_rows():
@@ -132,16 +124,14 @@ def _listed(name: str, title: str, head: dict[str, str], foot: str) -> Callable[
         frame = shape.tables[name]
         by = ["least_sure"] if "least_sure" in head else []
         first = frame.sort(by, nulls_last=True, maintain_order=True).head(MOST_ROWS) if by else frame
-        rows = [[_cell(value) for value in row] for row in first.head(MOST_ROWS).select(*head).iter_rows()]
+        rows = [[cell(value) for value in row] for row in first.head(MOST_ROWS).select(*head).iter_rows()]
         return Section(title, shape.said, [*head.values()], rows, frame.height - len(rows), foot)
 
+    def cell(value: object) -> str:
+        text = f"{value:.2f}" if isinstance(value, float) else shortened(str(value), NAME)
+        return "" if value is None else text
+
     return view
-
-
-def _cell(value: object) -> str:
-    if value is None:
-        return ""
-    return f"{value:.2f}" if isinstance(value, float) else shortened(str(value), NAME)
 
 
 _TAGS = {"item": "item", "tags": "tags", "least_sure": "least sure", "seen": "seen by"}

@@ -1,4 +1,4 @@
-"""`anml ledger staff` and what needs two people: who may act, proposals, and the second person's word."""
+"""`anml ledger staff`, `keys` and what needs two people: who may act or vouch, and a second person's word."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -6,7 +6,9 @@ from typing import Annotated
 
 import typer
 
+from anml.app import ledger, people
 from anml.core.errors import InputError
+from anml.core.identifiers import staff_id
 from anml.surfaces.ledger_common import Desk, at_desk, columns, proposed
 from anml.surfaces.options import arg, opt
 
@@ -23,9 +25,7 @@ def new(
     password: Annotated[bool, opt("Lock it with a password, asked for now.", "--password")] = False,
 ) -> None:
     """Make a key for yourself. Give the public part, which is printed, to somebody of the staff."""
-    from anml.app.ledger.steps import new_member
-
-    who, path, public = new_member(name, out, new_password() if password else "")
+    who, path, public = ledger.steps.new_member(name, out, new_password() if password else "")
     lines = [
         public,
         f"Your private key is {path}; nobody else needs to read it.",
@@ -43,10 +43,8 @@ def add(
     role: Annotated[list[str] | None, opt("drafter, approver, payer, reviewer or admin; else all.")] = None,
 ) -> None:
     """Bring in a member of staff. From the third on, somebody else confirms it."""
-    from anml.app.ledger.steps import add_member
-
     with at.opened() as book:
-        made, done = add_member(book, name, public_key, role, at.by)
+        made, done = ledger.steps.add_member(book, name, public_key, role, at.by)
         if done:
             lines = [f"{made.subject} is of the staff: {', '.join(made.body['roles'])}."]
         else:
@@ -60,10 +58,8 @@ def remove(
     at: Desk, name: Name, compromised: Annotated[bool, opt("Their key leaked.", "--compromised")] = False
 ) -> None:
     """From now on somebody may act no more; what they did before stands."""
-    from anml.app.ledger.steps import remove_member
-
     with at.opened() as book:
-        made = remove_member(book, name, at.by, compromised=compromised)
+        made = ledger.steps.remove_member(book, name, at.by, compromised=compromised)
     at.show({"name": made.subject, "entry": made.seq}, [f"{made.subject} is no longer of the staff."])
 
 
@@ -76,10 +72,8 @@ def renew(
     recovery: Annotated[Path | None, opt("The recovery key, where nobody else is left.")] = None,
 ) -> None:
     """Give somebody whose key was lost another one. Somebody else confirms it, or the recovery key does."""
-    from anml.app.ledger.steps import renew_key
-
     with at.opened() as book:
-        made = renew_key(book, name, public_key, recovery, at.by)
+        made = ledger.steps.renew_key(book, name, public_key, recovery, at.by)
         lines, done = [f"{made.subject} signs with the new key from now on, and not with the old one."], True
         if recovery is None:
             lines, done = proposed(book, [made.seq], f"another key for {made.subject}")
@@ -98,10 +92,8 @@ def new_password() -> str:
 @at_desk()
 def list_(at: Desk) -> None:
     """List everybody who may act, or could."""
-    from anml.app.ledger.steps import members
-
     with at.opened() as book:
-        found = members(book)
+        found = ledger.steps.members(book)
     rows = [
         (m.name, "removed" if m.until else "active", m.since[:10], ", ".join(sorted(m.roles)), m.public_key)
         for m in found
@@ -114,11 +106,8 @@ def list_(at: Desk) -> None:
 @at_desk()
 def proposals(at: Desk) -> None:
     """List what waits for a second person."""
-    from anml.app.ledger.steps import waiting
-    from anml.app.people.names import names_of
-
     with at.opened() as book:
-        found = waiting(book, names_of(book))
+        found = ledger.steps.waiting(book, people.names.names_of(book))
     shown = ("proposal", "step", "by", "at", "subject", "says", "details")
     value = [{name: one[name] for name in shown} for one in found]
     rows = [(one["proposal"], one["by"], one["at"][:10], one["says"]) for one in found]
@@ -133,22 +122,20 @@ def confirm(
     drop: Annotated[bool, opt("Take them off the list instead.", "--drop")] = False,
 ) -> None:
     """Confirm, as the second person, what somebody proposed. It is shown to you first."""
-    from anml.app.ledger.review import proposals as to_sign
-    from anml.app.ledger.steps import confirm_all, drop_all, says
-    from anml.core.identifiers import staff_id
-
     who = None if at.by is None else staff_id(at.by)
     chosen = [_number(text) for text in numbers]
     with replace(at, by=who).opened() as book:
         if drop:
-            drop_all(book, chosen, who)
+            ledger.steps.drop_all(book, chosen, who)
             at.show({"confirmed": [], "dropped": chosen}, [f"Dropped {number}." for number in chosen])
             return
-        content = book.rehearse(lambda tx: to_sign(tx, book, chosen, who))
+        content = book.rehearse(lambda tx: ledger.review.proposals(tx, book, chosen, who))
         asked = content["proposals"]
-        said = {p["proposal"]: f"{says(p)}, proposed by {p['by']} on {p['at'][:10]}" for p in asked}
+        said = {
+            p["proposal"]: f"{ledger.steps.says(p)}, proposed by {p['by']} on {p['at'][:10]}" for p in asked
+        }
         lines = [f"{number}: {text}" for number, text in said.items()]
-        confirm_all(book, chosen, who, seen=at.agreed(content, lines))
+        ledger.steps.confirm_all(book, chosen, who, seen=at.agreed(content, lines))
     done = [f"Confirmed {number}: {said[number]}." for number in chosen]
     at.show({"confirmed": chosen, "dropped": []}, done)
 
@@ -162,9 +149,63 @@ def _number(text: str) -> int:
 @at_desk("by")
 def clock(at: Desk) -> None:
     """Propose to mend a clock that was ahead. Somebody else confirms it."""
-    from anml.app.ledger.steps import mend_clock
-
     with at.opened() as book:
-        made = mend_clock(book, at.by)
+        made = ledger.steps.mend_clock(book, at.by)
         lines, done = proposed(book, [made.seq], "the clock mended")
     at.show({"proposal": made.seq, "mended": done}, lines)
+
+
+keys = typer.Typer(help="The keys that may vouch for contributions.", no_args_is_help=True)
+
+
+@keys.command("new")
+@at_desk(every=("json",))
+def new_key(at: Desk, file: Annotated[Path, arg("Where the private key goes.")]) -> None:
+    """Make a signing key; the public part is printed."""
+    public = ledger.keys.new_key(file)
+    at.show({"private": str(file), "public_key": public}, [public])
+
+
+@keys.command("trust")
+@at_desk("by")
+def trust(
+    at: Desk,
+    public_key: Annotated[str, arg("The public key, as text or file.")],
+    owner: Annotated[str, opt("An organisation's address, a staff name or a contributor.")],
+    may: Annotated[list[str] | None, opt("What it may attest; default: no flags.")] = None,
+    since: Annotated[str | None, opt("First moment of validity; default: now.")] = None,
+    until: Annotated[str | None, opt("End of validity.")] = None,
+) -> None:
+    """Propose to trust a key; somebody else confirms it."""
+    with at.opened() as book:
+        made = ledger.keys.trust_key(book, public_key, owner, may, since, until, at.by)
+        lines, done = proposed(book, [made.seq], f"trust in key {made.subject} of {owner}")
+    body = made.body["body"]
+    value = {"key": made.subject, "owner": owner, "may": body["may"], "proposal": made.seq, "trusted": done}
+    at.show(value, lines)
+
+
+@keys.command("revoke")
+@at_desk("by")
+def revoke(
+    at: Desk,
+    key: Annotated[str, arg("The short name of the key.")],
+    compromised: Annotated[bool, opt("It leaked: nothing it ever signed counts.", "--compromised")] = False,
+) -> None:
+    """Stop trusting a key."""
+    with at.opened() as book:
+        ledger.keys.revoke_key(book, key, at.by, compromised=compromised)
+    at.show({"key": key, "revoked": True, "compromised": compromised}, [f"Key {key} is revoked."])
+
+
+@keys.command("list")
+@at_desk()
+def list_keys(at: Desk) -> None:
+    """List all keys."""
+    with at.opened() as book:
+        known = ledger.keys.known_keys(book)
+    rows = [
+        (k["id"], k["owner"], "revoked" if k["revoked"] else "valid", k["since"][:10], ", ".join(k["may"]))
+        for k in known
+    ]
+    at.show({"keys": known}, columns(("key", "owner", "state", "since", "may"), rows))

@@ -1,15 +1,15 @@
 """`anml statement` and `anml payout`: what people get to see, and what banks get to do."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+from anml.app import ledger, pay, people
 from anml.app.files import check_place, write_file
 from anml.core.errors import InputError
-from anml.surfaces.ledger_common import Desk, at_desk, columns
+from anml.core.money import parse_amount, show_minor, show_money
+from anml.core.words import counted
+from anml.surfaces.ledger_common import Book, Desk, at_desk, columns
 from anml.surfaces.options import arg, opt
-
-if TYPE_CHECKING:
-    from anml.app.ledger.ledgers import Ledger
 
 # Statements by contributor.
 Made = dict[str, dict[str, Any]]
@@ -26,9 +26,6 @@ def statement(
     public_key: Annotated[str | None, opt("The ledger's public key, to check with.")] = None,
 ) -> None:
     """Write everybody's statement of a settlement, or check one. They are signed in your name."""
-    from anml.app.pay.statement import build
-    from anml.app.people.names import find_people, find_settlement, names_of
-
     if verify is not None:
         _verify(at, verify, public_key)
         return
@@ -38,39 +35,34 @@ def statement(
         if folder is not None:
             check_place(folder / "statements.csv")
     with at.opened() as book:
-        sid = find_settlement(book, settlement, "posted")
-        chosen = None if contributor is None else find_people(book, contributor)
-        made = build(book, sid, chosen, at.domain, at.read_policy())
+        sid = people.names.find_settlement(book, settlement, "posted")
+        chosen = None if contributor is None else people.names.find_people(book, contributor)
+        made = pay.statement.build(book, sid, chosen, at.domain, at.read_policy())
         _write(book, made, out, bundle)
-        lines = _table(made, names_of(book))
-    lines += [f"Wrote {len(made)} statements to {out}"] if out else []
-    last = f"Wrote {len(made)} bundles to {bundle}; in each: python verify.py --public-key KEY"
+        lines = _table(made, people.names.names_of(book))
+    lines += [f"Wrote {counted(len(made), 'statement')} to {out}"] if out else []
+    last = f"Wrote {counted(len(made), 'bundle')} to {bundle}; in each: python verify.py --public-key KEY"
     places = {name: None if path is None else str(path) for name, path in (("out", out), ("bundle", bundle))}
     value = {"settlement": sid, "statements": list(made.values()), **places}
     at.show(value, [*lines, *([last] if bundle else [])])
 
 
-def _write(book: "Ledger", made: Made, out: Path | None, bundle: Path | None) -> None:
+def _write(book: Book, made: Made, out: Path | None, bundle: Path | None) -> None:
     """Write statements into a folder for all of them, and into one with a bundle each."""
-    from anml.app.ledger.keys import public_key
-    from anml.app.pay.exports import statements_csv
-    from anml.app.pay.statement import sign
     from anml.surfaces.statement_html import statement_html, write_bundle
 
     for pid, item in made.items() if out or bundle else ():
-        signed = sign(book, item)
+        signed = pay.statement.sign(book, item)
         if out is not None:
             write_file(out / f"{pid}.json", signed, private=True)
             write_file(out / f"{pid}.html", statement_html(item), private=True)
         if bundle is not None:
-            write_bundle(bundle / pid, item, signed, public_key(book))
+            write_bundle(bundle / pid, item, signed, ledger.keys.public_key(book))
     if out is not None:
-        write_file(out / "statements.csv", statements_csv(made.values()), private=True)
+        write_file(out / "statements.csv", pay.exports.statements_csv(made.values()), private=True)
 
 
 def _table(made: Made, names: dict[str, str]) -> list[str]:
-    from anml.core.money import show_money
-
     currency = next(iter(made.values()))["currency"] if made else ""
     rows = []
     for pid, s in made.items():
@@ -81,14 +73,10 @@ def _table(made: Made, names: dict[str, str]) -> list[str]:
 
 
 def _verify(at: Desk, path: Path, public_key: str | None) -> None:
-    from anml.app.ledger.keys import public_key as own_key
-    from anml.app.pay.statement_check import verify_file
-    from anml.core.money import show_money
-
     if public_key is None:
         with at.opened(acts=False) as book:
-            public_key = own_key(book)
-    found = verify_file(path, public_key)
+            public_key = ledger.keys.public_key(book)
+    found = pay.statement_check.verify_file(path, public_key)
     sums, currency = found["amounts"], found["currency"]
     due = sums["gross"] + sums["corrected"] - sums["returned"] - sums["reversed"]
     value = {
@@ -122,10 +110,6 @@ def payout(
     bank_list: Annotated[Path | None, opt("After a restored backup: CSV of what the bank paid.")] = None,
 ) -> None:
     """Pay what was released. Make a batch, then record what was paid or came back."""
-    from anml.app.pay.payout import create, read_bank_list, read_payer
-    from anml.app.people.names import by_person
-    from anml.core.money import parse_amount
-
     if paid and failed:
         raise InputError("one thing at a time: --paid or --failed")
     if failed and not contributor:
@@ -135,7 +119,9 @@ def payout(
             _close(at, book, str(paid or failed), contributor, bool(paid))
             return
         if batch and out is not None and not currency:
-            _again(at, book, batch, read_payer(debtor) if rail == "pain001" else None, out)
+            payer = pay.payout.read_payer(debtor) if rail == "pain001" else None
+            again = pay.payout.write_files(book, people.names.find_batch(book, batch), payer, out)
+            _show_batch(at, book, again.batch, {"files": list(map(str, again.files))})
             return
         if not (currency or batch):
             _list_batches(at, book)
@@ -148,11 +134,11 @@ def payout(
         if out is not None:
             check_place(out / "books.beancount")
         # What is wrong with the payer's details is said before any money moves.
-        payer = read_payer(debtor) if rail == "pain001" and out is not None else None
+        payer = pay.payout.read_payer(debtor) if rail == "pain001" and out is not None else None
         listed = None
         if bank_list is not None:
-            listed = by_person(book, read_bank_list(bank_list), bank_list.name)
-        made = create(
+            listed = people.names.by_person(book, pay.payout.read_bank_list(bank_list), bank_list.name)
+        made = pay.payout.create(
             book, batch, currency, at.by, parse_amount(threshold), rail, payer=payer, out=out,
             checkpoint=checkpoint, listed=listed, dry_run=at.dry_run,
         )  # fmt: skip
@@ -160,41 +146,24 @@ def payout(
         _show_batch(at, book, made.batch, more)
 
 
-def _close(at: Desk, book: "Ledger", batch: str, contributor: list[str] | None, paid: bool) -> None:
+def _close(at: Desk, book: Book, batch: str, contributor: list[str] | None, paid: bool) -> None:
     """Record that payments of a batch were made, or came back; what came back is shown first."""
-    from anml.app.ledger.review import came_back
-    from anml.app.pay.payout import close
-    from anml.app.people.names import exact, find_people
-    from anml.core.money import show_minor
-
-    batch, seen = exact(batch, "batch"), None
-    chosen = None if contributor is None else find_people(book, contributor)
+    batch, seen = people.names.exact(batch, "batch"), None
+    chosen = None if contributor is None else people.names.find_people(book, contributor)
     if not paid:
-        content = book.rehearse(lambda tx: came_back(tx, book, batch, chosen or [], at.by))
+        content = book.rehearse(lambda tx: ledger.review.came_back(tx, book, batch, chosen or [], at.by))
         lines = [
             f"{item['name']}  {show_minor(item['amount'], content['currency'])} {content['currency']} of "
             f"{batch} came back, and will be paid again"
             for item in content["payments"]
         ]
         seen = at.agreed(content, lines)
-    done = close(book, batch, chosen, paid=paid, by=at.by, seen=seen, dry_run=at.dry_run)
+    done = pay.payout.close(book, batch, chosen, paid=paid, by=at.by, seen=seen, dry_run=at.dry_run)
     _show_batch(at, book, done, {})
 
 
-def _again(at: Desk, book: "Ledger", batch: str, payer: Any, out: Path) -> None:
-    """Write the files of an earlier batch again."""
-    from anml.app.pay.payout import write_files
-    from anml.app.people.names import find_batch
-
-    found = write_files(book, find_batch(book, batch), payer, out)
-    _show_batch(at, book, found.batch, {"files": list(map(str, found.files))})
-
-
-def _show_batch(at: Desk, book: "Ledger", batch: Any, more: dict[str, Any]) -> None:
-    from anml.app.people.names import names_of
-    from anml.core.money import show_minor
-
-    names, paid = names_of(book), [item._asdict() for item in batch.payments]
+def _show_batch(at: Desk, book: Book, batch: Any, more: dict[str, Any]) -> None:
+    names, paid = people.names.names_of(book), [item._asdict() for item in batch.payments]
     rows = [
         (names.get(item.pid, item.pid), show_minor(item.amount, batch.currency), item.state)
         for item in batch.payments
@@ -205,11 +174,8 @@ def _show_batch(at: Desk, book: "Ledger", batch: Any, more: dict[str, Any]) -> N
     at.show({**batch._asdict(), "total": batch.total, **more, "payments": paid}, lines)
 
 
-def _list_batches(at: Desk, book: "Ledger") -> None:
-    from anml.app.pay.payout import batches
-    from anml.core.money import show_minor
-
-    found = batches(book)
+def _list_batches(at: Desk, book: Book) -> None:
+    found = pay.payout.batches(book)
     rows = [(b.id, b.at[:10], len(b.payments), show_minor(b.total, b.currency), b.currency) for b in found]
     value = [{"batch": b.id, "at": b.at, "total": b.total, "currency": b.currency} for b in found]
     at.show({"batches": value}, columns(("batch", "made", "payments", "total", ""), rows))

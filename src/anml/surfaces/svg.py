@@ -49,7 +49,9 @@ def draw(
 ) -> str:
     """Paint one figure as an SVG element; `name` is unique in the page, `text` for who does not see it."""
     left, right, top, bottom = margins
-    with matplotlib.rc_context(_defaults() | SETTINGS), warnings.catch_warnings():
+    # As shipped, so that a reader's own matplotlib file does not change the report.
+    shipped = {k: v for k, v in matplotlib.rcParamsDefault.items() if not k.startswith("backend")}
+    with matplotlib.rc_context(shipped | SETTINGS), warnings.catch_warnings():
         # Names come in any script; the browser has the letters that the measuring font lacks.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         warnings.filterwarnings("ignore", message="Matplotlib currently does not support")
@@ -64,12 +66,6 @@ def draw(
         nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
         canvas.print_svg(out, metadata=nothing)  # type: ignore[no-untyped-call]
     return _inline(out.getvalue(), name, title, text)
-
-
-def _defaults() -> dict[Any, Any]:
-    """Settings as shipped, so that a reader's own matplotlib file does not change the report."""
-    shipped = matplotlib.rcParamsDefault.items()
-    return {name: value for name, value in shipped if not name.startswith("backend")}
 
 
 def plain(axes: Axes) -> None:

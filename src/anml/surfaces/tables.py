@@ -26,6 +26,9 @@ FEW = 10
 # Columns of credentials, and how a verdict is marked.
 CREDENTIALS = {"v": "v", "r": "r", "t": "T"}
 KINDS = {RELIABLE: "reliable", LESS: "less", UNSURE: "unsure", GUESSING: "accused", CONTRADICTS: "accused"}
+# How far the number that was given lies from what a model that did not see it says.
+RESIDUAL = pl.col("label") - pl.col("predicted")
+DIFFERS = pl.col("given") != pl.col("predicted")
 
 Row = dict[str, str]
 
@@ -48,7 +51,10 @@ def contributor_table(result: Audited) -> Listing:
     frame = result.contributors.head(MOST_FOUND)
     if frame.is_empty():
         return Listing([])
-    errors = _absolute_errors(result) if result.task == "regression" else {}
+    errors: dict[str, float] = {}
+    if result.task == "regression":
+        far = result.samples.group_by("contributor").agg(RESIDUAL.abs().mean())
+        errors = dict(far.iter_rows())
     said = findings(result) if result.doubtful is not None else {**findings(result), **open_reasons(result)}
     does = {name: found.short or found.one for name, found in said.items()}
     rows = [_contributor(row, result, errors, does) for row in frame.iter_rows(named=True)]
@@ -84,21 +90,12 @@ def _contributor(row: dict[str, Any], result: Audited, errors: dict[str, float],
     }
 
 
-def _absolute_errors(result: Audited) -> dict[str, float]:
-    found = result.samples.group_by("contributor").agg(error=_residual().abs().mean())
-    return dict(zip(found["contributor"], found["error"], strict=True))
-
-
-def _residual() -> pl.Expr:
-    return pl.col("label") - pl.col("predicted")
-
-
 def residual_table(result: Audited) -> Listing:
     """For numbers: how each contributor's labels lie around the held-out predictions, widest first."""
-    far = _residual().abs()
+    far = RESIDUAL.abs()
     frame = (
         result.samples.group_by("contributor")
-        .agg(pl.len(), absolute=far.mean(), wide=far.quantile(0.9), residuals=_residual())
+        .agg(pl.len(), absolute=far.mean(), wide=far.quantile(0.9), residuals=RESIDUAL)
         .sort("absolute", "contributor", descending=[True, False])
     )
     rows = []
@@ -119,7 +116,7 @@ def most_confused(result: Audited) -> pl.DataFrame:
     """Contributors by the lower end of how far they disagree with predictions: newcomers do not lead."""
     frame = (
         result.confusion.group_by("contributor")
-        .agg(total=pl.col("rows").sum(), wrong=pl.col("rows").filter(_differs()).sum())
+        .agg(total=pl.col("rows").sum(), wrong=pl.col("rows").filter(DIFFERS).sum())
         .filter(pl.col("wrong") > 0)
     )
     if frame.is_empty():
@@ -133,7 +130,7 @@ def confusion_table(result: Audited, ranked: pl.DataFrame) -> Listing:
     """For classes: what the contributors who disagree most write where the model sees something else."""
     rows = []
     for row in ranked.head(MOST_CONFUSED).iter_rows(named=True):
-        cells = result.confusion.filter((pl.col("contributor") == row["contributor"]) & _differs())
+        cells = result.confusion.filter((pl.col("contributor") == row["contributor"]) & DIFFERS)
         top = cells.sort("rows", "given", "predicted", descending=[True, False, False]).head(3)
         most = [
             f"{shortened(given, 24)} for {shortened(predicted, 24)} ×{count:,}"
@@ -143,10 +140,6 @@ def confusion_table(result: Audited, ranked: pl.DataFrame) -> Listing:
         made = {"contributor": shortened(row["contributor"], NAME), "top": "\n".join(most)}
         rows.append(made | {"disagrees": f"{wrong:,} of {total:,}", "share": f"{wrong / total:.0%}"})
     return Listing(rows, ranked.height - len(rows))
-
-
-def _differs() -> pl.Expr:
-    return pl.col("given") != pl.col("predicted")
 
 
 def confusion_matrix(result: Audited, contributor: str) -> Any:
@@ -166,7 +159,8 @@ def queue(result: Audited) -> Looking:
 
 def sample_table(result: Audited) -> Listing:
     """List the rows to look at first, with what to put in place of their labels."""
-    first = queue(result)
+    first, seen = queue(result), result.pictures or {}
+    pictures = {row: f"data:image/png;base64,{b64encode(png).decode()}" for row, png in seen.items()}
     rows = [
         {
             "row": f"{row['row']}",
@@ -177,18 +171,12 @@ def sample_table(result: Audited) -> Listing:
             "p_suggested": "–" if row["probability"] is None else chance(row["probability"]),
             "p_correct": "<0.001" if row["p_correct"] < 0.001 else f"{row['p_correct']:.3f}",
             "reason": shortened(row["reason"], NAME),
-            "picture": _embedded(result, row["row"]),
+            "picture": pictures.get(row["row"], ""),
             "excerpt": (result.excerpts or {}).get(row["row"], ""),
         }
         for row in first.rows.head(MOST_SAMPLES).iter_rows(named=True)
     ]
     return Listing(rows, first.candidates - len(rows))
-
-
-def _embedded(result: Audited, row: int) -> str:
-    """A small picture as part of the page; empty where there is none."""
-    content = (result.pictures or {}).get(row)
-    return "" if content is None else f"data:image/png;base64,{b64encode(content).decode()}"
 
 
 def first_rows(result: Audited) -> list[int]:

@@ -84,14 +84,11 @@ def _checks(result: Audited) -> list[str]:
         labels = "fewer than one is expected to be wrong"
     else:
         labels = f"about {found.wrong:,.0f} {'is' if round(found.wrong) == 1 else 'are'} expected to be wrong"
-    return [f"Check {about}{counted(found.rows, what)}: {labels}. {_mended(found, what)}"]
-
-
-def _mended(found: Gain, what: str) -> str:
     before, after = _share(found.before), _share(found.after)
+    mended = f"That cuts {what}s with a wrong label from {before} to {after}."
     if before == after:
-        return f"After that {after} of the {what}s would still have a wrong label."
-    return f"That cuts {what}s with a wrong label from {before} to {after}."
+        mended = f"After that {after} of the {what}s would still have a wrong label."
+    return [f"Check {about}{counted(found.rows, what)}: {labels}. {mended}"]
 
 
 def _share(share: float) -> str:

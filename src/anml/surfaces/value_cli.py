@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from anml.core.errors import InputError
 from anml.surfaces.audit_options import BY_NAME, Option, with_options
 from anml.surfaces.ledger_common import columns
-from anml.surfaces.options import arg, opt
-from anml.surfaces.run_argument import newest
+from anml.surfaces.options import arg, newest, opt
 
 if TYPE_CHECKING:
     from anml.app.value.value import Valued
@@ -39,8 +38,7 @@ def value(
 ) -> None:
     """Say what each contributor is worth to a model. `anml settle` takes it as a multiplier."""
     from anml.app.audit.output import as_json, check_folder
-    from anml.app.value.output import RECORD, write_value
-    from anml.app.value.value import request_of, value_data
+    from anml.app.value.value import RECORD, request_of, value_data, write_value
     from anml.surfaces.progress import progress_shown
 
     source, run = _source(data, table)

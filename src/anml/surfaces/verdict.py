@@ -17,22 +17,14 @@ BRANCHES = {
 }
 
 
-class Bar(NamedTuple):
-    """An error to draw: its name, its value and its interval as text, and its length up to 1."""
-
-    name: str
-    shown: str
-    interval: str
-    length: float
-
-
 class Change(NamedTuple):
     """What weighing the rows changes: one figure, what it counts, sentences, and the two errors to draw."""
 
     headline: str
     metric: str
     said: list[str]
-    bars: list[Bar]
+    # Name, value and interval as text, and length up to 1.
+    bars: list[tuple[str, str, str, float]]
 
     def __str__(self) -> str:
         figure = f"{self.headline}, {self.metric}." if self.metric else ""
@@ -52,14 +44,16 @@ def change_of(result: Audited) -> Change:
         said.append("Counted against the labels as given, wrong ones included; real errors differ.")
         if reason_for_doubt(result):
             said.append("As the result is doubtful, do not quote this figure.")
-    if better := advice(comparison, result.gate.branch):
-        said.append(better)
+    if result.gate.branch != "uniform" and chosen.against["uniform"].low > 0:
+        said.append(
+            "Training on all rows alike did better here: try the recipe “uniform”, or keep more rows."
+        )
     most = max(uniform.error.mean, chosen.error.mean) or 1.0
     bars = [
-        Bar(name, *shown_error(way, comparison), way.error.mean / most)
+        (name, *shown_error(way, comparison), way.error.mean / most)
         for name, way in (("without anml", uniform), ("with anml", chosen))
     ]
-    return Change(f"{bars[0].shown} → {bars[1].shown}", f"{metric} on {where}", said, bars)
+    return Change(f"{bars[0][1]} → {bars[1][1]}", f"{metric} on {where}", said, bars)
 
 
 def _why_not(result: Audited) -> str:
@@ -79,13 +73,13 @@ def decided(result: Audited) -> list[str]:
     if sampled(result):
         kept, rows = result.data["kept"], result.data["rows"]
     share = f"all {rows:,} rows" if kept == rows else f"{kept:,} of {rows:,} rows ({kept / rows:.0%})"
-    return [_branch(result), f"Kept {share}; {looks_wrong(result)} of labels look wrong."]
-
-
-def _branch(result: Audited) -> str:
-    if result.gate.branch == "evidence":
-        return f"Labels are judged by {_judges(result)}: {result.gate.reason}."
-    return f"{BRANCHES.get(result.gate.branch, result.gate.branch)}: {result.gate.reason}."
+    judged = result.gate.branch == "evidence"
+    how = (
+        f"Labels are judged by {_judges(result)}"
+        if judged
+        else BRANCHES.get(result.gate.branch, result.gate.branch)
+    )
+    return [f"{how}: {result.gate.reason}.", f"Kept {share}; {looks_wrong(result)} of labels look wrong."]
 
 
 def _judges(result: Audited) -> str:
@@ -117,13 +111,6 @@ def against_uniform(uniform: Way, chosen: Way, branch: str) -> str:
     cut = 1 - chosen.error.mean / uniform.error.mean if uniform.error.mean > 0 else math.nan
     by = f" by {cut:.0%}" if math.isfinite(cut) and round(cut, 2) > 0 else ""
     return f"Weighing the rows lowers the error{by}"
-
-
-def advice(comparison: Comparison, branch: str) -> str:
-    """Say what to try where all rows alike did better; empty where they did not."""
-    if branch == "uniform" or comparison.ways[-1].against["uniform"].low <= 0:
-        return ""
-    return "Training on all rows alike did better here: try the recipe “uniform”, or keep more rows."
 
 
 def shown_error(way: Way, comparison: Comparison) -> tuple[str, str]:

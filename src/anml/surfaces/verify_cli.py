@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from anml.app import ledger
 from anml.app.files import check_place, read_text, write_file
 from anml.core.errors import InputError
 from anml.core.words import counted
@@ -21,13 +22,11 @@ def verify(
     public_key: Annotated[str | None, opt("The ledger's public key, as text or file.")] = None,
 ) -> None:
     """Replay every entry by the rules it was written by. An older checkpoint shows that it only grew."""
-    from anml.app.ledger.verify import verify_files
-
     if proof is not None:
         _verify_growth(proof, public_key, at)
         return
     with at.opened() as book:
-        found, by_itself = verify_files(book, checkpoint or (), public_key)
+        found, by_itself = ledger.verify.verify_files(book, checkpoint or (), public_key)
     root = found.root.hex()
     lines = [f"{found.entries} entries, every hash, link, step, signature and sum holds; root {root}"]
     if not checkpoint:
@@ -46,11 +45,9 @@ def _sound(at: Desk, value: dict[str, Any], problems: Sequence[str], good: list[
 
 
 def _verify_growth(proof: Path, public_key: str | None, at: Desk) -> None:
-    from anml.app.ledger.verify import check_growth_file
-
     if public_key is None:
         raise InputError("a proof is checked with the ledger's --public-key")
-    older, newer = check_growth_file(proof, public_key)
+    older, newer = ledger.verify.check_growth_file(proof, public_key)
     line = f"Sound: the log grew from {older} to {newer} entries, and the first {older} are the same."
     at.show({"verified": True, "older": older, "newer": newer}, [line])
 
@@ -63,17 +60,15 @@ def checkpoint(
     proof: Annotated[Path | None, opt("File for the proof of growth.")] = None,
 ) -> None:
     """Sign the state of the log; keep the result somewhere else."""
-    from anml.app.ledger.verify import prove_growth, sign_checkpoint
-
     if (since is None) != (proof is None):
         raise InputError("a proof of growth needs both --since and --proof")
     for path in (out, proof):
         if path is not None:
             check_place(path)
     with at.opened() as book:
-        made = sign_checkpoint(book)
+        made = ledger.verify.sign_checkpoint(book)
         if since is not None and proof is not None:
-            write_file(proof, prove_growth(book, read_text(since, "checkpoint")))
+            write_file(proof, ledger.verify.prove_growth(book, read_text(since, "checkpoint")))
     if out is not None:
         write_file(out, made.note)
     value = {**made._asdict(), "out": None if out is None else str(out)}
@@ -90,11 +85,9 @@ def watch(
     """Hold the log against the checkpoints in a folder. Adds one of now; exits with 1 where it differs."""
     import time
 
-    from anml.app.ledger.verify import watch as look
-
     while True:
         with at.opened() as book:
-            found = look(book, to)
+            found = ledger.verify.watch(book, to)
         older = counted(found.compared, "older checkpoint")
         good = f"{found.size} entries hold against {older} in {to}; one more is kept."
         _sound(at, {"size": found.size, "compared": found.compared}, found.problems, [good])

@@ -111,15 +111,11 @@ def _short(name: str) -> str:
 
 
 def _person(name: str, standing: "Standing | None") -> dict[str, str]:
+    who = {"contributor": shortened(name, 80)}
     if standing is None:
         nothing = {"r": "–", "interval": "", "events": "0", "state": "not on record"}
-        return {
-            "contributor": shortened(name, 80),
-            **nothing,
-            "needs": "an entry in the ledger: anml ledger import",
-        }
-    return {
-        "contributor": shortened(name, 80),
+        return who | nothing | {"needs": "an entry in the ledger: anml ledger import"}
+    return who | {
         "r": f"{standing.r:.2f}",
         "interval": f"{standing.track.low:.2f}–{standing.track.high:.2f}",
         "events": f"{standing.track.events:,}",

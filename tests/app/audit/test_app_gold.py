@@ -12,7 +12,7 @@ from anml.app.audit.gold import check_gold
 from anml.app.audit.output import write_run
 from anml.app.audit.request import Request
 from anml.app.audit.result import run_record
-from anml.intake.gold import Gold
+from anml.intake.known import Gold
 from anml.surfaces.report import render_report
 from made_up import consortium
 

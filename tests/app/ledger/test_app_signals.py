@@ -3,10 +3,10 @@
 import polars as pl
 import pytest
 
-from anml.app.ledger.signals import with_signals
+from anml.app.ledger.vouched import with_signals
 from anml.core.signals.policy import Policy
 from anml.core.signals.track_record import TrackRule
-from anml.ledger.attested import batch_scope
+from anml.ledger.dsse import batch_scope
 from anml.ledger.evidence import Record, item_scope
 from anml.ledger.times import stamp
 

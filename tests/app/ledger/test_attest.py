@@ -8,7 +8,7 @@ from anml.app.ledger import attest
 from anml.core.canonical import sha256
 from anml.core.errors import AnmlError, InputError
 from anml.ledger import dsse, keys
-from anml.ledger.attested import PROPERTIES
+from anml.ledger.dsse import PROPERTIES
 
 LAB = "https://lab.example"
 
@@ -53,12 +53,12 @@ def trusted(lab, world):
 
 
 def test_an_attestation_is_taken_once(trusted):
-    assert len(attest.take(trusted.ledger, trusted.paper, dry_run=True)) == 1
+    assert len(attest.take_all(trusted.ledger, {"": trusted.paper}, dry_run=True)) == 1
     before = trusted.size()
-    assert len(attest.take(trusted.ledger, trusted.paper)) == 1
+    assert len(attest.take_all(trusted.ledger, {"": trusted.paper})) == 1
     # The record, and one signature for it.
     assert trusted.size() == before + 2
-    assert attest.take(trusted.ledger, trusted.paper) == []
+    assert attest.take_all(trusted.ledger, {"": trusted.paper}) == []
     assert trusted.size() == before + 2
 
 
@@ -74,5 +74,5 @@ def test_of_several_files_all_are_taken_or_none(trusted, tmp_path):
 
 
 def test_a_validity_is_recorded(trusted):
-    (made,) = attest.take(trusted.ledger, trusted.paper, until="2027-01-01T00:00:00Z")
+    (made,) = attest.take_all(trusted.ledger, {"": trusted.paper}, until="2027-01-01T00:00:00Z")
     assert made.body["until"] == "2027-01-01T00:00:00Z"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from anml.app.people.trust import name_reviewer, trust_graph
+from anml.app.people.reputation import name_reviewer, trust_graph
 from anml.core.errors import InputError
 from anml.core.signals.policy import TrustRule
 from anml.ledger import kinds

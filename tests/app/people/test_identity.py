@@ -25,7 +25,7 @@ def test_a_column_that_is_missing_or_empty_is_named(tmp_path, name):
         InputError, match=f"map.csv has no column '{name}'; it needs source, account, contrib"
     ):
         read_identity_map(table(tmp_path, f"{','.join(others)}\na,b\n"))
-    with pytest.raises(InputError, match=f"map.csv: column '{name}' is empty in 1 rows"):
+    with pytest.raises(InputError, match=f"map.csv: column '{name}' is empty in 1 row;"):
         read_identity_map(table(tmp_path, f"{','.join([*others, name])}\na,b,c\na,b,\n"))
 
 

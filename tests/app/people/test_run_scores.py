@@ -5,7 +5,7 @@ import pytest
 
 from anml.app.audit.runs import remember
 from anml.app.people.reputation import show
-from anml.app.people.run_scores import add_run
+from anml.app.people.scores import add_run
 from anml.core.errors import InputError, IntegrityError
 from ledger.ledger_world import simple_rows
 

@@ -75,6 +75,9 @@ def test_prices_are_a_number_or_a_table(tmp_path):
         ("who,price\nann,1\n", "has no column 'contributor'"),
         ("contributor,price\nann,free\n", "a price must be a number above 0, got 'free'"),
         ("contributor,price\nann,-1\n", "a price must be a number above 0, got '-1'"),
+        ("contributor,price\nann,inf\n", "a price must be a number above 0, got 'inf'"),
+        ("contributor,price\nann,1\nann,2\n", "prices.csv names a contributor twice"),
+        ("contributor,price\n,1\n", "prices.csv has a price that belongs to no contributor"),
     ],
 )
 def test_prices_that_are_none_are_refused(tmp_path, text, said):
@@ -86,5 +89,5 @@ def test_prices_that_are_none_are_refused(tmp_path, text, said):
 
 @pytest.mark.parametrize("given", ["0", "-1", "nan", "inf"])
 def test_a_price_is_above_nothing(given):
-    with pytest.raises(AnmlError, match="a price must be above 0"):
+    with pytest.raises(AnmlError, match="a price must be a number above 0"):
         read_prices(given)

@@ -50,7 +50,7 @@ class TestAnswers:
             ("a.csv", "row,new_label\n0,\n", "has no answer to an item of this run"),
             ("a.csv", "row,new_label\n7,good\n", "answers row 7, which this run does not have"),
             ("a.csv", "row,label\n0,good\n", "has no column 'new_label'"),
-            ("a.json", "[3]", "must be a list of tasks or records"),
+            ("a.json", "[3]", "is not a list of tasks or records"),
             ("a.json", "[]", "has no answer to an item"),
             ("a.json", "{", "neither JSON nor lines of JSON"),
         ],

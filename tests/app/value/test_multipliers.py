@@ -39,8 +39,8 @@ def test_names_that_look_like_numbers_stay_names(tmp_path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("contributor\nann\n", "needs the columns contributor and value"),
-        ("who,value\nann,1\n", "needs the columns contributor and value"),
+        ("contributor\nann\n", "has no column 'value'; it needs contributor, value"),
+        ("who,value\nann,1\n", "has no column 'contributor'; it needs contributor, value"),
         ("contributor,value\nann,much\n", "has values that are not numbers"),
         ("contributor,value\nann,\n", "has values that are not numbers"),
         ("contributor,value\nann,inf\n", "has values that are not numbers"),

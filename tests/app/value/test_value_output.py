@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from anml.app.value.multipliers import read_multipliers
-from anml.app.value.output import write_value
+from anml.app.value.value import write_value
 from anml.core.errors import InputError
 from anml.core.settle import UNIT
 

@@ -29,7 +29,7 @@ def test_words_have_the_order_that_is_given():
 def test_missing_grades_are_left_out_and_said():
     made = read_grades(table([1, None, 2]), {})
     assert made.rows.height == 2
-    assert made.warnings == ["1 rows without a grade were left out"]
+    assert made.warnings == ["1 row without a grade was left out"]
 
 
 @pytest.mark.parametrize(

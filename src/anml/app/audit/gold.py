@@ -7,7 +7,7 @@ import numpy as np
 
 from anml.core.calibration import Reliability, ranking, reliability
 from anml.core.checks import Bools, Floats
-from anml.intake.gold import Gold
+from anml.intake.known import Gold
 
 
 @dataclass(frozen=True, eq=False)

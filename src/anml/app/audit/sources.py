@@ -57,8 +57,7 @@ def read(data: Any, chosen: Mapping[str, Any]) -> Read:
 
 def _vouched(source: "Source", given: dict[str, Any], chosen: Mapping[str, Any]) -> Read:
     """What was read with v and r from the ledger."""
-    from anml.app.ledger.ledgers import opened
-    from anml.app.ledger.policies import read_policy
+    from anml.app.ledger.ledgers import opened, read_policy
     from anml.app.ledger.vouched import vouch
     from anml.intake.columns import choose_columns
 

@@ -10,7 +10,7 @@ from anml.core.canonical import sha256
 from anml.core.checks import one_of
 from anml.core.errors import InputError, IntegrityError
 from anml.ledger import dsse, evidence
-from anml.ledger.attested import PROPERTIES, contributor_subject
+from anml.ledger.dsse import PROPERTIES, contributor_subject
 from anml.ledger.keys import read_private
 from anml.ledger.log import Event
 from anml.ledger.store import Ledger, is_id, utc_now
@@ -42,13 +42,6 @@ def sign_about(key: Path, verifier: str, properties: Sequence[str], about: Seque
     return make(key, verifier, properties, utc_now(), people, files)
 
 
-def take(
-    ledger: Ledger, envelope: bytes, until: str | None = None, *, by: str | None = None, dry_run: bool = False
-) -> list[Event]:
-    """Verify an attestation and record it; one that does not verify is refused."""
-    return take_all(ledger, {"": envelope}, until, by=by, dry_run=dry_run)
-
-
 def take_files(
     ledger: Ledger, paths: Sequence[Path], until: str | None = None, **options: Any
 ) -> list[Event]:
@@ -58,7 +51,7 @@ def take_files(
 
 
 def take_all(
-    ledger: Ledger, envelopes: dict[str, bytes], until: str | None, *, by: str | None = None,
+    ledger: Ledger, envelopes: dict[str, bytes], until: str | None = None, *, by: str | None = None,
     dry_run: bool = False,
 ) -> list[Event]:  # fmt: skip
     """Verify attestations, by what is said before what is wrong with one, and record all of them or none."""

@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from anml.app.ledger.signals import with_signals
+from anml.app.ledger.vouched import with_signals
 from anml.app.pay.settle import alike
-from anml.app.people.judgements import fresh_scores
-from anml.app.people.scores import agreement, gold, gold_quality, judge_batch
+from anml.app.people.scores import agreement, fresh_scores, gold, gold_quality, judge_batch
 from anml.core.identifiers import place_id
 from anml.core.signals.policy import Policy
 from anml.intake.contributions import PLATFORMS, Contributions
@@ -72,7 +71,9 @@ def import_file(ledger: Ledger, request: Import, *, dry_run: bool = False) -> Im
             records.append(evidence.Record("agreement", pids[who], "two others", "", scope))
         new = len(evidence.add(tx, records))
         judged = judge_batch(found, *_with_standing(tx, found, pids, request.policy))
-        when = _last_times(found, tx.now)
+        # When each contributor's work was done; the time of import where the file does not say.
+        last = found.rows.group_by("contributor").agg(pl.col("time").max())
+        when = {name: min(time or tx.now, tx.now) for name, time in last.iter_rows()}
         made = fresh_scores(tx, judged, pids, batch[:16], source, request.domain, when)
         scored = add_scores(tx, made)
         evidence.taken(tx, "import", batch, request.by)
@@ -137,9 +138,3 @@ def _records(found: Contributions, pids: dict[str, str], batch: str, source: str
         )
         for row in found.evidence.iter_rows(named=True)
     ]
-
-
-def _last_times(found: Contributions, now: str) -> dict[str, str]:
-    """When each contributor's work was done; the time of import where the file does not say."""
-    last = found.rows.group_by("contributor").agg(pl.col("time").max())
-    return {name: min(when or now, now) for name, when in last.iter_rows()}

@@ -1,13 +1,17 @@
 """A ledger for whoever acts in it: made with its keys, opened, and closed again."""
 
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from anml.app.files import read_text
 from anml.app.ledger.keys import public_key
+from anml.core.errors import InputError
 from anml.core.identifiers import staff_id
+from anml.core.signals.policy import Policy
 from anml.ledger.engine import refused
 from anml.ledger.keys import Password, create_signer, from_environment
 from anml.ledger.store import Charter, Ledger, create, open_ledger
@@ -53,3 +57,13 @@ def opened(
             yield ledger
     finally:
         ledger.close()
+
+
+def read_policy(path: Path | None) -> Policy:
+    """The policy in a TOML file, or the default one."""
+    if path is None:
+        return Policy()
+    try:
+        return Policy.from_dict(tomllib.loads(read_text(path, "policy")))
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"the policy {path} cannot be read: {error}") from None

@@ -12,7 +12,7 @@ from anml.core.errors import ConflictError
 from anml.core.manifest import amounts
 from anml.ledger import kinds, people, two_people
 from anml.ledger.log import Event
-from anml.ledger.money_parts import Disputes, Payouts, Settlement, Settlements, read_manifest
+from anml.ledger.money_parts import Disputes, Payouts, Settlements, read_manifest
 from anml.ledger.parts import Payees, Proposal, Proposals
 from anml.ledger.rules_people import open_money
 from anml.ledger.rules_staff import second_person
@@ -52,7 +52,9 @@ def approval(tx: Writer, ledger: Ledger, sid: str, by: str | None = None) -> dic
     found = known.expect(sid, "drafted")
     _second(tx, kinds.APPROVED, by, found.by, "drafted this settlement; a second person must approve it")
     made = read_manifest(reading.document, found)
-    before = _before(known, found)
+    # The settlement that it replaces, or the last that was posted.
+    posted = [one for one in known.found.values() if one.state == "posted" and one.currency == found.currency]
+    before = found.supersedes or max(((one.entries[1], one.id) for one in posted), default=(0, None))[1]
     got = {pid: tx.state.credits.net(before, pid) for pid in tx.state.credits.of(before)} if before else {}
     names, given = shown_names(ledger, reading), amounts(made)
     below, rows = tx.state.below(found), sum(line["rows"] for line in made["contributors"])
@@ -86,12 +88,6 @@ def _late(tx: Writer, names: Mapping[str, str]) -> list[str]:
         for d in asked
         if d.late(seconds(tx.now))
     ]
-
-
-def _before(known: Settlements, found: Settlement) -> str | None:
-    """The settlement that a draft replaces, or the last that was posted."""
-    posted = [one for one in known.found.values() if one.state == "posted" and one.currency == found.currency]
-    return found.supersedes or (max(posted, key=lambda one: one.entries[1]).id if posted else None)
 
 
 def proposals(tx: Writer, ledger: Ledger, numbers: Sequence[int], by: str | None = None) -> dict[str, Any]:

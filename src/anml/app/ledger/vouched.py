@@ -5,18 +5,20 @@ from typing import Any
 
 import polars as pl
 
-from anml.app.ledger.signals import with_signals
 from anml.app.ledger.verify import verified
-from anml.core.signals.policy import Policy
+from anml.core.signals.policy import Evidence, Policy, Verdict
 from anml.core.signals.standing import EvidenceEntry, Standing
+from anml.core.signals.track_record import TrackRule
 from anml.core.words import counted
 from anml.intake.plain import as_text
 from anml.intake.source import Source
 from anml.ledger import evidence, people
+from anml.ledger.dsse import EVERYTHING, batch_scope
 from anml.ledger.reading import Reading
 from anml.ledger.standing import standings
+from anml.ledger.state import Where
 from anml.ledger.store import Ledger
-from anml.ledger.times import stamp
+from anml.ledger.times import seconds, stamp
 
 # Names the ledger's v and r have in the table of an audit.
 COLUMNS = ("verification", "reputation")
@@ -116,3 +118,34 @@ def _joined(source: Source, contributor: str, shown: pl.Series, rows: pl.DataFra
 
 def _with_note(source: Source, note: str) -> Source:
     return source._replace(notes=[*source.notes, note])
+
+
+def with_signals(
+    where: Where, rows: pl.DataFrame, at: str, domain: str = "default",
+    policy: Policy | None = None,
+) -> pl.DataFrame:  # fmt: skip
+    """Add verification, reputation, level and evidence (entries' numbers) to contributor, item and batch."""
+    policy, now = policy or Policy(), seconds(at)
+    known = standings(where, at, domain, policy)
+    pids = rows["contributor"].unique().to_list()
+    found = evidence.of(where, pids, now, policy.trust)
+    split = {pid: evidence.by_scope(found.get(pid, [])) for pid in pids}
+    plain: dict[tuple[str, str], tuple[list[Evidence], Verdict]] = {}
+    verdicts: list[Verdict] = []
+    for pid, item, batch in rows.select("contributor", "item", "batch").iter_rows():
+        scopes = split[pid]
+        if (pid, batch) not in plain:
+            general = (EVERYTHING, batch_scope(batch))
+            base = [e for scope in general for e in scopes.get(scope, [])]
+            plain[pid, batch] = base, policy.judge(base, now)
+        base, verdict = plain[pid, batch]
+        own = scopes.get(evidence.item_scope(batch, item)) if scopes else None
+        verdicts.append(policy.judge([*base, *own], now) if own else verdict)
+    start = TrackRule().r0
+    r = {pid: known[pid].r if pid in known else start for pid in pids}
+    return rows.with_columns(
+        pl.Series("verification", [verdict.v for verdict in verdicts], dtype=pl.Float64),
+        pl.Series("reputation", [r[pid] for pid in rows["contributor"]], dtype=pl.Float64),
+        pl.Series("level", [verdict.level for verdict in verdicts]),
+        pl.Series("evidence", [";".join(map(str, verdict.evidence)) for verdict in verdicts]),
+    )

@@ -111,17 +111,13 @@ def beancount(entries: Iterable[Event]) -> str:
         if e.postings:
             lines.append(f'\n{e.at[:10]} * "{e.kind}" "entry {e.seq}"')
         for item in e.postings:
-            account = _account(item.account)
+            kind, _, rest = item.account.partition(":")
+            part = re.sub(r"[^A-Za-z0-9-]", "-", rest)
+            account = f"{_ACCOUNTS[kind]}:{part[:1].upper()}{part[1:]}"
             opened[account] = min(opened.get(account, e.at[:10]), e.at[:10])
             lines.append(f"  {account}  {show_amount(-item.amount)} {item.currency}")
     heads = [f"{day} open {account}" for account, day in sorted(opened.items())]
     return "\n".join(heads + lines) + "\n"
-
-
-def _account(name: str) -> str:
-    kind, _, rest = name.partition(":")
-    part = re.sub(r"[^A-Za-z0-9-]", "-", rest)
-    return f"{_ACCOUNTS[kind]}:{part[:1].upper()}{part[1:]}"
 
 
 def statements_csv(statements: Iterable[Mapping[str, Any]]) -> str:

@@ -125,22 +125,19 @@ def _lines(run: Run, rules: Rules, pids: Mapping[str, str], average: int | None)
         .join(_counted(frame), on="pid")
         .sort("pid")
     )
-    return [_line(row) | _verdicts(row) for row in lines.iter_rows(named=True)]
-
-
-def _verdicts(row: dict[str, Any]) -> dict[str, Any]:
-    """Rows by verdict, and how many of them are paid for; nothing where the run has no verdicts."""
-    found = {name: row[f"verdict/{name}"] for name in VERDICTS if row[f"verdict/{name}"]}
-    return {"verdicts": found, "paid": row["paid"]} if found else {}
+    return [_line(row) for row in lines.iter_rows(named=True)]
 
 
 def _line(row: dict[str, Any]) -> dict[str, Any]:
+    """What is counted of a contributor, by verdict too where the run has verdicts."""
+    found = {name: row[f"verdict/{name}"] for name in VERDICTS if row[f"verdict/{name}"]}
     return {
         **{name: row[name] for name in ("pid", "rows", "kept", "counted")},
         "units": row["high"] * 10**6 + row["low"],
         "units_sha256": sha256(row["listed"].encode()),
         "r": round(row["r_mean"] * UNIT),
         "bands": {name: {label: row[f"{name}/{label}"] for label, *_ in _edges(name)} for name in BANDS},
+        **({"verdicts": found, "paid": row["paid"]} if found else {}),
     }
 
 

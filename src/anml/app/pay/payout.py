@@ -101,17 +101,6 @@ def _discard(drafts: dict[Path, Path]) -> None:
     drafts.clear()
 
 
-def load(ledger: Ledger, batch: str) -> Payout:
-    """A batch made earlier, with its payees as they were then."""
-    with ledger.read() as connection:
-        return _loaded(ledger, verified(connection, ledger, "paid from"), batch)
-
-
-def _loaded(ledger: Ledger, reading: Reading, batch: str) -> Payout:
-    made = reading.state.part(Payouts).get(batch)
-    return Payout(made, _payees(reading.connection, ledger, made), {})
-
-
 def batches(ledger: Ledger) -> list[PayoutBatch]:
     """All batches, oldest first."""
     found = ledger.listed(Payouts)
@@ -122,7 +111,9 @@ def write_files(ledger: Ledger, batch: str, payer: Mapping[str, str] | None, out
     """Write a batch made earlier as a table, the books, and with a payer the file that a bank takes."""
     with ledger.read() as connection:
         reading = verified(connection, ledger, "paid from")
-        made = _loaded(ledger, reading, batch)
+        found = reading.state.part(Payouts).get(batch)
+        # Payees as they were then.
+        made = Payout(found, _payees(connection, ledger, found), {})
         drafts = _drafted(made, payer, reading, out)
     made = made._replace(files=tuple(drafts))
     with _placed(drafts):
@@ -175,11 +166,6 @@ def close(
     return ledger.carry_out(work, dry_run=dry_run)
 
 
-def payee(tx: Writer, ledger: Ledger, pid: str, agreed: Payees) -> dict[str, Any]:
-    """Whom to pay for this contributor: the details that two people agreed on."""
-    return _details(tx.connection, ledger, pid, agreed.paper.get(pid, ""))
-
-
 def set_payee(ledger: Ledger, pid: str, changes: dict[str, str], by: str | None = None) -> int:
     """Propose a contributor's name or bank details; returns the number that a second person confirms."""
     return set_payees(ledger, {pid: changes}, by)[0]
@@ -221,15 +207,9 @@ def read_bank_details(path: Path) -> dict[str, dict[str, str]]:
 
 def read_bank_list(path: Path) -> dict[str, int]:
     """What a bank paid, from its own list with contributor and amount."""
-    from anml.intake.contributions import read_typed  # slow to load, and only needed here
+    from anml.intake.contributions import of_contributors  # slow to load, and only needed here
 
-    frame = read_typed(path, ("contributor", "amount"))
-    if not {"contributor", "amount"} <= set(frame.columns) or frame.is_empty():
-        raise InputError(f"{path.name} needs the columns contributor and amount, and a row")
-    found = {str(row["contributor"]): parse_amount(str(row["amount"])) for row in frame.iter_rows(named=True)}
-    if len(found) != frame.height:
-        raise InputError(f"{path.name} names a contributor twice")
-    return found
+    return {name: parse_amount(str(amount)) for name, amount in of_contributors(path, "amount").items()}
 
 
 def _one_line(text: str) -> str:
@@ -245,7 +225,8 @@ def _not_paid(tx: Writer, ledger: Ledger, pid: str, needed: tuple[str, ...], sma
         return "erased: the amount stays on the books"
     if small:
         return "below the threshold: carried"
-    known = payee(tx, ledger, pid, tx.state.part(Payees))
+    # The details that two people agreed on.
+    known = _details(tx.connection, ledger, pid, tx.state.part(Payees).paper.get(pid, ""))
     for name in needed:
         if name not in known:
             return f"no {name} given"

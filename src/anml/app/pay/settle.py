@@ -166,9 +166,11 @@ def resolve_names(tx: Writer, ledger: Ledger, source: str | None, names: list[st
         return own
     profiles = people.profiles(tx, ledger.ring)
     if source is None:
+        there = sorted({place for place, name in people.accounts(profiles.values()) if name in rest})
+        told = f"known in {', '.join(there)}" if there else "none of them is known yet"
         raise InputError(
-            f"say with --source which place {rest[0]!r} and the others are accounts of "
-            f"({_places(profiles, rest)}): people of one name in two places are not one person"
+            f"say with --source which place {rest[0]!r} and the others are accounts of ({told}): people of "
+            "one name in two places are not one person"
         )
     place = place_id(source)
     found = people.register(tx, ledger, place, rest)
@@ -176,17 +178,11 @@ def resolve_names(tx: Writer, ledger: Ledger, source: str | None, names: list[st
     listed = {
         (known.resolve(pid), one) for pid, about in profiles.items() for one in about.get("accounts", [])
     }
-    there = set(map(known.resolve, profiles))
+    recorded = set(map(known.resolve, profiles))
     for name, pid in found.items():
-        if pid in there and (pid, f"{place}:{name}") not in listed:
+        if pid in recorded and (pid, f"{place}:{name}") not in listed:
             raise IntegrityError(f"the account {place}:{name} leads to {pid}, whose record does not have it")
     return own | found
-
-
-def _places(profiles: Mapping[str, dict[str, Any]], names: list[str]) -> str:
-    """The places that know some of these names."""
-    found = sorted({place for place, name in people.accounts(profiles.values()) if name in names})
-    return f"known in {', '.join(found)}" if found else "none of them is known yet"
 
 
 def approve(

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from anml.core.errors import InputError
 from anml.core.identifiers import place_id
+from anml.core.words import counted
 from anml.intake.contributions import read_typed
 from anml.ledger import evidence, people, two_people
 from anml.ledger.store import Ledger
@@ -14,13 +15,11 @@ NEEDED = ("source", "account", "contributor")
 
 def read_identity_map(path: Path) -> list[tuple[str, str]]:
     """Accounts and whom they belong to: an identifier, or another account written source:name."""
-    frame = read_typed(path, NEEDED)
-    missing = [name for name in NEEDED if name not in frame.columns]
-    if missing:
-        raise InputError(f"{path.name} has no column {missing[0]!r}; it needs {', '.join(NEEDED)}")
+    frame = read_typed(path, NEEDED, NEEDED)
     for name in NEEDED:
         if gaps := frame[name].null_count():
-            raise InputError(f"{path.name}: column {name!r} is empty in {gaps} rows; every row needs one")
+            empty = f"column {name!r} is empty in {counted(gaps, 'row')}"
+            raise InputError(f"{path.name}: {empty}; every row needs one")
     rows = frame.select(*NEEDED).iter_rows()
     return [(f"{source}:{account}", contributor) for source, account, contributor in rows]
 

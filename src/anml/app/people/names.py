@@ -103,8 +103,9 @@ def _found(ledger: Ledger, where: sa.Connection | Reading, text: str, called: Ma
     if text in known.since:
         return text
     source, colon, name = text.partition(":")
-    if colon and isinstance(where, Reading) and (pid := people.lookup(where, ledger.ring, source, name)):
-        return pid
+    own = people.lookup_all(where, ledger.ring, source, [name]) if isinstance(where, Reading) else {}
+    if colon and own:
+        return own[name]
     hits = called.get(text, set())
     if not hits and len(text) >= SHORT:
         hits = {pid for pid in known.since if pid.startswith(text)}

@@ -1,13 +1,18 @@
-"""Track records: shown with their intervals, and replayed from scratch."""
+"""Where contributors stand: looked up, track records replayed from scratch, who verified whom."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from anml.app.people.names import shown_names
 from anml.core.errors import InputError
-from anml.core.signals.policy import Policy
+from anml.core.signals.eigentrust import eigentrust
+from anml.core.signals.policy import Evidence, Policy, TrustRule
 from anml.core.signals.standing import Standing
 from anml.core.signals.track_record import Scored, Track, in_order, replay
-from anml.ledger import evidence, trust
+from anml.ledger import evidence, kinds, people, trust, two_people
+from anml.ledger.log import Event
 from anml.ledger.parts import People
 from anml.ledger.standing import scores, standings
 from anml.ledger.state import loaded
@@ -35,17 +40,10 @@ class TrackStep(NamedTuple):
         return stamp(datetime.fromtimestamp(self.event.at, UTC))
 
 
-class History(NamedTuple):
-    """A track record step by step, and as it is at the moment of asking."""
-
-    steps: list[TrackStep]
-    now: Track
-
-
 def replay_history(
     ledger: Ledger, pid: str, domain: str = "default", at: str | None = None, policy: Policy | None = None
-) -> History:
-    """Recompute a contributor's r event by event, each by the graph of who verified whom as it was then."""
+) -> tuple[list[TrackStep], Track]:
+    """A contributor's r event by event, each by the graph of who verified whom as it was then; and now."""
     following = (policy or Policy()).trust
     with ledger.read() as connection:
         if pid not in loaded(People, connection).since:
@@ -63,4 +61,69 @@ def replay_history(
         return replay(known[:count], when, None, endorsed(when))
 
     steps = [TrackStep(e, after(i + 1, e.at)) for i, e in enumerate(known)]
-    return History(steps, after(len(known), limit))
+    return steps, after(len(known), limit)
+
+
+class Trusted(NamedTuple):
+    """Trust by name, summing to one, and what it counts for in r at most, in good events."""
+
+    trust: dict[str, float]
+    endorsed: dict[str, float]
+
+
+def trust_graph(ledger: Ledger, roots: Sequence[str] = (), rule: TrustRule | None = None) -> Trusted:
+    """EigenTrust over who verified whose work; needs people trusted beforehand."""
+    rule = rule or TrustRule()
+    rule = replace(rule, roots=tuple(sorted({*roots, *rule.roots})))
+    at = seconds(stamp(ledger.clock()))
+    with ledger.read() as connection:
+        found = evidence.of(connection, at=at, rule=rule)
+        trusted = trust.roots(connection, rule)
+    if not trusted:
+        raise InputError(
+            "nobody is trusted beforehand: trust a key, name a reviewer, or name roots here or in the policy"
+        )
+    graph = trust.votes(found, at)
+    if not graph:
+        raise InputError("nobody has verified anybody in this ledger, so there is no graph to follow")
+    return Trusted(eigentrust(graph, trusted, rule.restart), trust.endorsed(found, at, rule, trusted))
+
+
+def name_reviewer(ledger: Ledger, pid: str, by: str | None, *, on: bool = True) -> Event:
+    """Propose that somebody's reviews count, or no longer do."""
+    return ledger.write(lambda tx: two_people.propose(tx, kinds.NAMED, pid, {"on": on}, by))
+
+
+class KnownContributor(NamedTuple):
+    """One contributor, with the evidence about them; `profile` is empty without the ledger's keys."""
+
+    standing: Standing
+    name: str
+    profile: dict[str, Any]
+    records: list[Evidence]
+    issuers: dict[str, str]
+
+
+def list_contributors(ledger: Ledger, domain: str, policy: Policy) -> list[tuple[Standing, str, list[str]]]:
+    """Everybody on record: where they stand, with the name and the accounts that staff know them by."""
+    found = show(ledger, domain, policy=policy)
+    with ledger.read() as connection:
+        profiles = people.profiles(connection, ledger.keys) if ledger.keys else {}
+        called = shown_names(ledger, connection)
+    return [
+        (standing, called.get(pid, ""), profiles.get(pid, {}).get("accounts", []))
+        for pid, standing in found.items()
+    ]
+
+
+def get_contributor(ledger: Ledger, pid: str, domain: str, policy: Policy) -> KnownContributor:
+    """One of them, with the evidence about their work."""
+    found = show(ledger, domain, policy=policy).get(pid)
+    if found is None:
+        raise InputError(f"there is no contributor {pid!r} in this ledger")
+    with ledger.read() as connection:
+        profile = people.profile(connection, ledger.ring, pid) if ledger.keys else {}
+        records = evidence.of(connection, [pid], rule=policy.trust).get(pid, [])
+        called = shown_names(ledger, connection)
+    issuers = {e.issuer: called.get(e.issuer, e.issuer) for e in records}
+    return KnownContributor(found, profile.get("name") or called.get(pid, ""), profile, records, issuers)

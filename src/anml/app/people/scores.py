@@ -1,11 +1,20 @@
-"""Judgements of single works, blind to w, v, r and T; people's word counts only where theirs does."""
+"""Judgements of single works, blind to w, v, r and T, and the scores of contributors that are new in them."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from pathlib import Path
 
 import polars as pl
 
+from anml.app.audit.runs import check_remembered, read_learned, read_run
+from anml.app.pay.manifest import row_names
+from anml.app.pay.settle import resolve_names
 from anml.core.errors import InputError
-from anml.intake.contributions import Contributions
+from anml.core.settle import UNIT
+from anml.intake.contributions import Contributions, last_reviews
+from anml.ledger.evidence import taken
+from anml.ledger.standing import Score, add_scores, item_mark
+from anml.ledger.store import Ledger
+from anml.ledger.writer import Writer
 
 SCHEMA = {"contributor": pl.String, "source": pl.String, "item": pl.String, "right": pl.Float64}
 # Labels by others that an item needs before agreement with them says anything.
@@ -14,8 +23,12 @@ OTHERS = 2
 
 def judge_batch(found: Contributions, reviewers: Collection[str], peers: Collection[str]) -> pl.DataFrame:
     """Judgements in an export: by `reviewers` whose reviews count, and against labels of `peers`."""
-    parts = [gold(found.rows), _reviews(found.evidence, reviewers), _consensus(found.rows, peers)]
-    return pl.concat(parts).sort("contributor", "source", "item")
+    last = last_reviews(found.evidence, pl.col("issuer").is_in(sorted(reviewers)))
+    # What a reviewer had to fix was not right.
+    reviewed = _judged(last, (pl.col("kind") == "review-accepted").cast(pl.Float64), "review")
+    return pl.concat([gold(found.rows), reviewed, _consensus(found.rows, peers)]).sort(
+        "contributor", "source", "item"
+    )
 
 
 def judge_run(samples: pl.DataFrame, names: pl.Series, learned: pl.DataFrame | None = None) -> pl.DataFrame:
@@ -53,18 +66,6 @@ def gold(rows: pl.DataFrame) -> pl.DataFrame:
     return _judged(known, (pl.col("label") == pl.col("truth")).cast(pl.Float64), "gold")
 
 
-def _reviews(evidence: pl.DataFrame, reviewers: Collection[str]) -> pl.DataFrame:
-    """The last review of each item counts; what a reviewer had to fix was not right."""
-    kinds = ("review-accepted", "review-rejected", "fixed")
-    counts = pl.col("issuer").is_in(sorted(reviewers)) & (pl.col("issuer") != pl.col("contributor"))
-    last = (
-        evidence.filter(pl.col("kind").is_in(kinds) & counts)
-        .sort("at", nulls_last=False, maintain_order=True)
-        .unique(["item", "contributor"], keep="last", maintain_order=True)
-    )
-    return _judged(last, (pl.col("kind") == "review-accepted").cast(pl.Float64), "review")
-
-
 def _consensus(rows: pl.DataFrame, peers: Collection[str]) -> pl.DataFrame:
     """Whether the majority of the peers among the others says the same; ties among them say nothing."""
     votes = _with_votes(rows, peers).filter(pl.col("others") >= OTHERS)
@@ -97,3 +98,46 @@ def _judged(rows: pl.DataFrame, right: pl.Expr, source: str) -> pl.DataFrame:
     found = rows.group_by("contributor", "item").agg(right.mean().alias("right"))
     found = found.with_columns(pl.lit(source).alias("source"))
     return found.select(*SCHEMA).cast(SCHEMA)  # type: ignore[arg-type]
+
+
+Texts = Mapping[str, str]
+
+
+def fresh_scores(
+    tx: Writer, judged: pl.DataFrame, pids: Texts, batch: str, place: str, domain: str, when: Texts
+) -> list[Score]:
+    """Scores of judgements that nobody counted yet; `place` is where items have their names."""
+    groups: dict[tuple[str, str], dict[str, float]] = {}
+    times: dict[str, str] = {}
+    for who, source, item, right in judged.iter_rows():
+        pid = pids[who]
+        groups.setdefault((pid, source), {})[item_mark(place, item)] = right
+        times[pid] = max(times.get(pid, ""), when[who])
+    made = []
+    for (pid, source), items in sorted(groups.items()):
+        counted = tx.state.judged_before(pid)
+        new = {item: right for item, right in items.items() if (source, item) not in counted}
+        if new:
+            quality = round(sum(new.values()) / len(new) * UNIT)
+            made.append(Score(pid, domain, source, batch, times[pid], quality, tuple(new), len(items)))
+    return made
+
+
+def add_run(
+    ledger: Ledger, folder: Path, source: str | None = None, domain: str = "default", by: str | None = None
+) -> int:
+    """Record the held-out quality of a run; the same rows count once, whatever run they are in."""
+    run = read_run(folder)
+    check_remembered(folder, run)
+    samples = run.samples.with_columns(pl.col("contributor").cast(pl.String))
+    judged = judge_run(samples, row_names(run), read_learned(folder, run._replace(samples=samples)))
+
+    def work(tx: Writer) -> int:
+        names = judged["contributor"].unique().sort().to_list()
+        pids = resolve_names(tx, ledger, source, names)
+        when = dict.fromkeys(names, tx.now)
+        made = add_scores(tx, fresh_scores(tx, judged, pids, run.sha256[:16], "run", domain, when))
+        taken(tx, "run", run.sha256, by)
+        return made
+
+    return ledger.write(work)

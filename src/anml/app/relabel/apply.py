@@ -63,15 +63,11 @@ def apply_answers(
     run, found = read_run(folder), of_run(folder)
     source = source_of(found, folder, data)
     place = data or Path(folder, str(found.data.get("path")))
-    if source.shape is not None and (source.shape.kind == PREFERENCE or file.suffix.lower() != ".csv"):
-        rest = (
-            ""
-            if source.shape.kind == PREFERENCE
-            else "; a filled-in table (relabel --out FILE.csv) is applied"
-        )
-        raise UnsupportedError(
-            f"answers to {source.shape.kind} come back as an export or table of their own: audit that{rest}"
-        )
+    shape = None if source.shape is None else source.shape.kind
+    if shape == PREFERENCE or (shape is not None and file.suffix.lower() != ".csv"):
+        said = f"answers to {shape} come back as an export or table of their own: audit that"
+        rest = "; a filled-in table (relabel --out FILE.csv) is applied" if shape != PREFERENCE else ""
+        raise UnsupportedError(said + rest)
     asked = request_of_record(run)
     answers = read_answers(file, source, place, found.samples, kind)
     answers = _checked(answers, found, asked.task, new_labels)
@@ -154,16 +150,13 @@ def _checked(answers: dict[int, NewLabel], found: Found, task: str, new_labels: 
     new = sorted({answer.label for answer in answers.values()} - known)
     if not new or new_labels:
         return answers
-    shown = listed([_with_hint(label, known) for label in new])
+    names = {name.lower(): name for name in known}
+    close = {label: difflib.get_close_matches(label.lower(), names, n=1) for label in new}
+    hints = {label: f" (did you mean {names[near[0]]!r}?)" for label, near in close.items() if near}
+    shown = listed([f"{label!r}{hints.get(label, '')}" for label in new])
     raise InputError(
         f"answers that are no label of this table: {shown}; correct them, or allow them with --new-labels"
     )
-
-
-def _with_hint(label: str, known: set[str]) -> str:
-    names = {name.lower(): name for name in known}
-    close = difflib.get_close_matches(label.lower(), names, n=1)
-    return f"{label!r} (did you mean {names[close[0]]!r}?)" if close else repr(label)
 
 
 def _number(text: str) -> str:

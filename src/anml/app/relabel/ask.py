@@ -13,7 +13,7 @@ from anml.app.relabel.queue import Found, Looking
 from anml.core.checks import Floats
 from anml.core.errors import InputError
 from anml.core.people.words import ACCUSED
-from anml.intake.tables import read_table
+from anml.intake.contributions import of_contributors
 
 # Labels of a class count beside so many of all classes: few say little of a class.
 SHRINK = 5.0
@@ -36,25 +36,20 @@ def read_prices(given: str | None) -> Prices:
     """Prices from a number, or from a table with the columns contributor and price."""
     if given is None:
         return Prices()
+    found = {"": given} if _number(given) is not None else of_contributors(Path(given), "price")
+    numbers = {name: _number(text) for name, text in found.items()}
+    for name, number in numbers.items():
+        if number is None or not (math.isfinite(number) and number > 0):
+            raise InputError(f"a price must be a number above 0, got {found[name]!r}")
+    known = {name: number for name, number in numbers.items() if number is not None}
+    return Prices(known[""]) if "" in known else Prices(by=known)
+
+
+def _number(text: str | None) -> float | None:
     try:
-        each = float(given)
+        return float(text or "")
     except ValueError:
-        return Prices(by=_table(Path(given)))
-    if not (math.isfinite(each) and each > 0):
-        raise InputError(f"a price must be above 0, got {given}")
-    return Prices(each)
-
-
-def _table(path: Path) -> dict[str, float]:
-    frame = read_table(path, name="prices").frame
-    for name in ("contributor", "price"):
-        if name not in frame.columns:
-            raise InputError(f"{path.name} has no column {name!r}; prices have a contributor and a price")
-    prices = frame["price"].cast(pl.Float64, strict=False)
-    bad = frame.filter(~((prices > 0) & prices.is_finite()).fill_null(False))
-    if bad.height:
-        raise InputError(f"{path.name}: a price must be a number above 0, got {str(bad['price'][0])!r}")
-    return dict(zip(frame["contributor"].cast(pl.String), prices, strict=True))
+        return None
 
 
 def asked(looking: Looking, found: Found, prices: Prices) -> Looking:

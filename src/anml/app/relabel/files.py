@@ -13,9 +13,9 @@ from anml.app.relabel.queue import Looking
 from anml.app.spreadsheets import check_text, safe_for_spreadsheets
 from anml.core.canonical import sha256
 from anml.core.checks import one_of
-from anml.core.errors import InputError, UnsupportedError
-from anml.intake.argilla import fields_of, question_of
-from anml.intake.contributions import ANNOTATION
+from anml.core.errors import UnsupportedError
+from anml.intake.argilla import fields_of, question_of, record_name
+from anml.intake.contributions import ANNOTATION, entries
 from anml.intake.file import File
 from anml.intake.label_studio import annotations_of
 from anml.intake.shapes.regions import REGIONS as MARKED
@@ -78,17 +78,12 @@ def _csv(rows: pl.DataFrame, source: Source, path: Path | None) -> str:
     data = [name for name in rows.columns if name not in (*first, *said)]
     figures = [pl.col(name).round(4) for name in ("probability", "p_correct", "gain")]
     rows = rows.with_columns(figures)
-    cells = [_as_cell(rows[name]) for name in (*first, *data, *said)]
+    cells = [rows[name] for name in (*first, *data, *said)]
+    # Lists and records are no cells of a table: they become text.
+    cells = [pl.Series(c.name, [*map(str, c.to_list())]) if c.dtype.is_nested() else c for c in cells]
     # Tables have no annotations, and not all have items: nobody wants to look at empty columns.
     frame = pl.DataFrame([each for each in cells if each.null_count() < len(each) or each.name in data])
     return safe_for_spreadsheets(frame.with_columns(pl.lit("").alias(NEW_LABEL))).write_csv()
-
-
-def _as_cell(series: pl.Series) -> pl.Series:
-    """Lists and records are no cells of a table: they become text."""
-    if not series.dtype.is_nested():
-        return series
-    return pl.Series(series.name, [str(value) for value in series.to_list()])
 
 
 def _about(row: dict[str, Any]) -> dict[str, Any]:
@@ -148,8 +143,9 @@ def _parsed(label: Any) -> Any:
 
 def _argilla(rows: pl.DataFrame, source: Source, path: Path | None) -> str:
     """Records under their own ids, so that Argilla updates them, with the suggestion for the question."""
-    entries = records(path)
-    known, question, made = by_id(entries), question_of(entries, source.question), []
+    found, made = records(path), []
+    known = {record_name(entry, number): entry for number, entry in enumerate(found)}
+    question = question_of(found, source.question)
     for row in rows.iter_rows(named=True):
         entry, parsed = known[row["item"]], _parsed(row["suggested"])
         suggestion = {"value": parsed if isinstance(parsed, list) else row["suggested"], "agent": AGENT}
@@ -174,16 +170,7 @@ def _argilla(rows: pl.DataFrame, source: Source, path: Path | None) -> str:
 def records(file: Path | None) -> Records:
     """Tasks or records of a file of a labelling tool."""
     assert file is not None, "an export is a file"
-    found = File(file).json
-    found = found.get("records", [found]) if isinstance(found, dict) else found
-    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
-        raise InputError(f"{file.name} must be a list of tasks or records")
-    return found
-
-
-def by_id(entries: Records) -> dict[str, dict[str, Any]]:
-    """Records of Argilla by their identifiers."""
-    return {str(e.get("id") or e.get("_server_id") or at): e for at, e in enumerate(entries)}
+    return entries(File(file))
 
 
 FORMATS: dict[str, Callable[[pl.DataFrame, Source, Path | None], str]] = {

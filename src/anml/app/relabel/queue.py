@@ -103,7 +103,10 @@ def where_to_look(found: Found, top: int | None = None) -> Looking:
     # The row that is least likely to be right stands for its item.
     frame = frame.sort("p_correct", "row").unique(unit, keep="first", maintain_order=True)
     expected = float(frame["gain"].sum())
-    frame = _ordered(frame.filter((pl.col("gain") > 1 - CLEAR) | pl.col("alone")))
+    frame = frame.filter((pl.col("gain") > 1 - CLEAR) | pl.col("alone")).sort("row")
+    # Most to gain first, and not all of one person's before anybody else's.
+    person = frame["contributor"].rank("dense").to_numpy().astype(np.int64)
+    frame = frame[order(frame["gain"].to_numpy(), person)]
     chosen = frame if top is None else frame.head(top)
     votes = _votes(found.samples, chosen) if found.items is not None else {}
     reasons = [_reason(row, found.verdicts, votes) for row in chosen.iter_rows(named=True)]
@@ -117,13 +120,6 @@ def where_to_look(found: Found, top: int | None = None) -> Looking:
 
 def _unit(samples: pl.DataFrame) -> str:
     return "item" if "item" in samples.columns else "row"
-
-
-def _ordered(frame: pl.DataFrame) -> pl.DataFrame:
-    """Most to gain first, and not all of one person's before anybody else's."""
-    frame = frame.sort("row")
-    person = frame["contributor"].rank("dense").to_numpy().astype(np.int64)
-    return frame[order(frame["gain"].to_numpy(), person)]
 
 
 def _open(samples: pl.DataFrame) -> pl.DataFrame:
@@ -186,13 +182,11 @@ def _reason(row: dict[str, Any], verdicts: Mapping[str, str], votes: Mapping[str
     parts = {part: row[part] for part in _PARTS if row.get(part) is not None and row[part] < 0}
     worst = min(parts, key=parts.__getitem__) if parts else ""
     if row["predicted"] not in (None, row["label"]) and (worst == "from_model" or not said):
-        said.append(f"a model that did not see it says {_value(row['predicted'])}")
+        seen = row["predicted"]
+        shown = f"{seen:.4g}" if isinstance(seen, float) else seen
+        said.append(f"a model that did not see it says {shown}")
     if worst == "from_credentials":
         said.append("its credentials speak against it")
     if worst == "from_contributor" and verdict not in ACCUSED:
         said.append(f"labels by {row['contributor']} are often wrong")
     return "; ".join(said[:2]) or "little speaks for it"
-
-
-def _value(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)

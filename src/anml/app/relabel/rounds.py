@@ -106,9 +106,12 @@ def with_answers(
 
 def _known(frame: pl.DataFrame, roles: Roles, answers: Mapping[int, NewLabel]) -> tuple[pl.DataFrame, Roles]:
     """Answers as right labels of their items; one that nobody gave before makes all that were given wrong."""
-    if roles.known is not None and _marks(frame[roles.known], frame[roles.label]):
-        # True and false stand beside right labels, not among them.
-        roles = replace(roles, reviewed=roles.known, known=None)
+    if roles.known is not None:
+        marks = set(as_text(frame[roles.known]).drop_nulls())
+        flags = bool(marks) and {text.lower() for text in marks} <= FLAGS.keys()
+        if flags and not marks <= set(as_text(frame[roles.label]).drop_nulls()):
+            # True and false stand beside right labels, not among them.
+            roles = replace(roles, reviewed=roles.known, known=None)
     known, reviewed = roles.known or KNOWN, roles.reviewed or REVIEWED
     assert roles.item is not None
     names = frame[roles.item].to_list()
@@ -127,13 +130,6 @@ def _known(frame: pl.DataFrame, roles: Roles, answers: Mapping[int, NewLabel]) -
     if frame[reviewed].null_count() == frame.height:
         return frame.drop(reviewed), replace(roles, known=known)
     return frame, replace(roles, known=known, reviewed=reviewed)
-
-
-def _marks(known: pl.Series, labels: pl.Series) -> bool:
-    """Whether a column marks labels with true and false, and does not hold right ones."""
-    said = set(as_text(known).drop_nulls())
-    flags = {text.lower() for text in said} <= FLAGS.keys()
-    return bool(said) and flags and not said <= set(as_text(labels).drop_nulls())
 
 
 def _added(frame: pl.DataFrame, roles: Roles, answers: Mapping[int, NewLabel]) -> pl.DataFrame:

@@ -22,7 +22,7 @@ from anml.core.people.belief import Belief, Contributor
 from anml.core.people.judge import NEVER, Judged, believe_rows
 from anml.core.people.words import CONCERN
 from anml.gradients.scoring import Scores
-from anml.intake.gold import Gold
+from anml.intake.known import Gold
 from anml.intake.prepare import Preparation
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from anml.app.audit.audit import testing_arrays
+from anml.app.audit.output import as_json, check_folder, write_frame
 from anml.app.audit.runs import Run, read_run
 from anml.core.checks import Array, Bools, Floats, Ints, one_of, whole
 from anml.core.domain import SHAPES, Task
@@ -33,6 +34,7 @@ METHODS: dict[str, Callable[..., Values]] = {
 BUDGET = 2_000
 # Coalitions that are evaluated before progress is reported.
 TOGETHER = 256
+NAMED = ("label", "contributor", "time")
 # Without test data this share of the rows is held out, at most so many.
 HELD_OUT, MOST_HELD = 0.3, 2_000
 
@@ -117,18 +119,13 @@ def _columns(
     table: Table, request: ValueRequest, run: Path | None, found: Run | None
 ) -> tuple[Columns, list[str], Ints | None]:
     if run is None or found is None:
-        columns, notes = choose_columns(
-            table.frame, label=request.label, contributor=request.contributor, time=request.time,
-            features=request.features, ignore=request.ignore,
-        )  # fmt: skip
-        return columns, notes, None
+        named = {name: getattr(request, name) for name in (*NAMED, "features", "ignore")}
+        return *choose_columns(table.frame, **named), None
     about, of = found.info.get("columns") or {}, (found.info.get("data") or {}).get("sha256")
     if of != table.sha256:
         raise InputError(f"{table.name} is not the table that the run in {run} was made of")
-    columns, notes = choose_columns(
-        table.frame, label=about.get("label"), contributor=about.get("contributor"), time=about.get("time"),
-        item=about.get("item"), features=about.get("features") or None,
-    )  # fmt: skip
+    named = {name: about.get(name) for name in (*NAMED, "item")}
+    columns, notes = choose_columns(table.frame, **named, features=about.get("features") or None)
     kept = found.samples.filter(pl.col("kept"))["row"].to_numpy()
     return columns, [*notes, f"{len(kept)} rows that the run in {run.name} keeps are valued"], kept
 
@@ -145,7 +142,8 @@ def _valued(
         notes = [*notes, f"worth is measured on {len(held)} rows held out, against the labels as given"]
     else:
         raw, y_test = testing_arrays(test, prepared, columns)
-        train, x_test = np.flatnonzero(used), _scaled_like(prepared.x, raw)
+        centre, spread = (of(prepared.x, axis=0, dtype=np.float64) for of in (np.mean, np.std))
+        train, x_test = np.flatnonzero(used), (raw - centre) / np.where(spread > 1e-12, spread, 1.0)
         notes = [*notes, f"worth is measured on {len(y_test)} rows of test data"]
     assert prepared.contributor is not None
     copies = _copies(x[train], prepared.y[train], rng)
@@ -153,12 +151,13 @@ def _valued(
     parts = parts_of(prepared.contributor[train], copies, first)
     if len(parts.names) < 2:
         raise InputError(f"a value needs at least two contributors, got {parts.names[0]!r} alone")
-    notes += _about_copies(len(train), parts, first)
+    if twice := len(train) - len(parts.rows):
+        notes = [*notes, _about_copies(twice, first)]
     utility = _utility(x[train], prepared.y[train], parts, x_test, y_test, prepared, request)
     known = _asked_once(utility, request.budget, progress)
-    fresh = np.random.default_rng(request.seed)
-    found = METHODS[request.method](known, len(parts.names), budget=request.budget, rng=fresh)
-    ends = evaluate(known, np.array([np.zeros(len(parts.names), bool), np.ones(len(parts.names), bool)]))
+    fresh, people = np.random.default_rng(request.seed), len(parts.names)
+    found = METHODS[request.method](known, people, budget=request.budget, rng=fresh)
+    ends = evaluate(known, np.array([np.zeros(people, bool), np.ones(people, bool)]))
     rows = pl.Series(prepared.contributor[used]).value_counts().rows()
     frame = _frame(parts, found, {str(name): int(count) for name, count in rows})
     record = {
@@ -203,11 +202,6 @@ def _held_out(prepared: Prepared, used: Bools, rng: np.random.Generator) -> tupl
     return rows[~out], rows[out]
 
 
-def _scaled_like(x: Array, raw: Array) -> Floats:
-    centre, spread = x.mean(axis=0, dtype=np.float64), x.std(axis=0, dtype=np.float64)
-    return np.asarray((raw - centre) / np.where(spread > 1e-12, spread, 1.0))
-
-
 def _copies(x: Floats, y: Array, rng: np.random.Generator) -> Ints:
     """Rows that are near-copies of one another, with the same label."""
     near = near_copies(x, rng)
@@ -215,13 +209,10 @@ def _copies(x: Floats, y: Array, rng: np.random.Generator) -> Ints:
     return np.asarray(np.unique(both, axis=0, return_inverse=True)[1]).ravel()
 
 
-def _about_copies(rows: int, parts: Parts, first: Array | None) -> list[str]:
-    twice = rows - len(parts.rows)
-    if not twice:
-        return []
+def _about_copies(twice: int, first: Array | None) -> str:
     shared = "count in equal shares for all who hold them"
     whose = shared if first is None else "belong to whoever had them first"
-    return [f"{twice} rows are near-copies of others and count once; those of several contributors {whose}"]
+    return f"{twice} rows are near-copies of others and count once; those of several contributors {whose}"
 
 
 def _utility(
@@ -271,3 +262,15 @@ def _frame(parts: Parts, found: Values, rows: dict[str, int]) -> pl.DataFrame:
             "share": share,
         }
     ).sort("value", "contributor", descending=[True, False])  # fmt: skip
+
+
+RECORD = "value.json"
+
+
+def write_value(folder: Path, valued: Valued) -> list[str]:
+    """Write values.csv, multipliers.csv and value.json; values replace values, and nothing else."""
+    check_folder(folder, RECORD)
+    write_frame(valued.contributors, folder / "values.csv")
+    write_frame(valued.multipliers(), folder / "multipliers.csv")
+    (folder / RECORD).write_text(as_json(valued.record) + "\n", encoding="utf-8")
+    return sorted(path.name for path in folder.iterdir() if path.is_file())

@@ -18,7 +18,9 @@ def kind_of(series: pl.Series) -> str:
         return "number"
     if dtype == pl.Boolean:
         return "boolean"
-    if isinstance(dtype, pl.Date | pl.Datetime) or (_starts_like_a_date(series) and are_times(series)):
+    first = series.drop_nulls().head(20) if dtype == pl.String else series.clear()
+    like_dates = not first.is_empty() and first.str.contains(r"^\s*\d{4}[-/]\d{1,2}[-/]\d{1,2}").all()
+    if isinstance(dtype, pl.Date | pl.Datetime) or (like_dates and are_times(series)):
         return "date"
     return "text" if is_text(series) else "category"
 
@@ -38,8 +40,3 @@ def is_text(series: pl.Series) -> bool:
 
 def _mean(series: pl.Series) -> float:
     return float(series.cast(pl.Float64).to_numpy().mean())
-
-
-def _starts_like_a_date(series: pl.Series) -> bool:
-    first = series.drop_nulls().head(20)
-    return bool(not first.is_empty() and first.str.contains(r"^\s*\d{4}[-/]\d{1,2}[-/]\d{1,2}").all())

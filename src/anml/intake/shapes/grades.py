@@ -3,9 +3,10 @@
 import polars as pl
 
 from anml.core.errors import InputError
+from anml.core.words import counted
 from anml.intake.plain import as_text
 from anml.intake.roles import ALIASES
-from anml.intake.shapes.shape import GRADES, Given, Reduced, Shape, column, people
+from anml.intake.shapes.shape import GRADES, Given, Reduced, Shape, labelled
 
 MOST_GRADES = 30
 NAMES = ("grade", "rating", "score", "stars")
@@ -13,15 +14,11 @@ NAMES = ("grade", "rating", "score", "stars")
 
 def read_grades(frame: pl.DataFrame, given: Given) -> Reduced:
     """One grade of each row; the order is that of the numbers, or of the names in `order`, lowest first."""
-    contributor, frame = people(frame, given)
-    taken = {**given, "contributor": contributor}
-    item = column(frame, taken, "item", ALIASES["item"])
-    label = column(frame, {**taken, "item": item}, "label", (*NAMES, *ALIASES["label"]))
+    frame, contributor, item, label = labelled(frame, given, (*NAMES, *ALIASES["label"]))
     texts, warnings = as_text(frame[label]), []
-    if gaps := frame[item].null_count():
-        raise InputError(f"{gaps} rows have no {item!r}: which item they are of is needed")
     if texts.null_count():
-        warnings.append(f"{texts.null_count()} rows without a grade were left out")
+        left = counted(texts.null_count(), "row without a grade was", "rows without a grade were")
+        warnings.append(f"{left} left out")
     order = _order(texts, given.get("order"), label)
     rows = frame.select(item=as_text(frame[item]), contributor=contributor, label=texts).drop_nulls()
     frames = {"order": pl.DataFrame({"grade": order, "step": range(len(order))})}

@@ -12,6 +12,7 @@ from anml.intake.argilla import SUBMITTED, answers_to, question_of
 from anml.intake.contributions import ANNOTATION, record, records, scalars
 from anml.intake.label_studio import account, annotations_of
 from anml.intake.plain import as_text
+from anml.intake.roles import need, shown
 from anml.intake.shapes.shape import PREFERENCE, Given, Reduced, Shape, column, find_column, people
 
 FIRST, SECOND, TIE = "first", "second", "equal"
@@ -35,7 +36,12 @@ def read_preferences(frame: pl.DataFrame, given: Given) -> Reduced:
     """Comparisons of a table: who was shown what first and second, and chose which."""
     chats = [name for name in frame.columns if frame.schema[name].is_nested()]
     # Lists of messages, as chats are compared, by the text of them.
-    frame = frame.with_columns(pl.col(chats).map_elements(_as_json, return_dtype=pl.String))
+    for name in chats:
+        texts = (
+            None if c is None else json.dumps(c, ensure_ascii=False, default=str)
+            for c in frame[name].to_list()
+        )
+        frame = frame.with_columns(pl.Series(name, texts, dtype=pl.String))
     frame, first, second, choice = _columns(frame, given)
     contributor, frame = people(frame, given)
     notes = [f"{first!r} and {second!r} are compared, and {choice!r} says which was chosen"]
@@ -64,11 +70,6 @@ def read_preferences(frame: pl.DataFrame, given: Given) -> Reduced:
     return Reduced(rows.hstack(kept), Shape(PREFERENCE, "comparison", {}), notes, warnings)
 
 
-def _as_json(messages: Any) -> str:
-    found = messages.to_list() if isinstance(messages, pl.Series) else messages
-    return json.dumps(found, ensure_ascii=False, default=str)
-
-
 def _columns(frame: pl.DataFrame, given: Given) -> tuple[pl.DataFrame, str, str, str]:
     """The two that are compared and the choice; pairs of chosen and rejected say it by their names."""
     first = second = None
@@ -79,8 +80,7 @@ def _columns(frame: pl.DataFrame, given: Given) -> tuple[pl.DataFrame, str, str,
             break
     if first is None or second is None:
         raise InputError(
-            f"no two columns are compared; name them with --first and --second, of "
-            f"{', '.join(frame.columns[:12])}"
+            f"no two columns are compared; name them with --first and --second, of {shown(frame.columns)}"
         )
     taken = {**given, "first": first, "second": second}
     choice = find_column(frame, taken, "choice", CHOICES)
@@ -103,10 +103,8 @@ def _groups(frame: pl.DataFrame, given: Given, first: str, second: str, warnings
     """Columns within which candidates are compared; a candidate of two groups is two candidates."""
     named = given.get("group") or []
     groups = [named] if isinstance(named, str) else list(named)
-    for name in groups:
-        column(frame, {"group": name}, "group", ())
     if groups:
-        return groups
+        return [need(frame.columns, name, "group") for name in groups]
     found = [name for name in frame.columns if name.lower() in GROUPS and name not in given.values()]
     if first == "anml_first":
         return found

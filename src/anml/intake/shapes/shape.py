@@ -7,8 +7,9 @@ import polars as pl
 
 from anml.core.domain import SHAPES as SHAPES
 from anml.core.errors import InputError
+from anml.core.words import counted
 from anml.intake.plain import as_text
-from anml.intake.roles import ALIASES, is_named
+from anml.intake.roles import ALIASES, is_named, need, shown
 
 # What readers are told by the user: names of columns, of a question, of a file beside.
 Given = Mapping[str, Any]
@@ -36,7 +37,7 @@ def column(frame: pl.DataFrame, given: Given, role: str, names: Sequence[str]) -
     """The column that plays a role; without one there is nothing to read."""
     found = find_column(frame, given, role, names)
     if found is None:
-        raise InputError(f"no column says {role}; name one of {', '.join(frame.columns[:12])} with --{role}")
+        raise InputError(f"no column says {role}; name one of {shown(frame.columns)} with --{role}")
     return found
 
 
@@ -44,10 +45,7 @@ def find_column(frame: pl.DataFrame, given: Given, role: str, names: Sequence[st
     """The column that plays a role, if any: the one that was named, else the first that is called like it."""
     wanted = given.get(role)
     if wanted is not None:
-        if wanted not in frame.columns:
-            listed = ", ".join(frame.columns[:12])
-            raise InputError(f"there is no column {wanted!r} for {role}; the table has {listed}")
-        return str(wanted)
+        return need(frame.columns, str(wanted), role)
     taken = {name for key, name in given.items() if key not in ("task", "seen") and isinstance(name, str)}
     free = [name for name in frame.columns if name not in taken]
     return next((name for alias in names for name in free if is_named(name, (alias,))), None)
@@ -61,3 +59,14 @@ def people(frame: pl.DataFrame, given: Given) -> tuple[str, pl.DataFrame]:
     if nobody:
         raise InputError(f"{nobody} of {frame.height} rows have no {name!r}: who judged them is needed")
     return name, frame
+
+
+def labelled(frame: pl.DataFrame, given: Given, names: Sequence[str]) -> tuple[pl.DataFrame, str, str, str]:
+    """A table of labels of items, with its columns of contributors, items and labels."""
+    contributor, frame = people(frame, given)
+    taken = {**given, "contributor": contributor}
+    item = column(frame, taken, "item", ALIASES["item"])
+    if gaps := frame[item].null_count():
+        none = counted(gaps, "row has", "rows have")
+        raise InputError(f"{none} no {item!r}: which item a row is of is needed")
+    return frame, contributor, item, column(frame, {**taken, "item": item}, "label", names)

@@ -1,7 +1,6 @@
 """Several tags on an item: a yes or no of everybody who saw it, for each tag that anybody ticked there."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import polars as pl
@@ -13,7 +12,7 @@ from anml.intake.contributions import record, records
 from anml.intake.label_studio import account, annotations_of
 from anml.intake.plain import as_text
 from anml.intake.roles import ALIASES
-from anml.intake.shapes.shape import TAGS, Given, Reduced, Shape, column, people
+from anml.intake.shapes.shape import TAGS, Given, Reduced, Shape, labelled
 
 YES, NO = "yes", "no"
 SEPARATORS = (";", "|")
@@ -21,14 +20,9 @@ SEPARATORS = (";", "|")
 
 def read_tags(frame: pl.DataFrame, given: Given) -> Reduced:
     """Sets of tags in one column: lists, lists as JSON, or names apart by ; or |."""
-    contributor, frame = people(frame, given)
-    taken = {**given, "contributor": contributor}
-    item = column(frame, taken, "item", ALIASES["item"])
-    label = column(frame, {**taken, "item": item}, "label", ("tags", *ALIASES["label"]))
+    frame, contributor, item, label = labelled(frame, given, ("tags", *ALIASES["label"]))
     sets = pl.Series(_sets(frame[label]))
     seen = frame.select(thing=as_text(frame[item]), contributor=contributor, tags=sets)
-    if gaps := seen["thing"].null_count():
-        raise InputError(f"{gaps} rows have no {item!r}: which item they are of is needed")
     twice = seen.height - seen.select("thing", "contributor").n_unique()
     if twice:
         raise InputError(f"{counted(twice, 'item')} have two sets of tags by the same contributor")
@@ -57,16 +51,12 @@ def read_tags(frame: pl.DataFrame, given: Given) -> Reduced:
 def _sets(series: pl.Series) -> list[list[str]]:
     if series.dtype.is_nested():
         return [sorted({str(tag) for tag in value or []}) for value in series.to_list()]
-    texts = as_text(series).to_list()
-    parse = _parser([text for text in texts if text])
-    return [[] if text is None else sorted(set(parse(text))) for text in texts]
-
-
-def _parser(texts: list[str]) -> Callable[[str], list[str]]:
-    if texts and all(text.lstrip().startswith("[") for text in texts):
-        return _from_json
+    texts = [text or "" for text in as_text(series).to_list()]
+    if all(text.lstrip().startswith("[") for text in texts if text):
+        return [sorted(set(_from_json(text))) if text else [] for text in texts]
     mark = next((each for each in SEPARATORS if any(each in text for text in texts)), None)
-    return lambda text: [part.strip() for part in (text.split(mark) if mark else [text]) if part.strip()]
+    parts = [text.split(mark) if mark else [text] for text in texts]
+    return [sorted({part.strip() for part in each} - {""}) for each in parts]
 
 
 def _from_json(text: str) -> list[str]:

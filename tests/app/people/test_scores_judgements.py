@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anml.app.people.judgements import fresh_scores
-from anml.app.people.scores import SCHEMA
+from anml.app.people.scores import SCHEMA, fresh_scores
 from anml.core.settle import UNIT
 from anml.ledger.standing import item_mark
 from anml.ledger.sums import JudgedBefore
