@@ -210,6 +210,8 @@ def test_steps_grow_while_rounds_go_the_same_way_and_shrink_where_they_do_not():
     aside = 0.9 / 1.9
     assert fourth == pytest.approx(third * 2 ** (2 * aside - 1))
     assert fifth == pytest.approx(max(1.0, fourth * 2 ** (2 * aside - 1)))
+    # Once shorter, it does not grow again, however long rounds go the same way.
+    assert steps_of(federation, [here, here, here])[-1] == pytest.approx(fifth)
 
 
 @pytest.mark.parametrize("federation", [Federation(adaptive_step=False), Federation("uniform")])

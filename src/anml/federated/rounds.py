@@ -81,7 +81,7 @@ class Federation:
     judge
         Who is honest, by how updates agree, credentials and earlier rounds; see `weighted`.
     adaptive_step
-        With `evidence`, an update is lengthened while it goes the way of the one before, up to `reach`.
+        With `evidence`, updates are lengthened while rounds go the same way, up to their `reach`.
     """
 
     recipe: str | Recipe | dict[str, Any] = "evidence"
@@ -98,6 +98,7 @@ class Federation:
     events: list[tuple[str, Scored]] = field(default_factory=list)
     _memory: dict[str, float] = field(default_factory=dict, repr=False)
     _last: Floats | None = field(default=None, repr=False)
+    _longest: float = field(default=np.inf, repr=False)
 
     def __post_init__(self) -> None:
         self.recipe = recipe_of(self.recipe)
@@ -168,14 +169,19 @@ class Federation:
         return found
 
     def _lengthened(self, found: Weighed) -> Array:
-        """Twice the step where two rounds go the same way, half where they have nothing in common."""
-        now, before = found.update.astype(np.float64), self._last
+        """Twice the step where two rounds go the same way, half where they have nothing in common.
+
+        Once it has become shorter it does not grow again: whoever is near the goal does not leap.
+        """
         if self.name != "evidence" or not self.adaptive_step:
             return found.update
+        now, before = found.update.astype(np.float64), self._last
         if before is not None and before.shape == now.shape:
             lengths = float(np.linalg.norm(now) * np.linalg.norm(before))
             alike = float(now @ before) / lengths if lengths > 0 else 0.0
-            self.step = float(np.clip(self.step * 2 ** (2 * alike - 1), 1.0, found.reach))
+            most = max(1.0, min(self._longest, found.reach))
+            self.step = float(np.clip(self.step * 2 ** (2 * alike - 1), 1.0, most))
+            self._longest = self.step if alike < 0.5 else self._longest
         self._last = now
         return np.asarray(self.step * found.update)
 
