@@ -98,7 +98,7 @@ DATASETS: dict[str, Callable[[], Dataset]] = {
     "digits": lambda: _embedded("digits"),
     "diabetes": lambda: _embedded("diabetes"),
     # Friedman's first function of ten features, five of which count, with normal noise.
-    "friedman": lambda: Dataset(*datasets.make_friedman1(800, noise=1.0, random_state=0), 1),
+    "friedman": lambda: Dataset._make((*datasets.make_friedman1(800, noise=1.0, random_state=0), 1)),
     "adult": _adult,
     "covertype": _covertype,
 }
