@@ -2,6 +2,7 @@
 
     python bench/federations.py --out results/federated
     python bench/federations.py --data digits --clients 10 --seeds 1 --rounds 10
+    python bench/federations.py --rules 'Flower FedAvg' 'Flower Krum' --add results/federated
 
 Rows are dealt out by a Dirichlet distribution for each class. Three clients in ten attack: `flip` trains on
 labels that are one too high, `sign` sends the opposite of its update, `noise` random numbers, three times as
@@ -67,7 +68,13 @@ def deal(y, clients, alpha, rng, least=4):
     return who
 
 
-def rules(f, names, counts):
+def rule_of(rule, f, names, counts, model):
+    """From a name to what makes one update of a round's."""
+    if rule.startswith("Flower"):
+        from flower_rules import flower_rule
+
+        return flower_rule(rule, f, counts, model)
+
     def ours(number, updates, federation):
         return federation.aggregate(
             number, [Reply(n, u, int(c)) for n, u, c in zip(names, updates, counts, strict=True)]
@@ -79,7 +86,7 @@ def rules(f, names, counts):
         "multi-krum": lambda number, u, _: multi_krum(u, f).update,
         "trimmed": lambda number, u, _: trimmed_mean(u, f).update,
         "anml": ours,
-    }
+    }[rule]
 
 
 def train(data, clients, alpha, attack, rule, rounds, seed, rows):
@@ -94,8 +101,8 @@ def train(data, clients, alpha, attack, rule, rounds, seed, rows):
     held = Clients.of(x, y, who, shape)
     names = [f"client-{i}" for i in range(clients)]
     told = f if attack != "none" else int(SHARE * clients)
-    chosen, federation = rules(told, names, held.counts())[rule], Federation(seed=seed)
-    model = initialise(shape, [seed]).flat[0]
+    model, federation = initialise(shape, [seed]).flat[0], Federation(seed=seed)
+    chosen = rule_of(rule, told, names, held.counts(), model)
     for number in range(1, rounds + 1):
         seeds = [1_000 * number + client for client in range(clients)]
         updates = held.updates(model, seeds, LocalTraining(epochs=2, lr=5e-3))
@@ -133,6 +140,9 @@ def main():
     parser.add_argument("--rows", type=int, default=5_000)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--out", type=Path)
+    parser.add_argument(
+        "--add", type=Path, help="rows are added to those of this folder, or take their place"
+    )
     given = parser.parse_args()
     torch.set_num_threads(1)
     found, began = [], time.time()
@@ -144,7 +154,17 @@ def main():
         print(*which, line(mine), f"{time.time() - began:.0f} s", flush=True)
         if given.out is not None:
             keep(found, given.out, {"rounds": given.rounds, "rows": given.rows, "seeds": given.seeds})
+    if given.add is not None:
+        found = added(found, given.add / "rows.json")
+        write_rows(found, given.add / "rows.json")
     table(found)
+
+
+def added(found, path):
+    """Rows with those of a file that they do not replace, in one order."""
+    rows = json.loads(path.read_text()) if path.is_file() else []
+    every = {tuple(row[name] for name in CELL): row for row in [*rows, *found]}
+    return [every[key] for key in sorted(every)]
 
 
 def keep(found, folder, settings):
@@ -184,6 +204,7 @@ def table(found):
             same = [r["accuracy"] for r in found if (*(r[n] for n in CELL[:4]), r["rule"]) == (*where, rule)]
             means[rule] = np.mean(same) if same else np.nan
         ours = means.pop("anml", np.nan)
+        means = {rule: value for rule, value in means.items() if not np.isnan(value)}
         (without if where[3] == "none" else behind).append(
             ours
             - (means.get("fedavg", np.nan) if where[3] == "none" else max(means.values(), default=np.nan))

@@ -158,7 +158,7 @@ def cifar10n(count, device):
         print(f"  trained {name}: accuracy {right:.4f}", flush=True)
 
 
-def jobs(seeds):
+def jobs(seeds, only):
     """Longest first."""
     found = [("training", task, epochs, schedule, seed)
              for epochs in (12, 6, 3) for task in ("text", "pictures")
@@ -167,24 +167,24 @@ def jobs(seeds):
         found += [("federations", data, clients, alpha, attack, rule, seed)
                   for seed in range(seeds) for alpha in (0.1, 0.2, 0.5)
                   for attack in federations.ATTACKS for rule in federations.RULES]  # fmt: skip
-    return found
+    return [job for job in found if only in (None, "cores", job[0])]
 
 
-def done(job, ends):
+def done(job, ends, rounds, rows):
     """A row, or None where there is no time left."""
     if time.time() > ends:
         return None
     torch.set_num_threads(1)
     which, *given = job
     if which == "federations":
-        return federations.cell(*given)
+        return federations.cell(*given, rounds, rows)
     training.quietly()
     task, epochs, schedule, seed = given
     found, why = training.cell(task, epochs, schedule, seed)
     return {"task": task, "epochs": epochs, "schedule": schedule, "seed": seed, **found, "why": why}
 
 
-def collected(running, out):
+def collected(running, out, settings):
     """Rows of both benches as they come; tables at the end."""
     rows, missed = {"training": [], "federations": []}, 0
     for future in as_completed(running):
@@ -200,10 +200,12 @@ def collected(running, out):
     for name in rows:
         rows[name].sort(key=lambda row: [str(value) for value in row.values()])
     training.table(rows["training"])
-    federations.table(rows["federations"])
-    if out is not None:
-        federations.keep(rows["federations"], out / "federated", {"rounds": 20, "rows": 5_000, "seeds": 3})
-        (out / "training").mkdir(exist_ok=True)
+    if rows["federations"]:
+        federations.table(rows["federations"])
+    if out is not None and rows["federations"]:
+        federations.keep(rows["federations"], out / "federated", settings)
+    if out is not None and rows["training"]:
+        (out / "training").mkdir(parents=True, exist_ok=True)
         federations.write_rows(rows["training"], out / "training" / "rows.json")
 
 
@@ -213,8 +215,10 @@ def main():
     parser.add_argument("--minutes", type=float, default=7.5)
     parser.add_argument("--pictures", type=int, default=50_000)
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=20, help="of federations")
+    parser.add_argument("--rows", type=int, default=5_000, help="of federations, on cifar10n")
     parser.add_argument("--workers", type=int, default=max(1, (os.cpu_count() or 1) - 4))
-    parser.add_argument("--only", choices=("gpu", "cores"))
+    parser.add_argument("--only", choices=("gpu", "cores", "training", "federations"))
     given = parser.parse_args()
     began = time.time()
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -222,9 +226,9 @@ def main():
     # The last jobs need up to half a minute after they start.
     ends = began + 60 * given.minutes - 40
     with ProcessPoolExecutor(given.workers, mp_context=get_context("spawn")) as pool:
-        every = [] if given.only == "gpu" else jobs(given.seeds)
-        running = [pool.submit(done, job, ends) for job in every]
-        if given.only != "cores":
+        every = jobs(given.seeds, given.only)
+        running = [pool.submit(done, job, ends, given.rounds, given.rows) for job in every]
+        if given.only in (None, "gpu"):
             for work in (lambda: pictures(given.pictures, device), lambda: cifar10n(given.pictures, device)):
                 try:
                     with on(device), threads(4):
@@ -232,7 +236,8 @@ def main():
                 except Exception:
                     traceback.print_exc()
                 print(f"after {time.time() - began:.0f} s", flush=True)
-        collected(running, given.out)
+        settings = {name: getattr(given, name) for name in ("rounds", "rows", "seeds")}
+        collected(running, given.out, settings)
     print(f"after {time.time() - began:.0f} s", flush=True)
 
 

@@ -222,3 +222,18 @@ def test_doubles_become_floats_and_whole_numbers_stay():
 def test_what_cannot_be_used_is_one_sentence(make, says):
     with pytest.raises(InputError, match=says):
         make()
+
+
+@pytest.mark.parametrize(
+    ("examples", "says"),
+    [
+        ([(X[0], 1), (X[1], None)], "examples cannot be joined into a batch: "),
+        ([(X[0], 1), (X[1, :1], 1)], "examples cannot be joined into a batch: "),
+        ([{"x": X[0], "label": 1}, {"x": X[1], "label": None}], "'label' is missing in some of the examples"),
+        ([{"x": None, "label": 1}, {"x": X[1], "label": 1}], "'x' is missing in some of the examples"),
+        ([{"x": X[0], "label": 1}, {"label": 1}], "'x' is missing in some of the examples"),
+    ],
+)
+def test_an_example_that_lacks_something_is_one_sentence(examples, says):
+    with pytest.raises(InputError, match=says):
+        list(samples_of(examples).batches(CPU))

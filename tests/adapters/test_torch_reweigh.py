@@ -161,3 +161,67 @@ def test_evidence_needs_classes():
     reweigher = Reweigher(TensorDataset(x, x[:, 0]), loss="squared")
     with pytest.raises(InputError, match="evidence needs outputs"):
         reweigher.end_epoch(nn.Linear(6, 1))
+
+
+class Says(nn.Module):
+    """A module that says what it is told, of rows that hold their own number."""
+
+    def __init__(self, logits):
+        super().__init__()
+        self.logits = nn.Parameter(logits)
+
+    def forward(self, x):
+        return self.logits[x[:, 0].long()]
+
+
+def test_while_it_waits_no_row_is_held_out_of_two_epochs_running():
+    _, y, who, _, truth = table(900)
+    rows = torch.arange(len(y), dtype=torch.float32)[:, None]
+    reweigher = Reweigher(rows, y, contributor=who, seed=1)
+    held = [reweigher.held]
+    for share in (0.4, 0.7, 0.9):
+        known = torch.arange(len(y)) % 10 < 10 * share
+        said = torch.where(known, truth, (truth + 1) % 3)
+        reweigher.end_epoch(Says(4.0 * nn.functional.one_hot(said, 3).float()))
+        assert reweigher.stands == "waits"
+        np.testing.assert_array_equal(reweigher.weights > 0, ~reweigher.held)
+        assert not any((reweigher.held & before).any() for before in held)
+        held.append(reweigher.held)
+    reweigher.end_epoch(Says(4.0 * nn.functional.one_hot(said, 3).float()))
+    assert reweigher.stands == "leads"
+    # What it led by stays out, and tells whether that did good.
+    np.testing.assert_array_equal(reweigher.held, held[-1])
+    reweigher.end_epoch(Says(4.0 * nn.functional.one_hot((truth + 1) % 3, 3).float()))
+    assert reweigher.stands == "gave back"
+    assert (reweigher.weights > 0).all()
+
+
+def test_a_module_that_never_says_a_class_does_not_lead():
+    _, y, who, _, truth = table(900)
+    rows = torch.arange(len(y), dtype=torch.float32)[:, None]
+    reweigher = Reweigher(rows, y, contributor=who)
+    module = Says(4.0 * nn.functional.one_hot(torch.where(truth == 2, 1, truth), 3).float())
+    for _ in range(3):
+        reweigher.end_epoch(module)
+    assert reweigher.stands == "waits"
+    assert "are hardly predicted" in reweigher.weighting.gate.reason
+
+
+def test_a_state_in_the_middle_of_waiting_goes_on_to_the_bit():
+    _, y, who, _, truth = table(900)
+    rows = torch.arange(len(y), dtype=torch.float32)[:, None]
+    modules = [
+        Says(torch.randn(len(y), 3, generator=torch.Generator().manual_seed(i)) + 3 * torch.eye(3)[truth])
+        for i in range(4)
+    ]
+    whole, first = (Reweigher(rows, y, contributor=who) for _ in range(2))
+    for module in modules:
+        whole.end_epoch(module)
+    for module in modules[:2]:
+        first.end_epoch(module)
+    again = Reweigher(rows, y, contributor=who)
+    again.load_state_dict(first.state_dict())
+    for module in modules[2:]:
+        again.end_epoch(module)
+    assert (again.stands, again.turn) == (whole.stands, whole.turn)
+    np.testing.assert_array_equal(again.weights, whole.weights)

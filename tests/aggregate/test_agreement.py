@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize
 
-from anml.aggregate.agreement import agreement, clipped_lengths, compared, geometric_median
+from anml.aggregate.agreement import agreement, clipped_to, compared, geometric_median
 
 seeds = st.integers(0, 999)
 
@@ -56,13 +56,14 @@ class TestLengths:
     @given(seeds)
     def test_none_is_longer_than_the_median_and_none_is_made_longer(self, seed):
         updates = np.random.default_rng(seed).normal(size=(7, 3)) * np.arange(1, 8)[:, None]
-        factor = clipped_lengths(updates)
+        length = np.linalg.norm(updates, axis=1)
+        factor = clipped_to(length, float(np.median(length)))
         lengths = np.linalg.norm(updates * factor[:, None], axis=1)
         assert lengths.max() <= np.median(np.linalg.norm(updates, axis=1)) * (1 + 1e-9)
         assert (factor <= 1).all()
 
     def test_where_most_do_not_move_nothing_is_cut(self):
-        assert clipped_lengths(np.array([[0.0], [0.0], [9.0]])).tolist() == [1, 1, 1]
+        assert clipped_to(np.array([0.0, 0.0, 9.0]), 0.0).tolist() == [1, 1, 1]
 
     def test_both_forms_are_compared_by(self):
         updates = np.array([[1.0, 0.0], [0.0, 2.0], [30.0, 0.0]])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from liars import liars
 
-from anml.aggregate.agreement import clipped_to
+from anml.aggregate.agreement import LONGEST, clipped_to, usual_length
 from anml.aggregate.weighted import weighted
 from anml.core.domain import Signals
 from anml.core.errors import AnmlError
@@ -37,9 +37,9 @@ class TestEveryRecipe:
         found = weighted(updates, r=np.full(20, 0.5), recipe=recipe)
         assert found.weights.sum() == pytest.approx(1)
         assert (found.weights >= 0).all()
-        np.testing.assert_allclose(
-            found.update, (found.weights * clipped_to(updates, found.weights)) @ updates, atol=1e-12
-        )
+        length = np.linalg.norm(updates, axis=1)
+        clipped = clipped_to(length, LONGEST * usual_length(length, found.weights))
+        np.testing.assert_allclose(found.update, (found.weights * clipped) @ updates, atol=1e-12)
 
     def test_the_order_of_clients_does_not_matter(self, recipe):
         updates, order = liars(4), np.random.default_rng(1).permutation(20)
@@ -102,3 +102,12 @@ class TestClientsAsTheyAre:
         updates = np.random.default_rng(0).normal(0, 1, (10, 20))
         found = weighted(updates, recipe="evidence", judge=nobody_but_the_first)
         np.testing.assert_array_equal(found.weights, np.r_[1.0, np.zeros(9)])
+
+
+def test_an_update_may_be_extrapolated_where_clients_pull_in_many_directions():
+    """Ten orthogonal updates of length one have a mean of squared length a tenth: 1 / (2 * 0.1)."""
+    assert weighted(np.eye(10), recipe="uniform").reach == pytest.approx(5)
+    assert weighted(np.ones((10, 3)), recipe="uniform").reach == 1
+    assert weighted(np.zeros((10, 3)), recipe="uniform").reach == 1
+    # One long update does not change what is usual.
+    assert weighted(np.diag([50.0, *[1.0] * 9]), recipe="uniform").reach < 5

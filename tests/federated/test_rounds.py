@@ -186,3 +186,34 @@ def test_one_round_against_a_client_accuses_nobody():
     assert 0.05 < federation.honest("late") < 0.5
     federation._memory["late"] = -6.0
     assert federation.honest("late") < 0.05
+
+
+def steps_of(federation, directions):
+    """The step of each round in which ten clients pull into a direction, and each a little its own way."""
+    found = []
+    for number, direction in enumerate(directions, start=1):
+        update = np.concatenate([np.broadcast_to(direction, (10, 2)), 3 * np.eye(10)], axis=1)
+        replied = [Reply(name, row) for name, row in zip(NAMES, update, strict=True)]
+        moved = federation.aggregate(number, replied)
+        assert moved[:2] == pytest.approx(federation.step * np.asarray(direction))
+        found.append(federation.step)
+    return found
+
+
+def test_steps_grow_while_rounds_go_the_same_way_and_shrink_where_they_do_not():
+    here, there = (1.0, 0.0), (0.0, 1.0)
+    federation = Federation()
+    first, second, third, fourth, fifth = steps_of(federation, [here, here, here, there, here])
+    # The mean is 1 long and 3 * sqrt(0.1) aside of it; clients' updates have a squared length of 10.
+    reach = 10 / (2 * 1.9)
+    assert (first, second, third) == pytest.approx((1, 2, reach))
+    aside = 0.9 / 1.9
+    assert fourth == pytest.approx(third * 2 ** (2 * aside - 1))
+    assert fifth == pytest.approx(max(1.0, fourth * 2 ** (2 * aside - 1)))
+    # Once shorter, it does not grow again, however long rounds go the same way.
+    assert steps_of(federation, [here, here, here])[-1] == pytest.approx(fifth)
+
+
+@pytest.mark.parametrize("federation", [Federation(adaptive_step=False), Federation("uniform")])
+def test_steps_stay_as_they_are_where_asked_and_with_other_recipes(federation):
+    assert steps_of(federation, [(1.0, 0.0)] * 3) == [1, 1, 1]

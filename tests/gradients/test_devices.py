@@ -30,7 +30,7 @@ def test_unknown_names_are_shown_with_the_known(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "says"), [("cuda", "torch sees no GPU here"), ("cuda:1", "no GPU"), ("mps", "sees none")]
+    ("name", "says"), [("cuda", "torch sees no GPU here"), ("cuda:1", "no GPU"), ("mps", "no GPU")]
 )
 def test_a_device_that_is_not_there_is_never_replaced_in_silence(name, says, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)

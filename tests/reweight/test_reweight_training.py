@@ -13,10 +13,10 @@ from anml.reweight.training import (
     Schedule,
     as_rows,
     batches,
+    begin,
     gradient_of,
     loss_of,
     one_hot,
-    start,
 )
 
 
@@ -107,11 +107,10 @@ def test_batches_hold_every_row_once_in_an_order_of_their_own():
 
 
 def test_networks_start_from_different_weights_by_seed(blobs):
-    rows = as_rows("data", blobs[0], blobs[1], 3)
-    first, second = start(rows, 3, plan(), 2).flat
+    first, second = begin(*blobs[:2], 3, plan(), 2)[2].flat
     assert not torch.equal(first, second)
-    assert torch.equal(start(rows, 3, plan(), 1).flat[0], first)
-    assert not torch.equal(start(rows, 3, plan(seed=1), 1).flat[0], first)
+    assert torch.equal(begin(*blobs[:2], 3, plan(), 1)[2].flat[0], first)
+    assert not torch.equal(begin(*blobs[:2], 3, plan(seed=1), 1)[2].flat[0], first)
 
 
 def test_several_networks_vote_by_their_mean_probability():
@@ -124,7 +123,7 @@ def test_several_networks_vote_by_their_mean_probability():
 
 def test_losses_of_each_network_and_row(blobs):
     rows = as_rows("data", blobs[0][:6], blobs[1][:6], 3)
-    networks = start(rows, 3, plan(), 2)
+    networks = begin(*blobs[:2], 3, plan(), 2)[2]
     found = loss_of(networks, rows)
     assert found.shape == (2, 6)
     each, _ = loss(networks.pick([0]), rows.x, rows.y)

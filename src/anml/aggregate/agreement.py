@@ -16,10 +16,8 @@ STEPS = 50
 LARGEST, LONGEST = 10.0, 3.0
 
 
-def clipped_lengths(updates: Updates) -> Floats:
-    """What each update is multiplied by so that none is longer than the median one."""
-    length = norms(updates)
-    most = float(np.median(length))
+def clipped_to(length: Floats, most: float) -> Floats:
+    """What each update is multiplied by so that none is longer than that."""
     return np.minimum(1.0, most / np.maximum(length, 1e-300)) if most > 0 else np.ones(len(length))
 
 
@@ -31,19 +29,17 @@ def counted(n: int, rows: Any = None) -> Floats:
     return np.minimum(held, LARGEST * float(np.median(held))) if held.any() else np.ones(n)
 
 
-def clipped_to(updates: Updates, share: Floats) -> Floats:
-    """What each update is multiplied by so that none is longer than three times the usual, by shares."""
-    length = norms(updates)
+def usual_length(length: Floats, share: Floats) -> float:
+    """The median length of updates, by shares."""
     order = np.argsort(length)
-    middle = length[order][min(int(np.searchsorted(np.cumsum(share[order]), 0.5)), len(order) - 1)]
-    most = LONGEST * float(middle)
-    return np.minimum(1.0, most / np.maximum(length, 1e-300)) if most > 0 else np.ones(len(length))
+    return float(length[order][min(int(np.searchsorted(np.cumsum(share[order]), 0.5)), len(order) - 1)])
 
 
 def compared(updates: Updates, rng: np.random.Generator) -> tuple[Array, Array]:
     """Projected updates, of at most median length and as they are: what clients are compared by."""
-    small = sketched(updates, SKETCH, rng)
-    return np.asarray(small * clipped_lengths(updates)[:, None].astype(small.dtype)), small
+    small, length = sketched(updates, SKETCH, rng), norms(updates)
+    clipped = clipped_to(length, float(np.median(length)))
+    return np.asarray(small * clipped[:, None].astype(small.dtype)), small
 
 
 def geometric_median(rows: Array) -> Floats:

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from anml.aggregate.agreement import agreement, clipped_to, compared, counted
+from anml.aggregate.agreement import LONGEST, agreement, clipped_to, compared, counted, usual_length
 from anml.aggregate.believed import honest
 from anml.aggregate.krum import krum_scores
-from anml.aggregate.updates import as_updates, combine, squared_distances
+from anml.aggregate.updates import as_updates, combine, norms, squared_distances
 from anml.core.checks import Array, Bools, Floats, as_unit, as_vector
 from anml.core.domain import Gate, Recipe, Signals
 from anml.core.signals.quality import quality
@@ -25,7 +25,9 @@ class Weighed(NamedTuple):
     """One update, the weight of each client, and why.
 
     The score is the weight before selection, `q` quality by Krum on updates. `by_updates` is the probability
-    that each is honest by its update alone, `nats` that evidence: what a reputation may be fed with.
+    that each is honest by its update alone, `nats` that evidence: what a reputation may be fed with. `reach`
+    is how far the update may be extrapolated (Jhunjhunwala et al., 2023): where clients pull in many
+    directions their mean is short, and many small steps are needed where a longer one would do.
     """
 
     update: Array
@@ -35,6 +37,7 @@ class Weighed(NamedTuple):
     by_updates: Floats
     nats: Floats
     gate: Gate
+    reach: float
 
 
 def weighted(
@@ -69,8 +72,12 @@ def weighted(
     # All that are kept count by their rows, and by their weights where the recipe selects by these.
     share = np.where(found.kept, found.w if chosen.select == "weight" else signals.t, 0.0) * counted(n, rows)
     share = share / share.sum()
-    used = share * clipped_to(given, share)
-    return Weighed(combine(given, used), found.w, share, q, alone, nats, found.gate)
+    length = norms(given)
+    usual = usual_length(length, share)
+    update = combine(given, share * clipped_to(length, LONGEST * usual))
+    # By the usual length and not by the mean of squares, which one long update could raise.
+    reach = usual**2 / max(2 * float(update.astype(np.float64) @ update), 1e-300)
+    return Weighed(update, found.w, share, q, alone, nats, found.gate, max(1.0, reach))
 
 
 def _merely_different(doubted: Bools, cosine: Floats) -> Bools:

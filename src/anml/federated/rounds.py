@@ -80,6 +80,8 @@ class Federation:
         Of the projection that updates are compared by; attackers must not know it.
     judge
         Who is honest, by how updates agree, credentials and earlier rounds; see `weighted`.
+    adaptive_step
+        With `evidence`, updates are lengthened while rounds go the same way, up to their `reach`.
     """
 
     recipe: str | Recipe | dict[str, Any] = "evidence"
@@ -90,9 +92,13 @@ class Federation:
     record: Record | None = None
     seed: int = 0
     judge: Judge = honest
+    adaptive_step: bool = True
+    step: float = 1.0
     history: list[Round] = field(default_factory=list)
     events: list[tuple[str, Scored]] = field(default_factory=list)
     _memory: dict[str, float] = field(default_factory=dict, repr=False)
+    _last: Floats | None = field(default=None, repr=False)
+    _longest: float = field(default=np.inf, repr=False)
 
     def __post_init__(self) -> None:
         self.recipe = recipe_of(self.recipe)
@@ -142,7 +148,7 @@ class Federation:
             lines[reply.client] = (float(found.weights[place]), kept, *figures, likely)
         self._note(number, found.gate, replies, why, lines)
         self._learn(number, sound, found)
-        return found.update
+        return self._lengthened(found)
 
     def _signals(self, number: int, sound: Sequence[Reply]) -> tuple[Floats, Floats, Floats]:
         known = self.verification or {}
@@ -161,6 +167,23 @@ class Federation:
         after = remembered(before, found.nats)
         self._memory.update({reply.client: float(x) for reply, x in zip(sound, after, strict=True)})
         return found
+
+    def _lengthened(self, found: Weighed) -> Array:
+        """Twice the step where two rounds go the same way, half where they have nothing in common.
+
+        Once it has become shorter it does not grow again: whoever is near the goal does not leap.
+        """
+        if self.name != "evidence" or not self.adaptive_step:
+            return found.update
+        now, before = found.update.astype(np.float64), self._last
+        if before is not None and before.shape == now.shape:
+            lengths = float(np.linalg.norm(now) * np.linalg.norm(before))
+            alike = float(now @ before) / lengths if lengths > 0 else 0.0
+            most = max(1.0, min(self._longest, found.reach))
+            self.step = float(np.clip(self.step * 2 ** (2 * alike - 1), 1.0, most))
+            self._longest = self.step if alike < 0.5 else self._longest
+        self._last = now
+        return np.asarray(self.step * found.update)
 
     def _note(
         self, number: int, gate: Gate, replies: Sequence[Reply], why: dict[str, str], lines: dict[str, Any]

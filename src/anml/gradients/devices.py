@@ -37,8 +37,7 @@ def device_of(name: str | torch.device) -> torch.device:
     kind = str(name).split(":")[0]
     if kind not in DEVICES:
         raise InputError(f"device must be one of {', '.join(DEVICES)}, got {name!r}")
-    if kind == "cuda" and not torch.cuda.is_available():
-        raise InputError("device 'cuda' was asked for, and torch sees no GPU here; use 'auto' or 'cpu'")
-    if kind == "mps" and not torch.backends.mps.is_available():
-        raise InputError("device 'mps' was asked for, and torch sees none here; use 'auto' or 'cpu'")
+    there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    if not there.get(kind, True):
+        raise InputError(f"device {kind!r} was asked for, and torch sees no GPU here; use 'auto' or 'cpu'")
     return torch.device(name)

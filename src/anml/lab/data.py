@@ -43,12 +43,6 @@ def _embedded(name: str) -> Dataset:
     return Dataset(x.astype(np.float64), y.astype(np.int64), int(y.max()) + 1)
 
 
-def _friedman() -> Dataset:
-    """Friedman's first function of ten features, five of which count, with normal noise."""
-    x, y = datasets.make_friedman1(800, noise=1.0, random_state=0)
-    return Dataset(x, y, 1)
-
-
 def _adult() -> Dataset:
     """14 features as the paper counts them: categories become codes, in order of name."""
     frame = _adult_part("train")
@@ -103,7 +97,8 @@ DATASETS: dict[str, Callable[[], Dataset]] = {
     "breast-cancer": lambda: _embedded("breast_cancer"),
     "digits": lambda: _embedded("digits"),
     "diabetes": lambda: _embedded("diabetes"),
-    "friedman": _friedman,
+    # Friedman's first function of ten features, five of which count, with normal noise.
+    "friedman": lambda: Dataset._make((*datasets.make_friedman1(800, noise=1.0, random_state=0), 1)),
     "adult": _adult,
     "covertype": _covertype,
 }

@@ -31,11 +31,6 @@ def text(name: str, value: Any) -> str:
     return value
 
 
-def any_text(name: str, value: Any) -> str:
-    """A text, which may be empty."""
-    return value if value == "" else text(name, value)
-
-
 def flag(name: str, value: Any) -> bool:
     """True or false."""
     if not isinstance(value, bool):
@@ -100,9 +95,9 @@ def shown(value: Any) -> str:
     return written if len(written) <= 60 else written[:57] + "..."
 
 
-def drifting(name: str, value: Any) -> str:
-    """What drifts over time."""
-    return one_of(name, text(name, value), ("none", "label", "feature"))
+def chosen(*names: str) -> Check:
+    """One of some texts."""
+    return lambda name, value: one_of(name, text(name, value), names)
 
 
 @contextmanager

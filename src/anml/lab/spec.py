@@ -67,7 +67,7 @@ class Setting:
     periods: int = checked(1, count(1))
     oldest: float = checked(1.0, number(0, inf))
     decay: float = checked(0.1, number(0, inf))
-    drift: str = checked("none", fields.drifting)
+    drift: str = checked("none", fields.chosen("none", "label", "feature"))
     drift_rate: float = checked(0.0, number(0, inf))
     profile: str = checked("paper", text)
     epochs: int = checked(500, count(0))
@@ -90,7 +90,7 @@ class Experiment:
 
     name: str
     title: str = checked("", text)
-    about: str = checked("", fields.any_text)
+    about: str = checked("", lambda name, value: value if value == "" else text(name, value))
     trials: int = checked(30, count(1, fields.MOST_TRIALS))
     chunk: int = checked(10, count(1, fields.MOST_TRIALS))
     seed: int = checked(0, count(0, 2**63 - 1))

@@ -56,18 +56,13 @@ def as_rows(what: str, x: Any, y: Any, classes: int) -> Labelled:
     return Labelled(torch.as_tensor(features), torch.as_tensor(labels.astype(np.int64)))
 
 
-def start(rows: Labelled, classes: int, plan: Schedule, count: int = 1) -> Networks:
-    """Networks with different weights."""
-    shape = Widths(int(rows.x.shape[1]), plan.hidden, classes)
-    return initialise(shape, [plan.seed + 7919 * place for place in range(count)])
-
-
 def begin(
     x: Any, y: Any, classes: int, plan: Schedule | None, count: int = 1
 ) -> tuple[Schedule, Labelled, Networks, "Adam", torch.Generator]:
-    """Check the training data, and make networks for it, their steps and their randomness."""
+    """Check the training data, and make different networks for it, their steps and their randomness."""
     how, rows = plan or Schedule(), as_rows("training data", x, y, classes)
-    networks = start(rows, classes, how, count)
+    shape = Widths(int(rows.x.shape[1]), how.hidden, classes)
+    networks = initialise(shape, [how.seed + 7919 * place for place in range(count)])
     return how, rows, networks, Adam(networks, how.lr), torch.Generator().manual_seed(how.seed)
 
 

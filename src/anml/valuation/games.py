@@ -83,10 +83,10 @@ def table_of(utility: Utility, count: int) -> Floats:
     return evaluate(utility, all_coalitions(players(count)))
 
 
-def semivalue(table: Any, weights: Floats) -> Floats:
+def semivalue(table: Any, weights_of: Callable[[int], Floats]) -> Floats:
     """Exact value of each player: marginal worth, weighted by how many others are there (0 .. n - 1).
 
-    `weights[k]` is the weight of one coalition of k others.
+    `weights_of(n)[k]` is the weight of one coalition of k others.
     """
     worth = np.asarray(table, dtype=np.float64)
     count = len(worth).bit_length() - 1
@@ -96,7 +96,7 @@ def semivalue(table: Any, weights: Floats) -> Floats:
         raise InputError("a table of worths has missing or infinite values")
     position = np.arange(2**count)
     size = np.bitwise_count(position).astype(np.int64)
-    value = np.empty(count)
+    value, weights = np.empty(count), weights_of(count)
     for player in range(count):
         without = position[(position >> player) & 1 == 0]
         gain = worth[without | (1 << player)] - worth[without]

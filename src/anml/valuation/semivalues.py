@@ -51,8 +51,7 @@ def shapley(
 
 def exact_shapley(table: Any) -> Floats:
     """Shapley values from the worth of every coalition (see `anml.valuation.games.all_coalitions`)."""
-    worth = np.asarray(table, dtype=np.float64)
-    return games.semivalue(worth, games.shapley_weights(len(worth).bit_length() - 1))
+    return games.semivalue(table, games.shapley_weights)
 
 
 def banzhaf(
@@ -84,9 +83,7 @@ def banzhaf(
 
 def exact_banzhaf(table: Any) -> Floats:
     """Banzhaf values from the worth of every coalition."""
-    worth = np.asarray(table, dtype=np.float64)
-    n = len(worth).bit_length() - 1
-    return games.semivalue(worth, np.full(n, 0.5 ** (n - 1)))
+    return games.semivalue(table, lambda n: np.full(n, 0.5 ** (n - 1)))
 
 
 def beta_shapley(
@@ -124,11 +121,7 @@ def beta_shapley(
 
 def exact_beta_shapley(table: Any, alpha: float = 4.0, beta: float = 1.0) -> Floats:
     """Beta Shapley values from the worth of every coalition."""
-    worth = np.asarray(table, dtype=np.float64)
-    n = len(worth).bit_length() - 1
-    k = np.arange(n)
-    choices = special.comb(n - 1, k)
-    return games.semivalue(worth, size_weights(n, alpha, beta) / choices)
+    return games.semivalue(table, lambda n: size_weights(n, alpha, beta) / special.comb(n - 1, np.arange(n)))
 
 
 def size_weights(count: int, alpha: float, beta: float) -> Floats:

@@ -142,12 +142,18 @@ def _has_examples(data: Any) -> bool:
 def _collated(examples: list[Any]) -> Any:
     """Examples as one batch: numbers by name, stacked; text is left out, and lengths must not differ."""
     if not isinstance(examples[0], Mapping):
-        return default_collate(examples)
+        try:
+            return default_collate(examples)
+        except (TypeError, RuntimeError) as error:
+            raise InputError(f"examples cannot be joined into a batch: {error}") from None
     batch = {}
-    for name, first in examples[0].items():
-        if isinstance(first, str) or first is None:
+    for name in examples[0]:
+        values = [one.get(name) for one in examples]
+        if any(isinstance(each, str) for each in values) or all(each is None for each in values):
             continue
-        each = [_tensor(one[name]) for one in examples]
+        if any(each is None for each in values):
+            raise InputError(f"{name!r} is missing in some of the examples")
+        each = [_tensor(value) for value in values]
         if len({tuple(tensor.shape) for tensor in each}) > 1:
             lengths = sorted({tensor.shape[0] for tensor in each})
             raise InputError(

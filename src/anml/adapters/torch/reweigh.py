@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from anml.adapters.torch.data import in_row_order, samples_of
-from anml.adapters.torch.held_out import LARGEST, rows_held_out, standing
+from anml.adapters.torch.held_out import LARGEST, hardly_predicted, rows_held_out, standing
 from anml.adapters.torch.quality import Scoring, raw_quality, scoring_of
 from anml.assess.assess import Known, SamplePolicy, assess
 from anml.core.attribute import shrunk_by_group
@@ -36,9 +36,10 @@ class Reweigher:
     Call `step(module)` after every step of the optimiser and `end_epoch(module)` after every epoch. Feed a
     `WeightedSampler` with it, or take `weights[index]` into `weighted_loss`.
 
-    Some rows are held out of training. All others count alike until the module's accuracy on these is better
-    than the commonest class and no longer rises; if it falls after that, they count alike again.
-    `weighting.gate` says where this stands, and the logger `anml` when it changes.
+    Some rows are held out of an epoch, others of the next. All others count alike until the module predicts
+    every class, and its accuracy on rows held out is better than the commonest class and no longer rises;
+    then these stay out, and if accuracy on them falls, all rows count alike for good. `weighting.gate` says
+    where this stands, and the logger `anml` when it changes.
 
     Parameters
     ----------
@@ -57,8 +58,9 @@ class Reweigher:
     warmup
         Epochs before weights are renewed: a module that has learned nothing knows nothing.
     held_out
-        Share of the rows that are held out; with 0 weights are followed from the end of the warm-up,
-        whatever the module has learned. Modules that do not give classes have no accuracy: as with 0.
+        Share of the rows that are held out at a time; with 0 weights are followed from the end of the
+        warm-up, whatever the module has learned. Modules that do not give classes have no accuracy: as with
+        0.
     seed
         The same seed, data and modules give the same weights.
     scoring
@@ -102,7 +104,8 @@ class Reweigher:
         self.predictions: Floats | None = None
         self.p_correct: Floats | None = None
         self.steps, self.epochs = 0, 0
-        self.held = rows_held_out(n, in_range("held_out", held_out, 0, LARGEST), self.seed)
+        self.held_out, self.turn = in_range("held_out", held_out, 0, LARGEST), 0
+        self.held = rows_held_out(n, self.held_out, self.seed)
         self.stands, self.standing = "waits" if self.held.any() else "leads", "nothing has been scored yet"
         self.right: Bools | None = None
         self._believed: Weighting | None = None
@@ -172,14 +175,30 @@ class Reweigher:
         self.predictions = self._mean(self.predictions, predicted)
         if not self.held.any():
             return
-        right = predicted[self.held].argmax(axis=1) == labels[self.held]
-        common = np.bincount(labels[self.held]).max() / len(right)
-        before = self.stands
-        self.stands, self.standing = standing(before, self.right, right, float(common))
-        if self.right is None or before != "leads":
+        right, before = predicted.argmax(axis=1) == labels, self.stands
+        rise = self._rise(right)
+        common = np.bincount(labels[self.held]).max() / self.held.sum()
+        missing = hardly_predicted(labels, predicted.argmax(axis=1), self.classes)
+        self.stands, self.standing = standing(before, right[self.held], rise, float(common), missing)
+        if before == "waits":
             self.right = right
+        if self.stands == "waits":
+            self.turn += 1
+            self.held = rows_held_out(self.n, self.held_out, self.seed, self.turn)
+        elif self.stands == "gave back":
+            self.held[:] = False
         if self.stands != before:
             log.info("after epoch %d %s", self.epochs, self.standing)
+
+    def _rise(self, right: Bools) -> Floats | None:
+        """What changed since the epoch before, on rows held out of either; since it leads, on those."""
+        if self.right is None:
+            return None
+        rows = self.held.copy()
+        if self.stands == "waits":
+            # Half of them are news of this epoch, and half of the one before.
+            rows |= rows_held_out(self.n, self.held_out, self.seed, self.turn - 1)
+        return right[rows].astype(float) - self.right[rows]
 
     def _believe(self) -> None:
         """Which labels are right, by the module's predictions so far and by contributors."""
@@ -228,7 +247,7 @@ class Reweigher:
 
 # What a state holds, beside the weights.
 STATE = (
-    "steps", "epochs", "q", "r", "predictions", "p_correct", "held", "stands", "standing", "right",
+    "steps", "epochs", "q", "r", "predictions", "p_correct", "held", "turn", "stands", "standing", "right",
 )  # fmt: skip
 
 

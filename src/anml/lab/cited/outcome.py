@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +10,8 @@ import torch
 
 from anml.core.calibration import ranking
 from anml.core.checks import Array, Bools, Floats
-from anml.gradients.mlp import Data, Networks, Widths, initialise, predict, train
+from anml.federated.clients import predicted
+from anml.gradients.mlp import Data, Widths, initialise, train
 from anml.lab.bank.measures import in_unit
 from anml.lab.cited.trials import Seen, Truth
 from anml.lab.spec import Setting
@@ -94,20 +95,10 @@ def final_models(seen: Seen, kept: Sequence[Bools], setting: Setting) -> list[Tu
         train(networks, data, "classification", seeds, epochs=setting.epochs, batch=setting.batch, lr=rate)
         trained.append(networks)
     found = {
-        name: tuned(seen, [predictor(networks.pick([at])) for networks in trained])
+        name: tuned(seen, [partial(predicted, shape, networks.flat[at]) for networks in trained])
         for at, name in enumerate(different)
     }
     return [found[name] for name in names]
-
-
-def predictor(network: Networks) -> Predict:
-    """Classes that a network predicts."""
-
-    def predicted(x: Any) -> Array:
-        outputs = predict(network, torch.as_tensor(np.asarray(x), dtype=torch.float32))
-        return np.asarray(outputs[0].argmax(dim=1).numpy())
-
-    return predicted
 
 
 def measured(
