@@ -11,14 +11,13 @@ import polars as pl
 from anml.app.audit.output import write_run
 from anml.app.audit.result import Audited
 from anml.app.audit.values import by_index, typed
-from anml.app.audit.weights_for import weights_for
+from anml.app.audit.weights_for import weights_by_slices, weights_for
 from anml.app.files import write_file
 from anml.app.relabel.files import write_list
 from anml.app.relabel.queue import of_result, of_run, where_to_look
 from anml.app.relabel.rounds import source_of, source_of_audit
 from anml.core.checks import Ints
 from anml.core.domain import Recipe, Weighting
-from anml.core.errors import UnsupportedError
 from anml.core.profile import Profile
 from anml.surfaces.audit_options import BY_NAME, documented
 from anml.surfaces.auditing import audit_data
@@ -40,7 +39,7 @@ class Audit:
 
     def __init__(self, result: Audited, like: Any = None, table: Any = None) -> None:
         self.result, self.gate = result, result.gate
-        self.table = table
+        self.table, self.folder = table, Path()
         self._like = like
 
         def own(frame: pl.DataFrame) -> pl.DataFrame:
@@ -81,7 +80,7 @@ class Audit:
         `WeightedTrainer`, `WeightedSampler` and, as `sample_weight()`, any learner takes.
         """
         if self.table is None:
-            raise UnsupportedError("rows that were read slice by slice are not in memory to find yours among")
+            return weights_by_slices(self.result, self.folder, data, key)
         index = getattr(self._like, "index", None) if key is None else None
         return weights_for(self.result, self.table.frame, data, key, index)
 
@@ -168,7 +167,8 @@ def audit(
     result, table = audit_data(data, chosen, progress_shown(progress))
     found = Audit(result, None if isinstance(data, str | Path) else data, table)
     if table is None:
-        found.samples = pl.scan_parquet(Path(chosen["out"]) / "samples")
+        found.folder = Path(chosen["out"])
+        found.samples = pl.scan_parquet(found.folder / "samples")
     return found
 
 

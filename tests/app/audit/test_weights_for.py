@@ -9,6 +9,7 @@ from torch.utils.data import DataLoader, Subset, TensorDataset
 
 import anml
 from anml.core.errors import InputError
+from engine_tables import written
 
 
 def frame(n=120):
@@ -138,3 +139,38 @@ def test_weights_go_into_a_sampler_and_a_learner(audit):
     weighting = audit.weights_for(TABLE)
     assert set(WeightedSampler(weighting, size=500)) <= set(np.flatnonzero(weighting.kept).tolist())
     assert weighting.sample_weight()[weighting.kept].mean() == pytest.approx(1.0)
+
+
+@pytest.fixture(scope="module")
+def sliced(tmp_path_factory):
+    """The same table in three files, judged by an engine."""
+    folder = tmp_path_factory.mktemp("engine")
+    place = written(TABLE, folder / "data", 50)
+    return anml.audit(
+        place, "label", "who", features=["a", "b"], profile="quick", engine="local", out=folder / "run"
+    )
+
+
+def test_a_run_of_an_engine_gives_weights_by_key_and_by_place(sliced):
+    samples = sliced.samples.collect().sort("row")
+    wanted = np.zeros(TABLE.height)
+    wanted[samples["row"].to_numpy()] = samples["weight"].to_numpy()
+    order = np.random.default_rng(3).permutation(TABLE.height)
+    assert sliced.weights_for(TABLE[order], key="id").w == pytest.approx(wanted[order])
+    assert sliced.weights_for(TABLE).w == pytest.approx(wanted)
+    assert sliced.weights_for(
+        HuggingFace(TABLE.select("prompt").to_dict(as_series=False))
+    ).w == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize(
+    ("data", "key", "says"),
+    [
+        (TABLE.reverse(), None, "row 0 of the data has"),
+        (TABLE.head(3), None, "the data have 3 rows and the audited table 120"),
+        (TABLE, "nothing", "the audited table has no column 'nothing'"),
+    ],
+)
+def test_other_rows_are_refused_of_an_engine_as_well(sliced, data, key, says):
+    with pytest.raises(InputError, match=says):
+        sliced.weights_for(data, key=key)

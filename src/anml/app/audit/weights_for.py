@@ -1,6 +1,7 @@
 """The weights of an audit for a dataset's rows, by key, pandas index or place; equal columns must agree."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import narwhals as nw
@@ -12,23 +13,47 @@ from anml.core.checks import Array, Ints
 from anml.core.domain import Weighting
 from anml.core.errors import InputError
 from anml.intake.plain import as_text
+from anml.intake.tables import parquet_files
+
+# The column that numbers the rows of files; no table has one of this name.
+PLACE = "\0row"
 
 
 def weights_for(
-    result: Audited, table: pl.DataFrame, data: Any, key: str | None = None, index: Any = None
-) -> Weighting:
-    """Weights of the rows of `data`, in their order; `table` is all that was audited, 0 if not judged."""
-    inner = getattr(data, "dataset", None) if hasattr(data, "batch_size") else None
-    at = _places(table, data if inner is None else inner, key, index)
+    result: Audited, table: pl.DataFrame, data: Any, key: str | None = None, index: Any = None,
+    samples: pl.DataFrame | None = None,
+) -> Weighting:  # fmt: skip
+    """Weights of the rows of `data`, in their order; `table` is all that was audited, 0 if not judged.
+
+    `samples` has row, weight and kept of all that was judged, where the result itself has not.
+    """
+    found = result.samples if samples is None else samples
+    at = _places(table, _inner(data), key, index)
     judged = np.full(table.height, -1)
-    judged[result.samples["row"].to_numpy()] = np.arange(result.samples.height)
+    judged[found["row"].to_numpy()] = np.arange(found.height)
     rows = judged[at]
     seen = rows >= 0
-    w = np.where(seen, result.samples["weight"].to_numpy()[rows], 0.0)
-    kept = seen & result.samples["kept"].to_numpy()[rows]
+    w = np.where(seen, found["weight"].to_numpy()[rows], 0.0)
+    kept = seen & found["kept"].to_numpy()[rows]
     if not kept.any():
         raise InputError("none of these rows was kept by the audit, so there is nothing to train on")
     return Weighting(w, kept, result.gate, result.policy.recipe)
+
+
+def weights_by_slices(result: Audited, folder: Path, data: Any, key: str | None = None) -> Weighting:
+    """The same of a run that an engine wrote: only what finds the rows is read of the table."""
+    table = pl.scan_parquet(parquet_files(Path(result.data["path"])), row_index_name=PLACE)
+    names, inner = table.collect_schema().names(), _inner(data)
+    some = [name for name in names if name == PLACE or _column(inner, name) is not None]
+    some = some if key is None else [name for name in names if name == key]
+    samples = pl.scan_parquet(folder / "samples").select("row", "weight", "kept").collect()
+    return weights_for(result, table.select(some).collect(), data, key, samples=samples)
+
+
+def _inner(data: Any) -> Any:
+    """The dataset of a DataLoader of torch, or the data themselves."""
+    inner = getattr(data, "dataset", None) if hasattr(data, "batch_size") else None
+    return data if inner is None else inner
 
 
 def _places(table: pl.DataFrame, data: Any, key: str | None, index: Any) -> Ints:
