@@ -35,6 +35,13 @@ def anml(folder, *arguments, code=0) -> str:
     return done.stdout + done.stderr
 
 
+@pytest.fixture(scope="module")
+def books(place):
+    """A ledger beside the run."""
+    anml(place, "ledger", "init", "--origin", "books", "--by", "ada", "--appeals", "x@example.org",
+         "--single-person")  # fmt: skip
+
+
 def test_the_run_has_what_any_run_has(place):
     record = json.loads((place / "run" / "run.json").read_text())
     assert record["data"]["path"] == "../data"
@@ -56,9 +63,7 @@ def test_it_is_relabelled_and_compared(place):
     assert "labels that both runs have" in anml(place, "changes", "run", "next")
 
 
-def test_it_is_settled_and_stated(place):
-    anml(place, "ledger", "init", "--origin", "books", "--by", "ada", "--appeals", "x@example.org",
-         "--single-person")  # fmt: skip
+def test_it_is_settled_and_stated(place, books):
     anml(place, "reputation", "add", "run", "--source", "table", "--by", "ada")
     assert "p05" in anml(place, "reputation", "show")
     terms = ("--pool", "100", "--currency", "EUR", "--source", "table", "--window-days", "0", "--by", "ada")
@@ -79,7 +84,7 @@ def test_samples_that_were_changed_or_taken_away_are_found(place, tmp_path):
     assert "part-000000.parquet" in anml(tmp_path, "relabel", "run", code=2)
 
 
-def test_places_are_relabelled_and_settled(place):
+def test_places_are_relabelled_and_settled(place, books):
     written(SHAPED["spans"](), place / "marks", 300)
     anml(place, "audit", "marks", "--task", "spans", "--engine", "local", "--out", "marked")
     said = anml(place, "relabel", "marked", "--out", "places.csv", "--top", "5")

@@ -5,14 +5,13 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from anml.app.pay.settle import overlaps
 from anml.app.people.names import shown_names
 from anml.core.canonical import digest
 from anml.core.errors import ConflictError
 from anml.core.manifest import amounts
 from anml.ledger import kinds, people, two_people
 from anml.ledger.log import Event
-from anml.ledger.money_parts import Disputes, Payouts, Settlements, read_manifest
+from anml.ledger.money_parts import Disputes, Payouts, Settlement, Settlements, read_manifest
 from anml.ledger.parts import Payees, Proposal, Proposals
 from anml.ledger.rules_people import open_money
 from anml.ledger.rules_staff import second_person
@@ -150,3 +149,15 @@ def came_back(tx: Writer, ledger: Ledger, batch: str, pids: Sequence[str], by: s
         "payments": [{"contributor": item.pid, "name": names.get(item.pid, item.pid), "amount": item.amount,
                       "state": item.state} for item in chosen],
     }  # fmt: skip
+
+
+def overlaps(known: Settlements, found: Settlement) -> list[str]:
+    """Which other settlements pay for rows of this one too, as far as a few of them tell."""
+    made = []
+    for other in known.found.values():
+        open_ = other.state in ("drafted", "posted") and other.id not in (found.id, found.supersedes)
+        if open_ and found.id != other.supersedes and (share := other.overlap(found.marks)):
+            where = f"settlement {other.id} too, which is {other.state}"
+            twice = "they would be paid twice unless it is superseded"
+            made.append(f"about {max(share, 0.01):.0%} of these rows are in {where}: {twice}")
+    return made

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from anml.app.audit.runs import Run, check_remembered, doubt, read_judged, read_run, read_verdicts
+from anml.app.ledger.review import overlaps
 from anml.app.pay import manifest
 from anml.core.canonical import canonical
 from anml.core.errors import InputError, IntegrityError
@@ -112,18 +113,6 @@ def alike(what: str, names: Iterable[str], known: Iterable[str]) -> list[str]:
         for group in look_alike(own.union(known))
         if own.intersection(group)
     ]
-
-
-def overlaps(known: Settlements, found: Settlement) -> list[str]:
-    """Which other settlements pay for rows of this one too, as far as a few of them tell."""
-    made = []
-    for other in known.found.values():
-        open_ = other.state in ("drafted", "posted") and other.id not in (found.id, found.supersedes)
-        if open_ and found.id != other.supersedes and (share := other.overlap(found.marks)):
-            where = f"settlement {other.id} too, which is {other.state}"
-            twice = "they would be paid twice unless it is superseded"
-            made.append(f"about {max(share, 0.01):.0%} of these rows are in {where}: {twice}")
-    return made
 
 
 _SHAPING = ("volume", "min_share", "max_share")
