@@ -4,8 +4,8 @@
 
 Needs torch, numpy, scipy and scikit-learn; transformers for text. In this process, on the GPU where there is
 one: 50,000 drawn pictures, as those of the demo, with a convolutional network, q of all of them and an audit;
-then cifar10n by its 256 features. Beside it, on all cores but four: `training.py` and `federations.py`,
-the longest first; what could not start in time is said.
+then cifar10n by its 256 features, and features of up to a million pictures, made up. Beside it, on all cores
+but four: `training.py` and `federations.py`, the longest first; what could not start in time is said.
 """
 
 import argparse
@@ -30,6 +30,7 @@ from anml.gradients.threads import threads
 from anml.predictors.pictures import picture_predictions, random_features, small_network
 
 SIDE, SHAPES, PEOPLE = 32, 5, 50
+SIZES = (10_000, 100_000, 1_000_000)
 
 
 def drawn(n, rng):
@@ -97,11 +98,11 @@ def said_of(found, wrong, who, liars):
             print(f"  {kind} by verdict: { {str(k): int(v) for k, v in counts.items()} }", flush=True)
 
 
-def q_of(module, x, y, wrong, device):
+def q_of(module, x, y, wrong, device, ways=({"among": "all"}, {"references": 2_048}), batch=64):
     """Times of q beside an epoch, and how well q alone tells wrong labels."""
     for _ in range(2):
-        timed("one plain epoch", lambda: epoch(module, x, y))
-    for settings in ({"among": "all"}, {"references": 2_048}):
+        timed("one plain epoch", lambda: epoch(module, x, y, batch))
+    for settings in ways:
         named = f"q of all {len(x):,}, {settings}"
         q = timed(named, lambda s=settings: module_quality(module, x, y, batch=512, device=device, **s))
         print(f"  AUROC of wrong labels by q {roc_auc_score(wrong, -q):.4f}", flush=True)
@@ -156,6 +157,50 @@ def cifar10n(count, device):
             fresh, data["y_test"],
         )  # fmt: skip
         print(f"  trained {name}: accuracy {right:.4f}", flush=True)
+
+
+def features(counts, device, wide=256, classes=10, styles=5):
+    """Features as pictures have them, made up: what each step costs from ten thousand rows to a million."""
+    rng = np.random.default_rng(0)
+    centres = rng.normal(0, 0.35, (classes * styles, wide))
+    for count in counts:
+        print(f"{count:,} pictures by {wide} features, made up, {PEOPLE} people", flush=True)
+        style = rng.integers(0, len(centres), count)
+        x = torch.as_tensor(centres[style], dtype=torch.float32, device=device)
+        x += torch.randn(x.shape, device=device, generator=torch.Generator(device).manual_seed(0))
+        truth = style % classes
+        who, wrong, y = labelled(truth, classes, rng)
+        given = torch.as_tensor(y, device=device)
+
+        def make():
+            return nn.Sequential(nn.Linear(wide, 256), nn.ReLU(), nn.Linear(256, classes)).to(device)
+
+        torch.manual_seed(0)
+        q_of(make(), x, given, wrong, device, ({"references": 2_048},), 1_024)
+        held_out = timed("held-out predictions by three networks, three epochs",
+                         lambda m=make, x=x, y=given: three_networks(m, x, y))  # fmt: skip
+        print(f"  their accuracy {np.mean(held_out.argmax(1) == truth):.4f}", flush=True)
+        nothing = np.zeros((count, 0))
+        found = timed(
+            "audit", lambda y=y, w=who, p=held_out, n=nothing: training.audited(n, y, w, classes, p)
+        )
+        said_of(found, wrong, who, np.arange(PEOPLE // 10))
+
+
+def three_networks(make, x, y):
+    """Class probabilities of every row by a network that did not learn from it."""
+    part, out = torch.arange(len(x), device=x.device) % 3, []
+    for held in range(3):
+        torch.manual_seed(held)
+        module, learn = make(), torch.nonzero(part != held)[:, 0]
+        for _ in range(3):
+            epoch(module, x[learn], y[learn], 1_024)
+        with torch.no_grad():
+            out.append(torch.softmax(module(x[part == held]).double(), dim=1).cpu().numpy())
+    found = np.empty((len(x), out[0].shape[1]))
+    for held, p in enumerate(out):
+        found[held::3] = p
+    return found
 
 
 def jobs(seeds, only):
@@ -218,7 +263,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=20, help="of federations")
     parser.add_argument("--rows", type=int, default=5_000, help="of federations, on cifar10n")
     parser.add_argument("--workers", type=int, default=max(1, (os.cpu_count() or 1) - 4))
-    parser.add_argument("--only", choices=("gpu", "cores", "training", "federations"))
+    parser.add_argument("--only", choices=("gpu", "features", "cores", "training", "federations"))
     given = parser.parse_args()
     began = time.time()
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -228,8 +273,10 @@ def main():
     with ProcessPoolExecutor(given.workers, mp_context=get_context("spawn")) as pool:
         every = jobs(given.seeds, given.only)
         running = [pool.submit(done, job, ends, given.rounds, given.rows) for job in every]
-        if given.only in (None, "gpu"):
-            for work in (lambda: pictures(given.pictures, device), lambda: cifar10n(given.pictures, device)):
+        if given.only in (None, "gpu", "features"):
+            works = [lambda: pictures(given.pictures, device), lambda: cifar10n(given.pictures, device)]
+            works = works * (given.only != "features") + [lambda: features(SIZES, device)]
+            for work in works:
                 try:
                     with on(device), threads(4):
                         work()

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from anml.core.profile import Training
 from anml.predictors.classes import rows_of
-from anml.predictors.overlap import NEAREST, own_region, usual_there
+from anml.predictors.overlap import NEAREST, nearest, own_region, usual_there, voices_against
 
 SHORT = Training(max_epochs=20, folds=2)
 
@@ -31,22 +31,22 @@ class TestOwnRegion:
         rng = np.random.default_rng(0)
         who = np.repeat([0, 1], 40)
         x = rng.normal(size=(80, 2)) + 100 * who[:, None]
-        assert own_region(x, who).tolist() == [1.0, 1.0]
+        assert own_region(nearest(x), who).tolist() == [1.0, 1.0]
 
     def test_dealt_at_random_it_is_about_zero(self):
         rows, who = people(600, 6, 0.0)
-        assert own_region(rows.x, who).max() < 0.1
+        assert own_region(nearest(rows.x), who).max() < 0.1
 
     @pytest.mark.parametrize(("apart", "low", "high"), [(0.3, 0.0, 0.2), (1.5, 0.2, 0.7), (20.0, 0.95, 1.0)])
     def test_it_grows_with_the_distance(self, apart, low, high):
         rows, who = people(600, 4, apart)
-        assert low <= own_region(rows.x, who).mean() <= high
+        assert low <= own_region(nearest(rows.x), who).mean() <= high
 
     def test_a_large_contributor_has_no_region_by_its_size(self):
         """Nine tenths of all rows are one's: so are nine tenths of the neighbours, and that is chance."""
         rng = np.random.default_rng(1)
         who = (rng.uniform(size=500) < 0.1).astype(int)
-        assert own_region(rng.normal(size=(500, 3)), who).max() < 0.1
+        assert own_region(nearest(rng.normal(size=(500, 3))), who).max() < 0.1
 
     def test_copies_of_a_row_are_no_neighbours(self):
         """Each row stands eleven times, under one name: without its copies its neighbours are anybody's."""
@@ -54,17 +54,36 @@ class TestOwnRegion:
         x = np.repeat(rng.normal(size=(60, 3)), NEAREST + 1, axis=0)
         groups = np.repeat(np.arange(60), NEAREST + 1)
         who = groups % 5
-        assert own_region(x, who).min() > 0.9
-        assert own_region(x, who, groups).max() < 0.5
+        assert own_region(nearest(x), who).min() > 0.9
+        assert own_region(nearest(x, groups), who).max() < 0.5
 
     @settings(max_examples=15)
     @given(st.integers(2, 40), st.integers(1, 5), st.integers(0, 10**6))
     def test_it_lies_between_zero_and_one(self, n, count, seed):
         rng = np.random.default_rng(seed)
         who = rng.integers(0, count, n)
-        found = own_region(rng.normal(size=(n, 2)), who)
+        found = own_region(nearest(rng.normal(size=(n, 2))), who)
         assert len(found) == who.max() + 1
         assert ((found >= 0) & (found <= 1)).all()
+
+
+class TestVoicesAgainst:
+    def test_by_hand(self):
+        """One says 0 on a spot where two others say 1, and on the other spot six say 1 to his 0."""
+        spots = np.repeat([0.0, 50.0], [30, 70])
+        who = np.concatenate([np.repeat([0, 1, 2], 10), np.repeat([3, 4, 5, 6, 7, 8, 9], 10)])
+        x = np.column_stack([spots, np.random.default_rng(0).normal(size=100)])
+        y = np.where(np.isin(who, [0, 3]), 0, 1)
+        found = voices_against(nearest(x), who, y, np.ones(100, dtype=int))
+        assert found[0] == pytest.approx(2, abs=0.3)
+        assert 4 < found[3] <= 6
+        # Of all others nothing is disbelieved, and nobody speaks against them.
+        assert np.isinf(np.delete(found, [0, 3])).all()
+
+    def test_whom_nobody_near_contradicts_is_contradicted_from_afar(self):
+        who, y = np.repeat([0, 1], 40), np.repeat([0, 1], 40)
+        x = np.random.default_rng(1).normal(size=(80, 2)) + 100 * who[:, None]
+        assert np.isinf(voices_against(nearest(x), who, y, np.ones(80, dtype=int))).all()
 
 
 class TestUsualThere:

@@ -6,6 +6,7 @@ label counting as far as it is believed, until that hardly changes.
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -20,13 +21,14 @@ from anml.core.people.model import told_by_people
 from anml.core.people.params import HOTTEST, normalised
 from anml.core.people.periods import Changes, changes
 from anml.core.people.rows import Rows, Side
+from anml.core.people.verdicts import rests_on_few
 from anml.core.profile import Training
 from anml.core.progress import Progress
 from anml.gradients.crossfit import CrossFit
 from anml.predictors import classes
 from anml.predictors.classes import PREDICTORS, FeatureRows, GaussianFit
 from anml.predictors.duplicates import near_copies
-from anml.predictors.overlap import OWN_REGION, own_region, usual_there
+from anml.predictors.overlap import OWN_REGION, Nearest, nearest, own_region, usual_there, voices_against
 from anml.predictors.pool import Pooled, pool
 
 # The mean change of beliefs at which predictors have learned enough.
@@ -180,7 +182,7 @@ class _Search:
         covered = share <= 0.5
         alone = alone & ~covered[who]
         if not self.labels.shared:
-            apart = own_region(self.rows.x, who, self.rows.copies) > OWN_REGION
+            apart = own_region(self.near, who) > OWN_REGION
             if apart.any():
                 assert self.p is not None
                 usual = usual_there(self.rows, who, apart) >= USUAL_THERE
@@ -188,10 +190,23 @@ class _Search:
         return alone, covered
 
     def spared(self) -> Bools | None:
-        """Who is not accused: Gaussians weigh labels, but accuse nobody whom the pool finds ordinary."""
-        if self.log_bayes_factor is None or self.table.side.codes is None:
+        """Who is not accused: whom few others contradict, or Gaussians do and the pool finds ordinary."""
+        who, strange = self.table.side.codes, self._ordinary() < 0.5
+        if who is None or not strange.any():
             return None
-        return (self.ordinary >= 0.5) & (self._ordinary() < 0.5)
+        spared = np.zeros(len(strange), dtype=bool)
+        if self.log_bayes_factor is not None:
+            spared |= (self.ordinary >= 0.5) & strange
+        if self.rows is not None and not self.labels.shared:
+            said = mixed(self.weights, [fit.truth for fit in self.fits]).argmax(axis=1)
+            spared |= rests_on_few(voices_against(self.near, who, self.table.y, said))
+        return spared
+
+    @cached_property
+    def near(self) -> Nearest:
+        """The nearest rows of each."""
+        assert self.rows is not None
+        return nearest(self.rows.x, self.rows.copies)
 
     def _predictions(self, turn: int, progress: Progress | None) -> classes.Predictions:
         table, rows = self.table, self.rows

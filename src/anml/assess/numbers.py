@@ -15,7 +15,7 @@ from anml.core.stats import Estimate
 from anml.gradients.crossfit import CrossFit, as_numpy, as_tensors, cross_fit
 from anml.predictors.duplicates import near_copies
 from anml.predictors.numeric import predict_numbers
-from anml.predictors.overlap import OWN_REGION, own_region
+from anml.predictors.overlap import OWN_REGION, nearest, own_region
 
 # Robust spreads beyond which hardly any distribution of honest numbers reaches.
 FAR_OUT = 10.0
@@ -61,7 +61,7 @@ def _apart(x: Floats, side: Side, groups: Ints | None) -> Bools | None:
     """Contributors whose rows lie in a region of their own, which others cannot confirm; None: nobody."""
     if not x.shape[1] or side.codes is None or side.items is not None or int(side.codes.max()) < 2:
         return None
-    apart = own_region(x, side.codes, groups) > OWN_REGION
+    apart = own_region(nearest(x, groups), side.codes) > OWN_REGION
     return apart if apart.any() else None
 
 

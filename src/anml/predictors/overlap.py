@@ -1,6 +1,7 @@
 """How far the rows of contributors lie among those of others, and what is usual where they do not."""
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,30 +15,57 @@ OWN_REGION = 1 / 3
 NEAREST, FEWEST = 10, 5
 
 
-def own_region(x: Floats, who: Ints, groups: Ints | None = None) -> Floats:
-    """How far each contributor's rows lie among its own rather than among others': 0 to 1.
+class Nearest(NamedTuple):
+    """Some of the rows, the nearest of each among them, and which of these count: none is a copy of it."""
 
-    The share of a row's nearest that are its contributor's, beyond the share that chance would give. Copies
-    of the row itself do not count. A contributor with no row among those looked at has 0.
-    """
+    some: Ints
+    near: Ints
+    counts: Bools
+
+
+def nearest(x: Floats, groups: Ints | None = None) -> Nearest:
+    """The nearest of at most `CHECKED_ROWS` rows; rows of a group are copies of each other."""
     from sklearn.neighbors import NearestNeighbors
 
     some = np.arange(0, len(x), max(1, -(-len(x) // CHECKED_ROWS)))
-    mine, count = who[some], int(who.max()) + 1
     asked = min(2 * NEAREST, len(some) - 1)
     if asked < 1:
-        return np.zeros(count)
+        return Nearest(some, np.zeros((len(some), 0), dtype=np.int64), np.zeros((len(some), 0), dtype=bool))
     near = NearestNeighbors(n_neighbors=asked).fit(x[some]).kneighbors(return_distance=False)
     counts = np.ones(near.shape, dtype=bool)
     if groups is not None:
-        group = groups[some]
-        counts = group[near] != group[:, None]
-    counts &= np.cumsum(counts, axis=1) <= NEAREST
-    own = (counts & (mine[near] == mine[:, None])).sum(axis=1)
-    rows_of = np.bincount(mine, minlength=count)
+        counts = groups[some][near] != groups[some][:, None]
+    return Nearest(some, near, counts)
+
+
+def own_region(rows: Nearest, who: Ints) -> Floats:
+    """How far each contributor's rows lie among its own rather than among others': 0 to 1.
+
+    The share of a row's nearest that are its contributor's, beyond the share that chance would give. A
+    contributor with no row among those looked at has 0.
+    """
+    mine, count = who[rows.some], int(who.max()) + 1
+    counts = rows.counts & (np.cumsum(rows.counts, axis=1) <= NEAREST)
+    own = (counts & (mine[rows.near] == mine[:, None])).sum(axis=1)
     found = np.bincount(mine, own, count) / np.maximum(np.bincount(mine, counts.sum(axis=1), count), 1)
-    share = rows_of / len(some)
+    share = np.bincount(mine, minlength=count) / len(mine)
     return np.asarray(np.clip((found - share) / np.maximum(1 - share, 1e-9), 0.0, 1.0))
+
+
+def voices_against(rows: Nearest, who: Ints, y: Ints, said: Ints) -> Floats:
+    """How many others, in effect, give the labels nearby that are believed instead of a contributor's own.
+
+    `said` is what is believed of each row. Infinite where fewer such labels are near than labels are not
+    believed: then the others speak from further away.
+    """
+    mine, label, believed, count = who[rows.some], y[rows.some], said[rows.some], int(who.max()) + 1
+    others = rows.counts & (mine[rows.near] != mine[:, None])
+    others &= (np.cumsum(others, axis=1) <= NEAREST) & (label != believed)[:, None]
+    row, place = np.nonzero(others & (label[rows.near] == believed[:, None]))
+    pairs, labels = np.unique(mine[row] * count + mine[rows.near[row, place]], return_counts=True)
+    given = np.bincount(pairs // count, labels, count)
+    voices = np.square(given) / np.maximum(np.bincount(pairs // count, np.square(labels), count), 1)
+    return np.where(given >= np.maximum(np.bincount(mine, label != believed, count), 1), voices, np.inf)
 
 
 def usual_there(rows: FeatureRows, who: Ints, apart: Bools) -> Floats:

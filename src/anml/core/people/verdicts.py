@@ -62,7 +62,8 @@ def decide(
     `blind`: whose labels follow no truth at all: guessing, however often that is wrong.
     `covered`: whose rows others cover, so that there is something to compare with.
     `mirrored`: probability that those who contradict the others are right.
-    `spared`: whom two accounts of the labels judge differently: at worst less reliable; None: nobody.
+    `spared`: whom two accounts of the labels judge differently, or few others contradict: at worst less
+    reliable; None: nobody.
 
     Examples
     --------
@@ -131,6 +132,17 @@ def mirrored(against: Floats, rows: Floats, alike: bool = False) -> float:
     if not against @ rows > 0:
         return 0.0
     return float(special.expit(wrong(1 - against) - wrong(against)))
+
+
+def rests_on_few(voices: Floats) -> Bools:
+    """Whether so few speak against a contributor that they may be the ones who are wrong; see `mirrored`.
+
+    Examples
+    --------
+    >>> rests_on_few(np.array([1.5, 2.0, 3.0]))
+    array([ True,  True, False])
+    """
+    return np.asarray(special.expit((voices - 1) * NOBODY) > FALSE_DISCOVERIES)
 
 
 def in_the_same_way(counts: Floats, against: Floats) -> bool:
