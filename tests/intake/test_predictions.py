@@ -73,7 +73,7 @@ class TestProbabilities:
         ("source", "says"),
         [
             (P[:, :2], r"one column for each of the 3 classes \('a', 'b', 'c'\), got 2"),
-            (P * 2, "must sum to 1, got 2 in row 0 .4 rows are off"),
+            (P * 2, "must sum to 1, got 2 in row 0 .off by more than 0.001 in 4 rows"),
             (np.where(P == 0.8, np.nan, P), "1 values are missing or infinite, the first in row 1"),
             (P - 0.3, "must be probabilities, which are not negative, got -0.2 in row 0"),
             (

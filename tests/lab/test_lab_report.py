@@ -58,7 +58,7 @@ def test_every_room_has_a_page_that_says_how_it_was_run_and_what_holds(room, exp
     assert "Claims: 2 of 3 hold" in text
     assert "<strong>does not hold</strong>: krum is low" in text
     assert "holds: krum is high" in text
-    assert "Counted apart: 1 are promises of ours, not the paper's." in text
+    assert "Counted apart: 1 promised by us, not by the paper." in text
     assert "<li>A note.</li>" in text
 
 

@@ -102,7 +102,7 @@ def test_failures_stand_under_their_cause(tmp_path):
                "claims_by_chance": 0.1, "claims_apart": {"implied": 1}}  # fmt: skip
     page = page_of(tmp_path, tmp_path / "report.md", summary, set(), room="own")
     assert "Of 4 claims 1 hold (0 to 2 of 4 over 3 seeds), 2 do not, and for 1 the rows cannot tell." in page
-    assert "Counted apart: 1 follow from another claim." in page
+    assert "Counted apart: 1 implied by another claim." in page
     two = {**summary, "experiments": [entry, {**entry, "name": "plain", "seeds": {}}]}
     page_of_two = page_of(tmp_path, tmp_path / "report.md", two, set(), room="own")
     [mine, plain] = [line for line in page_of_two.splitlines() if line.startswith("| [")]

@@ -28,7 +28,7 @@ from anml.gradients.crossfit import CrossFit
 from anml.predictors import classes
 from anml.predictors.classes import PREDICTORS, FeatureRows, GaussianFit
 from anml.predictors.duplicates import near_copies
-from anml.predictors.overlap import OWN_REGION, Nearest, nearest, own_region, usual_there, voices_against
+from anml.predictors.overlap import OWN_REGION, NearRows, nearest, own_region, usual_there, voices_against
 from anml.predictors.pool import Pooled, pool
 
 # The mean change of beliefs at which predictors have learned enough.
@@ -203,7 +203,7 @@ class _Search:
         return spared
 
     @cached_property
-    def near(self) -> Nearest:
+    def near(self) -> NearRows:
         """The nearest rows of each."""
         assert self.rows is not None
         return nearest(self.rows.x, self.rows.copies)

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from anml.core.checks import Floats, Ints
 from anml.core.errors import InputError
+from anml.core.words import counted
 from anml.intake.beside import Aligned, aligned, columns_of, read_numbers
 from anml.intake.labels import Labels
 from anml.intake.roles import shown
@@ -40,7 +41,7 @@ def read_predictions(
         at = int(off.argmax())
         raise InputError(
             f"the predictions of a row must sum to 1, got {total[at]:.4g} in row {rows[at]} "
-            f"({int(off.sum())} rows are off by more than {TOLERANCE:g})"
+            f"(off by more than {TOLERANCE:g} in {counted(int(off.sum()), 'row')})"
         )
     return values / total[:, None], given.about
 

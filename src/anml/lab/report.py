@@ -184,7 +184,7 @@ def _experiments(
 def _claims(entry: dict[str, Any]) -> Iterator[str]:
     items = [
         f"{VERDICTS[claim['holds']]}: {claim['text']} ({claim['detail']})"
-        + (f" Counted apart: claims that {APART[claim['apart']]}." if claim["apart"] else "")
+        + (f" Counted apart: claims {APART[claim['apart']]}." if claim["apart"] else "")
         for claim in entry["claims"]
     ]
     if items:

@@ -15,7 +15,7 @@ OWN_REGION = 1 / 3
 NEAREST, FEWEST = 10, 5
 
 
-class Nearest(NamedTuple):
+class NearRows(NamedTuple):
     """Some of the rows, the nearest of each among them, and which of these count: none is a copy of it."""
 
     some: Ints
@@ -23,22 +23,22 @@ class Nearest(NamedTuple):
     counts: Bools
 
 
-def nearest(x: Floats, groups: Ints | None = None) -> Nearest:
+def nearest(x: Floats, groups: Ints | None = None) -> NearRows:
     """The nearest of at most `CHECKED_ROWS` rows; rows of a group are copies of each other."""
     from sklearn.neighbors import NearestNeighbors
 
     some = np.arange(0, len(x), max(1, -(-len(x) // CHECKED_ROWS)))
     asked = min(2 * NEAREST, len(some) - 1)
     if asked < 1:
-        return Nearest(some, np.zeros((len(some), 0), dtype=np.int64), np.zeros((len(some), 0), dtype=bool))
+        return NearRows(some, np.zeros((len(some), 0), dtype=np.int64), np.zeros((len(some), 0), dtype=bool))
     near = NearestNeighbors(n_neighbors=asked).fit(x[some]).kneighbors(return_distance=False)
     counts = np.ones(near.shape, dtype=bool)
     if groups is not None:
         counts = groups[some][near] != groups[some][:, None]
-    return Nearest(some, near, counts)
+    return NearRows(some, near, counts)
 
 
-def own_region(rows: Nearest, who: Ints) -> Floats:
+def own_region(rows: NearRows, who: Ints) -> Floats:
     """How far each contributor's rows lie among its own rather than among others': 0 to 1.
 
     The share of a row's nearest that are its contributor's, beyond the share that chance would give. A
@@ -52,7 +52,7 @@ def own_region(rows: Nearest, who: Ints) -> Floats:
     return np.asarray(np.clip((found - share) / np.maximum(1 - share, 1e-9), 0.0, 1.0))
 
 
-def voices_against(rows: Nearest, who: Ints, y: Ints, said: Ints) -> Floats:
+def voices_against(rows: NearRows, who: Ints, y: Ints, said: Ints) -> Floats:
     """How many others, in effect, give the labels nearby that are believed instead of a contributor's own.
 
     `said` is what is believed of each row. Infinite where fewer such labels are near than labels are not

@@ -127,10 +127,10 @@ def _decided(scene: "Scene", line: Mapping[str, Any], gross: int) -> list[str]:
     if gross >= by_rows:
         return []
     money = show_money(by_rows, currency)
-    why = f": {found.because}" if found.because else ""
+    why, yours = f": {found.because}" if found.because else "", counted(line["rows"], "row")
     return [
-        f"Your {line['rows']} rows at one rate for everybody's would be {money} {currency}. That you get "
-        f"less was decided by {found.approved_by} on {str(found.posted)[:10]}, who was shown your line{why}."
+        f"Your {yours} at one rate for everybody's would be {money} {currency}. That you get less was "
+        f"decided by {found.approved_by} on {str(found.posted)[:10]}, who was shown your line{why}."
     ]
 
 
@@ -211,7 +211,7 @@ def _about_rows(line: Mapping[str, Any], made: Mapping[str, Any]) -> list[str]:
         if "average_row" in made:
             found.append("Each of these counts at least as much as an average row of reliable contributors.")
     if line["counted"] < paid:
-        found.append(f"{paid} paid rows are about {line['counted']} items; an item counts once.")
+        found.append(f"{paid} paid rows are about {counted(line['counted'], 'item')}; an item counts once.")
     if flagged := line["bands"]["v"]["flagged"]:
         found.append(f"{counted(flagged, 'row was', 'rows were')} flagged or retracted.")
     return found

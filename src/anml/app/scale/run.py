@@ -35,6 +35,7 @@ from anml.core.people.belief import Belief
 from anml.core.people.collective import Collective
 from anml.core.people.judge import Judged, judge, wrong_share
 from anml.core.progress import Progress
+from anml.core.words import counted
 from anml.intake.columns import Columns, choose_columns, key_columns
 from anml.intake.labels import guess_task
 from anml.intake.tables import joint_hash
@@ -214,7 +215,7 @@ def _result(
         notes=[
             f"{totals.rows:,} rows in {len(plan.passes.slices)} slices were judged; rows and figures on this "
             f"page are of a random sample of {samples.height:,}, contributors are of all rows",
-            *([f"{unlabelled:,} rows without a label were left out"] if unlabelled else []),
+            *([f"left out, without a label: {counted(unlabelled, 'row')}"] if unlabelled else []),
             *audited.notes,
         ],
     )
