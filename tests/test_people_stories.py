@@ -193,6 +193,18 @@ class TestLiars:
         assert found.pop("p08") == found.pop("p09") == GUESSING
         assert set(found.values()) == {RELIABLE}
 
+    @pytest.mark.parametrize("people", [2, 3])
+    def test_two_others_are_enough_to_tell_a_guess_and_not_who_of_them_is_right(self, people):
+        x, y = blobs()
+        who = np.random.default_rng(0).integers(0, people, len(y))
+        last, names = who == people - 1, [f"p{k}" for k in who]
+        guessed = np.random.default_rng(3).integers(0, 3, len(y))
+        found = words(audited(table(x, np.where(last, guessed, y), names)))
+        assert found.pop(f"p{people - 1}") == GUESSING
+        assert set(found.values()) == {RELIABLE}
+        found = words(audited(table(x, np.where(last, (y + 1) % 3, y), names)))
+        assert not set(found.values()) & set(ACCUSED)
+
 
 class TestNumbers:
     def test_reputation_has_no_credentials_in_it(self):

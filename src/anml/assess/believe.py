@@ -21,7 +21,7 @@ from anml.core.people.model import told_by_people
 from anml.core.people.params import HOTTEST, normalised
 from anml.core.people.periods import Changes, changes
 from anml.core.people.rows import Rows, Side
-from anml.core.people.verdicts import rests_on_few
+from anml.core.people.verdicts import FEW_VOICES, TWO_ACCOUNTS, rests_on_few
 from anml.core.profile import Training
 from anml.core.progress import Progress
 from anml.gradients.crossfit import CrossFit
@@ -189,17 +189,22 @@ class _Search:
                 alone, covered = alone | (apart[who] & usual & (self.p < 0.5)), covered & ~apart
         return alone, covered
 
-    def spared(self) -> Bools | None:
-        """Who is not accused: whom few others contradict, or Gaussians do and the pool finds ordinary."""
-        who, strange = self.table.side.codes, self._ordinary() < 0.5
+    def spared(self) -> Ints | None:
+        """Who is not accused: Gaussians accuse nobody whom the pool finds ordinary, nor do few who differ.
+
+        A few who give another answer may be the ones who are wrong; somebody who guesses has no answer.
+        """
+        who, types = self.table.side.codes, mixed(self.weights, [fit.params.types for fit in self.fits])
+        strange = types[:, 0] < 0.5
         if who is None or not strange.any():
             return None
-        spared = np.zeros(len(strange), dtype=bool)
-        if self.log_bayes_factor is not None:
-            spared |= (self.ordinary >= 0.5) & strange
+        spared = np.zeros(len(strange), dtype=np.int64)
         if self.rows is not None and not self.labels.shared:
             said = mixed(self.weights, [fit.truth for fit in self.fits]).argmax(axis=1)
-            spared |= rests_on_few(voices_against(self.near, who, self.table.y, said))
+            few = rests_on_few(voices_against(self.near, who, self.table.y, said))
+            spared[few & strange & (types[:, 2] >= types[:, 1])] = FEW_VOICES
+        if self.log_bayes_factor is not None:
+            spared[(self.ordinary >= 0.5) & strange] = TWO_ACCOUNTS
         return spared
 
     @cached_property

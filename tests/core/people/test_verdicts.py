@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 from anml.core.people.verdicts import (
     ENOUGH_ROWS,
     FALSE_DISCOVERIES,
+    FEW_VOICES,
+    TWO_ACCOUNTS,
     Chances,
     decide,
     in_the_same_way,
@@ -52,6 +54,16 @@ def test_former_words_are_read_as_new_ones():
     assert FORMER == {"trusted": RELIABLE, "answers without looking": GUESSING}
     # The others are what they were.
     assert {CONTRADICTS, UNSURE} == {"contradicts the others", "cannot tell"}
+
+
+def test_who_is_spared_is_not_accused_and_may_be_less_reliable():
+    given = chances([0.999, 0.5, 0.01] * 3, less=[1.0, 1.0, 0.0] * 3)
+    spared = np.repeat([0, FEW_VOICES, TWO_ACCOUNTS], 3)
+    nobody, everybody = np.zeros(9, dtype=bool), np.ones(9, dtype=bool)
+    found = decide(given, nobody, everybody, spared=spared).words
+    assert found[:3] == [GUESSING, LESS, RELIABLE]
+    assert found[3:6] == [LESS, LESS, RELIABLE]
+    assert found[6:] == [LESS, UNSURE, UNSURE]
 
 
 class TestDecide:

@@ -84,7 +84,7 @@ def tell(rows: Rows, fits: Sequence[Fit], weights: Floats) -> Told:
 
 def judge(
     told: Told, fits: Sequence[Climbed], weights: Floats, people: bool = True, covered: Bools | None = None,
-    owner: Ints | None = None, spared: Bools | None = None,
+    owner: Ints | None = None, spared: Ints | None = None,
 ) -> Judged:  # fmt: skip
     """Judge people by what all rows tell; see `believe` for the parameters."""
     error = collective_error(float(told.single[0] / told.single[1]), told.known)
@@ -99,8 +99,9 @@ def judge(
         judged, mirror, against = judge_people(sums, types, vouched, voices, error, covered, spared)
         doubtful = verdicts.reason_for_doubt(mirror, against, sums.rows.sum(axis=1))
         if parts is not None and owner is not None:
-            whole = [None if part is None else part[owner] for part in (covered, spared)]
-            judged = _as_of_late(judged, judge_people(*parts, error, *whole)[0], owner)
+            covered = None if covered is None else covered[owner]
+            spared = None if spared is None else spared[owner]
+            judged = _as_of_late(judged, judge_people(*parts, error, covered, spared)[0], owner)
     unknown, labels, right, rest = told.right
     classes = len(told.people.share)
     mean = error.truth(np.array([[unknown / max(labels, 1), *[0.0] * (classes - 1)]]))[0, 0]
@@ -111,7 +112,7 @@ def judge(
 def believe(
     rows: Rows, fits: Sequence[Fit], weights: Floats, shares: dict[str, float], people: bool,
     alone: Bools | None = None, covered: Bools | None = None, owner: Ints | None = None,
-    spared: Bools | None = None,
+    spared: Ints | None = None,
 ) -> Belief:  # fmt: skip
     """Sum up the hypotheses.
 
@@ -153,7 +154,7 @@ def believe_rows(
 
 def judge_people(
     sums: Tally, types: Floats, vouched: Floats, voices: Floats, rate: Collective, covered: Bools | None,
-    spared: Bools | None,
+    spared: Ints | None,
 ) -> tuple[Contributor, float, Floats]:  # fmt: skip
     """Verdicts, the probability that those who contradict the others are right, and who contradicts them."""
     found = worth.worth_of(sums, types[:, 0], vouched)
@@ -244,7 +245,7 @@ def _known_items(rows: Rows, fits: Sequence[Fit], weights: Floats) -> tuple[Floa
 
 def judged_by(
     found: Worth, stands: WorthAtRates, shares: Floats, blind: Bools, covered: Bools | None, mirror: float,
-    against: Floats | None = None, spared: Bools | None = None,
+    against: Floats | None = None, spared: Ints | None = None,
 ) -> Contributor:  # fmt: skip
     """Verdicts on contributors whose labels are worth so much, beside what others have on comparable rows."""
     guessed = found.guessed

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from anml.core.checks import Bools, Floats
+from anml.core.checks import Bools, Floats, Ints
 from anml.core.people.params import STRANGE
 from anml.core.people.words import CONTRADICTS, GUESSING, LESS, RELIABLE, UNSURE
 
@@ -28,6 +28,8 @@ NOBODY = STRANGE - np.log(2)
 FEW = 8
 # Nobody is accused on fewer rows.
 ENOUGH_ROWS = 10
+# Why somebody is not accused, whatever the rest says.
+FEW_VOICES, TWO_ACCOUNTS = 1, 2
 
 
 class Chances(NamedTuple):
@@ -55,15 +57,15 @@ class Verdicts(NamedTuple):
 
 
 def decide(
-    chances: Chances, blind: Bools, covered: Bools, mirrored: float = 0.0, spared: Bools | None = None
+    chances: Chances, blind: Bools, covered: Bools, mirrored: float = 0.0, spared: Ints | None = None
 ) -> Verdicts:
     """A verdict on every contributor.
 
     `blind`: whose labels follow no truth at all: guessing, however often that is wrong.
     `covered`: whose rows others cover, so that there is something to compare with.
     `mirrored`: probability that those who contradict the others are right.
-    `spared`: whom two accounts of the labels judge differently, or few others contradict: at worst less
-    reliable; None: nobody.
+    `spared`: who is not accused, by `FEW_VOICES`, or as `TWO_ACCOUNTS` of the labels judge differently: then
+    nothing but *less reliable* is sure; 0 for all others; None: nobody.
 
     Examples
     --------
@@ -74,13 +76,13 @@ def decide(
     ['reliable', 'contradicts the others', 'less reliable', 'cannot tell']
     """
     surely = chances.guessing * (1 - mirrored)
-    doubted = np.zeros(len(surely), dtype=bool) if spared is None else spared
-    accused = discovered(surely * ((chances.rows >= ENOUGH_ROWS) & covered & ~doubted))
+    why = np.zeros(len(surely)) if spared is None else spared
+    accused = discovered(surely * ((chances.rows >= ENOUGH_ROWS) & covered & (why == 0)))
     against = (chances.against > 0.5) & ~blind
     words = np.full(len(surely), UNSURE, dtype=object)
     words[(chances.no_more <= 1 - PROBABLY) & (chances.guessing <= 1 - PROBABLY)] = RELIABLE
     words[chances.less >= SURELY] = LESS
-    words[~covered | (doubted & (surely < SURELY))] = UNSURE
+    words[~covered | ((why == TWO_ACCOUNTS) & (surely < SURELY))] = UNSURE
     if mirrored > FALSE_DISCOVERIES:
         words[:] = UNSURE
     words[accused & against], words[accused & ~against] = CONTRADICTS, GUESSING
