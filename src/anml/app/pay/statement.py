@@ -66,6 +66,8 @@ class Scene:
         signed = {one.by for one, _ in self.covers.values()} | {e.by for e in own} | {self.issuer.name}
         self.shared = [proved(tree, e) for e in _shared(reading, found, signed)]
         self.note = checkpoint.sign(ledger.ring, len(tree), tree.root)
+        # As it was signed: where the clock was mended since, the window counts from another day.
+        (self.posted,) = (e.at for e in reading.entries([found.entries[1]]))
 
     def disputes(self, pid: str) -> list[Dispute]:
         """What somebody disputed in this settlement, oldest first."""
@@ -91,7 +93,7 @@ def build(
                 raise InputError(f"contributor {pid!r} has no row in settlement {sid}")
         known = scene.state.people
         vouched = [pid for pid in wanted if scene.vouched.get(known.resolve(pid))]
-        tasks = {pid: task_names(ledger, connection, known.same(pid)) for pid in vouched}
+        tasks = {pid: task_names(ledger, reading, known.same(pid)) for pid in vouched}
     return {pid: _statement(scene, pid, places[pid], tasks.get(pid, {})) for pid in wanted}
 
 
@@ -165,7 +167,7 @@ def _words(ledger: Ledger, connection: sa.Connection, asked: Disputes, sid: str)
 
 
 # What a statement says of its settlement as the ledger does.
-_AS_SETTLED = ("project", "pool", "posted", "approved_by", "state", "currency", "manifest", "because")
+_AS_SETTLED = ("project", "pool", "approved_by", "state", "currency", "manifest", "because")
 
 
 def _statement(scene: Scene, pid: str, place: int, tasks: dict[str, str]) -> dict[str, Any]:
@@ -182,6 +184,7 @@ def _statement(scene: Scene, pid: str, place: int, tasks: dict[str, str]) -> dic
         "name": about.get("name") or ", ".join(a.partition(":")[2] for a in about.get("accounts", [])),
         "settlement": found.id,
         "drafted_by": found.by,
+        "posted": scene.posted,
         **{name: getattr(found, name) for name in _AS_SETTLED},
         "rows": {"given": line["rows"], "kept": line["kept"], "counted": line["counted"]},
         **{name: line[name] for name in ("bands", "verdicts", "judged") if name in line},
