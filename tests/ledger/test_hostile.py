@@ -220,3 +220,11 @@ def test_a_run_does_not_unpack_without_end(make_world):
     run = read_run(folder)._replace(info={"files": {"contributors.csv": "x"}})
     with pytest.raises(InputError, match="is no file"):
         read_contributors(folder, run)
+
+
+def test_who_comes_back_after_an_erasure_is_somebody_new(world):
+    """Also for a program that went on with the same ledger: names of the erased lead nowhere."""
+    old = world.register("run", ["ben"])["ben"]
+    world.erase(old)
+    assert world.register("run", ["ben"])["ben"] != old
+    assert problems(world) == ""

@@ -134,7 +134,7 @@ def payout(
         if out is not None:
             check_place(out / "books.beancount")
         # What is wrong with the payer's details is said before any money moves.
-        payer = pay.payout.read_payer(debtor) if rail == "pain001" and out is not None else None
+        payer = pay.payout.read_payer(debtor) if rail == "pain001" and (out or debtor) else None
         listed = None
         if bank_list is not None:
             listed = people.names.by_person(book, pay.payout.read_bank_list(bank_list), bank_list.name)

@@ -436,7 +436,7 @@ def grew(older, newer, path):
     (size, root), (larger, other), rest = older, newer, list(path)
     if size == larger:
         return root == other and not rest
-    if not 0 < size < larger:
+    if not 0 < size < larger or not rest:
         return False
     first, second = size - 1, larger - 1
     while first % 2:
