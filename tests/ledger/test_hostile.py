@@ -39,7 +39,9 @@ def test_who_says_that_a_payment_came_back_does_not_send_it_again(world):
     world.confirm(made.seq)
     with pytest.raises(ConflictError, match="another sends it again"):
         payout.create(world.ledger, "p2", "EUR", "dan")
-    assert payout.create(world.ledger, "p2", "EUR", "cat").batch.total == 5_000_000
+    made = payout.create(world.ledger, "p2", "EUR", "cat")
+    # Who sends it again is told on whose word.
+    assert (made.batch.total, made.again) == (5_000_000, {pids["ann"]: "dan"})
     assert problems(world) == ""
     # Once it was sent again it is like any other.
     payout.close(world.ledger, "p2", [pids["ann"]], paid=False, by="eve")

@@ -93,7 +93,9 @@ def transact(engine: sa.Engine, work: Callable[[sa.Connection], T]) -> T:
                     connection.exec_driver_sql("SET LOCAL synchronous_commit = on")
                 return work(connection)
         except DBAPIError as error:
-            if attempt + 1 == RETRIES or not _may_retry(error):
+            locked = isinstance(error.orig, sqlite3.OperationalError) and "locked" in str(error.orig)
+            again = locked or getattr(error.orig, "sqlstate", None) in _RETRY_STATES
+            if attempt + 1 == RETRIES or not again:
                 raise
             # Spread the retries of several writers; this decides waiting only, never a result.
             time.sleep(random.uniform(0, 0.01 * 2 ** min(attempt, 6)))
@@ -167,8 +169,3 @@ def _sqlite_begin(connection: sa.Connection) -> None:
     options = connection.get_execution_options()
     if options.get("anml_read") or options.get("isolation_level") != "AUTOCOMMIT":
         connection.exec_driver_sql("BEGIN" if options.get("anml_read") else "BEGIN IMMEDIATE")
-
-
-def _may_retry(error: DBAPIError) -> bool:
-    locked = isinstance(error.orig, sqlite3.OperationalError) and "locked" in str(error.orig)
-    return locked or getattr(error.orig, "sqlstate", None) in _RETRY_STATES

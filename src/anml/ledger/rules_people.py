@@ -62,9 +62,8 @@ def _erased(state: State, e: Event) -> None:
     whole = people.same(e.subject)
     if people.resolve(e.subject) != e.subject or e.body["also"] != [p for p in whole if p != e.subject]:
         raise IntegrityError("an erasure is of a whole person, with all that was merged into them")
-    if e.body.get("proposal") or (
-        state.strict and (open_money(state, e.subject, sent=state.staff.decisions) or asks(state, e.subject))
-    ):
+    money = open_money(state, e.subject, sent=state.staff.decisions)
+    if e.body.get("proposal") or (state.strict and (money or asks(state, e.subject))):
         confirmed(state, e)
 
 

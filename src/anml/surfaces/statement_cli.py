@@ -142,7 +142,8 @@ def payout(
             book, batch, currency, at.by, parse_amount(threshold), rail, payer=payer, out=out,
             checkpoint=checkpoint, listed=listed, dry_run=at.dry_run,
         )  # fmt: skip
-        more = {"left_out": made.left_out, "dry_run": at.dry_run, "files": list(map(str, made.files))}
+        more = {"left_out": made.left_out, "again": dict(made.again), "dry_run": at.dry_run,
+                "files": list(map(str, made.files))}  # fmt: skip
         _show_batch(at, book, made.batch, more)
 
 
@@ -169,6 +170,10 @@ def _show_batch(at: Desk, book: Book, batch: Any, more: dict[str, Any]) -> None:
         for item in batch.payments
     ]
     lines = columns(("contributor", batch.currency, "state"), rows)
+    lines += [
+        f"{names.get(pid, pid)}  is paid again, as {who} recorded that it came back: ask the bank first"
+        for pid, who in more.get("again", {}).items()
+    ]
     lines += [f"{names.get(pid, pid)}  not paid: {why}" for pid, why in more.get("left_out", {}).items()]
     lines += [f"Wrote {name}" for name in more.get("files", [])]
     at.show({**batch._asdict(), "total": batch.total, **more, "payments": paid}, lines)

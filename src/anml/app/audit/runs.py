@@ -184,7 +184,7 @@ def _read_info(path: Path, record: bytes) -> dict[str, Any]:
     parts = [found.get(name) or {} for name in ("recipe", "data")] if isinstance(found, dict) else [found]
     if not all(isinstance(part, dict) for part in parts):
         raise InputError(f"{path} is not the record of a run: an object with a recipe was expected")
-    return found
+    return dict(found)
 
 
 def doubt(run: Run, weight: str) -> str | None:

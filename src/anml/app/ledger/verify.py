@@ -12,6 +12,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from anml.app.files import read_bytes, read_text, write_file
+from anml.app.pay.statement_check import verifier
 from anml.core.canonical import canonical
 from anml.core.errors import AnmlError, InputError, IntegrityError
 from anml.core.merkle import Tree
@@ -165,8 +166,6 @@ def check_growth(proof: bytes, public: bytes) -> tuple[int, int]:
     except (ValueError, KeyError, TypeError, RecursionError):
         raise InputError("a proof of growth is JSON with older, newer and path") from None
     older, newer = (checkpoint.read(note, public) for note in notes)
-    from anml.app.pay.statement_check import verifier  # which reads ledgers by this module
-
     if older.origin != newer.origin or not verifier().grew(older[1:], newer[1:], path):
         raise IntegrityError("the newer checkpoint does not continue the older one: history was rewritten")
     return older.size, newer.size

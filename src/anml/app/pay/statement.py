@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from anml.app.ledger.verify import verified
 from anml.app.pay.reasons import about_evidence, appeal, disputes_shown, how, reasons, task_names
+from anml.app.pay.statement_check import verifier
 from anml.core.canonical import canonical
 from anml.core.errors import InputError
 from anml.core.identifiers import staff_id
@@ -27,8 +28,8 @@ from anml.ledger.standing import standings
 from anml.ledger.store import Ledger
 from anml.ledger.times import seconds, shown_date, stamp
 
-FORMAT = "anml-statement/3"
-PAYLOAD = "application/vnd.anml.statement+json"
+FORMAT: str = verifier().FORMAT
+PAYLOAD: str = verifier().STATEMENT
 
 
 class Scene:
@@ -218,22 +219,7 @@ def _proof(scene: Scene, own: list[Event], line: dict[str, Any], place: int) -> 
     }
 
 
-# Which sum of a statement an entry adds to, by the kind of account that it moves money on.
-_SUMS = {
-    kinds.CREDITED: {"held": "gross"},
-    kinds.RELEASED: {"payable": "released", "source": "returned"},
-    kinds.REVERSED: {"source": "reversed"},
-    kinds.RESOLVED: {"held": "corrected"},
-}
-
-
 def moved(own: Iterable[Event]) -> dict[str, int]:
-    """What a contributor's entries in one settlement come to."""
-    sums = {"gross": 0, "held": 0, "released": 0, "returned": 0, "reversed": 0, "corrected": 0}
-    for e in own:
-        for item in e.postings:
-            account = item.account.partition(":")[0]
-            sums["held"] += item.amount if account == "held" else 0
-            if name := _SUMS.get(e.kind, {}).get(account):
-                sums[name] += item.amount
+    """What a contributor's entries in one settlement come to, as whoever checks it adds it up."""
+    sums: dict[str, int] = verifier().sums_of((e.kind, e.postings) for e in own)
     return sums

@@ -297,16 +297,21 @@ def check_sums(entries, statement):
     need(len({e["seq"] for e in own}) == len(own), "an entry is counted twice")
     credits = [e for e in own if e["kind"] == "credit.held"]
     need(len(credits) == 1, "there is not one credit")
-    sums = dict.fromkeys(("gross", "held", "released", "returned", "reversed", "corrected"), 0)
-    for e in own:
-        for account, _, amount in e["postings"]:
-            sums["held"] += amount if account.startswith("held:") else 0
-            name = CHANGES[e["kind"]].get(account.partition(":")[0])
-            if name:
-                sums[name] += amount
-    for name, amount in sums.items():
+    for name, amount in sums_of((e["kind"], e["postings"]) for e in own).items():
         need(statement["amounts"][name] == amount, "%s is other than its entries: %d" % (name, amount))
     return credits[0]
+
+
+def sums_of(own):
+    """What a contributor's entries in one settlement come to, by their kinds and postings."""
+    sums = dict.fromkeys(("gross", "held", "released", "returned", "reversed", "corrected"), 0)
+    for kind, postings in own:
+        for account, _, amount in postings:
+            sums["held"] += amount if account.startswith("held:") else 0
+            name = CHANGES[kind].get(account.partition(":")[0])
+            if name:
+                sums[name] += amount
+    return sums
 
 
 def check_line(statement, digest):
