@@ -10,15 +10,18 @@ from anml.app.audit.runs import read_contributors, read_run
 from anml.app.ledger import attest, review
 from anml.app.ledger.imports import Import, import_file
 from anml.app.ledger.steps import mend_clock
-from anml.app.ledger.verify import verify
+from anml.app.ledger.verify import verify, watch
 from anml.app.pay import payout, settle, statement
 from anml.app.pay.release import release
 from anml.app.pay.statement_check import verify as check_statement
 from anml.app.people.erase import erase
+from anml.core.canonical import canonical
 from anml.core.errors import ConflictError, InputError
 from anml.core.merkle import leaf_hash
-from anml.ledger import audit, disputes, keys, kinds, schema, two_people
+from anml.ledger import audit, disputes, dsse, keys, kinds, schema, two_people
 from anml.ledger.log import encode
+from anml.ledger.signing import from_file
+from anml.ledger.times import stamp
 from anml.surfaces.draft_view import draft_shown
 from anml.surfaces.statement_html import statement_html
 from ledger.ledger_queries import events
@@ -230,3 +233,24 @@ def test_who_comes_back_after_an_erasure_is_somebody_new(world):
     world.erase(old)
     assert world.register("run", ["ben"])["ben"] != old
     assert problems(world) == ""
+
+
+def test_a_file_of_no_day_is_nobodys_checkpoint(make_world, tmp_path):
+    world = make_world("sqlite")
+    assert watch(world.ledger, tmp_path).problems == []
+    (kept,) = tmp_path.glob("*.txt")
+    kept.rename(tmp_path / "000000000003-99999999T999999Z-0000000000000000.txt")
+    assert watch(world.ledger, tmp_path).problems == []
+
+
+@pytest.mark.parametrize(("name", "value"), [(5, "x"), ("x", 5)])
+def test_an_attestation_about_a_number_is_one_sentence(make_world, name, value):
+    world, subject = make_world("sqlite"), {"name": name, "digest": {"sha256": value}}
+    own = world.folder / "lab.pem"
+    world.trust(keys.read_public(keys.create_signer(own)), "https://lab.example")
+    said = {"verifier": {"id": "https://lab.example"}, "timeCreated": stamp(world.clock.now),
+            "properties": ["ANML_REPRODUCED"]}  # fmt: skip
+    made = {"_type": dsse.STATEMENT, "subject": [subject], "predicateType": dsse.SVR, "predicate": said}
+    paper = canonical(dsse.wrap(dsse.INTOTO, canonical(made), from_file(own)))
+    with pytest.raises(InputError, match="no imported batch has the SHA-256"):
+        attest.take_all(world.ledger, {"": paper})
