@@ -39,19 +39,21 @@ def read(data: bytes) -> dict[str, Any]:
 
 _COUNTS = ("rows", "kept", "counted", "units", "multiplier", "r")
 # What somebody else's program reads and shows: a type, a list of one shape, a list of just these, values by
-# name, of which those with a mark may be missing, or by any name.
+# name, of which some may be missing, or by any name.
 _LINE = {
-    "pid": str, "units_sha256": str, "newcomer": bool, **dict.fromkeys(_COUNTS, int), "paid?": int,
-    "bands": {"": {"": int}}, "verdicts?": {"": int},
-    "judged?": [{"right?": (int, int, int), "reliability?": (int, int, int), "mostly?": (str, str, int)}],
+    "pid": str, "units_sha256": str, "newcomer": bool, **dict.fromkeys(_COUNTS, int), "paid": int,
+    "bands": {"": {"": int}}, "verdicts": {"": int},
+    "judged": [{"right": (int, int, int), "reliability": (int, int, int), "mostly": (str, str, int)}],
 }  # fmt: skip
 _HEAD = {
     "format": str, "totals": {"": str}, "lines_root": str, "unit": int, "pool": int, "rate": int,
-    "currency": str, "rules": dict, LINES: [_LINE], "average_row?": int,
-    "doubtful?": {"because": str, "accepted": str, "by": str},
+    "currency": str, "rules": dict, LINES: [_LINE], "average_row": int,
+    "doubtful": {"because": str, "accepted": str, "by": str},
     "run": {"samples_sha256": str, "rows_sha256": str, "work_sha256": str, "marks": [str],
-            "record_sha256?": str, "rows?": int, "kept?": int},
+            "record_sha256": str, "rows": int, "kept": int},
 }  # fmt: skip
+_MISSING = {"paid", "verdicts", "judged", "right", "reliability", "mostly", "average_row", "doubtful"}
+_MISSING |= {"record_sha256", "rows", "kept"}
 
 
 def _is_sound(found: dict[str, Any]) -> bool:
@@ -74,11 +76,10 @@ def _fits(value: Any, shape: Any) -> bool:
         return type(value) is list and all(_fits(one, shape[0]) for one in value)
     if isinstance(shape, tuple):
         return type(value) is list and len(value) == len(shape) and all(map(_fits, value, shape))
-    if type(value) is not dict:
-        return False
-    known = dict.fromkeys(value, shape[""]) if "" in shape else {n.rstrip("?"): s for n, s in shape.items()}
-    needed = {name for name in shape if name and not name.endswith("?")}
-    return needed <= value.keys() <= known.keys() and all(_fits(one, known[n]) for n, one in value.items())
+    if type(value) is not dict or "" in shape:
+        return type(value) is dict and all(_fits(one, shape[""]) for one in value.values())
+    named = value.keys() <= shape.keys() and shape.keys() - value.keys() <= _MISSING
+    return named and all(_fits(one, shape[name]) for name, one in value.items())
 
 
 def row_hashes(rows: list[str], work: list[str]) -> dict[str, Any]:
