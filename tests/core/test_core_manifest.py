@@ -7,8 +7,9 @@ import pytest
 from anml.core.canonical import canonical, sha256
 from anml.core.errors import InputError
 from anml.core.manifest import FORMAT, amounts, credits, finish, head, head_digest, line_tree, read, totals
-from anml.core.merkle import leaf_hash, verify_inclusion
+from anml.core.merkle import leaf_hash
 from anml.core.settle import UNIT, Rules
+from ledger.ledger_paths import verify_inclusion
 
 
 def line(pid: str, units: int, *, newcomer: bool = False, counted: int = 1) -> dict:
@@ -18,7 +19,8 @@ def line(pid: str, units: int, *, newcomer: bool = False, counted: int = 1) -> d
 
 def made(*lines: dict, pool: int = 100, rate: int = 0, **rules) -> dict:
     return finish(
-        {"format": FORMAT, "run": {}, "rules": Rules(**rules).to_dict(), "unit": UNIT, "pool": pool,
+        {"format": FORMAT, "rules": Rules(**rules).to_dict(), "unit": UNIT, "pool": pool,
+         "run": {"samples_sha256": "", "rows_sha256": "", "work_sha256": "", "marks": []},
          "rate": rate, "currency": "EUR", "contributors": list(lines)}
     )  # fmt: skip
 
@@ -75,3 +77,25 @@ def test_a_rate_fixes_the_pool():
 def test_totals_are_before_the_cap():
     capped = made(line("a", 1), line("n", 9, newcomer=True), newcomer_cap=0)
     assert totals(capped) == capped["totals"] == {"newcomers": str(9 * UNIT**2), "others": str(UNIT**2)}
+
+
+ODD = {
+    "verdicts": "x", "judged": [None], "bands": None, "newcomer": 1, "units_sha256": 5, "kept": 2,
+    "counted": 2, "more": 1, "pid": 5, "rows": True,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_lines_that_nobody_could_show_are_refused(name):
+    """Whoever approves reads them, and statements are made of them; a changed program may write anything."""
+    good = made(line("a", UNIT), line("b", UNIT))
+    assert read(canonical(good)) == good
+    bad = made({**line("a", UNIT), name: ODD[name]}, line("b", UNIT))
+    with pytest.raises(InputError, match="this is not a canonical"):
+        read(canonical(bad))
+
+
+@pytest.mark.parametrize("change", [{"unit": 1}, {"doubtful": "x"}, {"run": {}}, {"more": 1}])
+def test_heads_that_nobody_could_show_are_refused(change):
+    with pytest.raises(InputError, match="this is not a canonical"):
+        read(canonical(made(line("a", UNIT)) | change))

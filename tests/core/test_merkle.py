@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anml.core.errors import InputError
-from anml.core.merkle import EMPTY_ROOT, Tree, leaf_hash, node_hash, verify_consistency, verify_inclusion
+from anml.core.merkle import EMPTY_ROOT, Tree, leaf_hash, node_hash
+from ledger.ledger_paths import verify_consistency, verify_inclusion
 
 
 def recursive_root(leaves: list[bytes]) -> bytes:

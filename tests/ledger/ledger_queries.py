@@ -1,5 +1,7 @@
 """What tests ask a ledger's tables directly, by queries of their own."""
 
+from collections.abc import Iterator, Sequence
+
 import sqlalchemy as sa
 
 from anml.ledger.keys import KeyRing
@@ -9,6 +11,17 @@ from anml.ledger.parts import People, Proposal, Proposals
 from anml.ledger.people import ACCOUNT
 from anml.ledger.schema import alias, event, posting
 from anml.ledger.state import loaded
+
+
+def events(
+    connection: sa.Connection, kinds: Sequence[str] = (), subject: str | None = None
+) -> Iterator[Event]:
+    """Events in order, of these kinds and about this subject where given."""
+    query = sa.select(event.c.entry, event.c.hash).order_by(event.c.seq)
+    query = query.where(event.c.kind.in_(kinds)) if kinds else query
+    query = query.where(event.c.subject == subject) if subject is not None else query
+    for row in connection.execute(query):
+        yield decode(row.entry, row.hash)
 
 
 def find(connection: sa.Connection, key: str) -> Event | None:

@@ -230,8 +230,7 @@ def write_run(
     hash_run(folder, info)
 
 
-def hash_run(folder: Path, info: dict) -> None:
+def hash_run(folder: Path, info: dict, names=("samples.parquet", "contributors.csv")) -> None:
     """Write the record of a run, with the hashes of the files that are there."""
-    there = [folder / name for name in ("samples.parquet", "contributors.csv") if (folder / name).exists()]
-    files = {path.name: sha256(path.read_bytes()) for path in there}
+    files = {name: sha256((folder / name).read_bytes()) for name in names if (folder / name).exists()}
     (folder / "run.json").write_text(json.dumps({**info, "files": files}))

@@ -5,9 +5,8 @@ import pytest
 from anml.core.errors import AnmlError, ConflictError
 from anml.core.settle import UNIT
 from anml.ledger import book, disputes, kinds
-from anml.ledger.log import events
 from anml.ledger.money_parts import Settlements
-from ledger.ledger_queries import balance, balances, settlements, totals
+from ledger.ledger_queries import balance, balances, events, settlements, totals
 from ledger.ledger_world import World, simple_rows
 
 

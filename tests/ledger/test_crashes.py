@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from anml.ledger import audit, kinds
-from anml.ledger.log import events
-from ledger.ledger_queries import balances, settlements, totals
+from ledger.ledger_queries import balances, events, settlements, totals
 from ledger.ledger_world import World, simple_rows
 
 HERE = Path(__file__).parent

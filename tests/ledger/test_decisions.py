@@ -14,11 +14,11 @@ from anml.core.canonical import canonical, sha256
 from anml.core.errors import ConflictError, InputError, IntegrityError
 from anml.core.manifest import below
 from anml.ledger import keys, kinds
-from anml.ledger.log import events
 from anml.ledger.rules_disputes import appeal_bytes
 from anml.ledger.rules_money import below_digest
 from anml.ledger.signing import from_file, signature
 from ledger.ledger_hand import Hand, line, pid
+from ledger.ledger_queries import events
 from ledger.ledger_world import World, hash_run, simple_rows
 
 

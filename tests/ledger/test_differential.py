@@ -12,8 +12,7 @@ from anml.app.pay.exports import beancount, statements_csv
 from anml.app.pay.release import release
 from anml.core.errors import AnmlError
 from anml.ledger import book, disputes
-from anml.ledger.log import events
-from ledger.ledger_queries import leaves
+from ledger.ledger_queries import events, leaves
 from ledger.ledger_world import World, simple_rows
 
 

@@ -25,13 +25,13 @@ from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityErro
 from anml.core.merkle import Tree, leaf_hash
 from anml.core.money import LARGEST
 from anml.ledger import checkpoint, disputes, dsse, evidence, keys, kinds, people, schema, seal, two_people
-from anml.ledger.log import Event, Posting, decode, encode, events, newest, signed_bytes
+from anml.ledger.log import Event, Posting, decode, encode, newest, signed_bytes
 from anml.ledger.parts import Payees, Proposals
 from anml.ledger.signing import from_key
 from anml.ledger.strangers import strangers
 from anml.ledger.times import stamp
 from ledger.ledger_hand import Hand, at, line, manifest, pid, public
-from ledger.ledger_queries import balances, leaves, open_proposals, who_is
+from ledger.ledger_queries import balances, events, leaves, open_proposals, who_is
 from ledger.ledger_world import World, simple_rows, write_run
 from ledger.test_insiders import GOLD, IBANS, merged, posted, problems, r_of, unlock
 

@@ -4,10 +4,10 @@ import pytest
 import sqlalchemy as sa
 
 from anml.ledger import disputes, holdings, kinds, people, schema
-from anml.ledger.log import events
 from anml.ledger.parts import People
 from anml.ledger.state import loaded
 from ledger.ledger_hand import event
+from ledger.ledger_queries import events
 from ledger.ledger_world import World, simple_rows
 
 

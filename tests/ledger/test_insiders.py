@@ -24,10 +24,10 @@ from anml.core.canonical import sha256
 from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError
 from anml.core.merkle import leaf_hash
 from anml.ledger import book, disputes, evidence, keys, kinds, people, schema, store, two_people
-from anml.ledger.log import Event, Posting, encode, events, newest
+from anml.ledger.log import Event, Posting, encode, newest
 from anml.ledger.standing import standings
 from anml.ledger.times import stamp
-from ledger.ledger_queries import balance, totals, who_is
+from ledger.ledger_queries import balance, events, totals, who_is
 from ledger.ledger_world import START, World, hash_run, simple_rows, write_run
 
 IBANS = ("DE89370400440532013000", "GB29NWBK60161331926819")

@@ -7,9 +7,9 @@ from anml.core.canonical import sha256
 from anml.core.merkle import Tree, leaf_hash
 from anml.ledger import audit, kinds, schema, seal
 from anml.ledger.checkpoint import Checkpoint
-from anml.ledger.log import decode, encode, events, newest
+from anml.ledger.log import decode, encode, newest
 from ledger.ledger_hand import public
-from ledger.ledger_queries import leaves
+from ledger.ledger_queries import events, leaves
 from ledger.ledger_world import World, simple_rows
 
 

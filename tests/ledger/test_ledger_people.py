@@ -9,9 +9,8 @@ from anml.app.ledger.verify import verified
 from anml.core.canonical import sha256
 from anml.core.errors import AnmlError, ConflictError, IntegrityError
 from anml.ledger import evidence, kinds, people, schema, two_people
-from anml.ledger.log import events
 from anml.ledger.people import Paper, alias_digest, record_digest
-from ledger.ledger_queries import who_is
+from ledger.ledger_queries import events, who_is
 from ledger.ledger_world import World
 
 

@@ -10,11 +10,12 @@ from anml.core.errors import AnmlError, InputError, IntegrityError
 from anml.core.money import LARGEST
 from anml.ledger import kinds
 from anml.ledger.kinds import KINDS, OWED, ROLES, TWO_PEOPLE
-from anml.ledger.log import Posting, events, signed_bytes
+from anml.ledger.log import Posting, signed_bytes
 from anml.ledger.money_parts import Disputes, Payouts, Settlements
 from anml.ledger.parts import Keys, Payees, People, Proposals, Staff
 from anml.ledger.state import POOL, State, loaded
 from ledger.ledger_hand import Hand, at, created, line, pid, private
+from ledger.ledger_queries import events
 from ledger.ledger_world import World, simple_rows
 
 EMPTY = {str: "", int: 0, bool: False, list: [], dict: {}, object: None}

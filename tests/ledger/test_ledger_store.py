@@ -15,7 +15,7 @@ from anml.ledger import (
     store,
     two_people,
 )
-from anml.ledger.log import events
+from ledger.ledger_queries import events
 from ledger.ledger_world import simple_rows
 
 plain = st.recursive(

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from anml.core.errors import InputError, IntegrityError
 from anml.core.merkle import leaf_hash
 from anml.core.money import LARGEST
-from anml.ledger import kinds, log
+from anml.ledger import log
 from anml.ledger.log import GENESIS, Event, Posting, check_balanced, decode, encode, signed_bytes
-from ledger.ledger_queries import find, leaves, settlements
+from ledger.ledger_queries import events, find, leaves, settlements
 from ledger.ledger_world import World, simple_rows
 
 text = st.text(max_size=8)
@@ -53,7 +53,7 @@ def test_entries_read_back_to_the_same_value_and_the_same_bytes(made):
 def test_entries_read_back(world):
     sid = world.post(world.run(simple_rows({"ann": 1})), "1")
     with world.ledger.read() as connection:
-        for e in log.events(connection):
+        for e in events(connection):
             assert decode(encode(e), e.hash) == e
         assert settlements(connection)[sid].state == "posted"
 
@@ -110,7 +110,7 @@ def test_what_does_not_balance_or_fit_is_named():
 
 def test_every_entry_follows_the_one_before_by_hash(lived):
     with lived.ledger.read() as connection:
-        found = list(log.events(connection))
+        found = list(events(connection))
         hashes = leaves(connection)
     prev = GENESIS
     for place, e in enumerate(found, start=1):
@@ -120,30 +120,15 @@ def test_every_entry_follows_the_one_before_by_hash(lived):
     assert hashes == [e.hash for e in found]
 
 
-def test_events_are_picked_by_kind_subject_and_number(lived):
-    with lived.ledger.read() as connection:
-        everything = list(log.events(connection))
-        subjects = {e.subject for e in everything}
-        for kind in {e.kind for e in everything}:
-            assert list(log.events(connection, [kind])) == [e for e in everything if e.kind == kind]
-        for subject in subjects:
-            assert list(log.events(connection, subject=subject)) == [
-                e for e in everything if e.subject == subject
-            ]
-        both = [kinds.CREDITED, kinds.REGISTERED]
-        assert list(log.events(connection, both)) == [e for e in everything if e.kind in both]
-        assert leaves(connection, upto=3) == [e.hash for e in everything[:3]]
-
-
 def test_the_newest_entry_is_the_last(lived):
     with lived.ledger.read() as connection:
-        last = list(log.events(connection))[-1]
+        last = list(events(connection))[-1]
         assert log.newest(connection) == (last.seq, last.hash, last.at)
 
 
 def test_entries_are_found_by_their_key_alone(lived):
     with lived.ledger.read() as connection:
-        for e in log.events(connection):
+        for e in events(connection):
             assert find(connection, e.key) == e
         assert find(connection, "no such key") is None
 

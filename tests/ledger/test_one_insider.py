@@ -23,10 +23,10 @@ from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityErro
 from anml.core.merkle import leaf_hash
 from anml.ledger import audit, disputes, evidence, keys, kinds, people, schema, seal, two_people
 from anml.ledger.holdings import alias_digest, record_digest
-from anml.ledger.log import encode, events
+from anml.ledger.log import encode
 from anml.ledger.rules_disputes import appeal_bytes
 from anml.ledger.signing import from_file, signature
-from ledger.ledger_queries import who_is
+from ledger.ledger_queries import events, who_is
 from ledger.ledger_world import World, simple_rows
 from ledger.test_further_attacks import last, released
 from ledger.test_insiders import IBANS, posted, problems, unlock

@@ -3,6 +3,7 @@
 import base64
 import contextlib
 import importlib.util
+import io
 import json
 import shutil
 import subprocess
@@ -11,12 +12,14 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec, ed448
 
 from anml.app.ledger.keys import public_key
 from anml.app.pay import payout, settle, statement, statement_check
 from anml.app.pay.disputes import open_dispute, read_appeal
 from anml.app.pay.release import release
-from anml.core.errors import AnmlError
+from anml.core.errors import AnmlError, IntegrityError
 from anml.core.settle import UNIT, Rules
 from anml.ledger import checkpoint, disputes, keys
 from anml.surfaces.statement_html import write_bundle
@@ -392,3 +395,70 @@ def test_a_bounded_share_is_said_to_rest_on_a_word(make_world, ask, tmp_path):
     sid = world.post(world.run(simple_rows({"ann": 6, "ben": 3})), "100", rules=rules)
     code, said = ask(bundles(world, sid, tmp_path)[pids["ben"]])
     assert (code, "share on the word of who issued it" in said) == (0, True), said
+
+
+LIES = {
+    "another project": {"project": "x"},
+    "another manifest": {"manifest": "0" * 64},
+    "nobody to appeal to": {"appeal_to": "nobody"},
+    "other bands": {"bands": {}},
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_whoever_issues_a_statement_says_what_was_signed(make_world, lie):
+    """One of the staff has the log's key as well: what two signed for does not rest on that one's word."""
+    world = make_world("sqlite", appeals="appeals@example.org")
+    pids = world.establish("ann", "ben")
+    sid = world.post(world.run(simple_rows({"ann": 6, "ben": 3})), "100")
+    made = statement.build(world.ledger, sid, [pids["ben"]])[pids["ben"]]
+    statement_check.verify(statement.sign(world.ledger, made), world.ledger.ring.public)
+    with pytest.raises(IntegrityError, match=r"not what was signed|other things of your labels"):
+        statement_check.verify(statement.sign(world.ledger, made | LIES[lie]), world.ledger.ring.public)
+
+
+WITNESSES = {
+    "no text of base64": ("\n\n— ", "\n\n— w !!!\n— "),
+    "another": ("\n\n— ", "\n\n— w AAAA\n— "),
+    "another name": ("— ", "— x"),
+}
+
+
+@pytest.mark.parametrize("what", WITNESSES)
+def test_both_programs_agree_on_what_witnesses_add(make_world, verifier, what):
+    ring = make_world("sqlite").ledger.ring
+    note = checkpoint.sign(ring, 5, bytes(32)).replace(*WITNESSES[what], 1)
+    if what == "another name":
+        for program, fault in ((checkpoint.read, IntegrityError), (verifier.read_checkpoint, verifier.No)):
+            with pytest.raises(fault, match="not signed by this ledger's key"):
+                program(note, ring.public)
+    else:
+        assert tuple(checkpoint.read(note, ring.public)) == verifier.read_checkpoint(note, ring.public)
+
+
+def test_what_a_terminal_cannot_show_is_no_traceback(verifier, monkeypatch):
+    page = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr("sys.stdout", page)
+    verifier.say("YES: zwölf —")
+    page.flush()
+    assert page.buffer.getvalue() == b"YES: zw?lf ?\n"
+
+
+def test_an_appeal_is_signed_by_a_key_of_the_right_kind(make_world, ask, tmp_path):
+    world = make_world("sqlite")
+    pids = world.establish("ann", "ben")
+    sid = world.post(world.run(simple_rows({"ann": 6, "ben": 3})), "100")
+    folder = bundles(world, sid, tmp_path)[pids["ben"]]
+    odd = ec.generate_private_key(ec.SECP256R1())
+    plain = (serialization.Encoding.DER, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    # A curve that nobody knows.
+    known, unknown = (bytes.fromhex(f"2a8648ce3d0301{last}") for last in ("07", "7f"))
+    data = odd.private_bytes(*plain).replace(known, unknown)
+    words = ("--appeal", str(tmp_path / "a.json"), "--reason", "other", "--text", "x", "--public-key",
+             str(folder / "log.pub"), "--sign", str(tmp_path / "own.pem"))  # fmt: skip
+    for raw in (ed448.Ed448PrivateKey.generate().private_bytes(*plain), data):
+        body = base64.encodebytes(raw).decode()
+        (tmp_path / "own.pem").write_text(f"-----BEGIN PRIVATE KEY-----\n{body}-----END PRIVATE KEY-----\n")
+        code, said = ask(folder, *words)
+        assert (code, said[:3]) == (1, "NO:")
+        assert not (tmp_path / "a.json").exists()

@@ -20,7 +20,7 @@ from anml.core.errors import AnmlError, ConflictError, IntegrityError
 from anml.core.merkle import Tree
 from anml.core.settle import UNIT
 from anml.ledger import audit, book, disputes, keys, kinds, schema, two_people
-from anml.ledger.log import Event, Posting, events
+from anml.ledger.log import Event, Posting
 from anml.ledger.money_parts import Settlements
 from anml.ledger.parts import Keys, Payees
 from anml.ledger.records import EvidenceLog, ScoreLog
@@ -29,7 +29,7 @@ from anml.ledger.state import State
 from anml.ledger.store import Ledger, open_ledger
 from anml.ledger.times import seconds
 from ledger.ledger_hand import Hand, at, pid, private, public
-from ledger.ledger_queries import balances, open_proposals, settlements
+from ledger.ledger_queries import balances, events, open_proposals, settlements
 from ledger.ledger_world import HandClock, World, simple_rows
 from ledger.test_further_attacks import append_raw, last, released
 from ledger.test_insiders import IBANS, posted, problems, unlock

@@ -17,11 +17,10 @@ from anml.app.value import multipliers
 from anml.core.errors import ConflictError, InputError, IntegrityError
 from anml.core.settle import UNIT, Rules
 from anml.ledger import book, keys, kinds, two_people
-from anml.ledger.log import events
 from anml.ledger.standing import Score
 from anml.ledger.times import stamp
 from anml.surfaces.statement_html import statement_html
-from ledger.ledger_queries import balance, balances, settlements, who_is
+from ledger.ledger_queries import balance, balances, events, settlements, who_is
 from ledger.ledger_world import World, hash_run, judged_rows, simple_rows, write_run
 from ledger.recompute_statement import amounts_of, verdict_faults
 

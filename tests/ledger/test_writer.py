@@ -9,9 +9,9 @@ import sqlalchemy as sa
 from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError
 from anml.core.merkle import leaf_hash
 from anml.ledger import keys, kinds, schema
-from anml.ledger.log import encode, events, newest, signed_bytes
+from anml.ledger.log import encode, newest, signed_bytes
 from anml.ledger.people import register
-from ledger.ledger_queries import find
+from ledger.ledger_queries import events, find
 from ledger.ledger_world import START, World
 
 

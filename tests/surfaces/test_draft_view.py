@@ -28,9 +28,13 @@ def test_who_gets_more_or_less_than_their_rows_say_is_marked():
 
 def test_what_it_replaces_the_difference_and_who_is_left_out_are_said():
     one = line("ada", 8_000_000, 8_000_000, before=5_000_000, newcomer=True)
-    shown = "\n".join(draft_shown(content(one, supersedes="s0", before="s0", gone={"bea": 5_000_000})))
+    shown = "\n".join(
+        draft_shown(
+            content(one, supersedes="s0", replaced=[5_000_000, "USD"], before="s0", gone={"bea": 5_000_000})
+        )
+    )
     for said in (
-        "It replaces settlement s0, which is reversed.",
+        "It replaces settlement s0 of 5.00 USD, which is reversed.",
         "3.00",
         "bea got 5.00 and is not in it.",
         "new",

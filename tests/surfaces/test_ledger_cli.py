@@ -52,4 +52,4 @@ def test_accounts_are_mapped_by_two_people(books):
 
 def test_whoever_has_money_open_is_not_erased_by_the_way(books):
     said = books.refused("ledger", "erase", "ada", "--by", "ann")
-    assert "still has 6.00 EUR open; pay it first, or erase anyway" in said
+    assert "still has 6.00 EUR open; pay or answer first, or erase anyway" in said

@@ -24,7 +24,7 @@ def read(data: bytes) -> dict[str, Any]:
     """Read a manifest, and check that its head belongs to its lines and its pool to its rate."""
     try:
         found: dict[str, Any] = json.loads(data)
-        sound = found.get("format") == FORMAT and canonical(found) == data and _are_sound(found[LINES])
+        sound = found.get("format") == FORMAT and canonical(found) == data and _is_sound(found)
         sound = (
             sound and found["totals"] == totals(found) and found["lines_root"] == line_tree(found).root.hex()
         )
@@ -37,12 +37,49 @@ def read(data: bytes) -> dict[str, Any]:
     return found
 
 
-def _are_sound(lines: list[dict[str, Any]]) -> bool:
-    """Each contributor once, and nobody with less than nothing."""
-    numbers = ("rows", "kept", "counted", "units", "multiplier", "r")
-    return len({line["pid"] for line in lines}) == len(lines) and all(
-        type(line[name]) is int and line[name] >= 0 for line in lines for name in numbers
+_COUNTS = ("rows", "kept", "counted", "units", "multiplier", "r")
+# What somebody else's program reads and shows: a type, a list of one shape, a list of just these, values by
+# name, of which some may be missing, or by any name.
+_LINE = {
+    "pid": str, "units_sha256": str, "newcomer": bool, **dict.fromkeys(_COUNTS, int), "paid": int,
+    "bands": {"": {"": int}}, "verdicts": {"": int},
+    "judged": [{"right": (int, int, int), "reliability": (int, int, int), "mostly": (str, str, int)}],
+}  # fmt: skip
+_HEAD = {
+    "format": str, "totals": {"": str}, "lines_root": str, "unit": int, "pool": int, "rate": int,
+    "currency": str, "rules": dict, LINES: [_LINE], "average_row": int,
+    "doubtful": {"because": str, "accepted": str, "by": str},
+    "run": {"samples_sha256": str, "rows_sha256": str, "work_sha256": str, "marks": [str],
+            "record_sha256": str, "rows": int, "kept": int},
+}  # fmt: skip
+_MISSING = {"paid", "verdicts", "judged", "right", "reliability", "mostly", "average_row", "doubtful"}
+_MISSING |= {"record_sha256", "rows", "kept"}
+
+
+def _is_sound(found: dict[str, Any]) -> bool:
+    """Each contributor once, with nothing less than nothing, and no more labels that count than rows."""
+    lines = found[LINES]
+    return (
+        _fits(found, _HEAD)
+        and found["unit"] == UNIT
+        and len({line["pid"] for line in lines}) == len(lines)
+        and all(min(line[name] for name in _COUNTS) >= 0 for line in lines)
+        and all(max(line["kept"], line["counted"]) <= line["rows"] for line in lines)
+        and found["run"].get("rows") in (None, sum(line["rows"] for line in lines))
     )
+
+
+def _fits(value: Any, shape: Any) -> bool:
+    if isinstance(shape, type):
+        return type(value) is shape
+    if isinstance(shape, list):
+        return type(value) is list and all(_fits(one, shape[0]) for one in value)
+    if isinstance(shape, tuple):
+        return type(value) is list and len(value) == len(shape) and all(map(_fits, value, shape))
+    if type(value) is not dict or "" in shape:
+        return type(value) is dict and all(_fits(one, shape[""]) for one in value.values())
+    named = value.keys() <= shape.keys() and shape.keys() - value.keys() <= _MISSING
+    return named and all(_fits(one, shape[name]) for name, one in value.items())
 
 
 def row_hashes(rows: list[str], work: list[str]) -> dict[str, Any]:

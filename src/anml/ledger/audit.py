@@ -62,9 +62,10 @@ def read(
         return found
     found.go_on(whole=not own)
     state, problems = found.state, found.problems
-    if now is not None and (ahead := found.first_after(stamp(now + SKEW))):
+    latest = stamp(now + SKEW) if now is not None else "Z"
+    if ahead := [seq for at, seq in found.times if at > latest]:
         problems.append(
-            f"entry {ahead} is dated later than it is here: windows and waits would end early; where your "
+            f"entry {ahead[0]} is dated later than it is here: windows and waits would end early; where your "
             "clock is right, mend it with `anml ledger clock`"
         )
     if known is not None and state.balances.differs(connection):

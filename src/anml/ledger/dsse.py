@@ -93,7 +93,9 @@ def read_attestation(payload: bytes) -> Attestation:
         kinds = (statement["_type"], statement["predicateType"])
         predicate = statement["predicate"]
         found = Attestation(
-            tuple((item.get("name", ""), item["digest"]["sha256"]) for item in statement["subject"]),
+            tuple(
+                (str(item.get("name", "")), str(item["digest"]["sha256"])) for item in statement["subject"]
+            ),
             str(predicate["verifier"]["id"]),
             moment(predicate["timeCreated"]),
             tuple(str(name) for name in predicate["properties"]),

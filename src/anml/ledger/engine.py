@@ -43,7 +43,9 @@ def connect(url: sa.URL) -> sa.Engine:
         sa.event.listen(engine, "begin", _sqlite_begin)
         return engine
     try:
-        return sa.create_engine(url, isolation_level="SERIALIZABLE", pool_pre_ping=True)
+        # Texts are texts, whatever the server says of a role.
+        told = {"client_encoding": "utf8"}
+        return sa.create_engine(url, isolation_level="SERIALIZABLE", pool_pre_ping=True, connect_args=told)
     except ModuleNotFoundError as error:
         raise UnsupportedError(f"PostgreSQL needs the extra 'postgres' ({error.name} is missing)") from None
 
@@ -87,9 +89,13 @@ def transact(engine: sa.Engine, work: Callable[[sa.Connection], T]) -> T:
                     # Taken before the first read, so that the snapshot already shows the last writer's rows;
                     # on the one table that every writer may update, so that no more rights are needed.
                     connection.exec_driver_sql(f"LOCK TABLE {head.name} IN EXCLUSIVE MODE")
+                    # A role may be told otherwise, and an acknowledged write be lost.
+                    connection.exec_driver_sql("SET LOCAL synchronous_commit = on")
                 return work(connection)
         except DBAPIError as error:
-            if attempt + 1 == RETRIES or not _may_retry(error):
+            locked = isinstance(error.orig, sqlite3.OperationalError) and "locked" in str(error.orig)
+            again = locked or getattr(error.orig, "sqlstate", None) in _RETRY_STATES
+            if attempt + 1 == RETRIES or not again:
                 raise
             # Spread the retries of several writers; this decides waiting only, never a result.
             time.sleep(random.uniform(0, 0.01 * 2 ** min(attempt, 6)))
@@ -163,8 +169,3 @@ def _sqlite_begin(connection: sa.Connection) -> None:
     options = connection.get_execution_options()
     if options.get("anml_read") or options.get("isolation_level") != "AUTOCOMMIT":
         connection.exec_driver_sql("BEGIN" if options.get("anml_read") else "BEGIN IMMEDIATE")
-
-
-def _may_retry(error: DBAPIError) -> bool:
-    locked = isinstance(error.orig, sqlite3.OperationalError) and "locked" in str(error.orig)
-    return locked or getattr(error.orig, "sqlstate", None) in _RETRY_STATES

@@ -12,10 +12,10 @@ from anml.core.signals.policy import Evidence, TrustRule
 from anml.core.signals.standing import EvidenceEntry
 from anml.ledger import dsse, kinds, people, trust
 from anml.ledger.dsse import EVERYTHING, PROPERTIES, batch_scope
-from anml.ledger.log import Event, events
+from anml.ledger.log import Event
 from anml.ledger.parts import Keys, People, TrustedKey
 from anml.ledger.reading import Reading
-from anml.ledger.records import EvidenceLog
+from anml.ledger.records import EvidenceLog, FileLog
 from anml.ledger.state import Where, loaded
 from anml.ledger.store import Ledger
 from anml.ledger.times import moment, seconds, stamp
@@ -166,8 +166,8 @@ def _subjects(tx: Writer, said: dsse.Attestation) -> list[tuple[str, str]]:
             tx.state.people.require(pid)
             found.append((pid, EVERYTHING))
         else:
-            given = events(tx.connection, [kinds.CONTRIBUTION])
-            pids = [e.subject for e in given if e.body["batch"] == value]
+            given = tx.state.part(FileLog).found
+            pids = [pid for pid, own in given.items() if value in (batch for batch, _ in own)]
             if not pids:
                 raise InputError(f"no imported batch has the SHA-256 {value[:16]}… of subject {name!r}")
             gone = tx.state.people.erased

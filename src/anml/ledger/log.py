@@ -1,7 +1,7 @@
 """The log: events as the canonical bytes that are hashed, each bound to the one before, and their money."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -76,22 +76,6 @@ def decode(entry: bytes, hashed: bytes) -> Event:
     fields = json.loads(entry.decode())
     lines = tuple(Posting(*line) for line in fields.pop("postings"))
     return Event(**fields, postings=lines, hash=hashed)
-
-
-def events(
-    connection: sa.Connection, kinds: Sequence[str] = (), subject: str | None = None
-) -> Iterator[Event]:
-    """Events in order, of these kinds and about this subject where given."""
-    query = sa.select(event.c.entry, event.c.hash).order_by(event.c.seq)
-    if kinds:
-        query = query.where(event.c.kind.in_(kinds))
-    if subject is not None:
-        query = query.where(event.c.subject == subject)
-    if subject is None:
-        # Whole kinds can be long; what is about one subject is short, and a cursor would cost more.
-        query = query.execution_options(yield_per=2000)
-    for row in connection.execute(query):
-        yield decode(row.entry, row.hash)
 
 
 def newest(connection: sa.Connection) -> tuple[int, bytes, str]:

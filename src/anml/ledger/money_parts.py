@@ -145,6 +145,7 @@ class Dispute(NamedTuple):
     resolved_by: str | None = None
     settlement: str = ""
     key: str = ""
+    written_by: str = ""
 
     @property
     def due(self) -> float:
@@ -211,7 +212,7 @@ class Disputes:
         own, body = self.found.setdefault(e.settlement, {}).setdefault(e.subject, []), e.body
         if e.kind == kinds.OPENED:
             opener = e.subject if body["opener"] == "contributor" else e.by
-            about = {"settlement": e.settlement, "key": body.get("key", "")}
+            about = {"settlement": e.settlement, "key": body.get("key", ""), "written_by": e.by}
             own.append(Dispute(e.subject, e.at, body["reason"], opener, body["paper"], **about))
         elif e.kind == kinds.ANSWERED:
             said = Answer(body["outcome"], body["reason"], e.by, body["correction"])
@@ -260,18 +261,34 @@ class PayoutBatch(NamedTuple):
 class Payouts:
     """All batches and their payments."""
 
-    KINDS = (kinds.SENT, kinds.BATCHED, kinds.PAID, kinds.FAILED)
+    KINDS = (kinds.SENT, kinds.BATCHED, kinds.PAID, kinds.FAILED, kinds.CLOSED, kinds.MERGED)
 
     def __init__(self) -> None:
         self.heads: dict[str, tuple[str, str, str]] = {}
         self.payments: dict[str, dict[str, Payment]] = {}
+        # Who said of somebody's payments that they came back, until those are sent again; "" signs next.
+        self.came_back: dict[tuple[str, str], set[str]] = {}
 
     def fold(self, e: Event) -> None:
         """Take in one entry."""
         body: dict[str, Any] = e.body
         if e.kind == kinds.BATCHED:
             self.heads[e.subject] = (body["currency"], e.by, e.at)
+            for pid in self.payments.get(e.subject, {}):
+                self.came_back.pop((pid, body["currency"]), None)
             return
+        if e.kind == kinds.CLOSED:
+            self.came_back = {place: {by or e.by for by in said} for place, said in self.came_back.items()}
+            return
+        if e.kind == kinds.MERGED:
+            for pid, currency in [place for place in self.came_back if place[0] == e.subject]:
+                said = self.came_back.pop((pid, currency))
+                self.came_back.setdefault((body["into"], currency), set()).update(said)
+            return
+        if e.kind == kinds.FAILED:
+            for owed in e.postings[1:]:
+                place = (owed.account.removeprefix("payable:"), owed.currency)
+                self.came_back.setdefault(place, set()).add("")
         own = self.payments.setdefault(body["batch"], {})
         if e.kind == kinds.SENT:
             # The number of the first entry is the payment's reference at the bank.

@@ -218,8 +218,11 @@ def scrubbed(ledger: Ledger) -> list[str]:
 
 def delete(tx: Writer, pid: str) -> None:
     """Delete the rows of a whole person; the log says why, in the same transaction."""
+    whole, held = tx.state.people.same(pid), tx.reading.held
     for table in ERASABLE:
-        tx.connection.execute(sa.delete(table).where(table.c.pid.in_(tx.state.people.same(pid))))
+        tx.connection.execute(sa.delete(table).where(table.c.pid.in_(whole)))
+    # A program that goes on knows them no more either.
+    held.owners = {handle: one for handle, one in held.owners.items() if one not in whole}
 
 
 def _owners(where: Reading | Writer, handles: list[str]) -> dict[str, str]:

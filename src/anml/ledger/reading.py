@@ -63,10 +63,6 @@ class Reading:
         if e.kind in Holdings.KINDS:
             self.held.fold(e)
 
-    def first_after(self, latest: str) -> int | None:
-        """The number of the first entry that is dated later than this."""
-        return next((seq for at, seq in self.times if at > latest), None)
-
     def find(self, key: str) -> Event | None:
         """The entry with this key."""
         return next(self.entries([self.keys[key]])) if key in self.keys else None

@@ -48,6 +48,19 @@ class EvidenceLog:
         )  # fmt: skip
 
 
+class FileLog:
+    """Whose work lies in which imported files, with the paper that names its tasks, by contributor."""
+
+    KINDS = (kinds.CONTRIBUTION,)
+
+    def __init__(self) -> None:
+        self.found: dict[str, list[tuple[str, str]]] = {}
+
+    def fold(self, e: Event) -> None:
+        """Take in one entry."""
+        self.found.setdefault(e.subject, []).append((e.body["batch"], e.body["paper"]))
+
+
 class ScoreLog:
     """All scored work: contributor, domain and score."""
 
@@ -113,4 +126,4 @@ class Trail:
             self._open.append(e.seq)
 
 
-RECORDS = (EvidenceLog, ScoreLog, SettledLog, Trail)
+RECORDS = (EvidenceLog, FileLog, ScoreLog, SettledLog, Trail)

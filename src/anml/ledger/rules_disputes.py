@@ -8,7 +8,7 @@ from anml.ledger.log import Event, Posting
 from anml.ledger.money_parts import Disputes, Settlement, Settlements
 from anml.ledger.parts import Keys
 from anml.ledger.rules_money import REASONS, move
-from anml.ledger.rules_staff import second_person
+from anml.ledger.rules_staff import apart, second_person
 from anml.ledger.state import POOL, State
 from anml.ledger.times import seconds, shown_date
 
@@ -68,10 +68,10 @@ def _answered(state: State, e: Event) -> None:
         raise InputError("only a dispute that is upheld can change an amount")
     found = state.part(Settlements).expect(e.settlement, "posted")
     current = state.part(Disputes).open(e.settlement, e.subject)
-    second_person(state, current.by, e, "opened this dispute; another person must answer it")
+    apart(state, current.by, e, "opened this dispute; another person must answer it")
     kept = state.part(Disputes).kept.get((e.settlement, e.subject))
-    if kept is not None and kept.by == e.by and not state.staff.single_person:
-        raise ConflictError(f"{e.by!r} decided that this amount stays held; another person must answer")
+    if kept is not None:
+        apart(state, kept.by, e, "decided that this amount stays held; another person must answer")
     check_bound(state, found, e.subject, e.body["correction"])
 
 
@@ -82,7 +82,7 @@ def _resolved(state: State, e: Event) -> list[Posting]:
     if current.answer is None:
         raise ConflictError(f"the dispute of {pid} in {sid} has no answer yet; it is answered first")
     second_person(state, current.answer.by, e, "answered this dispute; a second person must resolve it")
-    second_person(state, current.by, e, "opened this dispute; a second person must resolve it")
+    apart(state, current.by, e, "opened this dispute; a second person must resolve it")
     if correction != current.answer.correction:
         raise IntegrityError(f"the answer says a correction of {current.answer.correction}, not {correction}")
     check_bound(state, found, pid, correction)

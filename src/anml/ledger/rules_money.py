@@ -86,8 +86,11 @@ def _approved(state: State, e: Event) -> list[Posting]:
     if (e.body["manifest"], e.body["head"], e.settlement) != (found.manifest, found.head, sid):
         raise IntegrityError("it approves another manifest than the draft's")
     second_person(state, found.by, e, "drafted this settlement; a second person must approve it")
-    if found.supersedes and state.part(Settlements).get(found.supersedes).state == "posted":
+    replaced = state.part(Settlements).get(found.supersedes).state if found.supersedes else ""
+    if replaced == "posted":
         raise IntegrityError(f"settlement {found.supersedes}, which it replaces, still stands")
+    if state.strict and replaced == "reversed" and not state.open:
+        raise ConflictError(f"settlement {found.supersedes} was replaced by another since; draft it anew")
     if any(one.settlement != found.supersedes for one in state.open):
         raise IntegrityError(f"it reverses something other than settlement {found.supersedes}")
     credits = state.credits_of(found)

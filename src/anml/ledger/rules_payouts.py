@@ -9,6 +9,7 @@ from anml.ledger.log import Event, Posting
 from anml.ledger.money_parts import Payouts
 from anml.ledger.parts import Payees
 from anml.ledger.rules_money import move
+from anml.ledger.rules_staff import apart
 from anml.ledger.state import State
 from anml.ledger.times import seconds, shown_date
 
@@ -43,6 +44,11 @@ def _batched(state: State, e: Event) -> None:
     for one in state.open:
         if one.body["batch"] != batch or one.postings[0].currency != currency:
             raise IntegrityError(f"entry {one.seq} is of another batch or currency")
+        # Whoever says so of others' batches could pay a friend twice as well.
+        for said in state.part(Payouts).came_back.get((one.subject, currency), ()) if state.strict else ():
+            apart(
+                state, said, e, f"recorded that a payment to {one.subject} came back; another sends it again"
+            )
 
 
 def _closed(state: State, e: Event) -> None:
@@ -52,9 +58,8 @@ def _closed(state: State, e: Event) -> None:
     if not state.open:
         raise IntegrityError("it closes no payment")
     # What came back is paid again: whoever says so of their own batch could pay a friend twice.
-    came_back = any(one.kind == kinds.FAILED for one in state.open)
-    if came_back and e.by == batch.by and not state.staff.single_person:
-        raise ConflictError(f"{e.by!r} made this batch; a second person must record what came back")
+    if any(one.kind == kinds.FAILED for one in state.open):
+        apart(state, batch.by, e, "made this batch; a second person must record what came back")
 
 
 def _settled(state: State, e: Event) -> list[Posting]:

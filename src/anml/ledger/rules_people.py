@@ -13,7 +13,7 @@ from anml.core.signals.policy import VOUCHED
 from anml.core.signals.track_record import SOURCES
 from anml.ledger import kinds
 from anml.ledger.log import Event, Posting
-from anml.ledger.money_parts import Payouts
+from anml.ledger.money_parts import Disputes, Payouts
 from anml.ledger.parts import Keys
 from anml.ledger.rules_money import move
 from anml.ledger.rules_staff import confirmed
@@ -62,8 +62,15 @@ def _erased(state: State, e: Event) -> None:
     whole = people.same(e.subject)
     if people.resolve(e.subject) != e.subject or e.body["also"] != [p for p in whole if p != e.subject]:
         raise IntegrityError("an erasure is of a whole person, with all that was merged into them")
-    if e.body.get("proposal") or (state.strict and open_money(state, e.subject, sent=state.staff.decisions)):
+    money = open_money(state, e.subject, sent=state.staff.decisions)
+    if e.body.get("proposal") or (state.strict and (money or asks(state, e.subject))):
         confirmed(state, e)
+
+
+def asks(state: State, pid: str) -> bool:
+    """Whether somebody waits for an answer, which an erasure would leave nobody to give to."""
+    known, own = state.part(Disputes), set(state.people.same(pid))
+    return any(own & known.waiting(sid) for sid in known.found)
 
 
 def open_money(state: State, pid: str, *, sent: bool = True) -> dict[str, int]:

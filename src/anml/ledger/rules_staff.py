@@ -20,14 +20,19 @@ LONGEST_WAIT = 365
 LAPSES_DAYS = 60
 
 
+def apart(state: State, first: str, e: Event, said: str) -> None:
+    """An error unless two identities take the two parts, or the ledger says that one person keeps it."""
+    if e.by == first and not state.staff.single_person:
+        raise ConflictError(f"{e.by!r} {said}")
+
+
 def second_person(state: State, first: str, e: Event, said: str) -> None:
-    """An error unless two identities take the two parts, or the ledger says that one person keeps it.
+    """The same of what one begins and another ends.
 
     What somebody began who is no longer of the staff lapses: their key may be why they left, and whoever
     came back under another name would be the second person of their own step.
     """
-    if e.by == first and not state.staff.single_person:
-        raise ConflictError(f"{e.by!r} {said}")
+    apart(state, first, e, said)
     if first in state.staff.members:
         state.staff.member(first)
 

@@ -228,14 +228,7 @@ class State:
 
 def load(part: StatePart, connection: sa.Connection) -> None:
     """Let a part follow the log in a database."""
-    wanted = part.KINDS
-    mended = sa.select(event.c.seq).where(event.c.kind == kinds.CLOCK).limit(1)
-    if isinstance(part, People) and connection.scalar(mended) is None:
-        # Registrations can be many, and all that is needed of them stands in columns.
-        query = sa.select(event.c.subject, event.c.at).where(event.c.kind == kinds.REGISTERED)
-        part.since.update((row.subject, row.at) for row in connection.execute(query.order_by(event.c.seq)))
-        wanted = tuple(kind for kind in wanted if kind != kinds.REGISTERED)
-    rows = sa.select(event.c.entry, event.c.hash).where(event.c.kind.in_(wanted)).order_by(event.c.seq)
+    rows = sa.select(event.c.entry, event.c.hash).where(event.c.kind.in_(part.KINDS)).order_by(event.c.seq)
     try:
         for row in connection.execute(rows).all():
             part.fold(decode(row.entry, row.hash))

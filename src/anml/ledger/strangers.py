@@ -71,8 +71,8 @@ UNION ALL SELECT t.name, 'table inherited from or by', i.inhrelid::text FROM own
   JOIN pg_catalog.pg_inherits i ON t.oid IN (i.inhparent, i.inhrelid)
 UNION ALL SELECT t.name, 'column', a.attname::text FROM own t
   JOIN pg_catalog.pg_attribute a ON a.attrelid = t.oid JOIN pg_catalog.pg_type y ON y.oid = a.atttypid
-  WHERE a.attnum > 0 AND NOT a.attisdropped AND (a.attgenerated <> '' OR a.attcollation <> y.typcollation OR
-    a.atthasdef OR NOT a.attnotnull OR
+  WHERE a.attnum > 0 AND NOT a.attisdropped AND (a.attgenerated <> '' OR
+    a.attidentity <> '' OR a.attcollation <> y.typcollation OR a.atthasdef OR NOT a.attnotnull OR
     t.name || '.' || a.attname || ' ' || pg_catalog.format_type(a.atttypid, a.atttypmod)
       <> ALL (CAST(:columns AS text[])))
 UNION ALL SELECT t.name, 'constraint', k.conname::text FROM own t

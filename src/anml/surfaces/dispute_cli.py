@@ -108,7 +108,8 @@ def resolve(
         answer = content["answer"]
         correction, held = show_amount(answer["correction"]), show_amount(content["held"])
         lines = [
-            f"{content['name']} in {sid}: {content['reason']}, opened by {content['opened_by']}.",
+            f"{content['name']} in {sid}: {content['reason']}, opened by {content['opened_by']}"
+            f"{', written down by ' + content['written_by'] if content['written_by'] else ''}.",
             *(f"{side}: {text}" for side, text in content["words"].items() if text),
             f"{answer['outcome']} by {answer['by']} ({answer['reason']}): {correction} "
             f"{content['currency']} more, on top of {held} held.",

@@ -36,7 +36,9 @@ def draft_shown(content: dict[str, Any]) -> list[str]:
         + ", ".join(f"{name} {_part(value)}" for name, value in sorted(content["rules"].items())),
     ]
     if content["supersedes"]:
-        lines.append(f"It replaces settlement {content['supersedes']}, which is reversed.")
+        was = show_money(content["replaced"][0], content["replaced"][1])
+        which = f"{content['supersedes']} of {was} {content['replaced'][1]}"
+        lines.append(f"It replaces settlement {which}, which is reversed.")
     lines += doubt(content) if content["doubtful"] else []
     lines += [f"An appeal waits for an answer for too long: {late}." for late in content["late"]]
     if below := sum(line["below"] for line in content["lines"]):

@@ -209,14 +209,14 @@ def attest(
 def erase(
     at: Desk,
     who: Annotated[str, arg("The contributor to forget.", metavar="WHO")],
-    anyway: Annotated[bool, opt("Even with money still open.", "--anyway")] = False,
+    anyway: Annotated[bool, opt("Even with money or an appeal still open.", "--anyway")] = False,
 ) -> None:
     """Delete all that is personal about a contributor. The books stay, and still verify."""
     with at.opened() as book:
         pid = people.names.find_person(book, who)
         left = people.erase.erase(book, pid, by=at.by, anyway=anyway, dry_run=at.dry_run)
         if left.proposal is not None:
-            said, done = proposed(book, [left.proposal], f"erasing {pid}, with money still open")
+            said, done = proposed(book, [left.proposal], f"erasing {pid}, with money or an appeal still open")
             at.show({**left._asdict(), "erased": done}, said)
             return
     lines = [f"{'Would erase' if at.dry_run else 'Erased'} the personal data of {pid}."]

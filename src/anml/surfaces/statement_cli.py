@@ -134,7 +134,7 @@ def payout(
         if out is not None:
             check_place(out / "books.beancount")
         # What is wrong with the payer's details is said before any money moves.
-        payer = pay.payout.read_payer(debtor) if rail == "pain001" and out is not None else None
+        payer = pay.payout.read_payer(debtor) if rail == "pain001" and (out or debtor) else None
         listed = None
         if bank_list is not None:
             listed = people.names.by_person(book, pay.payout.read_bank_list(bank_list), bank_list.name)
@@ -142,7 +142,8 @@ def payout(
             book, batch, currency, at.by, parse_amount(threshold), rail, payer=payer, out=out,
             checkpoint=checkpoint, listed=listed, dry_run=at.dry_run,
         )  # fmt: skip
-        more = {"left_out": made.left_out, "dry_run": at.dry_run, "files": list(map(str, made.files))}
+        more = {"left_out": made.left_out, "again": dict(made.again), "dry_run": at.dry_run,
+                "files": list(map(str, made.files))}  # fmt: skip
         _show_batch(at, book, made.batch, more)
 
 
@@ -169,6 +170,10 @@ def _show_batch(at: Desk, book: Book, batch: Any, more: dict[str, Any]) -> None:
         for item in batch.payments
     ]
     lines = columns(("contributor", batch.currency, "state"), rows)
+    lines += [
+        f"{names.get(pid, pid)}  is paid again, as {who} recorded that it came back: ask the bank first"
+        for pid, who in more.get("again", {}).items()
+    ]
     lines += [f"{names.get(pid, pid)}  not paid: {why}" for pid, why in more.get("left_out", {}).items()]
     lines += [f"Wrote {name}" for name in more.get("files", [])]
     at.show({**batch._asdict(), "total": batch.total, **more, "payments": paid}, lines)

@@ -10,6 +10,7 @@ from anml.app.files import write_file
 from anml.core.canonical import canonical
 from anml.core.money import show_money
 from anml.core.settle import UNIT
+from anml.surfaces.names import printable
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -35,7 +36,10 @@ def _template() -> "Template":
     """Compiled once for everybody's statement."""
     from jinja2 import Environment, PackageLoader, select_autoescape
 
-    pages = Environment(loader=PackageLoader("anml.surfaces"), autoescape=select_autoescape(default=True))
+    pages = Environment(
+        loader=PackageLoader("anml.surfaces"), autoescape=select_autoescape(default=True),
+        finalize=lambda value: printable(value) if type(value) is str else value,
+    )  # fmt: skip
     return pages.get_template("statement.html")
 
 

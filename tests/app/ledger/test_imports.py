@@ -10,8 +10,7 @@ from anml.core.errors import AnmlError, InputError
 from anml.core.signals.policy import Policy
 from anml.intake.exports import FORMATS
 from anml.ledger import kinds
-from anml.ledger.log import events
-from ledger.ledger_queries import who_is
+from ledger.ledger_queries import events, who_is
 
 DATA = Path(__file__).parents[2] / "data"
 # A made-up file of the real shape for each format.

@@ -62,7 +62,7 @@ def test_every_step_for_two_says_what_it_does_in_words(place):
     assert said[kinds.MERGED] == "take Bea and Ada for one person"
     assert said[kinds.STAFF_RENEWED].startswith("let cat sign with the key ed25519:")
     assert said[kinds.CLOCK].startswith("mend the clock")
-    assert said[kinds.ERASED] == "erase all that is personal of Bea, with money still open"
+    assert said[kinds.ERASED] == "erase all that is personal of Bea, with money or an appeal still open"
     assert said[kinds.REVERSED] == "take back 0.000005 EUR of Bea (other)"
 
 

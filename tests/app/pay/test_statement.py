@@ -9,9 +9,10 @@ from anml.app.pay.statement import FORMAT, build, moved, sign
 from anml.app.pay.statement_check import verify
 from anml.core.errors import InputError
 from anml.core.manifest import LINES
-from anml.core.merkle import leaf_hash, verify_inclusion
+from anml.core.merkle import leaf_hash
 from anml.ledger import checkpoint, kinds
 from ledger.ledger_hand import event
+from ledger.ledger_paths import verify_inclusion
 
 
 @pytest.fixture(scope="module")

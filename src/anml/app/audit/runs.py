@@ -1,5 +1,6 @@
 """A finished run read back from its folder, with what was changed in it since found out."""
 
+import io
 import json
 import math
 import os
@@ -75,7 +76,12 @@ def read_run(folder: Path) -> Run:
     if not names:
         raise InputError(f"{folder} is not a run folder: {RECORD} names no samples")
     parts, digests = zip(*(_read_samples(folder, name, info) for name in names), strict=True)
-    samples = parts[0] if whole else pl.concat(parts).sort("row")
+    try:
+        samples = parts[0] if whole else pl.concat(parts, how="vertical_relaxed").sort("row")
+    except pl.exceptions.PolarsError:
+        raise InputError(
+            f"the parts of samples in {folder} differ in their columns; write it again"
+        ) from None
     for name in ("contributor", "kept"):
         if name not in samples.columns:
             raise InputError(f"samples.parquet has no column {name!r}")
@@ -112,13 +118,27 @@ def check_remembered(folder: Path, run: Run) -> None:
 
 def _read_samples(folder: Path, name: str, info: Mapping[str, Any]) -> tuple[pl.DataFrame, str]:
     """Samples in one file of a run, and its hash."""
-    data = read_bytes(folder / name, "run's table")
+    data = _read_file(folder / name)
     try:
-        samples = pl.read_parquet(data)
+        table = pl.scan_parquet(io.BytesIO(data))
+        rows, columns = table.select(pl.len()).collect().item(), len(table.collect_schema())
+        # No table shrinks to less than a two-hundredth of a byte for each value.
+        if rows * columns > max(200 * len(data), 2**26):
+            raise InputError(
+                f"{folder / name} of {len(data):,} bytes unpacks to {rows:,} rows; write it again"
+            )
+        samples = table.collect()
     except DAMAGED:
         raise InputError(f"{folder / name} is damaged or truncated; write the run again") from None
     check_unchanged(folder / name, data, info, name)
     return samples, sha256(data)
+
+
+def _read_file(path: Path) -> bytes:
+    """A file of a run; a link to what never ends is none."""
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path} is no file; write the run again")
+    return read_bytes(path, "run's table")
 
 
 def check_unchanged(path: Path, data: bytes, info: Mapping[str, Any], name: str | None = None) -> None:
@@ -141,7 +161,8 @@ def _check_kinds(samples: pl.DataFrame) -> None:
     """Say which column does not hold what the arithmetic needs."""
     shares = [name for name in (*SIGNALS, "p_correct", "weight", "confidence") if name in samples.columns]
     kinds = dict.fromkeys(shares, pl.selectors.numeric()) | {"kept": pl.selectors.boolean()}
-    kinds["contributor"] = ~(pl.selectors.nested() | pl.selectors.binary())
+    names = {"contributor", "item", "row", "label", "suggested"}.intersection(samples.columns)
+    kinds |= dict.fromkeys(names, ~(pl.selectors.nested() | pl.selectors.binary()))
     for name, kind in kinds.items():
         if not pl.selectors.expand_selector(samples.select(name), kind):
             raise InputError(f"column {name!r} of samples.parquet cannot hold {samples.schema[name]}")
@@ -160,9 +181,10 @@ def _read_info(path: Path, record: bytes) -> dict[str, Any]:
         raise InputError(f"{path} is not JSON: {error}") from None
     except RecursionError:
         raise InputError(f"{path} is nested too deeply for the record of a run") from None
-    if not isinstance(found, dict) or not isinstance(found.get("recipe") or {}, dict):
+    parts = [found.get(name) or {} for name in ("recipe", "data")] if isinstance(found, dict) else [found]
+    if not all(isinstance(part, dict) for part in parts):
         raise InputError(f"{path} is not the record of a run: an object with a recipe was expected")
-    return found
+    return dict(found)
 
 
 def doubt(run: Run, weight: str) -> str | None:
@@ -217,7 +239,7 @@ def read_contributors(folder: Path, run: Run) -> pl.DataFrame | None:
     path = folder / "contributors.csv"
     if not path.is_file() and path.name not in _hashes(run.info):
         return None
-    data = read_bytes(path, "table of contributors")
+    data = _read_file(path)
     check_unchanged(path, data, run.info)
     try:
         return pl.read_csv(data, schema_overrides={"contributor": pl.String}, infer_schema_length=None)

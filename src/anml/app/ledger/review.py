@@ -1,6 +1,6 @@
 """What a second person is about to sign, whole: shown before, and named by its digest when it is signed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -14,7 +14,7 @@ from anml.ledger.log import Event
 from anml.ledger.money_parts import Disputes, Payouts, Settlement, Settlements, read_manifest
 from anml.ledger.parts import Payees, Proposal, Proposals
 from anml.ledger.rules_people import open_money
-from anml.ledger.rules_staff import second_person
+from anml.ledger.rules_staff import apart, second_person
 from anml.ledger.state import State, Where, loaded
 from anml.ledger.store import Ledger
 from anml.ledger.times import seconds, shown_date
@@ -37,11 +37,13 @@ def check_seen(content: dict[str, Any], seen: str | None) -> None:
         )
 
 
-def _second(tx: Writer, kind: str, by: str | None, first: str, said: str) -> None:
+def _second(
+    tx: Writer, kind: str, by: str | None, first: str, said: str, rule: Callable[..., None] = second_person
+) -> None:
     """An error unless who acts may take this step, and somebody else took the one before."""
     made = Event(0, kind, "", "", tx.now, {}, "", (), "", b"", tx.who(by))
     tx.state.signer(made)
-    second_person(tx.state, first, made, said)
+    rule(tx.state, first, made, said)
 
 
 def approval(tx: Writer, ledger: Ledger, sid: str, by: str | None = None) -> dict[str, Any]:
@@ -50,13 +52,16 @@ def approval(tx: Writer, ledger: Ledger, sid: str, by: str | None = None) -> dic
     known = tx.state.part(Settlements)
     found = known.expect(sid, "drafted")
     _second(tx, kinds.APPROVED, by, found.by, "drafted this settlement; a second person must approve it")
+    replaced = known.get(found.supersedes) if found.supersedes else None
+    if replaced and replaced.state == "reversed":
+        raise ConflictError(f"settlement {replaced.id} was replaced by another since; draft it anew")
     made = read_manifest(reading.document, found)
     # The settlement that it replaces, or the last that was posted.
     posted = [one for one in known.found.values() if one.state == "posted" and one.currency == found.currency]
-    before = found.supersedes or max(((one.entries[1], one.id) for one in posted), default=(0, None))[1]
+    before = max(((one == replaced, one.entries[1], one.id) for one in posted), default=(0, 0, None))[2]
     got = {pid: tx.state.credits.net(before, pid) for pid in tx.state.credits.of(before)} if before else {}
     names, given = shown_names(ledger, reading), amounts(made)
-    below, rows = tx.state.below(found), sum(line["rows"] for line in made["contributors"])
+    below, rows = tx.state.below(found), sum(line["rows"] for line in made["contributors"]) or 1
     lines = [
         {"contributor": line["pid"], "name": names.get(line["pid"], ""), "multiplier": line["multiplier"],
          **{name: line[name] for name in ("rows", "kept", "counted", "newcomer")},
@@ -72,8 +77,9 @@ def approval(tx: Writer, ledger: Ledger, sid: str, by: str | None = None) -> dic
         "currency": found.currency, "pool": found.pool, "rate": made["rate"], "rules": made["rules"],
         "project": found.project, "drafted_by": found.by, "window_days": found.window_days,
         "accepted": found.accepted, "doubtful": made.get("doubtful"), "supersedes": found.supersedes,
+        "replaced": replaced and [replaced.pool, replaced.currency],
         "before": before, "gone": {names.get(pid, pid): amount for pid, amount in sorted(got.items())
-                                   if found.supersedes and pid not in given},
+                                   if found.supersedes == before and pid not in given},
         "overlaps": overlaps(known, found), "late": _late(tx, names),
         "lines": sorted(lines, key=lambda line: -line["amount"]),
     }  # fmt: skip
@@ -124,8 +130,8 @@ def resolution(tx: Writer, ledger: Ledger, sid: str, pid: str, by: str | None = 
     asked = tx.state.part(Disputes).open(sid, pid)
     if asked.answer is None:
         raise ConflictError(f"the dispute of {pid} in {sid} has no answer yet; it is answered first")
-    for first, said in ((asked.answer.by, "answered"), (asked.by, "opened")):
-        _second(tx, kinds.RESOLVED, by, first, f"{said} this dispute; a second person must resolve it")
+    for first, said, rule in ((asked.answer.by, "answered", second_person), (asked.by, "opened", apart)):
+        _second(tx, kinds.RESOLVED, by, first, f"{said} this dispute; a second person must resolve it", rule)
     texts = {
         side: people.attached_values(tx.connection, ledger.ring, pid, paper).get("text", "")
         for side, paper in (("asked", asked.paper), ("answered", asked.answer_paper))
@@ -133,6 +139,7 @@ def resolution(tx: Writer, ledger: Ledger, sid: str, pid: str, by: str | None = 
     return {
         "step": kinds.RESOLVED, "settlement": sid, "contributor": pid,
         "name": shown_names(ledger, reading).get(pid, pid), "reason": asked.reason, "opened_by": asked.by,
+        "written_by": "" if asked.key else asked.written_by,
         "answer": asked.answer._asdict(), "words": texts, "currency": found.currency,
         "held": tx.state.balances.get(f"held:{pid}", found.currency, sid),
     }  # fmt: skip
@@ -142,7 +149,8 @@ def came_back(tx: Writer, ledger: Ledger, batch: str, pids: Sequence[str], by: s
     """Payments of a batch that would be paid again."""
     reading = tx.verified()
     found, names = tx.state.part(Payouts).get(batch), shown_names(ledger, reading)
-    _second(tx, kinds.CLOSED, by, found.by, "made this batch; a second person must record what came back")
+    said = "made this batch; a second person must record what came back"
+    _second(tx, kinds.CLOSED, by, found.by, said, apart)
     chosen = [item for item in found.payments if item.pid in pids]
     return {
         "step": kinds.FAILED, "batch": batch, "currency": found.currency, "made_by": found.by,

@@ -115,7 +115,7 @@ def says(p: dict[str, Any]) -> str:
         kinds.STAFF_ADDED: f"bring in {p['subject']} as {named['roles']}, with the key {body.get('public')}",
         kinds.STAFF_RENEWED: f"let {p['subject']} sign with the key {body.get('public')} from now on",
         kinds.CLOCK: "mend the clock: from then on entries are dated by who confirms this",
-        kinds.ERASED: f"erase all that is personal of {who}, with {owed or 'money'} still open",
+        kinds.ERASED: f"erase all that is personal of {who}, with {owed or 'money or an appeal'} still open",
         kinds.KEY_TRUSTED: f"trust key {p['subject']} of {body.get('owner')} for {named['may']}, from "
         f"{str(body.get('since'))[:10]}" + (f" until {body['until'][:10]}" if body.get("until") else ""),
         kinds.NAMED: f"{'let reviews by' if body.get('on') else 'no longer let reviews by'} {who} count",

@@ -12,9 +12,10 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from anml.app.files import read_bytes, read_text, write_file
+from anml.app.pay.statement_check import verifier
 from anml.core.canonical import canonical
 from anml.core.errors import AnmlError, InputError, IntegrityError
-from anml.core.merkle import Tree, verify_consistency
+from anml.core.merkle import Tree
 from anml.ledger import audit, checkpoint
 from anml.ledger.audit import SKEW, Findings
 from anml.ledger.checkpoint import Checkpoint
@@ -128,13 +129,16 @@ _WHEN = "%Y%m%dT%H%M%SZ"
 
 def _dated_back(reading: Reading, names: Iterable[str]) -> Iterator[str]:
     """Entries that are dated earlier than the log was last seen without them."""
-    latest: dict[int, str] = {}
-    for name in names:
-        if known := re.fullmatch(r"([0-9]{12})-([0-9]{8}T[0-9]{6}Z)-[0-9a-f]{16}\.txt", name):
-            size = int(known[1])
-            latest[size] = max(latest.get(size, ""), known[2])
+    latest: dict[int, datetime] = {}
+    for known in filter(
+        None, (re.fullmatch(r"(\d{12})-([\dT]{15}Z)-[\da-f]{16}\.txt", name) for name in names)
+    ):
+        # What is no day is nobody's checkpoint.
+        with suppress(ValueError):
+            size, seen = int(known[1]), datetime.strptime(known[2], _WHEN).replace(tzinfo=UTC)
+            latest[size] = max(latest.get(size, seen), seen)
     for e in reading.entries(size + 1 for size in latest if size < len(reading.hashes)):
-        seen = datetime.strptime(latest[e.seq - 1], _WHEN).replace(tzinfo=UTC)
+        seen = latest[e.seq - 1]
         if e.at < stamp(seen - SKEW):
             yield f"entry {e.seq} is dated {e.at[:19]}Z, and was not in the log on {seen:%Y-%m-%d %H:%M}"
 
@@ -165,7 +169,6 @@ def check_growth(proof: bytes, public: bytes) -> tuple[int, int]:
     except (ValueError, KeyError, TypeError, RecursionError):
         raise InputError("a proof of growth is JSON with older, newer and path") from None
     older, newer = (checkpoint.read(note, public) for note in notes)
-    same = older.origin == newer.origin
-    if not same or not verify_consistency(older.size, older.root, newer.size, newer.root, path):
+    if older.origin != newer.origin or not verifier().grew(older[1:], newer[1:], path):
         raise IntegrityError("the newer checkpoint does not continue the older one: history was rewritten")
     return older.size, newer.size

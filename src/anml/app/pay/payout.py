@@ -4,6 +4,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -29,12 +30,13 @@ RAILS: dict[str, tuple[str, ...]] = {"csv": ("name",), "pain001": ("name", "iban
 
 
 class Payout(NamedTuple):
-    """A batch, who gets it, and who could not be put into it."""
+    """A batch, who gets it, who could not be put into it, and on whose word some are paid again."""
 
     batch: PayoutBatch
     payees: dict[str, dict[str, Any]]
     left_out: dict[str, str]
     files: tuple[Path, ...] = ()
+    again: Mapping[str, str] = MappingProxyType({})
 
 
 def create(
@@ -62,10 +64,13 @@ def create(
             if due and left == why:
                 raise ConflictError(f"nothing can be paid in {currency}: {_first(left)}")
         able = due.keys() - left.keys() if listed is None else listed
+        back = tx.state.part(Payouts).came_back
+        again = {pid: ", ".join(sorted(back[pid, currency])) for pid in able if (pid, currency) in back}
         papers = {pid: people.paper_of(tx.connection, pid, agreed.get(pid, "")) for pid in able}
         payouts.create(tx, batch, currency, by, threshold if listed is None else 0, papers, listed)
         made = tx.state.part(Payouts).get(batch)
-        found = Payout(made, _payees(tx.connection, ledger, made) if listed is None else {}, left)
+        payees = _payees(tx.connection, ledger, made) if listed is None else {}
+        found = Payout(made, payees, left, again=again)
         if dry_run:
             return found
         if out is not None and listed is None:

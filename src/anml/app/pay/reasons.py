@@ -3,8 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import sqlalchemy as sa
-
 from anml.core.money import show_amount, show_money
 from anml.core.people.words import UNSURE
 from anml.core.settle import UNIT
@@ -12,10 +10,11 @@ from anml.core.signals.policy import Evidence
 from anml.core.signals.standing import Standing
 from anml.core.words import counted
 from anml.ledger import people
-from anml.ledger.kinds import CONTRIBUTION
-from anml.ledger.log import Event, events
+from anml.ledger.log import Event
 from anml.ledger.money_parts import DAYS, Dispute
 from anml.ledger.parts import Staff
+from anml.ledger.reading import Reading
+from anml.ledger.records import FileLog
 from anml.ledger.rules_money import REASONS
 from anml.ledger.store import Ledger
 from anml.ledger.times import shown_date
@@ -152,13 +151,12 @@ def about_evidence(records: Sequence[Evidence], tasks: Mapping[str, str]) -> lis
     return found
 
 
-def task_names(ledger: Ledger, connection: sa.Connection, pids: Sequence[str]) -> dict[str, str]:
+def task_names(ledger: Ledger, reading: Reading, pids: Sequence[str]) -> dict[str, str]:
     """The names of a contributor's tasks that somebody judged, by scope."""
-    found: dict[str, str] = {}
+    given, found = reading.state.part(FileLog).found, dict[str, str]()
     for pid in pids:
-        for e in events(connection, [CONTRIBUTION], pid):
-            values = people.attached_values(connection, ledger.ring, pid, e.body["paper"])
-            found |= values.get("tasks", {})
+        for _, paper in given.get(pid, ()):
+            found |= people.attached_values(reading.connection, ledger.ring, pid, paper).get("tasks", {})
     return found
 
 
@@ -173,6 +171,7 @@ def disputes_shown(own: Sequence[Dispute], words: Mapping[str, str]) -> list[dic
             "text": words.get(d.paper, ""),
             "answer_text": words.get(d.answer_paper, ""),
             "opened_by": d.by,
+            "written_by": "" if d.key else d.written_by,
             "signed_by_contributor": bool(d.key),
             "due": shown_date(d.due),
             "outcome": d.answer and d.answer.outcome,

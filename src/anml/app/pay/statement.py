@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from anml.app.ledger.verify import verified
 from anml.app.pay.reasons import about_evidence, appeal, disputes_shown, how, reasons, task_names
+from anml.app.pay.statement_check import verifier
 from anml.core.canonical import canonical
 from anml.core.errors import InputError
 from anml.core.identifiers import staff_id
@@ -27,8 +28,8 @@ from anml.ledger.standing import standings
 from anml.ledger.store import Ledger
 from anml.ledger.times import seconds, shown_date, stamp
 
-FORMAT = "anml-statement/3"
-PAYLOAD = "application/vnd.anml.statement+json"
+FORMAT: str = verifier().FORMAT
+PAYLOAD: str = verifier().STATEMENT
 
 
 class Scene:
@@ -66,6 +67,8 @@ class Scene:
         signed = {one.by for one, _ in self.covers.values()} | {e.by for e in own} | {self.issuer.name}
         self.shared = [proved(tree, e) for e in _shared(reading, found, signed)]
         self.note = checkpoint.sign(ledger.ring, len(tree), tree.root)
+        # As it was signed: where the clock was mended since, the window counts from another day.
+        (self.posted,) = (e.at for e in reading.entries([found.entries[1]]))
 
     def disputes(self, pid: str) -> list[Dispute]:
         """What somebody disputed in this settlement, oldest first."""
@@ -91,7 +94,7 @@ def build(
                 raise InputError(f"contributor {pid!r} has no row in settlement {sid}")
         known = scene.state.people
         vouched = [pid for pid in wanted if scene.vouched.get(known.resolve(pid))]
-        tasks = {pid: task_names(ledger, connection, known.same(pid)) for pid in vouched}
+        tasks = {pid: task_names(ledger, reading, known.same(pid)) for pid in vouched}
     return {pid: _statement(scene, pid, places[pid], tasks.get(pid, {})) for pid in wanted}
 
 
@@ -165,7 +168,7 @@ def _words(ledger: Ledger, connection: sa.Connection, asked: Disputes, sid: str)
 
 
 # What a statement says of its settlement as the ledger does.
-_AS_SETTLED = ("project", "pool", "posted", "approved_by", "state", "currency", "manifest", "because")
+_AS_SETTLED = ("project", "pool", "approved_by", "state", "currency", "manifest", "because")
 
 
 def _statement(scene: Scene, pid: str, place: int, tasks: dict[str, str]) -> dict[str, Any]:
@@ -182,6 +185,7 @@ def _statement(scene: Scene, pid: str, place: int, tasks: dict[str, str]) -> dic
         "name": about.get("name") or ", ".join(a.partition(":")[2] for a in about.get("accounts", [])),
         "settlement": found.id,
         "drafted_by": found.by,
+        "posted": scene.posted,
         **{name: getattr(found, name) for name in _AS_SETTLED},
         "rows": {"given": line["rows"], "kept": line["kept"], "counted": line["counted"]},
         **{name: line[name] for name in ("bands", "verdicts", "judged") if name in line},
@@ -215,22 +219,7 @@ def _proof(scene: Scene, own: list[Event], line: dict[str, Any], place: int) -> 
     }
 
 
-# Which sum of a statement an entry adds to, by the kind of account that it moves money on.
-_SUMS = {
-    kinds.CREDITED: {"held": "gross"},
-    kinds.RELEASED: {"payable": "released", "source": "returned"},
-    kinds.REVERSED: {"source": "reversed"},
-    kinds.RESOLVED: {"held": "corrected"},
-}
-
-
 def moved(own: Iterable[Event]) -> dict[str, int]:
-    """What a contributor's entries in one settlement come to."""
-    sums = {"gross": 0, "held": 0, "released": 0, "returned": 0, "reversed": 0, "corrected": 0}
-    for e in own:
-        for item in e.postings:
-            account = item.account.partition(":")[0]
-            sums["held"] += item.amount if account == "held" else 0
-            if name := _SUMS.get(e.kind, {}).get(account):
-                sums[name] += item.amount
+    """What a contributor's entries in one settlement come to, as whoever checks it adds it up."""
+    sums: dict[str, int] = verifier().sums_of((e.kind, e.postings) for e in own)
     return sums

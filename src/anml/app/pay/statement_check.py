@@ -9,7 +9,6 @@ from types import ModuleType
 from typing import Any
 
 from anml.app.files import read_bytes
-from anml.app.pay.statement import FORMAT, PAYLOAD
 from anml.core.errors import InputError, IntegrityError
 from anml.ledger import dsse, keys
 
@@ -35,12 +34,12 @@ def verify_file(path: Path, public_key: str) -> dict[str, Any]:
 
 def verify(envelope: bytes, public: bytes) -> dict[str, Any]:
     """Read a statement whose signatures, checkpoint, entries, staff and sums all hold."""
-    payload, _ = dsse.unwrap(envelope, [public], PAYLOAD)
     program = verifier()
+    payload, _ = dsse.unwrap(envelope, [public], program.STATEMENT)
     try:
         found: dict[str, Any] = json.loads(payload)
-        if found.get("format") != FORMAT:
-            raise InputError(f"this is not a statement of format {FORMAT}; ask for a new one")
+        if found.get("format") != program.FORMAT:
+            raise InputError(f"this is not a statement of format {program.FORMAT}; ask for a new one")
         program.check_statement(found, envelope, public)
     except InputError:
         raise

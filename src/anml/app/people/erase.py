@@ -5,11 +5,10 @@ from typing import NamedTuple
 from anml.core.errors import ConflictError
 from anml.core.money import show_money
 from anml.ledger import people, two_people
-from anml.ledger.kinds import CONTRIBUTION, ERASED
-from anml.ledger.log import events
+from anml.ledger.kinds import ERASED
 from anml.ledger.money_parts import Settlements
-from anml.ledger.records import Trail
-from anml.ledger.rules_people import open_money
+from anml.ledger.records import FileLog, Trail
+from anml.ledger.rules_people import asks, open_money
 from anml.ledger.store import Ledger
 from anml.ledger.writer import Writer
 
@@ -26,6 +25,7 @@ class Erased(NamedTuple):
     batches: list[str]
     unpaid: dict[str, int]
     unreached: list[str]
+    asks: bool = False
     proposal: int | None = None
 
 
@@ -34,14 +34,15 @@ def erase(
 ) -> Erased:
     """Erase somebody's personal data; with money open, and `anyway`, a second person has to confirm it."""
     found = ledger.carry_out(lambda tx: _uses(tx, pid), dry_run=True)
-    if found.unpaid and not anyway:
-        open_ = ", ".join(
-            f"{show_money(micro, currency)} {currency}" for currency, micro in found.unpaid.items()
+    open_ = [f"{show_money(micro, currency)} {currency}" for currency, micro in found.unpaid.items()]
+    open_ += ["an appeal"] if found.asks else []
+    if open_ and not anyway:
+        raise ConflictError(
+            f"contributor {pid} still has {', '.join(open_)} open; pay or answer first, or erase anyway"
         )
-        raise ConflictError(f"contributor {pid} still has {open_} open; pay it first, or erase anyway")
     if dry_run:
         return found
-    if found.unpaid:
+    if open_:
         body = {"reason": REASON, "also": found.also}
         made = ledger.write(lambda tx: two_people.propose(tx, ERASED, found.contributor, body, by))
         return found._replace(proposal=made.seq)
@@ -54,7 +55,8 @@ def _uses(tx: Writer, pid: str) -> Erased:
     whole, everybody = state.people.resolve(pid), state.people.same(pid)
     settled = {s.id: s for s in state.part(Settlements).found.values()}
     used = [sid for sid, one in state.part(Trail).own if one in everybody]
-    work = [e.body["batch"] for one in everybody for e in events(tx.connection, [CONTRIBUTION], one)]
+    given = state.part(FileLog).found
+    work = [batch for one in everybody for batch, _ in given.get(one, ())]
     also = [one for one in everybody if one != whole]
     runs = [settled[sid].run for sid in used]
-    return Erased(whole, also, used, runs, work, open_money(state, pid), [])
+    return Erased(whole, also, used, runs, work, open_money(state, pid), [], asks(state, pid))

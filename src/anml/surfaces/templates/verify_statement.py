@@ -30,8 +30,8 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from pathlib import Path
 
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 
 STATEMENT = "application/vnd.anml.statement+json"
@@ -66,7 +66,8 @@ SMALL = {
     0x7A03AC9277FDC74EC6CC392CFA53202A0F67100D760B3CBA4FD84D3D706A17C7,
 }
 # What reading something that somebody made up may end in.
-UNREADABLE = (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
+UNREADABLE = (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError,
+              UnsupportedAlgorithm)  # fmt: skip
 
 
 class No(Exception):
@@ -143,8 +144,18 @@ def read_checkpoint(note, public):
     # What was signed ends at the last empty line before signatures, whatever stands before it.
     text, _, lines = note.rpartition("\n\n\u2014 ")
     text += "\n"
-    fits = (signed(public, unbase(line.split(" ")[-1])[4:], text.encode()) for line in lines.splitlines())
-    need(any(fits), "the checkpoint is not signed by this ledger's key")
+
+    def fits(line):
+        name, _, encoded = line[2:].rpartition(" ")
+        mark = hashlib.sha256(name.encode() + b"\n\x01" + public).digest()[:4]
+        try:
+            raw = unbase(encoded)
+        except ValueError:
+            return False
+        return line[:2] == "\u2014 " and raw[:4] == mark and signed(public, raw[4:], text.encode())
+
+    found = any(map(fits, ("\u2014 " + lines).splitlines()))
+    need(found, "the checkpoint is not signed by this ledger's key")
     origin, size, root = text.split("\n")[:3]
     need(size == str(int(size)), "the checkpoint spells its size in another way")
     return origin, int(size), unbase(root)
@@ -260,8 +271,11 @@ def check_acts(entries, covers, statement, public, size):
     staff = check_staff(entries, created, public)
     for entry in (draft, approval):
         check_signed(entry, staff)
-    said = (statement["drafted_by"], statement["approved_by"], statement["posted"])
-    need(said == (draft["by"], approval["by"], approval["at"]), "it names others, or another day")
+    wanted = {"drafted_by": draft["by"], "approved_by": approval["by"], "posted": approval["at"],
+              "project": draft["body"]["project"], "manifest": draft["body"]["manifest"],
+              "appeal_to": created["body"]["appeals"]}  # fmt: skip
+    for name, value in wanted.items():
+        need(statement[name] == value, "it names others, or another day: %s is not what was signed" % name)
     for entry in entries:
         if entry["kind"] in CHANGES and entry["kind"] != "credit.held":
             check_change(entry, covers.get(entry["seq"]), staff, created)
@@ -283,16 +297,21 @@ def check_sums(entries, statement):
     need(len({e["seq"] for e in own}) == len(own), "an entry is counted twice")
     credits = [e for e in own if e["kind"] == "credit.held"]
     need(len(credits) == 1, "there is not one credit")
-    sums = dict.fromkeys(("gross", "held", "released", "returned", "reversed", "corrected"), 0)
-    for e in own:
-        for account, _, amount in e["postings"]:
-            sums["held"] += amount if account.startswith("held:") else 0
-            name = CHANGES[e["kind"]].get(account.partition(":")[0])
-            if name:
-                sums[name] += amount
-    for name, amount in sums.items():
+    for name, amount in sums_of((e["kind"], e["postings"]) for e in own).items():
         need(statement["amounts"][name] == amount, "%s is other than its entries: %d" % (name, amount))
     return credits[0]
+
+
+def sums_of(own):
+    """What a contributor's entries in one settlement come to, by their kinds and postings."""
+    sums = dict.fromkeys(("gross", "held", "released", "returned", "reversed", "corrected"), 0)
+    for kind, postings in own:
+        for account, _, amount in postings:
+            sums["held"] += amount if account.startswith("held:") else 0
+            name = CHANGES[kind].get(account.partition(":")[0])
+            if name:
+                sums[name] += amount
+    return sums
 
 
 def check_line(statement, digest):
@@ -349,8 +368,10 @@ def check_share(head, line, credit, statement):
 def check_decided(head, line, entries, statement):
     """What was found of the labels is as approved; who gets less than their rows does so by decision."""
     rows = {"given": line["rows"], "kept": line["kept"], "counted": line["counted"]}
-    found = (rows, line.get("verdicts"), line.get("judged"), head["rules"]["weight"], head["rate"])
-    said = tuple(statement.get(name) for name in ("rows", "verdicts", "judged", "weight", "rate"))
+    found = {name: line[name] for name in ("verdicts", "judged", "bands") if name in line}
+    found.update(rows=rows, weight=head["rules"]["weight"], rate=head["rate"])
+    names = ("rows", "verdicts", "judged", "bands", "weight", "rate")
+    said = {name: statement[name] for name in names if name in statement}
     need(said == found, "it says other things of your labels than the manifest")
     one = {e["kind"]: e["body"] for e in entries if e["subject"] == statement["settlement"]}
     (created,) = (e["body"] for e in entries if e["kind"] == "ledger.created")
@@ -366,6 +387,7 @@ def write_appeal(folder, public, reason, text, own, out):
     """An appeal against a statement that holds, signed by the contributor."""
     statement, _ = check_bundle(folder, public)
     key = load_pem_private_key(read_file(Path(own)), None)
+    need(isinstance(key, Ed25519PrivateKey), "%s is not an Ed25519 key" % own)
     salt = secrets.token_hex(16)
     place = {name: statement[name] for name in ("ledger", "settlement", "contributor")}
     paper = hashlib.sha256(canonical({"text": text, "salt": salt})).hexdigest()
@@ -396,7 +418,8 @@ def check_statement(statement, data, public):
     who = alone if statement["single_person"] else "%s and %s" % (drafter, approver)
     said = (statement["contributor"], Decimal(due) / 10**6, statement["currency"], statement["settlement"])
     first = "%s earned %s %s in %s (%s), signed by %s, " % (*said, why, who)
-    last = "in a log of %s entries; issued by %s, on whose word alone rest what was paid and all reasons"
+    last = "in a log of %s entries; issued by %s, on whose word alone rest the name, "
+    last += "what was paid, appeals with their dates, and all reasons"
     return first + last % (checkpoint[1], statement["issued_by"]["name"])
 
 
@@ -418,7 +441,7 @@ def grew(older, newer, path):
     (size, root), (larger, other), rest = older, newer, list(path)
     if size == larger:
         return root == other and not rest
-    if not 0 < size < larger:
+    if not 0 < size < larger or not rest:
         return False
     first, second = size - 1, larger - 1
     while first % 2:
@@ -483,7 +506,9 @@ def known_key(folder, given):
 
 def say(text):
     """One line on the screen, whatever somebody put into a bundle: nothing in it moves the cursor."""
-    print("".join(letter if letter.isprintable() else " " for letter in text))
+    shown = "".join(letter if letter.isprintable() else " " for letter in text)
+    code = sys.stdout.encoding or "ascii"
+    print(shown.encode(code, "replace").decode(code))
 
 
 def main(arguments):
