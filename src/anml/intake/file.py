@@ -6,11 +6,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from anml.core.canonical import sha256
 from anml.core.errors import InputError
+from anml.intake.plain import plain
 from anml.intake.tables import Table, file_bytes, read_table
 
 LARGEST_FILE = 2 * 1024**3
+JSON = (".json", ".jsonl", ".ndjson")
 
 
 @dataclass(frozen=True)
@@ -21,8 +25,16 @@ class File:
 
     @cached_property
     def table(self) -> Table:
-        """What is in it, as a table."""
-        return read_table(self.path)
+        """What is in it, as a table; of lines of JSON the keys are the columns."""
+        if self.path.suffix.lower() not in JSON:
+            return read_table(self.path)
+        try:
+            frame = pl.DataFrame(self.json, infer_schema_length=None)
+        except (TypeError, ValueError, pl.exceptions.PolarsError):
+            raise InputError(
+                f"{self.path.name} is JSON, but no list of rows with the same kinds of values"
+            ) from None
+        return Table(plain(frame), self.path.name, sha256(self._content))
 
     @cached_property
     def json(self) -> Any:
@@ -84,6 +96,7 @@ def _one_or_lines(text: str) -> Any:
         return json.loads(text)
     except json.JSONDecodeError as error:
         try:
-            return [json.loads(line) for line in text.splitlines() if line.strip()]
+            # Not by splitlines, which also ends a line at signs that may stand inside a text.
+            return [json.loads(line) for line in text.split("\n") if line.strip()]
         except json.JSONDecodeError:
             raise error from None

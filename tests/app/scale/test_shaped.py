@@ -97,7 +97,7 @@ def test_what_is_wrong_with_the_data_is_said_before_anything_is_written(tmp_path
     with pytest.raises(InputError, match="ends before it begins"):
         anml.audit(place, task="spans", engine="local", out=tmp_path / "run")
     place = written(SHAPED["preference"](), tmp_path / "pairs", 200)
-    for wrong in ({"known": "judge"}, {"nested": True}):
+    for wrong in ({"gold": "topic"}, {"nested": True}):
         with pytest.raises(UnsupportedError, match=f"{next(iter(wrong))} is "):
             anml.audit(place, task="preference", engine="local", out=tmp_path / "run", **wrong)
     assert not (tmp_path / "run").exists()

@@ -102,7 +102,7 @@ def test_a_file_is_read_again_for_relabelling(tmp_path):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"known": "judge"}, UnsupportedError, "known is not for judgements"),
+        ({"gold": "judge"}, UnsupportedError, "gold is not for judgements"),
         ({"engine": "local", "out": "x"}, InputError, "an engine reads Parquet files"),
         ({"choice": "nowhere"}, InputError, "no column 'nowhere' for choice"),
     ],

@@ -8,7 +8,8 @@ import pytest
 
 import anml
 from anml.app.relabel.apply import apply_answers
-from anml.core.errors import UnsupportedError
+from anml.app.relabel.queue import of_result, where_to_look
+from anml.core.errors import InputError
 from anml.core.people.words import ACCUSED
 
 
@@ -110,14 +111,30 @@ def test_answers_to_tags_are_counted_as_known(tmp_path):
     assert applied.after.shape.kind == "tags"
 
 
-def test_answers_to_comparisons_are_refused(tmp_path):
+def test_answers_to_comparisons_are_counted_round_by_round(tmp_path):
+    rng, rows = np.random.default_rng(0), []
+    for judge in range(8):
+        for _ in range(30):
+            first, second = rng.permutation(6)[:2]
+            better = rng.random() < 1 / (1 + np.exp(first - second))
+            rows.append((f"c{first}", f"c{second}", f"j{judge}", "left" if better else "right"))
+    path, look = tmp_path / "pairs.csv", tmp_path / "look.csv"
     names = ["first", "second", "judge", "choice"]
-    rows = [("a", "b", f"j{k % 3}", "first" if k % 4 else "second") for k in range(30)]
-    path = tmp_path / "pairs.csv"
     pl.DataFrame(rows, schema=names, orient="row").write_csv(path)
     anml.audit(path, task="preference", contributor="judge").save(tmp_path / "run")
-    with pytest.raises(UnsupportedError, match="come back as an export or table of their own"):
-        apply_answers(tmp_path / "run", path)
+    anml.relabel(tmp_path / "run", look, top=4)
+    listed = pl.read_csv(look, schema_overrides={"new_label": pl.String})
+    listed.with_columns(new_label=pl.lit("b")).write_csv(look)
+    applied = apply_answers(tmp_path / "run", look)
+    assert applied.rounds[-1]["answers"] == 4
+    told = applied.after.samples.filter(pl.col("item").is_in(listed["item"].implode()))
+    assert set(told["answer"]) == {"second"}
+    assert (told["known_right"] == (told["label"] == "second")).all()
+    left = set(where_to_look(of_result(applied.after)).rows["item"])
+    assert not left & set(listed["item"])
+    with pytest.raises(InputError, match="answers that are no label of this table: 'third'"):
+        listed.with_columns(new_label=pl.lit("third")).write_csv(look)
+        apply_answers(tmp_path / "run", look)
 
 
 def test_ticked_choices_go_back_to_label_studio_as_sets(tmp_path):

@@ -41,8 +41,8 @@ def test_people_err_as_they_do(found):
     assert people["shifter"]["boundaries"] > 0.5 > 0.2 > people["p0"]["boundaries"]
     assert people["swapper"]["wrong_types"] > 0.5 > 0.2 > people["p0"]["wrong_types"]
     assert people["misser"]["habits"].startswith("misses ")
-    assert "have other boundaries" in people["shifter"]["habits"]
-    assert "have another type" in people["swapper"]["habits"]
+    assert "of its marks other boundaries" in people["shifter"]["habits"]
+    assert "of its marks another type" in people["swapper"]["habits"]
     assert people["p0"]["habits"] == ""
 
 
@@ -133,7 +133,8 @@ def test_prodigys_lines_go_back_as_lines(tmp_path):
     anml.audit(path).save(tmp_path / "run")
     anml.relabel(tmp_path / "run", tmp_path / "look.jsonl", top=10)
     first = json.loads((tmp_path / "look.jsonl").read_text().splitlines()[0])
-    assert {"text", "spans", "meta"} == set(first)
+    # As it came, without who and when.
+    assert {"text", "spans", "meta", "_input_hash"} == set(first)
     assert first["spans"][0].keys() == {"start", "end", "label"}
 
 

@@ -26,10 +26,9 @@ def test_words_have_the_order_that_is_given():
     assert made.rows.height == 3
 
 
-def test_missing_grades_are_left_out_and_said():
+def test_rows_without_a_grade_keep_their_numbers():
     made = read_grades(table([1, None, 2]), {})
-    assert made.rows.height == 2
-    assert made.warnings == ["1 row without a grade was left out"]
+    assert made.rows["label"].to_list() == ["1", None, "2"]
 
 
 @pytest.mark.parametrize(

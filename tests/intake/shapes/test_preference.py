@@ -96,7 +96,8 @@ def pairwise(selected, who=1, **more):
 def test_label_studios_pairwise_tasks():
     task = {"id": 3, "data": {"text1": "x", "text2": "y"}, "annotations": [
         pairwise("left"), pairwise("right", 2), pairwise("left", 3, was_cancelled=True)]}  # fmt: skip
-    frame = label_studio_pairs([task], {})
+    frame, said = label_studio_pairs([task], {})
+    assert said == ["1 annotation cancelled, or by nobody, left out"]
     made = read_preferences(frame, {"choice": "choice", "contributor": "contributor"})
     assert made.rows.select("first", "second", "contributor", "label").rows() == [
         ("x", "y", "1", "first"),
@@ -107,8 +108,8 @@ def test_label_studios_pairwise_tasks():
 @pytest.mark.parametrize(
     ("annotation", "message"),
     [
-        ({"result": [{"type": "choices", "value": {"choices": ["a"]}}]}, "is a pairwise comparison"),
-        ({"result": [*pairwise("left")["result"], *pairwise("left")["result"]]}, "several comparisons"),
+        ({"completed_by": 1, "result": [{"type": "choices", "value": {"choices": ["a"]}}]}, "is a pairwise comparison"),
+        (pairwise("left") | {"result": pairwise("left")["result"] * 2}, "several comparisons"),
     ],
 )
 def test_other_annotations_of_label_studio_are_refused(annotation, message):
@@ -119,7 +120,7 @@ def test_other_annotations_of_label_studio_are_refused(annotation, message):
 def test_argillas_rankings_become_pairs():
     ranks = [{"value": "r2", "rank": 1}, {"value": "r1", "rank": 2}, {"value": "r3", "rank": 2}]
     said = [{"value": ranks, "user_id": "ann", "status": "submitted"}, {"value": ranks, "status": "draft"}]
-    frame = argilla_pairs([{"id": "x", "responses": {"best": said}}], {})
+    frame, _ = argilla_pairs([{"id": "x", "responses": {"best": said}}], {})
     assert frame.select("first", "second", "choice").rows() == [
         ("r1", "r2", "second"),
         ("r1", "r3", "equal"),

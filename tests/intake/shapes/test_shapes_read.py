@@ -12,7 +12,7 @@ from anml.intake.shapes.read import reduced
 def test_a_format_without_that_shape_is_refused(tmp_path):
     path = tmp_path / "x.json"
     path.write_text(json.dumps({"@context": {}}))
-    with pytest.raises(UnsupportedError, match="preference cannot be read from a croissant file"):
+    with pytest.raises(UnsupportedError, match="preference cannot be read from a file of croissant"):
         reduced(File(path), "preference", "croissant", {})
 
 

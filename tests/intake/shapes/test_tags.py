@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from anml.core.errors import InputError
-from anml.intake.shapes.read import holds_tags
+from anml.intake.shapes.read import table_shape
 from anml.intake.shapes.tags import are_tags, argilla_tags, label_studio_tags, read_tags
 
 
@@ -54,9 +54,9 @@ def test_sets_are_recognised_only_where_their_parts_stand_alone():
 
 def test_only_a_table_with_items_and_people_holds_tags():
     frame = table(["a;b", "a", "b", "a"])
-    assert holds_tags(frame, {})
-    assert not holds_tags(frame.drop("item"), {})
-    assert not holds_tags(frame.drop("annotator"), {})
+    assert table_shape(frame, {}) == "tags"
+    assert table_shape(frame.drop("item"), {}) is None
+    assert table_shape(frame.drop("annotator"), {}) is None
 
 
 @pytest.mark.parametrize(
@@ -66,10 +66,6 @@ def test_only_a_table_with_items_and_people_holds_tags():
         (table(["a", "a", "b", "b"]), "there is nothing to compare"),
         (table(["[1", "[a]", "[]", "[]"]), "begins like a list of tags and is none"),
         (table(['{"a": 1}', "[]", "[]", "[]"]).with_columns(tags=pl.lit('[{"a": 1}]')), "is no list of tags"),
-        (
-            table(["a"] * 4).with_columns(annotator=pl.lit("ann")),
-            "have two sets of tags by the same contributor",
-        ),
         (table(["a;b", "a", "b", "a"]).with_columns(item=pl.lit(None, pl.String)), "have no 'item'"),
     ],
 )
@@ -85,8 +81,10 @@ def test_choices_of_label_studio():
         )
         return {"completed_by": who, "result": result}
 
-    frame = label_studio_tags([{"id": 1, "data": {}, "annotations": [chosen(1, "a", "b"), chosen(2)]}], {})
-    assert frame.rows() == [("1", "1", ["a", "b"]), ("1", "2", [])]
+    tasks = [{"id": 1, "data": {}, "annotations": [chosen(1, "a", "b"), chosen(2)]}]
+    frame, said = label_studio_tags(tasks, {})
+    assert said == []
+    assert frame.select("item", "contributor", "tags").rows() == [("1", "1", ["a", "b"]), ("1", "2", [])]
     two = [*chosen(1, "a")["result"], {"type": "choices", "from_name": "u", "value": {"choices": ["x"]}}]
     with pytest.raises(InputError, match="several questions"):
         label_studio_tags([{"id": 1, "annotations": [{"completed_by": 1, "result": two}]}], {})
@@ -94,6 +92,6 @@ def test_choices_of_label_studio():
 
 def test_answers_of_argilla():
     entry = {"id": "r", "responses": {"topics": [{"value": ["a", "b"], "user_id": "ann"}]}}
-    assert argilla_tags([entry], {}).rows() == [("r", "ann", ["a", "b"])]
+    assert argilla_tags([entry], {})[0].rows() == [("r", "ann", ["a", "b"])]
     with pytest.raises(InputError, match="no finished answer"):
         argilla_tags([{"id": "r", "responses": {"topics": [{"value": ["a"]}]}}], {})
