@@ -19,6 +19,8 @@ from anml.core.stats import Estimate, beta_interval
 SLIPS = 0.05
 # What is known counts as the word of so many.
 VOUCHED = 5
+# Rows of the mean that are added to those of like credentials.
+FEW = 20
 
 
 class Compared(NamedTuple):
@@ -30,14 +32,16 @@ class Compared(NamedTuple):
 
 
 def believe_pairs(
-    first: Ints, second: Ints, y: Ints, codes: Sequence[int], who: Ints, truth: Ints | None = None
-) -> tuple[Belief, Compared]:
+    first: Ints, second: Ints, y: Ints, codes: Sequence[int], who: Ints, truth: Ints | None = None,
+    standing: Floats | None = None,
+) -> tuple[Belief, Compared]:  # fmt: skip
     """Believe comparisons: `y` are classes, and `codes` what each is: 0 first, 1 second, 2 tie.
 
     A choice is right where it was made by looking: how likely that is follows from what somebody careful
     would choose, by the others' comparisons, against a guess or a slip. The truth of a pair is which of the
     two is better; as many pairs are equal as were called so. People who copy each other are one judge.
     `truth` are classes known to be right, -1 elsewhere; that counts as the word of `VOUCHED` careful judges.
+    `standing` is what credentials say of each row, in [0, 1].
     """
     choice = np.asarray(codes)[y]
     shown = np.unique(first * (int(second.max()) + 1) + second, return_inverse=True)[1]
@@ -50,6 +54,8 @@ def believe_pairs(
     words, false = words_for(people)
     seen = left_out(fit)[: len(once)]
     p = np.clip(_looked(people, seen, *rows[:, 2:].T), 1e-9, 1 - 1e-9)[same]
+    credentials = np.zeros(len(y)) if standing is None else _credentials(p, standing)
+    p = np.asarray(special.expit(special.logit(p) + credentials))
     p = np.where(told < 0, p, np.where(told == choice, 1 - 1e-9, 1e-9))
     seen, people, words = seen[same][:, codes], people.at(judge), [words[k] for k in judge]
     wrong = 1 - float(p.mean())
@@ -57,7 +63,7 @@ def believe_pairs(
     better = _better(fit, first, second, choice)
     better[told >= 0] = np.eye(3)[told[told >= 0]]
     belief = Belief(
-        **in_parts(p, p.mean(), np.zeros(len(y)), found, who),
+        **in_parts(p, p.mean(), credentials, found, who),
         truth=better[:, codes],
         predicted=np.log(np.maximum(seen, 1e-12)),
         shares={},
@@ -66,6 +72,13 @@ def believe_pairs(
         by_others=True,
     )
     return belief, Compared(fit, people, words)
+
+
+def _credentials(p: Floats, standing: Floats) -> Floats:
+    """Log-odds of looking among rows of like credentials against all, as one step of EM has them."""
+    group = np.unique(np.round(20 * standing), return_inverse=True)[1]
+    share = (np.bincount(group, p) + FEW * p.mean()) / (np.bincount(group) + FEW)
+    return np.asarray(np.clip(special.logit(share) - special.logit(p.mean()), -2, 2)[group])
 
 
 def _vouched(first: Ints, second: Ints, told: Ints, people: int) -> Ints:

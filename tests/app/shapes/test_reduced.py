@@ -9,7 +9,7 @@ import pytest
 import anml
 from anml.app.relabel.apply import apply_answers
 from anml.app.relabel.queue import of_result, where_to_look
-from anml.core.errors import InputError
+from anml.core.errors import InputError, UnsupportedError
 from anml.core.people.words import ACCUSED
 
 
@@ -132,8 +132,8 @@ def test_answers_to_comparisons_are_counted_round_by_round(tmp_path):
     assert (told["known_right"] == (told["label"] == "second")).all()
     left = set(where_to_look(of_result(applied.after)).rows["item"])
     assert not left & set(listed["item"])
+    listed.with_columns(new_label=pl.lit("third")).write_csv(look)
     with pytest.raises(InputError, match="answers that are no label of this table: 'third'"):
-        listed.with_columns(new_label=pl.lit("third")).write_csv(look)
         apply_answers(tmp_path / "run", look)
 
 
@@ -205,3 +205,46 @@ def test_accounts_of_one_person_are_one_voice(task):
 
 def named(ticked):
     return ";".join(name for name, on in zip("abcd", ticked, strict=True) if on)
+
+
+def argilla(question, value, tmp_path, records=12, people=4):
+    made = [
+        {"id": f"r{k}", "fields": {"text": f"t{k}"},
+         "responses": {question: [{"value": value(k, who), "user_id": f"u{who}"} for who in range(people)]}}
+        for k in range(records)
+    ]  # fmt: skip
+    path = tmp_path / "export.json"
+    path.write_text(json.dumps(made))
+    anml.audit(path).save(tmp_path / "run")
+    anml.relabel(tmp_path / "run", tmp_path / "look.json")
+    return json.loads((tmp_path / "look.json").read_text())
+
+
+def test_sets_go_back_to_argilla_as_suggestions(tmp_path):
+    def value(record, who):
+        return [tag for at, tag in enumerate("abc") if (7 * record + 5 * who + at) % 3]
+
+    (first, *_) = argilla("topics", value, tmp_path)
+    assert set(first["suggestions"]["topics"]["value"]) <= {"a", "b", "c"}
+    assert first["responses"] == {}
+
+
+def test_rankings_go_back_to_argilla_as_rankings(tmp_path):
+    def value(record, who):
+        order = ["x", "y", "z"] if (record + who) % 4 else ["z", "y", "x"]
+        return [{"value": name, "rank": order.index(name) + 1} for name in ("x", "y", "z")]
+
+    back = argilla("best", value, tmp_path)
+    assert len({record["id"] for record in back}) == len(back)
+    ranking = back[0]["suggestions"]["best"]["value"]
+    assert {each["value"] for each in ranking} == {"x", "y", "z"}
+    assert min(each["rank"] for each in ranking) == 1
+
+
+def test_a_table_does_not_go_under_another_name(tmp_path):
+    path = tmp_path / "tags.csv"
+    tagged(items=40)[0].write_csv(path)
+    anml.audit(path, label="tags").save(tmp_path / "run")
+    with pytest.raises(UnsupportedError, match="is a table; name a file that ends in"):
+        anml.relabel(tmp_path / "run", tmp_path / "look.json")
+    assert not (tmp_path / "look.json").exists()

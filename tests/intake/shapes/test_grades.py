@@ -42,3 +42,10 @@ def test_rows_without_a_grade_keep_their_numbers():
 def test_grades_without_an_order_are_refused(grades, given, message):
     with pytest.raises(InputError, match=message):
         read_grades(table(grades), given)
+
+
+def test_what_stands_beside_a_grade_is_kept():
+    made = read_grades(table([1, 2, 3]).with_columns(verified=pl.Series([0.1, 0.2, 0.3])), {})
+    assert made.rows["verified"].to_list() == [0.1, 0.2, 0.3]
+    with pytest.raises(InputError, match="the grade 'nan' is no number"):
+        read_grades(table(["1", "nan", "3"]), {})

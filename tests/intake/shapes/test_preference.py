@@ -49,10 +49,10 @@ def test_chosen_and_rejected_need_no_choice():
     frame = pl.DataFrame({"prompt": ["p", "p"], "chosen": ["yes", "aye"], "rejected": ["no", "yes"],
                           "annotator": ["ann", "bob"]})  # fmt: skip
     made = read_preferences(frame, {})
-    # The order is that of the texts, for nobody knows which was shown first.
+    # Nobody knows which was shown first.
     assert made.rows.select("first", "second", "label").rows() == [
         ("no", "yes", "second"),
-        ("aye", "yes", "first"),
+        ("yes", "aye", "second"),
     ]
     assert made.rows["group"].to_list() == ["p", "p"]
 
@@ -108,7 +108,10 @@ def test_label_studios_pairwise_tasks():
 @pytest.mark.parametrize(
     ("annotation", "message"),
     [
-        ({"completed_by": 1, "result": [{"type": "choices", "value": {"choices": ["a"]}}]}, "is a pairwise comparison"),
+        (
+            {"completed_by": 1, "result": [{"type": "choices", "value": {"choices": ["a"]}}]},
+            "is a pairwise comparison",
+        ),
         (pairwise("left") | {"result": pairwise("left")["result"] * 2}, "several comparisons"),
     ],
 )
@@ -133,3 +136,37 @@ def test_an_answer_that_is_no_ranking_is_refused():
     entry = {"id": "x", "responses": {"best": [{"value": [{"value": "r1", "rank": 1}], "user_id": "ann"}]}}
     with pytest.raises(InputError, match="of record x is no ranking of two or more"):
         argilla_pairs([entry], {})
+
+
+def compared(choices, first=("2", "3", "1"), second=("1", "2", "3")):
+    return pl.DataFrame({"first": first, "second": second, "choice": choices, "judge": ["ann", "bob", "cat"]})
+
+
+def test_a_number_is_a_side_or_a_candidate_by_the_whole_column():
+    def labels(frame):
+        return read_preferences(frame, {}).rows["label"].to_list()
+
+    # 3 is no side, so these are candidates; the second frame has rows in which neither is one.
+    assert labels(compared(["1", "3", "1"])) == ["second", "first", "first"]
+    assert labels(compared(["1", "1", "2"], first=("2", "5", "1"))) == ["first", "first", "second"]
+    with pytest.raises(InputError, match="row 0 chooses '1' of '2' and '1', which may be the candidate or"):
+        labels(compared(["1", "2", "1"]))
+
+
+def test_chosen_and_rejected_say_it_whatever_else_is_there():
+    frame = pl.DataFrame({"prompt": [f"p{k}" for k in range(40)], "chosen": [f"a{k}" for k in range(40)],
+                          "rejected": [f"b{k}" for k in range(40)], "label": [1] * 40,
+                          "annotator": ["ann", "bob"] * 20})  # fmt: skip
+    made = read_preferences(frame, {}).rows
+    winner = pl.when(pl.col("label") == "first").then("first").otherwise("second")
+    assert made.select(winner).to_series().to_list() == frame["chosen"].to_list()
+    # The order of the two does not give the choice away.
+    assert 8 < (made["label"] == "first").sum() < 32
+
+
+def test_what_is_known_is_said_in_the_same_words():
+    frame = compared(["left", "right", "tie"], first=("x", "y", "z"), second=("u", "v", "w"))
+    made = read_preferences(frame.with_columns(truth=pl.Series(["u", None, "a"])), {"known": "truth"})
+    assert made.rows["truth"].to_list() == ["second", None, "first"]
+    with pytest.raises(InputError, match="row 1 chooses 'q', which is neither"):
+        read_preferences(frame.with_columns(truth=pl.Series(["u", "q", "a"])), {"known": "truth"})

@@ -39,9 +39,7 @@ def test_sets_in_all_their_forms(tags):
 
 
 def test_an_empty_set_is_said_to_be_one():
-    assert read_tags(table(["a;b", "a", None, "c"]), {}).warnings == [
-        "1 row without a tag say that none fits"
-    ]
+    assert read_tags(table(["a;b", "a", None, "c"]), {}).warnings == ["1 row says that no tag fits"]
 
 
 def test_sets_are_recognised_only_where_their_parts_stand_alone():
@@ -95,3 +93,69 @@ def test_answers_of_argilla():
     assert argilla_tags([entry], {})[0].rows() == [("r", "ann", ["a", "b"])]
     with pytest.raises(InputError, match="no finished answer"):
         argilla_tags([{"id": "r", "responses": {"topics": [{"value": ["a"]}]}}], {})
+
+
+def ticks(made):
+    return sorted(made.rows.select("thing", "contributor", "tag", "label").rows())
+
+
+def test_several_columns_are_one_set():
+    sets = pl.DataFrame({"item": ["1", "1", "2", "2"], "annotator": ["ann", "bob"] * 2,
+                         "tags": ["a;b", "a", "", "b"]})  # fmt: skip
+    wide = sets.select(
+        "item", "annotator", a=pl.Series([1, 1, 0, 0]), b=pl.Series([True, False, False, True])
+    )
+    names = sets.select("item", "annotator", one=pl.Series(["b", "a", None, None]),
+                        two=pl.Series(["a", None, None, "b"]))  # fmt: skip
+    plain = ticks(read_tags(sets, {}))
+    assert ticks(read_tags(wide, {})) == plain
+    assert ticks(read_tags(wide, {"label": "a, b"})) == plain
+    assert ticks(read_tags(names, {"label": "one,two"})) == plain
+    with pytest.raises(InputError, match="'a' and 'c' are not both yes and no"):
+        read_tags(wide.with_columns(c=pl.lit("x")), {"label": "a,c"})
+    with pytest.raises(InputError, match="there is no column 'z' for label"):
+        read_tags(wide, {"label": "a,z"})
+
+
+def test_commas_and_rows_of_one_tag_each():
+    sets = table(["a;b", "a", "b", "a"])
+    assert ticks(read_tags(table(["a, b", "a", "b", "a"]), {})) == ticks(read_tags(sets, {}))
+    long = sets.with_columns(pl.col("tags").str.split(";")).explode("tags").rename({"tags": "tag"})
+    made = read_tags(long, {})
+    assert ticks(made) == ticks(read_tags(sets, {}))
+    assert any("one set" in note for note in made.notes)
+
+
+def test_nothing_in_a_list_is_no_tag():
+    frame = table(["a", "b", "a", "b"]).with_columns(tags=pl.Series([["a", None], ["b"], ["a"], [None]]))
+    assert set(read_tags(frame, {}).rows["tag"]) == {"a", "b"}
+
+
+def test_known_sets_and_what_stands_beside():
+    frame = table(["a", "b", "a;b", "b"]).with_columns(
+        truth=pl.Series(["a;c", "a;c", None, None]), verified=pl.Series([0.1, 0.2, 0.3, 0.4])
+    )
+    made = read_tags(frame, {"known": "truth"}).rows
+    first, second = sorted(set(made["thing"]))
+    known = dict(made.filter(pl.col("thing") == first).select("tag", "truth").rows())
+    assert known == {"a": "yes", "b": "no", "c": "yes"}
+    assert made.filter(pl.col("thing") == second)["truth"].null_count() == 4
+    assert set(made["verified"]) == {0.1, 0.2, 0.3, 0.4}
+    right = read_tags(frame.with_columns(truth=pl.Series([True, False, None, True])), {"known": "truth"}).rows
+    assert right.filter(pl.col("truth") != pl.col("label")).is_empty()
+    assert right["truth"].null_count() == right.filter(pl.col("verified").is_in([0.2, 0.3])).height
+
+
+def test_somebody_who_comes_back_to_a_task_is_counted_once():
+    def chosen(who, number, *choices, **more):
+        value = [{"type": "choices", "from_name": "t", "value": {"choices": list(choices)}}]
+        return {"id": number, "completed_by": who, "result": value, **more}
+
+    task = {"id": 1, "data": {}, "annotations": [chosen(1, 1, "a"), chosen(1, 2, "b"), chosen(2, 3, "a"),
+            chosen(3, 4, "a", was_cancelled=True)]}  # fmt: skip
+    frame, left = label_studio_tags([task], {})
+    assert frame.select("contributor", "tags").rows() == [("1", ["b"]), ("2", ["a"])]
+    assert left == [
+        "1 annotation cancelled, or by nobody, left out",
+        "1 annotation left out: the same person annotated the task again later",
+    ]

@@ -42,7 +42,9 @@ def audit_preferences(source: Source, request: Request, judge: Judge) -> Audited
         y, used = prepared.y.astype(np.int64), prepared.rows
         codes = [CODES[name] for name in prepared.classes]
         truth = None if prepared.known is None else prepared.known.truth.astype(np.int64)
-        belief, compared = believe_pairs(first[used], second[used], y, codes, who, truth)
+        signals = [each for each in (prepared.verification, prepared.reputation) if each is not None]
+        standing = np.prod(signals, axis=0) if signals else None
+        belief, compared = believe_pairs(first[used], second[used], y, codes, who, truth, standing)
         found.append(compared)
         return belief
 

@@ -26,12 +26,17 @@ SLACK = 1.0
 
 def read_boxes(frame: pl.DataFrame, given: Given) -> Reduced:
     """Boxes of a table: document, contributor, x, y, width, height (or the far corner), type."""
+    return reduce_boxes(read_marks(with_sizes(frame), given, NUMBERS))
+
+
+def with_sizes(frame: pl.DataFrame) -> pl.DataFrame:
+    """Boxes with their sizes, where a table has both corners instead."""
     for near, size in (("x", "width"), ("y", "height")):
         low, far = (find_column(frame, {}, near, names) for names in (NUMBERS[near], FAR[near]))
         if find_column(frame, {}, size, NUMBERS[size]) is None and low is not None and far is not None:
             sides = frame.select(pl.col(far, low).cast(pl.Float64, strict=False))
             frame = frame.drop(far).with_columns((sides[far] - sides[low]).alias(size))
-    return reduce_boxes(read_marks(frame, given, NUMBERS))
+    return frame
 
 
 def reduce_boxes(read: Marks) -> Reduced:

@@ -146,8 +146,9 @@ def judged(
         raise InputError("all who saw a document marked the same there; there is nothing to compare")
     first = ["item", "contributor", "label"]
     notes = [
-        f"{counted(once.height, 'mark')} in {seen['document'].n_unique():,} documents by "
-        f"{seen['contributor'].n_unique():,} contributors; each of {counted(candidates.height, 'place')} "
+        f"{counted(once.height, 'mark')} in {counted(seen['document'].n_unique(), 'document')} by "
+        f"{counted(seen['contributor'].n_unique(), 'contributor')}; each of "
+        f"{counted(candidates.height, 'place')} "
         "that anybody marked is judged by all who saw its document"
     ]
     frames = {"candidates": candidates, "marks": once, "seen": seen.select("document", "contributor")}

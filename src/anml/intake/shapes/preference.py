@@ -92,8 +92,10 @@ def _columns(frame: pl.DataFrame, given: Given) -> tuple[pl.DataFrame, str, str,
     if choice is not None or (first, second) != ("chosen", "rejected"):
         choice = column(frame, taken, "choice", CHOICES)
     if choice is None:
-        # Which of the two was shown first is not known: as good as any order is that of their texts.
-        ahead = pl.col("chosen").cast(pl.String) <= pl.col("rejected").cast(pl.String)
+        # Which of the two was shown first is not known: any order does that knows nothing of it.
+        sides = pl.col("chosen").cast(pl.String), pl.col("rejected").cast(pl.String)
+        pair = pl.concat_str(pl.min_horizontal(sides), pl.max_horizontal(sides), separator="\0")
+        ahead = (sides[0] <= sides[1]) == (pair.rank("dense") % 2 == 0)
         choice = "anml_choice"
         frame = frame.with_columns(
             pl.when(ahead).then(pl.lit(FIRST)).otherwise(pl.lit(SECOND)).alias(choice),

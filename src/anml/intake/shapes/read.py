@@ -10,7 +10,7 @@ from anml.intake.contributions import entries
 from anml.intake.file import File
 from anml.intake.roles import ALIASES
 from anml.intake.shapes.boxes import NUMBERS as BOXED
-from anml.intake.shapes.boxes import read_boxes, reduce_boxes
+from anml.intake.shapes.boxes import read_boxes, reduce_boxes, with_sizes
 from anml.intake.shapes.grades import read_grades
 from anml.intake.shapes.places import DOCUMENTS, TYPES, Marks
 from anml.intake.shapes.preference import argilla_pairs, label_studio_pairs, read_preferences
@@ -130,6 +130,7 @@ def _places(frame: pl.DataFrame, given: Given, who: str) -> list[str]:
     document = given.get("item") or find_column(frame, {**given, "contributor": who}, "document", DOCUMENTS)
     if document not in frame.columns:
         return []
+    frame = with_sizes(frame)
     for numbers in (SPANNED, BOXED):
         named = [given.get(role) or find_column(frame, given, role, names) for role, names in numbers.items()]
         if all(name in frame.columns and frame.schema[name].is_numeric() for name in named):

@@ -55,7 +55,7 @@ def read_tags(frame: pl.DataFrame, given: Given) -> Reduced:
     if (rows["label"] == NO).sum() == 0:
         raise InputError("all who saw an item ticked the same tags there; there is nothing to compare")
     empty = int((seen["tags"].list.len() == 0).sum())
-    warnings = [f"{counted(empty, 'row')} without a tag say that none fits"] if empty else []
+    warnings = [f"{counted(empty, 'row says', 'rows say')} that no tag fits"] if empty else []
     notes = [
         f"{label!r} holds sets of {counted(asked['tag'].n_unique(), 'tag')}; each of "
         f"{counted(asked.height, 'pair')} of an item and a tag that anybody ticked is a yes or no of all who "
